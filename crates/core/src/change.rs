@@ -1,0 +1,28 @@
+//! One vocabulary of change for files, APIs, upstream streams and MCP.
+//!
+//! SotW, delta and files differ in encoding, not in meaning: all of them
+//! become a [`Transaction`], a list of changes that takes effect as one.
+
+use std::sync::Arc;
+
+use crate::name::Name;
+use crate::params::Constraints;
+use crate::resource::{Resource, ResourceError, TypeUrl};
+
+/// One change to the contents of a database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// This variant has these contents from now on.
+    Upsert(TypeUrl, Arc<Resource>),
+    /// Every variant of the name is gone.
+    Remove(TypeUrl, Name),
+    /// One variant of the name is gone.
+    RemoveVariant(TypeUrl, Name, Option<Arc<Constraints>>),
+    /// The type consists of exactly these resources; others are gone.
+    ReplaceAll(TypeUrl, Vec<Arc<Resource>>),
+    /// The name cannot be given, and why (TP3).
+    Fail(TypeUrl, Name, Arc<ResourceError>),
+}
+
+/// Changes that take effect together: no reader sees some of them only.
+pub type Transaction = Vec<Change>;

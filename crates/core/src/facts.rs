@@ -1,0 +1,44 @@
+//! What the rules need to know of a body, found once when it is accepted.
+//!
+//! Core reads facts, never bodies. They are computed where the messages are
+//! known and kept beside the bytes.
+
+use crate::name::Name;
+use crate::resource::TypeUrl;
+
+/// One resource named inside another.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Reference {
+    /// The type of the resource that is named.
+    pub type_url: TypeUrl,
+    /// Its name.
+    pub name: Name,
+}
+
+/// The few facts of one body.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// What the body refers to, sorted, without repetition. A cluster of type
+    /// EDS refers to its assignment, a listener to its routes, a route to its
+    /// clusters.
+    pub references: Box<[Reference]>,
+    /// The domains of a virtual host.
+    pub domains: Box<[Box<str>]>,
+    /// Whether a route configuration leaves virtual hosts to VHDS.
+    pub uses_vhds: bool,
+}
+
+impl Facts {
+    /// Whether the body names this resource.
+    #[must_use]
+    pub fn refers_to(&self, reference: &Reference) -> bool {
+        self.references.binary_search(reference).is_ok()
+    }
+
+    /// Nothing is known.
+    #[must_use]
+    pub fn none() -> &'static Self {
+        static NONE: std::sync::LazyLock<Facts> = std::sync::LazyLock::new(Facts::default);
+        &NONE
+    }
+}

@@ -1,0 +1,98 @@
+//! What the rules need to know of a type of resource.
+//!
+//! One table, from what real clients were seen to do. A type that is not in it
+//! passes as opaque: named, incremental in meaning, without order.
+
+use crate::resource::TypeUrl;
+
+/// Facts of one type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// The short name that people use: `cds`.
+    pub short: &'static str,
+    /// A state-of-the-world response is the whole set, and what it leaves out
+    /// is deleted (S38); otherwise absence means nothing (S39).
+    pub whole_set: bool,
+    /// An empty first request means all of it (S18).
+    pub legacy_wildcard: bool,
+    /// Place in the order make-before-break (S52): what stands earlier is
+    /// delivered before what refers to it.
+    pub rank: u8,
+    /// How real Envoy must be told that a name does not exist (S35).
+    pub envoy_absent: Absent,
+}
+
+/// How "this name does not exist" is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absent {
+    /// The name in `removed_resources`.
+    Removed,
+    /// A resource that has its name and nothing else.
+    EmptyBody,
+    /// A resource without a body that has its own name as alias.
+    Bodyless,
+    /// Not at all: every answer does more harm than none.
+    Silence,
+}
+
+macro_rules! kinds {
+    ($($konst:ident $url:literal = $kind:expr;)*) => {
+        $(#[doc = concat!("`", $url, "`")]
+        pub const $konst: &str = concat!("type.googleapis.com/", $url);)*
+
+        impl Kind {
+            /// The facts of a type.
+            #[must_use]
+            pub fn of(type_url: &TypeUrl) -> Self {
+                match type_url.as_str() {
+                    $($konst => $kind,)*
+                    _ => OPAQUE,
+                }
+            }
+        }
+
+        /// Every type in the table.
+        pub const ALL: &[&str] = &[$($konst),*];
+    };
+}
+
+const OPAQUE: Kind = Kind {
+    short: "",
+    whole_set: false,
+    legacy_wildcard: false,
+    rank: u8::MAX,
+    envoy_absent: Absent::Removed,
+};
+
+const fn kind(short: &'static str, rank: u8, envoy_absent: Absent) -> Kind {
+    Kind {
+        short,
+        rank,
+        envoy_absent,
+        ..OPAQUE
+    }
+}
+
+const fn whole(short: &'static str, rank: u8) -> Kind {
+    Kind {
+        whole_set: true,
+        legacy_wildcard: true,
+        ..kind(short, rank, Absent::Removed)
+    }
+}
+
+kinds! {
+    RTDS "envoy.service.runtime.v3.Runtime" = kind("rtds", 0, Absent::Removed);
+    CDS "envoy.config.cluster.v3.Cluster" = whole("cds", 1);
+    EDS "envoy.config.endpoint.v3.ClusterLoadAssignment" = kind("eds", 2, Absent::EmptyBody);
+    LEDS "envoy.config.endpoint.v3.LbEndpoint" = kind("leds", 3, Absent::Removed);
+    SDS "envoy.extensions.transport_sockets.tls.v3.Secret" = kind("sds", 3, Absent::Removed);
+    ECDS "envoy.config.core.v3.TypedExtensionConfig" = kind("ecds", 3, Absent::Silence);
+    LDS "envoy.config.listener.v3.Listener" = whole("lds", 4);
+    SRDS "envoy.config.route.v3.ScopedRouteConfiguration" = whole("srds", 5);
+    RDS "envoy.config.route.v3.RouteConfiguration" = kind("rds", 6, Absent::EmptyBody);
+    VHDS "envoy.config.route.v3.VirtualHost" = Kind {
+        legacy_wildcard: true,
+        ..kind("vhds", 7, Absent::Bodyless)
+    };
+}

@@ -1,0 +1,181 @@
+//! Resources and the wire strings around them: types, versions, nonces.
+//!
+//! A body is opaque here. It arrives encoded, is never decoded again, and is
+//! shared by every stream that sends it. What the rules need to know of it
+//! travels beside it as [`Facts`].
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use twox_hash::XxHash3_128;
+
+use crate::facts::Facts;
+use crate::name::Name;
+use crate::params::Constraints;
+
+macro_rules! wire_string {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// Takes the string as it stands on the wire.
+            #[must_use]
+            pub fn new(text: impl Into<Arc<str>>) -> Self {
+                Self(text.into())
+            }
+
+            /// The string as it stands on the wire.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&self.0, f)
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self::new(text)
+            }
+        }
+    };
+}
+
+wire_string!(
+    /// The type of a resource: `type.googleapis.com/` and a message name.
+    TypeUrl
+);
+wire_string!(
+    /// The version of one resource. Equal versions mean equal contents.
+    Version
+);
+wire_string!(
+    /// Names one response on one stream, so that an answer can point at it (S4).
+    Nonce
+);
+
+impl Version {
+    /// The version of a body: a hash of its bytes, so that the same contents
+    /// have the same version in every process (S48, S71).
+    #[must_use]
+    pub fn of_body(body: &[u8]) -> Self {
+        Self::of_hash(XxHash3_128::oneshot(body))
+    }
+
+    /// Writes the upper half of a 128-bit hash: sixteen characters.
+    #[must_use]
+    pub fn of_hash(hash: u128) -> Self {
+        Self::new(format!("{:016x}", (hash >> 64) as u64))
+    }
+}
+
+/// One resource, or one variant of it: immutable and shared.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Resource {
+    /// What it is called.
+    pub name: Name,
+    /// Other names under which it answers (S36).
+    pub aliases: Box<[Name]>,
+    /// Which clients this variant is for; `None` is for all (TP2).
+    pub constraints: Option<Arc<Constraints>>,
+    /// Equal versions of one variant mean equal contents.
+    pub version: Version,
+    /// How long a client may use it without hearing of it again (S58).
+    pub ttl: Option<Duration>,
+    /// The encoded message, without its type; `None` says that the name is
+    /// known not to exist, in the form that VHDS understands (S35).
+    pub body: Option<Bytes>,
+    /// What the rules need to know of the body.
+    pub facts: Option<Box<Facts>>,
+}
+
+impl Resource {
+    /// A resource for all clients, its version made from its body.
+    #[must_use]
+    pub fn new(name: Name, body: Bytes) -> Self {
+        Self {
+            name,
+            aliases: Box::default(),
+            constraints: None,
+            version: Version::of_body(&body),
+            ttl: None,
+            body: Some(body),
+            facts: None,
+        }
+    }
+
+    /// A number that stands for this variant at this version. Sums of them
+    /// identify a set without regard to order.
+    #[must_use]
+    pub fn fingerprint(&self) -> u128 {
+        let mut hasher = XxHash3_128::new();
+        for part in [self.name.as_str(), self.version.as_str()] {
+            hasher.write(&(part.len() as u64).to_le_bytes());
+            hasher.write(part.as_bytes());
+        }
+        if let Some(constraints) = &self.constraints {
+            hasher.write(constraints.to_string().as_bytes());
+        }
+        hasher.finish_128()
+    }
+
+    /// What the rules need to know of the body; the empty facts if none were found.
+    #[must_use]
+    pub fn facts(&self) -> &Facts {
+        self.facts.as_deref().unwrap_or_else(|| Facts::none())
+    }
+}
+
+impl fmt::Debug for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.name, self.version)?;
+        if let Some(constraints) = &self.constraints {
+            write!(f, "[{constraints}]")?;
+        }
+        Ok(())
+    }
+}
+
+/// Why a source cannot give a resource (TP3, S61).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResourceError {
+    /// What kind of failure, in gRPC's words.
+    pub code: ErrorCode,
+    /// For people only (S64).
+    pub message: Arc<str>,
+}
+
+/// The gRPC status codes that TP3 gives a meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorCode {
+    /// The resource does not exist: the same as a removal.
+    NotFound,
+    /// This client may not have it.
+    PermissionDenied,
+    /// For now it cannot be had; what is cached stays in use.
+    Unavailable,
+    /// Any other code, by number; transient.
+    Other(i32),
+}
+
+impl ErrorCode {
+    /// Whether what a client has cached is no longer right (S61).
+    #[must_use]
+    pub fn is_data_error(self) -> bool {
+        matches!(self, Self::NotFound | Self::PermissionDenied)
+    }
+}
