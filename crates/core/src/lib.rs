@@ -13,6 +13,7 @@
 
 pub mod change;
 pub mod facts;
+pub mod interest;
 pub mod kind;
 pub mod limits;
 pub mod message;
