@@ -1,0 +1,86 @@
+//! The table of commands, and the choice of one from the command line.
+
+use lexopt::Arg;
+
+use crate::failure::{Failure, Result};
+use crate::workspace::Workspace;
+use crate::{deps, setup, test, tidy};
+
+/// One command of `cargo xtask`.
+pub(crate) struct Command {
+    pub(crate) name: &'static str,
+    /// What may follow the name.
+    usage: &'static str,
+    about: &'static str,
+    run: fn(&Workspace, lexopt::Parser) -> Result<()>,
+}
+
+/// Every command; a new one is a file and a line here.
+pub(crate) const COMMANDS: &[Command] = &[
+    Command {
+        name: "test",
+        usage: "[--only PART]... [--list]",
+        about: "everything that must hold before a change is taken",
+        run: test::command,
+    },
+    Command {
+        name: "setup",
+        usage: "",
+        about: "install the real peers (Envoy, gRPC) that interop tests talk to",
+        run: |workspace, args| {
+            no_more(args)?;
+            setup::run(workspace)
+        },
+    },
+    Command {
+        name: "deps",
+        usage: "",
+        about: "check which crate may depend on which, and that core stays pure",
+        run: |workspace, args| {
+            no_more(args)?;
+            deps::run(workspace)
+        },
+    },
+    Command {
+        name: "tidy",
+        usage: "",
+        about: "check the habits of the tree that no compiler checks",
+        run: |workspace, args| {
+            no_more(args)?;
+            tidy::run(workspace)
+        },
+    },
+];
+
+/// Runs the command that the arguments name.
+pub(crate) fn run(mut args: lexopt::Parser) -> Result<()> {
+    let name = match args.next()? {
+        Some(Arg::Value(name)) => name.to_string_lossy().into_owned(),
+        None | Some(Arg::Short('h') | Arg::Long("help")) => {
+            help();
+            return Ok(());
+        }
+        Some(other) => return Err(other.unexpected().into()),
+    };
+    let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
+        help();
+        return Err(Failure::new(format!("there is no command `{name}`")));
+    };
+    (command.run)(&Workspace::find()?, args)
+}
+
+/// For commands without arguments: says so when there are some.
+fn no_more(mut args: lexopt::Parser) -> Result<()> {
+    match args.next()? {
+        None => Ok(()),
+        Some(arg) => Err(arg.unexpected().into()),
+    }
+}
+
+fn help() {
+    println!("cargo xtask <command>\n");
+    for command in COMMANDS {
+        println!("  {} {}", command.name, command.usage);
+        println!("      {}", command.about);
+    }
+}

@@ -1,0 +1,65 @@
+//! Installs the real peers that interop tests talk to.
+//!
+//! Both come as Python packages, pinned in one file, into a virtual
+//! environment under the target directory. A stamp beside them holds the pins
+//! that were installed, so the second run costs nothing and a changed pin
+//! installs anew.
+
+use std::fs;
+use std::path::Path;
+
+use crate::failure::{Failure, Result};
+use crate::workspace::{Workspace, capture, run as run_shown};
+
+const PINS: &str = "crates/interop/requirements.txt";
+
+/// Makes sure that the peers are installed as pinned.
+pub(crate) fn run(workspace: &Workspace) -> Result<()> {
+    let pins = workspace.read(PINS)?;
+    let venv = workspace.target().join("venv");
+    let stamp = venv.join("trunkline-pins.txt");
+    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == pins) {
+        println!("peers are installed as pinned in {PINS}");
+        return Ok(());
+    }
+    create(workspace, &venv)?;
+    install(workspace, &venv)?;
+    fs::write(&stamp, pins)
+        .map_err(|error| Failure::new(format!("cannot write {}: {error}", stamp.display())))
+}
+
+fn create(workspace: &Workspace, venv: &Path) -> Result<()> {
+    capture(workspace.program("python3").arg("--version")).map_err(|failure| {
+        failure.remedy("install Python 3.10 or newer, so that `python3` is on the PATH")
+    })?;
+    run_shown(
+        workspace
+            .program("python3")
+            .args(["-m", "venv", "--clear"])
+            .arg(venv),
+    )
+    .map_err(|failure| {
+        failure.remedy(
+            "install Python's venv and pip modules \
+                 (on Debian: the packages python3-venv and python3-pip)",
+        )
+    })
+}
+
+fn install(workspace: &Workspace, venv: &Path) -> Result<()> {
+    let mut pip = workspace.program(venv.join("bin/python"));
+    pip.args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+    ]);
+    pip.args(["--only-binary", ":all:", "--requirement", PINS]);
+    run_shown(&mut pip).map_err(|failure| {
+        failure.remedy(
+            "see pip's message above; the machine needs a Python package index, \
+             and the packages exist for Linux on x86-64 and arm64",
+        )
+    })
+}

@@ -1,0 +1,86 @@
+//! The parts of the gate, in the order in which they run: what fails fast
+//! comes first.
+
+use crate::failure::Result;
+use crate::workspace::{Workspace, run};
+use crate::{deps, setup, tidy};
+
+/// One part of the gate.
+pub(super) struct Part {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    /// Parts without which this one says nothing; they stand before it.
+    pub(super) needs: &'static [&'static str],
+    pub(super) run: fn(&Workspace) -> Result<()>,
+}
+
+/// Every part; a new one is a line here.
+pub(super) const PARTS: &[Part] = &[
+    Part {
+        name: "format",
+        about: "the code is formatted",
+        needs: &[],
+        run: |workspace| run(&mut workspace.cargo(&["fmt", "--all", "--check"])),
+    },
+    Part {
+        name: "tidy",
+        about: "the tree keeps its habits",
+        needs: &[],
+        run: tidy::run,
+    },
+    Part {
+        name: "deps",
+        about: "dependencies point one way and core stays pure",
+        needs: &[],
+        run: deps::run,
+    },
+    Part {
+        name: "setup",
+        about: "the real peers are installed",
+        needs: &[],
+        run: setup::run,
+    },
+    Part {
+        name: "lint",
+        about: "no warning from the compiler or clippy",
+        needs: &[],
+        run: lint,
+    },
+    Part {
+        name: "doc",
+        about: "the documentation builds and its links resolve",
+        needs: &[],
+        run: doc,
+    },
+    Part {
+        name: "test",
+        about: "unit tests, scenarios, properties, examples in the documentation",
+        needs: &[],
+        run: |workspace| {
+            run(&mut workspace.cargo(&["test", "--workspace", "--exclude", "interop"]))
+        },
+    },
+    Part {
+        name: "interop",
+        about: "real Envoy and real gRPC",
+        needs: &["setup"],
+        run: |workspace| run(&mut workspace.cargo(&["test", "--package", "interop"])),
+    },
+];
+
+fn lint(workspace: &Workspace) -> Result<()> {
+    let clippy = [
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "-D",
+        "warnings",
+    ];
+    run(&mut workspace.cargo(&clippy))
+}
+
+fn doc(workspace: &Workspace) -> Result<()> {
+    let mut doc = workspace.cargo(&["doc", "--workspace", "--no-deps"]);
+    run(doc.env("RUSTDOCFLAGS", "-D warnings"))
+}
