@@ -4,7 +4,7 @@ use lexopt::Arg;
 
 use crate::failure::{Failure, Result};
 use crate::workspace::Workspace;
-use crate::{deps, setup, test, tidy};
+use crate::{deny, deps, mutants, setup, test, tidy};
 
 /// One command of `cargo xtask`.
 pub(crate) struct Command {
@@ -49,6 +49,18 @@ pub(crate) const COMMANDS: &[Command] = &[
             no_more(args)?;
             tidy::run(workspace)
         },
+    },
+    Command {
+        name: "deny",
+        usage: "[advisories|bans|licenses|sources]...",
+        about: "check licences and known faults of dependencies (needs cargo-deny)",
+        run: deny::command,
+    },
+    Command {
+        name: "mutants",
+        usage: "[--sample N] [--seed S] [-f FILE-GLOB]...",
+        about: "break the core at random places and see whether a test fails (needs cargo-mutants)",
+        run: mutants::command,
     },
 ];
 

@@ -11,8 +11,10 @@
 )]
 
 mod command;
+mod deny;
 mod deps;
 mod failure;
+mod mutants;
 mod setup;
 mod test;
 mod tidy;

@@ -1,0 +1,187 @@
+//! Breaks the core at random places and counts how often a test fails.
+//!
+//! All mutants are listed, a sample is drawn from a seed, and exactly those
+//! are run by cargo-mutants. Some mutants do not compile and say nothing, so
+//! the sample grows, in the order that the seed gives, until it holds as many
+//! viable ones as were asked for. The result is written to `docs/mutants.md`.
+
+mod names;
+mod sample;
+mod summary;
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::Command;
+
+use lexopt::{Arg, ValueExt};
+
+use crate::failure::{Failure, Result};
+use crate::workspace::{Workspace, capture, status};
+use summary::Summary;
+
+/// Whose code is broken, and whose tests must notice.
+const MUTATED: &str = "trunkline-core";
+const TESTED: &[&str] = &["trunkline-core", "testkit"];
+
+const PAGE: &str = "docs/mutants.md";
+
+/// What is asked for.
+struct Options {
+    viable: usize,
+    seed: u64,
+    /// Globs of the files to break; empty means all of core.
+    files: Vec<String>,
+}
+
+/// Draws a sample, runs it and writes the page.
+pub(crate) fn command(workspace: &Workspace, args: lexopt::Parser) -> Result<()> {
+    let options = parse(args)?;
+    capture(&mut workspace.cargo(&["mutants", "--version"])).map_err(|_| {
+        Failure::new("cargo-mutants is not installed")
+            .remedy("cargo install --locked cargo-mutants")
+    })?;
+    let mut list = mutants(workspace, &options.files);
+    let all = names::from_json(&capture(list.args(["--list", "--json"]))?)?;
+    let shuffled = sample::shuffled(all, options.seed);
+    let summary = run_until_enough(workspace, &options, &shuffled)?;
+    let path = workspace.root().join(PAGE);
+    let remarks = fs::read_to_string(&path)
+        .ok()
+        .and_then(|page| summary::remarks(&page));
+    let page = summary.page(&options.command_line(), shuffled.len(), remarks.as_deref());
+    fs::write(&path, page)
+        .map_err(|error| Failure::new(format!("cannot write {PAGE}: {error}")))?;
+    println!("{}\nwritten to {PAGE}", summary.line());
+    Ok(())
+}
+
+fn parse(mut args: lexopt::Parser) -> Result<Options> {
+    let mut options = Options {
+        viable: 150,
+        seed: 1,
+        files: Vec::new(),
+    };
+    while let Some(arg) = args.next()? {
+        match arg {
+            Arg::Long("sample") => options.viable = args.value()?.parse()?,
+            Arg::Long("seed") => options.seed = args.value()?.parse()?,
+            Arg::Short('f') | Arg::Long("file") => options.files.push(args.value()?.string()?),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    Ok(options)
+}
+
+impl Options {
+    /// The command that repeats this run.
+    fn command_line(&self) -> String {
+        let Self {
+            viable,
+            seed,
+            files,
+        } = self;
+        let mut line = format!("cargo xtask mutants --sample {viable} --seed {seed}");
+        for file in files {
+            line.push_str(&format!(" -f '{file}'"));
+        }
+        line
+    }
+}
+
+/// cargo-mutants over the files that are asked for.
+fn mutants(workspace: &Workspace, files: &[String]) -> Command {
+    let mut cargo = workspace.cargo(&["mutants", "--package", MUTATED]);
+    for file in files {
+        cargo.args(["--file", file]);
+    }
+    cargo
+}
+
+/// Runs mutants from the front until enough of them were viable.
+fn run_until_enough(
+    workspace: &Workspace,
+    options: &Options,
+    shuffled: &[String],
+) -> Result<Summary> {
+    let mut summary = Summary::default();
+    let mut done = 0;
+    while summary.viable() < options.viable && done < shuffled.len() {
+        let missing = options.viable - summary.viable();
+        let (before, rest) = shuffled.split_at(done);
+        let (round, after) = rest.split_at(missing.min(rest.len()));
+        summary.add(run_round(
+            workspace,
+            &options.files,
+            round,
+            [before, after],
+        )?);
+        done += round.len();
+    }
+    Ok(summary)
+}
+
+/// Runs exactly one round of mutants and none of the others.
+///
+/// cargo-mutants chooses by expressions that some kinds of mutants escape. What
+/// holds for all is that it can go on from an earlier run and leave out what
+/// was caught there, so the others are laid before it as such a run.
+fn run_round(
+    workspace: &Workspace,
+    files: &[String],
+    round: &[String],
+    others: [&[String]; 2],
+) -> Result<Summary> {
+    let parent = workspace.target().join("mutants");
+    let folder = parent.join("mutants.out");
+    lay_out(&folder, &others.concat())
+        .map_err(|error| Failure::new(format!("cannot write {}: {error}", folder.display())))?;
+    let mut cargo = mutants(workspace, files);
+    cargo
+        .args(["--iterate", "--no-shuffle", "--output"])
+        .arg(&parent);
+    for package in TESTED {
+        cargo.args(["--test-package", package]);
+    }
+    match status(&mut cargo)?.code() {
+        // All caught; some missed; some timed out: each a finished run.
+        Some(0 | 2 | 3) => {}
+        Some(4) => {
+            return Err(Failure::new("the tests fail before anything is broken")
+                .remedy("`cargo xtask test --only test` first"));
+        }
+        other => return Err(Failure::new(format!("cargo mutants ended with {other:?}"))),
+    }
+    let summary = read(&folder)?;
+    if !summary.holds_exactly(round) {
+        return Err(
+            Failure::new("cargo mutants did not run the mutants of the sample")
+                .remedy("use cargo-mutants 27"),
+        );
+    }
+    Ok(summary)
+}
+
+/// Makes a folder that looks like an earlier run which caught these mutants.
+fn lay_out(folder: &Path, caught: &[String]) -> io::Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder)?;
+    }
+    fs::create_dir_all(folder)?;
+    fs::write(folder.join("caught.txt"), caught.join("\n"))
+}
+
+fn read(folder: &Path) -> Result<Summary> {
+    let lines = |name: &str| -> Result<Vec<String>> {
+        let path = folder.join(name);
+        let text = fs::read_to_string(&path)
+            .map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?;
+        Ok(text.lines().map(str::to_owned).collect())
+    };
+    Ok(Summary {
+        caught: lines("caught.txt")?,
+        missed: lines("missed.txt")?,
+        timeout: lines("timeout.txt")?,
+        unviable: lines("unviable.txt")?,
+    })
+}
