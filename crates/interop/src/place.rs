@@ -1,7 +1,8 @@
 //! Where the peers are installed and where their logs go.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::{env, fs, thread};
 
 /// The variable that names another Envoy than the installed one.
@@ -43,30 +44,33 @@ pub fn python() -> PathBuf {
     python
 }
 
-/// A folder for what a peer reads and writes, named for the test that runs on
-/// this thread, and new for each peer of a test.
+/// A folder for what a peer reads and writes: named for the test that runs on
+/// this thread, and numbered in the order in which the test starts its peers.
+/// What an earlier run of the test left is removed.
 pub(crate) fn scratch(peer: &str) -> PathBuf {
-    static COUNT: AtomicU32 = AtomicU32::new(1);
     let test = thread::current()
         .name()
         .unwrap_or("unnamed")
         .replace("::", ".");
-    let number = COUNT.fetch_add(1, Ordering::Relaxed);
-    let folder = target()
-        .join("interop")
-        .join(test)
-        .join(format!("{peer}-{number}"));
-    let made = fs::remove_dir_all(&folder).or_else(missing_is_fine);
-    made.and_then(|()| fs::create_dir_all(&folder))
+    let number = next_number(&test);
+    let of_test = target().join("interop").join(test);
+    if number == 1 {
+        let _ = fs::remove_dir_all(&of_test);
+    }
+    let folder = of_test.join(format!("{peer}-{number}"));
+    fs::create_dir_all(&folder)
         .unwrap_or_else(|error| panic!("cannot make {}: {error}", folder.display()));
     folder
 }
 
-fn missing_is_fine(error: std::io::Error) -> std::io::Result<()> {
-    match error.kind() {
-        std::io::ErrorKind::NotFound => Ok(()),
-        _ => Err(error),
-    }
+/// Counts from 1 for each test of this process.
+fn next_number(test: &str) -> u32 {
+    static STARTED: Mutex<BTreeMap<String, u32>> = Mutex::new(BTreeMap::new());
+    // A test that panicked while counting has done no harm to the numbers.
+    let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let number = started.entry(test.to_owned()).or_default();
+    *number += 1;
+    *number
 }
 
 fn venv() -> PathBuf {
