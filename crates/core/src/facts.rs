@@ -24,8 +24,9 @@ pub struct Facts {
     pub references: Box<[Reference]>,
     /// The domains of a virtual host.
     pub domains: Box<[Box<str>]>,
-    /// Whether a route configuration leaves virtual hosts to VHDS.
-    pub uses_vhds: bool,
+    /// A hash of how a route configuration leaves virtual hosts to VHDS, if it
+    /// does: when it changes, a client begins with none (S76).
+    pub vhds: Option<u64>,
 }
 
 impl Facts {

@@ -20,6 +20,12 @@ pub struct Kind {
     pub rank: u8,
     /// How real Envoy must be told that a name does not exist (S35).
     pub envoy_absent: Absent,
+    /// A wildcard brings nothing by itself; names are asked for one by one (S66).
+    pub on_demand: bool,
+    /// What it refers to stays in use for a while after it was replaced (S73).
+    pub drains: bool,
+    /// A ttl may be sent on a state-of-the-world stream (S59).
+    pub ttl_in_sotw: bool,
 }
 
 /// How "this name does not exist" is said.
@@ -62,6 +68,9 @@ const OPAQUE: Kind = Kind {
     legacy_wildcard: false,
     rank: u8::MAX,
     envoy_absent: Absent::Removed,
+    on_demand: false,
+    drains: false,
+    ttl_in_sotw: true,
 };
 
 const fn kind(short: &'static str, rank: u8, envoy_absent: Absent) -> Kind {
@@ -84,15 +93,23 @@ const fn whole(short: &'static str, rank: u8) -> Kind {
 kinds! {
     RTDS "envoy.service.runtime.v3.Runtime" = kind("rtds", 0, Absent::Removed);
     CDS "envoy.config.cluster.v3.Cluster" = whole("cds", 1);
-    EDS "envoy.config.endpoint.v3.ClusterLoadAssignment" = kind("eds", 2, Absent::EmptyBody);
+    EDS "envoy.config.endpoint.v3.ClusterLoadAssignment" = Kind {
+        // Envoy crashes when it runs out.
+        ttl_in_sotw: false,
+        ..kind("eds", 2, Absent::EmptyBody)
+    };
     LEDS "envoy.config.endpoint.v3.LbEndpoint" = kind("leds", 3, Absent::Removed);
     SDS "envoy.extensions.transport_sockets.tls.v3.Secret" = kind("sds", 3, Absent::Removed);
     ECDS "envoy.config.core.v3.TypedExtensionConfig" = kind("ecds", 3, Absent::Silence);
-    LDS "envoy.config.listener.v3.Listener" = whole("lds", 4);
+    LDS "envoy.config.listener.v3.Listener" = Kind {
+        drains: true,
+        ..whole("lds", 4)
+    };
     SRDS "envoy.config.route.v3.ScopedRouteConfiguration" = whole("srds", 5);
     RDS "envoy.config.route.v3.RouteConfiguration" = kind("rds", 6, Absent::EmptyBody);
     VHDS "envoy.config.route.v3.VirtualHost" = Kind {
         legacy_wildcard: true,
+        on_demand: true,
         ..kind("vhds", 7, Absent::Bodyless)
     };
 }

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 pub mod change;
+pub mod database;
 pub mod facts;
 pub mod interest;
 pub mod kind;
@@ -19,7 +20,10 @@ pub mod limits;
 pub mod message;
 pub mod moment;
 pub mod name;
+mod order;
 pub mod params;
 pub mod resource;
+pub mod session;
+pub mod source;
 
 pub use moment::Moment;

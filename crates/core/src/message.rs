@@ -130,8 +130,10 @@ pub struct Delivered {
 /// How much of a resource is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Everything.
+    /// Everything; on a state-of-the-world stream, the body alone.
     Full,
+    /// State of the world only: in a `Resource`, with all that belongs to it (S58).
+    Wrapped,
     /// Name, version and ttl without the body: it is still good (S59).
     Heartbeat,
 }
@@ -144,5 +146,20 @@ impl Delivered {
             resource,
             form: Form::Full,
         }
+    }
+
+    /// In a `Resource` if there is a reason and the peer reads it; without a
+    /// ttl where that is a danger (S58, S59).
+    #[must_use]
+    pub(crate) fn for_sotw(mut resource: Arc<Resource>, may_wrap: bool, ttl: bool) -> Self {
+        if resource.ttl.is_some() && !(may_wrap && ttl) {
+            Arc::make_mut(&mut resource).ttl = None;
+        }
+        let reason = resource.ttl.is_some() || resource.constraints.is_some();
+        let form = match may_wrap && reason {
+            true => Form::Wrapped,
+            false => Form::Full,
+        };
+        Self { resource, form }
     }
 }

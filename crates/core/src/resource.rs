@@ -133,6 +133,13 @@ impl Resource {
         hasher.finish_128()
     }
 
+    /// About how many bytes it takes in a response.
+    #[must_use]
+    pub fn wire_size(&self) -> usize {
+        let aliases: usize = self.aliases.iter().map(|a| a.as_str().len() + 2).sum();
+        self.body.as_ref().map_or(0, Bytes::len) + 2 * self.name.as_str().len() + aliases + 128
+    }
+
     /// What the rules need to know of the body; the empty facts if none were found.
     #[must_use]
     pub fn facts(&self) -> &Facts {

@@ -32,3 +32,46 @@ impl fmt::Debug for Name {
         fmt::Debug::fmt(&self.0, f)
     }
 }
+
+/// stub
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Glob(Name);
+impl Glob {
+    /// stub
+    #[must_use]
+    pub fn matches(&self, _n: &Name) -> bool {
+        false
+    }
+    /// stub
+    #[must_use]
+    pub fn of(_n: &Name) -> Option<Glob> {
+        None
+    }
+}
+/// stub
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// stub
+    Wildcard,
+    /// stub
+    Glob(Glob),
+    /// stub
+    Name(Name),
+}
+/// stub
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("x")]
+pub struct NameError;
+impl Ask {
+    /// stub
+    pub fn parse(t: &str, max: usize) -> Result<Ask, NameError> {
+        if t.is_empty() || t.len() > max {
+            return Err(NameError);
+        }
+        Ok(if t == "*" {
+            Ask::Wildcard
+        } else {
+            Ask::Name(Name::new(t))
+        })
+    }
+}

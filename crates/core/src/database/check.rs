@@ -1,0 +1,98 @@
+//! Proof of the database's invariants, for tests and simulation.
+
+use super::content::Content;
+use super::{Database, TypeId};
+
+impl Database {
+    /// Checks every invariant; the whole database is visited.
+    ///
+    /// # Errors
+    /// Says which invariant does not hold.
+    pub fn check(&mut self) -> Result<(), String> {
+        for index in 0..self.tables.len() {
+            self.check_names(TypeId(index as u32))?;
+            self.check_views(TypeId(index as u32))?;
+        }
+        self.check_followers()
+    }
+
+    fn check_names(&self, type_id: TypeId) -> Result<(), String> {
+        let table = self.table(type_id);
+        let mut with_contents = 0;
+        for (id, entry) in table.entries() {
+            let name = &entry.name;
+            if table.find(name.as_str()) != Some(id) {
+                return Err(format!("{name}: not found under its name"));
+            }
+            with_contents += usize::from(!entry.content.resources().is_empty());
+            let kept = !matches!(entry.content, Content::Absent)
+                || !entry.subscribers.is_empty()
+                || !entry.owners.is_empty()
+                || table.views().any(|(_, view)| view.knows(id));
+            if !kept {
+                return Err(format!("{name}: kept for nothing"));
+            }
+            for owner in &entry.owners {
+                let owner = table.entry(*owner);
+                let mut resources = owner.content.resources().iter();
+                if !resources.any(|r| r.aliases.contains(name)) {
+                    return Err(format!("{name}: not an alias of {}", owner.name));
+                }
+            }
+        }
+        if with_contents != table.len {
+            return Err(format!(
+                "{}: {with_contents} names, {} counted",
+                table.url, table.len
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_views(&mut self, type_id: TypeId) -> Result<(), String> {
+        let table = &mut self.tables[type_id.0 as usize];
+        let ids: Vec<_> = table.views().map(|(id, _)| id).collect();
+        for id in ids {
+            let (scope, params) = (table.view(id).scope.clone(), table.view(id).params);
+            let members = table.members(&scope, params, &mut self.params, &mut self.work);
+            let view = table.view(id);
+            if view.subscribers.is_empty() {
+                return Err(format!("{scope:?}: a view without subscribers"));
+            }
+            if view.len() != members.len() || members.iter().any(|(e, _)| !view.knows(*e)) {
+                return Err(format!("{scope:?}: the view does not list its members"));
+            }
+            let sum = members
+                .iter()
+                .fold(0u128, |sum, (_, r)| sum.wrapping_add(r.fingerprint()));
+            if view.sum() != sum {
+                return Err(format!("{scope:?}: the sum is not that of the members"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_followers(&self) -> Result<(), String> {
+        for (type_index, table) in self.tables.iter().enumerate() {
+            for (id, view) in table.views() {
+                let mut held: Vec<_> = self
+                    .subscribers
+                    .all()
+                    .filter(|(_, t, f)| t.0 as usize == type_index && f.view == id)
+                    .flat_map(|(_, _, f)| f.held.iter().copied())
+                    .collect();
+                held.sort_unstable();
+                let counted = view
+                    .positions()
+                    .flat_map(|(seq, n)| std::iter::repeat_n(seq, n));
+                if !counted.eq(held.iter().copied()) {
+                    return Err(format!(
+                        "{:?}: positions are not the followers'",
+                        view.scope
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}

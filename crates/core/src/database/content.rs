@@ -1,0 +1,155 @@
+//! What the database holds under one name, and which of it a client sees.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use crate::params::{Keys, ParamsId, ParamsTable};
+use crate::resource::{Resource, ResourceError};
+
+/// Everything under one name.
+#[derive(Debug, Default)]
+pub(super) enum Content {
+    /// Nothing: the name does not exist.
+    #[default]
+    Absent,
+    /// One resource for all clients.
+    One(Arc<Resource>),
+    /// Variants, each for some clients (TP2).
+    Variants(Box<Variants>),
+    /// It cannot be given, and why (TP3).
+    Failed(Arc<ResourceError>),
+}
+
+/// What one client sees under a name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Choice {
+    /// The name does not exist for this client.
+    #[default]
+    Absent,
+    /// This resource.
+    Is(Arc<Resource>),
+    /// It cannot be given, and why (TP3).
+    Failed(Arc<ResourceError>),
+}
+
+/// Variants of one name. No two match the same client: checked on entry.
+#[derive(Debug)]
+pub(super) struct Variants {
+    /// Sorted by constraints.
+    list: Box<[Arc<Resource>]>,
+    /// The keys that decide between them.
+    keys: Keys,
+    /// What each category of clients sees; filled as categories are met.
+    chosen: HashMap<ParamsId, Option<u32>>,
+}
+
+impl Content {
+    /// Makes contents of variants that were checked for overlap.
+    pub(super) fn of(mut resources: Vec<Arc<Resource>>) -> Self {
+        match resources.pop() {
+            None => Self::Absent,
+            Some(only) if resources.is_empty() && only.constraints.is_none() => Self::One(only),
+            Some(last) => {
+                resources.push(last);
+                resources.sort_by(|a, b| a.constraints.cmp(&b.constraints));
+                let keys = resources
+                    .iter()
+                    .filter_map(|r| r.constraints.as_deref())
+                    .fold(Keys::default(), |all, c| all.union(c.keys()));
+                Self::Variants(Box::new(Variants {
+                    list: resources.into(),
+                    keys,
+                    chosen: HashMap::new(),
+                }))
+            }
+        }
+    }
+
+    /// All variants.
+    pub(super) fn resources(&self) -> &[Arc<Resource>] {
+        match self {
+            Self::Absent | Self::Failed(_) => &[],
+            Self::One(only) => std::slice::from_ref(only),
+            Self::Variants(variants) => &variants.list,
+        }
+    }
+
+    /// The keys that decide what a client sees.
+    pub(super) fn keys(&self) -> Option<&Keys> {
+        match self {
+            Self::Variants(variants) => Some(&variants.keys),
+            _ => None,
+        }
+    }
+
+    /// What a client sees: a lookup, once its category has been met.
+    /// `evaluations` counts the constraints that had to be evaluated.
+    pub(super) fn choose(
+        &mut self,
+        params: ParamsId,
+        table: &mut ParamsTable,
+        evaluations: &mut u64,
+    ) -> Choice {
+        match self {
+            Self::Absent => Choice::Absent,
+            Self::One(only) => Choice::Is(Arc::clone(only)),
+            Self::Failed(error) => Choice::Failed(Arc::clone(error)),
+            Self::Variants(variants) => variants.choose(params, table, evaluations),
+        }
+    }
+}
+
+impl Variants {
+    fn choose(
+        &mut self,
+        params: ParamsId,
+        table: &mut ParamsTable,
+        evaluations: &mut u64,
+    ) -> Choice {
+        let category = table.project(params, &self.keys);
+        let list = &self.list;
+        let index = *self.chosen.entry(category).or_insert_with(|| {
+            let params = table.get(category);
+            let matches = |r: &Arc<Resource>| {
+                *evaluations += 1;
+                r.constraints.as_ref().is_none_or(|c| c.matches(params))
+            };
+            list.iter().position(matches).map(|i| i as u32)
+        });
+        match index {
+            Some(index) => Choice::Is(Arc::clone(&self.list[index as usize])),
+            None => Choice::Absent,
+        }
+    }
+}
+
+impl Choice {
+    /// The resource, if there is one.
+    #[must_use]
+    pub fn resource(&self) -> Option<&Arc<Resource>> {
+        match self {
+            Self::Is(resource) => Some(resource),
+            Self::Absent | Self::Failed(_) => None,
+        }
+    }
+
+    /// Whether a client that was told the one has nothing to learn from the other.
+    #[must_use]
+    pub fn same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Is(a), Self::Is(b)) => same(a, b),
+            (a, b) => a == b,
+        }
+    }
+}
+
+/// Whether two resources are the same to a client that knows one of them.
+pub(crate) fn same(a: &Arc<Resource>, b: &Arc<Resource>) -> bool {
+    Arc::ptr_eq(a, b)
+        || (a.version == b.version
+            && a.name == b.name
+            && a.constraints == b.constraints
+            && a.aliases == b.aliases
+            && a.ttl == b.ttl)
+}

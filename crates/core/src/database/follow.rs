@@ -1,0 +1,192 @@
+//! Following a view: how a wildcard or glob subscriber learns of changes.
+//!
+//! A follower names its view by [`FollowId`], never by the view itself, for a
+//! view may be divided under it.
+
+use std::sync::Arc;
+
+use super::subscribers::{FollowId, Following, SubscriberId};
+use super::view::{Batch, Scope, Seq};
+use super::{Choice, Database, EntryId};
+use crate::name::Name;
+use crate::resource::Resource;
+
+impl Database {
+    /// Begins to follow all that a scope shows this subscriber, from position
+    /// zero: it holds nothing.
+    pub fn follow(&mut self, subscriber: SubscriberId, scope: &Scope) -> FollowId {
+        let params = self.subscribers.params(subscriber);
+        let type_id = self.subscribers.type_id(subscriber);
+        let table = &mut self.tables[type_id.0 as usize];
+        let category = self.params.project(params, &table.keys);
+        let view_id = table.view_of(scope, category, &mut self.params, &mut self.work);
+        let view = table.view_mut(view_id);
+        view.subscribers.insert(subscriber);
+        view.hold(0);
+        let held = vec![0];
+        let following = Following {
+            view: view_id,
+            held,
+        };
+        self.subscribers.add_following(subscriber, following)
+    }
+
+    /// Ends following.
+    pub fn unfollow(&mut self, id: FollowId) {
+        let Some(following) = self.subscribers.remove_following(id) else {
+            return;
+        };
+        let type_id = self.subscribers.type_id(id.subscriber);
+        let table = &mut self.tables[type_id.0 as usize];
+        let view = table.view_mut(following.view);
+        view.subscribers.remove(&id.subscriber);
+        if view.subscribers.is_empty() {
+            table.drop_view(following.view);
+            return;
+        }
+        for position in following.held {
+            let forgotten = table.view_mut(following.view).release(position);
+            for entry in forgotten {
+                table.forget_if_gone(following.view, entry, &mut self.params, &mut self.work);
+            }
+        }
+    }
+
+    /// The follower may come to stand at this position: what is current there is kept.
+    pub fn hold(&mut self, id: FollowId, position: Seq) {
+        let following = self.subscribers.following_mut(id);
+        following.held.push(position);
+        let view = following.view;
+        let type_id = self.subscribers.type_id(id.subscriber);
+        self.table_mut(type_id).view_mut(view).hold(position);
+    }
+
+    /// The follower will not come back to this position.
+    pub fn release(&mut self, id: FollowId, position: Seq) {
+        let following = self.subscribers.following_mut(id);
+        let Some(index) = following.held.iter().position(|p| *p == position) else {
+            return;
+        };
+        following.held.swap_remove(index);
+        let view = following.view;
+        let type_id = self.subscribers.type_id(id.subscriber);
+        let table = &mut self.tables[type_id.0 as usize];
+        for entry in table.view_mut(view).release(position) {
+            table.forget_if_gone(view, entry, &mut self.params, &mut self.work);
+        }
+    }
+
+    /// The newest position.
+    #[must_use]
+    pub fn head(&self, id: FollowId) -> Seq {
+        let (table, view) = self.followed(id);
+        table.view(view).head()
+    }
+
+    /// The sum of the fingerprints of all that is listed.
+    #[must_use]
+    pub fn sum(&self, id: FollowId) -> u128 {
+        let (table, view) = self.followed(id);
+        table.view(view).sum()
+    }
+
+    fn followed(&self, id: FollowId) -> (&super::Table, super::ViewId) {
+        let view = self.subscribers.following(id).view;
+        (self.table(self.subscribers.type_id(id.subscriber)), view)
+    }
+
+    /// What is listed under a name.
+    pub fn listed(&mut self, id: FollowId, entry: EntryId) -> Option<Arc<Resource>> {
+        let view = self.subscribers.following(id).view;
+        let type_id = self.subscribers.type_id(id.subscriber);
+        let table = &mut self.tables[type_id.0 as usize];
+        let params = table.view(view).params;
+        match table.own_choice(entry, params, &mut self.params, &mut self.work) {
+            Choice::Is(resource) => Some(resource),
+            Choice::Absent | Choice::Failed(_) => None,
+        }
+    }
+
+    /// What the follower holds under a name if it stands at `position`.
+    pub fn held_at(
+        &mut self,
+        id: FollowId,
+        entry: EntryId,
+        position: Seq,
+    ) -> Option<Arc<Resource>> {
+        let current = self.listed(id, entry);
+        let (table, view) = self.followed(id);
+        table.view(view).held_at(entry, position, current.as_ref())
+    }
+
+    /// All that is listed, by name.
+    pub fn list(&mut self, id: FollowId) -> Vec<Arc<Resource>> {
+        let (table, view) = self.followed(id);
+        let entries: Vec<_> = table.view(view).since(0).map(|(_, entry)| entry).collect();
+        let mut listed: Vec<_> = entries
+            .into_iter()
+            .filter_map(|entry| self.listed(id, entry))
+            .collect();
+        listed.sort_by(|a, b| a.name.cmp(&b.name));
+        listed
+    }
+
+    /// The names of which there is news behind `position`.
+    #[must_use]
+    pub fn news(&self, id: FollowId, position: Seq) -> Vec<Name> {
+        let (table, view) = self.followed(id);
+        let since = table.view(view).since(position);
+        since
+            .map(|(_, entry)| table.entry(entry).name.clone())
+            .collect()
+    }
+
+    /// Whether there is news behind `position`.
+    #[must_use]
+    pub fn has_news(&self, id: FollowId, position: Seq) -> bool {
+        self.head(id) > position
+    }
+
+    /// What is news to a follower at `from`, up to `max_bytes` of bodies (S44).
+    /// Made once for all followers that stand there.
+    pub fn batch(&mut self, id: FollowId, from: Seq, max_bytes: usize) -> Arc<Batch> {
+        let (table, view_id) = self.followed(id);
+        let view = table.view(view_id);
+        if let Some(shared) = view.shared_batch(from, max_bytes) {
+            return shared;
+        }
+        let (mut to, mut bytes, mut items) = (view.head(), 0, Vec::new());
+        let news: Vec<_> = view.since(from).collect();
+        for (seq, entry) in news {
+            self.work.entries += 1;
+            let held = self.held_at(id, entry, from);
+            let current = self.listed(id, entry);
+            if same_listing(held.as_ref(), current.as_ref()) {
+                continue;
+            }
+            let size = current.as_ref().map_or(0, |r| r.wire_size());
+            if bytes + size > max_bytes && !items.is_empty() {
+                to = seq - 1;
+                break;
+            }
+            bytes += size;
+            let (table, _) = self.followed(id);
+            items.push((table.entry(entry).name.clone(), current));
+        }
+        let batch = Arc::new(Batch { from, to, items });
+        let type_id = self.subscribers.type_id(id.subscriber);
+        self.table_mut(type_id)
+            .view_mut(view_id)
+            .share_batch(max_bytes, &batch);
+        batch
+    }
+}
+
+/// Whether a follower that holds the one has nothing to learn from the other.
+pub(super) fn same_listing(a: Option<&Arc<Resource>>, b: Option<&Arc<Resource>>) -> bool {
+    match (a, b) {
+        (None, None) => true,
+        (Some(a), Some(b)) => super::same(a, b),
+        _ => false,
+    }
+}

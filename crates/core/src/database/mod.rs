@@ -1,0 +1,180 @@
+//! The database: resources of many types, and who subscribes to them.
+//!
+//! A server, a client's cache and a relay are this one structure (TP2); they
+//! differ in who fills it and who asks. It knows names, variants, aliases,
+//! views and subscribers. It does not know streams' protocols, what a peer was
+//! told, or what a body means.
+//!
+//! ```text
+//!   type ─▶ name ─▶ variants          a change goes
+//!      │      ├──▶ subscribers          to the named subscribers it affects,
+//!      │      └──▶ owners (aliases)     and to the views it affects,
+//!      └─▶ views ─▶ subscribers         never to the rest
+//! ```
+
+mod apply;
+mod check;
+mod content;
+mod entry;
+mod follow;
+mod subscribers;
+mod table;
+mod tombstones;
+mod view;
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+pub use apply::ApplyError;
+pub use content::Choice;
+pub(crate) use content::same;
+pub use entry::EntryId;
+pub use subscribers::{Edge, FollowId, StreamId, SubscriberId};
+pub use table::Work;
+pub use view::{Batch, Scope, Seq};
+
+use crate::kind::Kind;
+use crate::name::{Glob, Name};
+use crate::params::{Params, ParamsId, ParamsTable};
+use crate::resource::{Resource, TypeUrl};
+use subscribers::Subscribers;
+use table::Table;
+use view::ViewId;
+
+/// A type's place in the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TypeId(u32);
+
+/// See the module's documentation.
+#[derive(Debug, Default)]
+pub struct Database {
+    tables: Vec<Table>,
+    type_ids: HashMap<TypeUrl, TypeId>,
+    params: ParamsTable,
+    subscribers: Subscribers,
+    work: Work,
+}
+
+impl Database {
+    /// An empty database.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The place of a type, made if need be.
+    pub fn type_id(&mut self, url: &TypeUrl) -> TypeId {
+        if let Some(id) = self.type_ids.get(url) {
+            return *id;
+        }
+        let id = TypeId(self.tables.len() as u32);
+        self.tables.push(Table::new(url.clone()));
+        self.type_ids.insert(url.clone(), id);
+        id
+    }
+
+    /// The place of a type that has been met.
+    #[must_use]
+    pub fn find_type(&self, url: &TypeUrl) -> Option<TypeId> {
+        self.type_ids.get(url).copied()
+    }
+
+    /// The types that have been met, in the order in which they were.
+    pub fn types(&self) -> impl Iterator<Item = (TypeId, &TypeUrl)> {
+        self.tables
+            .iter()
+            .enumerate()
+            .map(|(i, table)| (TypeId(i as u32), &table.url))
+    }
+
+    /// The name of a type.
+    #[must_use]
+    pub fn type_url(&self, id: TypeId) -> &TypeUrl {
+        &self.table(id).url
+    }
+
+    /// The facts of a type.
+    #[must_use]
+    pub fn kind(&self, id: TypeId) -> Kind {
+        self.table(id).kind
+    }
+
+    /// How many names of a type have contents.
+    #[must_use]
+    pub fn len(&self, id: TypeId) -> usize {
+        self.table(id).len
+    }
+
+    /// Whether no name of any type has contents.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.tables.iter().all(|table| table.len == 0)
+    }
+
+    /// The place of a name that something keeps.
+    #[must_use]
+    pub fn find(&self, type_id: TypeId, name: &Name) -> Option<EntryId> {
+        self.table(type_id).find(name.as_str())
+    }
+
+    /// The name at a place.
+    #[must_use]
+    pub fn name(&self, type_id: TypeId, entry: EntryId) -> &Name {
+        &self.table(type_id).entry(entry).name
+    }
+
+    /// Every resource of a type with all its variants, in no order.
+    pub fn resources(&self, type_id: TypeId) -> impl Iterator<Item = &Arc<Resource>> {
+        self.table(type_id)
+            .entries()
+            .flat_map(|(_, entry)| entry.content.resources())
+    }
+
+    /// Every variant of one name.
+    #[must_use]
+    pub fn variants(&self, type_id: TypeId, name: &Name) -> &[Arc<Resource>] {
+        match self.find(type_id, name) {
+            Some(entry) => self.table(type_id).entry(entry).content.resources(),
+            None => &[],
+        }
+    }
+
+    /// The place of a set of parameters.
+    pub fn intern_params(&mut self, params: Params) -> ParamsId {
+        self.params.intern(params)
+    }
+
+    /// What a client with these parameters sees under a name.
+    pub fn choose(&mut self, type_id: TypeId, entry: EntryId, params: ParamsId) -> Choice {
+        self.tables[type_id.0 as usize].choose(entry, params, &mut self.params, &mut self.work)
+    }
+
+    /// The same by name, without regard to who asks for it.
+    pub fn choose_name(&mut self, type_id: TypeId, name: &Name, params: ParamsId) -> Choice {
+        match self.find(type_id, name) {
+            Some(entry) => self.choose(type_id, entry, params),
+            None => Choice::Absent,
+        }
+    }
+
+    /// Names a glob matched that are gone, as far as they are remembered (S75).
+    #[must_use]
+    pub fn tombstones(&self, type_id: TypeId, glob: &Glob) -> Vec<Name> {
+        self.table(type_id).tombstones.under(glob)
+    }
+
+    /// What was done so far.
+    #[must_use]
+    pub fn work(&self) -> Work {
+        self.work
+    }
+
+    fn table(&self, id: TypeId) -> &Table {
+        &self.tables[id.0 as usize]
+    }
+
+    fn table_mut(&mut self, id: TypeId) -> &mut Table {
+        &mut self.tables[id.0 as usize]
+    }
+}

@@ -1,0 +1,322 @@
+//! All names of one type, and the views on them.
+
+use std::sync::Arc;
+
+use hashbrown::{HashMap, HashTable};
+
+use super::content::{Choice, Content};
+use super::entry::{Entry, EntryId, Subscribers};
+use super::tombstones::Tombstones;
+use super::view::{Scope, View, ViewId};
+use crate::kind::Kind;
+use crate::name::{Glob, Name};
+use crate::params::{Keys, ParamsId, ParamsTable};
+use crate::resource::{Resource, TypeUrl};
+
+/// What the database did, counted so that tests can prove what a change costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Names looked at.
+    pub entries: u64,
+    /// Views told of a change.
+    pub views: u64,
+    /// Subscribers told of a change.
+    pub subscribers: u64,
+    /// Constraints evaluated.
+    pub evaluations: u64,
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(super) struct Table {
+    pub(super) url: TypeUrl,
+    pub(super) kind: Kind,
+    names: HashTable<EntryId>,
+    hasher: hashbrown::DefaultHashBuilder,
+    entries: Vec<Option<Entry>>,
+    free: Vec<EntryId>,
+    /// How many names have contents.
+    pub(super) len: usize,
+    views: Vec<Option<View>>,
+    by_scope: HashMap<Scope, Vec<ViewId>>,
+    /// The keys that decide what any client sees of this type. Grows only: a
+    /// key that went out of use costs a finer view, never a wrong one.
+    pub(super) keys: Keys,
+    pub(super) tombstones: Tombstones,
+}
+
+impl Table {
+    pub(super) fn new(url: TypeUrl) -> Self {
+        Self {
+            kind: Kind::of(&url),
+            url,
+            names: HashTable::new(),
+            hasher: hashbrown::DefaultHashBuilder::default(),
+            entries: Vec::new(),
+            free: Vec::new(),
+            len: 0,
+            views: Vec::new(),
+            by_scope: HashMap::new(),
+            keys: Keys::default(),
+            tombstones: Tombstones::default(),
+        }
+    }
+
+    pub(super) fn find(&self, name: &str) -> Option<EntryId> {
+        let hash = self.hash(name);
+        self.names
+            .find(hash, |id| self.entry(*id).name.as_str() == name)
+            .copied()
+    }
+
+    fn hash(&self, name: &str) -> u64 {
+        std::hash::BuildHasher::hash_one(&self.hasher, name)
+    }
+
+    /// # Panics
+    /// If the id is not of a kept name: an error in this crate.
+    pub(super) fn entry(&self, id: EntryId) -> &Entry {
+        #[expect(clippy::expect_used, reason = "ids are handed out for kept names only")]
+        self.entries[id.0 as usize]
+            .as_ref()
+            .expect("the name is kept")
+    }
+
+    pub(super) fn entry_mut(&mut self, id: EntryId) -> &mut Entry {
+        #[expect(clippy::expect_used, reason = "ids are handed out for kept names only")]
+        self.entries[id.0 as usize]
+            .as_mut()
+            .expect("the name is kept")
+    }
+
+    /// The place of a name, made if need be. The caller gives it a reason to stay.
+    pub(super) fn intern(&mut self, name: &Name) -> EntryId {
+        if let Some(id) = self.find(name.as_str()) {
+            return id;
+        }
+        let entry = Entry {
+            name: name.clone(),
+            content: Content::Absent,
+            subscribers: Subscribers::default(),
+            owners: Vec::new(),
+        };
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.entries.push(None);
+            EntryId(self.entries.len() as u32 - 1)
+        });
+        self.entries[id.0 as usize] = Some(entry);
+        let Self {
+            names,
+            entries,
+            hasher,
+            ..
+        } = self;
+        let rehash = |id: &EntryId| {
+            let name = entries[id.0 as usize]
+                .as_ref()
+                .map_or("", |e| e.name.as_str());
+            std::hash::BuildHasher::hash_one(&*hasher, name)
+        };
+        names.insert_unique(rehash(&id), id, rehash);
+        id
+    }
+
+    /// Frees the name if nothing keeps it.
+    pub(super) fn tidy(&mut self, id: EntryId) {
+        let Some(entry) = &self.entries[id.0 as usize] else {
+            return;
+        };
+        let kept = !matches!(entry.content, Content::Absent)
+            || !entry.subscribers.is_empty()
+            || !entry.owners.is_empty()
+            || self.views.iter().flatten().any(|v| v.knows(id));
+        if kept {
+            return;
+        }
+        let hash = self.hash(entry.name.as_str());
+        if let Ok(found) = self.names.find_entry(hash, |other| *other == id) {
+            found.remove();
+        }
+        self.entries[id.0 as usize] = None;
+        self.free.push(id);
+    }
+
+    /// What a client sees under a name: the name's own contents, or the
+    /// contents of the first resource that has it as an alias (S36).
+    pub(super) fn choose(
+        &mut self,
+        id: EntryId,
+        params: ParamsId,
+        table: &mut ParamsTable,
+        work: &mut Work,
+    ) -> Choice {
+        work.entries += 1;
+        let own = self.own_choice(id, params, table, work);
+        if own != Choice::Absent {
+            return own;
+        }
+        for owner in self.entry(id).owners.clone() {
+            let choice = self.own_choice(owner, params, table, work);
+            if let Choice::Is(_) = choice {
+                return choice;
+            }
+        }
+        Choice::Absent
+    }
+
+    /// The same without aliases: what a view lists.
+    pub(super) fn own_choice(
+        &mut self,
+        id: EntryId,
+        params: ParamsId,
+        table: &mut ParamsTable,
+        work: &mut Work,
+    ) -> Choice {
+        self.entry_mut(id)
+            .content
+            .choose(params, table, &mut work.evaluations)
+    }
+
+    pub(super) fn view(&self, id: ViewId) -> &View {
+        #[expect(clippy::expect_used, reason = "a view lives while it has subscribers")]
+        self.views[id.0 as usize]
+            .as_ref()
+            .expect("the view is kept")
+    }
+
+    pub(super) fn view_mut(&mut self, id: ViewId) -> &mut View {
+        #[expect(clippy::expect_used, reason = "a view lives while it has subscribers")]
+        self.views[id.0 as usize]
+            .as_mut()
+            .expect("the view is kept")
+    }
+
+    pub(super) fn views(&self) -> impl Iterator<Item = (ViewId, &View)> {
+        self.views
+            .iter()
+            .enumerate()
+            .filter_map(|(i, v)| Some((ViewId(i as u32), v.as_ref()?)))
+    }
+
+    /// The views that see a name.
+    pub(super) fn views_on(&self, name: &Name) -> Vec<ViewId> {
+        if self.by_scope.is_empty() {
+            return Vec::new();
+        }
+        let glob = Glob::of(name).map(Scope::Glob);
+        [Some(Scope::All), glob]
+            .into_iter()
+            .flatten()
+            .filter_map(|scope| self.by_scope.get(&scope))
+            .flatten()
+            .copied()
+            .collect()
+    }
+
+    /// The view of a scope with these (projected) parameters, made if need be.
+    pub(super) fn view_of(
+        &mut self,
+        scope: &Scope,
+        params: ParamsId,
+        table: &mut ParamsTable,
+        work: &mut Work,
+    ) -> ViewId {
+        let same = |id: &&ViewId| self.view(**id).params == params;
+        if let Some(found) = self
+            .by_scope
+            .get(scope)
+            .and_then(|ids| ids.iter().find(same))
+        {
+            return *found;
+        }
+        let mut view = View::new(scope.clone(), params);
+        for (entry, resource) in self.members(scope, params, table, work) {
+            view.record(entry, None, Some(&resource));
+        }
+        self.add_view(view)
+    }
+
+    pub(super) fn add_view(&mut self, view: View) -> ViewId {
+        let scope = view.scope.clone();
+        let place = self.views.iter().position(Option::is_none);
+        let index = place.unwrap_or_else(|| {
+            self.views.push(None);
+            self.views.len() - 1
+        });
+        self.views[index] = Some(view);
+        let id = ViewId(index as u32);
+        self.by_scope.entry(scope).or_default().push(id);
+        id
+    }
+
+    /// What a view has to list, by name: the whole type is visited.
+    pub(super) fn members(
+        &mut self,
+        scope: &Scope,
+        params: ParamsId,
+        table: &mut ParamsTable,
+        work: &mut Work,
+    ) -> Vec<(EntryId, Arc<Resource>)> {
+        let mut found = Vec::new();
+        for index in 0..self.entries.len() {
+            let Some(entry) = &mut self.entries[index] else {
+                continue;
+            };
+            work.entries += 1;
+            let inside = match scope {
+                Scope::All => true,
+                Scope::Glob(glob) => glob.matches(&entry.name),
+            };
+            if !inside {
+                continue;
+            }
+            if let Choice::Is(r) = entry.content.choose(params, table, &mut work.evaluations) {
+                found.push((EntryId(index as u32), r));
+            }
+        }
+        found.sort_by(|a, b| a.1.name.cmp(&b.1.name));
+        found
+    }
+
+    /// Drops a view's last word on a name that is gone and that nobody holds.
+    pub(super) fn forget_if_gone(
+        &mut self,
+        view_id: ViewId,
+        entry: EntryId,
+        table: &mut ParamsTable,
+        work: &mut Work,
+    ) {
+        let params = self.view(view_id).params;
+        if self
+            .own_choice(entry, params, table, work)
+            .resource()
+            .is_none()
+        {
+            self.view_mut(view_id).forget(entry);
+            self.tidy(entry);
+        }
+    }
+
+    /// Removes a view that nobody follows.
+    pub(super) fn drop_view(&mut self, id: ViewId) {
+        let Some(view) = self.views[id.0 as usize].take() else {
+            return;
+        };
+        if let Some(ids) = self.by_scope.get_mut(&view.scope) {
+            ids.retain(|other| *other != id);
+            if ids.is_empty() {
+                self.by_scope.remove(&view.scope);
+            }
+        }
+        for (_, entry) in view.since(0) {
+            self.tidy(entry);
+        }
+    }
+
+    pub(super) fn entries(&self) -> impl Iterator<Item = (EntryId, &Entry)> {
+        self.entries
+            .iter()
+            .enumerate()
+            .filter_map(|(i, e)| Some((EntryId(i as u32), e.as_ref()?)))
+    }
+}

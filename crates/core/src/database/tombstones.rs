@@ -1,0 +1,92 @@
+//! Names that are gone, remembered for a while.
+//!
+//! A client that subscribes to a glob again does not say what it holds, so
+//! the removals that it missed must be remembered here (S75). Bounded: the
+//! oldest are forgotten.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::name::{Glob, Name};
+
+/// How many are remembered for each type.
+const LIMIT: usize = 4096;
+
+/// See the module's documentation.
+#[derive(Debug, Default)]
+pub(super) struct Tombstones {
+    by_age: BTreeMap<u64, Name>,
+    ages: HashMap<Name, u64>,
+    next: u64,
+}
+
+impl Tombstones {
+    /// The name is gone.
+    pub(super) fn bury(&mut self, name: &Name) {
+        self.raise(name);
+        self.by_age.insert(self.next, name.clone());
+        self.ages.insert(name.clone(), self.next);
+        self.next += 1;
+        if self.by_age.len() > LIMIT
+            && let Some((_, oldest)) = self.by_age.pop_first()
+        {
+            self.ages.remove(&oldest);
+        }
+    }
+
+    /// The name exists again.
+    pub(super) fn raise(&mut self, name: &Name) {
+        if let Some(age) = self.ages.remove(name) {
+            self.by_age.remove(&age);
+        }
+    }
+
+    /// Those that a glob would have matched, by name.
+    pub(super) fn under(&self, glob: &Glob) -> Vec<Name> {
+        let mut names: Vec<_> = self
+            .ages
+            .keys()
+            .filter(|n| glob.matches(n))
+            .cloned()
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(id: usize) -> Name {
+        Name::new(&format!("xdstp://a/t/g/{id}"))
+    }
+
+    fn glob() -> Glob {
+        Glob::of(&name(0)).unwrap()
+    }
+
+    #[test]
+    fn s75_a_name_is_remembered_until_it_exists_again() {
+        let mut stones = Tombstones::default();
+        stones.bury(&name(2));
+        stones.bury(&name(1));
+        stones.bury(&name(2));
+        stones.bury(&Name::new("other"));
+        assert_eq!(stones.under(&glob()), [name(1), name(2)]);
+        stones.raise(&name(1));
+        stones.raise(&name(1));
+        assert_eq!(stones.under(&glob()), [name(2)]);
+    }
+
+    #[test]
+    fn the_oldest_are_forgotten() {
+        let mut stones = Tombstones::default();
+        for id in 0..LIMIT + 2 {
+            stones.bury(&name(id));
+        }
+        let kept = stones.under(&glob());
+        assert_eq!(kept.len(), LIMIT);
+        assert!(!kept.contains(&name(0)) && !kept.contains(&name(1)));
+        assert_eq!(stones.by_age.len(), stones.ages.len());
+    }
+}

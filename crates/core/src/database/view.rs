@@ -1,0 +1,301 @@
+//! What a wildcard or glob subscriber sees: one log for all that see the same.
+//!
+//! A view is a type (or a glob in it) as seen with one set of parameters. Its
+//! log has one item for each name, the newest, so a stream that follows it
+//! remembers a position and not what it holds: what a stream at position `p`
+//! holds is the view as it was at `p`.
+//!
+//! ```text
+//!   log:   3:b   5:a   6:d   7:c        head = 7
+//!                 ▲
+//!          a stream at position 5 holds a, b and the c and d of its time;
+//!          6 and 7 are news to it
+//! ```
+//!
+//! Earlier versions of a resource are kept only while a stream stands at a
+//! position in which they were current ("retired bodies"), so the memory of a
+//! view is bounded by what its streams hold, however fast it changes.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+
+use hashbrown::{HashMap, HashSet};
+
+use super::{EntryId, SubscriberId};
+use crate::name::{Glob, Name};
+use crate::params::ParamsId;
+use crate::resource::Resource;
+
+/// A position in the log of a view. Zero is before everything.
+pub type Seq = u64;
+
+/// A view's place in its table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct ViewId(pub(super) u32);
+
+/// Which names a view is about.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Scope {
+    /// All of the type.
+    All,
+    /// What a glob matches.
+    Glob(Glob),
+}
+
+/// A version that was current from one position until before another.
+#[derive(Clone, Debug)]
+struct Past {
+    from: Seq,
+    to: Seq,
+    resource: Arc<Resource>,
+}
+
+/// What changed between two positions of a view: made once, shared by every
+/// stream that makes the same step.
+#[derive(Debug)]
+pub struct Batch {
+    /// The position it starts from.
+    pub from: Seq,
+    /// The position it leads to.
+    pub to: Seq,
+    /// What is new, in the order of the log; `None` is gone.
+    pub items: Vec<(Name, Option<Arc<Resource>>)>,
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(super) struct View {
+    pub(super) scope: Scope,
+    pub(super) params: ParamsId,
+    pub(super) subscribers: HashSet<SubscriberId>,
+    head: Seq,
+    /// Ascending by position. Stale where `latest` has another position.
+    log: Vec<(Seq, EntryId)>,
+    /// The position of the newest item of each name in the log: every member,
+    /// and what is gone but still held by a stream.
+    latest: HashMap<EntryId, Seq>,
+    members: usize,
+    /// The sum of the members' fingerprints: the version of the set.
+    sum: u128,
+    history: HashMap<EntryId, Vec<Past>>,
+    past_count: usize,
+    sweep_at: usize,
+    /// How many streams stand at each position.
+    positions: BTreeMap<Seq, usize>,
+    /// The steps being made now; forgotten with the next change.
+    batches: HashMap<(Seq, usize), Weak<Batch>>,
+}
+
+impl View {
+    pub(super) fn new(scope: Scope, params: ParamsId) -> Self {
+        Self {
+            scope,
+            params,
+            subscribers: HashSet::new(),
+            head: 0,
+            log: Vec::new(),
+            latest: HashMap::new(),
+            members: 0,
+            sum: 0,
+            history: HashMap::new(),
+            past_count: 0,
+            sweep_at: 64,
+            positions: BTreeMap::new(),
+            batches: HashMap::new(),
+        }
+    }
+
+    /// A view with the same past for some of the subscribers, who leave this
+    /// one with their positions.
+    pub(super) fn divide(
+        &mut self,
+        params: ParamsId,
+        leaving: &[SubscriberId],
+        positions: &[Seq],
+    ) -> Self {
+        let mut copy = Self {
+            log: self.log.clone(),
+            latest: self.latest.clone(),
+            head: self.head,
+            members: self.members,
+            sum: self.sum,
+            history: self.history.clone(),
+            past_count: self.past_count,
+            sweep_at: self.sweep_at,
+            subscribers: leaving.iter().copied().collect(),
+            ..Self::new(self.scope.clone(), params)
+        };
+        for subscriber in leaving {
+            self.subscribers.remove(subscriber);
+        }
+        for position in positions {
+            copy.hold(*position);
+            // What this frees is freed with the next sweep.
+            self.leave(*position);
+        }
+        copy
+    }
+
+    pub(super) fn head(&self) -> Seq {
+        self.head
+    }
+
+    pub(super) fn sum(&self) -> u128 {
+        self.sum
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.members
+    }
+
+    /// Whether the log still speaks of this name.
+    pub(super) fn knows(&self, entry: EntryId) -> bool {
+        self.latest.contains_key(&entry)
+    }
+
+    /// Takes note of a change of what this view sees under a name.
+    pub(super) fn record(
+        &mut self,
+        entry: EntryId,
+        old: Option<&Arc<Resource>>,
+        new: Option<&Arc<Resource>>,
+    ) {
+        self.head += 1;
+        self.batches.clear();
+        if let Some(old) = old {
+            self.members -= 1;
+            self.sum = self.sum.wrapping_sub(old.fingerprint());
+            self.retire(entry, old);
+        }
+        if let Some(new) = new {
+            self.members += 1;
+            self.sum = self.sum.wrapping_add(new.fingerprint());
+        }
+        if new.is_some() || self.history.contains_key(&entry) {
+            self.latest.insert(entry, self.head);
+            self.log.push((self.head, entry));
+        } else {
+            self.latest.remove(&entry);
+        }
+        self.compact();
+    }
+
+    /// Keeps a version that is no longer current if a stream holds it.
+    fn retire(&mut self, entry: EntryId, old: &Arc<Resource>) {
+        let from = self.latest.get(&entry).copied().unwrap_or_default();
+        if self.positions.range(from..self.head).next().is_some() {
+            self.history.entry(entry).or_default().push(Past {
+                from,
+                to: self.head,
+                resource: Arc::clone(old),
+            });
+            self.past_count += 1;
+        }
+    }
+
+    /// Drops stale items once they are the larger part: amortised O(1) a change.
+    fn compact(&mut self) {
+        if self.log.len() > 2 * self.latest.len() + 64 {
+            let latest = &self.latest;
+            self.log
+                .retain(|(seq, entry)| latest.get(entry) == Some(seq));
+        }
+    }
+
+    /// A stream stands at this position from now on.
+    pub(super) fn hold(&mut self, position: Seq) {
+        *self.positions.entry(position).or_default() += 1;
+    }
+
+    fn leave(&mut self, position: Seq) {
+        if let Some(count) = self.positions.get_mut(&position) {
+            *count -= 1;
+            if *count == 0 {
+                self.positions.remove(&position);
+            }
+        }
+    }
+
+    /// A stream has left this position. Returns the names that nothing in the
+    /// view speaks of any more.
+    pub(super) fn release(&mut self, position: Seq) -> Vec<EntryId> {
+        self.leave(position);
+        let behind = self
+            .positions
+            .first_key_value()
+            .is_some_and(|(first, _)| *first < self.head);
+        if self.past_count > self.sweep_at || (self.past_count > 0 && !behind) {
+            return self.sweep();
+        }
+        Vec::new()
+    }
+
+    /// Forgets earlier versions that no stream holds.
+    fn sweep(&mut self) -> Vec<EntryId> {
+        let positions = &self.positions;
+        let mut forgotten = Vec::new();
+        self.history.retain(|entry, pasts| {
+            pasts.retain(|past| positions.range(past.from..past.to).next().is_some());
+            if pasts.is_empty() {
+                forgotten.push(*entry);
+            }
+            !pasts.is_empty()
+        });
+        self.past_count = self.history.values().map(Vec::len).sum();
+        self.sweep_at = 2 * self.past_count + 64;
+        forgotten
+    }
+
+    /// Drops the last word on a name that is gone and that nobody holds.
+    pub(super) fn forget(&mut self, entry: EntryId) {
+        self.latest.remove(&entry);
+    }
+
+    /// What a stream at `position` holds under a name; `current` is what the
+    /// view sees there now.
+    pub(super) fn held_at(
+        &self,
+        entry: EntryId,
+        position: Seq,
+        current: Option<&Arc<Resource>>,
+    ) -> Option<Arc<Resource>> {
+        if *self.latest.get(&entry)? <= position {
+            return current.cloned();
+        }
+        let pasts = self.history.get(&entry)?;
+        let past = pasts
+            .iter()
+            .find(|p| p.from <= position && position < p.to)?;
+        Some(Arc::clone(&past.resource))
+    }
+
+    /// The names whose newest item lies behind `position`, in order.
+    pub(super) fn since(&self, position: Seq) -> impl Iterator<Item = (Seq, EntryId)> + '_ {
+        let start = self.log.partition_point(|(seq, _)| *seq <= position);
+        self.log[start..]
+            .iter()
+            .copied()
+            .filter(|(seq, entry)| self.latest.get(entry) == Some(seq))
+    }
+
+    /// A step that another stream makes too, if one does.
+    pub(super) fn shared_batch(&self, from: Seq, max_bytes: usize) -> Option<Arc<Batch>> {
+        self.batches.get(&(from, max_bytes))?.upgrade()
+    }
+
+    /// Lets other streams share a step.
+    pub(super) fn share_batch(&mut self, max_bytes: usize, batch: &Arc<Batch>) {
+        self.batches
+            .insert((batch.from, max_bytes), Arc::downgrade(batch));
+    }
+
+    /// The positions that streams hold, for checks.
+    pub(super) fn positions(&self) -> impl Iterator<Item = (Seq, usize)> + '_ {
+        self.positions.iter().map(|(seq, count)| (*seq, *count))
+    }
+
+    /// How many earlier versions are kept.
+    pub(super) fn retired(&self) -> usize {
+        self.past_count
+    }
+}

@@ -1,0 +1,114 @@
+//! Make before break, decided for each referenced resource (S52, S73).
+//!
+//! Two rules, both about what this peer asks for and holds:
+//!
+//! - What refers to something of an earlier type waits until the peer holds
+//!   that: a route waits for its new cluster. It does not wait for what the
+//!   peer does not ask for, what does not exist, or what was rejected; and not
+//!   longer than a limit, so that silence stalls nothing.
+//! - What is gone is taken away once nothing that the peer holds refers to it
+//!   and is about to change. This may take long; nothing else waits for it.
+//!
+//! Additions never wait for removals.
+
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+
+use hashbrown::HashSet;
+
+use crate::database::Database;
+use crate::facts::Reference;
+use crate::kind::Kind;
+use crate::moment::Moment;
+use crate::name::Name;
+use crate::resource::{Resource, TypeUrl};
+use crate::source::{Conversation, Standing};
+
+/// References that are still in use although the peer accepted a change
+/// without them: an old listener drains for a while (S73).
+pub(crate) type Draining = BTreeMap<Reference, Moment>;
+
+/// The other types of a stream, as one type sees them.
+pub(crate) struct Order<'a> {
+    others: &'a [Option<Conversation>],
+    draining: &'a Draining,
+    now: Moment,
+    /// What the peer holds references to that are about to go. Worked out when
+    /// the first removal asks.
+    in_use: OnceCell<HashSet<Reference>>,
+}
+
+impl<'a> Order<'a> {
+    pub(crate) fn new(
+        others: &'a [Option<Conversation>],
+        draining: &'a Draining,
+        now: Moment,
+    ) -> Self {
+        Self {
+            others,
+            draining,
+            now,
+            in_use: OnceCell::new(),
+        }
+    }
+
+    /// Whether something that a resource refers to has to come first.
+    pub(crate) fn addition_waits(
+        &self,
+        db: &mut Database,
+        kind: &Kind,
+        resource: &Resource,
+    ) -> bool {
+        let references = &resource.facts().references;
+        references.iter().any(|reference| {
+            self.conversation(&reference.type_url)
+                .filter(|other| other.kind.rank < kind.rank)
+                .is_some_and(|other| self.is_coming(db, other, &reference.name))
+        })
+    }
+
+    /// Whether a resource is on its way to the peer, or something that it in
+    /// turn needs to be of use: a cluster its endpoints.
+    fn is_coming(&self, db: &mut Database, other: &Conversation, name: &Name) -> bool {
+        other.standing(db, name) == Standing::Coming
+    }
+
+    /// Whether the peer still uses a resource that is gone.
+    pub(crate) fn removal_waits(&self, db: &mut Database, url: &TypeUrl, name: &Name) -> bool {
+        let reference = Reference {
+            type_url: url.clone(),
+            name: name.clone(),
+        };
+        let drains = self
+            .draining
+            .get(&reference)
+            .is_some_and(|until| self.now < *until);
+        let in_use = match self.in_use.get() {
+            Some(known) => known,
+            None => {
+                let found = self.find_in_use(db);
+                self.in_use.get_or_init(|| found)
+            }
+        };
+        drains || in_use.contains(&reference)
+    }
+
+    fn find_in_use(&self, db: &mut Database) -> HashSet<Reference> {
+        let mut in_use = HashSet::new();
+        for other in self.others.iter().flatten() {
+            for (held, target) in other.unsettled(db) {
+                let kept = target.resource().map(|r| r.facts());
+                for reference in &held.facts().references {
+                    if kept.is_none_or(|facts| !facts.refers_to(reference)) {
+                        in_use.insert(reference.clone());
+                    }
+                }
+            }
+        }
+        in_use
+    }
+
+    fn conversation(&self, url: &TypeUrl) -> Option<&'a Conversation> {
+        self.others.iter().flatten().find(|other| other.url == *url)
+    }
+}

@@ -1,0 +1,272 @@
+//! One stream: the conversations of its types, and what they mean to each other.
+//!
+//! ```text
+//!   handle_delta / handle_sotw ─▶ conversation of the type ─▶ events
+//!   poll_delta / poll_sotw ◀───── conversations in order of rank
+//!   poll_timeout ◀── the earliest moment at which silence changes something
+//! ```
+//!
+//! The transport owns the session, shares the database, and calls `poll_*`
+//! whenever it can send: after a request, after the database woke the stream,
+//! after a timeout.
+
+mod effects;
+mod event;
+mod request;
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+pub use event::{Event, ProtocolError, Refusal};
+
+use crate::database::{Database, StreamId};
+use crate::limits::Limits;
+use crate::message::{DeltaResponse, Node, SotwResponse};
+use crate::moment::Moment;
+use crate::order::{Draining, Order};
+use crate::params::{Params, ParamsId};
+use crate::resource::{Nonce, TypeUrl};
+use crate::source::{Context, Conversation, Dialect, Mode, Outstanding, Selected};
+
+/// How a session behaves.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Which protocol the stream speaks.
+    pub mode: Mode,
+    /// The one type of a stream that is not aggregated.
+    pub only: Option<TypeUrl>,
+    /// What the peer may make us hold.
+    pub limits: Limits,
+    /// The parameters of the stream (TP2).
+    pub params: Params,
+    /// Whether the peer understands `resource_errors` (TP3).
+    pub speaks_errors: bool,
+    /// How long an answer is awaited before the next response goes out all the same.
+    pub ack_patience: Duration,
+    /// How long something waits for what it refers to (S73).
+    pub hold: Duration,
+    /// How long a replaced listener goes on using what it refers to (S73).
+    pub drain: Duration,
+}
+
+impl Config {
+    /// The defaults for a protocol.
+    #[must_use]
+    pub fn new(mode: Mode) -> Self {
+        Self {
+            mode,
+            only: None,
+            limits: Limits::default(),
+            params: Params::default(),
+            speaks_errors: false,
+            ack_patience: Duration::from_secs(5),
+            hold: Duration::from_secs(15),
+            drain: Duration::from_secs(600),
+        }
+    }
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub struct Session {
+    config: Config,
+    stream: StreamId,
+    params: ParamsId,
+    node: Option<Node>,
+    /// In order of rank; one is taken out while it speaks.
+    conversations: Vec<Option<Conversation>>,
+    draining: Draining,
+    nonces: u64,
+    events: VecDeque<Event>,
+}
+
+/// A response of either protocol.
+enum Response {
+    Delta(DeltaResponse),
+    Sotw(SotwResponse),
+}
+
+impl Session {
+    /// A stream begins.
+    #[must_use]
+    pub fn open(db: &mut Database, config: Config) -> Self {
+        Self {
+            stream: db.open_stream(),
+            params: db.intern_params(config.params.clone()),
+            config,
+            node: None,
+            conversations: Vec::new(),
+            draining: Draining::new(),
+            nonces: 0,
+            events: VecDeque::new(),
+        }
+    }
+
+    /// The stream has ended: the database forgets it.
+    pub fn close(mut self, db: &mut Database) {
+        for mut conversation in self.conversations.drain(..).flatten() {
+            conversation.close(db);
+        }
+        db.close_stream(self.stream);
+    }
+
+    /// By which the database says that there is something to look at.
+    #[must_use]
+    pub fn stream(&self) -> StreamId {
+        self.stream
+    }
+
+    /// Who the peer is; bound by its first request (S2).
+    #[must_use]
+    pub fn node(&self) -> Option<&Node> {
+        self.node.as_ref()
+    }
+
+    /// What happened since this was last asked.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// The next delta response, if there is something to say.
+    pub fn poll_delta(&mut self, db: &mut Database, now: Moment) -> Option<DeltaResponse> {
+        match self.poll(db, now)? {
+            Response::Delta(response) => Some(response),
+            Response::Sotw(_) => None,
+        }
+    }
+
+    /// The next state-of-the-world response, if there is something to say.
+    pub fn poll_sotw(&mut self, db: &mut Database, now: Moment) -> Option<SotwResponse> {
+        match self.poll(db, now)? {
+            Response::Sotw(response) => Some(response),
+            Response::Delta(_) => None,
+        }
+    }
+
+    /// When to poll again although nothing happens.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Moment> {
+        let conversations = self.conversations.iter().flatten();
+        let deadlines = conversations.filter_map(|c| c.next_deadline(self.config.ack_patience));
+        deadlines.chain(self.draining.values().copied()).min()
+    }
+
+    fn poll(&mut self, db: &mut Database, now: Moment) -> Option<Response> {
+        self.draining.retain(|_, until| now < *until);
+        for index in 0..self.conversations.len() {
+            let Some(mut conversation) = self.conversations[index].take() else {
+                continue;
+            };
+            let response = self.poll_one(db, now, &mut conversation);
+            self.conversations[index] = Some(conversation);
+            if let Some((response, selected)) = response {
+                self.after_sending(db, index, &selected);
+                self.note_sent(db, now, index, &response, selected);
+                return Some(response);
+            }
+        }
+        None
+    }
+
+    fn poll_one(
+        &mut self,
+        db: &mut Database,
+        now: Moment,
+        conversation: &mut Conversation,
+    ) -> Option<(Response, Selected)> {
+        if !conversation.may_speak(now, self.config.ack_patience) {
+            return None;
+        }
+        self.greet_on_demand(db, conversation);
+        let order = Order::new(&self.conversations, &self.draining, now);
+        let context = Context {
+            order: &order,
+            limits: &self.config.limits,
+            hold: self.config.hold,
+            now,
+        };
+        let selected = conversation.select(db, &context);
+        if selected.is_empty() && !conversation.owes_answer {
+            conversation.step_silently(db, selected.steps);
+            return None;
+        }
+        let nonce = Nonce::new(format!("{:x}", self.nonces + 1));
+        let written = match self.config.mode {
+            Mode::Delta => conversation
+                .write_delta(db, &selected, nonce, self.config.speaks_errors)
+                .map(Response::Delta),
+            Mode::Sotw => conversation
+                .write_sotw(
+                    db,
+                    &selected,
+                    nonce,
+                    self.may_wrap(),
+                    self.config.speaks_errors,
+                )
+                .map(Response::Sotw),
+        };
+        let Some(response) = written else {
+            conversation.step_silently(db, selected.steps);
+            conversation.say_silently(db, selected.keys);
+            return None;
+        };
+        self.nonces += 1;
+        conversation.owes_answer = false;
+        Some((response, selected))
+    }
+
+    fn note_sent(
+        &mut self,
+        db: &mut Database,
+        now: Moment,
+        index: usize,
+        response: &Response,
+        selected: Selected,
+    ) {
+        let (nonce, version) = match response {
+            Response::Delta(response) => (response.nonce.clone(), None),
+            Response::Sotw(response) => (response.nonce.clone(), Some(response.version.clone())),
+        };
+        let outstanding = Outstanding {
+            nonce,
+            version,
+            sent_at: now,
+            keys: selected.keys,
+            steps: selected.steps,
+        };
+        if let Some(conversation) = &mut self.conversations[index] {
+            conversation.sent(db, outstanding);
+        }
+    }
+
+    /// Whether the peer reads resources that are wrapped (S58).
+    fn may_wrap(&self) -> bool {
+        let features = self
+            .node
+            .as_ref()
+            .map_or(&[][..], |node| &node.client_features);
+        self.dialect() == Dialect::Envoy
+            || features.iter().any(|feature| {
+                matches!(
+                    feature.as_str(),
+                    "xds.config.supports-resource-in-sotw"
+                        | "xds.config.resource-in-sotw"
+                        | "xds.config.supports-resource-ttl"
+                )
+            })
+    }
+
+    /// Whose habits the peer has.
+    #[must_use]
+    pub fn dialect(&self) -> Dialect {
+        match &self.node {
+            Some(node) if node.user_agent == "envoy" => Dialect::Envoy,
+            _ => Dialect::Standard,
+        }
+    }
+
+    fn conversation_mut(&mut self, url: &str) -> Option<&mut Conversation> {
+        let mut all = self.conversations.iter_mut().flatten();
+        all.find(|conversation| conversation.url.as_str() == url)
+    }
+}

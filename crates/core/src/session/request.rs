@@ -1,0 +1,305 @@
+//! Reading requests: whose they are, what they answer, what they ask for.
+
+use super::{Event, ProtocolError, Refusal, Session};
+use crate::database::Database;
+use crate::facts::Reference;
+use crate::kind::Kind;
+use crate::message::{DeltaRequest, ErrorDetail, Locator, Node, SotwRequest};
+use crate::moment::Moment;
+use crate::name::{Ask, Name};
+use crate::params::ParamsId;
+use crate::resource::{Nonce, TypeUrl};
+use crate::source::{Conversation, DeltaAsks, Mode};
+
+impl Session {
+    /// A delta request. Answer, subscriptions and initial versions are each
+    /// taken by themselves (S8).
+    ///
+    /// # Errors
+    /// If the stream cannot go on.
+    pub fn handle_delta(
+        &mut self,
+        db: &mut Database,
+        request: DeltaRequest,
+        now: Moment,
+    ) -> Result<(), ProtocolError> {
+        let url = self.begin(Mode::Delta, request.node, request.type_url)?;
+        let Some((index, first)) = self.conversation(db, &url) else {
+            return Ok(());
+        };
+        if let Some(nonce) = request.nonce.filter(|_| !first) {
+            let error = request.error;
+            if self.awaits(index, &nonce) {
+                self.verdict(db, index, nonce, error, now);
+            } else {
+                // Subscriptions count all the same (S7).
+                self.events.push_back(Event::Stale {
+                    type_url: url.clone(),
+                    nonce,
+                });
+            }
+        }
+        let mut asks = DeltaAsks {
+            unsubscribe: self.read(db, &url, request.unsubscribe),
+            ..DeltaAsks::default()
+        };
+        let room = self.room();
+        asks.subscribe = self.read(db, &url, request.subscribe);
+        self.refuse_beyond(db, index, &mut asks.subscribe, room);
+        if first {
+            // Later ones do not count (S49).
+            let versions = request.initial_versions.into_iter();
+            asks.initial = versions.map(|(name, v)| (Name::new(&name), v)).collect();
+        }
+        if let Some(conversation) = &mut self.conversations[index] {
+            conversation.handle_delta(db, asks);
+        }
+        Ok(())
+    }
+
+    /// A state-of-the-world request: the newest list counts (S10).
+    ///
+    /// # Errors
+    /// If the stream cannot go on.
+    pub fn handle_sotw(
+        &mut self,
+        db: &mut Database,
+        request: SotwRequest,
+        now: Moment,
+    ) -> Result<(), ProtocolError> {
+        let url = self.begin(Mode::Sotw, request.node, request.type_url)?;
+        let Some((index, first)) = self.conversation(db, &url) else {
+            return Ok(());
+        };
+        if let Some(nonce) = request.nonce.filter(|_| !first) {
+            let newest = self.is_newest(index, &nonce);
+            if self.awaits(index, &nonce) {
+                // Without an error it is an ACK only if it names the version:
+                // a change of names may come first (wire facts 1).
+                let sent = self.sent_version(index, &nonce);
+                if request.error.is_some() || request.version == sent {
+                    self.verdict(db, index, nonce.clone(), request.error, now);
+                }
+            }
+            if !newest {
+                // The names come again with the answer to the newest (S6).
+                self.events.push_back(Event::Stale {
+                    type_url: url,
+                    nonce,
+                });
+                return Ok(());
+            }
+        }
+        let mut asks = self.read(db, &url, request.names);
+        let room = self.room()
+            + self.conversations[index]
+                .as_ref()
+                .map_or(0, |c| c.subscriptions());
+        self.refuse_beyond(db, index, &mut asks, room);
+        if let Some(conversation) = &mut self.conversations[index] {
+            let version = request.version.filter(|_| first);
+            conversation.handle_sotw(db, &asks, version.as_ref());
+        }
+        Ok(())
+    }
+
+    /// Who speaks, and of what (S1, S2, S3).
+    fn begin(
+        &mut self,
+        mode: Mode,
+        node: Option<Node>,
+        url: Option<TypeUrl>,
+    ) -> Result<TypeUrl, ProtocolError> {
+        if mode != self.config.mode {
+            return Err(ProtocolError::WrongMode);
+        }
+        match (node, &self.node) {
+            (Some(node), None) => self.node = Some(node),
+            (Some(node), Some(bound)) if node != *bound => {
+                self.events.push_back(Event::NodeChanged { node });
+            }
+            _ => {}
+        }
+        let url = url.filter(|url| !url.as_str().is_empty());
+        match (url, &self.config.only) {
+            (Some(got), Some(expected)) if got != *expected => Err(ProtocolError::WrongType {
+                expected: expected.clone(),
+                got,
+            }),
+            (_, Some(only)) => Ok(only.clone()),
+            (Some(url), None) => Ok(url),
+            (None, None) => Err(ProtocolError::NoType),
+        }
+    }
+
+    /// The conversation about a type, and whether it begins with this request.
+    fn conversation(&mut self, db: &mut Database, url: &TypeUrl) -> Option<(usize, bool)> {
+        let rank = |c: &Conversation| (c.kind.rank, c.url.clone());
+        let place = (Kind::of(url).rank, url.clone());
+        let found = self
+            .conversations
+            .binary_search_by(|c| c.as_ref().map(rank).cmp(&Some(place.clone())));
+        let index = match found {
+            Ok(index) => return Some((index, false)),
+            Err(index) => index,
+        };
+        let limit = self.config.limits.types;
+        if self.conversations.len() >= limit || url.as_str().len() > self.config.limits.name_bytes {
+            self.refuse(url, Refusal::Types { limit });
+            return None;
+        }
+        let dialect = self.dialect();
+        let new = Conversation::new(db, self.stream, url, self.config.mode, dialect, self.params);
+        self.conversations.insert(index, Some(new));
+        Some((index, true))
+    }
+
+    /// Reads names; what is not one is refused, and the rest counts (S72).
+    fn read(
+        &mut self,
+        db: &mut Database,
+        url: &TypeUrl,
+        names: Vec<Locator>,
+    ) -> Vec<(Ask, ParamsId)> {
+        let mut asks = Vec::with_capacity(names.len());
+        for locator in names {
+            match Ask::parse(&locator.name, self.config.limits.name_bytes) {
+                Ok(ask) => {
+                    let params = locator.params.map_or(self.params, |p| db.intern_params(p));
+                    asks.push((ask, params));
+                }
+                Err(error) => self.refuse(url, Refusal::Name(error)),
+            }
+        }
+        asks
+    }
+
+    /// How many more subscriptions the stream may have.
+    fn room(&self) -> usize {
+        let used: usize = self
+            .conversations
+            .iter()
+            .flatten()
+            .map(Conversation::subscriptions)
+            .sum();
+        self.config.limits.subscriptions.saturating_sub(used)
+    }
+
+    /// Refuses what goes beyond the limits. A refused name is answered in the
+    /// negative, so that the peer does not wait, and not remembered (S72).
+    fn refuse_beyond(
+        &mut self,
+        db: &Database,
+        index: usize,
+        asks: &mut Vec<(Ask, ParamsId)>,
+        room: usize,
+    ) {
+        let limits = self.config.limits.clone();
+        let Some(conversation) = &mut self.conversations[index] else {
+            return;
+        };
+        let mut globs = conversation.cursors.iter().flatten().count();
+        let (mut room, mut refusals) = (room, Vec::new());
+        asks.retain(|(ask, params)| match ask {
+            Ask::Wildcard => true,
+            Ask::Glob(_) if globs >= limits.globs => {
+                refusals.push(Refusal::Globs {
+                    limit: limits.globs,
+                });
+                false
+            }
+            Ask::Glob(_) => {
+                globs += 1;
+                true
+            }
+            Ask::Name(name) if room == 0 && !conversation.has_ask(db, name, *params) => {
+                conversation.refused.insert(name.clone());
+                let limit = limits.subscriptions;
+                refusals.push(Refusal::Subscriptions { limit });
+                false
+            }
+            Ask::Name(_) => {
+                room = room.saturating_sub(1);
+                true
+            }
+        });
+        let url = conversation.url.clone();
+        for refusal in refusals {
+            self.refuse(&url, refusal);
+        }
+    }
+
+    fn refuse(&mut self, url: &TypeUrl, reason: Refusal) {
+        let type_url = url.clone();
+        self.events.push_back(Event::Refused { type_url, reason });
+    }
+
+    fn awaits(&self, index: usize, nonce: &Nonce) -> bool {
+        self.conversations[index]
+            .as_ref()
+            .is_some_and(|c| c.awaits(nonce))
+    }
+
+    fn is_newest(&self, index: usize, nonce: &Nonce) -> bool {
+        let conversation = self.conversations[index].as_ref();
+        conversation.is_some_and(|c| c.last_nonce.as_ref() == Some(nonce))
+    }
+
+    fn sent_version(&self, index: usize, nonce: &Nonce) -> Option<crate::resource::Version> {
+        let conversation = self.conversations[index].as_ref()?;
+        let response = conversation
+            .outstanding
+            .iter()
+            .find(|r| r.nonce == *nonce)?;
+        response.version.clone()
+    }
+
+    /// The answer to a response: rejected if there is an error, and for no
+    /// other reason (S11).
+    fn verdict(
+        &mut self,
+        db: &mut Database,
+        index: usize,
+        nonce: Nonce,
+        error: Option<ErrorDetail>,
+        now: Moment,
+    ) {
+        let Some(conversation) = &mut self.conversations[index] else {
+            return;
+        };
+        let type_url = conversation.url.clone();
+        let Some(mut error) = error else {
+            for (old, new) in conversation.accept(db, &nonce) {
+                let kept = new.resource().map(|r| r.facts());
+                let dropped = |r: &&Reference| kept.is_none_or(|facts| !facts.refers_to(r));
+                for reference in old.facts().references.iter().filter(dropped) {
+                    let until = now + self.config.drain;
+                    self.draining.insert(reference.clone(), until);
+                }
+            }
+            self.events.push_back(Event::Acked { type_url, nonce });
+            return;
+        };
+        cut(&mut error.message, self.config.limits.error_bytes);
+        let parked = conversation.reject(db, &nonce, &error);
+        self.events.push_back(Event::Nacked {
+            type_url: type_url.clone(),
+            nonce,
+            error: error.clone(),
+        });
+        for parked in parked {
+            self.events.push_back(Event::Parked {
+                type_url: type_url.clone(),
+                name: parked.name,
+                version: parked.version,
+                error: error.clone(),
+            });
+        }
+    }
+}
+
+/// Cuts a text to a number of bytes, at a border between characters.
+fn cut(text: &mut String, bytes: usize) {
+    let end = text.floor_char_boundary(bytes);
+    text.truncate(end);
+}

@@ -1,0 +1,213 @@
+//! Subscribing and unsubscribing: how a request changes what is to be said.
+
+use hashbrown::HashMap;
+
+use super::forms;
+use super::{AskKey, Conversation, Key, Slot, Told};
+use crate::database::{Choice, Database, Scope};
+use crate::kind::Absent;
+use crate::name::Name;
+use crate::params::ParamsId;
+use crate::resource::Version;
+
+/// What a reconnecting client says it holds (S45, S46).
+pub(crate) type InitialVersions = HashMap<Name, Version>;
+
+impl Conversation {
+    /// The peer asks for a name. If it did before, it gets it again (S28).
+    pub(crate) fn ask(
+        &mut self,
+        db: &mut Database,
+        name: &Name,
+        params: ParamsId,
+        initial: &InitialVersions,
+    ) {
+        let entry = db.subscribe(self.subscriber, name, params);
+        let key = AskKey { entry, params };
+        if let Some(slot) = self.asks.get_mut(&key) {
+            slot.forced = true;
+            self.pending.insert(Key::Ask(key));
+            return;
+        }
+        let told = match initial.get(name) {
+            Some(version) => self.told_by_client(db, key, name, version),
+            None => Told::Nothing,
+        };
+        self.told_sum = self.told_sum.wrapping_add(fingerprint(&told));
+        let settled = told.same(&db.choose(self.type_id, entry, params));
+        self.asks.insert(
+            key,
+            Slot {
+                told,
+                forced: false,
+            },
+        );
+        if !settled {
+            self.pending.insert(Key::Ask(key));
+        }
+    }
+
+    /// Whether the peer asks for this name by itself.
+    pub(crate) fn has_ask(&self, db: &Database, name: &Name, params: ParamsId) -> bool {
+        let entry = db.find(self.type_id, name);
+        entry.is_some_and(|entry| self.asks.contains_key(&AskKey { entry, params }))
+    }
+
+    /// What a client that names a version holds: our own, if versions agree
+    /// (S46), else something else.
+    fn told_by_client(
+        &self,
+        db: &mut Database,
+        key: AskKey,
+        name: &Name,
+        version: &Version,
+    ) -> Told {
+        match db.choose(self.type_id, key.entry, key.params) {
+            Choice::Is(current) if current.version == *version => Told::Is(current),
+            Choice::Absent
+                if forms::absent(&self.kind, self.dialect, self.mode, true)
+                    == Absent::EmptyBody
+                    && forms::empty_body(name).version == *version =>
+            {
+                Told::Absent
+            }
+            _ => Told::Doubt,
+        }
+    }
+
+    /// The peer asks for a name no longer. Unknown names are ignored (S32).
+    pub(crate) fn unask(&mut self, db: &mut Database, name: &Name, params: ParamsId) {
+        let Some(entry) = db.find(self.type_id, name) else {
+            return;
+        };
+        let key = AskKey { entry, params };
+        let Some(slot) = self.asks.remove(&key) else {
+            return;
+        };
+        self.told_sum = self.told_sum.wrapping_sub(fingerprint(&slot.told));
+        self.forget(&Key::Ask(key));
+        if let Some(cursor) = self.cursor_over(name) {
+            self.return_to_cursor(db, cursor, name, slot.told);
+        }
+        db.unsubscribe(self.subscriber, entry, params);
+    }
+
+    /// A name that was asked for is now only a part of the whole: the peer
+    /// must hear which of the two it is from now on (S23).
+    fn return_to_cursor(&mut self, db: &mut Database, cursor: usize, name: &Name, told: Told) {
+        let key = Key::Member(cursor, name.clone());
+        if self.target(db, &key) == Choice::Absent {
+            self.foreign.insert(name.clone());
+        } else if self.mode == super::Mode::Delta {
+            if let Some(Some(cursor)) = self.cursors.get_mut(cursor) {
+                let slot = Slot { told, forced: true };
+                cursor.members.insert(name.clone(), slot);
+            }
+            self.pending.insert(key);
+        }
+    }
+
+    /// The peer asks for all that a scope shows. If it did before, it gets all
+    /// of it again (S28).
+    pub(crate) fn follow(&mut self, db: &mut Database, scope: &Scope, initial: &InitialVersions) {
+        if let Some(index) = self.cursor_of(scope) {
+            self.drop_cursor(db, index);
+        }
+        if let Scope::Glob(glob) = scope {
+            // Members of a glob are not among the initial versions (S75).
+            self.foreign.extend(db.tombstones(self.type_id, glob));
+        }
+        let index = self.add_cursor(db, scope.clone());
+        if !initial.is_empty() {
+            self.resume(db, index, initial);
+        }
+    }
+
+    /// Takes up where a reconnecting client says it stands: only what differs
+    /// from that is news (S45, S46).
+    fn resume(&mut self, db: &mut Database, index: usize, initial: &InitialVersions) {
+        let Some(follow) = self.cursors[index].as_ref().map(|c| c.follow) else {
+            return;
+        };
+        let listed = db.list(follow);
+        let mut differing = Vec::new();
+        for resource in &listed {
+            match initial.get(&resource.name) {
+                Some(version) if *version == resource.version => {}
+                Some(_) => differing.push((resource.name.clone(), Told::Doubt)),
+                None => differing.push((resource.name.clone(), Told::Nothing)),
+            }
+        }
+        let current: hashbrown::HashSet<_> = listed.iter().map(|r| &r.name).collect();
+        for name in initial.keys().filter(|name| !current.contains(name)) {
+            let asked = self.has_ask(db, name, self.params);
+            if !asked && !name.as_str().is_empty() && self.cursor_over(name) == Some(index) {
+                self.foreign.insert(name.clone());
+            }
+        }
+        let head = db.head(follow);
+        db.hold(follow, head);
+        db.release(follow, 0);
+        if let Some(cursor) = &mut self.cursors[index] {
+            (cursor.position, cursor.reached) = (head, head);
+            for (name, told) in differing {
+                self.pending.insert(Key::Member(index, name.clone()));
+                cursor.members.insert(
+                    name,
+                    Slot {
+                        told,
+                        forced: false,
+                    },
+                );
+            }
+        }
+    }
+
+    /// Takes the whole set as held: the client names its version (S50).
+    pub(crate) fn resume_whole(&mut self, db: &mut Database, index: usize) {
+        if let Some(cursor) = &mut self.cursors[index] {
+            let head = db.head(cursor.follow);
+            db.hold(cursor.follow, head);
+            db.release(cursor.follow, cursor.position);
+            (cursor.position, cursor.reached) = (head, head);
+        }
+    }
+
+    /// The peer asks for a scope no longer. What another scope still brings is
+    /// said again.
+    pub(crate) fn unfollow(&mut self, db: &mut Database, scope: &Scope) {
+        let Some(index) = self.cursor_of(scope) else {
+            return;
+        };
+        self.drop_cursor(db, index);
+        let others: Vec<_> = self
+            .cursors
+            .iter()
+            .flatten()
+            .map(|c| c.scope.clone())
+            .collect();
+        for other in others {
+            self.follow(db, &other, &InitialVersions::new());
+        }
+    }
+
+    /// Says a name again even if nothing changed, if the peer asks for it (S53).
+    pub(crate) fn say_again(&mut self, db: &Database, name: &Name) {
+        let Some(entry) = db.find(self.type_id, name) else {
+            return;
+        };
+        let key = AskKey {
+            entry,
+            params: self.params,
+        };
+        if let Some(slot) = self.asks.get_mut(&key) {
+            slot.forced = true;
+            self.pending.insert(Key::Ask(key));
+        }
+    }
+}
+
+/// What a name adds to the sum of what is held.
+pub(crate) fn fingerprint(told: &Told) -> u128 {
+    told.resource().map_or(0, |r| r.fingerprint())
+}

@@ -1,0 +1,140 @@
+//! Following a view: a position, and the exceptions to it.
+
+use std::collections::BTreeMap;
+
+use super::{Conversation, Key, Slot, Told};
+use crate::database::{Choice, Database, FollowId, Scope, Seq};
+use crate::name::Name;
+
+/// One wildcard or glob of a conversation.
+#[derive(Debug)]
+pub(crate) struct Cursor {
+    pub(crate) scope: Scope,
+    pub(crate) follow: FollowId,
+    /// The peer holds the view as it was here, but for `members`.
+    pub(crate) position: Seq,
+    /// What was sent leads up to here.
+    pub(crate) reached: Seq,
+    /// The exceptions: rejected, waiting, or sent on their own.
+    pub(crate) members: BTreeMap<Name, Slot>,
+}
+
+impl Cursor {
+    pub(crate) fn covers(&self, name: &Name) -> bool {
+        match &self.scope {
+            Scope::All => true,
+            Scope::Glob(glob) => glob.matches(name),
+        }
+    }
+}
+
+impl Conversation {
+    /// Begins to follow a scope from nothing.
+    pub(crate) fn add_cursor(&mut self, db: &mut Database, scope: Scope) -> usize {
+        let index = self
+            .cursors
+            .iter()
+            .position(Option::is_none)
+            .unwrap_or_else(|| {
+                self.cursors.push(None);
+                self.cursors.len() - 1
+            });
+        self.cursors[index] = Some(Cursor {
+            follow: db.follow(self.subscriber, &scope),
+            scope,
+            position: 0,
+            reached: 0,
+            members: BTreeMap::new(),
+        });
+        index
+    }
+
+    /// Ends following. What failed alone stays parked (S12).
+    pub(crate) fn drop_cursor(&mut self, db: &mut Database, index: usize) {
+        let Some(cursor) = self.cursors[index].take() else {
+            return;
+        };
+        db.unfollow(cursor.follow);
+        let foreign = |key: &Key| !matches!(key, Key::Member(cursor, _) if *cursor == index);
+        self.pending.retain(foreign);
+        self.waiting.retain(|key, _| foreign(key));
+        self.suspects.retain(|key, _| foreign(key));
+        for trial in &mut self.trials {
+            trial.retain(foreign);
+        }
+        for response in &mut self.outstanding {
+            response.keys.retain(|(key, _)| foreign(key));
+            response.steps.retain(|step| step.cursor != index);
+        }
+    }
+
+    pub(crate) fn cursor_of(&self, scope: &Scope) -> Option<usize> {
+        let same = |cursor: &Option<Cursor>| cursor.as_ref().is_some_and(|c| c.scope == *scope);
+        self.cursors.iter().position(same)
+    }
+
+    /// The first cursor that brings a name; others leave it to that one (S26).
+    pub(crate) fn cursor_over(&self, name: &Name) -> Option<usize> {
+        let covers = |cursor: &Option<Cursor>| cursor.as_ref().is_some_and(|c| c.covers(name));
+        self.cursors.iter().position(covers)
+    }
+
+    /// What the peer holds under a name that a cursor brings.
+    pub(crate) fn member_told(&self, db: &mut Database, index: usize, name: &Name) -> Told {
+        let Some(cursor) = self.cursors.get(index).and_then(Option::as_ref) else {
+            return Told::Nothing;
+        };
+        if let Some(slot) = cursor.members.get(name) {
+            return slot.told.clone();
+        }
+        let Some(entry) = db.find(self.type_id, name) else {
+            return Told::Nothing;
+        };
+        db.held_at(cursor.follow, entry, cursor.position).into()
+    }
+
+    /// Makes a name an exception to its cursor.
+    pub(crate) fn member_slot(
+        &mut self,
+        db: &mut Database,
+        index: usize,
+        name: &Name,
+    ) -> Option<&mut Slot> {
+        let told = self.member_told(db, index, name);
+        let cursor = self.cursors.get_mut(index)?.as_mut()?;
+        let slot = cursor.members.entry(name.clone());
+        Some(slot.or_insert(Slot {
+            told,
+            forced: false,
+        }))
+    }
+
+    /// Drops exceptions that have become the rule again. Only right while
+    /// nothing is outstanding: then position and truth are the same thing.
+    pub(crate) fn tidy_members(&mut self, db: &mut Database) {
+        if !self.outstanding.is_empty() {
+            return;
+        }
+        let type_id = self.type_id;
+        for (index, cursor) in self.cursors.iter_mut().enumerate() {
+            let Some(cursor) = cursor else { continue };
+            let (follow, position) = (cursor.follow, cursor.position);
+            let (pending, parked, suspects) = (&self.pending, &self.parked, &self.suspects);
+            cursor.members.retain(|name, slot| {
+                let key = Key::Member(index, name.clone());
+                if pending.contains(&key)
+                    || parked.contains_key(name)
+                    || suspects.contains_key(&key)
+                {
+                    return true;
+                }
+                let held = db
+                    .find(type_id, name)
+                    .and_then(|e| db.held_at(follow, e, position));
+                let rule = held.map_or(Choice::Absent, Choice::Is);
+                let gone = rule == Choice::Absent && slot.told == Told::Nothing;
+                !(gone || slot.told.same(&rule))
+            });
+        }
+    }
+}

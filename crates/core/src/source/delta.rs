@@ -1,0 +1,168 @@
+//! Delta: reading requests and writing responses.
+
+use hashbrown::HashSet;
+
+use super::ask::InitialVersions;
+use super::{Conversation, Mode, Selected, Told, forms};
+use crate::database::{Choice, Database, Scope};
+use crate::interest::DeltaStar;
+use crate::kind::Absent;
+use crate::message::{Delivered, DeltaResponse};
+use crate::name::{Ask, Name};
+use crate::params::ParamsId;
+use crate::resource::Nonce;
+
+/// What a request asks for, read and within the limits.
+#[derive(Debug, Default)]
+pub(crate) struct DeltaAsks {
+    pub(crate) subscribe: Vec<(Ask, ParamsId)>,
+    pub(crate) unsubscribe: Vec<(Ask, ParamsId)>,
+    pub(crate) initial: InitialVersions,
+}
+
+impl Conversation {
+    /// Applies what a request asks for. Nothing of it depends on a nonce (S7, S8).
+    pub(crate) fn handle_delta(&mut self, db: &mut Database, asks: DeltaAsks) {
+        let is_star = |(ask, _): &(Ask, ParamsId)| *ask == Ask::Wildcard;
+        let says = DeltaStar {
+            subscribes_star: asks.subscribe.iter().any(is_star),
+            subscribes_names: asks.subscribe.iter().any(|ask| !is_star(ask)),
+            unsubscribes_star: asks.unsubscribe.iter().any(is_star),
+        };
+        let before = self.wildcard;
+        self.wildcard = before.after_delta(says, self.kind.legacy_wildcard);
+        for (ask, params) in &asks.unsubscribe {
+            match ask {
+                Ask::Name(name) => self.unask(db, name, *params),
+                Ask::Glob(glob) => self.unfollow(db, &Scope::Glob(glob.clone())),
+                Ask::Wildcard => self.unfollow(db, &Scope::All),
+            }
+        }
+        let asked_again = says.subscribes_star && before.is_on();
+        if self.wildcard.is_on() && (!before.is_on() || asked_again) {
+            self.owes_answer = true;
+            if !self.kind.on_demand {
+                self.follow(db, &Scope::All, &asks.initial);
+            }
+        }
+        for (ask, params) in &asks.subscribe {
+            match ask {
+                Ask::Name(name) => self.ask(db, name, *params, &asks.initial),
+                Ask::Glob(glob) => {
+                    self.owes_answer = true;
+                    self.follow(db, &Scope::Glob(glob.clone()), &InitialVersions::new());
+                }
+                Ask::Wildcard => {}
+            }
+        }
+    }
+
+    /// Writes a response; `None` if all of it is said by silence.
+    pub(crate) fn write_delta(
+        &self,
+        db: &Database,
+        selected: &Selected,
+        nonce: Nonce,
+        speaks_errors: bool,
+    ) -> Option<DeltaResponse> {
+        let mut response = DeltaResponse {
+            type_url: self.url.clone(),
+            nonce,
+            resources: Vec::new(),
+            removed: selected.foreign.clone(),
+            removed_variants: Vec::new(),
+            errors: Vec::new(),
+        };
+        for (key, choice) in &selected.keys {
+            let told = self
+                .slot(key)
+                .map_or(Told::Nothing, |slot| slot.told.clone());
+            let name = self.key_name(db, key);
+            self.write_one(&mut response, &name, &told, choice, speaks_errors);
+        }
+        for name in &selected.refused {
+            self.write_one(&mut response, name, &Told::Nothing, &Choice::Absent, false);
+        }
+        for batch in selected.steps.iter().filter_map(|step| step.batch.as_ref()) {
+            for (name, item) in &batch.items {
+                match item {
+                    Some(resource) => response.resources.push(Delivered::full(resource.clone())),
+                    None => response.removed.push(name.clone()),
+                }
+            }
+        }
+        unique(&mut response);
+        let empty = response.resources.is_empty()
+            && response.removed.is_empty()
+            && response.errors.is_empty();
+        (!empty || self.owes_answer).then_some(response)
+    }
+
+    fn write_one(
+        &self,
+        response: &mut DeltaResponse,
+        name: &Name,
+        told: &Told,
+        choice: &Choice,
+        speaks_errors: bool,
+    ) {
+        let replaced = told.resource().and_then(|old| old.constraints.clone());
+        match choice {
+            Choice::Is(resource) => {
+                if let Some(old) = replaced.filter(|_| told_other_variant(told, choice)) {
+                    response.removed_variants.push((name.clone(), old));
+                }
+                response.resources.push(Delivered::full(resource.clone()));
+            }
+            Choice::Failed(error) if speaks_errors => {
+                response.errors.push((name.clone(), error.clone()));
+            }
+            // A failure that is not about the data leaves what is held alone (S61).
+            Choice::Failed(error) if !error.code.is_data_error() => {}
+            Choice::Failed(_) | Choice::Absent => {
+                let name = told.resource().map_or(name, |held| &held.name);
+                if let Some(old) = replaced {
+                    response.removed_variants.push((name.clone(), old));
+                }
+                let held = told.resource().is_some();
+                match forms::absent(&self.kind, self.dialect, Mode::Delta, held) {
+                    Absent::Removed => response.removed.push(name.clone()),
+                    Absent::EmptyBody => {
+                        let empty = forms::empty_body(name);
+                        response.resources.push(Delivered::full(empty));
+                    }
+                    Absent::Bodyless => {
+                        let negative = forms::bodyless(name);
+                        response.resources.push(Delivered::full(negative));
+                    }
+                    Absent::Silence => {}
+                }
+            }
+        }
+    }
+}
+
+/// Whether the peer holds another variant of the name than it is now sent (TP2).
+fn told_other_variant(told: &Told, choice: &Choice) -> bool {
+    match (told.resource(), choice.resource()) {
+        (Some(old), Some(new)) => old.constraints != new.constraints,
+        _ => false,
+    }
+}
+
+/// No variant twice, and no name both there and gone (S41): Envoy rejects that.
+fn unique(response: &mut DeltaResponse) {
+    let key = |d: &Delivered| (d.resource.name.clone(), d.resource.constraints.clone());
+    response.resources.sort_by_cached_key(key);
+    response.resources.dedup_by(|a, b| key(a) == key(b));
+    let present: HashSet<_> = response
+        .resources
+        .iter()
+        .map(|d| &d.resource.name)
+        .collect();
+    response.removed.retain(|name| !present.contains(name));
+    response.removed.sort();
+    response.removed.dedup();
+    response.removed_variants.sort();
+    response.removed_variants.dedup();
+}

@@ -1,0 +1,201 @@
+//! The sending side: one type on one stream.
+//!
+//! A [`Conversation`] knows what its peer asks for, what it was told, and what
+//! it answered. What to say next is worked out from that and the database when
+//! the transport can take a message; nothing is queued.
+//!
+//! ```text
+//!   request ─▶ handle ─▶ interest, slots, cursors ─┐
+//!   database ─▶ dirty names, news in views ────────┴▶ select ─▶ response
+//!                                                        │         │ outstanding
+//!   accepted ◀── ACK ── verdict ◀── request ◀────────────┴─────────┘
+//!   bisected, then parked ◀── NACK
+//! ```
+//!
+//! State of the world and delta share all of it; `delta.rs` and `sotw.rs` only
+//! read requests and write responses.
+
+mod ask;
+mod cursor;
+mod delta;
+mod forms;
+mod select;
+mod slot;
+mod sotw;
+mod standing;
+mod verdict;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use hashbrown::HashMap;
+
+pub(crate) use cursor::Cursor;
+pub(crate) use delta::DeltaAsks;
+pub use forms::{Dialect, Mode};
+pub(crate) use select::{Context, Selected};
+pub(crate) use slot::{AskKey, Key, Slot, Told};
+pub(crate) use standing::Standing;
+pub(crate) use verdict::Outstanding;
+
+use crate::database::{Choice, Database, SubscriberId, TypeId};
+use crate::interest::Wildcard;
+use crate::kind::Kind;
+use crate::moment::Moment;
+use crate::name::Name;
+use crate::params::ParamsId;
+use crate::resource::{Nonce, TypeUrl, Version};
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(crate) struct Conversation {
+    pub(crate) url: TypeUrl,
+    pub(crate) kind: Kind,
+    pub(crate) type_id: TypeId,
+    pub(crate) mode: Mode,
+    pub(crate) dialect: Dialect,
+    pub(crate) subscriber: SubscriberId,
+    /// The stream's own parameters.
+    pub(crate) params: ParamsId,
+    pub(crate) wildcard: Wildcard,
+    /// What wildcard and globs follow. A place is reused when it is empty.
+    pub(crate) cursors: Vec<Option<Cursor>>,
+    /// Every named subscription.
+    pub(crate) asks: HashMap<AskKey, Slot>,
+    /// What may have to be said; looked at when the conversation may speak.
+    pub(crate) pending: BTreeSet<Key>,
+    /// What waits for another type, and until when at the latest (S73).
+    pub(crate) waiting: BTreeMap<Key, Moment>,
+    /// What was rejected together with others, and what was sent then.
+    pub(crate) suspects: BTreeMap<Key, Choice>,
+    /// Groups of suspects that will be tried on their own (S12).
+    pub(crate) trials: VecDeque<Vec<Key>>,
+    /// What failed alone, by the version that did: not sent again (S12).
+    pub(crate) parked: BTreeMap<Name, Version>,
+    /// Names that only the peer knows of: it is told that they are gone.
+    pub(crate) foreign: BTreeSet<Name>,
+    /// Names that are refused, not remembered: told that they do not exist (S72).
+    pub(crate) refused: BTreeSet<Name>,
+    /// Responses without an answer: one, or two if the peer is silent for long.
+    pub(crate) outstanding: VecDeque<Outstanding>,
+    pub(crate) last_nonce: Option<Nonce>,
+    /// The peer waits for an answer, be it empty (S25).
+    pub(crate) owes_answer: bool,
+    /// Whether the next turn is a trial's, so that neither news nor trials starve.
+    pub(crate) trial_turn: bool,
+    /// The sum of the fingerprints of what the named subscriptions hold.
+    pub(crate) told_sum: u128,
+}
+
+impl Conversation {
+    pub(crate) fn new(
+        db: &mut Database,
+        stream: crate::database::StreamId,
+        url: &TypeUrl,
+        mode: Mode,
+        dialect: Dialect,
+        params: ParamsId,
+    ) -> Self {
+        let type_id = db.type_id(url);
+        Self {
+            url: url.clone(),
+            kind: db.kind(type_id),
+            type_id,
+            mode,
+            dialect,
+            subscriber: db.add_subscriber(stream, type_id, params),
+            params,
+            wildcard: Wildcard::Never,
+            cursors: Vec::new(),
+            asks: HashMap::new(),
+            pending: BTreeSet::new(),
+            waiting: BTreeMap::new(),
+            suspects: BTreeMap::new(),
+            trials: VecDeque::new(),
+            parked: BTreeMap::new(),
+            foreign: BTreeSet::new(),
+            refused: BTreeSet::new(),
+            outstanding: VecDeque::new(),
+            last_nonce: None,
+            owes_answer: false,
+            trial_turn: false,
+            told_sum: 0,
+        }
+    }
+
+    /// Leaves the database without a trace of this conversation.
+    pub(crate) fn close(&mut self, db: &mut Database) {
+        for index in 0..self.cursors.len() {
+            self.drop_cursor(db, index);
+        }
+        for key in std::mem::take(&mut self.asks).into_keys() {
+            db.unsubscribe(self.subscriber, key.entry, key.params);
+        }
+        db.remove_subscriber(self.subscriber);
+    }
+
+    /// How many subscriptions it holds.
+    pub(crate) fn subscriptions(&self) -> usize {
+        self.asks.len() + self.cursors.iter().flatten().count()
+    }
+
+    /// Whether the type is delivered as a whole in every response.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.mode == Mode::Sotw && self.kind.whole_set
+    }
+
+    pub(crate) fn slot(&self, key: &Key) -> Option<&Slot> {
+        match key {
+            Key::Ask(ask) => self.asks.get(ask),
+            Key::Member(cursor, name) => self.cursors.get(*cursor)?.as_ref()?.members.get(name),
+        }
+    }
+
+    pub(crate) fn slot_mut(&mut self, key: &Key) -> Option<&mut Slot> {
+        match key {
+            Key::Ask(ask) => self.asks.get_mut(ask),
+            Key::Member(cursor, name) => self
+                .cursors
+                .get_mut(*cursor)?
+                .as_mut()?
+                .members
+                .get_mut(name),
+        }
+    }
+
+    /// What the database has for the peer under a key.
+    pub(crate) fn target(&self, db: &mut Database, key: &Key) -> Choice {
+        match key {
+            Key::Ask(ask) => db.choose(self.type_id, ask.entry, ask.params),
+            Key::Member(index, name) => {
+                let cursor = self.cursors.get(*index).and_then(Option::as_ref);
+                match (cursor, db.find(self.type_id, name)) {
+                    (Some(cursor), Some(entry)) => db
+                        .listed(cursor.follow, entry)
+                        .map_or(Choice::Absent, Choice::Is),
+                    _ => Choice::Absent,
+                }
+            }
+        }
+    }
+
+    /// The name behind a key.
+    pub(crate) fn key_name(&self, db: &Database, key: &Key) -> Name {
+        match key {
+            Key::Ask(ask) => db.name(self.type_id, ask.entry).clone(),
+            Key::Member(_, name) => name.clone(),
+        }
+    }
+
+    /// Forgets all that is under way about a key.
+    pub(crate) fn forget(&mut self, key: &Key) {
+        self.pending.remove(key);
+        self.waiting.remove(key);
+        self.suspects.remove(key);
+        for trial in &mut self.trials {
+            trial.retain(|other| other != key);
+        }
+        for response in &mut self.outstanding {
+            response.keys.retain(|(other, _)| other != key);
+        }
+    }
+}

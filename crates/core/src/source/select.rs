@@ -1,0 +1,337 @@
+//! What the next response says: worked out from state, when it can be sent.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::verdict::Step;
+use super::{AskKey, Conversation, Key, Told};
+use crate::database::{Batch, Choice, Database};
+use crate::limits::Limits;
+use crate::moment::Moment;
+use crate::name::Name;
+use crate::order::Order;
+
+/// What one response says.
+#[derive(Debug, Default)]
+pub(crate) struct Selected {
+    /// Single names and what is said of them.
+    pub(crate) keys: Vec<(Key, Choice)>,
+    /// Steps along views.
+    pub(crate) steps: Vec<Step>,
+    /// Names only the peer knows of, which are gone.
+    pub(crate) foreign: Vec<Name>,
+    /// Names that are refused.
+    pub(crate) refused: Vec<Name>,
+}
+
+/// What to do with one name.
+enum Decision {
+    /// Nothing to say.
+    Settled,
+    /// Say this.
+    Say(Choice),
+    /// Another type comes first.
+    Wait,
+}
+
+/// What a selection is made with.
+pub(crate) struct Context<'a> {
+    pub(crate) order: &'a Order<'a>,
+    pub(crate) limits: &'a Limits,
+    pub(crate) hold: std::time::Duration,
+    pub(crate) now: Moment,
+}
+
+impl Selected {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+            && self.foreign.is_empty()
+            && self.refused.is_empty()
+            && self.steps.iter().all(Step::is_silent)
+    }
+}
+
+impl Conversation {
+    /// Works out what to say now; empty if there is nothing.
+    pub(crate) fn select(&mut self, db: &mut Database, context: &Context<'_>) -> Selected {
+        for (entry, params) in db.take_dirty(self.subscriber) {
+            self.pending.insert(Key::Ask(AskKey { entry, params }));
+        }
+        let mut selected = Selected::default();
+        if self.is_whole() {
+            self.select_trial(db, &mut selected);
+            self.select_news(db, context, &mut selected);
+            return selected;
+        }
+        if self.trial_turn {
+            self.select_trial(db, &mut selected);
+        }
+        if selected.is_empty() {
+            self.select_news(db, context, &mut selected);
+        }
+        if selected.is_empty() {
+            self.select_trial(db, &mut selected);
+        }
+        selected
+    }
+
+    /// The next group of suspects, as far as they are still what was rejected.
+    fn select_trial(&mut self, db: &mut Database, selected: &mut Selected) {
+        while let Some(group) = self.trials.pop_front() {
+            for key in group {
+                let Some(sent) = self.suspects.remove(&key) else {
+                    continue;
+                };
+                self.pending.remove(&key);
+                let target = self.target(db, &key);
+                if Told::from(sent).same(&target) {
+                    selected.keys.push((key, target));
+                } else {
+                    self.pending.insert(key);
+                }
+            }
+            if !selected.keys.is_empty() {
+                return;
+            }
+        }
+    }
+
+    fn select_news(&mut self, db: &mut Database, context: &Context<'_>, selected: &mut Selected) {
+        let mut budget = match self.is_whole() {
+            true => usize::MAX,
+            false => context.limits.response_bytes,
+        };
+        selected.foreign.extend(std::mem::take(&mut self.foreign));
+        selected.refused.extend(std::mem::take(&mut self.refused));
+        for key in std::mem::take(&mut self.pending) {
+            if budget == 0 {
+                self.pending.insert(key);
+                continue;
+            }
+            match self.decide(db, context, &key) {
+                Decision::Settled => self.settle(&key),
+                Decision::Wait => self.wait(key, context),
+                Decision::Say(choice) => {
+                    let size = choice.resource().map_or(0, |r| r.wire_size());
+                    if size > budget && !selected.keys.is_empty() {
+                        budget = 0;
+                        self.pending.insert(key);
+                        continue;
+                    }
+                    budget -= size.min(budget);
+                    self.settle(&key);
+                    selected.keys.push((key, choice));
+                }
+            }
+        }
+        for index in 0..self.cursors.len() {
+            if budget > 0 {
+                self.select_step(db, context, index, &mut budget, selected);
+            }
+        }
+    }
+
+    /// Nothing more is to be done about a key for now.
+    fn settle(&mut self, key: &Key) {
+        self.waiting.remove(key);
+        if let Some(slot) = self.slot_mut(key) {
+            slot.forced = false;
+        }
+    }
+
+    /// Another type comes first, but not for ever.
+    fn wait(&mut self, key: Key, context: &Context<'_>) {
+        let until = context.now + context.hold;
+        self.waiting.entry(key.clone()).or_insert(until);
+        self.pending.insert(key);
+    }
+
+    fn decide(&mut self, db: &mut Database, context: &Context<'_>, key: &Key) -> Decision {
+        let Some(slot) = self.slot(key).cloned() else {
+            return Decision::Settled;
+        };
+        let target = self.target(db, key);
+        if let Some(sent) = self.suspects.get(key) {
+            if Told::from(sent.clone()).same(&target) {
+                return Decision::Settled;
+            }
+            self.suspects.remove(key);
+        }
+        if !slot.forced && self.in_flight(key).is_some_and(|sent| sent.same(&target)) {
+            return Decision::Settled;
+        }
+        if let Choice::Is(resource) = &target {
+            if self.is_parked(resource) {
+                return match slot.forced {
+                    true => Decision::Say(self.instead_of_parked(&slot.told)),
+                    false => Decision::Settled,
+                };
+            }
+            self.parked.remove(&resource.name);
+        }
+        let unknown_member = matches!(key, Key::Member(..)) && !slot.told.may_hold();
+        if target == Choice::Absent && unknown_member {
+            return Decision::Settled;
+        }
+        if !slot.forced && slot.told.same(&target) {
+            return Decision::Settled;
+        }
+        match self.must_wait(db, context, key, &slot.told, &target) {
+            true => Decision::Wait,
+            false => Decision::Say(target),
+        }
+    }
+
+    /// A rejected body is not sent again: the peer gets what it accepted
+    /// before, or hears that there is nothing (S12).
+    fn instead_of_parked(&self, told: &Told) -> Choice {
+        match told {
+            Told::Is(accepted) => Choice::Is(Arc::clone(accepted)),
+            _ => Choice::Absent,
+        }
+    }
+
+    /// Whether another type comes first (S73).
+    fn must_wait(
+        &self,
+        db: &mut Database,
+        context: &Context<'_>,
+        key: &Key,
+        told: &Told,
+        target: &Choice,
+    ) -> bool {
+        match target {
+            Choice::Is(resource) => {
+                let overdue = self
+                    .waiting
+                    .get(key)
+                    .is_some_and(|until| *until <= context.now);
+                !overdue && context.order.addition_waits(db, &self.kind, resource)
+            }
+            Choice::Absent if told.may_hold() => {
+                let name = told
+                    .resource()
+                    .map_or_else(|| self.key_name(db, key), |r| r.name.clone());
+                context.order.removal_waits(db, &self.url, &name)
+            }
+            Choice::Absent | Choice::Failed(_) => false,
+        }
+    }
+
+    /// What of a key is under way without an answer.
+    fn in_flight(&self, key: &Key) -> Option<Told> {
+        let sent = self
+            .outstanding
+            .iter()
+            .rev()
+            .find_map(|response| response.sent(key));
+        sent.cloned().map(Told::from)
+    }
+
+    /// One step along a view: as it is, if every stream could make it, or name
+    /// by name if this peer has exceptions.
+    fn select_step(
+        &mut self,
+        db: &mut Database,
+        context: &Context<'_>,
+        index: usize,
+        budget: &mut usize,
+        selected: &mut Selected,
+    ) {
+        let Some(cursor) = &self.cursors[index] else {
+            return;
+        };
+        let (follow, from) = (cursor.follow, cursor.reached);
+        if !db.has_news(follow, from) {
+            return;
+        }
+        let batch = db.batch(follow, from, *budget);
+        let size: usize = batch
+            .items
+            .iter()
+            .flat_map(|(_, r)| r)
+            .map(|r| r.wire_size())
+            .sum();
+        *budget -= size.min(*budget);
+        db.hold(follow, batch.to);
+        let to = batch.to;
+        let shared = self.is_plain(db, context, index, &batch);
+        if !shared {
+            self.select_items(db, context, index, &batch, selected);
+        }
+        if let Some(cursor) = &mut self.cursors[index] {
+            cursor.reached = to;
+        }
+        let batch = shared.then_some(batch);
+        selected.steps.push(Step {
+            cursor: index,
+            from,
+            to,
+            batch,
+        });
+    }
+
+    /// Whether this peer takes a step just as it is.
+    fn is_plain(
+        &self,
+        db: &mut Database,
+        context: &Context<'_>,
+        index: usize,
+        batch: &Batch,
+    ) -> bool {
+        let alone = self.asks.is_empty() && self.cursors.iter().flatten().count() == 1;
+        let no_exceptions = self.parked.is_empty()
+            && self.cursors[index]
+                .as_ref()
+                .is_some_and(|c| c.members.is_empty());
+        alone
+            && no_exceptions
+            && batch.items.iter().all(|(name, item)| match item {
+                Some(resource) => !context.order.addition_waits(db, &self.kind, resource),
+                None => !context.order.removal_waits(db, &self.url, name),
+            })
+    }
+
+    fn select_items(
+        &mut self,
+        db: &mut Database,
+        context: &Context<'_>,
+        index: usize,
+        batch: &Batch,
+        selected: &mut Selected,
+    ) {
+        let said: BTreeSet<_> = selected.keys.iter().map(|(key, _)| key.clone()).collect();
+        for (name, _) in &batch.items {
+            if self.has_ask(db, name, self.params) || self.cursor_over(name) != Some(index) {
+                continue;
+            }
+            let key = Key::Member(index, name.clone());
+            if said.contains(&key) || self.member_slot(db, index, name).is_none() {
+                continue;
+            }
+            match self.decide(db, context, &key) {
+                Decision::Settled => self.settle(&key),
+                Decision::Wait => self.wait(key, context),
+                Decision::Say(choice) => {
+                    self.settle(&key);
+                    selected.keys.push((key, choice));
+                }
+            }
+        }
+    }
+
+    /// Whether the peer may be spoken to: one response at a time (S6, S77),
+    /// unless it is silent for long.
+    pub(crate) fn may_speak(&self, now: Moment, patience: std::time::Duration) -> bool {
+        self.outstanding
+            .back()
+            .is_none_or(|last| last.sent_at + patience <= now)
+    }
+
+    /// When to look again although nothing happens.
+    pub(crate) fn next_deadline(&self, patience: std::time::Duration) -> Option<Moment> {
+        let waiting = self.waiting.values().min().copied();
+        let silent = self.outstanding.back().map(|last| last.sent_at + patience);
+        waiting.into_iter().chain(silent).min()
+    }
+}

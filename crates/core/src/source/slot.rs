@@ -1,0 +1,99 @@
+//! What a peer was told of one name, as far as it answered.
+
+use std::sync::Arc;
+
+use crate::database::{Choice, EntryId, same};
+use crate::name::Name;
+use crate::params::ParamsId;
+use crate::resource::{Resource, ResourceError};
+
+/// One named subscription of a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct AskKey {
+    pub(crate) entry: EntryId,
+    pub(crate) params: ParamsId,
+}
+
+/// One thing a conversation may speak of.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Key {
+    /// A name that was asked for.
+    Ask(AskKey),
+    /// A name that a wildcard or glob brings, by the cursor that follows it.
+    Member(usize, Name),
+}
+
+/// What the peer holds, as far as is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// It was told nothing yet.
+    #[default]
+    Nothing,
+    /// It may hold something that it rejected, or something from before (S17).
+    Doubt,
+    /// It knows that the name does not exist.
+    Absent,
+    /// It accepted this.
+    Is(Arc<Resource>),
+    /// It knows why the name cannot be given.
+    Failed(Arc<ResourceError>),
+}
+
+impl Told {
+    /// Whether there is nothing more to say.
+    pub(crate) fn same(&self, choice: &Choice) -> bool {
+        match (self, choice) {
+            (Self::Absent, Choice::Absent) => true,
+            (Self::Is(a), Choice::Is(b)) => same(a, b),
+            (Self::Failed(a), Choice::Failed(b)) => a == b,
+            _ => false,
+        }
+    }
+
+    /// Whether the peer may hold contents under the name.
+    pub(crate) fn may_hold(&self) -> bool {
+        matches!(self, Self::Doubt | Self::Is(_))
+    }
+
+    /// What it accepted.
+    pub(crate) fn resource(&self) -> Option<&Arc<Resource>> {
+        match self {
+            Self::Is(resource) => Some(resource),
+            _ => None,
+        }
+    }
+
+    /// After a response with this name was rejected, with or without reason:
+    /// what was held before stays held, but a new one may have been applied
+    /// all the same (S17).
+    pub(crate) fn after_rejection(self) -> Self {
+        match self {
+            Self::Is(_) => self,
+            _ => Self::Doubt,
+        }
+    }
+}
+
+impl From<Choice> for Told {
+    fn from(choice: Choice) -> Self {
+        match choice {
+            Choice::Absent => Self::Absent,
+            Choice::Is(resource) => Self::Is(resource),
+            Choice::Failed(error) => Self::Failed(error),
+        }
+    }
+}
+
+impl From<Option<Arc<Resource>>> for Told {
+    fn from(held: Option<Arc<Resource>>) -> Self {
+        held.map_or(Self::Nothing, Self::Is)
+    }
+}
+
+/// What is known of one name in one conversation.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Slot {
+    pub(crate) told: Told,
+    /// It must be said again even if nothing changed (S28, S30, S53).
+    pub(crate) forced: bool,
+}

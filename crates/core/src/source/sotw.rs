@@ -1,0 +1,271 @@
+//! State of the world: reading requests and writing responses.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hashbrown::HashSet;
+
+use super::ask::{InitialVersions, fingerprint};
+use super::{Conversation, Key, Mode, Selected, Slot, Told, forms};
+use crate::database::{Choice, Database, Scope};
+use crate::kind::Absent;
+use crate::message::{Delivered, SotwResponse};
+use crate::name::{Ask, Name};
+use crate::params::ParamsId;
+use crate::resource::{Nonce, Resource, Version};
+
+impl Conversation {
+    /// Applies the list of all that the peer asks for (S10). `first` is the
+    /// version that the first request of a stream names.
+    pub(crate) fn handle_sotw(
+        &mut self,
+        db: &mut Database,
+        asks: &[(Ask, ParamsId)],
+        first: Option<&Version>,
+    ) {
+        let before = self.wildcard;
+        let lists_star = asks.iter().any(|(ask, _)| *ask == Ask::Wildcard);
+        let lists_names = asks.iter().any(|(ask, _)| *ask != Ask::Wildcard);
+        self.wildcard = before.after_sotw(lists_star, lists_names, self.kind.legacy_wildcard);
+        self.drop_unlisted(db, asks);
+        let mut scopes = BTreeMap::new();
+        if self.wildcard.is_on() && !self.kind.on_demand {
+            scopes.insert(Scope::All, ());
+        }
+        for (ask, params) in asks {
+            match ask {
+                Ask::Wildcard => {}
+                Ask::Glob(glob) => {
+                    scopes.insert(Scope::Glob(glob.clone()), ());
+                }
+                Ask::Name(name) => self.ask_once(db, name, *params),
+            }
+        }
+        for scope in scopes.into_keys() {
+            if self.cursor_of(&scope).is_none() {
+                self.owes_answer = true;
+                self.follow(db, &scope, &InitialVersions::new());
+            }
+        }
+        self.foreign.clear();
+        if let Some(version) = first {
+            self.skip_known_set(db, version);
+        }
+    }
+
+    /// Ends what the list no longer has.
+    fn drop_unlisted(&mut self, db: &mut Database, asks: &[(Ask, ParamsId)]) {
+        let listed: HashSet<(&Name, ParamsId)> = asks
+            .iter()
+            .filter_map(|(ask, params)| match ask {
+                Ask::Name(name) => Some((name, *params)),
+                _ => None,
+            })
+            .collect();
+        let gone: Vec<_> = self
+            .asks
+            .keys()
+            .map(|key| (db.name(self.type_id, key.entry).clone(), key.params))
+            .filter(|(name, params)| !listed.contains(&(name, *params)))
+            .collect();
+        for (name, params) in gone {
+            self.unask(db, &name, params);
+        }
+        let scopes: Vec<_> = self
+            .cursors
+            .iter()
+            .flatten()
+            .map(|c| c.scope.clone())
+            .collect();
+        for scope in scopes {
+            let keep = match &scope {
+                Scope::All => self.wildcard.is_on(),
+                Scope::Glob(glob) => asks.iter().any(|(a, _)| *a == Ask::Glob(glob.clone())),
+            };
+            if !keep {
+                self.unfollow(db, &scope);
+            }
+        }
+    }
+
+    /// A name on the list; if it is new there, it is sent whatever was sent
+    /// before (S30), and the whole with it where the type is whole (S38).
+    fn ask_once(&mut self, db: &mut Database, name: &Name, params: ParamsId) {
+        if !self.has_ask(db, name, params) {
+            self.ask(db, name, params, &InitialVersions::new());
+            self.owes_answer |= self.kind.whole_set;
+        }
+    }
+
+    /// A reconnecting client that names the version of the very set it would
+    /// get is not sent it again; only sure if it asks for all and nothing else (S50).
+    fn skip_known_set(&mut self, db: &mut Database, version: &Version) {
+        let only = self.cursors.iter().flatten().count() == 1 && self.asks.is_empty();
+        let Some(index) = self.cursor_of(&Scope::All).filter(|_| only) else {
+            return;
+        };
+        let follow = self.cursors[index].as_ref().map(|c| c.follow);
+        if follow.is_some_and(|follow| Version::of_hash(db.sum(follow)) == *version) {
+            self.resume_whole(db, index);
+            self.owes_answer = false;
+        }
+    }
+
+    /// Writes a response; `None` if all of it is said by silence.
+    pub(crate) fn write_sotw(
+        &self,
+        db: &mut Database,
+        selected: &Selected,
+        nonce: Nonce,
+        wrap: bool,
+        speaks_errors: bool,
+    ) -> Option<SotwResponse> {
+        let listed = match self.kind.whole_set {
+            true => self.whole_set(db, selected),
+            false => self.changed_part(db, selected),
+        };
+        let errors = selected
+            .keys
+            .iter()
+            .filter_map(|(key, choice)| match choice {
+                Choice::Failed(error) if speaks_errors => {
+                    Some((self.key_name(db, key), error.clone()))
+                }
+                _ => None,
+            });
+        let errors: Vec<_> = errors.collect();
+        let said = !listed.is_empty() || !errors.is_empty();
+        let due = self.kind.whole_set && (self.owes_answer || !selected.is_empty());
+        if !said && !due && !self.owes_answer {
+            return None;
+        }
+        let sum = self.sum_after(db, selected, &listed);
+        let deliver =
+            |resource: Arc<Resource>| Delivered::for_sotw(resource, wrap, self.kind.ttl_in_sotw);
+        Some(SotwResponse {
+            type_url: self.url.clone(),
+            version: Version::of_hash(sum),
+            nonce,
+            resources: listed.into_values().map(deliver).collect(),
+            errors,
+        })
+    }
+
+    /// The whole set as the peer shall hold it: what this response brings, and
+    /// in place of what it may not have yet, what it accepted before (S12, S38).
+    fn whole_set(&self, db: &mut Database, selected: &Selected) -> BTreeMap<Listed, Arc<Resource>> {
+        let mut set = BTreeMap::new();
+        for (index, cursor) in self.cursors.iter().enumerate() {
+            let Some(cursor) = cursor else { continue };
+            for resource in db.list(cursor.follow) {
+                if self.cursor_over(&resource.name) == Some(index) {
+                    set.insert(listed(&resource), resource);
+                }
+            }
+            for (name, slot) in &cursor.members {
+                remove_name(&mut set, name);
+                if let Some(held) = slot.told.resource() {
+                    set.insert(listed(held), Arc::clone(held));
+                }
+            }
+        }
+        for slot in self.asks.values() {
+            if let Some(held) = slot.told.resource() {
+                set.insert(listed(held), Arc::clone(held));
+            }
+        }
+        for (key, choice) in &selected.keys {
+            if let Some(Slot {
+                told: Told::Is(held),
+                ..
+            }) = self.slot(key)
+            {
+                set.remove(&listed(held));
+            }
+            if let Choice::Is(resource) = choice {
+                set.insert(listed(resource), Arc::clone(resource));
+            }
+        }
+        set
+    }
+
+    /// What changed, for types where absence means nothing (S39).
+    fn changed_part(&self, db: &Database, selected: &Selected) -> BTreeMap<Listed, Arc<Resource>> {
+        let mut part = BTreeMap::new();
+        let mut add = |resource: Arc<Resource>| part.insert(listed(&resource), resource);
+        for (key, choice) in &selected.keys {
+            let told = self
+                .slot(key)
+                .map_or(Told::Nothing, |slot| slot.told.clone());
+            match choice {
+                Choice::Is(resource) => {
+                    add(Arc::clone(resource));
+                }
+                Choice::Failed(error) if !error.code.is_data_error() => {}
+                Choice::Failed(_) | Choice::Absent => {
+                    let held = told.resource().is_some();
+                    let form = forms::absent(&self.kind, self.dialect, Mode::Sotw, held);
+                    if form == Absent::EmptyBody {
+                        add(forms::empty_body(&self.key_name(db, key)));
+                    }
+                }
+            }
+        }
+        if forms::absent(&self.kind, self.dialect, Mode::Sotw, false) == Absent::EmptyBody {
+            for name in &selected.refused {
+                add(forms::empty_body(name));
+            }
+        }
+        let batches = selected.steps.iter().filter_map(|step| step.batch.as_ref());
+        for resource in batches
+            .flat_map(|batch| &batch.items)
+            .filter_map(|(_, item)| item.as_ref())
+        {
+            add(Arc::clone(resource));
+        }
+        part
+    }
+
+    /// The sum of what the peer holds once it has accepted the response. For a
+    /// whole set that is the set itself; else what was held, with the changes.
+    fn sum_after(
+        &self,
+        db: &Database,
+        selected: &Selected,
+        listed: &BTreeMap<Listed, Arc<Resource>>,
+    ) -> u128 {
+        if self.kind.whole_set {
+            return listed
+                .values()
+                .fold(0, |sum, r| sum.wrapping_add(r.fingerprint()));
+        }
+        let views = self.cursors.iter().flatten().map(|c| db.sum(c.follow));
+        let start = views.fold(self.told_sum, u128::wrapping_add);
+        selected.keys.iter().fold(start, |sum, (key, choice)| {
+            let before = self.slot(key).map_or(0, |slot| fingerprint(&slot.told));
+            let after = choice.resource().map_or(0, |r| r.fingerprint());
+            match key {
+                Key::Ask(_) => sum.wrapping_sub(before).wrapping_add(after),
+                Key::Member(..) => sum,
+            }
+        })
+    }
+}
+
+/// A view lists at most one variant of a name.
+fn remove_name(set: &mut BTreeMap<Listed, Arc<Resource>>, name: &Name) {
+    let first = set.range((name.clone(), None)..).next();
+    if let Some((key, _)) = first
+        && key.0 == *name
+    {
+        let key = key.clone();
+        set.remove(&key);
+    }
+}
+
+/// A variant's place in a response (S41).
+type Listed = (Name, Option<Arc<crate::params::Constraints>>);
+
+fn listed(resource: &Resource) -> Listed {
+    (resource.name.clone(), resource.constraints.clone())
+}

@@ -1,0 +1,100 @@
+//! What other types need to know of a conversation: what its peer holds.
+
+use std::sync::Arc;
+
+use super::{AskKey, Conversation, Key, Told};
+use crate::database::{Choice, Database};
+use crate::name::Name;
+use crate::resource::Resource;
+
+/// How a name stands with the peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// The peer does not ask for it.
+    Unwanted,
+    /// There is nothing to send: it does not exist, or was rejected.
+    Nothing,
+    /// The peer accepted it, in this or an earlier version.
+    Held,
+    /// It will be sent, or its answer is awaited.
+    Coming,
+}
+
+impl Conversation {
+    /// How a name stands with the peer.
+    pub(crate) fn standing(&self, db: &mut Database, name: &Name) -> Standing {
+        let Some(entry) = db.find(self.type_id, name) else {
+            return Standing::Unwanted;
+        };
+        let ask = AskKey {
+            entry,
+            params: self.params,
+        };
+        let (key, told) = if let Some(slot) = self.asks.get(&ask) {
+            (Key::Ask(ask), slot.told.clone())
+        } else if let Some(cursor) = self.cursor_over(name) {
+            let told = self.member_told(db, cursor, name);
+            (Key::Member(cursor, name.clone()), told)
+        } else {
+            return Standing::Unwanted;
+        };
+        match (told, self.target(db, &key)) {
+            (Told::Is(_), _) => Standing::Held,
+            (_, Choice::Is(r)) if !self.is_parked(&r) => Standing::Coming,
+            _ => Standing::Nothing,
+        }
+    }
+
+    /// Whether this very version was rejected on its own (S12).
+    pub(crate) fn is_parked(&self, resource: &Resource) -> bool {
+        self.parked.get(&resource.name) == Some(&resource.version)
+    }
+
+    /// What the peer holds where that is not what it is meant to hold, beside
+    /// the latter. Costs what is under way, not what is held.
+    pub(crate) fn unsettled(&self, db: &mut Database) -> Vec<(Arc<Resource>, Choice)> {
+        let mut keys: Vec<Key> = self.pending.iter().cloned().collect();
+        keys.extend(self.suspects.keys().cloned());
+        for response in &self.outstanding {
+            keys.extend(response.keys.iter().map(|(key, _)| key.clone()));
+        }
+        let dirty: Vec<_> = db.dirty(self.subscriber).collect();
+        keys.extend(
+            dirty
+                .into_iter()
+                .map(|(entry, params)| Key::Ask(AskKey { entry, params })),
+        );
+        for name in self.parked.keys() {
+            if let Some(entry) = db.find(self.type_id, name) {
+                keys.push(Key::Ask(AskKey {
+                    entry,
+                    params: self.params,
+                }));
+            }
+        }
+        for (index, cursor) in self.cursors.iter().enumerate() {
+            let Some(cursor) = cursor else { continue };
+            let news = db.news(cursor.follow, cursor.position);
+            let exceptions = cursor.members.keys().cloned();
+            keys.extend(
+                news.into_iter()
+                    .chain(exceptions)
+                    .map(|name| Key::Member(index, name)),
+            );
+        }
+        keys.sort();
+        keys.dedup();
+        keys.iter()
+            .filter_map(|key| self.held_beside_target(db, key))
+            .collect()
+    }
+
+    fn held_beside_target(&self, db: &mut Database, key: &Key) -> Option<(Arc<Resource>, Choice)> {
+        let told = match key {
+            Key::Ask(ask) => self.asks.get(ask)?.told.clone(),
+            Key::Member(cursor, name) => self.member_told(db, *cursor, name),
+        };
+        let held = Arc::clone(told.resource()?);
+        Some((held, self.target(db, key)))
+    }
+}

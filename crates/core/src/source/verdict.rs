@@ -1,0 +1,339 @@
+//! What a peer answered: accepted, rejected, or nothing for long.
+//!
+//! A NACK says nothing about which resource of a response is bad, nor about
+//! which took effect. So the resources are sent again in halves until one fails
+//! alone, and only that one is parked (S12).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::ask::fingerprint;
+use super::{Conversation, Key, Told};
+use crate::database::{Batch, Choice, Database, Seq};
+use crate::message::ErrorDetail;
+use crate::moment::Moment;
+use crate::name::Name;
+use crate::resource::{Nonce, Resource, Version};
+
+/// One step along a view.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    pub(crate) cursor: usize,
+    pub(crate) from: Seq,
+    pub(crate) to: Seq,
+    /// What the step brings, if the peer takes it as it is; otherwise its
+    /// parts are among the single names.
+    pub(crate) batch: Option<Arc<Batch>>,
+}
+
+impl Step {
+    /// Whether it brings nothing that has to be said.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.batch
+            .as_ref()
+            .is_none_or(|batch| batch.items.is_empty())
+    }
+}
+
+/// A response that has no answer yet.
+#[derive(Debug)]
+pub(crate) struct Outstanding {
+    pub(crate) nonce: Nonce,
+    /// State of the world only: the version that an ACK repeats.
+    pub(crate) version: Option<Version>,
+    pub(crate) sent_at: Moment,
+    /// Sorted by key.
+    pub(crate) keys: Vec<(Key, Choice)>,
+    pub(crate) steps: Vec<Step>,
+}
+
+impl Outstanding {
+    /// What it said of a single name.
+    pub(crate) fn sent(&self, key: &Key) -> Option<&Choice> {
+        let place = self
+            .keys
+            .binary_search_by(|(other, _)| other.cmp(key))
+            .ok()?;
+        Some(&self.keys[place].1)
+    }
+}
+
+/// What the peer held, and what it holds now.
+pub(crate) type Replaced = (Arc<Resource>, Choice);
+
+/// One resource that failed alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Parked {
+    pub(crate) name: Name,
+    pub(crate) version: Version,
+}
+
+impl Conversation {
+    /// Whether a nonce names a response without an answer.
+    pub(crate) fn awaits(&self, nonce: &Nonce) -> bool {
+        self.outstanding
+            .iter()
+            .any(|response| response.nonce == *nonce)
+    }
+
+    /// The peer accepted the response, and with it all before it. Returns what
+    /// it replaced, for types whose old contents stay in use for a while (S73).
+    pub(crate) fn accept(&mut self, db: &mut Database, nonce: &Nonce) -> Vec<Replaced> {
+        let mut replaced = Vec::new();
+        while let Some(response) = self.outstanding.pop_front() {
+            let done = response.nonce == *nonce;
+            if self.kind.drains {
+                self.note_replaced(db, &response, &mut replaced);
+            }
+            for (key, choice) in response.keys {
+                self.set_told(&key, |_| choice.into());
+            }
+            for step in response.steps {
+                self.move_cursor(db, &step);
+            }
+            if done {
+                break;
+            }
+        }
+        self.trial_turn = !self.trial_turn;
+        self.tidy_members(db);
+        replaced
+    }
+
+    fn note_replaced(
+        &self,
+        db: &mut Database,
+        response: &Outstanding,
+        replaced: &mut Vec<Replaced>,
+    ) {
+        for (key, choice) in &response.keys {
+            let told = self
+                .slot(key)
+                .map_or(Told::Nothing, |slot| slot.told.clone());
+            replaced.extend(told.resource().map(|old| (Arc::clone(old), choice.clone())));
+        }
+        for step in &response.steps {
+            for (name, item) in step.batch.iter().flat_map(|batch| &batch.items) {
+                if let Told::Is(old) = self.member_told(db, step.cursor, name) {
+                    let new = item.clone().map_or(Choice::Absent, Choice::Is);
+                    replaced.push((old, new));
+                }
+            }
+        }
+    }
+
+    /// Takes what is said by silence as said.
+    pub(crate) fn say_silently(&mut self, db: &mut Database, keys: Vec<(Key, Choice)>) {
+        for (key, choice) in keys {
+            self.set_told(&key, |_| choice.into());
+        }
+        self.tidy_members(db);
+    }
+
+    /// The peer rejected the response. Returns what failed alone.
+    pub(crate) fn reject(
+        &mut self,
+        db: &mut Database,
+        nonce: &Nonce,
+        error: &ErrorDetail,
+    ) -> Vec<Parked> {
+        let Some(place) = self.outstanding.iter().position(|r| r.nonce == *nonce) else {
+            return Vec::new();
+        };
+        // What was sent before and is not answered is as good as accepted: the
+        // peer works in order, and would have said otherwise.
+        if let Some(before) = place.checked_sub(1) {
+            let nonce = self.outstanding[before].nonce.clone();
+            self.accept(db, &nonce);
+        }
+        let Some(response) = self.outstanding.pop_front() else {
+            return Vec::new();
+        };
+        let suspects = self.suspects_of(db, response);
+        self.trial_turn = !self.trial_turn;
+        let parked = self.try_again(db, suspects, error);
+        self.tidy_members(db);
+        parked
+    }
+
+    /// Everything that a rejected response said, with what the peer holds in
+    /// its place noted.
+    fn suspects_of(&mut self, db: &mut Database, response: Outstanding) -> BTreeMap<Key, Choice> {
+        let mut suspects = BTreeMap::new();
+        for (key, _) in &response.keys {
+            if let Key::Member(cursor, name) = key {
+                self.member_slot(db, *cursor, name);
+            }
+        }
+        for step in response.steps {
+            for (name, item) in step.batch.iter().flat_map(|batch| &batch.items) {
+                let key = Key::Member(step.cursor, name.clone());
+                self.member_slot(db, step.cursor, name);
+                suspects.insert(key, item.clone().map_or(Choice::Absent, Choice::Is));
+            }
+            self.move_cursor(db, &step);
+        }
+        suspects.extend(response.keys);
+        for key in suspects.keys() {
+            self.set_told(key, Told::after_rejection);
+        }
+        suspects
+    }
+
+    /// Sends suspects again in groups; one that failed alone is parked.
+    fn try_again(
+        &mut self,
+        db: &mut Database,
+        mut suspects: BTreeMap<Key, Choice>,
+        error: &ErrorDetail,
+    ) -> Vec<Parked> {
+        // What has changed since is news, not a suspect.
+        suspects.retain(|key, sent| {
+            let current = Told::from(sent.clone()).same(&self.target(db, key));
+            if !current {
+                self.pending.insert(key.clone());
+            }
+            current
+        });
+        if suspects.len() == 1 {
+            return suspects
+                .into_iter()
+                .filter_map(|(key, sent)| self.park(key, sent))
+                .collect();
+        }
+        let groups = self.groups(db, suspects.keys().cloned().collect(), error);
+        for group in groups.into_iter().rev() {
+            self.trials.push_front(group);
+        }
+        self.suspects.extend(suspects);
+        Vec::new()
+    }
+
+    /// Halves; or, if the peer's text names some but not all, those and the
+    /// rest. The text decides in which order things are tried, never what is
+    /// blamed (S64).
+    fn groups(&self, db: &Database, keys: Vec<Key>, error: &ErrorDetail) -> Vec<Vec<Key>> {
+        let (named, rest): (Vec<_>, Vec<_>) = keys
+            .iter()
+            .cloned()
+            .partition(|key| error.message.contains(self.key_name(db, key).as_str()));
+        if !named.is_empty() && !rest.is_empty() {
+            return vec![rest, named];
+        }
+        let mut left = keys;
+        let right = left.split_off(left.len() / 2);
+        [left, right]
+            .into_iter()
+            .filter(|half| !half.is_empty())
+            .collect()
+    }
+
+    /// A resource failed alone: it is not sent again unchanged. A virtual host
+    /// that a request waits for is answered in the negative.
+    fn park(&mut self, key: Key, sent: Choice) -> Option<Parked> {
+        let Choice::Is(resource) = sent else {
+            // A removal or an empty answer that is rejected has nothing to park.
+            self.set_told(&key, |_| Told::Absent);
+            return None;
+        };
+        self.parked
+            .insert(resource.name.clone(), resource.version.clone());
+        let waits = self.kind.envoy_absent == crate::kind::Absent::Bodyless;
+        if waits && let Some(slot) = self.slot_mut(&key) {
+            slot.forced = true;
+            self.pending.insert(key);
+        }
+        Some(Parked {
+            name: resource.name.clone(),
+            version: resource.version.clone(),
+        })
+    }
+
+    fn move_cursor(&mut self, db: &mut Database, step: &Step) {
+        if let Some(Some(cursor)) = self.cursors.get_mut(step.cursor) {
+            cursor.position = step.to;
+            db.release(cursor.follow, step.from);
+        }
+    }
+
+    fn set_told(&mut self, key: &Key, change: impl FnOnce(Told) -> Told) {
+        let Some(slot) = self.slot_mut(key) else {
+            return;
+        };
+        let before = fingerprint(&slot.told);
+        slot.told = change(std::mem::take(&mut slot.told));
+        let after = fingerprint(&slot.told);
+        if matches!(key, Key::Ask(_)) {
+            self.told_sum = self.told_sum.wrapping_sub(before).wrapping_add(after);
+        }
+    }
+
+    /// Takes note of a response that goes out. At most two are remembered: if
+    /// the peer is silent for longer, the older ones become one.
+    pub(crate) fn sent(&mut self, db: &mut Database, mut response: Outstanding) {
+        response.keys.sort_by(|a, b| a.0.cmp(&b.0));
+        for (key, _) in &response.keys {
+            if let Key::Member(index, name) = key {
+                self.member_slot(db, *index, name);
+            }
+        }
+        self.last_nonce = Some(response.nonce.clone());
+        self.outstanding.push_back(response);
+        if self.outstanding.len() > 2
+            && let Some(first) = self.outstanding.pop_front()
+            && let Some(second) = self.outstanding.front_mut()
+        {
+            for (cursor, between) in merge(second, first) {
+                if let Some(Some(cursor)) = self.cursors.get(cursor) {
+                    db.release(cursor.follow, between);
+                }
+            }
+        }
+    }
+
+    /// Makes steps that bring nothing to say.
+    pub(crate) fn step_silently(&mut self, db: &mut Database, steps: Vec<Step>) {
+        for step in steps {
+            match self.outstanding.back_mut() {
+                None => self.move_cursor(db, &step),
+                Some(last) => last.steps.push(step),
+            }
+        }
+    }
+
+    /// Begins what was said of a name anew: the peer has lost it (S76).
+    pub(crate) fn forget_told(&mut self, key: &Key) {
+        self.set_told(key, |_| Told::Nothing);
+        self.pending.insert(key.clone());
+    }
+}
+
+/// Puts an earlier response before a later one that its peer has not answered
+/// either. What both say of a name, the later says. Returns the positions to
+/// which nobody will come back.
+fn merge(later: &mut Outstanding, earlier: Outstanding) -> Vec<(usize, Seq)> {
+    let mut keys: BTreeMap<Key, Choice> = earlier.keys.into_iter().collect();
+    let mut between = Vec::new();
+    let mut steps: Vec<Step> = Vec::new();
+    for mut step in earlier
+        .steps
+        .into_iter()
+        .chain(std::mem::take(&mut later.steps))
+    {
+        for (name, item) in step.batch.take().iter().flat_map(|batch| &batch.items) {
+            let key = Key::Member(step.cursor, name.clone());
+            keys.insert(key, item.clone().map_or(Choice::Absent, Choice::Is));
+        }
+        match steps.iter_mut().find(|s| s.cursor == step.cursor) {
+            Some(before) => {
+                between.push((step.cursor, step.from));
+                before.to = step.to;
+            }
+            None => steps.push(step),
+        }
+    }
+    keys.extend(std::mem::take(&mut later.keys));
+    later.keys = keys.into_iter().collect();
+    later.steps = steps;
+    between
+}
