@@ -66,7 +66,7 @@ proptest! {
 
     #[test]
     fn structured_names_round_trip(name in structured()) {
-        prop_assert_eq!(XdstpName::parse(&name.to_string()).as_ref(), Ok(&name));
+        prop_assert_eq!(XdstpName::parse(&name.to_string()), Ok(name.clone()));
         prop_assert_eq!(Name::from(&name).xdstp(), Some(name));
     }
 
