@@ -1,65 +1,32 @@
-//! Dynamic parameters and constraints (TP2).
-#![allow(missing_docs)]
-use std::fmt;
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Params(Box<[(Box<str>, Box<str>)]>);
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Keys(());
-impl Keys {
-    pub fn union(&self, _o: &Keys) -> Keys {
-        Keys(())
-    }
-    pub fn is_subset(&self, _o: &Keys) -> bool {
-        true
-    }
-}
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ParamsId(u32);
-impl ParamsId {
-    pub const EMPTY: ParamsId = ParamsId(0);
-}
-#[derive(Debug, Default)]
-pub struct ParamsTable(());
-impl ParamsTable {
-    pub fn intern(&mut self, _p: Params) -> ParamsId {
-        ParamsId(0)
-    }
-    pub fn get(&self, _p: ParamsId) -> &Params {
-        static P: std::sync::LazyLock<Params> = std::sync::LazyLock::new(Params::default);
-        &P
-    }
-    pub fn project(&mut self, p: ParamsId, _k: &Keys) -> ParamsId {
-        p
-    }
-}
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Constraints(Keys);
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ConstraintError {
-    #[error("x")]
-    X,
-}
-impl Constraints {
-    pub fn matches(&self, _p: &Params) -> bool {
-        true
-    }
-    pub fn witness(&self) -> Option<Params> {
-        Some(Params::default())
-    }
-    pub fn keys(&self) -> &Keys {
-        &self.0
-    }
-    pub fn overlap(&self, _o: &Constraints) -> Result<Option<Params>, ConstraintError> {
-        Ok(None)
-    }
-}
-impl fmt::Display for Params {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("")
-    }
-}
-impl fmt::Display for Constraints {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("")
-    }
-}
+//! Dynamic parameters and constraints (TP2): what clients say of themselves,
+//! and which of them a variant of a resource is for.
+//!
+//! ```text
+//! wire or text ── Expr ── build ──▶ diagram ── express ──▶ Expr ── wire or text
+//!                                   │     │
+//!                        matches(Params)  overlap ──▶ a client that both match
+//! ```
+//!
+//! Constraints are decided exactly or refused; nothing is approximated. What a
+//! peer can make this module do is bounded by the limits of [`Params`], [`Expr`]
+//! and [`Constraints`]. Which variants exist is not known here.
+
+mod build;
+mod constraints;
+mod diagram;
+mod error;
+mod expr;
+mod express;
+mod keys;
+mod overlap;
+mod parse;
+mod set;
+mod table;
+mod text;
+
+pub use constraints::Constraints;
+pub use error::{ConstraintError, ParamsError};
+pub use expr::{Expr, Node};
+pub use keys::Keys;
+pub use set::Params;
+pub use table::{ParamsId, ParamsTable};
