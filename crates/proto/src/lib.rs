@@ -1,1 +1,18 @@
-//! Placeholder.
+//! The wire: what xDS peers and the files of an operator say, turned into
+//! values and back.
+//!
+//! | module | concern |
+//! |---|---|
+//! | [`discovery`] | the messages of every stream, with bodies that share the received bytes |
+//! | [`descriptor`] | what Envoy's messages look like, as data |
+//! | [`envoy`] | Envoy's own messages, typed, from the crate `envoy-types` |
+//!
+//! What it is not: no rule of the protocol lives here (those are in
+//! `trunkline-core`, which this crate does not know), no socket, no runtime,
+//! no clock.
+
+pub mod descriptor;
+pub mod discovery;
+
+/// Envoy's typed messages, as the crate `envoy-types` generates them.
+pub use envoy_types::pb as envoy;

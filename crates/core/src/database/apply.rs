@@ -13,7 +13,7 @@ use super::follow::same_listing;
 use super::{Database, TypeId};
 use crate::change::Change;
 use crate::name::Name;
-use crate::params::{ConstraintError, Params};
+use crate::params::{ConstraintError, Constraints, Params};
 use crate::resource::{Resource, ResourceError};
 
 /// Why a transaction is refused.
@@ -169,7 +169,7 @@ impl Database {
     /// Gives a name its contents and tells those whom it concerns.
     fn put(&mut self, type_id: TypeId, name: &Name, content: Content) {
         if let Some(keys) = content.keys()
-            && !keys.is_subset(&self.table(type_id).keys)
+            && keys.iter().any(|key| !self.table(type_id).keys.contains(key))
         {
             let keys = self.table(type_id).keys.union(keys);
             self.table_mut(type_id).keys = keys;
@@ -331,28 +331,26 @@ fn aliases(content: &Content) -> Vec<Name> {
 fn check_overlap(name: &Name, variants: &[Arc<Resource>]) -> Result<(), ApplyError> {
     for (i, a) in variants.iter().enumerate() {
         for b in &variants[i + 1..] {
-            let witness = match (&a.constraints, &b.constraints) {
-                (Some(a), Some(b)) => a.overlap(b).map_err(|source| ApplyError::Undecided {
-                    name: name.clone(),
-                    source,
-                })?,
-                (Some(one), None) | (None, Some(one)) => one.witness(),
-                (None, None) => Some(Params::default()),
-            };
+            let (first, second) = (constraints(a), constraints(b));
+            let overlap = first.overlap(&second);
+            let witness = overlap.map_err(|source| ApplyError::Undecided {
+                name: name.clone(),
+                source,
+            })?;
             if let Some(witness) = witness {
-                let show = |r: &Resource| {
-                    r.constraints
-                        .as_ref()
-                        .map_or("all".to_owned(), |c| c.to_string())
-                };
                 return Err(ApplyError::Overlap {
                     name: name.clone(),
-                    first: show(a),
-                    second: show(b),
+                    first: first.to_string(),
+                    second: second.to_string(),
                     witness,
                 });
             }
         }
     }
     Ok(())
+}
+
+/// A variant without constraints is for all.
+fn constraints(variant: &Resource) -> Constraints {
+    variant.constraints.as_deref().map_or_else(Constraints::always, Constraints::clone)
 }

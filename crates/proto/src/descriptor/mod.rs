@@ -1,0 +1,53 @@
+//! What Envoy's messages look like: every message, field, enum and option, as
+//! data.
+//!
+//! The typed messages of `envoy-types` carry no names and no rules, so text
+//! (module `text`), field validation (module `validate`)
+//! and canonical bytes (module `canonical`) work from descriptors
+//! instead. These are compiled at build time from the `.proto` files that
+//! `envoy-types` ships (see `build.rs`), and loaded on first use, in about
+//! 30 ms.
+
+#[cfg(test)]
+mod tests;
+pub mod types;
+
+use std::sync::LazyLock;
+
+use prost_reflect::{DescriptorPool, MessageDescriptor};
+
+static ENCODED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/envoy.bin"));
+
+static POOL: LazyLock<DescriptorPool> = LazyLock::new(|| {
+    #[expect(
+        clippy::expect_used,
+        reason = "the bytes are a constant of this build, and every test of this crate loads them"
+    )]
+    DescriptorPool::decode(ENCODED).expect("the descriptor set of the build is valid")
+});
+
+/// All descriptors.
+#[must_use]
+pub fn pool() -> &'static DescriptorPool {
+    &POOL
+}
+
+/// The message that a type URL names, if it is known here.
+///
+/// Only what follows the last slash counts, as everywhere in xDS.
+///
+/// ```
+/// let url = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+/// let cluster = trunkline_proto::descriptor::message(url).unwrap();
+/// assert_eq!(cluster.name(), "Cluster");
+/// ```
+#[must_use]
+pub fn message(type_url: &str) -> Option<MessageDescriptor> {
+    pool().get_message_by_name(full_name(type_url))
+}
+
+/// The full name of the message in a type URL.
+#[must_use]
+pub fn full_name(type_url: &str) -> &str {
+    type_url.rsplit('/').next().unwrap_or(type_url)
+}

@@ -1,0 +1,244 @@
+//! The messages themselves: plain fields, numbered as in Envoy's
+//! `discovery.proto`, TP2 and TP3 fields included (S61, S62).
+//!
+//! `prost`'s derive reads and writes them. A `Bytes` field that is decoded from
+//! a `Bytes` buffer is a slice of it. Messages that nobody here needs to look
+//! into (`node`, `metadata`) are declared as bytes: on the wire the two are the
+//! same. One difference follows: a singular message that occurs twice is
+//! merged by the specification, while here the last one wins. No known client
+//! sends one twice.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+
+use super::constraints::DynamicParameterConstraints;
+
+/// `google.protobuf.Any`: a body and the name of its type.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct Any {
+    /// `type.googleapis.com/` and the full name of the message.
+    #[prost(string, tag = "1")]
+    pub type_url: String,
+    /// The encoded message, shared with the buffer it came from.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub value: Bytes,
+}
+
+/// `google.protobuf.Duration`.
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub struct Duration {
+    /// Whole seconds.
+    #[prost(int64, tag = "1")]
+    pub seconds: i64,
+    /// Nanoseconds with the sign of `seconds`.
+    #[prost(int32, tag = "2")]
+    pub nanos: i32,
+}
+
+/// `google.rpc.Status`. Its text is for people; nothing is decided by it (S64).
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct Status {
+    /// A gRPC status code.
+    #[prost(int32, tag = "1")]
+    pub code: i32,
+    /// What went wrong, in words.
+    #[prost(string, tag = "2")]
+    pub message: String,
+    /// Typed details.
+    #[prost(message, repeated, tag = "3")]
+    pub details: Vec<Any>,
+}
+
+/// `envoy.config.core.v3.ControlPlane` (S68).
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct ControlPlane {
+    /// Who answered.
+    #[prost(string, tag = "1")]
+    pub identifier: String,
+}
+
+/// A name and the parameters with which it is asked for (TP2).
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct ResourceLocator {
+    /// The name that is asked for.
+    #[prost(string, tag = "1")]
+    pub name: String,
+    /// The parameters of the subscription.
+    #[prost(btree_map = "string, string", tag = "2")]
+    pub dynamic_parameters: BTreeMap<String, String>,
+}
+
+/// A name and the constraints that make one variant of it (TP2).
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct ResourceName {
+    /// The name.
+    #[prost(string, tag = "1")]
+    pub name: String,
+    /// Which parameters the variant is for; absent means all.
+    #[prost(message, optional, tag = "2")]
+    pub dynamic_parameter_constraints: Option<DynamicParameterConstraints>,
+}
+
+/// Why a resource cannot be given (TP3, S61).
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct ResourceError {
+    /// Which resource.
+    #[prost(message, optional, tag = "1")]
+    pub resource_name: Option<ResourceName>,
+    /// Why.
+    #[prost(message, optional, tag = "2")]
+    pub error_detail: Option<Status>,
+}
+
+/// `Resource.CacheControl`.
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub struct CacheControl {
+    /// The client must not keep the resource.
+    #[prost(bool, tag = "1")]
+    pub do_not_cache: bool,
+}
+
+/// A resource as delta carries it, and as SotW wraps it (S58).
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct Resource {
+    /// The version of this resource alone.
+    #[prost(string, tag = "1")]
+    pub version: String,
+    /// The body; absent in a heartbeat (S59).
+    #[prost(message, optional, tag = "2")]
+    pub resource: Option<Any>,
+    /// The name. Always set, also beside `resource_name`: Envoy files a
+    /// resource without it under the empty name.
+    #[prost(string, tag = "3")]
+    pub name: String,
+    /// Other names that this answers (S36).
+    #[prost(string, repeated, tag = "4")]
+    pub aliases: Vec<String>,
+    /// How long the client may use it (S58-S60).
+    #[prost(message, optional, tag = "6")]
+    pub ttl: Option<Duration>,
+    /// Cache hints.
+    #[prost(message, optional, tag = "7")]
+    pub cache_control: Option<CacheControl>,
+    /// The name with its constraints (TP2, S62).
+    #[prost(message, optional, tag = "8")]
+    pub resource_name: Option<ResourceName>,
+    /// `envoy.config.core.v3.Metadata`, raw.
+    #[prost(bytes = "bytes", optional, tag = "9")]
+    pub metadata: Option<Bytes>,
+}
+
+/// A SotW request: a subscription, an ACK or a NACK (S11).
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct DiscoveryRequest {
+    /// The version last accepted.
+    #[prost(string, tag = "1")]
+    pub version_info: String,
+    /// The node, raw: see [`Node::parse`](super::Node::parse).
+    #[prost(bytes = "bytes", optional, tag = "2")]
+    pub node: Option<Bytes>,
+    /// The whole list of names of interest.
+    #[prost(string, repeated, tag = "3")]
+    pub resource_names: Vec<String>,
+    /// The type that is asked for.
+    #[prost(string, tag = "4")]
+    pub type_url: String,
+    /// The nonce of the response that this answers.
+    #[prost(string, tag = "5")]
+    pub response_nonce: String,
+    /// Present exactly when the response is rejected (S11).
+    #[prost(message, optional, tag = "6")]
+    pub error_detail: Option<Status>,
+    /// Names with parameters (TP2).
+    #[prost(message, repeated, tag = "7")]
+    pub resource_locators: Vec<ResourceLocator>,
+}
+
+/// A SotW response.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct DiscoveryResponse {
+    /// The version of the whole set.
+    #[prost(string, tag = "1")]
+    pub version_info: String,
+    /// The bodies.
+    #[prost(message, repeated, tag = "2")]
+    pub resources: Vec<Any>,
+    /// Canary flag; nobody reads it.
+    #[prost(bool, tag = "3")]
+    pub canary: bool,
+    /// The type of the bodies.
+    #[prost(string, tag = "4")]
+    pub type_url: String,
+    /// Unique on the stream (S4).
+    #[prost(string, tag = "5")]
+    pub nonce: String,
+    /// Who answers.
+    #[prost(message, optional, tag = "6")]
+    pub control_plane: Option<ControlPlane>,
+    /// What cannot be given (TP3).
+    #[prost(message, repeated, tag = "7")]
+    pub resource_errors: Vec<ResourceError>,
+}
+
+/// A delta request: subscriptions, an ACK or a NACK, in any mixture (S8).
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct DeltaDiscoveryRequest {
+    /// The node, raw: see [`Node::parse`](super::Node::parse).
+    #[prost(bytes = "bytes", optional, tag = "1")]
+    pub node: Option<Bytes>,
+    /// The type that is asked for.
+    #[prost(string, tag = "2")]
+    pub type_url: String,
+    /// Names to add.
+    #[prost(string, repeated, tag = "3")]
+    pub resource_names_subscribe: Vec<String>,
+    /// Names to drop.
+    #[prost(string, repeated, tag = "4")]
+    pub resource_names_unsubscribe: Vec<String>,
+    /// What the client holds from an earlier stream (S45-S49). The name may be
+    /// empty: Envoy says so after a resource without a name.
+    #[prost(btree_map = "string, string", tag = "5")]
+    pub initial_resource_versions: BTreeMap<String, String>,
+    /// The nonce of the response that this answers.
+    #[prost(string, tag = "6")]
+    pub response_nonce: String,
+    /// Present exactly when the response is rejected (S11).
+    #[prost(message, optional, tag = "7")]
+    pub error_detail: Option<Status>,
+    /// Names with parameters to add (TP2).
+    #[prost(message, repeated, tag = "8")]
+    pub resource_locators_subscribe: Vec<ResourceLocator>,
+    /// Names with parameters to drop (TP2).
+    #[prost(message, repeated, tag = "9")]
+    pub resource_locators_unsubscribe: Vec<ResourceLocator>,
+}
+
+/// A delta response.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct DeltaDiscoveryResponse {
+    /// For people only (S68).
+    #[prost(string, tag = "1")]
+    pub system_version_info: String,
+    /// What is new or changed.
+    #[prost(message, repeated, tag = "2")]
+    pub resources: Vec<Resource>,
+    /// The type of the bodies.
+    #[prost(string, tag = "4")]
+    pub type_url: String,
+    /// Unique on the stream (S4).
+    #[prost(string, tag = "5")]
+    pub nonce: String,
+    /// Names that are gone.
+    #[prost(string, repeated, tag = "6")]
+    pub removed_resources: Vec<String>,
+    /// Who answers.
+    #[prost(message, optional, tag = "7")]
+    pub control_plane: Option<ControlPlane>,
+    /// Variants that are gone (TP2), in addition to `removed_resources`.
+    #[prost(message, repeated, tag = "8")]
+    pub removed_resource_names: Vec<ResourceName>,
+    /// What cannot be given (TP3).
+    #[prost(message, repeated, tag = "9")]
+    pub resource_errors: Vec<ResourceError>,
+}

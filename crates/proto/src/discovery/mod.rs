@@ -1,0 +1,41 @@
+//! The messages of a discovery stream: requests, responses, and what they
+//! carry.
+//!
+//! They are written here instead of taken from `envoy-types` for two reasons:
+//! a body is a [`bytes::Bytes`] slice of the buffer that was received, never a
+//! copy, and the node (61 KB in every message of some clients) stays raw until
+//! someone asks for it. Field numbers are those of Envoy's `discovery.proto`;
+//! the tests prove both directions against `envoy-types`.
+//!
+//! ```text
+//! received Bytes ── scan (limits, no allocation) ── decode ── Checked { message, refused }
+//! Resource ── Field (encoded once) ──┐
+//! head (nonce, removed, …) ──────────┴── Frames (shared bytes, total length) ── transport
+//! ```
+//!
+//! Reading starts at [`decode`](Inbound::decode_checked), writing at
+//! [`encode_sotw`] and [`encode_delta`].
+
+mod constraints;
+mod frames;
+mod inbound;
+mod limits;
+mod message;
+mod node;
+mod scan;
+mod shape;
+#[cfg(test)]
+mod tests;
+
+pub use constraints::{
+    Constraint, ConstraintList, DynamicParameterConstraints, Exists, SingleConstraint, constraint,
+};
+pub use frames::{Field, Frames, batches, encode_delta, encode_sotw};
+pub use inbound::{Checked, DecodeError, Inbound, Refusal};
+pub use limits::Limits;
+pub use message::{
+    Any, CacheControl, ControlPlane, DeltaDiscoveryRequest, DeltaDiscoveryResponse,
+    DiscoveryRequest, DiscoveryResponse, Duration, Resource, ResourceError, ResourceLocator,
+    ResourceName, Status,
+};
+pub use node::{BuildVersion, ContextParams, Locality, Node, SemanticVersion, UserAgentVersion};

@@ -1,0 +1,186 @@
+//! A walk over the wire form that counts before anything is allocated.
+//!
+//! An empty string costs two bytes to send and twenty-four to hold, a map entry
+//! more than twice that, so a size limit alone lets a peer take many times
+//! what it sends. The scan follows a [`Shape`] (which fields are text, names
+//! or nested messages), counts them in one budget, and stops at the first
+//! limit that is passed. It reads a node of 61 KB in about a microsecond.
+
+use super::{inbound::DecodeError, limits::Limits};
+
+/// The fields of one message that matter to the scan.
+pub(super) struct Shape {
+    /// For errors.
+    pub(super) name: &'static str,
+    pub(super) fields: &'static [Entry],
+}
+
+/// One field.
+pub(super) struct Entry {
+    number: u32,
+    name: &'static str,
+    kind: Kind,
+}
+
+enum Kind {
+    /// Counted; longer than this is an error.
+    Text(fn(&Limits) -> usize),
+    /// Counted only; too long is refused later, one by one (S72).
+    Name,
+    /// Counted and walked.
+    Message(&'static Shape),
+    /// Counted, walked, and one level deeper in constraints.
+    Constraints(&'static Shape),
+}
+
+pub(super) const fn text(number: u32, name: &'static str, max: fn(&Limits) -> usize) -> Entry {
+    let kind = Kind::Text(max);
+    Entry { number, name, kind }
+}
+
+pub(super) const fn name(number: u32, name: &'static str) -> Entry {
+    let kind = Kind::Name;
+    Entry { number, name, kind }
+}
+
+pub(super) const fn message(number: u32, name: &'static str, shape: &'static Shape) -> Entry {
+    let kind = Kind::Message(shape);
+    Entry { number, name, kind }
+}
+
+pub(super) const fn constraints(number: u32, name: &'static str, shape: &'static Shape) -> Entry {
+    let kind = Kind::Constraints(shape);
+    Entry { number, name, kind }
+}
+
+/// An entry of a `map<string, string>` of parameters.
+pub(super) static ENTRY: Shape = Shape {
+    name: "map entry",
+    fields: &[
+        text(1, "key", |l| l.text_bytes),
+        text(2, "value", |l| l.text_bytes),
+    ],
+};
+
+/// Walks `bytes` as `shape` and says which limit is passed first.
+pub(super) fn check(
+    shape: &'static Shape,
+    bytes: &[u8],
+    len: usize,
+    max: usize,
+    limits: &Limits,
+) -> Result<(), DecodeError> {
+    if len > max {
+        return Err(DecodeError::MessageTooLong {
+            message: shape.name,
+            len,
+            max,
+        });
+    }
+    let mut scan = Scan {
+        limits,
+        entries: 0,
+        root: shape.name,
+    };
+    scan.message(shape, bytes, 0)
+}
+
+struct Scan<'a> {
+    limits: &'a Limits,
+    entries: usize,
+    root: &'static str,
+}
+
+impl Scan<'_> {
+    /// Recursion is bounded by the shapes: only constraints nest in
+    /// themselves, and `depth` counts those.
+    fn message(
+        &mut self,
+        shape: &'static Shape,
+        mut bytes: &[u8],
+        depth: usize,
+    ) -> Result<(), DecodeError> {
+        while !bytes.is_empty() {
+            let (number, value) = next(&mut bytes).ok_or(DecodeError::Truncated {
+                message: shape.name,
+            })?;
+            // A field of another wire type than expected is the decoder's to refuse.
+            let Some(value) = value else { continue };
+            let Some(entry) = shape.fields.iter().find(|e| e.number == number) else {
+                continue;
+            };
+            self.entry(shape, entry, value, depth)?;
+        }
+        Ok(())
+    }
+
+    fn entry(
+        &mut self,
+        shape: &'static Shape,
+        entry: &Entry,
+        value: &[u8],
+        depth: usize,
+    ) -> Result<(), DecodeError> {
+        self.entries += 1;
+        if self.entries > self.limits.entries {
+            return Err(DecodeError::TooMany {
+                message: self.root,
+                max: self.limits.entries,
+            });
+        }
+        match entry.kind {
+            Kind::Name => Ok(()),
+            Kind::Text(max) if value.len() > max(self.limits) => Err(DecodeError::TextTooLong {
+                message: shape.name,
+                field: entry.name,
+                len: value.len(),
+                max: max(self.limits),
+            }),
+            Kind::Text(_) => Ok(()),
+            Kind::Message(inner) => self.message(inner, value, depth),
+            Kind::Constraints(_) if depth >= self.limits.constraint_depth => {
+                Err(DecodeError::TooDeep {
+                    message: self.root,
+                    max: self.limits.constraint_depth,
+                })
+            }
+            Kind::Constraints(inner) => self.message(inner, value, depth + 1),
+        }
+    }
+}
+
+/// The next field: its number, and its bytes if it is length-delimited.
+/// `None` when the bytes end inside it or it has no valid wire type.
+fn next<'a>(bytes: &mut &'a [u8]) -> Option<(u32, Option<&'a [u8]>)> {
+    let key = varint(bytes)?;
+    let number = u32::try_from(key >> 3).ok().filter(|n| *n > 0)?;
+    match key & 7 {
+        0 => varint(bytes).map(|_| (number, None)),
+        1 => take(bytes, 8).map(|_| (number, None)),
+        2 => {
+            let len = usize::try_from(varint(bytes)?).ok()?;
+            take(bytes, len).map(|value| (number, Some(value)))
+        }
+        5 => take(bytes, 4).map(|_| (number, None)),
+        // Groups: no message here has one, and no known client sends one.
+        _ => None,
+    }
+}
+
+fn take<'a>(bytes: &mut &'a [u8], len: usize) -> Option<&'a [u8]> {
+    let (head, tail) = bytes.split_at_checked(len)?;
+    *bytes = tail;
+    Some(head)
+}
+
+fn varint(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0u64;
+    for shift in (0..64).step_by(7) {
+        let byte = *take(bytes, 1)?.first()?;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}
