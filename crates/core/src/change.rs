@@ -17,7 +17,7 @@ pub enum Change {
     /// Every variant of the name is gone.
     Remove(TypeUrl, Name),
     /// One variant of the name is gone.
-    RemoveVariant(TypeUrl, Name, Option<Arc<Constraints>>),
+    RemoveVariant(TypeUrl, Name, Option<Constraints>),
     /// The type consists of exactly these resources; others are gone.
     ReplaceAll(TypeUrl, Vec<Arc<Resource>>),
     /// The name cannot be given, and why (TP3).

@@ -113,7 +113,7 @@ pub struct DeltaResponse {
     /// What is gone, by name.
     pub removed: Vec<Name>,
     /// Which variants are gone (TP2).
-    pub removed_variants: Vec<(Name, Arc<Constraints>)>,
+    pub removed_variants: Vec<(Name, Constraints)>,
     /// Names that cannot be given, and why (TP3).
     pub errors: Vec<(Name, Arc<ResourceError>)>,
 }

@@ -91,7 +91,7 @@ pub struct Resource {
     /// Other names under which it answers (S36).
     pub aliases: Box<[Name]>,
     /// Which clients this variant is for; `None` is for all (TP2).
-    pub constraints: Option<Arc<Constraints>>,
+    pub constraints: Option<Constraints>,
     /// Equal versions of one variant mean equal contents.
     pub version: Version,
     /// How long a client may use it without hearing of it again (S58).

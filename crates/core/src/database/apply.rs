@@ -169,7 +169,9 @@ impl Database {
     /// Gives a name its contents and tells those whom it concerns.
     fn put(&mut self, type_id: TypeId, name: &Name, content: Content) {
         if let Some(keys) = content.keys()
-            && keys.iter().any(|key| !self.table(type_id).keys.contains(key))
+            && keys
+                .iter()
+                .any(|key| !self.table(type_id).keys.contains(key))
         {
             let keys = self.table(type_id).keys.union(keys);
             self.table_mut(type_id).keys = keys;
@@ -352,5 +354,8 @@ fn check_overlap(name: &Name, variants: &[Arc<Resource>]) -> Result<(), ApplyErr
 
 /// A variant without constraints is for all.
 fn constraints(variant: &Resource) -> Constraints {
-    variant.constraints.as_deref().map_or_else(Constraints::always, Constraints::clone)
+    variant
+        .constraints
+        .clone()
+        .unwrap_or_else(Constraints::always)
 }

@@ -55,7 +55,7 @@ impl Content {
                 resources.sort_by(|a, b| a.constraints.cmp(&b.constraints));
                 let keys = resources
                     .iter()
-                    .filter_map(|r| r.constraints.as_deref())
+                    .filter_map(|r| r.constraints.as_ref())
                     .fold(Keys::default(), |all, c| all.union(c.keys()));
                 Self::Variants(Box::new(Variants {
                     list: resources.into(),

@@ -264,7 +264,7 @@ fn remove_name(set: &mut BTreeMap<Listed, Arc<Resource>>, name: &Name) {
 }
 
 /// A variant's place in a response (S41).
-type Listed = (Name, Option<Arc<crate::params::Constraints>>);
+type Listed = (Name, Option<crate::params::Constraints>);
 
 fn listed(resource: &Resource) -> Listed {
     (resource.name.clone(), resource.constraints.clone())
