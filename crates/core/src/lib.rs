@@ -25,5 +25,6 @@ pub mod params;
 pub mod resource;
 pub mod session;
 pub mod source;
+pub mod timer;
 
 pub use moment::Moment;

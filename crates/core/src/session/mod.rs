@@ -227,14 +227,15 @@ impl Session {
             Response::Delta(response) => (response.nonce.clone(), None),
             Response::Sotw(response) => (response.nonce.clone(), Some(response.version.clone())),
         };
-        let outstanding = Outstanding {
-            nonce,
-            version,
-            sent_at: now,
-            keys: selected.keys,
-            steps: selected.steps,
-        };
         if let Some(conversation) = &mut self.conversations[index] {
+            conversation.note_ttls(&selected, now);
+            let outstanding = Outstanding {
+                nonce,
+                version,
+                sent_at: now,
+                keys: selected.keys,
+                steps: selected.steps,
+            };
             conversation.sent(db, outstanding);
         }
     }

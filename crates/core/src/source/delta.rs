@@ -1,5 +1,7 @@
 //! Delta: reading requests and writing responses.
 
+use std::sync::Arc;
+
 use hashbrown::HashSet;
 
 use super::ask::InitialVersions;
@@ -7,10 +9,10 @@ use super::{Conversation, Mode, Selected, Told, forms};
 use crate::database::{Choice, Database, Scope};
 use crate::interest::DeltaStar;
 use crate::kind::Absent;
-use crate::message::{Delivered, DeltaResponse};
+use crate::message::{Delivered, DeltaResponse, Form};
 use crate::name::{Ask, Name};
 use crate::params::ParamsId;
-use crate::resource::Nonce;
+use crate::resource::{Nonce, Resource};
 
 /// What a request asks for, read and within the limits.
 #[derive(Debug, Default)]
@@ -91,6 +93,13 @@ impl Conversation {
                 }
             }
         }
+        let heartbeat = |resource: &Arc<Resource>| Delivered {
+            resource: Arc::clone(resource),
+            form: Form::Heartbeat,
+        };
+        response
+            .resources
+            .extend(selected.heartbeats.iter().map(heartbeat));
         unique(&mut response);
         let empty = response.resources.is_empty()
             && response.removed.is_empty()

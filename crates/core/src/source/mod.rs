@@ -23,6 +23,7 @@ mod select;
 mod slot;
 mod sotw;
 mod standing;
+mod ttl;
 mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -44,6 +45,7 @@ use crate::moment::Moment;
 use crate::name::Name;
 use crate::params::ParamsId;
 use crate::resource::{Nonce, TypeUrl, Version};
+use crate::timer::Timers;
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -82,6 +84,8 @@ pub(crate) struct Conversation {
     pub(crate) owes_answer: bool,
     /// Whether the next turn is a trial's, so that neither news nor trials starve.
     pub(crate) trial_turn: bool,
+    /// When what has a ttl must be spoken of again (S59).
+    pub(crate) refresh: Timers<Key>,
     /// The sum of the fingerprints of what the named subscriptions hold.
     pub(crate) told_sum: u128,
 }
@@ -118,6 +122,7 @@ impl Conversation {
             last_nonce: None,
             owes_answer: false,
             trial_turn: false,
+            refresh: Timers::default(),
             told_sum: 0,
         }
     }

@@ -10,6 +10,7 @@ use crate::limits::Limits;
 use crate::moment::Moment;
 use crate::name::Name;
 use crate::order::Order;
+use crate::resource::Resource;
 
 /// What one response says.
 #[derive(Debug, Default)]
@@ -22,6 +23,8 @@ pub(crate) struct Selected {
     pub(crate) foreign: Vec<Name>,
     /// Names that are refused.
     pub(crate) refused: Vec<Name>,
+    /// What is still good and must be said to be (S59).
+    pub(crate) heartbeats: Vec<Arc<Resource>>,
 }
 
 /// What to do with one name.
@@ -47,6 +50,7 @@ impl Selected {
         self.keys.is_empty()
             && self.foreign.is_empty()
             && self.refused.is_empty()
+            && self.heartbeats.is_empty()
             && self.steps.iter().all(Step::is_silent)
     }
 }
@@ -57,7 +61,10 @@ impl Conversation {
         for (entry, params) in db.take_dirty(self.subscriber) {
             self.pending.insert(Key::Ask(AskKey { entry, params }));
         }
-        let mut selected = Selected::default();
+        let mut selected = Selected {
+            heartbeats: self.due_heartbeats(db, context.now),
+            ..Selected::default()
+        };
         if self.is_whole() {
             self.select_trial(db, &mut selected);
             self.select_news(db, context, &mut selected);
@@ -66,7 +73,7 @@ impl Conversation {
         if self.trial_turn {
             self.select_trial(db, &mut selected);
         }
-        if selected.is_empty() {
+        if selected.keys.is_empty() {
             self.select_news(db, context, &mut selected);
         }
         if selected.is_empty() {
@@ -332,6 +339,7 @@ impl Conversation {
     pub(crate) fn next_deadline(&self, patience: std::time::Duration) -> Option<Moment> {
         let waiting = self.waiting.values().min().copied();
         let silent = self.outstanding.back().map(|last| last.sent_at + patience);
-        waiting.into_iter().chain(silent).min()
+        let refresh = self.refresh.next();
+        waiting.into_iter().chain(silent).chain(refresh).min()
     }
 }
