@@ -1,1 +1,5 @@
-//! Placeholder.
+//! Tests as data: the machines of core in memory with virtual time, the
+//! scenario language, and the table that shows which rules are proved by what.
+#![forbid(unsafe_code)]
+
+pub mod scenario;
