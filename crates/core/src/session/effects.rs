@@ -5,7 +5,7 @@ use crate::database::{Choice, Database};
 use crate::kind;
 use crate::name::Name;
 use crate::resource::{Resource, TypeUrl};
-use crate::source::{Conversation, Key, Selected, Told};
+use crate::source::{Conversation, Key, Selected};
 
 impl Session {
     /// A response is about to go out; what it replaces is still in the slots.
@@ -89,10 +89,7 @@ impl Session {
             Some(routes) => routes
                 .asks
                 .values()
-                .filter_map(|slot| match &slot.told {
-                    Told::Is(route) => Some(route.clone()),
-                    _ => None,
-                })
+                .filter_map(|slot| slot.told.resource().cloned())
                 .collect(),
             None if self.config.only.is_some() => {
                 let found = db.find_type(&url);

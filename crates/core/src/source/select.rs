@@ -192,10 +192,8 @@ impl Conversation {
     /// A rejected body is not sent again: the peer gets what it accepted
     /// before, or hears that there is nothing (S12).
     fn instead_of_parked(&self, told: &Told) -> Choice {
-        match told {
-            Told::Is(accepted) => Choice::Is(Arc::clone(accepted)),
-            _ => Choice::Absent,
-        }
+        told.resource()
+            .map_or(Choice::Absent, |accepted| Choice::Is(Arc::clone(accepted)))
     }
 
     /// Whether another type comes first (S73).

@@ -35,6 +35,8 @@ pub(crate) enum Told {
     Absent,
     /// It accepted this.
     Is(Arc<Resource>),
+    /// It accepted this, and rejected something later: it may hold either (S17).
+    Unsure(Arc<Resource>),
     /// It knows why the name cannot be given.
     Failed(Arc<ResourceError>),
 }
@@ -52,23 +54,23 @@ impl Told {
 
     /// Whether the peer may hold contents under the name.
     pub(crate) fn may_hold(&self) -> bool {
-        matches!(self, Self::Doubt | Self::Is(_))
+        matches!(self, Self::Doubt | Self::Is(_) | Self::Unsure(_))
     }
 
     /// What it accepted.
     pub(crate) fn resource(&self) -> Option<&Arc<Resource>> {
         match self {
-            Self::Is(resource) => Some(resource),
+            Self::Is(resource) | Self::Unsure(resource) => Some(resource),
             _ => None,
         }
     }
 
     /// After a response with this name was rejected, with or without reason:
-    /// what was held before stays held, but a new one may have been applied
+    /// what was held before may stay held, or the new one may have been applied
     /// all the same (S17).
     pub(crate) fn after_rejection(self) -> Self {
         match self {
-            Self::Is(_) => self,
+            Self::Is(accepted) | Self::Unsure(accepted) => Self::Unsure(accepted),
             _ => Self::Doubt,
         }
     }

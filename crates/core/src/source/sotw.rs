@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hashbrown::HashSet;
 
 use super::ask::{InitialVersions, fingerprint};
-use super::{Conversation, Key, Mode, Selected, Slot, Told, forms};
+use super::{Conversation, Key, Mode, Selected, Told, forms};
 use crate::database::{Choice, Database, Scope};
 use crate::kind::Absent;
 use crate::message::{Delivered, SotwResponse};
@@ -175,11 +175,7 @@ impl Conversation {
             }
         }
         for (key, choice) in &selected.keys {
-            if let Some(Slot {
-                told: Told::Is(held),
-                ..
-            }) = self.slot(key)
-            {
+            if let Some(held) = self.slot(key).and_then(|slot| slot.told.resource()) {
                 set.remove(&listed(held));
             }
             if let Choice::Is(resource) = choice {

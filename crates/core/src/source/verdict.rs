@@ -114,9 +114,9 @@ impl Conversation {
         }
         for step in &response.steps {
             for (name, item) in step.batch.iter().flat_map(|batch| &batch.items) {
-                if let Told::Is(old) = self.member_told(db, step.cursor, name) {
+                if let Some(old) = self.member_told(db, step.cursor, name).resource() {
                     let new = item.clone().map_or(Choice::Absent, Choice::Is);
-                    replaced.push((old, new));
+                    replaced.push((Arc::clone(old), new));
                 }
             }
         }

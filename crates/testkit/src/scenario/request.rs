@@ -102,7 +102,7 @@ impl Request {
             "have" => return Ok(Some("have")),
             "ack" => self.answer = Answer::Ack(label),
             "nack" => {
-                self.answer = Answer::Nack(label, "it is bad".to_owned());
+                self.answer = Answer::Nack(label, "?".to_owned());
                 return Ok(Some("nack"));
             }
             "nonce" => self.nonce = Given::parse(value),
