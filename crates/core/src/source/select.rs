@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::verdict::Step;
-use super::{AskKey, Conversation, Key, Told};
+use super::{AskKey, Conversation, Key, Slot, Told};
 use crate::database::{Batch, Choice, Database};
 use crate::limits::Limits;
 use crate::moment::Moment;
@@ -169,10 +169,7 @@ impl Conversation {
         }
         if let Choice::Is(resource) = &target {
             if self.is_parked(resource) {
-                return match slot.forced {
-                    true => Decision::Say(self.instead_of_parked(&slot.told)),
-                    false => Decision::Settled,
-                };
+                return instead_of_parked(key, &slot);
             }
             self.parked.remove(&resource.name);
         }
@@ -187,13 +184,6 @@ impl Conversation {
             true => Decision::Wait,
             false => Decision::Say(target),
         }
-    }
-
-    /// A rejected body is not sent again: the peer gets what it accepted
-    /// before, or hears that there is nothing (S12).
-    fn instead_of_parked(&self, told: &Told) -> Choice {
-        told.resource()
-            .map_or(Choice::Absent, |accepted| Choice::Is(Arc::clone(accepted)))
     }
 
     /// Whether another type comes first (S73).
@@ -339,5 +329,16 @@ impl Conversation {
         let silent = self.outstanding.back().map(|last| last.sent_at + patience);
         let refresh = self.refresh.next();
         waiting.into_iter().chain(silent).chain(refresh).min()
+    }
+}
+
+/// A rejected body is not sent again: a peer that asks gets what it accepted
+/// before, or hears that there is nothing (S12).
+fn instead_of_parked(key: &Key, slot: &Slot) -> Decision {
+    let asks = slot.forced || (slot.told == Told::Nothing && matches!(key, Key::Ask(_)));
+    match slot.told.resource() {
+        Some(accepted) if asks => Decision::Say(Choice::Is(Arc::clone(accepted))),
+        None if asks => Decision::Say(Choice::Absent),
+        _ => Decision::Settled,
     }
 }

@@ -240,7 +240,10 @@ impl Conversation {
         self.parked
             .insert(resource.name.clone(), resource.version.clone());
         let waits = self.kind.envoy_absent == crate::kind::Absent::Bodyless;
-        if waits && let Some(slot) = self.slot_mut(&key) {
+        if waits
+            && let Some(slot) = self.slot_mut(&key)
+            && slot.told.resource().is_none()
+        {
             slot.forced = true;
             self.pending.insert(key);
         }
