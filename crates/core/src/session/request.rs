@@ -40,6 +40,7 @@ impl Session {
             }
         }
         let mut asks = DeltaAsks {
+            names: names_something(&request.subscribe),
             unsubscribe: self.read(db, &url, request.unsubscribe),
             ..DeltaAsks::default()
         };
@@ -90,6 +91,7 @@ impl Session {
                 return Ok(());
             }
         }
+        let names = names_something(&request.names);
         let mut asks = self.read(db, &url, request.names);
         let room = self.room()
             + self.conversations[index]
@@ -98,7 +100,7 @@ impl Session {
         self.refuse_beyond(db, index, &mut asks, room);
         if let Some(conversation) = &mut self.conversations[index] {
             let version = request.version.filter(|_| first);
-            conversation.handle_sotw(db, &asks, version.as_ref());
+            conversation.handle_sotw(db, &asks, names, version.as_ref());
         }
         Ok(())
     }
@@ -296,6 +298,12 @@ impl Session {
             });
         }
     }
+}
+
+/// Whether a list names anything but the whole. A name that is refused is one
+/// all the same: the list is not empty (S27).
+fn names_something(list: &[Locator]) -> bool {
+    list.iter().any(|locator| locator.name != "*")
 }
 
 /// Cuts a text to a number of bytes, at a border between characters.

@@ -20,6 +20,8 @@ pub(crate) struct DeltaAsks {
     pub(crate) subscribe: Vec<(Ask, ParamsId)>,
     pub(crate) unsubscribe: Vec<(Ask, ParamsId)>,
     pub(crate) initial: InitialVersions,
+    /// Whether it names anything but `*`, be it refused (S27).
+    pub(crate) names: bool,
 }
 
 impl Conversation {
@@ -28,7 +30,7 @@ impl Conversation {
         let is_star = |(ask, _): &(Ask, ParamsId)| *ask == Ask::Wildcard;
         let says = DeltaStar {
             subscribes_star: asks.subscribe.iter().any(is_star),
-            subscribes_names: asks.subscribe.iter().any(|ask| !is_star(ask)),
+            subscribes_names: asks.names,
             unsubscribes_star: asks.unsubscribe.iter().any(is_star),
         };
         let before = self.wildcard;

@@ -15,18 +15,19 @@ use crate::params::ParamsId;
 use crate::resource::{Nonce, Resource, Version};
 
 impl Conversation {
-    /// Applies the list of all that the peer asks for (S10). `first` is the
-    /// version that the first request of a stream names.
+    /// Applies the list of all that the peer asks for (S10). `names` is whether
+    /// it names anything but `*`, be it refused (S27); `first` is the version
+    /// that the first request of a stream names.
     pub(crate) fn handle_sotw(
         &mut self,
         db: &mut Database,
         asks: &[(Ask, ParamsId)],
+        names: bool,
         first: Option<&Version>,
     ) {
         let before = self.wildcard;
         let lists_star = asks.iter().any(|(ask, _)| *ask == Ask::Wildcard);
-        let lists_names = asks.iter().any(|(ask, _)| *ask != Ask::Wildcard);
-        self.wildcard = before.after_sotw(lists_star, lists_names, self.kind.legacy_wildcard);
+        self.wildcard = before.after_sotw(lists_star, names, self.kind.legacy_wildcard);
         self.drop_unlisted(db, asks);
         let mut scopes = BTreeMap::new();
         if self.wildcard.is_on() && !self.kind.on_demand {
