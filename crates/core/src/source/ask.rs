@@ -110,12 +110,13 @@ impl Conversation {
     /// The peer asks for all that a scope shows. If it did before, it gets all
     /// of it again (S28).
     pub(crate) fn follow(&mut self, db: &mut Database, scope: &Scope, initial: &InitialVersions) {
-        if let Some(index) = self.cursor_of(scope) {
-            self.drop_cursor(db, index);
-        }
         if let Scope::Glob(glob) = scope {
             // Members of a glob are not among the initial versions (S75).
             self.foreign.extend(db.tombstones(self.type_id, glob));
+        }
+        if let Some(index) = self.cursor_of(scope) {
+            self.say_all_again(db, index);
+            return;
         }
         let index = self.add_cursor(db, scope.clone());
         if !initial.is_empty() {
@@ -188,6 +189,25 @@ impl Conversation {
             .collect();
         for other in others {
             self.follow(db, &other, &InitialVersions::new());
+        }
+    }
+
+    /// Says all that a cursor brings again. What the peer holds beyond that is
+    /// not forgotten: it is still to be removed.
+    fn say_all_again(&mut self, db: &mut Database, index: usize) {
+        let Some(follow) = self.cursors[index].as_ref().map(|c| c.follow) else {
+            return;
+        };
+        for resource in db.list(follow) {
+            let name = &resource.name;
+            if self.has_ask(db, name, self.params) {
+                self.say_again(db, name);
+            } else if self.cursor_over(name) == Some(index)
+                && let Some(slot) = self.member_slot(db, index, name)
+            {
+                slot.forced = true;
+                self.pending.insert(Key::Member(index, name.clone()));
+            }
         }
     }
 

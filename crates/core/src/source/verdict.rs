@@ -89,6 +89,7 @@ impl Conversation {
                 self.set_told(&key, |_| choice.into());
             }
             for step in response.steps {
+                self.learn_step(&step);
                 self.move_cursor(db, &step);
             }
             if done {
@@ -251,6 +252,21 @@ impl Conversation {
             name: resource.name.clone(),
             version: resource.version.clone(),
         })
+    }
+
+    /// Exceptions that were made while a step was under way learn what it brought.
+    fn learn_step(&mut self, step: &Step) {
+        let Some(Some(cursor)) = self.cursors.get_mut(step.cursor) else {
+            return;
+        };
+        if cursor.members.is_empty() {
+            return;
+        }
+        for (name, item) in step.batch.iter().flat_map(|batch| &batch.items) {
+            if let Some(slot) = cursor.members.get_mut(name) {
+                slot.told = item.clone().map_or(Told::Absent, Told::Is);
+            }
+        }
     }
 
     fn move_cursor(&mut self, db: &mut Database, step: &Step) {
