@@ -59,6 +59,7 @@ impl Conversation {
                 Ask::Wildcard => {}
             }
         }
+        self.forgive_answer();
     }
 
     /// Writes a response; `None` if all of it is said by silence.

@@ -143,6 +143,11 @@ impl Conversation {
         self.asks.len() + self.cursors.iter().flatten().count()
     }
 
+    /// Who asks for nothing any more is not owed an answer (S10).
+    pub(crate) fn forgive_answer(&mut self) {
+        self.owes_answer &= self.wildcard.is_on() || self.subscriptions() > 0;
+    }
+
     /// Whether the type is delivered as a whole in every response.
     pub(crate) fn is_whole(&self) -> bool {
         self.mode == Mode::Sotw && self.kind.whole_set

@@ -49,6 +49,7 @@ impl Conversation {
             }
         }
         self.foreign.clear();
+        self.forgive_answer();
         if let Some(version) = first {
             self.skip_known_set(db, version);
         }
