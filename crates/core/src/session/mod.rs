@@ -35,6 +35,8 @@ pub struct Config {
     pub mode: Mode,
     /// The one type of a stream that is not aggregated.
     pub only: Option<TypeUrl>,
+    /// Types of which an empty first request asks for nothing, not for all (S18).
+    pub named_only: Vec<TypeUrl>,
     /// What the peer may make us hold.
     pub limits: Limits,
     /// The parameters of the stream (TP2).
@@ -56,6 +58,7 @@ impl Config {
         Self {
             mode,
             only: None,
+            named_only: Vec::new(),
             limits: Limits::default(),
             params: Params::default(),
             speaks_errors: false,
@@ -264,6 +267,13 @@ impl Session {
             Some(node) if node.user_agent == "envoy" => Dialect::Envoy,
             _ => Dialect::Standard,
         }
+    }
+
+    /// Whether an empty first request can mean all of a type (S18). gRPC never
+    /// means it.
+    fn knows_legacy_wildcard(&self, url: &TypeUrl) -> bool {
+        let grpc = |node: &Node| node.user_agent.starts_with("gRPC");
+        !self.node.as_ref().is_some_and(grpc) && !self.config.named_only.contains(url)
     }
 
     fn conversation_mut(&mut self, url: &str) -> Option<&mut Conversation> {

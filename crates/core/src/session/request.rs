@@ -151,7 +151,9 @@ impl Session {
             return None;
         }
         let dialect = self.dialect();
-        let new = Conversation::new(db, self.stream, url, self.config.mode, dialect, self.params);
+        let mode = self.config.mode;
+        let mut new = Conversation::new(db, self.stream, url, mode, dialect, self.params);
+        new.kind.legacy_wildcard &= self.knows_legacy_wildcard(url);
         self.conversations.insert(index, Some(new));
         Some((index, true))
     }

@@ -116,7 +116,7 @@ impl Client {
         let own = Node {
             id: "n1".to_owned(),
             cluster: "c1".to_owned(),
-            user_agent: self.opening.program.clone(),
+            user_agent: agent(&self.opening.program),
             client_features: self.opening.features.clone(),
         };
         match said {
@@ -128,7 +128,7 @@ impl Client {
                 ..own
             }),
             NodeSaid::Other(program) => Some(Node {
-                user_agent: program.clone(),
+                user_agent: agent(program),
                 ..own
             }),
         }
@@ -159,6 +159,14 @@ impl Asked {
             message: text.clone(),
         });
         Ok((Some(seen), error))
+    }
+}
+
+/// What a program calls itself.
+fn agent(program: &str) -> String {
+    match program {
+        "grpc" => "gRPC C-core linux Python".to_owned(),
+        other => other.to_owned(),
     }
 }
 

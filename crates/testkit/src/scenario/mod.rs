@@ -70,7 +70,8 @@
 //! `only TYPE` for a stream of one type; `errors` if the client reads resource
 //! errors; and `hold=`, `drain=`, `patience=` (durations), `names=`,
 //! `subscriptions=`, `globs=`, `types=`, `response=`, `text=` (limits),
-//! `feature=TEXT`, `param.KEY=VALUE`.
+//! `named=TYPE` (an empty request for it means nothing), `feature=TEXT`,
+//! `param.KEY=VALUE`.
 //!
 //! # The server
 //!

@@ -147,6 +147,7 @@ fn option(opening: &mut Opening, key: &str, value: &str) -> Result<(), String> {
         "types" => config.limits.types = number()?,
         "text" => config.limits.error_bytes = number()?,
         "response" => config.limits.response_bytes = number()?,
+        "named" => config.named_only.push(type_url(value)?),
         "feature" => features.push(value.to_owned()),
         _ => return Err(format!("`{key}` is no property of a stream")),
     }
