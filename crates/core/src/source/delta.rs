@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hashbrown::HashSet;
 
 use super::ask::InitialVersions;
-use super::{Conversation, Mode, Selected, Told, forms};
+use super::{AskKey, Conversation, Key, Mode, Selected, Told, forms};
 use crate::database::{Choice, Database, Scope};
 use crate::interest::DeltaStar;
 use crate::kind::Absent;
@@ -65,7 +65,7 @@ impl Conversation {
     /// Writes a response; `None` if all of it is said by silence.
     pub(crate) fn write_delta(
         &self,
-        db: &Database,
+        db: &mut Database,
         selected: &Selected,
         nonce: Nonce,
         speaks_errors: bool,
@@ -83,6 +83,9 @@ impl Conversation {
                 .slot(key)
                 .map_or(Told::Nothing, |slot| slot.told.clone());
             let name = self.key_name(db, key);
+            response
+                .removed
+                .extend(self.left_behind(db, key, &told, choice));
             self.write_one(&mut response, &name, &told, choice, speaks_errors);
         }
         for name in &selected.refused {
@@ -108,6 +111,30 @@ impl Conversation {
             && response.removed.is_empty()
             && response.errors.is_empty();
         (!empty || self.owes_answer).then_some(response)
+    }
+
+    /// What the peer holds under another name than it is given now: a resource
+    /// that answered to an alias (S36). It goes, unless it answers to another.
+    fn left_behind(
+        &self,
+        db: &mut Database,
+        key: &Key,
+        told: &Told,
+        choice: &Choice,
+    ) -> Option<Name> {
+        let old = told.resource()?;
+        choice.resource().filter(|new| new.name != old.name)?;
+        let answers = |db: &mut Database, name: &Name| {
+            let entry = db.find(self.type_id, name)?;
+            let params = self.params;
+            let other = Key::Ask(AskKey { entry, params });
+            self.slot(&other).filter(|_| other != *key)?;
+            let target = self.target(db, &other);
+            Some(target.resource()?.name == old.name)
+        };
+        let mut names = old.aliases.iter().chain([&old.name]);
+        let kept = names.any(|name| answers(db, name) == Some(true));
+        (!kept).then(|| old.name.clone())
     }
 
     fn write_one(
