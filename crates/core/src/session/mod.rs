@@ -81,6 +81,8 @@ pub struct Session {
     draining: Draining,
     nonces: u64,
     events: VecDeque<Event>,
+    /// When there was nothing to say.
+    quiet_at: Option<Moment>,
 }
 
 /// A response of either protocol.
@@ -102,6 +104,7 @@ impl Session {
             draining: Draining::new(),
             nonces: 0,
             events: VecDeque::new(),
+            quiet_at: None,
         }
     }
 
@@ -146,12 +149,15 @@ impl Session {
         }
     }
 
-    /// When to poll again although nothing happens.
+    /// When to poll again although nothing happens. Moments at which there was
+    /// nothing to say do not come again.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Moment> {
         let conversations = self.conversations.iter().flatten();
-        let deadlines = conversations.filter_map(|c| c.next_deadline(self.config.ack_patience));
-        deadlines.chain(self.draining.values().copied()).min()
+        let deadlines = conversations.flat_map(|c| c.deadlines(self.config.ack_patience));
+        let all = deadlines.chain(self.draining.values().copied());
+        all.filter(|at| self.quiet_at.is_none_or(|quiet| *at > quiet))
+            .min()
     }
 
     fn poll(&mut self, db: &mut Database, now: Moment) -> Option<Response> {
@@ -168,6 +174,7 @@ impl Session {
                 return Some(response);
             }
         }
+        self.quiet_at = Some(now);
         None
     }
 

@@ -323,12 +323,15 @@ impl Conversation {
             .is_none_or(|last| last.sent_at + patience <= now)
     }
 
-    /// When to look again although nothing happens.
-    pub(crate) fn next_deadline(&self, patience: std::time::Duration) -> Option<Moment> {
-        let waiting = self.waiting.values().min().copied();
+    /// Moments at which silence changes something.
+    pub(crate) fn deadlines(
+        &self,
+        patience: std::time::Duration,
+    ) -> impl Iterator<Item = Moment> + '_ {
+        let waiting = self.waiting.values().copied();
         let silent = self.outstanding.back().map(|last| last.sent_at + patience);
         let refresh = self.refresh.next();
-        waiting.into_iter().chain(silent).chain(refresh).min()
+        waiting.chain(silent).chain(refresh)
     }
 }
 
