@@ -76,11 +76,20 @@ impl Database {
         for ((type_id, name), draft) in drafts {
             let content = match draft {
                 Draft::Resources(resources) => Content::of(resources),
-                Draft::Failed(error) => Content::Failed(error),
+                Draft::Failed(error) => self.failed(type_id, &name, error),
             };
             self.put(type_id, &name, content);
         }
         Ok(())
+    }
+
+    /// A failure that may pass leaves what there is in use (S61).
+    fn failed(&self, type_id: TypeId, name: &Name, error: Arc<ResourceError>) -> Content {
+        let kept = match error.code.is_data_error() {
+            true => Vec::new(),
+            false => self.variants(type_id, name).to_vec(),
+        };
+        Content::Failed(error, Box::new(Content::of(kept)))
     }
 
     fn draft(&mut self, drafts: &mut Drafts, change: Change) -> Result<(), ApplyError> {
@@ -315,7 +324,7 @@ impl Database {
 }
 
 fn exists(content: &Content) -> bool {
-    !matches!(content, Content::Absent | Content::Failed(_))
+    !content.resources().is_empty()
 }
 
 fn aliases(content: &Content) -> Vec<Name> {

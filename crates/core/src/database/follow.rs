@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::subscribers::{FollowId, Following, SubscriberId};
 use super::view::{Batch, Scope, Seq};
-use super::{Choice, Database, EntryId};
+use super::{Database, EntryId};
 use crate::name::Name;
 use crate::resource::Resource;
 
@@ -101,10 +101,8 @@ impl Database {
         let type_id = self.subscribers.type_id(id.subscriber);
         let table = &mut self.tables[type_id.0 as usize];
         let params = table.view(view).params;
-        match table.own_choice(entry, params, &mut self.params, &mut self.work) {
-            Choice::Is(resource) => Some(resource),
-            Choice::Absent | Choice::Failed(_) => None,
-        }
+        let choice = table.own_choice(entry, params, &mut self.params, &mut self.work);
+        choice.resource().cloned()
     }
 
     /// What the follower holds under a name if it stands at `position`.

@@ -157,7 +157,7 @@ impl Table {
         }
         for owner in self.entry(id).owners.clone() {
             let choice = self.own_choice(owner, params, table, work);
-            if let Choice::Is(_) = choice {
+            if choice.resource().is_some() {
                 return choice;
             }
         }
@@ -270,8 +270,9 @@ impl Table {
             if !inside {
                 continue;
             }
-            if let Choice::Is(r) = entry.content.choose(params, table, &mut work.evaluations) {
-                found.push((EntryId(index as u32), r));
+            let choice = entry.content.choose(params, table, &mut work.evaluations);
+            if let Some(resource) = choice.resource() {
+                found.push((EntryId(index as u32), Arc::clone(resource)));
             }
         }
         found.sort_by(|a, b| a.1.name.cmp(&b.1.name));

@@ -203,16 +203,10 @@ impl Session {
         let nonce = Nonce::new(format!("{:x}", self.nonces + 1));
         let written = match self.config.mode {
             Mode::Delta => conversation
-                .write_delta(db, &selected, nonce, self.config.speaks_errors)
+                .write_delta(db, &selected, nonce)
                 .map(Response::Delta),
             Mode::Sotw => conversation
-                .write_sotw(
-                    db,
-                    &selected,
-                    nonce,
-                    self.may_wrap(),
-                    self.config.speaks_errors,
-                )
+                .write_sotw(db, &selected, nonce, self.may_wrap())
                 .map(Response::Sotw),
         };
         let Some(response) = written else {

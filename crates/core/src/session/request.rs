@@ -152,7 +152,8 @@ impl Session {
         }
         let dialect = self.dialect();
         let mode = self.config.mode;
-        let mut new = Conversation::new(db, self.stream, url, mode, dialect, self.params);
+        let errors = self.config.speaks_errors;
+        let mut new = Conversation::new(db, self.stream, url, mode, dialect, errors, self.params);
         new.kind.legacy_wildcard &= self.knows_legacy_wildcard(url);
         self.conversations.insert(index, Some(new));
         Some((index, true))

@@ -34,7 +34,7 @@ impl Conversation {
             None => Told::Nothing,
         };
         self.told_sum = self.told_sum.wrapping_add(fingerprint(&told));
-        let settled = told.same(&db.choose(self.type_id, entry, params));
+        let settled = told.same(&self.target(db, &Key::Ask(key)));
         self.asks.insert(
             key,
             Slot {
@@ -62,7 +62,7 @@ impl Conversation {
         name: &Name,
         version: &Version,
     ) -> Told {
-        match db.choose(self.type_id, key.entry, key.params) {
+        match self.target(db, &Key::Ask(key)) {
             Choice::Is(current) if current.version == *version => Told::Is(current),
             Choice::Absent
                 if forms::absent(&self.kind, self.dialect, self.mode, true)

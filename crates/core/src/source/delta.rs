@@ -68,7 +68,6 @@ impl Conversation {
         db: &mut Database,
         selected: &Selected,
         nonce: Nonce,
-        speaks_errors: bool,
     ) -> Option<DeltaResponse> {
         let mut response = DeltaResponse {
             type_url: self.url.clone(),
@@ -86,10 +85,10 @@ impl Conversation {
             response
                 .removed
                 .extend(self.left_behind(db, key, &told, choice));
-            self.write_one(&mut response, &name, &told, choice, speaks_errors);
+            self.write_one(&mut response, &name, &told, choice);
         }
         for name in &selected.refused {
-            self.write_one(&mut response, name, &Told::Nothing, &Choice::Absent, false);
+            self.write_one(&mut response, name, &Told::Nothing, &Choice::Absent);
         }
         for batch in selected.steps.iter().filter_map(|step| step.batch.as_ref()) {
             for (name, item) in &batch.items {
@@ -137,14 +136,7 @@ impl Conversation {
         (!kept).then(|| old.name.clone())
     }
 
-    fn write_one(
-        &self,
-        response: &mut DeltaResponse,
-        name: &Name,
-        told: &Told,
-        choice: &Choice,
-        speaks_errors: bool,
-    ) {
+    fn write_one(&self, response: &mut DeltaResponse, name: &Name, told: &Told, choice: &Choice) {
         let replaced = told.resource().and_then(|old| old.constraints.clone());
         match choice {
             Choice::Is(resource) => {
@@ -153,12 +145,17 @@ impl Conversation {
                 }
                 response.resources.push(Delivered::full(resource.clone()));
             }
-            Choice::Failed(error) if speaks_errors => {
+            Choice::Failed(error, kept) if self.speaks_errors => {
                 response.errors.push((name.clone(), error.clone()));
+                let held = told.resource();
+                let missing = kept.iter().filter(|kept| held != Some(*kept));
+                response
+                    .resources
+                    .extend(missing.cloned().map(Delivered::full));
             }
             // A failure that is not about the data leaves what is held alone (S61).
-            Choice::Failed(error) if !error.code.is_data_error() => {}
-            Choice::Failed(_) | Choice::Absent => {
+            Choice::Failed(error, _) if !error.code.is_data_error() => {}
+            Choice::Failed(..) | Choice::Absent => {
                 let name = told.resource().map_or(name, |held| &held.name);
                 if let Some(old) = replaced {
                     response.removed_variants.push((name.clone(), old));

@@ -55,6 +55,8 @@ pub(crate) struct Conversation {
     pub(crate) type_id: TypeId,
     pub(crate) mode: Mode,
     pub(crate) dialect: Dialect,
+    /// Whether the peer understands `resource_errors` (TP3).
+    pub(crate) speaks_errors: bool,
     pub(crate) subscriber: SubscriberId,
     /// The stream's own parameters.
     pub(crate) params: ParamsId,
@@ -97,6 +99,7 @@ impl Conversation {
         url: &TypeUrl,
         mode: Mode,
         dialect: Dialect,
+        speaks_errors: bool,
         params: ParamsId,
     ) -> Self {
         let type_id = db.type_id(url);
@@ -106,6 +109,7 @@ impl Conversation {
             type_id,
             mode,
             dialect,
+            speaks_errors,
             subscriber: db.add_subscriber(stream, type_id, params),
             params,
             wildcard: Wildcard::Never,
@@ -172,10 +176,14 @@ impl Conversation {
         }
     }
 
-    /// What the database has for the peer under a key.
+    /// What the database has for the peer under a key. A failure that leaves
+    /// contents in use is none to a peer that does not read of it (S61).
     pub(crate) fn target(&self, db: &mut Database, key: &Key) -> Choice {
         match key {
-            Key::Ask(ask) => db.choose(self.type_id, ask.entry, ask.params),
+            Key::Ask(ask) => match db.choose(self.type_id, ask.entry, ask.params) {
+                Choice::Failed(_, Some(kept)) if !self.speaks_errors => Choice::Is(kept),
+                choice => choice,
+            },
             Key::Member(index, name) => {
                 let cursor = self.cursors.get(*index).and_then(Option::as_ref);
                 match (cursor, db.find(self.type_id, name)) {

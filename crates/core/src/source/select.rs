@@ -167,7 +167,7 @@ impl Conversation {
         if !slot.forced && self.in_flight(key).is_some_and(|sent| sent.same(&target)) {
             return Decision::Settled;
         }
-        if let Choice::Is(resource) = &target {
+        if let Some(resource) = target.resource() {
             if self.is_parked(resource) {
                 return instead_of_parked(key, &slot);
             }
@@ -209,7 +209,7 @@ impl Conversation {
                     .map_or_else(|| self.key_name(db, key), |r| r.name.clone());
                 context.order.removal_waits(db, &self.url, &name)
             }
-            Choice::Absent | Choice::Failed(_) => false,
+            Choice::Absent | Choice::Failed(..) => false,
         }
     }
 

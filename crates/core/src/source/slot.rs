@@ -37,8 +37,8 @@ pub(crate) enum Told {
     Is(Arc<Resource>),
     /// It accepted this, and rejected something later: it may hold either (S17).
     Unsure(Arc<Resource>),
-    /// It knows why the name cannot be given.
-    Failed(Arc<ResourceError>),
+    /// It knows why the name cannot be given, and holds what it held (S61).
+    Failed(Arc<ResourceError>, Option<Arc<Resource>>),
 }
 
 impl Told {
@@ -47,21 +47,29 @@ impl Told {
         match (self, choice) {
             (Self::Absent, Choice::Absent) => true,
             (Self::Is(a), Choice::Is(b)) => same(a, b),
-            (Self::Failed(a), Choice::Failed(b)) => a == b,
+            (Self::Failed(a, held), Choice::Failed(b, kept)) => {
+                a == b
+                    && match (held, kept) {
+                        (Some(held), Some(kept)) => same(held, kept),
+                        (None, None) => true,
+                        _ => false,
+                    }
+            }
             _ => false,
         }
     }
 
     /// Whether the peer may hold contents under the name.
     pub(crate) fn may_hold(&self) -> bool {
-        matches!(self, Self::Doubt | Self::Is(_) | Self::Unsure(_))
+        *self == Self::Doubt || self.resource().is_some()
     }
 
     /// What it accepted.
     pub(crate) fn resource(&self) -> Option<&Arc<Resource>> {
         match self {
             Self::Is(resource) | Self::Unsure(resource) => Some(resource),
-            _ => None,
+            Self::Failed(_, held) => held.as_ref(),
+            Self::Nothing | Self::Doubt | Self::Absent => None,
         }
     }
 
@@ -70,7 +78,9 @@ impl Told {
     /// all the same (S17).
     pub(crate) fn after_rejection(self) -> Self {
         match self {
-            Self::Is(accepted) | Self::Unsure(accepted) => Self::Unsure(accepted),
+            Self::Is(accepted) | Self::Unsure(accepted) | Self::Failed(_, Some(accepted)) => {
+                Self::Unsure(accepted)
+            }
             _ => Self::Doubt,
         }
     }
@@ -81,7 +91,7 @@ impl From<Choice> for Told {
         match choice {
             Choice::Absent => Self::Absent,
             Choice::Is(resource) => Self::Is(resource),
-            Choice::Failed(error) => Self::Failed(error),
+            Choice::Failed(error, kept) => Self::Failed(error, kept),
         }
     }
 }

@@ -120,7 +120,6 @@ impl Conversation {
         selected: &Selected,
         nonce: Nonce,
         wrap: bool,
-        speaks_errors: bool,
     ) -> Option<SotwResponse> {
         let listed = match self.kind.whole_set {
             true => self.whole_set(db, selected),
@@ -130,7 +129,7 @@ impl Conversation {
             .keys
             .iter()
             .filter_map(|(key, choice)| match choice {
-                Choice::Failed(error) if speaks_errors => {
+                Choice::Failed(error, _) if self.speaks_errors => {
                     Some((self.key_name(db, key), error.clone()))
                 }
                 _ => None,
@@ -180,7 +179,7 @@ impl Conversation {
             if let Some(held) = self.slot(key).and_then(|slot| slot.told.resource()) {
                 set.remove(&listed(held));
             }
-            if let Choice::Is(resource) = choice {
+            if let Some(resource) = choice.resource() {
                 set.insert(listed(resource), Arc::clone(resource));
             }
         }
@@ -199,8 +198,12 @@ impl Conversation {
                 Choice::Is(resource) => {
                     add(Arc::clone(resource));
                 }
-                Choice::Failed(error) if !error.code.is_data_error() => {}
-                Choice::Failed(_) | Choice::Absent => {
+                Choice::Failed(_, Some(kept)) if told.resource() != Some(kept) => {
+                    add(Arc::clone(kept));
+                }
+                // The error says it, or a failure leaves what is held alone (S61).
+                Choice::Failed(error, _) if self.speaks_errors || !error.code.is_data_error() => {}
+                Choice::Failed(..) | Choice::Absent => {
                     let held = told.resource().is_some();
                     let form = forms::absent(&self.kind, self.dialect, Mode::Sotw, held);
                     if form == Absent::EmptyBody {

@@ -39,7 +39,7 @@ impl Conversation {
             return Standing::Unwanted;
         };
         match (told, self.target(db, &key)) {
-            (Told::Is(_) | Told::Unsure(_), _) => Standing::Held,
+            (told, _) if told.resource().is_some() => Standing::Held,
             (_, Choice::Is(r)) if !self.is_parked(&r) => Standing::Coming,
             _ => Standing::Nothing,
         }
