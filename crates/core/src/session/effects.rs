@@ -81,15 +81,19 @@ impl Session {
             .extend(waiting.map(|route| placeholder(&route.name)));
     }
 
-    /// The route configurations that the peer holds; on a stream of virtual
+    /// The route configurations that the peer was sent, accepted or not: Envoy
+    /// asks for hosts before it accepts their routes. On a stream of virtual
     /// hosts alone, all there are.
     fn held_routes(&self, db: &mut Database) -> Vec<std::sync::Arc<Resource>> {
         let url = TypeUrl::from(kind::RDS);
         match self.conversations.iter().flatten().find(|c| c.url == url) {
             Some(routes) => routes
                 .asks
-                .values()
-                .filter_map(|slot| slot.told.resource().cloned())
+                .iter()
+                .filter_map(|(key, slot)| {
+                    let sent = routes.in_flight(&Key::Ask(*key));
+                    sent.as_ref().unwrap_or(&slot.told).resource().cloned()
+                })
                 .collect(),
             None if self.config.only.is_some() => {
                 let found = db.find_type(&url);

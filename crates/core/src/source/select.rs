@@ -214,7 +214,7 @@ impl Conversation {
     }
 
     /// What of a key is under way without an answer.
-    fn in_flight(&self, key: &Key) -> Option<Told> {
+    pub(crate) fn in_flight(&self, key: &Key) -> Option<Told> {
         let sent = self
             .outstanding
             .iter()
