@@ -115,13 +115,14 @@ impl Conversation {
             self.foreign.extend(db.tombstones(self.type_id, glob));
         }
         if let Some(index) = self.cursor_of(scope) {
-            self.say_all_again(db, index);
+            self.say_all_again(db, index, true);
             return;
         }
         let index = self.add_cursor(db, scope.clone());
         if !initial.is_empty() {
             self.resume(db, index, initial);
         }
+        self.say_all_again(db, index, false);
     }
 
     /// Takes up where a reconnecting client says it stands: only what differs
@@ -192,21 +193,27 @@ impl Conversation {
         }
     }
 
-    /// Says all that a cursor brings again. What the peer holds beyond that is
-    /// not forgotten: it is still to be removed.
-    fn say_all_again(&mut self, db: &mut Database, index: usize) {
+    /// Says all that a scope shows again, its own and what other cursors bring
+    /// (S30). What the peer holds beyond that is not forgotten: it is still to
+    /// be removed.
+    fn say_all_again(&mut self, db: &mut Database, index: usize, own: bool) {
         let Some(follow) = self.cursors[index].as_ref().map(|c| c.follow) else {
             return;
         };
+        let alone = self.cursors.iter().flatten().count() == 1;
+        if alone && !own {
+            return;
+        }
         for resource in db.list(follow) {
             let name = &resource.name;
             if self.has_ask(db, name, self.params) {
                 self.say_again(db, name);
-            } else if self.cursor_over(name) == Some(index)
-                && let Some(slot) = self.member_slot(db, index, name)
+            } else if let Some(owner) = self.cursor_over(name)
+                && (own || owner != index)
+                && let Some(slot) = self.member_slot(db, owner, name)
             {
                 slot.forced = true;
-                self.pending.insert(Key::Member(index, name.clone()));
+                self.pending.insert(Key::Member(owner, name.clone()));
             }
         }
     }
