@@ -38,7 +38,7 @@ pub(crate) use slot::{AskKey, Key, Slot, Told};
 pub(crate) use standing::Standing;
 pub(crate) use verdict::Outstanding;
 
-use crate::database::{Choice, Database, SubscriberId, TypeId};
+use crate::database::{Choice, Database, Scope, SubscriberId, TypeId};
 use crate::interest::Wildcard;
 use crate::kind::Kind;
 use crate::moment::Moment;
@@ -79,6 +79,8 @@ pub(crate) struct Conversation {
     pub(crate) foreign: BTreeSet<Name>,
     /// Names that are refused, not remembered: told that they do not exist (S72).
     pub(crate) refused: BTreeSet<Name>,
+    /// Stands for the names that the last list had and that were refused.
+    refused_sum: u64,
     /// Responses without an answer: one, or two if the peer is silent for long.
     pub(crate) outstanding: VecDeque<Outstanding>,
     pub(crate) last_nonce: Option<Nonce>,
@@ -122,6 +124,7 @@ impl Conversation {
             parked: BTreeMap::new(),
             foreign: BTreeSet::new(),
             refused: BTreeSet::new(),
+            refused_sum: 0,
             outstanding: VecDeque::new(),
             last_nonce: None,
             owes_answer: false,
@@ -145,6 +148,12 @@ impl Conversation {
     /// How many subscriptions it holds.
     pub(crate) fn subscriptions(&self) -> usize {
         self.asks.len() + self.cursors.iter().flatten().count()
+    }
+
+    /// How many globs it follows.
+    pub(crate) fn globs(&self) -> usize {
+        let cursors = self.cursors.iter().flatten();
+        cursors.filter(|c| c.scope != Scope::All).count()
     }
 
     /// Who asks for nothing any more is not owed an answer (S10).

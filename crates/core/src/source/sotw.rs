@@ -1,6 +1,7 @@
 //! State of the world: reading requests and writing responses.
 
 use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use hashbrown::HashSet;
@@ -53,6 +54,20 @@ impl Conversation {
         if let Some(version) = first {
             self.skip_known_set(db, version);
         }
+    }
+
+    /// A client repeats its list with every answer: what was refused and said
+    /// once is not said again, or it would answer for ever (S9, S72).
+    /// `due` is whether it was not said yet. Returns whether it is another list.
+    pub(crate) fn refuses_anew(&mut self, due: bool) -> bool {
+        let mut hasher = std::hash::DefaultHasher::new();
+        self.refused.hash(&mut hasher);
+        let sum = hasher.finish();
+        let anew = std::mem::replace(&mut self.refused_sum, sum) != sum;
+        if !anew && !due {
+            self.refused.clear();
+        }
+        anew
     }
 
     /// Ends what the list no longer has.
