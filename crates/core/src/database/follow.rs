@@ -153,7 +153,8 @@ impl Database {
         if let Some(shared) = view.shared_batch(from, max_bytes) {
             return shared;
         }
-        let (mut to, mut bytes, mut items) = (view.head(), 0, Vec::new());
+        let (mut to, mut bytes) = (view.head(), 0);
+        let (mut items, mut left) = (Vec::new(), Vec::new());
         let news: Vec<_> = view.since(from).collect();
         for (seq, entry) in news {
             self.work.entries += 1;
@@ -169,9 +170,19 @@ impl Database {
             }
             bytes += size;
             let (table, _) = self.followed(id);
-            items.push((table.entry(entry).name.clone(), current));
+            let name = table.entry(entry).name.clone();
+            let variant = held.and_then(|held| held.constraints.clone());
+            if variant != current.as_ref().and_then(|r| r.constraints.clone()) {
+                left.extend(variant.map(|variant| (name.clone(), variant)));
+            }
+            items.push((name, current));
         }
-        let batch = Arc::new(Batch { from, to, items });
+        let batch = Arc::new(Batch {
+            from,
+            to,
+            items,
+            left,
+        });
         let type_id = self.subscribers.type_id(id.subscriber);
         self.table_mut(type_id)
             .view_mut(view_id)

@@ -23,7 +23,7 @@ use hashbrown::{HashMap, HashSet};
 
 use super::{EntryId, SubscriberId};
 use crate::name::{Glob, Name};
-use crate::params::ParamsId;
+use crate::params::{Constraints, ParamsId};
 use crate::resource::Resource;
 
 /// A position in the log of a view. Zero is before everything.
@@ -60,6 +60,8 @@ pub struct Batch {
     pub to: Seq,
     /// What is new, in the order of the log; `None` is gone.
     pub items: Vec<(Name, Option<Arc<Resource>>)>,
+    /// Variants that give way to others, or to nothing (TP2).
+    pub left: Vec<(Name, Constraints)>,
 }
 
 /// See the module's documentation.

@@ -82,6 +82,13 @@ impl Conversation {
                 .slot(key)
                 .map_or(Told::Nothing, |slot| slot.told.clone());
             let name = self.key_name(db, key);
+            if self.keeps_variant(db, key, &told, choice) {
+                let left = told.resource().and_then(|old| old.constraints.clone());
+                response
+                    .removed_variants
+                    .extend(left.map(|old| (name, old)));
+                continue;
+            }
             response
                 .removed
                 .extend(self.left_behind(db, key, &told, choice));
@@ -91,6 +98,7 @@ impl Conversation {
             self.write_one(&mut response, name, &Told::Nothing, &Choice::Absent);
         }
         for batch in selected.steps.iter().filter_map(|step| step.batch.as_ref()) {
+            response.removed_variants.extend(batch.left.iter().cloned());
             for (name, item) in &batch.items {
                 match item {
                     Some(resource) => response.resources.push(Delivered::full(resource.clone())),
@@ -108,8 +116,23 @@ impl Conversation {
         unique(&mut response);
         let empty = response.resources.is_empty()
             && response.removed.is_empty()
+            && response.removed_variants.is_empty()
             && response.errors.is_empty();
         (!empty || self.owes_answer).then_some(response)
+    }
+
+    /// Whether one variant goes while the peer keeps another of the same name:
+    /// then the name itself is not gone (S41).
+    fn keeps_variant(&self, db: &mut Database, key: &Key, told: &Told, choice: &Choice) -> bool {
+        let variant = told.resource().is_some_and(|old| old.constraints.is_some());
+        let (Key::Ask(ask), true, None) = (key, variant, choice.resource()) else {
+            return false;
+        };
+        let mut others = self.asks.keys().filter(|other| other.entry == ask.entry);
+        others.any(|other| {
+            let target = self.target(db, &Key::Ask(*other));
+            other != ask && target.resource().is_some()
+        })
     }
 
     /// What the peer holds under another name than it is given now: a resource
