@@ -231,8 +231,9 @@ impl Session {
             Response::Delta(response) => (response.nonce.clone(), None),
             Response::Sotw(response) => (response.nonce.clone(), Some(response.version.clone())),
         };
+        let wraps = self.may_wrap();
         if let Some(conversation) = &mut self.conversations[index] {
-            conversation.note_ttls(&selected, now);
+            conversation.note_ttls(&selected, wraps, now);
             let outstanding = Outstanding {
                 nonce,
                 version,
