@@ -324,6 +324,9 @@ fn names_something(list: &[Locator]) -> bool {
 
 /// Cuts a text to a number of bytes, at a border between characters.
 fn cut(text: &mut String, bytes: usize) {
-    let end = text.floor_char_boundary(bytes);
+    let mut end = bytes.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
     text.truncate(end);
 }
