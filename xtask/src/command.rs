@@ -4,7 +4,7 @@ use lexopt::Arg;
 
 use crate::failure::{Failure, Result};
 use crate::workspace::Workspace;
-use crate::{deny, deps, mutants, setup, test, tidy};
+use crate::{deny, deps, mutants, rules, setup, test, tidy};
 
 /// One command of `cargo xtask`.
 pub(crate) struct Command {
@@ -49,6 +49,12 @@ pub(crate) const COMMANDS: &[Command] = &[
             no_more(args)?;
             tidy::run(workspace)
         },
+    },
+    Command {
+        name: "rules",
+        usage: "[--check]",
+        about: "write docs/rules.md: which rule is shown by which scenario or test",
+        run: rules::command,
     },
     Command {
         name: "deny",

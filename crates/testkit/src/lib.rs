@@ -2,4 +2,5 @@
 //! scenario language, and the table that shows which rules are proved by what.
 #![forbid(unsafe_code)]
 
+pub mod rules;
 pub mod scenario;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{AskKey, Conversation, Key, Told};
+use super::{AskKey, Conversation, Key};
 use crate::database::{Choice, Database};
 use crate::name::Name;
 use crate::resource::Resource;
