@@ -147,37 +147,30 @@ impl Database {
         self.head(id) > position
     }
 
-    /// What is news to a follower at `from`, up to `max_bytes` of bodies (S44).
-    /// Made once for all followers that stand there.
-    pub fn batch(&mut self, id: FollowId, from: Seq, max_bytes: usize) -> Arc<Batch> {
+    /// What is news to a follower at `from`. Made once for all followers that
+    /// stand there.
+    pub fn batch(&mut self, id: FollowId, from: Seq) -> Arc<Batch> {
         let (table, view_id) = self.followed(id);
         let view = table.view(view_id);
-        if let Some(shared) = view.shared_batch(from, max_bytes) {
+        if let Some(shared) = view.shared_batch(from) {
             return shared;
         }
-        let (mut to, mut bytes, mut items) = (view.head(), 0, Vec::new());
-        let news: Vec<_> = view.since(from).collect();
-        for (seq, entry) in news {
+        let to = view.head();
+        let entries: Vec<_> = view.since(from).map(|(_, entry)| entry).collect();
+        let mut items = Vec::new();
+        for entry in entries {
             self.work.entries += 1;
             let held = self.held_at(id, entry, from);
             let current = self.listed(id, entry);
-            if same_listing(held.as_ref(), current.as_ref()) {
-                continue;
+            if !same_listing(held.as_ref(), current.as_ref()) {
+                let (table, _) = self.followed(id);
+                items.push((table.entry(entry).name.clone(), current));
             }
-            let size = current.as_ref().map_or(0, |r| r.wire_size());
-            if bytes + size > max_bytes && !items.is_empty() {
-                to = seq - 1;
-                break;
-            }
-            bytes += size;
-            let (table, _) = self.followed(id);
-            items.push((table.entry(entry).name.clone(), current));
         }
-        let batch = Arc::new(Batch { from, to, items });
+        let bytes = items.iter().filter_map(|(_, r)| r.as_ref()).map(|r| r.wire_size()).sum();
+        let batch = Arc::new(Batch { from, to, bytes, items });
         let type_id = self.subscribers.type_id(id.subscriber);
-        self.table_mut(type_id)
-            .view_mut(view_id)
-            .share_batch(max_bytes, &batch);
+        self.table_mut(type_id).view_mut(view_id).share_batch(&batch);
         batch
     }
 }

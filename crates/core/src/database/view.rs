@@ -58,6 +58,8 @@ pub struct Batch {
     pub from: Seq,
     /// The position it leads to.
     pub to: Seq,
+    /// About how many bytes it takes in a response.
+    pub bytes: usize,
     /// What is new, in the order of the log; `None` is gone.
     pub items: Vec<(Name, Option<Arc<Resource>>)>,
 }
@@ -83,7 +85,7 @@ pub(super) struct View {
     /// How many streams stand at each position.
     positions: BTreeMap<Seq, usize>,
     /// The steps being made now; forgotten with the next change.
-    batches: HashMap<(Seq, usize), Weak<Batch>>,
+    batches: HashMap<Seq, Weak<Batch>>,
 }
 
 impl View {
@@ -279,14 +281,13 @@ impl View {
     }
 
     /// A step that another stream makes too, if one does.
-    pub(super) fn shared_batch(&self, from: Seq, max_bytes: usize) -> Option<Arc<Batch>> {
-        self.batches.get(&(from, max_bytes))?.upgrade()
+    pub(super) fn shared_batch(&self, from: Seq) -> Option<Arc<Batch>> {
+        self.batches.get(&from)?.upgrade()
     }
 
     /// Lets other streams share a step.
-    pub(super) fn share_batch(&mut self, max_bytes: usize, batch: &Arc<Batch>) {
-        self.batches
-            .insert((batch.from, max_bytes), Arc::downgrade(batch));
+    pub(super) fn share_batch(&mut self, batch: &Arc<Batch>) {
+        self.batches.insert(batch.from, Arc::downgrade(batch));
     }
 
     /// The positions that streams hold, for checks.

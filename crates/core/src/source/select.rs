@@ -111,29 +111,41 @@ impl Conversation {
         selected.foreign.extend(std::mem::take(&mut self.foreign));
         selected.refused.extend(std::mem::take(&mut self.refused));
         for key in std::mem::take(&mut self.pending) {
-            if budget == 0 {
-                self.pending.insert(key);
-                continue;
-            }
-            match self.decide(db, context, &key) {
-                Decision::Settled => self.settle(&key),
-                Decision::Wait => self.wait(key, context),
-                Decision::Say(choice) => {
-                    let size = choice.resource().map_or(0, |r| r.wire_size());
-                    if size > budget && !selected.keys.is_empty() {
-                        budget = 0;
-                        self.pending.insert(key);
-                        continue;
-                    }
-                    budget -= size.min(budget);
-                    self.settle(&key);
-                    selected.keys.push((key, choice));
-                }
-            }
+            self.select_key(db, context, key, &mut budget, selected);
         }
         for index in 0..self.cursors.len() {
             if budget > 0 {
                 self.select_step(db, context, index, &mut budget, selected);
+            }
+        }
+    }
+
+    /// One name: said now if there is room, else kept for later.
+    fn select_key(
+        &mut self,
+        db: &mut Database,
+        context: &Context<'_>,
+        key: Key,
+        budget: &mut usize,
+        selected: &mut Selected,
+    ) {
+        if *budget == 0 {
+            self.pending.insert(key);
+            return;
+        }
+        match self.decide(db, context, &key) {
+            Decision::Settled => self.settle(&key),
+            Decision::Wait => self.wait(key, context),
+            Decision::Say(choice) => {
+                let size = choice.resource().map_or(0, |r| r.wire_size());
+                if size > *budget && !selected.keys.is_empty() {
+                    *budget = 0;
+                    self.pending.insert(key);
+                    return;
+                }
+                *budget = budget.saturating_sub(size);
+                self.settle(&key);
+                selected.keys.push((key, choice));
             }
         }
     }
@@ -252,19 +264,13 @@ impl Conversation {
         if !db.has_news(follow, from) {
             return;
         }
-        let batch = db.batch(follow, from, *budget);
-        let size: usize = batch
-            .items
-            .iter()
-            .flat_map(|(_, r)| r)
-            .map(|r| r.wire_size())
-            .sum();
-        *budget -= size.min(*budget);
+        let batch = db.batch(follow, from);
         db.hold(follow, batch.to);
         let to = batch.to;
-        let shared = self.is_plain(db, context, index, &batch);
-        if !shared {
-            self.select_items(db, context, index, &batch, selected);
+        let shared = batch.bytes <= *budget && self.is_plain(db, context, index, &batch);
+        match shared {
+            true => *budget -= batch.bytes,
+            false => self.select_items(db, context, index, &batch, budget, selected),
         }
         if let Some(cursor) = &mut self.cursors[index] {
             cursor.reached = to;
@@ -299,12 +305,14 @@ impl Conversation {
             })
     }
 
+    /// Name by name; what does not fit goes with a later response (S44).
     fn select_items(
         &mut self,
         db: &mut Database,
         context: &Context<'_>,
         index: usize,
         batch: &Batch,
+        budget: &mut usize,
         selected: &mut Selected,
     ) {
         let said: BTreeSet<_> = selected.keys.iter().map(|(key, _)| key.clone()).collect();
@@ -316,14 +324,7 @@ impl Conversation {
             if said.contains(&key) || self.member_slot(db, index, name).is_none() {
                 continue;
             }
-            match self.decide(db, context, &key) {
-                Decision::Settled => self.settle(&key),
-                Decision::Wait => self.wait(key, context),
-                Decision::Say(choice) => {
-                    self.settle(&key);
-                    selected.keys.push((key, choice));
-                }
-            }
+            self.select_key(db, context, key, budget, selected);
         }
     }
 
