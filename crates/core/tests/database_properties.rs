@@ -44,11 +44,26 @@ enum Op {
 
 #[derive(Clone, Debug)]
 enum Edit {
-    Upsert { name: usize, constraint: Option<usize>, body: u8, alias: Option<usize> },
-    Remove { name: usize },
-    RemoveVariant { name: usize, constraint: Option<usize> },
-    ReplaceAll { names: Vec<usize>, body: u8 },
-    Fail { name: usize },
+    Upsert {
+        name: usize,
+        constraint: Option<usize>,
+        body: u8,
+        alias: Option<usize>,
+    },
+    Remove {
+        name: usize,
+    },
+    RemoveVariant {
+        name: usize,
+        constraint: Option<usize>,
+    },
+    ReplaceAll {
+        names: Vec<usize>,
+        body: u8,
+    },
+    Fail {
+        name: usize,
+    },
 }
 
 fn edit() -> impl Strategy<Value = Edit> {
@@ -121,7 +136,12 @@ fn constraints(index: Option<usize>) -> Option<Constraints> {
     index.map(|i| CONSTRAINTS[i].parse().unwrap())
 }
 
-fn resource(name: usize, constraint: Option<usize>, body: u8, alias: Option<usize>) -> Arc<Resource> {
+fn resource(
+    name: usize,
+    constraint: Option<usize>,
+    body: u8,
+    alias: Option<usize>,
+) -> Arc<Resource> {
     let name = Name::new(NAMES[name]);
     let alias = alias.map(|a| Name::new(NAMES[a])).filter(|a| *a != name);
     Arc::new(Resource {
@@ -133,9 +153,12 @@ fn resource(name: usize, constraint: Option<usize>, body: u8, alias: Option<usiz
 
 fn change(edit: &Edit) -> Change {
     match edit.clone() {
-        Edit::Upsert { name, constraint, body, alias } => {
-            Change::Upsert(url(), resource(name, constraint, body, alias))
-        }
+        Edit::Upsert {
+            name,
+            constraint,
+            body,
+            alias,
+        } => Change::Upsert(url(), resource(name, constraint, body, alias)),
         Edit::Remove { name } => Change::Remove(url(), Name::new(NAMES[name])),
         Edit::RemoveVariant { name, constraint } => {
             Change::RemoveVariant(url(), Name::new(NAMES[name]), constraints(constraint))
@@ -159,7 +182,9 @@ fn unavailable() -> Arc<ResourceError> {
 fn apply_to_model(model: &Model, edits: &[Edit]) -> Model {
     let mut next = model.clone();
     let put = |next: &mut Model, r: Arc<Resource>| {
-        let slot = next.entry(r.name.clone()).or_insert(Held::Variants(BTreeMap::new()));
+        let slot = next
+            .entry(r.name.clone())
+            .or_insert(Held::Variants(BTreeMap::new()));
         if let Held::Failed = slot {
             *slot = Held::Variants(BTreeMap::new());
         }
@@ -202,11 +227,14 @@ fn overlaps(model: &Model) -> bool {
         std::iter::once(None).chain(options.iter().copied().map(Some))
     };
     model.values().any(|held| {
-        let Held::Variants(all) = held else { return false };
+        let Held::Variants(all) = held else {
+            return false;
+        };
         values(&["prod", "test", "other"]).any(|env| {
             values(&["z", "other"]).any(|zone| {
                 let pairs = [("env", env), ("zone", zone)];
-                let client = Params::new(pairs.iter().filter_map(|(k, v)| Some((*k, (*v)?)))).unwrap();
+                let client =
+                    Params::new(pairs.iter().filter_map(|(k, v)| Some((*k, (*v)?)))).unwrap();
                 matching(all, &client).count() > 1
             })
         })
@@ -252,7 +280,13 @@ impl World {
     fn new() -> Self {
         let mut db = Database::new();
         let type_id = db.type_id(&url());
-        Self { db, type_id, model: Model::new(), followers: Vec::new(), askers: Vec::new() }
+        Self {
+            db,
+            type_id,
+            model: Model::new(),
+            followers: Vec::new(),
+            askers: Vec::new(),
+        }
     }
 
     fn run(&mut self, op: &Op) {
@@ -281,7 +315,11 @@ impl World {
             let now = seen(&self.model, &asker.name, &asker.params);
             let dirty = self.db.take_dirty(asker.subscriber);
             if !now.same(&asker.seen) {
-                assert!(!dirty.is_empty(), "{} changed and its asker was not told", asker.name);
+                assert!(
+                    !dirty.is_empty(),
+                    "{} changed and its asker was not told",
+                    asker.name
+                );
             }
             asker.seen = now;
         }
@@ -295,7 +333,14 @@ impl World {
         let scope = glob.clone().map_or(Scope::All, Scope::Glob);
         let follow = self.db.follow(subscriber, &scope);
         let held = BTreeMap::new();
-        self.followers.push(Follower { subscriber, follow, params: client, glob, position: 0, held });
+        self.followers.push(Follower {
+            subscriber,
+            follow,
+            params: client,
+            glob,
+            position: 0,
+            held,
+        });
     }
 
     fn step(&mut self, who: usize) {
@@ -332,7 +377,12 @@ impl World {
         let subscriber = self.db.add_subscriber(stream, self.type_id, id);
         let entry = self.db.subscribe(subscriber, &name, id);
         let now = self.db.choose(self.type_id, entry, id);
-        self.askers.push(Asker { subscriber, params: client, name, seen: now });
+        self.askers.push(Asker {
+            subscriber,
+            params: client,
+            name,
+            seen: now,
+        });
     }
 
     fn check(&mut self) {
@@ -343,7 +393,11 @@ impl World {
                 let client = params(p);
                 let id = self.db.intern_params(client.clone());
                 let got = self.db.choose_name(self.type_id, &name, id);
-                assert_eq!(got, seen(&self.model, &name, &client), "{name} for {client}");
+                assert_eq!(
+                    got,
+                    seen(&self.model, &name, &client),
+                    "{name} for {client}"
+                );
             }
         }
         for follower in &self.followers {
@@ -359,7 +413,14 @@ impl World {
 
 /// A view is a filter over the whole set, and a follower holds what it collected.
 fn check_follower(db: &mut Database, type_id: TypeId, model: &Model, follower: &Follower) {
-    let Follower { follow, params, glob, position, held, .. } = follower;
+    let Follower {
+        follow,
+        params,
+        glob,
+        position,
+        held,
+        ..
+    } = follower;
     let expected: Vec<_> = model
         .keys()
         .filter(|name| glob.as_ref().is_none_or(|g| g.matches(name)))

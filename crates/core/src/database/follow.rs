@@ -167,10 +167,21 @@ impl Database {
                 items.push((table.entry(entry).name.clone(), current));
             }
         }
-        let bytes = items.iter().filter_map(|(_, r)| r.as_ref()).map(|r| r.wire_size()).sum();
-        let batch = Arc::new(Batch { from, to, bytes, items });
+        let bytes = items
+            .iter()
+            .filter_map(|(_, r)| r.as_ref())
+            .map(|r| r.wire_size())
+            .sum();
+        let batch = Arc::new(Batch {
+            from,
+            to,
+            bytes,
+            items,
+        });
         let type_id = self.subscribers.type_id(id.subscriber);
-        self.table_mut(type_id).view_mut(view_id).share_batch(&batch);
+        self.table_mut(type_id)
+            .view_mut(view_id)
+            .share_batch(&batch);
         batch
     }
 }

@@ -13,11 +13,13 @@
 mod effects;
 mod event;
 mod request;
+mod status;
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 pub use event::{Event, ProtocolError, Refusal};
+pub use status::TypeStatus;
 
 use crate::database::{Database, StreamId};
 use crate::limits::Limits;
@@ -77,6 +79,7 @@ pub struct Session {
     conversations: Vec<Option<Conversation>>,
     draining: Draining,
     nonces: u64,
+    polled_at: Moment,
     events: VecDeque<Event>,
 }
 
@@ -98,6 +101,7 @@ impl Session {
             conversations: Vec::new(),
             draining: Draining::new(),
             nonces: 0,
+            polled_at: Moment::START,
             events: VecDeque::new(),
         }
     }
@@ -143,16 +147,19 @@ impl Session {
         }
     }
 
-    /// When to poll again although nothing happens.
+    /// When to poll again although nothing happens. What is past was seen to by
+    /// the last poll.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Moment> {
         let conversations = self.conversations.iter().flatten();
-        let deadlines = conversations.filter_map(|c| c.next_deadline(self.config.ack_patience));
-        deadlines.chain(self.draining.values().copied()).min()
+        let deadlines = conversations.map(|c| c.deadlines(self.config.ack_patience));
+        let all = deadlines.flatten().chain(self.draining.values().copied());
+        all.filter(|deadline| *deadline > self.polled_at).min()
     }
 
     fn poll(&mut self, db: &mut Database, now: Moment) -> Option<Response> {
         self.draining.retain(|_, until| now < *until);
+        self.polled_at = now;
         for index in 0..self.conversations.len() {
             let Some(mut conversation) = self.conversations[index].take() else {
                 continue;

@@ -213,7 +213,11 @@ impl Session {
                 true
             }
             Ask::Name(name) if room == 0 && !conversation.has_ask(db, name, *params) => {
-                conversation.refused.insert(name.clone());
+                // A list comes again with each answer: to say no to it each time
+                // would never end.
+                if conversation.mode == Mode::Delta {
+                    conversation.refused.insert(name.clone());
+                }
                 let limit = limits.subscriptions;
                 refusals.push(Refusal::Subscriptions { limit });
                 false
@@ -277,11 +281,16 @@ impl Session {
                     self.draining.insert(reference.clone(), until);
                 }
             }
+            conversation.last_acked = Some(nonce.clone());
+            if conversation.parked.is_empty() && conversation.suspects.is_empty() {
+                conversation.last_error = None;
+            }
             self.events.push_back(Event::Acked { type_url, nonce });
             return;
         };
         cut(&mut error.message, self.config.limits.error_bytes);
         let parked = conversation.reject(db, &nonce, &error);
+        conversation.last_error = Some(error.clone());
         self.events.push_back(Event::Nacked {
             type_url: type_url.clone(),
             nonce,

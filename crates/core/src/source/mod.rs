@@ -41,6 +41,7 @@ pub(crate) use verdict::Outstanding;
 use crate::database::{Choice, Database, SubscriberId, TypeId};
 use crate::interest::Wildcard;
 use crate::kind::Kind;
+use crate::message::ErrorDetail;
 use crate::moment::Moment;
 use crate::name::Name;
 use crate::params::ParamsId;
@@ -80,6 +81,9 @@ pub(crate) struct Conversation {
     /// Responses without an answer: one, or two if the peer is silent for long.
     pub(crate) outstanding: VecDeque<Outstanding>,
     pub(crate) last_nonce: Option<Nonce>,
+    pub(crate) last_acked: Option<Nonce>,
+    /// What the peer last said of something that it rejects (S16).
+    pub(crate) last_error: Option<ErrorDetail>,
     /// The peer waits for an answer, be it empty (S25).
     pub(crate) owes_answer: bool,
     /// Whether the next turn is a trial's, so that neither news nor trials starve.
@@ -120,6 +124,8 @@ impl Conversation {
             refused: BTreeSet::new(),
             outstanding: VecDeque::new(),
             last_nonce: None,
+            last_acked: None,
+            last_error: None,
             owes_answer: false,
             trial_turn: false,
             refresh: Timers::default(),

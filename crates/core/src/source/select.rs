@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::verdict::Step;
 use super::{AskKey, Conversation, Key, Told};
@@ -33,15 +34,16 @@ enum Decision {
     Settled,
     /// Say this.
     Say(Choice),
-    /// Another type comes first.
-    Wait,
+    /// Another type comes first: an addition not for ever, a removal for as
+    /// long as it takes.
+    Wait { addition: bool },
 }
 
 /// What a selection is made with.
 pub(crate) struct Context<'a> {
     pub(crate) order: &'a Order<'a>,
     pub(crate) limits: &'a Limits,
-    pub(crate) hold: std::time::Duration,
+    pub(crate) hold: Duration,
     pub(crate) now: Moment,
 }
 
@@ -135,7 +137,13 @@ impl Conversation {
         }
         match self.decide(db, context, &key) {
             Decision::Settled => self.settle(&key),
-            Decision::Wait => self.wait(key, context),
+            Decision::Wait { addition } => {
+                if addition {
+                    let until = context.now + context.hold;
+                    self.waiting.entry(key.clone()).or_insert(until);
+                }
+                self.pending.insert(key);
+            }
             Decision::Say(choice) => {
                 let size = choice.resource().map_or(0, |r| r.wire_size());
                 if size > *budget && !selected.keys.is_empty() {
@@ -156,13 +164,6 @@ impl Conversation {
         if let Some(slot) = self.slot_mut(key) {
             slot.forced = false;
         }
-    }
-
-    /// Another type comes first, but not for ever.
-    fn wait(&mut self, key: Key, context: &Context<'_>) {
-        let until = context.now + context.hold;
-        self.waiting.entry(key.clone()).or_insert(until);
-        self.pending.insert(key);
     }
 
     fn decide(&mut self, db: &mut Database, context: &Context<'_>, key: &Key) -> Decision {
@@ -196,7 +197,9 @@ impl Conversation {
             return Decision::Settled;
         }
         match self.must_wait(db, context, key, &slot.told, &target) {
-            true => Decision::Wait,
+            true => Decision::Wait {
+                addition: target != Choice::Absent,
+            },
             false => Decision::Say(target),
         }
     }
@@ -292,17 +295,20 @@ impl Conversation {
         index: usize,
         batch: &Batch,
     ) -> bool {
-        let alone = self.asks.is_empty() && self.cursors.iter().flatten().count() == 1;
-        let no_exceptions = self.parked.is_empty()
-            && self.cursors[index]
-                .as_ref()
-                .is_some_and(|c| c.members.is_empty());
-        alone
-            && no_exceptions
-            && batch.items.iter().all(|(name, item)| match item {
-                Some(resource) => !context.order.addition_waits(db, &self.kind, resource),
-                None => !context.order.removal_waits(db, &self.url, name),
-            })
+        let Some(cursor) = &self.cursors[index] else {
+            return false;
+        };
+        let alone = self.cursors.iter().flatten().count() == 1;
+        batch.items.iter().all(|(name, item)| {
+            (alone || self.cursor_over(name) == Some(index))
+                && !cursor.members.contains_key(name)
+                && !self.parked.contains_key(name)
+                && (self.asks.is_empty() || !self.has_ask(db, name, self.params))
+                && match item {
+                    Some(resource) => !context.order.addition_waits(db, &self.kind, resource),
+                    None => !context.order.removal_waits(db, &self.url, name),
+                }
+        })
     }
 
     /// Name by name; what does not fit goes with a later response (S44).
@@ -330,17 +336,16 @@ impl Conversation {
 
     /// Whether the peer may be spoken to: one response at a time (S6, S77),
     /// unless it is silent for long.
-    pub(crate) fn may_speak(&self, now: Moment, patience: std::time::Duration) -> bool {
+    pub(crate) fn may_speak(&self, now: Moment, patience: Duration) -> bool {
         self.outstanding
             .back()
             .is_none_or(|last| last.sent_at + patience <= now)
     }
 
-    /// When to look again although nothing happens.
-    pub(crate) fn next_deadline(&self, patience: std::time::Duration) -> Option<Moment> {
-        let waiting = self.waiting.values().min().copied();
+    /// The moments at which something may have to be said although nothing happens.
+    pub(crate) fn deadlines(&self, patience: Duration) -> impl Iterator<Item = Moment> + '_ {
+        let waiting = self.waiting.values().copied();
         let silent = self.outstanding.back().map(|last| last.sent_at + patience);
-        let refresh = self.refresh.next();
-        waiting.into_iter().chain(silent).chain(refresh).min()
+        waiting.chain(silent).chain(self.refresh.next())
     }
 }
