@@ -21,5 +21,6 @@ pub mod moment;
 pub mod name;
 pub mod params;
 pub mod resource;
+pub mod timer;
 
 pub use moment::Moment;
