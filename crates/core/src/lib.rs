@@ -21,6 +21,7 @@ pub mod moment;
 pub mod name;
 pub mod params;
 pub mod resource;
+pub mod sink;
 pub mod timer;
 
 pub use moment::Moment;
