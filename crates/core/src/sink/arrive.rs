@@ -154,7 +154,7 @@ impl Cache {
     pub(super) fn delete_variant(
         &mut self,
         name: &Name,
-        constraints: Option<&Arc<Constraints>>,
+        constraints: Option<&Constraints>,
         teller: &mut Teller<'_>,
     ) {
         let Some(entry) = self.entries.get_mut(name) else {
@@ -175,7 +175,7 @@ impl Cache {
     pub(super) fn expire(
         &mut self,
         name: &Name,
-        constraints: Option<&Arc<Constraints>>,
+        constraints: Option<&Constraints>,
         teller: &mut Teller<'_>,
     ) {
         if self.entries.get(name).is_some_and(|e| e.held.len() > 1) {

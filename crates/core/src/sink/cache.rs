@@ -62,7 +62,7 @@ pub(super) enum Deadline {
     /// An answer for the name (C32).
     Fetch(Name),
     /// The next refresh of one variant (E10).
-    Ttl(Name, Option<Arc<Constraints>>),
+    Ttl(Name, Option<Constraints>),
 }
 
 impl Deadline {
@@ -93,11 +93,11 @@ impl Entry {
         }
     }
 
-    pub(super) fn variant(&self, constraints: Option<&Arc<Constraints>>) -> Option<&Arc<Resource>> {
+    pub(super) fn variant(&self, constraints: Option<&Constraints>) -> Option<&Arc<Resource>> {
         self.position(constraints).ok().map(|at| &self.held[at])
     }
 
-    pub(super) fn position(&self, constraints: Option<&Arc<Constraints>>) -> Result<usize, usize> {
+    pub(super) fn position(&self, constraints: Option<&Constraints>) -> Result<usize, usize> {
         self.held
             .binary_search_by(|held| held.constraints.as_ref().cmp(&constraints))
     }

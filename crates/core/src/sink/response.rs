@@ -33,7 +33,7 @@ pub struct Delivery {
     /// What is gone, by name.
     pub removed: Vec<Name>,
     /// Which variants are gone (TP2).
-    pub removed_variants: Vec<(Name, Arc<Constraints>)>,
+    pub removed_variants: Vec<(Name, Constraints)>,
     /// What cannot be given, and why (C43).
     pub errors: Vec<(Name, Arc<ResourceError>)>,
 }
@@ -56,7 +56,7 @@ pub(super) fn fault(incoming: &Incoming) -> Option<ProtocolFault> {
     let mut variants = BTreeSet::new();
     for delivered in &incoming.resources {
         let resource = &delivered.resource;
-        if !variants.insert((&resource.name, resource.constraints.as_deref())) {
+        if !variants.insert((&resource.name, resource.constraints.as_ref())) {
             return Some(ProtocolFault::Duplicate(resource.name.clone()));
         }
         added.insert(&resource.name);

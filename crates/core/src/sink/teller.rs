@@ -56,7 +56,7 @@ impl Teller<'_> {
 
     pub(super) fn remove_variant(&mut self, resource: &Resource) {
         if self.asking.wants_resource(resource) {
-            let constraints: Option<Arc<Constraints>> = resource.constraints.clone();
+            let constraints: Option<Constraints> = resource.constraints.clone();
             let name = resource.name.clone();
             let change = Change::RemoveVariant(self.type_url.clone(), name, constraints);
             self.effects.changes.push(change);

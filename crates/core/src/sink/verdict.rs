@@ -193,7 +193,7 @@ impl Application<'_> {
 
     /// In the state of the world, a name has the variants that are listed.
     fn drop_other_variants(&self, cache: &mut Cache, teller: &mut Teller<'_>) {
-        type Variant<'a> = (&'a Name, Option<&'a Arc<Constraints>>);
+        type Variant<'a> = (&'a Name, Option<&'a Constraints>);
         let listed: BTreeSet<Variant<'_>> = self
             .accepted()
             .map(|r| (&r.name, r.constraints.as_ref()))

@@ -51,7 +51,7 @@ pub(super) struct Incoming {
     pub(super) version: Option<Version>,
     pub(super) resources: Vec<Delivered>,
     pub(super) removed: Vec<Name>,
-    pub(super) removed_variants: Vec<(Name, Arc<Constraints>)>,
+    pub(super) removed_variants: Vec<(Name, Constraints)>,
     pub(super) errors: Vec<(Name, Arc<ResourceError>)>,
 }
 
