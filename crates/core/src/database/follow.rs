@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::subscribers::{FollowId, Following, SubscriberId};
+use super::subscribers::{Edge, FollowId, Following, SubscriberId};
 use super::view::{Batch, Scope, Seq};
 use super::{Choice, Database, EntryId};
 use crate::name::Name;
@@ -18,6 +18,9 @@ impl Database {
         let params = self.subscribers.params(subscriber);
         let type_id = self.subscribers.type_id(subscriber);
         let table = &mut self.tables[type_id.0 as usize];
+        if !table.is_followed(scope) {
+            self.subscribers.edge(Edge::First(type_id, scope.ask()));
+        }
         let category = self.params.project(params, &table.keys);
         let view_id = table.view_of(scope, category, &mut self.params, &mut self.work);
         let view = table.view_mut(view_id);
@@ -41,7 +44,12 @@ impl Database {
         let view = table.view_mut(following.view);
         view.subscribers.remove(&id.subscriber);
         if view.subscribers.is_empty() {
+            let scope = view.scope.clone();
             table.drop_view(following.view);
+            if !table.is_followed(&scope) {
+                table.set_known(&scope, false);
+                self.subscribers.edge(Edge::Last(type_id, scope.ask()));
+            }
             return;
         }
         for position in following.held {
@@ -103,7 +111,7 @@ impl Database {
         let params = table.view(view).params;
         match table.own_choice(entry, params, &mut self.params, &mut self.work) {
             Choice::Is(resource) => Some(resource),
-            Choice::Absent | Choice::Failed(_) => None,
+            Choice::Absent | Choice::Unknown | Choice::Failed(_) => None,
         }
     }
 
@@ -121,14 +129,20 @@ impl Database {
 
     /// All that is listed, by name.
     pub fn list(&mut self, id: FollowId) -> Vec<Arc<Resource>> {
+        let head = self.head(id);
+        self.held(id, head)
+    }
+
+    /// All that a follower at `position` holds, by name.
+    pub fn held(&mut self, id: FollowId, position: Seq) -> Vec<Arc<Resource>> {
         let (table, view) = self.followed(id);
         let entries: Vec<_> = table.view(view).since(0).map(|(_, entry)| entry).collect();
-        let mut listed: Vec<_> = entries
+        let mut held: Vec<_> = entries
             .into_iter()
-            .filter_map(|entry| self.listed(id, entry))
+            .filter_map(|entry| self.held_at(id, entry, position))
             .collect();
-        listed.sort_by(|a, b| a.name.cmp(&b.name));
-        listed
+        held.sort_by(|a, b| a.name.cmp(&b.name));
+        held
     }
 
     /// The names of which there is news behind `position`.
@@ -141,10 +155,11 @@ impl Database {
             .collect()
     }
 
-    /// Whether there is news behind `position`.
+    /// Whether what is not listed does not exist.
     #[must_use]
-    pub fn has_news(&self, id: FollowId, position: Seq) -> bool {
-        self.head(id) > position
+    pub fn knows_all(&self, id: FollowId) -> bool {
+        let (table, view) = self.followed(id);
+        table.knows_all(&table.view(view).scope)
     }
 
     /// What is news to a follower at `from`. Made once for all followers that

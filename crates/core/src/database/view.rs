@@ -22,7 +22,7 @@ use std::sync::{Arc, Weak};
 use hashbrown::{HashMap, HashSet};
 
 use super::{EntryId, SubscriberId};
-use crate::name::{Glob, Name};
+use crate::name::{Ask, Glob, Name};
 use crate::params::ParamsId;
 use crate::resource::Resource;
 
@@ -40,6 +40,17 @@ pub enum Scope {
     All,
     /// What a glob matches.
     Glob(Glob),
+}
+
+impl Scope {
+    /// As something that is asked for.
+    #[must_use]
+    pub fn ask(&self) -> Ask {
+        match self {
+            Self::All => Ask::Wildcard,
+            Self::Glob(glob) => Ask::Glob(glob.clone()),
+        }
+    }
 }
 
 /// A version that was current from one position until before another.

@@ -184,6 +184,10 @@ impl Session {
         if !conversation.may_speak(now, self.config.ack_patience) {
             return None;
         }
+        let known = conversation.knows_all(db);
+        if !known && conversation.is_whole() {
+            return None;
+        }
         self.greet_on_demand(db, conversation);
         let order = Order::new(&self.conversations, &self.draining, now);
         let context = Context {
@@ -193,7 +197,7 @@ impl Session {
             now,
         };
         let selected = conversation.select(db, &context);
-        if selected.is_empty() && !conversation.owes_answer {
+        if selected.is_empty() && !(conversation.owes_answer && known) {
             conversation.step_silently(db, selected.steps);
             return None;
         }
@@ -218,7 +222,7 @@ impl Session {
             return None;
         };
         self.nonces += 1;
-        conversation.owes_answer = false;
+        conversation.owes_answer &= !known;
         Some((response, selected))
     }
 

@@ -1,9 +1,13 @@
 //! What is known of a stream, for people (S16).
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use super::Session;
+use crate::database::Database;
 use crate::message::ErrorDetail;
 use crate::name::Name;
-use crate::resource::{Nonce, TypeUrl, Version};
+use crate::resource::{Nonce, Resource, TypeUrl, Version};
 
 /// How one type stands on one stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +31,37 @@ pub struct TypeStatus {
 }
 
 impl Session {
+    /// What the peer holds of a type, as far as it said: what it accepted, by
+    /// name. Visits all of it.
+    pub fn held(&self, db: &mut Database, type_url: &TypeUrl) -> BTreeMap<Name, Arc<Resource>> {
+        let mut all = self.conversations.iter().flatten();
+        let Some(conversation) = all.find(|c| c.url == *type_url) else {
+            return BTreeMap::new();
+        };
+        let mut held = BTreeMap::new();
+        for cursor in conversation.cursors.iter().flatten() {
+            for resource in db.held(cursor.follow, cursor.position) {
+                held.insert(resource.name.clone(), resource);
+            }
+            for (name, slot) in &cursor.members {
+                held.remove(name);
+                held.extend(
+                    slot.told
+                        .resource()
+                        .map(|r| (r.name.clone(), Arc::clone(r))),
+                );
+            }
+        }
+        for slot in conversation.asks.values() {
+            held.extend(
+                slot.told
+                    .resource()
+                    .map(|r| (r.name.clone(), Arc::clone(r))),
+            );
+        }
+        held
+    }
+
     /// How each type stands, in order of rank.
     pub fn status(&self) -> impl Iterator<Item = TypeStatus> + '_ {
         self.conversations

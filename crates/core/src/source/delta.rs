@@ -128,6 +128,7 @@ impl Conversation {
             }
             // A failure that is not about the data leaves what is held alone (S61).
             Choice::Failed(error) if !error.code.is_data_error() => {}
+            Choice::Unknown => {}
             Choice::Failed(_) | Choice::Absent => {
                 let name = told.resource().map_or(name, |held| &held.name);
                 if let Some(old) = replaced {

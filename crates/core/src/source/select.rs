@@ -171,6 +171,9 @@ impl Conversation {
             return Decision::Settled;
         };
         let target = self.target(db, key);
+        if target == Choice::Unknown {
+            return Decision::Settled;
+        }
         if let Some(sent) = self.suspects.get(key) {
             if Told::from(sent.clone()).same(&target) {
                 return Decision::Settled;
@@ -236,7 +239,7 @@ impl Conversation {
                     .map_or_else(|| self.key_name(db, key), |r| r.name.clone());
                 context.order.removal_waits(db, &self.url, &name)
             }
-            Choice::Absent | Choice::Failed(_) => false,
+            Choice::Absent | Choice::Unknown | Choice::Failed(_) => false,
         }
     }
 
@@ -264,7 +267,7 @@ impl Conversation {
             return;
         };
         let (follow, from) = (cursor.follow, cursor.reached);
-        if !db.has_news(follow, from) {
+        if db.head(follow) == from || !db.knows_all(follow) {
             return;
         }
         let batch = db.batch(follow, from);

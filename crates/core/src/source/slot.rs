@@ -78,6 +78,7 @@ impl From<Choice> for Told {
     fn from(choice: Choice) -> Self {
         match choice {
             Choice::Absent => Self::Absent,
+            Choice::Unknown => Self::Nothing,
             Choice::Is(resource) => Self::Is(resource),
             Choice::Failed(error) => Self::Failed(error),
         }

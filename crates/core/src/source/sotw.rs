@@ -201,6 +201,7 @@ impl Conversation {
                 Choice::Is(resource) => {
                     add(Arc::clone(resource));
                 }
+                Choice::Unknown => {}
                 Choice::Failed(error) if !error.code.is_data_error() => {}
                 Choice::Failed(_) | Choice::Absent => {
                     let held = told.resource().is_some();
