@@ -47,6 +47,9 @@ pub struct Config {
     pub ack_patience: Duration,
     /// How long something waits for what it refers to (S73).
     pub hold: Duration,
+    /// How long a reconnecting client takes to ask for all its types: until
+    /// then nothing is taken away from it (S73).
+    pub resume: Duration,
     /// How long a replaced listener goes on using what it refers to (S73).
     pub drain: Duration,
 }
@@ -63,6 +66,7 @@ impl Config {
             speaks_errors: false,
             ack_patience: Duration::from_secs(5),
             hold: Duration::from_secs(15),
+            resume: Duration::from_secs(1),
             drain: Duration::from_secs(600),
         }
     }
@@ -80,6 +84,8 @@ pub struct Session {
     draining: Draining,
     nonces: u64,
     polled_at: Moment,
+    /// Until when a peer that resumes may take to ask for all its types.
+    resuming_until: Option<Moment>,
     events: VecDeque<Event>,
 }
 
@@ -102,6 +108,7 @@ impl Session {
             draining: Draining::new(),
             nonces: 0,
             polled_at: Moment::START,
+            resuming_until: None,
             events: VecDeque::new(),
         }
     }
@@ -153,7 +160,11 @@ impl Session {
     pub fn poll_timeout(&self) -> Option<Moment> {
         let conversations = self.conversations.iter().flatten();
         let deadlines = conversations.map(|c| c.deadlines(self.config.ack_patience));
-        let all = deadlines.flatten().chain(self.draining.values().copied());
+        let draining = self.draining.values().copied();
+        let all = deadlines
+            .flatten()
+            .chain(draining)
+            .chain(self.resuming_until);
         all.filter(|deadline| *deadline > self.polled_at).min()
     }
 
@@ -189,7 +200,8 @@ impl Session {
             return None;
         }
         self.greet_on_demand(db, conversation);
-        let order = Order::new(&self.conversations, &self.draining, now);
+        let resuming = self.resuming_until.is_some_and(|until| now < until);
+        let order = Order::new(&self.conversations, &self.draining, resuming, now);
         let context = Context {
             order: &order,
             limits: &self.config.limits,

@@ -47,6 +47,9 @@ impl Session {
         asks.subscribe = self.read(db, &url, request.subscribe);
         self.refuse_beyond(db, index, &mut asks.subscribe, room);
         if first {
+            if !request.initial_versions.is_empty() && self.config.only.is_none() {
+                self.resuming_until.get_or_insert(now + self.config.resume);
+            }
             // Later ones do not count (S49).
             let versions = request.initial_versions.into_iter();
             asks.initial = versions.map(|(name, v)| (Name::new(&name), v)).collect();

@@ -76,6 +76,9 @@ pub(crate) struct Conversation {
     pub(crate) parked: BTreeMap<Name, Version>,
     /// Names that only the peer knows of: it is told that they are gone.
     pub(crate) foreign: BTreeSet<Name>,
+    /// Names that never exist, by which a client that waits for virtual hosts
+    /// hears that there are none yet (S76).
+    pub(crate) placeholders: BTreeSet<Name>,
     /// Names that are refused, not remembered: told that they do not exist (S72).
     pub(crate) refused: BTreeSet<Name>,
     /// Responses without an answer: one, or two if the peer is silent for long.
@@ -121,6 +124,7 @@ impl Conversation {
             trials: VecDeque::new(),
             parked: BTreeMap::new(),
             foreign: BTreeSet::new(),
+            placeholders: BTreeSet::new(),
             refused: BTreeSet::new(),
             outstanding: VecDeque::new(),
             last_nonce: None,

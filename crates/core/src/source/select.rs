@@ -110,7 +110,18 @@ impl Conversation {
             true => usize::MAX,
             false => context.limits.response_bytes,
         };
-        selected.foreign.extend(std::mem::take(&mut self.foreign));
+        selected
+            .foreign
+            .extend(std::mem::take(&mut self.placeholders));
+        for name in std::mem::take(&mut self.foreign) {
+            match context.order.removal_waits(db, &self.url, &name) {
+                true => self.foreign.insert(name),
+                false => {
+                    selected.foreign.push(name);
+                    false
+                }
+            };
+        }
         selected.refused.extend(std::mem::take(&mut self.refused));
         for key in std::mem::take(&mut self.pending) {
             self.select_key(db, context, key, &mut budget, selected);
