@@ -1,0 +1,107 @@
+//! One entry of a subscription: the wildcard, a glob or a name.
+
+use std::fmt;
+
+use super::{Glob, Name, NameError, XdstpName};
+
+/// What one text in a list of subscriptions asks for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Ask {
+    /// Everything of the type.
+    Wildcard,
+    /// A collection of structured names.
+    Glob(Glob),
+    /// One resource.
+    Name(Name),
+}
+
+impl Ask {
+    /// Reads what a peer wrote. Names are opaque, so any text is one, unless it
+    /// is empty (S27) or longer than `max_bytes`. What is kept may be longer, at
+    /// most threefold, where the canonical spelling encodes what the peer did not.
+    ///
+    /// # Errors
+    ///
+    /// [`NameError::Empty`] and [`NameError::TooLong`], and no other.
+    pub fn parse(text: &str, max_bytes: usize) -> Result<Self, NameError> {
+        if text.is_empty() {
+            return Err(NameError::Empty);
+        }
+        if text.len() > max_bytes {
+            return Err(NameError::TooLong {
+                bytes: text.len(),
+                limit: max_bytes,
+            });
+        }
+        if text == "*" {
+            return Ok(Self::Wildcard);
+        }
+        Ok(match XdstpName::parse(text) {
+            Ok(name) => match Glob::from_xdstp(&name) {
+                Some(glob) => Self::Glob(glob),
+                None => Self::Name(Name::from(&name)),
+            },
+            // Opaque, or malformed: then it names what never exists.
+            Err(_) => Self::Name(Name::opaque(text)),
+        })
+    }
+
+    /// The canonical spelling.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Wildcard => "*",
+            Self::Glob(glob) => glob.as_str(),
+            Self::Name(name) => name.as_str(),
+        }
+    }
+}
+
+impl fmt::Display for Ask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tells_the_three_apart() {
+        let glob = Glob::parse("xdstp://a/t/*").unwrap();
+        for (text, ask) in [
+            ("*", Ask::Wildcard),
+            ("xdstp://a/t/*", Ask::Glob(glob)),
+            ("xdstp://a/t/x", Ask::Name(Name::new("xdstp://a/t/x"))),
+            ("xdstp://a/*", Ask::Name(Name::new("xdstp://a/*"))),
+            ("a/*", Ask::Name(Name::new("a/*"))),
+            ("**", Ask::Name(Name::new("**"))),
+            ("\0", Ask::Name(Name::new("\0"))),
+        ] {
+            assert_eq!(Ask::parse(text, 13).as_ref(), Ok(&ask));
+            assert_eq!(ask.as_str(), text);
+            assert_eq!(ask.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn asks_are_canonical() {
+        let name = Ask::parse("xdstp://a/t/x?b=2&a=1", 100);
+        assert_eq!(name.unwrap().as_str(), "xdstp://a/t/x?a=1&b=2");
+        let glob = Ask::parse("xdstp://a/t/*?b=2&a=1", 100);
+        assert_eq!(glob.unwrap().as_str(), "xdstp://a/t/*?a=1&b=2");
+    }
+
+    #[test]
+    fn s27_the_empty_text_is_no_wildcard() {
+        assert_eq!(Ask::parse("", 10), Err(NameError::Empty));
+    }
+
+    #[test]
+    fn a_name_has_a_limit() {
+        assert!(Ask::parse("12345", 5).is_ok());
+        let error = NameError::TooLong { bytes: 6, limit: 5 };
+        assert_eq!(Ask::parse("123456", 5), Err(error));
+    }
+}

@@ -1,0 +1,102 @@
+//! Percent-encoding, in the one spelling that Envoy writes: control characters
+//! and everything from `~` up are encoded in upper case, and so is what would
+//! end the part that the text stands in. Anything else is plain.
+//!
+//! RFC 3986 would leave `~` plain and encode a space. Envoy compares some names
+//! byte for byte and other clients compare them decoded, so its spelling is the
+//! one that all of them recognise.
+
+use std::borrow::Cow;
+
+use super::NameError;
+
+/// What ends an authority.
+pub(super) const AUTHORITY: &[u8] = b"%/?#";
+/// What ends an id, or is told apart from it by Envoy.
+pub(super) const ID: &[u8] = b"%:?#[]";
+/// What ends a context parameter's key or value.
+pub(super) const CONTEXT: &[u8] = b"%#[]&=";
+
+/// Appends `text` with `reserved` and everything unprintable encoded.
+pub(super) fn encode_into(out: &mut String, text: &str, reserved: &[u8]) {
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    for byte in text.bytes() {
+        if (b' '..b'~').contains(&byte) && !reserved.contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push('%');
+            out.push(char::from(HEX[usize::from(byte >> 4)]));
+            out.push(char::from(HEX[usize::from(byte & 15)]));
+        }
+    }
+}
+
+/// The text that `text` encodes; `at` is where it stands in the whole name.
+pub(super) fn decode(text: &str, at: usize) -> Result<Cow<'_, str>, NameError> {
+    if !text.contains('%') {
+        return Ok(Cow::Borrowed(text));
+    }
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let escape = match *after {
+            [high, low, ..] => digit(high).zip(digit(low)),
+            _ => None,
+        };
+        let Some((high, low)) = escape else {
+            let at = at + text.len() - after.len() - 1;
+            return Err(NameError::BadEscape { at });
+        };
+        bytes.push(high * 16 + low);
+        rest = &after[2..];
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(Cow::Owned(text)),
+        Err(_) => Err(NameError::NotUtf8 { at }),
+    }
+}
+
+fn digit(hex: u8) -> Option<u8> {
+    // Below sixteen, so the cast keeps it whole.
+    char::from(hex).to_digit(16).map(|digit| digit as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encoded(text: &str, reserved: &[u8]) -> String {
+        let mut out = String::new();
+        encode_into(&mut out, text, reserved);
+        out
+    }
+
+    #[test]
+    fn encodes_as_envoy_does() {
+        assert_eq!(encoded("a b-._*}", ID), "a b-._*}");
+        assert_eq!(encoded("~\u{7f}\u{1f}\n", ID), "%7E%7F%1F%0A");
+        assert_eq!(encoded("é", ID), "%C3%A9");
+        assert_eq!(encoded("%:?#[]/&=", ID), "%25%3A%3F%23%5B%5D/&=");
+        assert_eq!(encoded("%:?#[]/&=", AUTHORITY), "%25:%3F%23[]%2F&=");
+        assert_eq!(encoded("%:?#[]/&=", CONTEXT), "%25:?%23%5B%5D/%26%3D");
+    }
+
+    #[test]
+    fn decodes_either_case() {
+        assert_eq!(decode("plain", 0), Ok("plain".into()));
+        assert_eq!(decode("%C3%a9%2f~%5A", 0), Ok("é/~Z".into()));
+    }
+
+    #[test]
+    fn says_which_escape_is_bad() {
+        for (text, at) in [("a%", 11), ("%4", 10), ("ab%4g", 12), ("%41%g4", 13)] {
+            assert_eq!(decode(text, 10), Err(NameError::BadEscape { at }), "{text}");
+        }
+        assert_eq!(decode("a%FF", 7), Err(NameError::NotUtf8 { at: 7 }));
+    }
+}

@@ -1,0 +1,282 @@
+//! Structured names (TP1): `xdstp://authority/type/id?context`.
+//!
+//! Two names are one when their parts are equal, whatever the order of their
+//! context parameters, so a name is parsed into its decoded parts and written
+//! in one spelling (C11). What TP1 leaves open is settled as Envoy settles it:
+//!
+//! * a `/` in an id is never encoded, so `a%2Fb` and `a/b` are one id;
+//! * context parameters are ordered by their encoded text, `=` included, so
+//!   `a.b=1` comes before `a=1`;
+//! * a parameter without `=` has an empty value, and an empty one is no parameter.
+//!
+//! Of two parameters with one key the last is kept.
+
+use std::fmt;
+
+use super::NameError;
+use super::percent::{self, AUTHORITY, CONTEXT, ID};
+
+/// How a structured name begins.
+pub(super) const SCHEME: &str = "xdstp://";
+
+/// A structured name in its decoded parts.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct XdstpName {
+    authority: String,
+    // Not empty, and written as it is.
+    resource_type: String,
+    // Not empty.
+    id: String,
+    // In the order of its spelling; a key is there once and is not empty.
+    context: Vec<(String, String)>,
+}
+
+impl XdstpName {
+    /// A name of these decoded parts; the last of two equal keys counts (C11).
+    ///
+    /// # Errors
+    ///
+    /// When the type, the id or a key is empty, or the type is no type.
+    pub fn new<K, V>(
+        authority: &str,
+        resource_type: &str,
+        id: &str,
+        context: impl IntoIterator<Item = (K, V)>,
+    ) -> Result<Self, NameError>
+    where
+        K: Into<String>,
+        V: Into<String>,
+    {
+        check_type(resource_type, 0)?;
+        if id.is_empty() {
+            return Err(NameError::NoId);
+        }
+        let context: Vec<(String, String)> = context
+            .into_iter()
+            .map(|(key, value)| (key.into(), value.into()))
+            .collect();
+        if context.iter().any(|(key, _)| key.is_empty()) {
+            return Err(NameError::NoKey { at: 0 });
+        }
+        Ok(Self {
+            authority: authority.to_owned(),
+            resource_type: resource_type.to_owned(),
+            id: id.to_owned(),
+            context: ordered(context),
+        })
+    }
+
+    /// Reads any spelling of a structured name.
+    ///
+    /// ```
+    /// use trunkline_core::name::XdstpName;
+    ///
+    /// let name = XdstpName::parse("xdstp://a.example/some.Type/x%2fy?b=2&a=1")?;
+    /// assert_eq!(name.id(), "x/y");
+    /// assert_eq!(name.to_string(), "xdstp://a.example/some.Type/x/y?a=1&b=2");
+    /// # Ok::<(), trunkline_core::name::NameError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the text, and where.
+    pub fn parse(text: &str) -> Result<Self, NameError> {
+        let rest = text.strip_prefix(SCHEME).ok_or(NameError::NotXdstp)?;
+        if let Some(at) = text.find('#') {
+            return Err(NameError::Directives { at });
+        }
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (authority, path) = rest.split_once('/').ok_or(NameError::NoResourceType)?;
+        let (resource_type, id) = path.split_once('/').unwrap_or((path, ""));
+        let type_at = SCHEME.len() + authority.len() + 1;
+        check_type(resource_type, type_at)?;
+        if id.is_empty() {
+            return Err(NameError::NoId);
+        }
+        Ok(Self {
+            authority: percent::decode(authority, SCHEME.len())?.into_owned(),
+            resource_type: resource_type.to_owned(),
+            id: percent::decode(id, type_at + resource_type.len() + 1)?.into_owned(),
+            context: parse_context(query, text.len() - query.len())?,
+        })
+    }
+
+    /// Whose name it is; empty when no one is named (C10).
+    #[must_use]
+    pub fn authority(&self) -> &str {
+        &self.authority
+    }
+
+    /// The type without `type.googleapis.com/`.
+    #[must_use]
+    pub fn resource_type(&self) -> &str {
+        &self.resource_type
+    }
+
+    /// The path below the type.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Context parameters in the order of their spelling.
+    #[must_use]
+    pub fn context(&self) -> &[(String, String)] {
+        &self.context
+    }
+
+    /// Whether it names a collection and not one resource.
+    pub(super) fn is_glob(&self) -> bool {
+        self.id == "*" || self.id.ends_with("/*")
+    }
+}
+
+impl fmt::Display for XdstpName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = String::from(SCHEME);
+        percent::encode_into(&mut out, &self.authority, AUTHORITY);
+        out.push('/');
+        out.push_str(&self.resource_type);
+        out.push('/');
+        percent::encode_into(&mut out, &self.id, ID);
+        for (nth, (key, value)) in self.context.iter().enumerate() {
+            out.push(if nth == 0 { '?' } else { '&' });
+            percent::encode_into(&mut out, key, CONTEXT);
+            out.push('=');
+            percent::encode_into(&mut out, value, CONTEXT);
+        }
+        f.write_str(&out)
+    }
+}
+
+fn check_type(resource_type: &str, at: usize) -> Result<(), NameError> {
+    if resource_type.is_empty() {
+        return Err(NameError::NoResourceType);
+    }
+    let known = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    match resource_type.bytes().position(|byte| !known(byte)) {
+        Some(nth) => Err(NameError::BadResourceType { at: at + nth }),
+        None => Ok(()),
+    }
+}
+
+fn parse_context(query: &str, mut at: usize) -> Result<Vec<(String, String)>, NameError> {
+    let mut context = Vec::new();
+    for param in query.split('&') {
+        if !param.is_empty() {
+            let (key, value) = param.split_once('=').unwrap_or((param, ""));
+            if key.is_empty() {
+                return Err(NameError::NoKey { at });
+            }
+            let value_at = at + key.len() + 1;
+            context.push((
+                percent::decode(key, at)?.into_owned(),
+                percent::decode(value, value_at)?.into_owned(),
+            ));
+        }
+        at += param.len() + 1;
+    }
+    Ok(ordered(context))
+}
+
+/// Sorts by encoded key and keeps the last of each (C11).
+fn ordered(mut context: Vec<(String, String)>) -> Vec<(String, String)> {
+    context.sort_by_cached_key(|(key, _)| {
+        let mut encoded = String::with_capacity(key.len() + 1);
+        percent::encode_into(&mut encoded, key, CONTEXT);
+        encoded.push('=');
+        encoded
+    });
+    context.dedup_by(|later, kept| {
+        let same = later.0 == kept.0;
+        if same {
+            std::mem::swap(later, kept);
+        }
+        same
+    });
+    context
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn canonical(text: &str) -> Result<String, NameError> {
+        XdstpName::parse(text).map(|name| name.to_string())
+    }
+
+    #[test]
+    fn c11_one_spelling() {
+        for (text, spelling) in [
+            ("xdstp://a/t/x", "xdstp://a/t/x"),
+            ("xdstp:///t/x", "xdstp:///t/x"),
+            ("xdstp://a/t/x?", "xdstp://a/t/x"),
+            ("xdstp://a/t/x?b=2&a=1", "xdstp://a/t/x?a=1&b=2"),
+            ("xdstp://a/t/x?a=1&b=2&a=3", "xdstp://a/t/x?a=3&b=2"),
+            ("xdstp://a/t/x?a=3&a=2&a=1", "xdstp://a/t/x?a=1"),
+            ("xdstp://a/t/x?a=1&a.b=2", "xdstp://a/t/x?a.b=2&a=1"),
+            ("xdstp://a/t/x?b&a", "xdstp://a/t/x?a=&b="),
+            ("xdstp://a/t/x?&b=1&&a=2&", "xdstp://a/t/x?a=2&b=1"),
+            ("xdstp://a/t/x?a=b=c", "xdstp://a/t/x?a=b%3Dc"),
+            ("xdstp://a/t/x?a=/?:+", "xdstp://a/t/x?a=/?:+"),
+            ("xdstp://a%2fb:1/t/x%2fy:z", "xdstp://a%2Fb:1/t/x/y%3Az"),
+            ("xdstp://a/t//x/", "xdstp://a/t//x/"),
+            ("xdstp://a/t/%7e~%41 é", "xdstp://a/t/%7E%7EA %C3%A9"),
+        ] {
+            assert_eq!(canonical(text).as_deref(), Ok(spelling), "{text}");
+            assert_eq!(canonical(spelling).as_deref(), Ok(spelling));
+        }
+    }
+
+    #[test]
+    fn says_what_is_wrong_and_where() {
+        for (text, error) in [
+            ("", NameError::NotXdstp),
+            ("xdstp:/a/t/x", NameError::NotXdstp),
+            ("XDSTP://a/t/x", NameError::NotXdstp),
+            ("xdstp://", NameError::NoResourceType),
+            ("xdstp://a", NameError::NoResourceType),
+            ("xdstp://a/", NameError::NoResourceType),
+            ("xdstp://a//x", NameError::NoResourceType),
+            ("xdstp://a?b/t/x", NameError::NoResourceType),
+            ("xdstp://a/t%41/x", NameError::BadResourceType { at: 11 }),
+            ("xdstp://a/t", NameError::NoId),
+            ("xdstp://a/t/", NameError::NoId),
+            ("xdstp://a/t/?a=1", NameError::NoId),
+            ("xdstp://%/t/x", NameError::BadEscape { at: 8 }),
+            ("xdstp://a/t/x%", NameError::BadEscape { at: 13 }),
+            ("xdstp://a/t/%FF", NameError::NotUtf8 { at: 12 }),
+            ("xdstp://a/t/x?=1", NameError::NoKey { at: 14 }),
+            ("xdstp://a/t/x?a=1&=1", NameError::NoKey { at: 18 }),
+            ("xdstp://a/t/x?a=1&b%=1", NameError::BadEscape { at: 19 }),
+            ("xdstp://a/t/x?a=1&b=%", NameError::BadEscape { at: 20 }),
+            ("xdstp://a/t/x#alt=y", NameError::Directives { at: 13 }),
+        ] {
+            assert_eq!(XdstpName::parse(text), Err(error), "{text}");
+        }
+    }
+
+    #[test]
+    fn parts_are_decoded() {
+        let name = XdstpName::parse("xdstp://a%23/v3.T_a-b/x%3F/y?k%26=v%3D");
+        let name = name.unwrap();
+        assert_eq!(name.authority(), "a#");
+        assert_eq!(name.resource_type(), "v3.T_a-b");
+        assert_eq!(name.id(), "x?/y");
+        assert_eq!(name.context(), [("k&".to_owned(), "v=".to_owned())]);
+        let same = XdstpName::new("a#", "v3.T_a-b", "x?/y", [("k&", "v=")]);
+        assert_eq!(same.as_ref(), Ok(&name));
+    }
+
+    #[test]
+    fn parts_are_checked() {
+        const NONE: [(&str, &str); 0] = [];
+        let no_type = XdstpName::new("a", "", "x", NONE);
+        assert_eq!(no_type, Err(NameError::NoResourceType));
+        let bad_type = XdstpName::new("a", "t/", "x", NONE);
+        assert_eq!(bad_type, Err(NameError::BadResourceType { at: 1 }));
+        assert_eq!(XdstpName::new("a", "t", "", NONE), Err(NameError::NoId));
+        let no_key = XdstpName::new("a", "t", "x", [("k", "v"), ("", "v")]);
+        assert_eq!(no_key, Err(NameError::NoKey { at: 0 }));
+    }
+}
