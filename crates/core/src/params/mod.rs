@@ -1,17 +1,32 @@
-//! Dynamic parameters and constraints (TP2).
+//! Dynamic parameters and constraints (TP2): what clients say of themselves,
+//! and which of them a variant of a resource is for.
+//!
+//! ```text
+//! wire or text ── Expr ── build ──▶ diagram ── express ──▶ Expr ── wire or text
+//!                                   │     │
+//!                        matches(Params)  overlap ──▶ a client that both match
+//! ```
+//!
+//! Constraints are decided exactly or refused; nothing is approximated. What a
+//! peer can make this module do is bounded by the limits of [`Params`], [`Expr`]
+//! and [`Constraints`]. Which variants exist is not known here.
 
-use std::fmt;
+mod build;
+mod constraints;
+mod diagram;
+mod error;
+mod expr;
+mod express;
+mod keys;
+mod overlap;
+mod parse;
+mod set;
+mod table;
+mod text;
 
-/// What a client says of itself: keys with values, sorted by key.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Params(Box<[(Box<str>, Box<str>)]>);
-
-/// Which clients a variant is for.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Constraints(());
-
-impl fmt::Display for Constraints {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("")
-    }
-}
+pub use constraints::Constraints;
+pub use error::{ConstraintError, ParamsError};
+pub use expr::{Expr, Node};
+pub use keys::Keys;
+pub use set::Params;
+pub use table::{ParamsId, ParamsTable};

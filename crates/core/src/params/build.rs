@@ -1,0 +1,266 @@
+//! From an expression to its diagram.
+//!
+//! Each leaf is a diagram of one node; lists are combined two by two, negation
+//! is carried down to the leaves. Every combination is made once. What is left
+//! over in the end is not copied into the result.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use hashbrown::HashMap;
+
+use super::diagram::{Branches, Budget, Diagram, Id, paired};
+use super::expr::{Expr, Node};
+use super::{ConstraintError, Constraints, Keys};
+
+/// The diagram of an expression.
+pub(super) fn diagram(expr: &Expr) -> Result<Diagram, ConstraintError> {
+    let mut words = Words::default();
+    words.collect(expr);
+    if words.keys.len() > Constraints::MAX_KEYS {
+        let limit = Constraints::MAX_KEYS;
+        return Err(ConstraintError::TooManyKeys { limit });
+    }
+    let mut builder = Builder {
+        keys: numbered(&words.keys),
+        values: numbered(&words.values),
+        nodes: Vec::new(),
+        known: HashMap::new(),
+        combined: HashMap::new(),
+        budget: Budget::new(),
+    };
+    let root = builder.expr(expr, false)?;
+    Ok(finish(&words, &builder.nodes, root))
+}
+
+/// The sorted tables that nodes point into while they are made.
+#[derive(Default)]
+struct Words<'a> {
+    keys: BTreeSet<&'a str>,
+    values: BTreeSet<&'a str>,
+}
+
+impl<'a> Words<'a> {
+    fn collect(&mut self, expr: &'a Expr) {
+        match expr.node() {
+            Node::Value { key, value } => {
+                self.keys.insert(key);
+                self.values.insert(value);
+            }
+            Node::Exists { key } => {
+                self.keys.insert(key);
+            }
+            Node::And(list) | Node::Or(list) => list.iter().for_each(|it| self.collect(it)),
+            Node::Not(it) => self.collect(it),
+        }
+    }
+}
+
+fn numbered<'a>(words: &BTreeSet<&'a str>) -> HashMap<&'a str, u32> {
+    words.iter().copied().zip(0..).collect()
+}
+
+/// How two diagrams are combined.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Op {
+    And,
+    Or,
+}
+
+struct Builder<'a> {
+    keys: HashMap<&'a str, u32>,
+    values: HashMap<&'a str, u32>,
+    nodes: Vec<Rc<Branches>>,
+    // The inverse of `nodes`: no two are equal.
+    known: HashMap<Rc<Branches>, Id>,
+    combined: HashMap<(Op, Id, Id), Id>,
+    budget: Budget,
+}
+
+impl Builder<'_> {
+    /// Recurses as deep as the expression, which is bounded.
+    fn expr(&mut self, expr: &Expr, negated: bool) -> Result<Id, ConstraintError> {
+        let (yes, no) = if negated {
+            (Id::NO, Id::YES)
+        } else {
+            (Id::YES, Id::NO)
+        };
+        match expr.node() {
+            Node::Value { key, value } => {
+                let value = self.values[&**value];
+                self.node(self.keys[&**key], vec![(value, yes)], no, no)
+            }
+            Node::Exists { key } => self.node(self.keys[&**key], Vec::new(), yes, no),
+            Node::And(all) => self.list(all, Op::And, negated),
+            Node::Or(any) => self.list(any, Op::Or, negated),
+            Node::Not(it) => self.expr(it, !negated),
+        }
+    }
+
+    /// Combines in rounds and not one after the other: a thousand values of one
+    /// key would else be copied a thousand times.
+    fn list(&mut self, list: &[Expr], op: Op, negated: bool) -> Result<Id, ConstraintError> {
+        let op = match (op, negated) {
+            (Op::And, false) | (Op::Or, true) => Op::And,
+            (Op::Or, false) | (Op::And, true) => Op::Or,
+        };
+        let each = list.iter().map(|it| self.expr(it, negated));
+        let mut round = each.collect::<Result<Vec<_>, _>>()?;
+        while round.len() > 1 {
+            let pairs = round.chunks(2).map(|pair| match *pair {
+                [a, b] => self.combine(op, a, b),
+                _ => Ok(pair[0]),
+            });
+            round = pairs.collect::<Result<_, _>>()?;
+        }
+        let of_none = match op {
+            Op::And => Id::YES,
+            Op::Or => Id::NO,
+        };
+        Ok(round.first().copied().unwrap_or(of_none))
+    }
+
+    /// Recurses once for each key at most.
+    fn combine(&mut self, op: Op, a: Id, b: Id) -> Result<Id, ConstraintError> {
+        let (decides, neutral) = match op {
+            Op::And => (Id::NO, Id::YES),
+            Op::Or => (Id::YES, Id::NO),
+        };
+        if a == decides || b == decides {
+            return Ok(decides);
+        }
+        if a == neutral || a == b {
+            return Ok(b);
+        }
+        if b == neutral {
+            return Ok(a);
+        }
+        let question = (op, a.min(b), a.max(b));
+        if let Some(&known) = self.combined.get(&question) {
+            return Ok(known);
+        }
+        let (Some(one), Some(two)) = (self.branches(a), self.branches(b)) else {
+            return Ok(decides); // both answers were dealt with above
+        };
+        let key = one.key.min(two.key);
+        // A node that asks a later key leads to itself whatever this key is.
+        let (values_a, other_a, absent_a) = seen_from(key, a, &one);
+        let (values_b, other_b, absent_b) = seen_from(key, b, &two);
+        self.budget.spend(values_a.len() + values_b.len() + 2)?;
+        let mut values = Vec::new();
+        for (value, a, b) in paired((values_a, other_a), (values_b, other_b)) {
+            values.push((value, self.combine(op, a, b)?));
+        }
+        let other = self.combine(op, other_a, other_b)?;
+        let absent = self.combine(op, absent_a, absent_b)?;
+        let id = self.node(key, values, other, absent)?;
+        self.combined.insert(question, id);
+        Ok(id)
+    }
+
+    fn branches(&self, id: Id) -> Option<Rc<Branches>> {
+        id.place().map(|place| Rc::clone(&self.nodes[place]))
+    }
+
+    /// The one node with these branches, or where they all lead.
+    fn node(
+        &mut self,
+        key: u32,
+        mut values: Vec<(u32, Id)>,
+        other: Id,
+        absent: Id,
+    ) -> Result<Id, ConstraintError> {
+        values.retain(|&(_, child)| child != other);
+        if values.is_empty() && other == absent {
+            return Ok(other);
+        }
+        self.budget.spend(values.len() + 2)?;
+        let node = Rc::new(Branches {
+            key,
+            values: values.into(),
+            other,
+            absent,
+        });
+        let next = Id::of_node(self.nodes.len());
+        let id = *self.known.entry(Rc::clone(&node)).or_insert(next);
+        if id == next {
+            self.nodes.push(node);
+        }
+        Ok(id)
+    }
+}
+
+fn seen_from(key: u32, id: Id, node: &Branches) -> (&[(u32, Id)], Id, Id) {
+    if node.key == key {
+        (&node.values, node.other, node.absent)
+    } else {
+        (&[], id, id)
+    }
+}
+
+/// Keeps what the root reaches, numbered in the order of the walk, and the keys
+/// and values that occur there.
+fn finish(words: &Words<'_>, made: &[Rc<Branches>], root: Id) -> Diagram {
+    let mut walk = Walk {
+        made,
+        kept: Vec::new(),
+        renumbered: HashMap::new(),
+    };
+    let root = walk.keep(root);
+    let mut nodes = walk.kept;
+    let in_keys: BTreeSet<u32> = nodes.iter().map(|node| node.key).collect();
+    let in_values = nodes.iter().flat_map(|node| node.values.iter());
+    let in_values: BTreeSet<u32> = in_values.map(|&(value, _)| value).collect();
+    let new_key: HashMap<u32, u32> = in_keys.iter().copied().zip(0..).collect();
+    let new_value: HashMap<u32, u32> = in_values.iter().copied().zip(0..).collect();
+    for node in &mut nodes {
+        node.key = new_key[&node.key];
+        for (value, _) in &mut node.values {
+            *value = new_value[&*value];
+        }
+    }
+    Diagram {
+        keys: Keys::new(at_places(&words.keys, &in_keys)),
+        values: at_places(&words.values, &in_values)
+            .map(Into::into)
+            .collect(),
+        nodes: nodes.into(),
+        root,
+    }
+}
+
+fn at_places<'a>(
+    words: &'a BTreeSet<&'a str>,
+    places: &'a BTreeSet<u32>,
+) -> impl Iterator<Item = &'a str> {
+    let placed = words.iter().copied().zip(0..);
+    placed.filter_map(|(word, place)| places.contains(&place).then_some(word))
+}
+
+struct Walk<'a> {
+    made: &'a [Rc<Branches>],
+    kept: Vec<Branches>,
+    renumbered: HashMap<Id, Id>,
+}
+
+impl Walk<'_> {
+    /// Recurses once for each key at most.
+    fn keep(&mut self, id: Id) -> Id {
+        let Some(place) = id.place() else {
+            return id;
+        };
+        if let Some(&known) = self.renumbered.get(&id) {
+            return known;
+        }
+        let mut node = Branches::clone(&self.made[place]);
+        for (_, child) in &mut node.values {
+            *child = self.keep(*child);
+        }
+        node.other = self.keep(node.other);
+        node.absent = self.keep(node.absent);
+        let new = Id::of_node(self.kept.len());
+        self.kept.push(node);
+        self.renumbered.insert(id, new);
+        new
+    }
+}

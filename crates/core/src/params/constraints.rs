@@ -1,0 +1,182 @@
+//! Constraints by what they mean: which clients a variant is for.
+//!
+//! However a constraint was written, it is one value here, with one expression
+//! and one text. That is what makes it part of a resource's identity (TP2): two
+//! sources that spell it differently speak of the same variant.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::str::FromStr;
+use std::sync::{Arc, LazyLock};
+
+use super::diagram::{Diagram, Id, MAX_BRANCHES};
+use super::expr::Expr;
+use super::{ConstraintError, Keys, Params, build, express, overlap};
+
+/// Which clients a variant is for; cheap to clone.
+///
+/// ```
+/// use trunkline_core::params::{Constraints, Params};
+///
+/// let old: Constraints = "env=prod AND NOT version exists".parse()?;
+/// let new: Constraints = "version=v1 AND env=prod".parse()?;
+/// assert_eq!(old.overlap(&new)?, None);
+/// assert!(new.matches(&Params::new([("env", "prod"), ("version", "v1"), ("zone", "a")])?));
+/// assert_eq!(new.to_string(), "env=prod AND version=v1");
+///
+/// let all_of_prod: Constraints = "env=prod".parse()?;
+/// let both = all_of_prod.overlap(&new)?.map(|client| client.to_string());
+/// assert_eq!(both.as_deref(), Some("env=prod,version=v1"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Constraints(Arc<Inner>);
+
+struct Inner {
+    diagram: Diagram,
+    // Derived from `diagram`, and read back to it.
+    expr: Expr,
+}
+
+impl Constraints {
+    /// Keys that one constraint may ask.
+    pub const MAX_KEYS: usize = 64;
+    /// Bytes that its keys and values may have, each as often as it is written.
+    pub const MAX_BYTES: usize = 1 << 16;
+
+    /// What an expression means.
+    ///
+    /// # Errors
+    ///
+    /// When a limit is exceeded. If that is not by the expression itself but by
+    /// the canonical one that says the same, it is [`ConstraintError::TooComplex`].
+    pub fn new(expr: &Expr) -> Result<Self, ConstraintError> {
+        let diagram = read(expr)?;
+        let limit = MAX_BRANCHES;
+        let too_complex = |_| ConstraintError::TooComplex { limit };
+        let canonical = express::expr(&diagram).map_err(too_complex)?;
+        if canonical != *expr {
+            // Whatever is accepted here is sent on in this spelling, so the
+            // next process must be able to read it.
+            read(&canonical).map_err(too_complex)?;
+        }
+        Ok(Self(Arc::new(Inner {
+            diagram,
+            expr: canonical,
+        })))
+    }
+
+    /// For all clients.
+    #[must_use]
+    pub fn always() -> Self {
+        static ALWAYS: LazyLock<Constraints> = LazyLock::new(|| {
+            let diagram = Diagram {
+                keys: Keys::default(),
+                values: Box::default(),
+                nodes: Box::default(),
+                root: Id::YES,
+            };
+            let expr = Expr::always();
+            Constraints(Arc::new(Inner { diagram, expr }))
+        });
+        ALWAYS.clone()
+    }
+
+    /// Whether all clients match.
+    #[must_use]
+    pub fn is_always(&self) -> bool {
+        self.0.diagram.root == Id::YES
+    }
+
+    /// Whether no client can match.
+    #[must_use]
+    pub fn is_never(&self) -> bool {
+        self.0.diagram.root == Id::NO
+    }
+
+    /// Whether a client matches. Parameters that are not asked say nothing (S62).
+    #[must_use]
+    pub fn matches(&self, params: &Params) -> bool {
+        self.0.diagram.matches(params)
+    }
+
+    /// The keys that matter: what a client says of others changes nothing.
+    #[must_use]
+    pub fn keys(&self) -> &Keys {
+        &self.0.diagram.keys
+    }
+
+    /// A client that both match, if there is one: then they are ambiguous as
+    /// variants of one resource (S62).
+    ///
+    /// # Errors
+    ///
+    /// [`ConstraintError::TooComplex`] when deciding would cost too much.
+    pub fn overlap(&self, other: &Self) -> Result<Option<Params>, ConstraintError> {
+        overlap::witness(&self.0.diagram, &other.0.diagram)
+    }
+
+    /// The expression to send for it: the same in every process.
+    #[must_use]
+    pub fn expr(&self) -> &Expr {
+        &self.0.expr
+    }
+}
+
+fn read(expr: &Expr) -> Result<Diagram, ConstraintError> {
+    if expr.bytes() > Constraints::MAX_BYTES {
+        let limit = Constraints::MAX_BYTES;
+        return Err(ConstraintError::TooManyBytes { limit });
+    }
+    build::diagram(expr)
+}
+
+impl PartialEq for Constraints {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0.diagram == other.0.diagram
+    }
+}
+
+impl Eq for Constraints {}
+
+impl PartialOrd for Constraints {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Constraints {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.diagram.cmp(&other.0.diagram)
+    }
+}
+
+impl Hash for Constraints {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.diagram.hash(state);
+    }
+}
+
+impl fmt::Display for Constraints {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.expr.fmt(f)
+    }
+}
+
+impl fmt::Debug for Constraints {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Constraints {
+    type Err = ConstraintError;
+
+    fn from_str(text: &str) -> Result<Self, ConstraintError> {
+        Self::new(&text.parse()?)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,185 @@
+//! What a constraint means: a reduced, ordered decision diagram.
+//!
+//! Keys are asked in sorted order. A node asks one key and has a branch for
+//! each value that matters, one for every other value, and one for the key
+//! being absent:
+//!
+//! ```text
+//!            env?                  env=prod AND NOT version=v1
+//!   prod ─┐   ├─ other ── no
+//!         │   └─ absent ─ no
+//!      version?
+//!   v1 ── no  ├─ other ── yes
+//!             └─ absent ─ yes
+//! ```
+//!
+//! A node whose branches all lead to one place is not there, a value that leads
+//! where every other value does is not listed, no two nodes are equal, and
+//! nodes are numbered in the order of a walk. So there is exactly one diagram
+//! for a set of matching clients, and comparing diagrams compares meanings.
+
+use super::{ConstraintError, Keys, Params};
+
+/// Branches that may be followed for one constraint or one comparison.
+pub(super) const MAX_BRANCHES: usize = 1 << 17;
+
+/// Where a branch leads: to an answer or to a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Id(pub(super) u32);
+
+impl Id {
+    pub(super) const NO: Self = Self(0);
+    pub(super) const YES: Self = Self(1);
+    /// Nodes are numbered after the answers.
+    const FIRST_NODE: u32 = 2;
+
+    /// The id of the node at a place.
+    pub(super) fn of_node(place: usize) -> Self {
+        // The budget ends long before the numbers do.
+        Self(place as u32 + Self::FIRST_NODE)
+    }
+
+    /// The place of the node, unless it is an answer.
+    pub(super) fn place(self) -> Option<usize> {
+        let place = self.0.checked_sub(Self::FIRST_NODE)?;
+        Some(place as usize)
+    }
+}
+
+/// One key's branches. Keys and values are places in sorted tables.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Branches {
+    pub(super) key: u32,
+    // Sorted by value; none leads where `other` does.
+    pub(super) values: Box<[(u32, Id)]>,
+    pub(super) other: Id,
+    pub(super) absent: Id,
+}
+
+impl Branches {
+    /// Where the branches lead, in the order of the walk.
+    pub(super) fn children(&self) -> impl Iterator<Item = Id> + '_ {
+        let values = self.values.iter().map(|&(_, child)| child);
+        values.chain([self.other, self.absent])
+    }
+
+    /// How many branches there are.
+    pub(super) fn len(&self) -> usize {
+        self.values.len() + 2
+    }
+}
+
+/// The whole diagram. Comparing it compares meanings.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Diagram {
+    // Those that some node asks.
+    pub(super) keys: Keys,
+    // Those that some branch has, sorted.
+    pub(super) values: Box<[Box<str>]>,
+    // Below comes before above.
+    pub(super) nodes: Box<[Branches]>,
+    pub(super) root: Id,
+}
+
+impl Diagram {
+    /// The node of an id, unless it is an answer.
+    pub(super) fn node(&self, id: Id) -> Option<&Branches> {
+        id.place().map(|place| &self.nodes[place])
+    }
+
+    /// The value at a place in the table.
+    pub(super) fn value(&self, place: u32) -> &str {
+        &self.values[place as usize]
+    }
+
+    /// Whether a client with these parameters is among those meant.
+    pub(super) fn matches(&self, params: &Params) -> bool {
+        let mut at = self.root;
+        while let Some(node) = self.node(at) {
+            at = match params.get(self.keys.at(node.key)) {
+                None => node.absent,
+                Some(value) => {
+                    let listed = |&(own, _): &(u32, Id)| self.value(own).cmp(value);
+                    let found = node.values.binary_search_by(listed);
+                    found.map_or(node.other, |place| node.values[place].1)
+                }
+            };
+        }
+        at == Id::YES
+    }
+}
+
+/// Pairs the branches of two nodes that ask one key: for each value that either
+/// lists, where both lead.
+pub(super) fn paired<V: Ord + Copy>(
+    (a, a_other): (&[(V, Id)], Id),
+    (b, b_other): (&[(V, Id)], Id),
+) -> Vec<(V, Id, Id)> {
+    let mut pairs = Vec::with_capacity(a.len() + b.len());
+    let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
+    loop {
+        let next = match (a.peek(), b.peek()) {
+            (None, None) => return pairs,
+            (Some(&&(value, _)), None) | (None, Some(&&(value, _))) => value,
+            (Some(&&(one, _)), Some(&&(two, _))) => one.min(two),
+        };
+        let in_a = a.next_if(|(value, _)| *value == next);
+        let in_b = b.next_if(|(value, _)| *value == next);
+        pairs.push((
+            next,
+            in_a.map_or(a_other, |&(_, child)| child),
+            in_b.map_or(b_other, |&(_, child)| child),
+        ));
+    }
+}
+
+/// Counts branches down, so that no expression costs more than its share.
+pub(super) struct Budget(usize);
+
+impl Budget {
+    pub(super) fn new() -> Self {
+        Self(MAX_BRANCHES)
+    }
+
+    pub(super) fn spend(&mut self, branches: usize) -> Result<(), ConstraintError> {
+        let limit = MAX_BRANCHES;
+        let left = self.0.checked_sub(branches);
+        self.0 = left.ok_or(ConstraintError::TooComplex { limit })?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_and_nodes_have_ids() {
+        assert_eq!((Id::NO.place(), Id::YES.place()), (None, None));
+        assert_eq!(Id::of_node(0).place(), Some(0));
+        assert_eq!(Id::of_node(7).place(), Some(7));
+    }
+
+    #[test]
+    fn branches_are_paired_by_value() {
+        let (a, b) = ([(1, Id(10)), (3, Id(30))], [(2, Id(20)), (3, Id(31))]);
+        let pairs = paired((&a, Id::NO), (&b, Id::YES));
+        let expected = [
+            (1, Id(10), Id::YES),
+            (2, Id::NO, Id(20)),
+            (3, Id(30), Id(31)),
+        ];
+        assert_eq!(pairs, expected);
+        assert_eq!(paired::<u32>((&[], Id::NO), (&[], Id::NO)), []);
+    }
+
+    #[test]
+    fn a_budget_is_spent_to_the_last_branch() {
+        let mut budget = Budget::new();
+        assert_eq!(budget.spend(MAX_BRANCHES - 1), Ok(()));
+        assert_eq!(budget.spend(1), Ok(()));
+        assert_eq!(budget.spend(0), Ok(()));
+        let limit = MAX_BRANCHES;
+        assert_eq!(budget.spend(1), Err(ConstraintError::TooComplex { limit }));
+    }
+}

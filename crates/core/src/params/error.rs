@@ -1,0 +1,67 @@
+//! Why parameters or constraints are refused: a limit, or the text.
+
+use thiserror::Error;
+
+/// Why a set of parameters is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum ParamsError {
+    /// More pairs than a client may say of itself.
+    #[error("more than {limit} dynamic parameters")]
+    TooManyKeys {
+        /// Pairs allowed.
+        limit: usize,
+    },
+    /// More bytes than a client may say of itself.
+    #[error("dynamic parameters of more than {limit} bytes")]
+    TooManyBytes {
+        /// Bytes allowed in all keys and values.
+        limit: usize,
+    },
+}
+
+/// Why constraints are refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum ConstraintError {
+    /// Expressions within expressions within expressions.
+    #[error("constraints nested more than {limit} deep")]
+    TooDeep {
+        /// Levels allowed.
+        limit: usize,
+    },
+    /// More expressions than allowed.
+    #[error("constraints of more than {limit} expressions")]
+    TooLarge {
+        /// Expressions allowed.
+        limit: usize,
+    },
+    /// More bytes in keys and values than allowed.
+    #[error("constraints with keys and values of more than {limit} bytes")]
+    TooManyBytes {
+        /// Bytes allowed.
+        limit: usize,
+    },
+    /// More keys than allowed.
+    #[error("constraints on more than {limit} keys")]
+    TooManyKeys {
+        /// Keys allowed.
+        limit: usize,
+    },
+    /// Small to write, but it cannot be decided, or said key by key, within
+    /// limits.
+    #[error(
+        "constraints too complex to decide exactly, in {limit} steps: \
+         combine fewer alternatives over fewer keys"
+    )]
+    TooComplex {
+        /// Branches of decision diagrams that are followed at most.
+        limit: usize,
+    },
+    /// The text is not of the readable form.
+    #[error("at byte {at}: expected {expected}")]
+    Syntax {
+        /// A byte of the text.
+        at: usize,
+        /// What could stand there.
+        expected: &'static str,
+    },
+}

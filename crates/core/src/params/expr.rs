@@ -1,0 +1,227 @@
+//! Constraint expressions as they stand on the wire (TP2).
+//!
+//! Every expression is within its limits from the moment it is made, so that
+//! whatever walks or drops one may recurse. What an expression means is the
+//! concern of [`super::Constraints`]; here two spellings are two expressions.
+
+use super::ConstraintError;
+
+/// A constraint expression of bounded depth and size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expr {
+    node: Node,
+    // Of the tree below, this expression included.
+    depth: usize,
+    size: usize,
+    // In keys and values.
+    bytes: usize,
+}
+
+/// What an expression says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Node {
+    /// The key has this value.
+    Value {
+        /// The key to look at.
+        key: Box<str>,
+        /// The value it has.
+        value: Box<str>,
+    },
+    /// The key has some value.
+    Exists {
+        /// The key to look at.
+        key: Box<str>,
+    },
+    /// All of them hold; none holds of itself.
+    And(Vec<Expr>),
+    /// One of them holds; of none, none does.
+    Or(Vec<Expr>),
+    /// It does not hold.
+    Not(Box<Expr>),
+}
+
+impl Expr {
+    /// Levels of expressions. On the wire a level takes up to two messages, and
+    /// protobuf readers stop at a hundred.
+    pub const MAX_DEPTH: usize = 32;
+    /// Expressions in an expression.
+    pub const MAX_SIZE: usize = 4096;
+
+    /// The key has this value.
+    pub fn value(key: impl Into<Box<str>>, value: impl Into<Box<str>>) -> Self {
+        let (key, value) = (key.into(), value.into());
+        let bytes = key.len() + value.len();
+        Self::leaf(Node::Value { key, value }, bytes)
+    }
+
+    /// The key has some value.
+    pub fn exists(key: impl Into<Box<str>>) -> Self {
+        let key = key.into();
+        let bytes = key.len();
+        Self::leaf(Node::Exists { key }, bytes)
+    }
+
+    /// It always holds.
+    #[must_use]
+    pub fn always() -> Self {
+        Self::leaf(Node::And(Vec::new()), 0)
+    }
+
+    /// All of them hold; with none, it always holds.
+    ///
+    /// # Errors
+    ///
+    /// When the whole would be too deep or too large; so for the others.
+    pub fn and(all: Vec<Self>) -> Result<Self, ConstraintError> {
+        Self::above(Node::And(all))
+    }
+
+    /// One of them holds; with none, it never holds.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::and`].
+    pub fn or(any: Vec<Self>) -> Result<Self, ConstraintError> {
+        Self::above(Node::Or(any))
+    }
+
+    /// It does not hold.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::and`].
+    #[allow(clippy::should_implement_trait)] // it can fail
+    pub fn not(it: Self) -> Result<Self, ConstraintError> {
+        Self::above(Node::Not(Box::new(it)))
+    }
+
+    /// What it says.
+    #[must_use]
+    pub fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// Takes the expression apart.
+    #[must_use]
+    pub fn into_node(self) -> Node {
+        self.node
+    }
+
+    /// The members of a list; anything else is a list of one.
+    pub(super) fn into_list(self) -> Vec<Self> {
+        match self.node {
+            Node::And(list) | Node::Or(list) => list,
+            node => vec![Self { node, ..self }],
+        }
+    }
+
+    /// The only member of a list, or else what `make` makes of them.
+    pub(super) fn single(
+        mut list: Vec<Self>,
+        make: fn(Vec<Self>) -> Result<Self, ConstraintError>,
+    ) -> Result<Self, ConstraintError> {
+        match list.pop() {
+            Some(only) if list.is_empty() => Ok(only),
+            last => {
+                list.extend(last);
+                make(list)
+            }
+        }
+    }
+
+    /// Bytes in all its keys and values, each as often as it is written.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn leaf(node: Node, bytes: usize) -> Self {
+        Self {
+            node,
+            depth: 1,
+            size: 1,
+            bytes,
+        }
+    }
+
+    fn above(node: Node) -> Result<Self, ConstraintError> {
+        let below = match &node {
+            Node::And(list) | Node::Or(list) => list.as_slice(),
+            Node::Not(it) => std::slice::from_ref(&**it),
+            Node::Value { .. } | Node::Exists { .. } => &[],
+        };
+        let depth = 1 + below.iter().map(|it| it.depth).max().unwrap_or(0);
+        let size = 1 + below.iter().map(|it| it.size).sum::<usize>();
+        let bytes = below.iter().map(|it| it.bytes).sum();
+        if depth > Self::MAX_DEPTH {
+            let limit = Self::MAX_DEPTH;
+            return Err(ConstraintError::TooDeep { limit });
+        }
+        if size > Self::MAX_SIZE {
+            let limit = Self::MAX_SIZE;
+            return Err(ConstraintError::TooLarge { limit });
+        }
+        Ok(Self {
+            node,
+            depth,
+            size,
+            bytes,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nested(levels: usize) -> Result<Expr, ConstraintError> {
+        (1..levels).try_fold(Expr::exists("k"), |it, _| Expr::not(it))
+    }
+
+    #[test]
+    fn depth_is_bounded_when_it_is_made() {
+        let limit = Expr::MAX_DEPTH;
+        assert!(nested(limit).is_ok());
+        assert_eq!(nested(limit + 1), Err(ConstraintError::TooDeep { limit }));
+        assert_eq!(nested(10_000), Err(ConstraintError::TooDeep { limit }));
+        // The deepest of a list counts.
+        let deepest = |make: fn(Vec<Expr>) -> Result<Expr, ConstraintError>| {
+            make(vec![
+                Expr::exists("a"),
+                nested(limit).unwrap(),
+                Expr::exists("b"),
+            ])
+        };
+        assert_eq!(deepest(Expr::and), Err(ConstraintError::TooDeep { limit }));
+        assert_eq!(deepest(Expr::or), Err(ConstraintError::TooDeep { limit }));
+    }
+
+    #[test]
+    fn size_is_bounded_when_it_is_made() {
+        let limit = Expr::MAX_SIZE;
+        let list = |count| Expr::or(vec![Expr::exists("k"); count]);
+        assert!(list(limit - 1).is_ok());
+        assert_eq!(list(limit), Err(ConstraintError::TooLarge { limit }));
+        let half = list(limit / 2).unwrap();
+        let twice = Expr::and(vec![half.clone(), half]);
+        assert_eq!(twice, Err(ConstraintError::TooLarge { limit }));
+    }
+
+    #[test]
+    fn bytes_are_counted_as_written() {
+        let value = Expr::value("key", "value");
+        assert_eq!(value.bytes(), 8);
+        let both = Expr::and(vec![value.clone(), Expr::not(Expr::exists("ab")).unwrap()]);
+        assert_eq!(both.unwrap().bytes(), 10);
+    }
+
+    #[test]
+    fn comes_apart_as_it_was_made() {
+        let list = vec![Expr::exists("a"), Expr::value("b", "c")];
+        let and = Expr::and(list.clone()).unwrap();
+        assert_eq!(and.node(), &Node::And(list.clone()));
+        assert_eq!(and.into_node(), Node::And(list.clone()));
+        let or = Expr::or(list.clone()).unwrap();
+        assert_eq!(or.into_node(), Node::Or(list));
+    }
+}

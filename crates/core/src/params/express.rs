@@ -1,0 +1,214 @@
+//! From a diagram back to an expression: deterministic, and short where the
+//! diagram has structure.
+//!
+//! An expression is written for a *region*: the part of the diagram from a node
+//! down to the two places that stand for "holds" and "fails". If every way to
+//! "holds" passes one node, the region is what leads there AND what follows; if
+//! every way to "fails" does, it is an OR. Only where neither is so are the
+//! branches of the node written out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::ConstraintError;
+use super::diagram::{Branches, Budget, Diagram, Id};
+use super::expr::{Expr, Node};
+
+/// The expression of a diagram. It may not fit: a diagram shares what an
+/// expression has to repeat.
+pub(super) fn expr(diagram: &Diagram) -> Result<Expr, ConstraintError> {
+    let mut writer = Writer {
+        diagram,
+        budget: Budget::new(),
+    };
+    writer.region(diagram.root, Id::YES, Id::NO)
+}
+
+struct Writer<'a> {
+    diagram: &'a Diagram,
+    budget: Budget,
+}
+
+/// What one key may be for the branches that lead to one place.
+#[derive(Clone, Default)]
+struct Class {
+    // Sorted.
+    values: Vec<u32>,
+    other: bool,
+    absent: bool,
+}
+
+impl Writer<'_> {
+    /// Whether a client that is at `from` comes to `holds`. Every way from there
+    /// leads to `holds` or to `fails`, and each is reached.
+    ///
+    /// Recurses a few times for each key.
+    fn region(&mut self, from: Id, holds: Id, fails: Id) -> Result<Expr, ConstraintError> {
+        let Some(node) = self.diagram.node(from) else {
+            return if from == holds { all([]) } else { any([]) };
+        };
+        let gates = self.gates(from, holds, fails)?;
+        if gates.len() > 2 {
+            let steps = gates.windows(2);
+            let steps = steps.map(|step| self.region(step[0], step[1], fails));
+            return all(steps.collect::<Result<Vec<_>, _>>()?);
+        }
+        let gates = self.gates(from, fails, holds)?;
+        if gates.len() > 2 {
+            let steps = gates.windows(2);
+            let steps = steps.map(|step| self.region(step[0], holds, step[1]));
+            return any(steps.collect::<Result<Vec<_>, _>>()?);
+        }
+        self.branches(node, holds, fails)
+    }
+
+    /// The places that every way from `from` to `to` passes, both included, if
+    /// it does not end at `avoiding`.
+    fn gates(&mut self, from: Id, to: Id, avoiding: Id) -> Result<Vec<Id>, ConstraintError> {
+        let mut inside = BTreeSet::from([from]);
+        let mut open = vec![from];
+        while let Some(node) = open.pop().and_then(|id| self.diagram.node(id)) {
+            self.budget.spend(node.len())?;
+            for child in node.children() {
+                if child != to && child != avoiding && inside.insert(child) {
+                    open.push(child);
+                }
+            }
+        }
+        // The next gate of each place. Below has the lower numbers, and `to` has
+        // the lowest of all that lead to it, so the higher of two has to move.
+        let mut next = BTreeMap::from([(to, to)]);
+        for &id in &inside {
+            let Some(node) = self.diagram.node(id) else {
+                continue;
+            };
+            let ways = node.children().filter(|&child| child != avoiding);
+            let gate = ways.reduce(|mut a, mut b| {
+                while a != b {
+                    let higher = if a > b { &mut a } else { &mut b };
+                    *higher = next.get(higher).copied().unwrap_or(to);
+                }
+                a
+            });
+            next.insert(id, gate.unwrap_or(to));
+        }
+        let mut gates = vec![from];
+        let mut at = from;
+        while at != to {
+            at = next.get(&at).copied().unwrap_or(to);
+            gates.push(at);
+        }
+        Ok(gates)
+    }
+
+    /// The branches of a node, written out by where they lead.
+    fn branches(&mut self, node: &Branches, holds: Id, fails: Id) -> Result<Expr, ConstraintError> {
+        let mut classes = classes(node);
+        let held = classes.remove(&holds).unwrap_or_default();
+        classes.remove(&fails);
+        let mut ways = Vec::new();
+        if !held.is_nothing() {
+            ways.push(self.guard(node, &held)?);
+        }
+        for (child, class) in in_order(classes) {
+            self.budget.spend(node.len())?;
+            // Where it holds anyway, the guard may let pass as well.
+            let wider = class.union(&held);
+            let guard = if wider.words(node) < class.words(node) {
+                self.guard(node, &wider)?
+            } else {
+                self.guard(node, &class)?
+            };
+            ways.push(all([guard, self.region(child, holds, fails)?])?);
+        }
+        any(ways)
+    }
+
+    /// That the key is as the class says.
+    fn guard(&self, node: &Branches, class: &Class) -> Result<Expr, ConstraintError> {
+        let key = self.diagram.keys.at(node.key);
+        let is = |value: u32| Expr::value(key, self.diagram.value(value));
+        let exists = Expr::exists(key);
+        if class.other {
+            let present = (!class.absent).then_some(exists);
+            let not = class.left_out(node).map(|value| Expr::not(is(value)));
+            return all(present
+                .map(Ok)
+                .into_iter()
+                .chain(not)
+                .collect::<Result<Vec<_>, _>>()?);
+        }
+        let absent = class.absent.then(|| Expr::not(exists)).transpose()?;
+        any(absent
+            .into_iter()
+            .chain(class.values.iter().map(|&value| is(value))))
+    }
+}
+
+impl Class {
+    fn is_nothing(&self) -> bool {
+        self.values.is_empty() && !self.other && !self.absent
+    }
+
+    fn union(&self, with: &Self) -> Self {
+        let mut values = [&self.values[..], &with.values[..]].concat();
+        values.sort_unstable();
+        Self {
+            values,
+            other: self.other || with.other,
+            absent: self.absent || with.absent,
+        }
+    }
+
+    /// Values that the node lists and the class does not have.
+    fn left_out<'a>(&'a self, node: &'a Branches) -> impl Iterator<Item = u32> + 'a {
+        let listed = node.values.iter().map(|&(value, _)| value);
+        listed.filter(|value| self.values.binary_search(value).is_err())
+    }
+
+    /// How long its guard is.
+    fn words(&self, node: &Branches) -> usize {
+        if self.other {
+            self.left_out(node).count() + usize::from(!self.absent)
+        } else {
+            self.values.len() + usize::from(self.absent)
+        }
+    }
+}
+
+fn classes(node: &Branches) -> BTreeMap<Id, Class> {
+    let mut classes: BTreeMap<Id, Class> = BTreeMap::new();
+    for &(value, child) in &node.values {
+        classes.entry(child).or_default().values.push(value);
+    }
+    classes.entry(node.other).or_default().other = true;
+    classes.entry(node.absent).or_default().absent = true;
+    classes
+}
+
+/// By the least value; what lists none comes last, absent at the very end.
+fn in_order(classes: BTreeMap<Id, Class>) -> Vec<(Id, Class)> {
+    let mut classes: Vec<_> = classes.into_iter().collect();
+    classes.sort_by_key(|(_, class)| {
+        let least = class.values.first().copied();
+        (least.unwrap_or(u32::MAX), !class.other)
+    });
+    classes
+}
+
+/// All of them, without lists in lists or lists of one.
+fn all(list: impl IntoIterator<Item = Expr>) -> Result<Expr, ConstraintError> {
+    let flat = list.into_iter().flat_map(|it| match it.node() {
+        Node::And(_) => it.into_list(),
+        _ => vec![it],
+    });
+    Expr::single(flat.collect(), Expr::and)
+}
+
+/// One of them, likewise.
+fn any(list: impl IntoIterator<Item = Expr>) -> Result<Expr, ConstraintError> {
+    let flat = list.into_iter().flat_map(|it| match it.node() {
+        Node::Or(_) => it.into_list(),
+        _ => vec![it],
+    });
+    Expr::single(flat.collect(), Expr::or)
+}

@@ -1,0 +1,89 @@
+//! Sets of parameter keys: those that decide which variant a client gets.
+
+use std::sync::Arc;
+
+/// A sorted set of keys; cheap to clone.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Keys(Arc<[Box<str>]>);
+
+impl Keys {
+    /// The set of these keys.
+    pub fn new<K: Into<Box<str>>>(keys: impl IntoIterator<Item = K>) -> Self {
+        let mut keys: Vec<Box<str>> = keys.into_iter().map(Into::into).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        Self(keys.into())
+    }
+
+    /// The keys of both.
+    #[must_use]
+    pub fn union(&self, other: &Self) -> Self {
+        // Variants of one resource mostly have the same keys.
+        if self == other || other.is_empty() {
+            return self.clone();
+        }
+        Self::new(self.0.iter().chain(other.0.iter()).cloned())
+    }
+
+    /// Whether `key` is among them.
+    #[must_use]
+    pub fn contains(&self, key: &str) -> bool {
+        self.0.binary_search_by(|own| (**own).cmp(key)).is_ok()
+    }
+
+    /// The keys in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> + '_ {
+        self.0.iter().map(|key| &**key)
+    }
+
+    /// How many keys.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is no key.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The key at a place in the order, for those who keep places.
+    pub(super) fn at(&self, place: u32) -> &str {
+        &self.0[place as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_is_sorted_and_unique() {
+        let keys = Keys::new(["b", "a", "b"]);
+        assert_eq!(keys.iter().collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!((keys.len(), keys.is_empty()), (2, false));
+        assert!(keys.contains("a") && !keys.contains("c"));
+        assert_eq!(keys.at(1), "b");
+        assert_eq!(
+            (Keys::default().len(), Keys::default().is_empty()),
+            (0, true)
+        );
+    }
+
+    #[test]
+    fn union_has_the_keys_of_both() {
+        let (ab, bc) = (Keys::new(["a", "b"]), Keys::new(["b", "c"]));
+        assert_eq!(ab.union(&bc), Keys::new(["a", "b", "c"]));
+        assert_eq!(ab.union(&ab), ab);
+        assert_eq!(ab.union(&Keys::default()), ab);
+        assert_eq!(Keys::default().union(&ab), ab);
+    }
+
+    #[test]
+    fn nothing_is_copied_where_nothing_is_added() {
+        let keys = Keys::new(["a"]);
+        assert!(Arc::ptr_eq(&keys.union(&Keys::default()).0, &keys.0));
+        assert!(Arc::ptr_eq(&keys.union(&Keys::new(["a"])).0, &keys.0));
+    }
+}

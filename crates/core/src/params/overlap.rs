@@ -1,0 +1,128 @@
+//! Whether two constraints match some client in common, and which.
+//!
+//! Both diagrams are walked together. A pair of places from which no common
+//! client was found is not entered again, so the walk is at most as long as the
+//! product of the two.
+
+use std::collections::HashSet;
+
+use super::diagram::{Branches, Budget, Diagram, Id, paired};
+use super::{ConstraintError, Params};
+
+/// A client that both match; its parameters are no more than they ask for.
+pub(super) fn witness(a: &Diagram, b: &Diagram) -> Result<Option<Params>, ConstraintError> {
+    let mut search = Search {
+        a,
+        b,
+        path: Vec::new(),
+        dead: HashSet::new(),
+        budget: Budget::new(),
+    };
+    let found = search.from(a.root, b.root)?;
+    Ok(found.then(|| Params::of_sorted(search.path)))
+}
+
+struct Search<'a> {
+    a: &'a Diagram,
+    b: &'a Diagram,
+    // What the client is taken to say so far; keys ascend along every way.
+    path: Vec<(Box<str>, Box<str>)>,
+    dead: HashSet<(Id, Id)>,
+    budget: Budget,
+}
+
+impl<'a> Search<'a> {
+    /// Whether some way leads to yes in both; if so, `path` is it. Recurses once
+    /// for each key of either.
+    fn from(&mut self, at_a: Id, at_b: Id) -> Result<bool, ConstraintError> {
+        if at_a == Id::NO || at_b == Id::NO || self.dead.contains(&(at_a, at_b)) {
+            return Ok(false);
+        }
+        let key_a = self.a.node(at_a).map(|node| self.a.keys.at(node.key));
+        let key_b = self.b.node(at_b).map(|node| self.b.keys.at(node.key));
+        let Some(key) = [key_a, key_b].into_iter().flatten().min() else {
+            return Ok(true);
+        };
+        let a = Side::new(self.a, at_a, key_a == Some(key));
+        let b = Side::new(self.b, at_b, key_b == Some(key));
+        self.budget.spend(a.values.len() + b.values.len() + 2)?;
+        let pairs = paired((&a.values, a.other), (&b.values, b.other));
+        for &(value, a, b) in &pairs {
+            if self.with(key, value, a, b)? {
+                return Ok(true);
+            }
+        }
+        // A shorter answer is a better one, so absent comes before any value.
+        if self.from(a.absent, b.absent)? || self.with(key, &unlisted(&pairs), a.other, b.other)? {
+            return Ok(true);
+        }
+        self.dead.insert((at_a, at_b));
+        Ok(false)
+    }
+
+    /// The same, if the client has this value.
+    fn with(&mut self, key: &str, value: &str, a: Id, b: Id) -> Result<bool, ConstraintError> {
+        self.path.push((key.into(), value.into()));
+        let found = self.from(a, b)?;
+        if !found {
+            self.path.pop();
+        }
+        Ok(found)
+    }
+}
+
+/// The branches of one diagram for the key that is asked.
+struct Side<'a> {
+    values: Vec<(&'a str, Id)>,
+    other: Id,
+    absent: Id,
+}
+
+impl<'a> Side<'a> {
+    /// One that does not ask the key stays where it is.
+    fn new(diagram: &'a Diagram, at: Id, asks: bool) -> Self {
+        let of_node = |node: &'a Branches| Self {
+            values: (node.values.iter())
+                .map(|&(value, child)| (diagram.value(value), child))
+                .collect(),
+            other: node.other,
+            absent: node.absent,
+        };
+        let here = Self {
+            values: Vec::new(),
+            other: at,
+            absent: at,
+        };
+        diagram.node(at).filter(|_| asks).map_or(here, of_node)
+    }
+}
+
+/// A value that neither side lists.
+fn unlisted(pairs: &[(&str, Id, Id)]) -> String {
+    let listed: HashSet<&str> = pairs.iter().map(|&(value, ..)| value).collect();
+    let mut value = String::from("other");
+    let mut nth = 1;
+    while listed.contains(&*value) {
+        nth += 1;
+        value = format!("other{nth}");
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unlisted_value_is_listed_nowhere() {
+        let listed = |values: &[&'static str]| -> Vec<(&str, Id, Id)> {
+            values
+                .iter()
+                .map(|&value| (value, Id::NO, Id::NO))
+                .collect()
+        };
+        assert_eq!(unlisted(&listed(&["a"])), "other");
+        assert_eq!(unlisted(&listed(&["other", "other3"])), "other2");
+        assert_eq!(unlisted(&listed(&["other", "other2"])), "other3");
+    }
+}

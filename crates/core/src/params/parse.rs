@@ -1,0 +1,267 @@
+//! Reads the readable form of constraints that [`super::text`] writes.
+//!
+//! ```text
+//! any   = all { "OR" all }
+//! all   = one { "AND" one }
+//! one   = "NOT" one | "(" any ")" | "always" | "never"
+//!       | word "=" word | word "exists"
+//! ```
+//!
+//! A word is bare, or in double quotes with `\"`, `\\` and `\u{hex}`.
+
+use std::borrow::Cow;
+use std::str::FromStr;
+
+use super::ConstraintError;
+use super::expr::Expr;
+use super::text::{RESERVED, is_bare};
+
+impl FromStr for Expr {
+    type Err = ConstraintError;
+
+    fn from_str(text: &str) -> Result<Self, ConstraintError> {
+        let mut reader = Reader { text, at: 0 };
+        let expr = reader.any(0)?;
+        reader.skip_space();
+        if reader.at < text.len() {
+            return reader.expected("AND, OR or the end");
+        }
+        Ok(expr)
+    }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    // Always on the border of a character.
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn any(&mut self, depth: usize) -> Result<Expr, ConstraintError> {
+        let mut list = vec![self.all(depth)?];
+        while self.take_keyword("OR") {
+            list.push(self.all(depth)?);
+        }
+        Expr::single(list, Expr::or)
+    }
+
+    fn all(&mut self, depth: usize) -> Result<Expr, ConstraintError> {
+        let mut list = vec![self.one(depth)?];
+        while self.take_keyword("AND") {
+            list.push(self.one(depth)?);
+        }
+        Expr::single(list, Expr::and)
+    }
+
+    /// `depth` counts what makes this function call itself.
+    fn one(&mut self, depth: usize) -> Result<Expr, ConstraintError> {
+        if depth == Expr::MAX_DEPTH {
+            let limit = Expr::MAX_DEPTH;
+            return Err(ConstraintError::TooDeep { limit });
+        }
+        if self.take_keyword("NOT") {
+            return Expr::not(self.one(depth + 1)?);
+        }
+        if self.take_sign('(') {
+            let inner = self.any(depth + 1)?;
+            if !self.take_sign(')') {
+                return self.expected("AND, OR or )");
+            }
+            return Ok(inner);
+        }
+        if self.take_keyword("always") {
+            return Expr::and(Vec::new());
+        }
+        if self.take_keyword("never") {
+            return Expr::or(Vec::new());
+        }
+        let key = self.word("a key")?;
+        if self.take_sign('=') {
+            return Ok(Expr::value(key, self.word("a value")?));
+        }
+        if self.take_keyword("exists") {
+            return Ok(Expr::exists(key));
+        }
+        self.expected("= or exists")
+    }
+
+    fn word(&mut self, expected: &'static str) -> Result<Cow<'a, str>, ConstraintError> {
+        if self.take_sign('"') {
+            return self.quoted().map(Cow::Owned);
+        }
+        match self.bare() {
+            word if word.is_empty() || RESERVED.contains(&word) => self.expected(expected),
+            word => {
+                self.at += word.len();
+                Ok(Cow::Borrowed(word))
+            }
+        }
+    }
+
+    /// What follows an opening quote, to the closing one.
+    fn quoted(&mut self) -> Result<String, ConstraintError> {
+        let mut word = String::new();
+        loop {
+            let rest = self.rest();
+            let Some(special) = rest.find(['"', '\\']) else {
+                self.at = self.text.len();
+                return self.expected("a closing quote");
+            };
+            word.push_str(&rest[..special]);
+            self.at += special + 1;
+            if rest[special..].starts_with('"') {
+                return Ok(word);
+            }
+            word.push(self.escape()?);
+        }
+    }
+
+    /// What follows a backslash.
+    fn escape(&mut self) -> Result<char, ConstraintError> {
+        let rest = self.rest();
+        for plain in ['"', '\\'] {
+            if rest.starts_with(plain) {
+                self.at += 1;
+                return Ok(plain);
+            }
+        }
+        let hex = rest.strip_prefix("u{").and_then(|rest| {
+            // No character has more digits than six.
+            let end = rest.bytes().take(7).position(|byte| byte == b'}')?;
+            let char = u32::from_str_radix(&rest[..end], 16).ok()?;
+            Some((char::from_u32(char)?, "u{}".len() + end))
+        });
+        let Some((char, length)) = hex else {
+            return self.expected("an escape");
+        };
+        self.at += length;
+        Ok(char)
+    }
+
+    fn take_sign(&mut self, sign: char) -> bool {
+        self.skip_space();
+        let found = self.rest().starts_with(sign);
+        if found {
+            self.at += sign.len_utf8();
+        }
+        found
+    }
+
+    fn take_keyword(&mut self, keyword: &str) -> bool {
+        self.skip_space();
+        let found = self.bare() == keyword;
+        if found {
+            self.at += keyword.len();
+        }
+        found
+    }
+
+    /// The bare word that stands here; empty if none does.
+    fn bare(&self) -> &'a str {
+        let rest = self.rest();
+        let end = rest.bytes().position(|byte| !is_bare(byte));
+        &rest[..end.unwrap_or(rest.len())]
+    }
+
+    fn skip_space(&mut self) {
+        let rest = self.rest();
+        self.at += rest.len() - rest.trim_start().len();
+    }
+
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    fn expected<T>(&self, expected: &'static str) -> Result<T, ConstraintError> {
+        Err(ConstraintError::Syntax {
+            at: self.at,
+            expected,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<String, ConstraintError> {
+        text.parse().map(|expr: Expr| expr.to_string())
+    }
+
+    #[test]
+    fn reads_what_is_written() {
+        for text in [
+            "a=1",
+            "a exists",
+            "NOT a=1",
+            "NOT NOT a exists",
+            "a=1 AND b=2 AND NOT c exists",
+            "a=1 OR (b=2 AND c=3) OR d=4",
+            "(a=1 OR b=2) AND NOT (c=3 OR d=4)",
+            "always",
+            "never",
+            "NOT always",
+            r#""a b"="" AND "OR" exists"#,
+            r#""\u{a}\"\\é"="\u{85}""#,
+        ] {
+            assert_eq!(read(text).as_deref(), Ok(text));
+        }
+    }
+
+    #[test]
+    fn reads_other_ways_to_write_it() {
+        for (text, written) in [
+            ("  a = 1\n", "a=1"),
+            ("((a=1))", "a=1"),
+            ("(a=1)AND(b=2)", "a=1 AND b=2"),
+            ("a=1 AND b=2 OR c=3", "(a=1 AND b=2) OR c=3"),
+            ("a=1 OR b=2 AND c=3", "a=1 OR (b=2 AND c=3)"),
+            ("NOT a=1 OR b=2", "NOT a=1 OR b=2"),
+            ("ANDROID=1", "ANDROID=1"),
+            (r#""a"="\u{10ffff}""#, "a=\"\u{10ffff}\""),
+        ] {
+            assert_eq!(read(text).as_deref(), Ok(written), "{text}");
+        }
+    }
+
+    #[test]
+    fn says_what_is_wrong_and_where() {
+        for (text, at, expected) in [
+            ("", 0, "a key"),
+            ("  ", 2, "a key"),
+            ("a", 1, "= or exists"),
+            ("a=", 2, "a value"),
+            ("a= =", 3, "a value"),
+            ("a=AND", 2, "a value"),
+            ("OR=1", 0, "a key"),
+            ("a=1 b=2", 4, "AND, OR or the end"),
+            ("a=1)", 3, "AND, OR or the end"),
+            ("(a=1", 4, "AND, OR or )"),
+            ("a=1 AND", 7, "a key"),
+            ("a=1 OR OR", 7, "a key"),
+            (r#"a="x"#, 4, "a closing quote"),
+            (r#"a="\n""#, 4, "an escape"),
+            (r#"a="\u{}""#, 4, "an escape"),
+            (r#"a="\u{d800}""#, 4, "an escape"),
+            (r#"a="\u{0000041}""#, 4, "an escape"),
+        ] {
+            let error = ConstraintError::Syntax { at, expected };
+            assert_eq!(read(text), Err(error), "{text}");
+        }
+    }
+
+    #[test]
+    fn nesting_is_bounded_while_it_is_read() {
+        let limit = Expr::MAX_DEPTH;
+        let deep = |open: &str, count, close: &str| {
+            read(&(open.repeat(count) + "a=1" + &close.repeat(count)))
+        };
+        assert_eq!(deep("(", limit - 1, ")").as_deref(), Ok("a=1"));
+        assert!(deep("NOT ", limit - 1, "").is_ok());
+        for count in [limit, 100_000] {
+            let too_deep = Err(ConstraintError::TooDeep { limit });
+            assert_eq!(deep("(", count, ")"), too_deep);
+            assert_eq!(deep("NOT ", count, ""), too_deep);
+        }
+    }
+}

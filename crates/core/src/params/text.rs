@@ -1,0 +1,128 @@
+//! The readable form of constraints, as people and logs see it:
+//! `env=prod AND NOT version=v1`, `version exists`, `a=1 OR (b=2 AND c=3)`,
+//! `always`, `never`.
+
+use std::fmt;
+
+use super::expr::{Expr, Node};
+
+/// Words that mean something, and are quoted when they do not.
+pub(super) const RESERVED: [&str; 6] = ["AND", "OR", "NOT", "exists", "always", "never"];
+
+/// Whether a word may stand without quotes.
+pub(super) fn is_bare(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"_-.:/@+*".contains(&byte)
+}
+
+/// A key or a value as it is written: quoted if it could be misread.
+pub(super) fn word(text: &str) -> Word<'_> {
+    Word(text)
+}
+
+pub(super) struct Word<'a>(&'a str);
+
+impl fmt::Display for Word<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.0;
+        if !text.is_empty() && text.bytes().all(is_bare) && !RESERVED.contains(&text) {
+            return f.write_str(text);
+        }
+        f.write_str("\"")?;
+        for char in text.chars() {
+            match char {
+                '"' | '\\' => write!(f, "\\{char}")?,
+                // Nobody could see these.
+                _ if char.is_control() => write!(f, "\\u{{{:x}}}", u32::from(char))?,
+                _ => write!(f, "{char}")?,
+            }
+        }
+        f.write_str("\"")
+    }
+}
+
+impl fmt::Display for Expr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.node() {
+            Node::Value { key, value } => write!(f, "{}={}", word(key), word(value)),
+            Node::Exists { key } => write!(f, "{} exists", word(key)),
+            Node::And(all) => list(f, all, " AND ", "always"),
+            Node::Or(any) => list(f, any, " OR ", "never"),
+            Node::Not(it) => {
+                f.write_str("NOT ")?;
+                operand(f, it)
+            }
+        }
+    }
+}
+
+fn list(f: &mut fmt::Formatter<'_>, of: &[Expr], between: &str, empty: &str) -> fmt::Result {
+    if of.is_empty() {
+        return f.write_str(empty);
+    }
+    for (nth, it) in of.iter().enumerate() {
+        if nth > 0 {
+            f.write_str(between)?;
+        }
+        operand(f, it)?;
+    }
+    Ok(())
+}
+
+/// Nobody should need to know what binds tighter.
+fn operand(f: &mut fmt::Formatter<'_>, it: &Expr) -> fmt::Result {
+    match it.node() {
+        Node::And(list) | Node::Or(list) if !list.is_empty() => write!(f, "({it})"),
+        _ => write!(f, "{it}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_when_they_could_be_misread() {
+        for (text, written) in [
+            ("v1.2-x_y:80/z@w+*", "v1.2-x_y:80/z@w+*"),
+            ("", r#""""#),
+            ("a b", r#""a b""#),
+            ("a=b", r#""a=b""#),
+            ("é", r#""é""#),
+            ("OR", r#""OR""#),
+            ("exists", r#""exists""#),
+            ("or", "or"),
+            ("\"\\", r#""\"\\""#),
+            ("\n\u{85}", r#""\u{a}\u{85}""#),
+        ] {
+            assert_eq!(word(text).to_string(), written);
+        }
+    }
+
+    #[test]
+    fn expressions_read_well() {
+        let (a, b) = (Expr::value("a", "1"), Expr::exists("b"));
+        let and = Expr::and(vec![a.clone(), b.clone()]).unwrap();
+        let or = Expr::or(vec![a.clone(), b.clone()]).unwrap();
+        let always = Expr::and(vec![]).unwrap();
+        let never = Expr::or(vec![]).unwrap();
+        for (expr, written) in [
+            (and.clone(), "a=1 AND b exists"),
+            (or.clone(), "a=1 OR b exists"),
+            (always.clone(), "always"),
+            (never.clone(), "never"),
+            (Expr::not(a.clone()).unwrap(), "NOT a=1"),
+            (Expr::not(or.clone()).unwrap(), "NOT (a=1 OR b exists)"),
+            (Expr::not(always).unwrap(), "NOT always"),
+            (
+                Expr::or(vec![and, never]).unwrap(),
+                "(a=1 AND b exists) OR never",
+            ),
+            (
+                Expr::and(vec![b, or]).unwrap(),
+                "b exists AND (a=1 OR b exists)",
+            ),
+        ] {
+            assert_eq!(expr.to_string(), written);
+        }
+    }
+}
