@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use trunkline_core::kind::{CDS, EDS, LDS, RDS};
+use trunkline_core::kind::{CDS, EDS, Kind, LDS, RDS};
 use trunkline_core::message::Mode;
 use trunkline_core::name::Name;
 use trunkline_core::resource::{Resource, TypeUrl};
@@ -25,7 +25,10 @@ impl World {
             }
             let link = self.children[index].link.as_ref();
             if let Some(link) = link.filter(|link| link.answered > link.sent) {
-                return Err(format!("{index}: {} answers to {} responses", link.answered, link.sent));
+                return Err(format!(
+                    "{index}: {} answers to {} responses",
+                    link.answered, link.sent
+                ));
             }
         }
         Ok(())
@@ -47,9 +50,10 @@ impl World {
     fn every_response_was_answered(&self, index: usize) -> Result<(), Fault> {
         match &self.children[index].link {
             Some(link) if !link.is_quiet() => Err(format!("{index}: not quiet")),
-            Some(link) if link.answered != link.sent => {
-                Err(format!("{index}: {} answers to {} responses", link.answered, link.sent))
-            }
+            Some(link) if link.answered != link.sent => Err(format!(
+                "{index}: {} answers to {} responses",
+                link.answered, link.sent
+            )),
             Some(_) => Ok(()),
             None => Err(format!("{index}: not connected")),
         }
@@ -76,7 +80,9 @@ impl World {
                 // After a rejection as a whole, good ones may have come twice.
                 if !same {
                     let got = held.get(name);
-                    return Err(format!("{index}: {url} {name} believed {resource:?}, holds {got:?}"));
+                    return Err(format!(
+                        "{index}: {url} {name} believed {resource:?}, holds {got:?}"
+                    ));
                 }
             }
         }
@@ -87,7 +93,10 @@ impl World {
     /// good state of it where that is bad.
     fn holds_what_is_published(&self, client: &Client) -> Result<(), Fault> {
         for (key, resource) in self.contents.published() {
-            let wanted = client.sink.interest(&key.0).is_some_and(|i| i.contains(&key.1));
+            let wanted = client
+                .sink
+                .interest(&key.0)
+                .is_some_and(|i| i.contains(&key.1));
             if !wanted {
                 continue;
             }
@@ -97,7 +106,10 @@ impl World {
                 true => held.is_none_or(|r| is_last_good(client, &key.0, r)),
             };
             if !right {
-                return Err(format!("{} {} is {resource:?}, held {held:?}", key.0, key.1));
+                return Err(format!(
+                    "{} {} is {resource:?}, held {held:?}",
+                    key.0, key.1
+                ));
             }
         }
         let published = self.contents.published();
@@ -114,15 +126,26 @@ impl World {
     fn may_linger(&self, client: &Client, key: &(TypeUrl, Name)) -> bool {
         // In state of the world only whole types say what is gone (S39).
         let silent = client.mode == Mode::Sotw && [EDS, RDS].contains(&key.0.as_str());
-        let user = client.held.values().any(|r| references(r, key.0.as_str()).any(|n| *n == key.1));
-        silent || user
+        let user = client
+            .held
+            .values()
+            .any(|r| references(r, key.0.as_str()).any(|n| *n == key.1));
+        let unknown = self.contents.published().iter().any(|(other, resource)| {
+            Contents::is_bad(resource)
+                && client.held.contains_key(other)
+                && Kind::of(&other.0).refers_to.contains(&key.0.as_str())
+        });
+        silent || user || unknown
     }
 }
 
 fn is_last_good(client: &Client, url: &TypeUrl, held: &Resource) -> bool {
     let body = held.body.clone().unwrap_or_default().to_vec();
     let empty = body.first() == Some(&0x0a);
-    empty || client.good.contains(&(url.clone(), held.name.clone(), body))
+    empty
+        || client
+            .good
+            .contains(&(url.clone(), held.name.clone(), body))
 }
 
 fn by_name<'a>(all: impl Iterator<Item = &'a Arc<Resource>>) -> BTreeMap<Name, Arc<Resource>> {

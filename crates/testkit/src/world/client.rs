@@ -82,7 +82,10 @@ impl Client {
         }
         for (url, ask) in wanted.difference(&self.asked) {
             let held = self.sink.subscribe(url, ask.clone(), now);
-            #[expect(clippy::expect_used, reason = "an aggregated stream carries every type")]
+            #[expect(
+                clippy::expect_used,
+                reason = "an aggregated stream carries every type"
+            )]
             let changes = held.expect("any type may be asked for");
             apply(&mut self.held, changes);
         }
@@ -96,7 +99,10 @@ impl Client {
             Habit::Envoy => {
                 wanted.insert((CDS.into(), Ask::Wildcard));
                 wanted.insert((LDS.into(), Ask::Wildcard));
-                let warming = self.withheld.iter().flat_map(|(delivery, _)| &delivery.resources);
+                let warming = self
+                    .withheld
+                    .iter()
+                    .flat_map(|(delivery, _)| &delivery.resources);
                 for cluster in self.of(CDS).chain(warming) {
                     wanted.extend(references(cluster, EDS).map(|n| name(EDS, n)));
                 }
@@ -119,7 +125,10 @@ impl Client {
     /// What it holds of a type.
     pub fn of<'a>(&'a self, url: &'a str) -> impl Iterator<Item = &'a Arc<Resource>> {
         let of_type = move |(key, _): &(&(TypeUrl, Name), _)| key.0.as_str() == url;
-        self.held.iter().filter(of_type).map(|(_, resource)| resource)
+        self.held
+            .iter()
+            .filter(of_type)
+            .map(|(_, resource)| resource)
     }
 
     /// Whether it can take a response of this type now.
@@ -188,15 +197,22 @@ impl Client {
     fn judge(&mut self, delivery: Delivery, now: Moment) {
         for resource in delivery.resources.iter().filter(|r| !Contents::is_bad(r)) {
             let body = resource.body.clone().unwrap_or_default().to_vec();
-            self.good.insert((delivery.type_url.clone(), resource.name.clone(), body));
+            self.good
+                .insert((delivery.type_url.clone(), resource.name.clone(), body));
         }
         let any_bad = delivery.resources.iter().any(|r| Contents::is_bad(r));
-        let rejected = delivery.resources.iter().filter(|r| {
-            Contents::is_bad(r) || (self.rejects_whole && any_bad)
-        });
-        let rejected = rejected.map(|r| Rejection::of(&r.name, "unreadable")).collect();
+        let rejected = delivery
+            .resources
+            .iter()
+            .filter(|r| Contents::is_bad(r) || (self.rejects_whole && any_bad));
+        let rejected = rejected
+            .map(|r| Rejection::of(&r.name, "unreadable"))
+            .collect();
         let verdict = Verdict::reject(rejected);
-        if let Ok(outcome) = self.sink.handle_verdict(&delivery.type_url, &delivery.nonce, verdict, now) {
+        if let Ok(outcome) =
+            self.sink
+                .handle_verdict(&delivery.type_url, &delivery.nonce, verdict, now)
+        {
             apply(&mut self.held, outcome.effects.changes);
         }
         self.want(now);
@@ -213,7 +229,9 @@ impl Client {
 /// What a resource refers to of one type.
 pub fn references<'a>(resource: &'a Resource, url: &'a str) -> impl Iterator<Item = &'a Name> {
     let references = resource.facts().references.iter();
-    references.filter(move |r| r.type_url.as_str() == url).map(|r| &r.name)
+    references
+        .filter(move |r| r.type_url.as_str() == url)
+        .map(|r| &r.name)
 }
 
 fn apply(held: &mut Published, changes: Vec<Change>) {

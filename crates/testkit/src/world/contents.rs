@@ -44,7 +44,10 @@ impl Contents {
     /// Whether any client would reject it.
     #[must_use]
     pub fn is_bad(resource: &Resource) -> bool {
-        resource.body.as_ref().is_some_and(|body| body.starts_with(b"bad"))
+        resource
+            .body
+            .as_ref()
+            .is_some_and(|body| body.starts_with(b"bad"))
     }
 
     /// The name of a cluster and of its endpoints.
@@ -80,7 +83,9 @@ impl Contents {
 
     fn point_route_elsewhere(&mut self, rng: &mut Rng) {
         let route = rng.usize(0..ROUTES);
-        let clusters: BTreeSet<_> = (0..rng.usize(1..4)).map(|_| rng.usize(0..CLUSTERS)).collect();
+        let clusters: BTreeSet<_> = (0..rng.usize(1..4))
+            .map(|_| rng.usize(0..CLUSTERS))
+            .collect();
         for cluster in &clusters {
             self.ensure_cluster(rng, *cluster);
         }
@@ -102,11 +107,18 @@ impl Contents {
 
     fn touch(&mut self, rng: &mut Rng, url: &str) {
         let of_type = |(key, _): &(&(TypeUrl, Name), _)| key.0.as_str() == url;
-        let names: Vec<_> = self.published.iter().filter(of_type).map(|(k, _)| k.1.clone()).collect();
+        let names: Vec<_> = self
+            .published
+            .iter()
+            .filter(of_type)
+            .map(|(k, _)| k.1.clone())
+            .collect();
         if let Some(name) = rng.choice(names) {
             let old = &self.published[&(url.into(), name.clone())];
             let to = old.facts().references.iter();
-            let to = to.map(|r| (leak_free(&r.type_url), r.name.clone())).collect();
+            let to = to
+                .map(|r| (leak_free(&r.type_url), r.name.clone()))
+                .collect();
             self.put(rng, url, name.as_str(), to, 8);
         }
     }
@@ -121,7 +133,10 @@ impl Contents {
 
     fn drop_unused(&mut self, rng: &mut Rng) {
         for number in 0..CLUSTERS {
-            let used = self.routes.values().any(|clusters| clusters.contains(&number));
+            let used = self
+                .routes
+                .values()
+                .any(|clusters| clusters.contains(&number));
             if !used && rng.bool() {
                 self.remove(CDS, Self::cluster(number).as_str());
                 self.remove(EDS, Self::cluster(number).as_str());
@@ -133,11 +148,18 @@ impl Contents {
     fn put(&mut self, rng: &mut Rng, url: &str, name: &str, to: Vec<(&str, Name)>, bad: usize) {
         self.edits += 1;
         let sound = (0..SOUND_CLUSTERS).any(|n| url == CDS && Self::cluster(n).as_str() == name);
-        let prefix = if !sound && rng.usize(0..bad) == 0 { "bad" } else { "good" };
+        let prefix = if !sound && rng.usize(0..bad) == 0 {
+            "bad"
+        } else {
+            "good"
+        };
         let body = Bytes::from(format!("{prefix} {name} {}", self.edits));
         let mut references: Vec<_> = to
             .into_iter()
-            .map(|(url, name)| Reference { type_url: url.into(), name })
+            .map(|(url, name)| Reference {
+                type_url: url.into(),
+                name,
+            })
             .collect();
         references.sort();
         let resource = Resource {
@@ -147,7 +169,8 @@ impl Contents {
             })),
             ..Resource::new(Name::new(name), body)
         };
-        self.published.insert((url.into(), Name::new(name)), Arc::new(resource));
+        self.published
+            .insert((url.into(), Name::new(name)), Arc::new(resource));
     }
 
     fn has(&self, url: &str, name: &str) -> bool {
@@ -161,14 +184,18 @@ impl Contents {
 
 /// The table's own spelling of a type that is in it.
 fn leak_free(url: &TypeUrl) -> &'static str {
-    let known = trunkline_core::kind::ALL.iter().find(|known| **known == url.as_str());
+    let known = trunkline_core::kind::ALL
+        .iter()
+        .find(|known| **known == url.as_str());
     known.copied().unwrap_or(CDS)
 }
 
 fn difference(before: &Published, after: &Published) -> Transaction {
     let gone = before.keys().filter(|key| !after.contains_key(key));
     let removed = gone.map(|(url, name)| Change::Remove(url.clone(), name.clone()));
-    let new = after.iter().filter(|(key, resource)| before.get(*key) != Some(resource));
+    let new = after
+        .iter()
+        .filter(|(key, resource)| before.get(*key) != Some(resource));
     let upserts = new.map(|((url, _), r)| Change::Upsert(url.clone(), Arc::clone(r)));
     removed.chain(upserts).collect()
 }

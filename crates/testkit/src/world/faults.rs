@@ -16,6 +16,7 @@ impl World {
         self.with_parent(parent, |db| link.session.close(db));
         self.hang_up(index);
         self.note("break", index);
+        self.tell(|| format!("stream of {index} breaks"));
     }
 
     fn hang_up(&mut self, index: usize) {
@@ -46,8 +47,11 @@ impl World {
         self.lose_streams_of(None);
         self.server = Database::new();
         #[expect(clippy::expect_used, reason = "the operator writes no variants")]
-        self.server.apply(self.contents.load()).expect("sound contents");
+        self.server
+            .apply(self.contents.load())
+            .expect("sound contents");
         self.note("restart", usize::MAX);
+        self.tell(|| "server restarts".to_owned());
     }
 
     fn restart_child(&mut self, index: usize) {
@@ -63,6 +67,7 @@ impl World {
             Role::Relay(relay) => **relay = Relay::new(index, child.mode),
         }
         self.note("restart", index);
+        self.tell(|| format!("{index} restarts"));
     }
 
     /// The process is gone: its children's streams end, and nothing is closed.

@@ -19,6 +19,7 @@ pub mod contents;
 mod faults;
 pub mod link;
 pub mod relay;
+mod words;
 
 use std::time::Duration;
 
@@ -26,8 +27,6 @@ use fastrand::Rng;
 use trunkline_core::Moment;
 use trunkline_core::database::Database;
 use trunkline_core::message::Mode;
-use trunkline_core::resource::TypeUrl;
-use trunkline_core::sink::Response;
 
 use client::{Client, Habit};
 use contents::Contents;
@@ -59,6 +58,8 @@ pub struct World {
     server: Database,
     children: Vec<Child>,
     trace: u64,
+    /// Every step in words, if they were asked for.
+    story: Option<Vec<String>>,
 }
 
 /// What a run found.
@@ -75,6 +76,7 @@ impl World {
             server: Database::new(),
             children: Vec::new(),
             trace: 0,
+            story: None,
             rng: rng.fork(),
         };
         for _ in 0..rng.usize(0..3) {
@@ -89,7 +91,11 @@ impl World {
     }
 
     fn random_parent(&self, rng: &mut Rng) -> Option<usize> {
-        let relays = self.children.iter().filter(|c| matches!(c.role, Role::Relay(_))).count();
+        let relays = self
+            .children
+            .iter()
+            .filter(|c| matches!(c.role, Role::Relay(_)))
+            .count();
         let parent = rng.usize(0..=relays);
         parent.checked_sub(1)
     }
@@ -98,14 +104,23 @@ impl World {
         let id = self.children.len();
         let mode = if rng.bool() { Mode::Delta } else { Mode::Sotw };
         let role = if is_client {
-            let habit = if rng.u8(0..3) == 0 { Habit::Grpc } else { Habit::Envoy };
+            let habit = if rng.u8(0..3) == 0 {
+                Habit::Grpc
+            } else {
+                Habit::Envoy
+            };
             let mut client = Client::new(id, mode, habit, rng.bool());
             client.want(self.now);
             Role::Client(Box::new(client))
         } else {
             Role::Relay(Box::new(Relay::new(id, mode)))
         };
-        self.children.push(Child { role, mode, parent, link: None });
+        self.children.push(Child {
+            role,
+            mode,
+            parent,
+            link: None,
+        });
     }
 
     /// Runs so many steps, then waits for quiet and checks the end.
@@ -115,7 +130,8 @@ impl World {
     pub fn run(&mut self, steps: usize) -> Result<u64, Fault> {
         for step in 0..steps {
             self.step();
-            self.always().map_err(|fault| format!("step {step}: {fault}"))?;
+            self.always()
+                .map_err(|fault| format!("step {step}: {fault}"))?;
         }
         self.settle()?;
         self.finally()?;
@@ -146,6 +162,32 @@ impl World {
         }
     }
 
+    /// Keeps every step in words from now on.
+    #[must_use]
+    pub fn telling(mut self) -> Self {
+        let line = |(index, child): (usize, &Child)| {
+            let role = match &child.role {
+                Role::Client(client) => format!("{:?}", client.habit),
+                Role::Relay(_) => "Relay".to_owned(),
+            };
+            format!("{index} is {role} {:?} below {:?}", child.mode, child.parent)
+        };
+        self.story = Some(self.children.iter().enumerate().map(line).collect());
+        self
+    }
+
+    /// What happened, if it was kept.
+    pub fn story(&self) -> impl Iterator<Item = &str> {
+        self.story.iter().flatten().map(String::as_str)
+    }
+
+    fn tell(&mut self, line: impl FnOnce() -> String) {
+        let now = self.now.since_start().as_millis();
+        if let Some(story) = &mut self.story {
+            story.push(format!("{now:>6} {}", line()));
+        }
+    }
+
     fn note(&mut self, what: &str, number: usize) {
         for byte in what.bytes().chain(number.to_le_bytes()) {
             self.trace = (self.trace ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
@@ -156,6 +198,7 @@ impl World {
     fn operate(&mut self) {
         let changes = self.contents.edit(&mut self.rng);
         self.note("edit", changes.len());
+        self.tell(|| format!("operator: {changes:?}"));
         #[expect(clippy::expect_used, reason = "the operator writes no variants")]
         self.server.apply(changes).expect("sound contents");
     }
@@ -180,7 +223,13 @@ impl World {
             }
         };
         let spoke = request.is_some();
+        let line = request
+            .as_ref()
+            .map(|r| format!("{index} asks: {}", words::request(r)));
         link.up.extend(request);
+        if let Some(line) = line {
+            self.tell(|| line);
+        }
         self.note("speak", usize::from(spoke));
         spoke
     }
@@ -195,6 +244,7 @@ impl World {
             Role::Relay(relay) => relay.sink.handle_connected(),
         }
         self.note("dial", index);
+        self.tell(|| format!("{index} dials"));
     }
 
     fn with_parent<T>(&mut self, parent: Option<usize>, act: impl FnOnce(&mut Database) -> T) -> T {
@@ -215,16 +265,27 @@ impl World {
         let events = self.with_parent(parent, |db| link.deliver_up(db, now));
         self.children[index].link = Some(link);
         self.note("up", events.len());
+        if some {
+            self.tell(|| format!("parent of {index} reads: {events:?}"));
+        }
         some
     }
 
     /// The parent sends a response.
     fn send_down(&mut self, index: usize) -> bool {
-        let (now, mode, parent) = (self.now, self.children[index].mode, self.children[index].parent);
+        let (now, mode, parent) = (
+            self.now,
+            self.children[index].mode,
+            self.children[index].parent,
+        );
         let Some(mut link) = self.children[index].link.take() else {
             return false;
         };
         let sent = self.with_parent(parent, |db| link.send(db, mode, now));
+        let line = link.down.back().filter(|_| sent).map(words::response);
+        if let Some(line) = line {
+            self.tell(|| format!("parent of {index} sends: {line}"));
+        }
         self.children[index].link = Some(link);
         self.note("send", usize::from(sent));
         sent
@@ -238,7 +299,7 @@ impl World {
         let Some(next) = link.down.front().filter(|_| !link.stalled) else {
             return false;
         };
-        let url = response_type(next);
+        let url = words::response_type(next);
         if let Role::Client(client) = role
             && !client.can_take(&url)
         {
@@ -252,6 +313,7 @@ impl World {
             Role::Relay(relay) => relay.take(response, now),
         }
         self.note(url.as_str(), index);
+        self.tell(|| format!("{index} reads {}", words::short(&url)));
         true
     }
 
@@ -267,7 +329,8 @@ impl World {
         for _ in 0..200 {
             let mut rounds = 0;
             while self.round() {
-                self.always().map_err(|fault| format!("settling: {fault}"))?;
+                self.always()
+                    .map_err(|fault| format!("settling: {fault}"))?;
                 rounds += 1;
                 if rounds > 3000 {
                     return Err("no rest: messages go back and forth for ever".to_owned());
@@ -299,7 +362,10 @@ impl World {
             Role::Client(client) => client.sink.poll_timeout(),
             Role::Relay(relay) => relay.sink.poll_timeout(),
         });
-        let sessions = self.children.iter().filter_map(|child| child.link.as_ref()?.session.poll_timeout());
+        let sessions = self
+            .children
+            .iter()
+            .filter_map(|child| child.link.as_ref()?.session.poll_timeout());
         sinks.chain(sessions).min()
     }
 
@@ -314,12 +380,5 @@ impl World {
                 Role::Relay(relay) => relay.timeout(now),
             }
         }
-    }
-}
-
-fn response_type(response: &Response) -> TypeUrl {
-    match response {
-        Response::Delta(response) => response.type_url.clone(),
-        Response::Sotw(response) => response.type_url.clone(),
     }
 }

@@ -41,9 +41,15 @@ impl Relay {
                 Edge::First(type_id, ask) => {
                     let url = self.db.type_url(type_id).clone();
                     let held = self.sink.subscribe(&url, ask, now);
-                    #[expect(clippy::expect_used, reason = "an aggregated stream carries every type")]
+                    #[expect(
+                        clippy::expect_used,
+                        reason = "an aggregated stream carries every type"
+                    )]
                     let changes = held.expect("any type may be asked for");
-                    self.apply(Effects { changes, events: Vec::new() });
+                    self.apply(Effects {
+                        changes,
+                        events: Vec::new(),
+                    });
                 }
                 Edge::Last(type_id, ask) => {
                     let url = self.db.type_url(type_id).clone();
@@ -56,7 +62,9 @@ impl Relay {
 
     /// Drops what nobody asks for any more.
     fn forget(&mut self, url: &trunkline_core::resource::TypeUrl, ask: &Ask) {
-        let Some(type_id) = self.db.find_type(url) else { return };
+        let Some(type_id) = self.db.find_type(url) else {
+            return;
+        };
         let interest = self.sink.interest(url).cloned().unwrap_or_default();
         let gone: Vec<_> = self
             .db
@@ -70,7 +78,10 @@ impl Relay {
             .filter(|name| !interest.contains(name))
             .map(|name| Change::Remove(url.clone(), name))
             .collect();
-        self.apply(Effects { changes: gone, events: Vec::new() });
+        self.apply(Effects {
+            changes: gone,
+            events: Vec::new(),
+        });
     }
 
     /// Takes a response. A relay reads no bodies and rejects nothing.
@@ -79,10 +90,17 @@ impl Relay {
             return;
         };
         let (url, nonce) = (delivery.type_url, delivery.nonce);
-        if let Ok(outcome) = self.sink.handle_verdict(&url, &nonce, Verdict::accept(), now) {
+        if let Ok(outcome) = self
+            .sink
+            .handle_verdict(&url, &nonce, Verdict::accept(), now)
+        {
             self.apply(outcome.effects);
         }
-        if self.sink.interest(&url).is_some_and(|interest| interest.has_wildcard()) {
+        if self
+            .sink
+            .interest(&url)
+            .is_some_and(|interest| interest.has_wildcard())
+        {
             let type_id = self.db.type_id(&url);
             self.db.set_known(type_id, &Scope::All);
         }
@@ -102,7 +120,10 @@ impl Relay {
                 changes.push(Change::Remove(url, name));
             }
         }
-        #[expect(clippy::expect_used, reason = "one source's variants exclude each other")]
+        #[expect(
+            clippy::expect_used,
+            reason = "one source's variants exclude each other"
+        )]
         self.db.apply(changes).expect("the source checked it");
     }
 }
