@@ -170,7 +170,10 @@ impl World {
                 Role::Client(client) => format!("{:?}", client.habit),
                 Role::Relay(_) => "Relay".to_owned(),
             };
-            format!("{index} is {role} {:?} below {:?}", child.mode, child.parent)
+            format!(
+                "{index} is {role} {:?} below {:?}",
+                child.mode, child.parent
+            )
         };
         self.story = Some(self.children.iter().enumerate().map(line).collect());
         self

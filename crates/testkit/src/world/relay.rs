@@ -3,9 +3,10 @@
 
 use trunkline_core::Moment;
 use trunkline_core::change::Change;
-use trunkline_core::database::{Database, Edge, Scope};
+use trunkline_core::database::{Database, Edge, Scope, TypeId};
 use trunkline_core::message::{Mode, Node};
 use trunkline_core::name::Ask;
+use trunkline_core::resource::TypeUrl;
 use trunkline_core::sink::{Effects, Event, Response, Sink, SinkConfig, Verdict};
 
 /// See the module's documentation.
@@ -36,10 +37,10 @@ impl Relay {
     /// # Panics
     /// If the sink refuses, which on an aggregated stream it never does.
     pub fn pass_on(&mut self, now: Moment) {
-        for edge in self.db.take_edges() {
+        for (type_id, ask, edge) in self.db.take_edges() {
+            let url = self.db.type_url(type_id).clone();
             match edge {
-                Edge::First(type_id, ask) => {
-                    let url = self.db.type_url(type_id).clone();
+                Edge::First => {
                     let held = self.sink.subscribe(&url, ask, now);
                     #[expect(
                         clippy::expect_used,
@@ -51,37 +52,28 @@ impl Relay {
                         events: Vec::new(),
                     });
                 }
-                Edge::Last(type_id, ask) => {
-                    let url = self.db.type_url(type_id).clone();
+                Edge::Last => {
                     self.sink.unsubscribe(&url, &ask);
-                    self.forget(&url, &ask);
+                    self.forget(type_id, &url, &ask);
                 }
             }
         }
     }
 
     /// Drops what nobody asks for any more.
-    fn forget(&mut self, url: &trunkline_core::resource::TypeUrl, ask: &Ask) {
-        let Some(type_id) = self.db.find_type(url) else {
-            return;
-        };
+    fn forget(&mut self, type_id: TypeId, url: &TypeUrl, ask: &Ask) {
         let interest = self.sink.interest(url).cloned().unwrap_or_default();
-        let gone: Vec<_> = self
-            .db
-            .resources(type_id)
-            .map(|r| r.name.clone())
-            .filter(|name| match ask {
-                Ask::Name(asked) => name == asked,
-                Ask::Glob(glob) => glob.matches(name),
-                Ask::Wildcard => true,
-            })
-            .filter(|name| !interest.contains(name))
-            .map(|name| Change::Remove(url.clone(), name))
-            .collect();
-        self.apply(Effects {
-            changes: gone,
-            events: Vec::new(),
-        });
+        if let Ask::Name(name) = ask {
+            if !interest.contains(name) {
+                self.db.forget(type_id, name);
+            }
+            return;
+        }
+        self.db.set_unknown(type_id, &Scope::All);
+        let names: Vec<_> = self.db.resources(type_id).map(|r| r.name.clone()).collect();
+        for name in names.iter().filter(|name| !interest.contains(name)) {
+            self.db.forget(type_id, name);
+        }
     }
 
     /// Takes a response. A relay reads no bodies and rejects nothing.
