@@ -180,6 +180,10 @@ impl Database {
         let table = self.table_mut(type_id);
         let entry = table.intern(name);
         let new_aliases = aliases(&content);
+        if let Some(resource) = content.resources().first() {
+            // The same text, but in memory that the resource keeps anyway.
+            table.entry_mut(entry).name = resource.name.clone();
+        }
         let mut old = std::mem::replace(&mut table.entry_mut(entry).content, content);
         let was = exists(&old);
         let is = exists(&table.entry(entry).content);
@@ -243,21 +247,13 @@ impl Database {
             };
             self.tell_alias(type_id, entry);
             if !new.contains(alias) {
-                let table = self.table_mut(type_id);
-                table
-                    .entry_mut(entry)
-                    .owners
-                    .retain(|other| *other != owner);
-                table.tidy(entry);
+                self.table_mut(type_id).remove_owner(entry, owner);
             }
         }
         for alias in new.iter().filter(|alias| !old.contains(alias)) {
             let table = self.table_mut(type_id);
             let entry = table.intern(alias);
-            let mut owners = std::mem::take(&mut table.entry_mut(entry).owners);
-            owners.push(owner);
-            owners.sort_by_key(|id| table.entry(*id).name.clone());
-            table.entry_mut(entry).owners = owners;
+            table.add_owner(entry, owner);
             self.tell_alias(type_id, entry);
         }
     }

@@ -21,8 +21,6 @@ pub(super) struct Entry {
     pub(super) name: Name,
     pub(super) content: Content,
     pub(super) subscribers: Subscribers,
-    /// The resources that have this name as an alias, sorted by name (S36).
-    pub(super) owners: Vec<EntryId>,
 }
 
 /// The subscribers of one name. Most names have none or one.

@@ -17,6 +17,7 @@ mod check;
 mod content;
 mod entry;
 mod follow;
+mod places;
 mod subscribers;
 mod table;
 mod tombstones;
