@@ -228,11 +228,20 @@ impl Database {
         let table = &mut self.tables[type_id.0 as usize];
         self.work.entries += 1;
         let asking: Vec<_> = table.entry(entry).subscribers.iter().collect();
+        // Most ask with the same parameters as the one before.
+        let mut last = None;
         for (subscriber, params) in asking {
             self.work.subscribers += 1;
-            let before = old.choose(params, &mut self.params, &mut self.work.evaluations);
-            let after = table.own_choice(entry, params, &mut self.params, &mut self.work);
-            if !before.same(&after) {
+            let changed = match last {
+                Some((same, changed)) if same == params => changed,
+                _ => {
+                    let before = old.choose(params, &mut self.params, &mut self.work.evaluations);
+                    let after = table.own_choice(entry, params, &mut self.params, &mut self.work);
+                    !before.same(&after)
+                }
+            };
+            last = Some((params, changed));
+            if changed {
                 self.subscribers.mark(subscriber, entry, params);
             }
         }

@@ -159,8 +159,9 @@ impl Database {
         let news: Vec<_> = view.since(from).collect();
         for (seq, entry) in news {
             self.work.entries += 1;
-            let held = self.held_at(id, entry, from);
             let current = self.listed(id, entry);
+            let (table, _) = self.followed(id);
+            let held = table.view(view_id).held_at(entry, from, current.as_ref());
             if same_listing(held.as_ref(), current.as_ref()) {
                 continue;
             }
@@ -170,7 +171,6 @@ impl Database {
                 break;
             }
             bytes += size;
-            let (table, _) = self.followed(id);
             items.push((table.entry(entry).name.clone(), current));
         }
         let batch = Arc::new(Batch { from, to, items });
