@@ -95,13 +95,13 @@ fn resources(report: &mut Report, count: usize) {
     let what = format!("{count} resources, each replaced once");
     report.below(&what, each(fresh + more), 300.0);
     let (followed, _peers) = cost(|| {
-        let peers = wildcards(&mut db, CDS, 1, 1);
+        let mut peers = wildcards(&mut db, CDS, 1, 1);
         fill(&mut db, CDS, count, 2);
+        settle(&mut db, &mut peers);
         peers
     });
-    drop(_peers);
     let what = format!("{count} resources, one view, each replaced while followed");
-    Report::note(&what, &format!("{:.1}", each(fresh + more + followed)));
+    report.below(&what, each(fresh + more + followed), 300.0);
 }
 
 fn subscriptions(report: &mut Report, streams: usize, names: usize, same: bool) {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use trunkline_core::Moment;
 use trunkline_core::change::Change;
 use trunkline_core::database::{Database, Work};
-use trunkline_core::message::{DeltaRequest, Locator, Node};
+use trunkline_core::message::{DeltaRequest, DeltaResponse, Locator, Node};
 use trunkline_core::name::Name;
 use trunkline_core::params::Params;
 use trunkline_core::resource::{Resource, TypeUrl};
@@ -92,6 +92,7 @@ pub fn since(db: &Database, before: Work) -> Work {
 /// A delta stream whose peer accepts everything.
 pub struct Peer {
     session: Session,
+    taken: Option<DeltaResponse>,
 }
 
 impl Peer {
@@ -103,6 +104,7 @@ impl Peer {
         };
         Self {
             session: Session::open(db, config),
+            taken: None,
         }
     }
 
@@ -120,26 +122,22 @@ impl Peer {
         );
     }
 
-    /// Takes one response and accepts it; whether there was one.
-    pub fn round(&mut self, db: &mut Database) -> bool {
-        let response = self.session.poll_delta(db, Moment::START);
-        let Some(response) = response else {
-            return false;
-        };
-        self.say(
-            db,
-            DeltaRequest {
+    /// Takes one response; whether there was one.
+    pub fn take(&mut self, db: &mut Database) -> bool {
+        self.taken = self.session.poll_delta(db, Moment::START);
+        self.taken.is_some()
+    }
+
+    /// Accepts what was taken.
+    pub fn accept(&mut self, db: &mut Database) {
+        if let Some(response) = self.taken.take() {
+            let request = DeltaRequest {
                 type_url: Some(response.type_url),
                 nonce: Some(response.nonce),
                 ..DeltaRequest::default()
-            },
-        );
-        true
-    }
-
-    /// Takes one response and leaves it without an answer.
-    pub fn stall(&mut self, db: &mut Database) {
-        self.session.poll_delta(db, Moment::START);
+            };
+            self.say(db, request);
+        }
     }
 
     pub fn close(self, db: &mut Database) {
@@ -188,9 +186,17 @@ pub fn named(db: &mut Database, url: &str, count: usize, names: &[Name]) -> Vec<
 
 /// Lets everybody take and accept all there is, side by side.
 pub fn settle(db: &mut Database, peers: &mut [Peer]) {
-    while {
-        let spoken = peers.iter_mut().filter_map(|p| p.round(db).then_some(()));
-        spoken.count() > 0
-    } {}
+    loop {
+        let mut quiet = true;
+        for peer in &mut *peers {
+            quiet &= !peer.take(db);
+        }
+        if quiet {
+            break;
+        }
+        for peer in &mut *peers {
+            peer.accept(db);
+        }
+    }
     db.take_woken();
 }

@@ -17,6 +17,7 @@ mod check;
 mod content;
 mod entry;
 mod follow;
+mod log;
 mod places;
 mod subscribers;
 mod table;
@@ -32,7 +33,7 @@ pub use content::Choice;
 pub(crate) use content::same;
 pub use entry::EntryId;
 pub use subscribers::{Edge, FollowId, StreamId, SubscriberId};
-pub use table::Work;
+pub use table::{Kept, Work};
 pub use view::{Batch, Scope, Seq};
 
 use crate::kind::Kind;
@@ -169,6 +170,12 @@ impl Database {
     #[must_use]
     pub fn work(&self) -> Work {
         self.work
+    }
+
+    /// What is kept of a type.
+    #[must_use]
+    pub fn kept(&self, type_id: TypeId) -> Kept {
+        self.table(type_id).kept()
     }
 
     fn table(&self, id: TypeId) -> &Table {

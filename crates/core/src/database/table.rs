@@ -27,6 +27,19 @@ pub struct Work {
     pub evaluations: u64,
 }
 
+/// What is in memory for a type, counted so that tests can prove its bounds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// Names, whatever keeps them.
+    pub names: usize,
+    /// Views.
+    pub views: usize,
+    /// Items in the logs of all views, stale ones included.
+    pub items: usize,
+    /// Earlier versions that a follower of a view may still hold.
+    pub retired: usize,
+}
+
 /// See the module's documentation.
 #[derive(Debug)]
 pub(super) struct Table {
@@ -325,6 +338,15 @@ impl Table {
         }
         for (_, entry) in view.since(0) {
             self.tidy(entry);
+        }
+    }
+
+    pub(super) fn kept(&self) -> Kept {
+        Kept {
+            names: self.entries.len(),
+            views: self.views().count(),
+            items: self.views().map(|(_, view)| view.items()).sum(),
+            retired: self.views().map(|(_, view)| view.retired()).sum(),
         }
     }
 
