@@ -139,19 +139,18 @@ fn c19_a_new_stream_keeps_versions_and_clears_nonces() {
 #[test]
 fn c19_what_was_due_on_the_old_stream_is_not_said_on_the_new() {
     for mode in BOTH {
-        let mut bench = Bench::asking(mode, &["eds a"]);
+        let mut bench = Bench::asking(mode, &["rds r", "eds a"]);
         match mode {
             Mode::Sotw => bench.accept(sotw("eds", "1", "n1", &["a@1"])),
             Mode::Delta => bench.accept(delta("eds", "n1", &["a@1"], &[])),
         };
         // The stream may be replaced without word of its end.
         bench.sink.handle_connected();
-        let requests = bench.requests();
         let expected = match mode {
-            Mode::Sotw => "node:n eds [a] version=1",
-            Mode::Delta => "node:n eds +a held=a@1",
+            Mode::Sotw => ["node:n rds [r]", "eds [a] version=1"],
+            Mode::Delta => ["node:n rds +r", "eds +a held=a@1"],
         };
-        assert_eq!(requests, [expected]);
+        assert_eq!(bench.requests(), expected);
     }
 }
 
