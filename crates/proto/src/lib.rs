@@ -5,14 +5,23 @@
 //! |---|---|
 //! | [`discovery`] | the messages of every stream, with bodies that share the received bytes |
 //! | [`descriptor`] | what Envoy's messages look like, as data |
+//! | [`text`] | YAML and JSON both ways, every mistake with its place |
+//! | [`canonical`] | the one encoding of a message |
 //! | [`envoy`] | Envoy's own messages, typed, from the crate `envoy-types` |
 //!
 //! What it is not: no rule of the protocol lives here (those are in
 //! `trunkline-core`, which this crate does not know), no socket, no runtime,
 //! no clock.
 
+pub mod canonical;
 pub mod descriptor;
 pub mod discovery;
+mod path;
+pub mod text;
+
+pub use path::{Path, Step};
+/// The crate whose types appear in this one's.
+pub use prost_reflect;
 
 /// Envoy's typed messages, as the crate `envoy-types` generates them.
 pub use envoy_types::pb as envoy;
