@@ -6,6 +6,7 @@
 //! | [`discovery`] | the messages of every stream, with bodies that share the received bytes |
 //! | [`descriptor`] | what Envoy's messages look like, as data |
 //! | [`text`] | YAML and JSON both ways, every mistake with its place |
+//! | [`validate`] | the rules that Envoy puts on fields |
 //! | [`canonical`] | the one encoding of a message |
 //! | [`envoy`] | Envoy's own messages, typed, from the crate `envoy-types` |
 //!
@@ -18,6 +19,7 @@ pub mod descriptor;
 pub mod discovery;
 mod path;
 pub mod text;
+pub mod validate;
 
 pub use path::{Path, Step};
 /// The crate whose types appear in this one's.

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use super::tree::Position;
+use crate::validate::Broken;
 
 /// One thing wrong at one place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -139,6 +140,9 @@ pub enum Problem {
         /// The nearest name.
         near: Option<String>,
     },
+    /// A field breaks a rule of its message.
+    #[error("{0}")]
+    Rule(Broken),
     /// The message nests too deep to be encoded.
     #[error("cannot be encoded: {0}")]
     Encoding(String),

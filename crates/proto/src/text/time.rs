@@ -91,14 +91,14 @@ fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
 }
 
 /// A duration as text.
-pub(super) fn print_duration(seconds: i64, nanos: i32) -> String {
+pub(crate) fn print_duration(seconds: i64, nanos: i32) -> String {
     let sign = if seconds < 0 || nanos < 0 { "-" } else { "" };
     let fraction = fraction(nanos.unsigned_abs());
     format!("{sign}{}{fraction}s", seconds.unsigned_abs())
 }
 
 /// A point in time as text.
-pub(super) fn print_timestamp(seconds: i64, nanos: i32) -> String {
+pub(crate) fn print_timestamp(seconds: i64, nanos: i32) -> String {
     let (days, clock) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     let (year, month, day) = date(days);
     let (hour, minute, second) = (clock / 3600, clock / 60 % 60, clock % 60);
