@@ -7,6 +7,7 @@
 //! | [`descriptor`] | what Envoy's messages look like, as data |
 //! | [`text`] | YAML and JSON both ways, every mistake with its place |
 //! | [`validate`] | the rules that Envoy puts on fields |
+//! | [`facts`] | name, references and domains of a resource |
 //! | [`canonical`] | the one encoding of a message |
 //! | [`envoy`] | Envoy's own messages, typed, from the crate `envoy-types` |
 //!
@@ -17,6 +18,7 @@
 pub mod canonical;
 pub mod descriptor;
 pub mod discovery;
+pub mod facts;
 mod path;
 pub mod text;
 pub mod validate;

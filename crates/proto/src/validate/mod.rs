@@ -5,7 +5,7 @@
 //! one resource breaks such a rule (S12), so a source checks first. The rules
 //! are the `validate.rules` options of protoc-gen-validate: 1195 fields and 126
 //! required oneofs in this version. They are read from the descriptors once
-//! ([`table`]), and then applied to any message ([`walk`]), through every `Any`
+//! (`table`), and then applied to any message (`walk`), through every `Any`
 //! whose type is known.
 //!
 //! What it is not: Envoy also rejects what these rules allow (two virtual
