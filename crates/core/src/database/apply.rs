@@ -4,7 +4,6 @@
 //! a transaction that is refused changes nothing.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map;
 use std::sync::Arc;
 
 use super::content::Content;
@@ -51,9 +50,10 @@ pub enum ApplyError {
 }
 
 /// What a name will hold.
-enum Draft {
-    Resources(Vec<Arc<Resource>>),
-    Failed(Arc<ResourceError>),
+#[derive(Default)]
+struct Draft {
+    resources: Vec<Arc<Resource>>,
+    failed: Option<Arc<ResourceError>>,
 }
 
 type Drafts = BTreeMap<(TypeId, Name), Draft>;
@@ -69,27 +69,17 @@ impl Database {
             self.draft(&mut drafts, change)?;
         }
         for ((_, name), draft) in &drafts {
-            if let Draft::Resources(resources) = draft {
-                check_overlap(name, resources)?;
-            }
+            check_overlap(name, &draft.resources)?;
         }
         for ((type_id, name), draft) in drafts {
-            let content = match draft {
-                Draft::Resources(resources) => Content::of(resources),
-                Draft::Failed(error) => self.failed(type_id, &name, error),
+            let resources = Content::of(draft.resources);
+            let content = match draft.failed {
+                None => resources,
+                Some(error) => Content::Failed(error, Box::new(resources)),
             };
             self.put(type_id, &name, content);
         }
         Ok(())
-    }
-
-    /// A failure that may pass leaves what there is in use (S61).
-    fn failed(&self, type_id: TypeId, name: &Name, error: Arc<ResourceError>) -> Content {
-        let kept = match error.code.is_data_error() {
-            true => Vec::new(),
-            false => self.variants(type_id, name).to_vec(),
-        };
-        Content::Failed(error, Box::new(Content::of(kept)))
     }
 
     fn draft(&mut self, drafts: &mut Drafts, change: Change) -> Result<(), ApplyError> {
@@ -100,29 +90,34 @@ impl Database {
             }
             Change::Remove(url, name) => {
                 let type_id = self.type_id(&url);
-                drafts.insert((type_id, name), Draft::Resources(Vec::new()));
+                drafts.insert((type_id, name), Draft::default());
             }
             Change::RemoveVariant(url, name, constraints) => {
                 let type_id = self.type_id(&url);
-                let variants = self.drafted(drafts, type_id, &name);
-                variants.retain(|r| r.constraints != constraints);
+                let draft = self.drafted(drafts, type_id, &name);
+                draft.resources.retain(|r| r.constraints != constraints);
             }
             Change::ReplaceAll(url, resources) => {
                 let type_id = self.type_id(&url);
                 for name in self.names_with_contents(type_id) {
-                    drafts.insert((type_id, name), Draft::Resources(Vec::new()));
+                    drafts.insert((type_id, name), Draft::default());
                 }
                 drafts
                     .range_mut((type_id, Name::new(""))..)
                     .take_while(|((t, _), _)| *t == type_id)
-                    .for_each(|(_, draft)| *draft = Draft::Resources(Vec::new()));
+                    .for_each(|(_, draft)| *draft = Draft::default());
                 for resource in resources {
                     self.draft_upsert(drafts, type_id, resource)?;
                 }
             }
             Change::Fail(url, name, error) => {
                 let type_id = self.type_id(&url);
-                drafts.insert((type_id, name), Draft::Failed(error));
+                let draft = self.drafted(drafts, type_id, &name);
+                if error.code.is_data_error() {
+                    draft.resources.clear();
+                }
+                // Otherwise what there is stays in use (S61).
+                draft.failed = Some(error);
             }
         }
         Ok(())
@@ -138,41 +133,36 @@ impl Database {
             let name = resource.name.clone();
             return Err(ApplyError::NoBody { name });
         }
-        let variants = self.drafted(drafts, type_id, &resource.name);
-        variants.retain(|r| r.constraints != resource.constraints);
-        variants.push(resource);
+        let draft = self.drafted(drafts, type_id, &resource.name);
+        let others = |r: &Arc<Resource>| r.constraints != resource.constraints;
+        draft.resources.retain(others);
+        draft.resources.push(resource);
         Ok(())
     }
 
-    /// The variants that a name will have, as far as is known.
-    fn drafted<'d>(
-        &self,
-        drafts: &'d mut Drafts,
-        type_id: TypeId,
-        name: &Name,
-    ) -> &'d mut Vec<Arc<Resource>> {
-        let draft = match drafts.entry((type_id, name.clone())) {
-            btree_map::Entry::Occupied(known) => known.into_mut(),
-            btree_map::Entry::Vacant(new) => {
-                let current = self.variants(type_id, name).to_vec();
-                new.insert(Draft::Resources(current))
-            }
-        };
-        if let Draft::Failed(_) = draft {
-            *draft = Draft::Resources(Vec::new());
-        }
-        match draft {
-            Draft::Resources(resources) => resources,
-            Draft::Failed(_) => unreachable!("replaced above"),
-        }
+    /// What a name will hold, as far as is known. What arrives ends a failure.
+    fn drafted<'d>(&self, drafts: &'d mut Drafts, type_id: TypeId, name: &Name) -> &'d mut Draft {
+        let draft = drafts.entry((type_id, name.clone()));
+        let draft = draft.or_insert_with(|| Draft {
+            resources: self.variants(type_id, name).to_vec(),
+            failed: None,
+        });
+        draft.failed = None;
+        draft
     }
 
     fn names_with_contents(&self, type_id: TypeId) -> Vec<Name> {
         self.table(type_id)
             .entries()
-            .filter(|(_, e)| !matches!(e.content, Content::Absent))
+            .filter(|(_, e)| !matches!(e.content, Content::Absent | Content::Unknown))
             .map(|(_, e)| e.name.clone())
             .collect()
+    }
+
+    /// Drops what is known of a name: in a cache, nothing is known of it again.
+    pub fn forget(&mut self, type_id: TypeId, name: &Name) {
+        let blank = self.table(type_id).blank();
+        self.put(type_id, name, blank);
     }
 
     /// Gives a name its contents and tells those whom it concerns.
@@ -189,6 +179,10 @@ impl Database {
         let table = self.table_mut(type_id);
         let entry = table.intern(name);
         let new_aliases = aliases(&content);
+        if let Some(resource) = content.resources().first() {
+            // The same text, but in memory that the resource keeps anyway.
+            table.entry_mut(entry).name = resource.name.clone();
+        }
         let mut old = std::mem::replace(&mut table.entry_mut(entry).content, content);
         let was = exists(&old);
         let is = exists(&table.entry(entry).content);
@@ -233,11 +227,20 @@ impl Database {
         let table = &mut self.tables[type_id.0 as usize];
         self.work.entries += 1;
         let asking: Vec<_> = table.entry(entry).subscribers.iter().collect();
+        // Most ask with the same parameters as the one before.
+        let mut last = None;
         for (subscriber, params) in asking {
             self.work.subscribers += 1;
-            let before = old.choose(params, &mut self.params, &mut self.work.evaluations);
-            let after = table.own_choice(entry, params, &mut self.params, &mut self.work);
-            if !before.same(&after) {
+            let changed = match last {
+                Some((same, changed)) if same == params => changed,
+                _ => {
+                    let before = old.choose(params, &mut self.params, &mut self.work.evaluations);
+                    let after = table.own_choice(entry, params, &mut self.params, &mut self.work);
+                    !before.same(&after)
+                }
+            };
+            last = Some((params, changed));
+            if changed {
                 self.subscribers.mark(subscriber, entry, params);
             }
         }
@@ -252,21 +255,13 @@ impl Database {
             };
             self.tell_alias(type_id, entry);
             if !new.contains(alias) {
-                let table = self.table_mut(type_id);
-                table
-                    .entry_mut(entry)
-                    .owners
-                    .retain(|other| *other != owner);
-                table.tidy(entry);
+                self.table_mut(type_id).remove_owner(entry, owner);
             }
         }
         for alias in new.iter().filter(|alias| !old.contains(alias)) {
             let table = self.table_mut(type_id);
             let entry = table.intern(alias);
-            let mut owners = std::mem::take(&mut table.entry_mut(entry).owners);
-            owners.push(owner);
-            owners.sort_by_key(|id| table.entry(*id).name.clone());
-            table.entry_mut(entry).owners = owners;
+            table.add_owner(entry, owner);
             self.tell_alias(type_id, entry);
         }
     }

@@ -1,6 +1,5 @@
 //! Proof of the database's invariants, for tests and simulation.
 
-use super::content::Content;
 use super::{Database, TypeId};
 
 impl Database {
@@ -25,14 +24,10 @@ impl Database {
                 return Err(format!("{name}: not found under its name"));
             }
             with_contents += usize::from(!entry.content.resources().is_empty());
-            let kept = !matches!(entry.content, Content::Absent)
-                || !entry.subscribers.is_empty()
-                || !entry.owners.is_empty()
-                || table.views().any(|(_, view)| view.knows(id));
-            if !kept {
+            if !table.keeps(id, entry) {
                 return Err(format!("{name}: kept for nothing"));
             }
-            for owner in &entry.owners {
+            for owner in table.owners(id) {
                 let owner = table.entry(*owner);
                 let mut resources = owner.content.resources().iter();
                 if !resources.any(|r| r.aliases.contains(name)) {

@@ -13,6 +13,8 @@ pub(super) enum Content {
     /// Nothing: the name does not exist.
     #[default]
     Absent,
+    /// It is not known yet whether it exists: a cache has not heard (S51).
+    Unknown,
     /// One resource for all clients.
     One(Arc<Resource>),
     /// Variants, each for some clients (TP2).
@@ -28,6 +30,8 @@ pub enum Choice {
     /// The name does not exist for this client.
     #[default]
     Absent,
+    /// It is not known yet whether it exists: nothing can be said (S51).
+    Unknown,
     /// This resource.
     Is(Arc<Resource>),
     /// It cannot be given, and why (TP3); and what stays in use meanwhile (S61).
@@ -70,7 +74,7 @@ impl Content {
     /// All variants.
     pub(super) fn resources(&self) -> &[Arc<Resource>] {
         match self {
-            Self::Absent => &[],
+            Self::Absent | Self::Unknown => &[],
             Self::Failed(_, kept) => kept.resources(),
             Self::One(only) => std::slice::from_ref(only),
             Self::Variants(variants) => &variants.list,
@@ -82,7 +86,7 @@ impl Content {
         match self {
             Self::Variants(variants) => Some(&variants.keys),
             Self::Failed(_, kept) => kept.keys(),
-            Self::Absent | Self::One(_) => None,
+            Self::Absent | Self::Unknown | Self::One(_) => None,
         }
     }
 
@@ -96,6 +100,7 @@ impl Content {
     ) -> Choice {
         match self {
             Self::Absent => Choice::Absent,
+            Self::Unknown => Choice::Unknown,
             Self::One(only) => Choice::Is(Arc::clone(only)),
             Self::Failed(error, kept) => {
                 let kept = kept.choose(params, table, evaluations);
@@ -137,7 +142,7 @@ impl Choice {
         match self {
             Self::Is(resource) => Some(resource),
             Self::Failed(_, kept) => kept.as_ref(),
-            Self::Absent => None,
+            Self::Absent | Self::Unknown => None,
         }
     }
 

@@ -54,7 +54,7 @@ impl Session {
             .collect();
         if let Some(hosts) = self.conversation_mut(kind::VHDS) {
             for route in restarted {
-                hosts.foreign.insert(placeholder(&route));
+                hosts.placeholders.insert(placeholder(&route));
                 let under = format!("{route}/");
                 let keys: Vec<Key> = hosts.asks.keys().map(|key| Key::Ask(*key)).collect();
                 for key in keys {
@@ -77,7 +77,7 @@ impl Session {
         let routes = self.held_routes(db);
         let waiting = routes.iter().filter(|r| r.facts().vhds.is_some());
         conversation
-            .foreign
+            .placeholders
             .extend(waiting.map(|route| placeholder(&route.name)));
     }
 

@@ -13,20 +13,22 @@
 mod effects;
 mod event;
 mod request;
+mod status;
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 pub use event::{Event, ProtocolError, Refusal};
+pub use status::TypeStatus;
 
 use crate::database::{Database, StreamId};
 use crate::limits::Limits;
-use crate::message::{DeltaResponse, Node, SotwResponse};
+use crate::message::{DeltaResponse, Mode, Node, SotwResponse};
 use crate::moment::Moment;
 use crate::order::{Draining, Order};
 use crate::params::{Params, ParamsId};
 use crate::resource::{Nonce, TypeUrl};
-use crate::source::{Context, Conversation, Dialect, Mode, Outstanding, Selected};
+use crate::source::{Context, Conversation, Dialect, Outstanding, Selected};
 
 /// How a session behaves.
 #[derive(Clone, Debug)]
@@ -47,6 +49,9 @@ pub struct Config {
     pub ack_patience: Duration,
     /// How long something waits for what it refers to (S73).
     pub hold: Duration,
+    /// How long a reconnecting client takes to ask for all its types: until
+    /// then nothing is taken away from it (S73).
+    pub resume: Duration,
     /// How long a replaced listener goes on using what it refers to (S73).
     pub drain: Duration,
 }
@@ -64,6 +69,7 @@ impl Config {
             speaks_errors: false,
             ack_patience: Duration::from_secs(5),
             hold: Duration::from_secs(15),
+            resume: Duration::from_secs(1),
             drain: Duration::from_secs(600),
         }
     }
@@ -80,9 +86,10 @@ pub struct Session {
     conversations: Vec<Option<Conversation>>,
     draining: Draining,
     nonces: u64,
+    polled_at: Moment,
+    /// Until when a peer that resumes may take to ask for all its types.
+    resuming_until: Option<Moment>,
     events: VecDeque<Event>,
-    /// When there was nothing to say.
-    quiet_at: Option<Moment>,
 }
 
 /// A response of either protocol.
@@ -103,8 +110,9 @@ impl Session {
             conversations: Vec::new(),
             draining: Draining::new(),
             nonces: 0,
+            polled_at: Moment::START,
+            resuming_until: None,
             events: VecDeque::new(),
-            quiet_at: None,
         }
     }
 
@@ -149,19 +157,23 @@ impl Session {
         }
     }
 
-    /// When to poll again although nothing happens. Moments at which there was
-    /// nothing to say do not come again.
+    /// When to poll again although nothing happens. What is past was seen to by
+    /// the last poll.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Moment> {
         let conversations = self.conversations.iter().flatten();
-        let deadlines = conversations.flat_map(|c| c.deadlines(self.config.ack_patience));
-        let all = deadlines.chain(self.draining.values().copied());
-        all.filter(|at| self.quiet_at.is_none_or(|quiet| *at > quiet))
-            .min()
+        let deadlines = conversations.map(|c| c.deadlines(self.config.ack_patience));
+        let draining = self.draining.values().copied();
+        let all = deadlines
+            .flatten()
+            .chain(draining)
+            .chain(self.resuming_until);
+        all.filter(|deadline| *deadline > self.polled_at).min()
     }
 
     fn poll(&mut self, db: &mut Database, now: Moment) -> Option<Response> {
         self.draining.retain(|_, until| now < *until);
+        self.polled_at = now;
         for index in 0..self.conversations.len() {
             let Some(mut conversation) = self.conversations[index].take() else {
                 continue;
@@ -174,7 +186,6 @@ impl Session {
                 return Some(response);
             }
         }
-        self.quiet_at = Some(now);
         None
     }
 
@@ -187,8 +198,13 @@ impl Session {
         if !conversation.may_speak(now, self.config.ack_patience) {
             return None;
         }
+        let known = conversation.knows_all(db);
+        if !known && conversation.is_whole() {
+            return None;
+        }
         self.greet_on_demand(db, conversation);
-        let order = Order::new(&self.conversations, &self.draining, now);
+        let resuming = self.resuming_until.is_some_and(|until| now < until);
+        let order = Order::new(&self.conversations, &self.draining, resuming, now);
         let context = Context {
             order: &order,
             limits: &self.config.limits,
@@ -196,7 +212,7 @@ impl Session {
             now,
         };
         let selected = conversation.select(db, &context);
-        if selected.is_empty() && !conversation.owes_answer {
+        if selected.is_empty() && !(conversation.owes_answer && known) {
             conversation.step_silently(db, selected.steps);
             return None;
         }
@@ -215,7 +231,7 @@ impl Session {
             return None;
         };
         self.nonces += 1;
-        conversation.owes_answer = false;
+        conversation.owes_answer &= !known;
         Some((response, selected))
     }
 

@@ -4,12 +4,12 @@ use super::{Event, ProtocolError, Refusal, Session};
 use crate::database::{Database, Scope};
 use crate::facts::Reference;
 use crate::kind::Kind;
-use crate::message::{DeltaRequest, ErrorDetail, Locator, Node, SotwRequest};
+use crate::message::{DeltaRequest, ErrorDetail, Locator, Mode, Node, SotwRequest};
 use crate::moment::Moment;
 use crate::name::{Ask, Name};
 use crate::params::ParamsId;
 use crate::resource::{Nonce, TypeUrl};
-use crate::source::{Conversation, DeltaAsks, Mode};
+use crate::source::{Conversation, DeltaAsks};
 
 impl Session {
     /// A delta request. Answer, subscriptions and initial versions are each
@@ -50,6 +50,9 @@ impl Session {
             self.refuse(&url, refusal);
         }
         if first {
+            if !request.initial_versions.is_empty() && self.config.only.is_none() {
+                self.resuming_until.get_or_insert(now + self.config.resume);
+            }
             // Later ones do not count (S49).
             let versions = request.initial_versions.into_iter();
             asks.initial = versions.map(|(name, v)| (Name::new(&name), v)).collect();
@@ -295,11 +298,16 @@ impl Session {
                     self.draining.insert(reference.clone(), until);
                 }
             }
+            conversation.last_acked = Some(nonce.clone());
+            if conversation.parked.is_empty() && conversation.suspects.is_empty() {
+                conversation.last_error = None;
+            }
             self.events.push_back(Event::Acked { type_url, nonce });
             return;
         };
         cut(&mut error.message, self.config.limits.error_bytes);
         let parked = conversation.reject(db, &nonce, &error);
+        conversation.last_error = Some(error.clone());
         self.events.push_back(Event::Nacked {
             type_url: type_url.clone(),
             nonce,

@@ -64,14 +64,18 @@ impl Conversation {
     ) -> Told {
         match self.target(db, &Key::Ask(key)) {
             Choice::Is(current) if current.version == *version => Told::Is(current),
-            Choice::Absent
-                if forms::absent(&self.kind, self.dialect, self.mode, true)
-                    == Absent::EmptyBody
-                    && forms::empty_body(name).version == *version =>
-            {
-                Told::Absent
-            }
-            _ => Told::Doubt,
+            Choice::Absent if self.is_negative(name, version) => Told::Absent,
+            _ => Told::Older,
+        }
+    }
+
+    /// Whether a version is that of how the peer was told that a name does not
+    /// exist, on an earlier stream.
+    fn is_negative(&self, name: &Name, version: &Version) -> bool {
+        match forms::absent(&self.kind, self.dialect, self.mode, false) {
+            Absent::EmptyBody => forms::empty_body(name).version == *version,
+            Absent::Bodyless => forms::bodyless(name).version == *version,
+            Absent::Removed | Absent::Silence => false,
         }
     }
 
@@ -136,7 +140,7 @@ impl Conversation {
         for resource in &listed {
             match initial.get(&resource.name) {
                 Some(version) if *version == resource.version => {}
-                Some(_) => differing.push((resource.name.clone(), Told::Doubt)),
+                Some(_) => differing.push((resource.name.clone(), Told::Older)),
                 None => differing.push((resource.name.clone(), Told::Nothing)),
             }
         }

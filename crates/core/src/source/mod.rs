@@ -32,7 +32,7 @@ use hashbrown::HashMap;
 
 pub(crate) use cursor::Cursor;
 pub(crate) use delta::DeltaAsks;
-pub use forms::{Dialect, Mode};
+pub use forms::Dialect;
 pub(crate) use select::{Context, Selected};
 pub(crate) use slot::{AskKey, Key, Slot, Told};
 pub(crate) use standing::Standing;
@@ -41,6 +41,7 @@ pub(crate) use verdict::Outstanding;
 use crate::database::{Choice, Database, Scope, SubscriberId, TypeId};
 use crate::interest::Wildcard;
 use crate::kind::Kind;
+use crate::message::{ErrorDetail, Mode};
 use crate::moment::Moment;
 use crate::name::Name;
 use crate::params::ParamsId;
@@ -77,6 +78,9 @@ pub(crate) struct Conversation {
     pub(crate) parked: BTreeMap<Name, Version>,
     /// Names that only the peer knows of: it is told that they are gone.
     pub(crate) foreign: BTreeSet<Name>,
+    /// Names that never exist, by which a client that waits for virtual hosts
+    /// hears that there are none yet (S76).
+    pub(crate) placeholders: BTreeSet<Name>,
     /// Names that are refused, not remembered: told that they do not exist (S72).
     pub(crate) refused: BTreeSet<Name>,
     /// Stands for the names that the last list had and that were refused.
@@ -84,6 +88,9 @@ pub(crate) struct Conversation {
     /// Responses without an answer: one, or two if the peer is silent for long.
     pub(crate) outstanding: VecDeque<Outstanding>,
     pub(crate) last_nonce: Option<Nonce>,
+    pub(crate) last_acked: Option<Nonce>,
+    /// What the peer last said of something that it rejects (S16).
+    pub(crate) last_error: Option<ErrorDetail>,
     /// The peer waits for an answer, be it empty (S25).
     pub(crate) owes_answer: bool,
     /// Whether the next turn is a trial's, so that neither news nor trials starve.
@@ -123,10 +130,13 @@ impl Conversation {
             trials: VecDeque::new(),
             parked: BTreeMap::new(),
             foreign: BTreeSet::new(),
+            placeholders: BTreeSet::new(),
             refused: BTreeSet::new(),
             refused_sum: 0,
             outstanding: VecDeque::new(),
             last_nonce: None,
+            last_acked: None,
+            last_error: None,
             owes_answer: false,
             trial_turn: false,
             refresh: Timers::default(),
@@ -188,20 +198,23 @@ impl Conversation {
     /// What the database has for the peer under a key. A failure that leaves
     /// contents in use is none to a peer that does not read of it (S61).
     pub(crate) fn target(&self, db: &mut Database, key: &Key) -> Choice {
-        match key {
-            Key::Ask(ask) => match db.choose(self.type_id, ask.entry, ask.params) {
-                Choice::Failed(_, Some(kept)) if !self.speaks_errors => Choice::Is(kept),
-                choice => choice,
-            },
-            Key::Member(index, name) => {
-                let cursor = self.cursors.get(*index).and_then(Option::as_ref);
-                match (cursor, db.find(self.type_id, name)) {
-                    (Some(cursor), Some(entry)) => db
-                        .listed(cursor.follow, entry)
-                        .map_or(Choice::Absent, Choice::Is),
-                    _ => Choice::Absent,
-                }
+        let (index, name) = match key {
+            Key::Ask(ask) => {
+                return match db.choose(self.type_id, ask.entry, ask.params) {
+                    Choice::Failed(_, Some(kept)) if !self.speaks_errors => Choice::Is(kept),
+                    choice => choice,
+                };
             }
+            Key::Member(index, name) => (*index, name),
+        };
+        let Some(cursor) = self.cursors.get(index).and_then(Option::as_ref) else {
+            return Choice::Absent;
+        };
+        let entry = db.find(self.type_id, name);
+        match entry.and_then(|entry| db.listed(cursor.follow, entry)) {
+            Some(resource) => Choice::Is(resource),
+            None if db.knows_all(cursor.follow) => Choice::Absent,
+            None => Choice::Unknown,
         }
     }
 

@@ -29,8 +29,10 @@ pub(crate) enum Told {
     /// It was told nothing yet.
     #[default]
     Nothing,
-    /// It may hold something that it rejected, or something from before (S17).
+    /// It may hold something that it rejected (S17).
     Doubt,
+    /// It holds another version, from before this stream.
+    Older,
     /// It knows that the name does not exist.
     Absent,
     /// It accepted this.
@@ -61,7 +63,7 @@ impl Told {
 
     /// Whether the peer may hold contents under the name.
     pub(crate) fn may_hold(&self) -> bool {
-        *self == Self::Doubt || self.resource().is_some()
+        matches!(self, Self::Doubt | Self::Older) || self.resource().is_some()
     }
 
     /// What it accepted.
@@ -69,7 +71,7 @@ impl Told {
         match self {
             Self::Is(resource) | Self::Unsure(resource) => Some(resource),
             Self::Failed(_, held) => held.as_ref(),
-            Self::Nothing | Self::Doubt | Self::Absent => None,
+            Self::Nothing | Self::Doubt | Self::Older | Self::Absent => None,
         }
     }
 
@@ -81,6 +83,7 @@ impl Told {
             Self::Is(accepted) | Self::Unsure(accepted) | Self::Failed(_, Some(accepted)) => {
                 Self::Unsure(accepted)
             }
+            Self::Older => self,
             _ => Self::Doubt,
         }
     }
@@ -90,6 +93,7 @@ impl From<Choice> for Told {
     fn from(choice: Choice) -> Self {
         match choice {
             Choice::Absent => Self::Absent,
+            Choice::Unknown => Self::Nothing,
             Choice::Is(resource) => Self::Is(resource),
             Choice::Failed(error, kept) => Self::Failed(error, kept),
         }

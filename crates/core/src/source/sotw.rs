@@ -7,10 +7,10 @@ use std::sync::Arc;
 use hashbrown::HashSet;
 
 use super::ask::{InitialVersions, fingerprint};
-use super::{Conversation, Key, Mode, Selected, Told, forms};
+use super::{Conversation, Key, Selected, Told, forms};
 use crate::database::{Choice, Database, Scope};
 use crate::kind::Absent;
-use crate::message::{Delivered, SotwResponse};
+use crate::message::{Delivered, Mode, SotwResponse};
 use crate::name::{Ask, Name};
 use crate::params::ParamsId;
 use crate::resource::{Nonce, Resource, Version};
@@ -213,6 +213,7 @@ impl Conversation {
                 Choice::Is(resource) => {
                     add(Arc::clone(resource));
                 }
+                Choice::Unknown => {}
                 Choice::Failed(_, Some(kept)) if told.resource() != Some(kept) => {
                     add(Arc::clone(kept));
                 }

@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use trunkline_core::message::Mode;
 use trunkline_core::message::{DeltaRequest, ErrorDetail, Locator, Node, SotwRequest};
 use trunkline_core::resource::{Nonce, TypeUrl, Version};
-use trunkline_core::source::Mode;
 
 use super::request::{Answer, Given, NodeSaid, Request};
 use super::script::Opening;

@@ -1,8 +1,8 @@
 //! Reading a file: scenarios, their headers and their lines.
 
+use trunkline_core::message::Mode;
 use trunkline_core::params::Params;
 use trunkline_core::session::Config;
-use trunkline_core::source::Mode;
 
 use super::Fault;
 use super::contents::{self, Item, type_url};
@@ -140,6 +140,7 @@ fn option(opening: &mut Opening, key: &str, value: &str) -> Result<(), String> {
     match key {
         "hold" => config.hold = duration(value)?,
         "drain" => config.drain = duration(value)?,
+        "resume" => config.resume = duration(value)?,
         "patience" => config.ack_patience = duration(value)?,
         "names" => config.limits.name_bytes = number()?,
         "subscriptions" => config.limits.subscriptions = number()?,

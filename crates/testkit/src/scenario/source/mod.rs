@@ -37,8 +37,10 @@ pub(super) struct Stage {
 
 impl Stage {
     pub(super) fn new() -> Self {
+        let mut db = Database::new();
+        db.watch_edges();
         Self {
-            db: Database::new(),
+            db,
             streams: BTreeMap::new(),
             labels: Labels::new(),
             now: Moment::START,

@@ -64,18 +64,19 @@ impl Stage {
             stream.lose();
         }
         self.db = Database::new();
+        self.db.watch_edges();
         self.apply(contents, false)
     }
 
     /// Remembers which names got their first or lost their last subscriber.
     pub(super) fn take_edges(&mut self) {
-        for edge in self.db.take_edges() {
-            let (word, type_id, name) = match &edge {
-                Edge::First(type_id, name) => ("first", *type_id, name),
-                Edge::Last(type_id, name) => ("last", *type_id, name),
+        for (type_id, ask, edge) in self.db.take_edges() {
+            let word = match edge {
+                Edge::First => "first",
+                Edge::Last => "last",
             };
             let url = short(self.db.type_url(type_id));
-            self.edges.push(format!("{word} {url} {name}"));
+            self.edges.push(format!("{word} {url} {ask}"));
         }
     }
 }

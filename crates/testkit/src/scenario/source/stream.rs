@@ -4,9 +4,9 @@ use std::collections::{BTreeSet, HashSet, VecDeque};
 
 use trunkline_core::Moment;
 use trunkline_core::database::Database;
+use trunkline_core::message::Mode;
 use trunkline_core::resource::Nonce;
 use trunkline_core::session::{Event, ProtocolError, Session};
-use trunkline_core::source::Mode;
 
 use super::super::client::{Built, Client, Labels};
 use super::super::contents::short;
