@@ -36,8 +36,12 @@ impl Conversation {
         } else {
             return Standing::Unwanted;
         };
+        let going = self
+            .outstanding
+            .iter()
+            .any(|response| response.removes(&key));
         match (told, self.target(db, &key)) {
-            (Told::Is(_), _) => Standing::Held,
+            (Told::Is(_), _) if !going => Standing::Held,
             (_, Choice::Unknown) => Standing::Coming,
             (_, Choice::Is(r)) if !self.is_parked(&r) => Standing::Coming,
             _ => Standing::Nothing,
