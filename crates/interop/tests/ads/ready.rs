@@ -1,0 +1,66 @@
+//! Envoy becomes ready from the server, serves, and follows changes.
+
+use std::time::{Duration, Instant};
+
+use interop::{Backend, Envoy, Mode, assert_no_init_fetch_timeout, bootstrap, http};
+use trunkline::Change;
+
+use crate::resources::{cluster, put_cluster, put_endpoints, put_listener, put_route, seconds};
+use crate::serving::Serving;
+
+/// Envoy becomes ready in a fraction of a second; after fifteen it gives up
+/// waiting for a type. Between the two there is room for a busy machine.
+const SOON: Duration = Duration::from_secs(5);
+
+/// A listener `http`, the route `r`, the cluster `c` and its endpoints.
+fn one_of_each(backend: &Backend) -> Vec<Change> {
+    vec![
+        put_cluster(&cluster("c")),
+        put_endpoints("c", &[backend.address()]),
+        put_listener("http", "r"),
+        put_route("r", "c"),
+    ]
+}
+
+fn becomes_ready_and_follows_changes(mode: Mode) {
+    let (first, second) = (Backend::start("first"), Backend::start("second"));
+    let serving = Serving::start(one_of_each(&first));
+    let start = Instant::now();
+    let mut envoy = Envoy::spawn(&bootstrap::ads(serving.port, mode, "n1"));
+    envoy.wait_until_ready(SOON);
+    println!("{mode:?}: ready after {:?}", start.elapsed());
+    let listener = envoy.listener("http").expect("the listener");
+    assert_eq!(http::get(listener, "/").expect("an answer").body, "first");
+    assert_no_init_fetch_timeout(&envoy);
+
+    serving.apply(vec![put_endpoints("c", &[second.address()])]);
+    envoy.wait_for("the new endpoint", SOON, |_| {
+        let body = http::get(listener, "/").expect("an answer").body;
+        (body == "second").then_some(())
+    });
+
+    // Envoy withholds its ACK until the endpoints come again, although they
+    // are the same (S53).
+    let mut changed = cluster("c");
+    changed.connect_timeout = Some(seconds(2));
+    let start = Instant::now();
+    serving.apply(vec![put_cluster(&changed)]);
+    envoy.wait_for("the changed cluster", SOON, |envoy| {
+        let dump = envoy.config_dump().to_string();
+        dump.contains(r#""connect_timeout":"2s""#).then_some(())
+    });
+    println!("{mode:?}: a cluster changed after {:?}", start.elapsed());
+    assert_eq!(http::get(listener, "/").expect("an answer").body, "second");
+    assert_no_init_fetch_timeout(&envoy);
+    assert_eq!(envoy.stop(), Some(0));
+}
+
+#[test]
+fn s53_envoy_becomes_ready_and_follows_changes_by_state_of_the_world() {
+    becomes_ready_and_follows_changes(Mode::Sotw);
+}
+
+#[test]
+fn s53_envoy_becomes_ready_and_follows_changes_by_delta() {
+    becomes_ready_and_follows_changes(Mode::Delta);
+}

@@ -1,0 +1,201 @@
+//! Resources for Envoy and gRPC, built in code, with the facts that order needs.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use prost::Message;
+use trunkline::{Change, Facts, Name, Reference, Resource, kind};
+use trunkline_proto::envoy::envoy::config::cluster::v3::{Cluster, cluster};
+use trunkline_proto::envoy::envoy::config::core::v3::{
+    Address, AggregatedConfigSource, ApiVersion, ConfigSource, SocketAddress, address,
+    config_source::ConfigSourceSpecifier, socket_address,
+};
+use trunkline_proto::envoy::envoy::config::endpoint::v3::{
+    ClusterLoadAssignment, Endpoint, LbEndpoint, LocalityLbEndpoints, lb_endpoint,
+};
+use trunkline_proto::envoy::envoy::config::listener::v3::{
+    ApiListener, Filter, FilterChain, Listener, filter,
+};
+use trunkline_proto::envoy::envoy::config::route::v3::{
+    Route, RouteAction, RouteConfiguration, RouteMatch, VirtualHost, route, route_action,
+    route_match,
+};
+use trunkline_proto::envoy::envoy::extensions::filters::http::router::v3::Router;
+use trunkline_proto::envoy::envoy::extensions::filters::network::http_connection_manager::v3::{
+    HttpConnectionManager, HttpFilter, Rds, http_connection_manager::RouteSpecifier, http_filter,
+};
+use trunkline_proto::envoy::google::protobuf::{Any, Duration, UInt32Value};
+
+/// A cluster that gets its endpoints by its own name.
+pub(crate) fn cluster(name: &str) -> Cluster {
+    Cluster {
+        name: name.to_owned(),
+        connect_timeout: Some(seconds(1)),
+        cluster_discovery_type: Some(cluster::ClusterDiscoveryType::Type(
+            cluster::DiscoveryType::Eds.into(),
+        )),
+        eds_cluster_config: Some(cluster::EdsClusterConfig {
+            eds_config: Some(ads()),
+            ..Default::default()
+        }),
+        ..Default::default()
+    }
+}
+
+pub(crate) fn put_cluster(cluster: &Cluster) -> Change {
+    put(
+        kind::CDS,
+        &cluster.name,
+        cluster,
+        &[(kind::EDS, &cluster.name)],
+    )
+}
+
+/// The endpoints of a cluster.
+pub(crate) fn put_endpoints(cluster: &str, addresses: &[SocketAddr]) -> Change {
+    let lb_endpoints = addresses.iter().map(|at| LbEndpoint {
+        host_identifier: Some(lb_endpoint::HostIdentifier::Endpoint(Endpoint {
+            address: Some(address(*at)),
+            ..Default::default()
+        })),
+        ..Default::default()
+    });
+    let assignment = ClusterLoadAssignment {
+        cluster_name: cluster.to_owned(),
+        endpoints: vec![LocalityLbEndpoints {
+            locality: Some(Default::default()),
+            lb_endpoints: lb_endpoints.collect(),
+            load_balancing_weight: Some(UInt32Value { value: 1 }),
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    put(kind::EDS, cluster, &assignment, &[])
+}
+
+/// A route configuration that sends every path of every host to a cluster.
+pub(crate) fn put_route(name: &str, cluster: &str) -> Change {
+    let to_cluster = RouteAction {
+        cluster_specifier: Some(route_action::ClusterSpecifier::Cluster(cluster.to_owned())),
+        ..Default::default()
+    };
+    let all = RouteMatch {
+        path_specifier: Some(route_match::PathSpecifier::Prefix(String::new())),
+        ..Default::default()
+    };
+    let routes = RouteConfiguration {
+        name: name.to_owned(),
+        virtual_hosts: vec![VirtualHost {
+            name: "all".to_owned(),
+            domains: vec!["*".to_owned()],
+            routes: vec![Route {
+                r#match: Some(all),
+                action: Some(route::Action::Route(to_cluster)),
+                ..Default::default()
+            }],
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    put(kind::RDS, name, &routes, &[(kind::CDS, cluster)])
+}
+
+/// A listener on a port that Envoy chooses.
+pub(crate) fn put_listener(name: &str, route: &str) -> Change {
+    let chain = FilterChain {
+        filters: vec![Filter {
+            name: "http".to_owned(),
+            config_type: Some(filter::ConfigType::TypedConfig(any(&manager(name, route)))),
+        }],
+        ..Default::default()
+    };
+    let listener = Listener {
+        name: name.to_owned(),
+        address: Some(address(([127, 0, 0, 1], 0).into())),
+        filter_chains: vec![chain],
+        ..Default::default()
+    };
+    put(kind::LDS, name, &listener, &[(kind::RDS, route)])
+}
+
+/// What gRPC clients ask for by the name of a service.
+pub(crate) fn put_api_listener(name: &str, route: &str) -> Change {
+    let listener = Listener {
+        name: name.to_owned(),
+        api_listener: Some(ApiListener {
+            api_listener: Some(any(&manager(name, route))),
+        }),
+        ..Default::default()
+    };
+    put(kind::LDS, name, &listener, &[(kind::RDS, route)])
+}
+
+pub(crate) fn remove(type_url: &str, name: &str) -> Change {
+    Change::Remove(type_url.into(), Name::new(name))
+}
+
+fn manager(name: &str, route: &str) -> HttpConnectionManager {
+    HttpConnectionManager {
+        stat_prefix: name.to_owned(),
+        route_specifier: Some(RouteSpecifier::Rds(Rds {
+            config_source: Some(ads()),
+            route_config_name: route.to_owned(),
+        })),
+        http_filters: vec![HttpFilter {
+            name: "router".to_owned(),
+            config_type: Some(http_filter::ConfigType::TypedConfig(
+                any(&Router::default()),
+            )),
+            ..Default::default()
+        }],
+        ..Default::default()
+    }
+}
+
+fn put(type_url: &str, name: &str, body: &impl Message, refers_to: &[(&str, &str)]) -> Change {
+    let mut references: Vec<Reference> = refers_to
+        .iter()
+        .map(|(type_url, name)| Reference {
+            type_url: (*type_url).into(),
+            name: Name::new(name),
+        })
+        .collect();
+    references.sort();
+    let resource = Resource {
+        facts: Some(Box::new(Facts {
+            references: references.into(),
+            ..Facts::default()
+        })),
+        ..Resource::new(Name::new(name), body.encode_to_vec().into())
+    };
+    Change::Upsert(type_url.into(), Arc::new(resource))
+}
+
+fn any<M: Message + prost::Name>(message: &M) -> Any {
+    Any {
+        type_url: format!("type.googleapis.com/{}", M::full_name()),
+        value: message.encode_to_vec(),
+    }
+}
+
+fn ads() -> ConfigSource {
+    ConfigSource {
+        resource_api_version: ApiVersion::V3.into(),
+        config_source_specifier: Some(ConfigSourceSpecifier::Ads(AggregatedConfigSource {})),
+        ..Default::default()
+    }
+}
+
+fn address(at: SocketAddr) -> Address {
+    Address {
+        address: Some(address::Address::SocketAddress(SocketAddress {
+            address: at.ip().to_string(),
+            port_specifier: Some(socket_address::PortSpecifier::PortValue(at.port().into())),
+            ..Default::default()
+        })),
+    }
+}
+
+pub(crate) fn seconds(seconds: i64) -> Duration {
+    Duration { seconds, nanos: 0 }
+}
