@@ -7,14 +7,13 @@
 
 use std::collections::BTreeSet;
 
-use super::wanted::{Wanted, glob_over};
-use crate::name::Name;
+use crate::name::{Ask, Glob, Name};
 
 /// A set of things asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interest {
     wildcard: bool,
-    globs: BTreeSet<Name>,
+    globs: BTreeSet<Glob>,
     names: BTreeSet<Name>,
 }
 
@@ -29,30 +28,30 @@ pub struct Edges {
 
 impl Interest {
     /// Adds one; whether it is new.
-    pub fn insert(&mut self, wanted: Wanted) -> bool {
+    pub fn insert(&mut self, wanted: Ask) -> bool {
         match wanted {
-            Wanted::Wildcard => !std::mem::replace(&mut self.wildcard, true),
-            Wanted::Glob(glob) => self.globs.insert(glob),
-            Wanted::Name(name) => self.names.insert(name),
+            Ask::Wildcard => !std::mem::replace(&mut self.wildcard, true),
+            Ask::Glob(glob) => self.globs.insert(glob),
+            Ask::Name(name) => self.names.insert(name),
         }
     }
 
     /// Takes one away; whether it was there.
-    pub fn remove(&mut self, wanted: &Wanted) -> bool {
+    pub fn remove(&mut self, wanted: &Ask) -> bool {
         match wanted {
-            Wanted::Wildcard => std::mem::replace(&mut self.wildcard, false),
-            Wanted::Glob(glob) => self.globs.remove(glob),
-            Wanted::Name(name) => self.names.remove(name),
+            Ask::Wildcard => std::mem::replace(&mut self.wildcard, false),
+            Ask::Glob(glob) => self.globs.remove(glob),
+            Ask::Name(name) => self.names.remove(name),
         }
     }
 
     /// Whether exactly this was asked for.
     #[must_use]
-    pub fn has(&self, wanted: &Wanted) -> bool {
+    pub fn has(&self, wanted: &Ask) -> bool {
         match wanted {
-            Wanted::Wildcard => self.wildcard,
-            Wanted::Glob(glob) => self.globs.contains(glob),
-            Wanted::Name(name) => self.names.contains(name),
+            Ask::Wildcard => self.wildcard,
+            Ask::Glob(glob) => self.globs.contains(glob),
+            Ask::Name(name) => self.names.contains(name),
         }
     }
 
@@ -65,7 +64,17 @@ impl Interest {
     /// Whether a glob reaches the name; costs one look-up however many there are.
     #[must_use]
     pub fn globs_reach(&self, name: &Name) -> bool {
-        !self.globs.is_empty() && glob_over(name).is_some_and(|glob| self.globs.contains(&glob))
+        !self.globs.is_empty() && Glob::of(name).is_some_and(|glob| self.globs.contains(&glob))
+    }
+
+    /// Whether this is not a resource's name but a way to write a collection
+    /// that was asked for: the glob, or `*` or nothing for the whole type (S61).
+    #[must_use]
+    pub fn has_collection(&self, name: &Name) -> bool {
+        match name.as_str() {
+            "" | "*" => self.wildcard,
+            text => Glob::parse(text).is_ok_and(|glob| self.globs.contains(&glob)),
+        }
     }
 
     /// Whether the name itself was asked for.
@@ -107,12 +116,12 @@ impl Interest {
     }
 
     /// All that was asked for: `*`, globs, names.
-    pub fn iter(&self) -> impl Iterator<Item = Wanted> {
-        let star = self.wildcard.then_some(Wanted::Wildcard);
-        let globs = self.globs.iter().cloned().map(Wanted::Glob);
+    pub fn iter(&self) -> impl Iterator<Item = Ask> {
+        let star = self.wildcard.then_some(Ask::Wildcard);
+        let globs = self.globs.iter().cloned().map(Ask::Glob);
         star.into_iter()
             .chain(globs)
-            .chain(self.names.iter().cloned().map(Wanted::Name))
+            .chain(self.names.iter().cloned().map(Ask::Name))
     }
 
     /// What either asks for.
@@ -155,16 +164,16 @@ impl Interest {
     }
 }
 
-impl FromIterator<Wanted> for Interest {
-    fn from_iter<I: IntoIterator<Item = Wanted>>(all: I) -> Self {
+impl FromIterator<Ask> for Interest {
+    fn from_iter<I: IntoIterator<Item = Ask>>(all: I) -> Self {
         let mut interest = Self::default();
         interest.extend(all);
         interest
     }
 }
 
-impl Extend<Wanted> for Interest {
-    fn extend<I: IntoIterator<Item = Wanted>>(&mut self, all: I) {
+impl Extend<Ask> for Interest {
+    fn extend<I: IntoIterator<Item = Ask>>(&mut self, all: I) {
         for wanted in all {
             self.insert(wanted);
         }
@@ -176,7 +185,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    type Naive = BTreeSet<Wanted>;
+    type Naive = BTreeSet<Ask>;
+
+    fn ask(text: &str) -> Ask {
+        Ask::parse(text, 100).unwrap()
+    }
 
     /// Few enough that sets meet, one of each kind and more.
     const TEXTS: [&str; 7] = [
@@ -191,7 +204,7 @@ mod tests {
 
     fn naive() -> impl Strategy<Value = Naive> {
         proptest::sample::subsequence(TEXTS.to_vec(), 0..=TEXTS.len())
-            .prop_map(|texts| texts.into_iter().map(Wanted::parse).collect())
+            .prop_map(|texts| texts.into_iter().map(ask).collect())
     }
 
     fn interest(naive: &Naive) -> Interest {
@@ -200,11 +213,11 @@ mod tests {
 
     fn naive_reaches(naive: &Naive, name: &Name) -> bool {
         naive.iter().any(|wanted| match wanted {
-            Wanted::Wildcard => true,
-            Wanted::Glob(glob) => name
+            Ask::Wildcard => true,
+            Ask::Glob(glob) => name
                 .as_str()
                 .starts_with(glob.as_str().trim_end_matches('*')),
-            Wanted::Name(exact) => exact == name,
+            Ask::Name(exact) => exact == name,
         })
     }
 
@@ -221,7 +234,7 @@ mod tests {
             prop_assert_eq!(naive(edges.removed), &a - &b);
             prop_assert_eq!(x.len(), a.len());
             prop_assert_eq!(x.is_empty(), a.is_empty());
-            prop_assert!(x.iter().eq(a), "order is that of `Wanted`");
+            prop_assert!(x.iter().eq(a), "order is that of `Ask`");
         }
 
         #[test]
@@ -242,20 +255,20 @@ mod tests {
             let (x, y) = (interest(&a), interest(&b));
             for name in TEXTS.map(Name::new).iter().filter(|n| !n.as_str().ends_with('*')) {
                 prop_assert_eq!(x.contains(name), naive_reaches(&a, name));
-                prop_assert_eq!(x.names_exactly(name), a.contains(&Wanted::Name(name.clone())));
+                prop_assert_eq!(x.names_exactly(name), a.contains(&Ask::Name(name.clone())));
             }
             let covered = b.iter().all(|wanted| match wanted {
-                Wanted::Name(name) => naive_reaches(&a, name),
-                other => a.contains(other) || a.contains(&Wanted::Wildcard),
+                Ask::Name(name) => naive_reaches(&a, name),
+                other => a.contains(other) || a.contains(&Ask::Wildcard),
             });
             prop_assert_eq!(x.covers(&y), covered);
-            prop_assert_eq!(x.has_wildcard(), a.contains(&Wanted::Wildcard));
+            prop_assert_eq!(x.has_wildcard(), a.contains(&Ask::Wildcard));
         }
     }
 
     #[test]
     fn a_glob_reaches_one_level() {
-        let interest: Interest = [Wanted::parse("xdstp://x/T/d/*?k=v")].into_iter().collect();
+        let interest: Interest = [ask("xdstp://x/T/d/*?k=v")].into_iter().collect();
         for (name, reached) in [
             ("xdstp://x/T/d/1?k=v", true),
             ("xdstp://x/T/d/1", false),
@@ -266,8 +279,15 @@ mod tests {
             assert_eq!(interest.contains(&Name::new(name)), reached, "{name}");
             assert_eq!(interest.globs_reach(&Name::new(name)), reached, "{name}");
         }
-        let names: Interest = [Wanted::parse("n")].into_iter().collect();
+        let names: Interest = [ask("n")].into_iter().collect();
         assert!(!names.globs_reach(&Name::new("n")));
+        assert!(!names.has_collection(&Name::new("n")));
+        for text in ["xdstp://x/T/d/*?k=v", "*", ""] {
+            let glob = text.starts_with('x');
+            assert_eq!(interest.has_collection(&Name::new(text)), glob);
+            let star: Interest = [Ask::Wildcard].into_iter().collect();
+            assert_eq!(star.has_collection(&Name::new(text)), !glob);
+        }
         assert!(names.names().eq([&Name::new("n")]));
     }
 }

@@ -23,12 +23,12 @@ pub use status::TypeStatus;
 
 use crate::database::{Database, StreamId};
 use crate::limits::Limits;
-use crate::message::{DeltaResponse, Node, SotwResponse};
+use crate::message::{DeltaResponse, Mode, Node, SotwResponse};
 use crate::moment::Moment;
 use crate::order::{Draining, Order};
 use crate::params::{Params, ParamsId};
 use crate::resource::{Nonce, TypeUrl};
-use crate::source::{Context, Conversation, Dialect, Mode, Outstanding, Selected};
+use crate::source::{Context, Conversation, Dialect, Outstanding, Selected};
 
 /// How a session behaves.
 #[derive(Clone, Debug)]

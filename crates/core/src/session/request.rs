@@ -4,12 +4,12 @@ use super::{Event, ProtocolError, Refusal, Session};
 use crate::database::Database;
 use crate::facts::Reference;
 use crate::kind::Kind;
-use crate::message::{DeltaRequest, ErrorDetail, Locator, Node, SotwRequest};
+use crate::message::{DeltaRequest, ErrorDetail, Locator, Mode, Node, SotwRequest};
 use crate::moment::Moment;
 use crate::name::{Ask, Name};
 use crate::params::ParamsId;
 use crate::resource::{Nonce, TypeUrl};
-use crate::source::{Conversation, DeltaAsks, Mode};
+use crate::source::{Conversation, DeltaAsks};
 
 impl Session {
     /// A delta request. Answer, subscriptions and initial versions are each

@@ -10,8 +10,8 @@
 //! `added` and `removed` as they are then, so ten changes while it was blocked
 //! become one.
 
-use crate::interest::{Edges, Interest, Wanted, Wildcard};
-use crate::name::Name;
+use crate::interest::{Edges, Interest, Wildcard};
+use crate::name::{Ask, Name};
 use crate::resource::Resource;
 
 /// The asking of one type on one stream after another.
@@ -32,7 +32,7 @@ pub(super) struct Asking {
 impl Asking {
     /// Wants one thing more. If the source was told and is about to be told
     /// otherwise, it is asked again instead, and so sends again (E9).
-    pub(super) fn subscribe(&mut self, wanted: Wanted) {
+    pub(super) fn subscribe(&mut self, wanted: Ask) {
         if self.wanted.insert(wanted.clone()) {
             self.removed.remove(&wanted);
             self.added.insert(wanted);
@@ -40,7 +40,7 @@ impl Asking {
     }
 
     /// Wants one thing less.
-    pub(super) fn unsubscribe(&mut self, wanted: &Wanted) {
+    pub(super) fn unsubscribe(&mut self, wanted: &Ask) {
         if self.wanted.remove(wanted) {
             self.added.remove(wanted);
             if self.told.has(wanted) {
@@ -123,6 +123,11 @@ impl Asking {
     /// As [`Asking::reaches`], under any of its names.
     pub(super) fn reaches_resource(&self, resource: &Resource) -> bool {
         self.reaches(&resource.name) || resource.aliases.iter().any(|alias| self.reaches(alias))
+    }
+
+    /// As [`Asking::reaches`], or it is a collection that is wanted (S61).
+    pub(super) fn hears_of(&self, name: &Name) -> bool {
+        self.reaches(name) || self.wanted.has_collection(name)
     }
 
     /// Whether the name itself is, or was until the next request, asked for.

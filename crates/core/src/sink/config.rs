@@ -6,17 +6,8 @@
 use std::time::Duration;
 
 use crate::limits::Limits;
-use crate::message::Node;
+use crate::message::{Mode, Node};
 use crate::resource::TypeUrl;
-
-/// Which variant of the protocol a stream speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// State of the world: every request lists everything.
-    Sotw,
-    /// Incremental: requests and responses say what changed.
-    Delta,
-}
 
 /// Which types a stream carries.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,7 +15,7 @@
 
 use super::asking::Asking;
 use super::cache::{Cache, CacheState, Deadline};
-use super::config::{FetchStart, FetchTimeout, Mode, SinkConfig};
+use super::config::{FetchStart, FetchTimeout, SinkConfig};
 use super::error::SinkError;
 use super::event::{Cause, Effects, WatchError};
 use super::response::{self, Delivery, Pending};
@@ -25,9 +25,10 @@ use super::wire::{Incoming, Request};
 use super::{delta, sotw};
 use crate::Moment;
 use crate::change::{Change, Transaction};
-use crate::interest::{Edges, Interest, Wanted};
+use crate::interest::{Edges, Interest};
 use crate::kind::Kind;
-use crate::message::{ErrorDetail, Node};
+use crate::message::{ErrorDetail, Mode, Node};
+use crate::name::Ask;
 use crate::resource::{Nonce, TypeUrl, Version};
 
 /// Whose turn it is to speak of a response.
@@ -89,10 +90,10 @@ impl Conversation {
     }
 
     /// Wants one thing more; what is still held of it, from when it was wanted before.
-    pub(super) fn subscribe(&mut self, wanted: Wanted) -> Transaction {
+    pub(super) fn subscribe(&mut self, wanted: Ask) -> Transaction {
         let mut held = self.cache.held_for(&wanted);
         held.retain(|resource| !self.asking.wants_resource(resource));
-        if let Wanted::Name(name) = &wanted {
+        if let Ask::Name(name) = &wanted {
             self.cache.expect(name);
         }
         self.asking.subscribe(wanted);
@@ -103,7 +104,7 @@ impl Conversation {
 
     /// Wants one thing less. What the source was told of is evicted when it is
     /// told otherwise ([`Asking::reaches`]).
-    pub(super) fn unsubscribe(&mut self, wanted: &Wanted) {
+    pub(super) fn unsubscribe(&mut self, wanted: &Ask) {
         self.asking.unsubscribe(wanted);
         self.version_is_idle |= self.asking.wanted().is_empty();
         if !self.asking.told().has(wanted) {
@@ -112,8 +113,8 @@ impl Conversation {
     }
 
     /// A name's time runs from its subscription (E2).
-    pub(super) fn await_answer(&mut self, wanted: &Wanted, until: Moment) {
-        if let Wanted::Name(name) = wanted {
+    pub(super) fn await_answer(&mut self, wanted: &Ask, until: Moment) {
+        if let Ask::Name(name) = wanted {
             self.cache.await_answer(name, until);
         }
     }

@@ -18,13 +18,13 @@
 //! Other types of the stream go on.
 //!
 //! ```
-//! use trunkline_core::interest::Wanted;
-//! use trunkline_core::message::Node;
-//! use trunkline_core::sink::{Mode, Request, Sink, SinkConfig};
+//! use trunkline_core::message::{Mode, Node};
+//! use trunkline_core::name::Ask;
+//! use trunkline_core::sink::{Request, Sink, SinkConfig};
 //! use trunkline_core::{Moment, kind};
 //!
 //! let mut sink = Sink::new(SinkConfig::new(Mode::Delta, Node::default()));
-//! sink.subscribe(&kind::EDS.into(), Wanted::parse("backend"), Moment::START)?;
+//! sink.subscribe(&kind::EDS.into(), Ask::Name("backend".into()), Moment::START)?;
 //! sink.handle_connected();
 //! let Some(Request::Delta(request)) = sink.poll_request(Moment::START) else {
 //!     panic!("a stream begins with a request");
@@ -59,13 +59,13 @@ use std::collections::VecDeque;
 use self::conversation::Conversation;
 use crate::Moment;
 use crate::change::Transaction;
-use crate::interest::Wanted;
 use crate::message::Node;
+use crate::name::Ask;
 use crate::resource::{Nonce, TypeUrl};
 
 pub use backoff::{Backoff, BackoffConfig};
 pub use cache::CacheState;
-pub use config::{DataErrors, FetchStart, FetchTimeout, Mode, NackCode, Scope, SinkConfig};
+pub use config::{DataErrors, FetchStart, FetchTimeout, NackCode, Scope, SinkConfig};
 pub use error::{ProtocolFault, SinkError, Whose};
 pub use event::{Cause, Effects, Event, Nature, WatchError};
 pub use observe::Status;
@@ -114,7 +114,7 @@ impl Sink {
     pub fn subscribe(
         &mut self,
         type_url: &TypeUrl,
-        wanted: Wanted,
+        wanted: Ask,
         now: Moment,
     ) -> Result<Transaction, SinkError> {
         if let Scope::Single(carries) = &self.config.scope
@@ -143,7 +143,7 @@ impl Sink {
     }
 
     /// Asks for one thing less. The owner drops what it holds of it (C25).
-    pub fn unsubscribe(&mut self, type_url: &TypeUrl, wanted: &Wanted) {
+    pub fn unsubscribe(&mut self, type_url: &TypeUrl, wanted: &Ask) {
         if let Some(index) = self.index(type_url) {
             self.types[index].unsubscribe(wanted);
         }

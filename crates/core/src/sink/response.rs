@@ -34,7 +34,7 @@ pub struct Delivery {
     pub removed: Vec<Name>,
     /// Which variants are gone (TP2).
     pub removed_variants: Vec<(Name, Constraints)>,
-    /// What cannot be given, and why (C43).
+    /// What cannot be given, and why (C43): names, and collections asked for (S61).
     pub errors: Vec<(Name, Arc<ResourceError>)>,
 }
 
@@ -132,7 +132,7 @@ pub(super) fn sift(incoming: Incoming, asking: &Asking, cache: &Cache, limits: &
     }
     removed.retain(|name| cache.entries.contains_key(name));
     removed_variants.retain(|(name, _)| cache.entries.contains_key(name));
-    errors.retain(|(name, _)| asking.reaches(name) && name.as_str().len() <= limits.name_bytes);
+    errors.retain(|(name, _)| name.as_str().len() <= limits.name_bytes && asking.hears_of(name));
     for (_, error) in errors {
         shorten(error, limits.error_bytes);
     }

@@ -12,7 +12,7 @@ use super::asking::Asking;
 use super::config::SinkConfig;
 use super::conversation::Conversation;
 use crate::Moment;
-use crate::interest::{Edges, Interest, Wanted, Wildcard};
+use crate::interest::{Edges, Interest, Wildcard};
 use crate::message::{Locator, Node, SotwRequest};
 
 /// The next request: an answer, news, or both.
@@ -47,7 +47,7 @@ fn tell(asking: &mut Asking, legacy: bool) -> (Vec<Locator>, Edges) {
     let before = asking.wildcard();
     if before == Wildcard::Legacy && asking.wanted().is_empty() {
         asking.step(Wildcard::Explicit);
-        return (vec![(&Wanted::Wildcard).into()], Edges::default());
+        return (vec!["*".into()], Edges::default());
     }
     let bare = matches!(before, Wildcard::Never | Wildcard::Legacy) && legacy;
     let names = names(asking.wanted(), bare);
@@ -62,6 +62,6 @@ pub(super) fn names(interest: &Interest, bare: bool) -> Vec<Locator> {
     let only_star = interest.has_wildcard() && interest.len() == 1;
     match only_star && bare {
         true => Vec::new(),
-        false => interest.iter().map(|wanted| (&wanted).into()).collect(),
+        false => interest.iter().map(|ask| ask.as_str().into()).collect(),
     }
 }

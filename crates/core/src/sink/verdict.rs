@@ -169,8 +169,11 @@ impl Application<'_> {
     /// C43: remembered until the resource or another error takes its place.
     fn apply_errors(&self, cache: &mut Cache, teller: &mut Teller<'_>) {
         for (name, said) in &self.pending.delivery.errors {
-            let error = WatchError::new(Cause::Source(said.code), said.message.clone());
-            cache.fail(name, CacheState::ReceivedError, error, teller);
+            // A collection is not a name: it has no value and nobody watches it.
+            if !teller.asking.wanted().has_collection(name) {
+                let error = WatchError::new(Cause::Source(said.code), said.message.clone());
+                cache.fail(name, CacheState::ReceivedError, error, teller);
+            }
             teller.fail(name, said);
         }
     }

@@ -5,12 +5,10 @@
 
 use std::sync::Arc;
 
-use crate::message::{Delivered, DeltaRequest, DeltaResponse, SotwRequest, SotwResponse};
+use crate::message::{Delivered, DeltaRequest, DeltaResponse, Mode, SotwRequest, SotwResponse};
 use crate::name::Name;
 use crate::params::Constraints;
 use crate::resource::{Nonce, ResourceError, TypeUrl, Version};
-
-use super::config::Mode;
 
 /// A request in the variant that the stream speaks.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use hashbrown::HashSet;
 
 use super::ask::InitialVersions;
-use super::{Conversation, Mode, Selected, Told, forms};
+use super::{Conversation, Selected, Told, forms};
 use crate::database::{Choice, Database, Scope};
 use crate::interest::DeltaStar;
 use crate::kind::Absent;
-use crate::message::{Delivered, DeltaResponse, Form};
+use crate::message::{Delivered, DeltaResponse, Form, Mode};
 use crate::name::{Ask, Name};
 use crate::params::ParamsId;
 use crate::resource::{Nonce, Resource};

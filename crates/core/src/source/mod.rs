@@ -32,7 +32,7 @@ use hashbrown::HashMap;
 
 pub(crate) use cursor::Cursor;
 pub(crate) use delta::DeltaAsks;
-pub use forms::{Dialect, Mode};
+pub use forms::Dialect;
 pub(crate) use select::{Context, Selected};
 pub(crate) use slot::{AskKey, Key, Slot, Told};
 pub(crate) use standing::Standing;
@@ -41,7 +41,7 @@ pub(crate) use verdict::Outstanding;
 use crate::database::{Choice, Database, SubscriberId, TypeId};
 use crate::interest::Wildcard;
 use crate::kind::Kind;
-use crate::message::ErrorDetail;
+use crate::message::{ErrorDetail, Mode};
 use crate::moment::Moment;
 use crate::name::Name;
 use crate::params::ParamsId;

@@ -277,3 +277,40 @@ fn c44_the_states_of_a_name() {
         ]
     );
 }
+
+#[test]
+fn c43_an_error_of_a_collection_is_passed_on_and_nobodys() {
+    let glob = "xdstp://x/T/d/*";
+    for (want, name) in [
+        ("cds *", "*"),
+        ("cds *", ""),
+        (&format!("cds {glob}"), glob),
+    ] {
+        let mut bench = Bench::asking(Mode::Delta, &[want]);
+        let mut response = delta("cds", "n1", &[], &[]);
+        response.errors = vec![
+            said(name, ErrorCode::Unavailable, "busy"),
+            said("xdstp://x/T/e/*", ErrorCode::Unavailable, "busy"),
+        ];
+        if want == "cds *" {
+            response.errors.truncate(1);
+        }
+        assert_eq!(bench.accept(response), [format!("!cds {name} Unavailable")]);
+        assert_eq!(bench.states(), [""; 0]);
+    }
+}
+
+#[test]
+fn c43_a_withdrawal_comes_before_its_reason() {
+    let mut bench = half_held(Mode::Delta, DataErrors::Obey);
+    let mut response = delta("cds", "n2", &[], &[]);
+    response.errors = vec![said("a", ErrorCode::NotFound, "none")];
+    assert_eq!(
+        bench.accept(response),
+        [
+            "-cds a",
+            "!cds a NotFound",
+            "cds a ! Source(NotFound): none"
+        ]
+    );
+}

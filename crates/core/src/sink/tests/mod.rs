@@ -16,6 +16,7 @@ mod hostile;
 mod model;
 mod requests;
 mod timers;
+mod variants;
 mod verdicts;
 
 use std::sync::Arc;
@@ -26,10 +27,12 @@ use bytes::Bytes;
 use super::*;
 use crate::change::Change;
 use crate::kind::{self, Kind};
+use crate::message::Mode;
 use crate::message::{
     Delivered, DeltaRequest, DeltaResponse, ErrorDetail, Form, Locator, SotwRequest, SotwResponse,
 };
 use crate::name::Name;
+use crate::params::Constraints;
 use crate::resource::{ErrorCode, Resource, ResourceError};
 
 /// A sink, its time, and short ways to use both.
@@ -71,16 +74,13 @@ impl Bench {
 
     fn sub_again(&mut self, want: &str) -> Vec<String> {
         let (type_url, name) = split(want);
-        let changes = self
-            .sink
-            .subscribe(&type_url, Wanted::parse(name), self.now)
-            .unwrap();
+        let changes = self.sink.subscribe(&type_url, ask(name), self.now).unwrap();
         changes.iter().map(show_change).collect()
     }
 
     fn unsub(&mut self, want: &str) {
         let (type_url, name) = split(want);
-        self.sink.unsubscribe(&type_url, &Wanted::parse(name));
+        self.sink.unsubscribe(&type_url, &ask(name));
     }
 
     /// All requests that are due.
@@ -169,6 +169,10 @@ impl Bench {
     }
 }
 
+fn ask(text: &str) -> Ask {
+    Ask::parse(text, 4096).unwrap()
+}
+
 fn type_of(short: &str) -> TypeUrl {
     let known = kind::ALL.iter().map(|url| TypeUrl::from(*url));
     let mut named = known.filter(|url| Kind::of(url).short == short);
@@ -187,21 +191,29 @@ fn split(want: &str) -> (TypeUrl, &str) {
     (type_of(short), name)
 }
 
-/// `a@1`, `a@1#x` with alias x, `a@1!5` with a ttl of 5 ms; the body is the text.
+/// `a@1`, `a@1[k=v]` for some clients, `a@1#x` with alias x, `a@1!5` with a ttl
+/// of 5 ms; the body is name and version.
 fn resource(text: &str) -> Arc<Resource> {
     let (rest, ttl) = match text.split_once('!') {
         Some((rest, ttl)) => (rest, Some(Duration::from_millis(ttl.parse().unwrap()))),
         None => (text, None),
     };
     let (rest, aliases) = rest.split_once('#').unwrap_or((rest, ""));
+    let (rest, constraints) = rest.split_once('[').unwrap_or((rest, ""));
+    let constraints = constraints.strip_suffix(']');
     let (name, version) = rest.split_once('@').unwrap();
     let aliases = aliases.split('#').filter(|alias| !alias.is_empty());
     Arc::new(Resource {
         version: version.into(),
+        constraints: constraints.map(constraint),
         aliases: aliases.map(Name::new).collect(),
         ttl,
         ..Resource::new(Name::new(name), Bytes::copy_from_slice(rest.as_bytes()))
     })
+}
+
+fn constraint(text: &str) -> Constraints {
+    Arc::new(text.parse().unwrap())
 }
 
 /// As [`resource`], without its body.
@@ -303,7 +315,10 @@ fn show_change(change: &Change) -> String {
     match change {
         Change::Upsert(t, r) => format!("+{} {r:?}", short(t)),
         Change::Remove(t, name) => format!("-{} {name}", short(t)),
-        Change::RemoveVariant(t, name, of) => format!("-{} {name}[{of:?}]", short(t)),
+        Change::RemoveVariant(t, name, of) => {
+            let of = of.as_ref().map_or("all".to_owned(), ToString::to_string);
+            format!("-{} {name}[{of}]", short(t))
+        }
         Change::Fail(t, name, error) => format!("!{} {name} {:?}", short(t), error.code),
         Change::ReplaceAll(..) => unreachable!("a sink says what changed"),
     }

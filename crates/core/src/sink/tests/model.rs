@@ -69,8 +69,8 @@ impl Listener {
     }
 
     fn believes(&self) -> Interest {
-        let names = self.names.iter().map(|name| Wanted::parse(name));
-        let star = self.wildcard.is_on().then_some(Wanted::Wildcard);
+        let names = self.names.iter().map(|name| ask(name));
+        let star = self.wildcard.is_on().then_some(Ask::Wildcard);
         names.chain(star).collect()
     }
 }
@@ -85,11 +85,11 @@ fn run(mode: Mode, short: &str, steps: Vec<Step>) -> Result<(), TestCaseError> {
         match step {
             Step::Subscribe(n) => {
                 bench.sub_again(&format!("{short} {}", WANTS[n]));
-                wanted.insert(Wanted::parse(WANTS[n]));
+                wanted.insert(ask(WANTS[n]));
             }
             Step::Unsubscribe(n) => {
                 bench.unsub(&format!("{short} {}", WANTS[n]));
-                wanted.remove(&Wanted::parse(WANTS[n]));
+                wanted.remove(&ask(WANTS[n]));
             }
             Step::Poll => {
                 let request = bench.sink.poll_request(bench.now);

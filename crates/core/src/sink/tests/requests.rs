@@ -185,7 +185,7 @@ fn c20_what_was_never_asked_for_gets_no_answer() {
             bench.sink.handle_response(response.clone()),
             Err(error.clone())
         );
-        // Wanted, but this stream has not said so.
+        // Ask, but this stream has not said so.
         bench.sub("cds b");
         assert_eq!(bench.sink.handle_response(response), Err(error));
         assert!(bench.sink.may_read());
@@ -523,7 +523,7 @@ fn a_stream_of_one_type_asks_for_no_other() {
     });
     let wrong = bench
         .sink
-        .subscribe(&type_of("cds"), Wanted::Wildcard, bench.now);
+        .subscribe(&type_of("cds"), Ask::Wildcard, bench.now);
     let error = SinkError::WrongType {
         carries: type_of("eds"),
         wanted: type_of("cds"),
