@@ -8,6 +8,8 @@
 //!   longer than a limit, so that silence stalls nothing.
 //! - What is gone is taken away once nothing that the peer holds refers to it
 //!   and is about to change. This may take long; nothing else waits for it.
+//!   What a reconnecting peer holds from before is not known; while it has not
+//!   been replaced, it may refer to anything.
 //!
 //! Additions never wait for removals.
 
@@ -32,21 +34,25 @@ pub(crate) type Draining = BTreeMap<Reference, Moment>;
 pub(crate) struct Order<'a> {
     others: &'a [Option<Conversation>],
     draining: &'a Draining,
+    /// The peer resumed a moment ago, and has yet to say what it holds.
+    resuming: bool,
     now: Moment,
-    /// What the peer holds references to that are about to go. Worked out when
-    /// the first removal asks.
-    in_use: OnceCell<HashSet<Reference>>,
+    /// What the peer holds references to that are about to go; `None` if that
+    /// cannot be known. Worked out when the first removal asks.
+    in_use: OnceCell<Option<HashSet<Reference>>>,
 }
 
 impl<'a> Order<'a> {
     pub(crate) fn new(
         others: &'a [Option<Conversation>],
         draining: &'a Draining,
+        resuming: bool,
         now: Moment,
     ) -> Self {
         Self {
             others,
             draining,
+            resuming,
             now,
             in_use: OnceCell::new(),
         }
@@ -63,18 +69,21 @@ impl<'a> Order<'a> {
         references.iter().any(|reference| {
             self.conversation(&reference.type_url)
                 .filter(|other| other.kind.rank < kind.rank)
-                .is_some_and(|other| self.is_coming(db, other, &reference.name))
+                .is_some_and(|other| other.standing(db, &reference.name) == Standing::Coming)
         })
-    }
-
-    /// Whether a resource is on its way to the peer, or something that it in
-    /// turn needs to be of use: a cluster its endpoints.
-    fn is_coming(&self, db: &mut Database, other: &Conversation, name: &Name) -> bool {
-        other.standing(db, name) == Standing::Coming
     }
 
     /// Whether the peer still uses a resource that is gone.
     pub(crate) fn removal_waits(&self, db: &mut Database, url: &TypeUrl, name: &Name) -> bool {
+        if self.resuming
+            || self
+                .others
+                .iter()
+                .flatten()
+                .any(Conversation::holds_unknown)
+        {
+            return true;
+        }
         let reference = Reference {
             type_url: url.clone(),
             name: name.clone(),
@@ -90,10 +99,22 @@ impl<'a> Order<'a> {
                 self.in_use.get_or_init(|| found)
             }
         };
-        drains || in_use.contains(&reference)
+        drains
+            || in_use
+                .as_ref()
+                .is_none_or(|known| known.contains(&reference))
     }
 
-    fn find_in_use(&self, db: &mut Database) -> HashSet<Reference> {
+    fn find_in_use(&self, db: &mut Database) -> Option<HashSet<Reference>> {
+        if self.resuming
+            || self
+                .others
+                .iter()
+                .flatten()
+                .any(Conversation::holds_unknown)
+        {
+            return None;
+        }
         let mut in_use = HashSet::new();
         for other in self.others.iter().flatten() {
             for (held, target) in other.unsettled(db) {
@@ -105,7 +126,7 @@ impl<'a> Order<'a> {
                 }
             }
         }
-        in_use
+        Some(in_use)
     }
 
     fn conversation(&self, url: &TypeUrl) -> Option<&'a Conversation> {

@@ -161,7 +161,7 @@ impl Database {
     fn names_with_contents(&self, type_id: TypeId) -> Vec<Name> {
         self.table(type_id)
             .entries()
-            .filter(|(_, e)| !matches!(e.content, Content::Absent))
+            .filter(|(_, e)| !e.content.is_blank())
             .map(|(_, e)| e.name.clone())
             .collect()
     }
@@ -315,7 +315,7 @@ impl Database {
 }
 
 fn exists(content: &Content) -> bool {
-    !matches!(content, Content::Absent | Content::Failed(_))
+    !content.resources().is_empty()
 }
 
 fn aliases(content: &Content) -> Vec<Name> {

@@ -1,6 +1,5 @@
 //! Proof of the database's invariants, for tests and simulation.
 
-use super::content::Content;
 use super::{Database, TypeId};
 
 impl Database {
@@ -25,7 +24,7 @@ impl Database {
                 return Err(format!("{name}: not found under its name"));
             }
             with_contents += usize::from(!entry.content.resources().is_empty());
-            let kept = !matches!(entry.content, Content::Absent)
+            let kept = !entry.content.is_blank()
                 || !entry.subscribers.is_empty()
                 || !entry.owners.is_empty()
                 || table.views().any(|(_, view)| view.knows(id));

@@ -8,7 +8,7 @@ use hashbrown::HashSet;
 
 use super::view::{Seq, ViewId};
 use super::{Database, EntryId, TypeId};
-use crate::name::Name;
+use crate::name::{Ask, Name};
 use crate::params::ParamsId;
 
 /// One stream, or one local watcher of everything it holds.
@@ -26,14 +26,15 @@ pub struct FollowId {
     pub(super) slot: u32,
 }
 
-/// A name got its first subscriber, or lost its last: what a relay or a client
-/// has to ask its own source for, and what an on-demand server has to fetch.
+/// A name, a glob or a whole type got its first subscriber, or lost its last:
+/// what a relay or a client has to ask its own source for, and what an
+/// on-demand server has to fetch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Edge {
     /// Somebody asks, and nobody did before.
-    First(TypeId, Name),
+    First(TypeId, Ask),
     /// Nobody asks any more.
-    Last(TypeId, Name),
+    Last(TypeId, Ask),
 }
 
 #[derive(Debug)]
@@ -81,6 +82,10 @@ impl Subscribers {
                 self.woken.push(stream);
             }
         }
+    }
+
+    pub(super) fn edge(&mut self, edge: Edge) {
+        self.edges.push(edge);
     }
 
     pub(super) fn mark(&mut self, id: SubscriberId, entry: EntryId, params: ParamsId) {
@@ -270,7 +275,7 @@ impl Database {
         if first {
             self.subscribers
                 .edges
-                .push(Edge::First(type_id, name.clone()));
+                .push(Edge::First(type_id, Ask::Name(name.clone())));
         }
         entry
     }
@@ -286,7 +291,9 @@ impl Database {
         if kept.subscribers.is_empty() {
             let name = kept.name.clone();
             table.tidy(entry);
-            self.subscribers.edges.push(Edge::Last(type_id, name));
+            self.subscribers
+                .edges
+                .push(Edge::Last(type_id, Ask::Name(name)));
         }
     }
 

@@ -4,12 +4,12 @@ use super::{Event, ProtocolError, Refusal, Session};
 use crate::database::Database;
 use crate::facts::Reference;
 use crate::kind::Kind;
-use crate::message::{DeltaRequest, ErrorDetail, Locator, Node, SotwRequest};
+use crate::message::{DeltaRequest, ErrorDetail, Locator, Mode, Node, SotwRequest};
 use crate::moment::Moment;
 use crate::name::{Ask, Name};
 use crate::params::ParamsId;
 use crate::resource::{Nonce, TypeUrl};
-use crate::source::{Conversation, DeltaAsks, Mode};
+use crate::source::{Conversation, DeltaAsks};
 
 impl Session {
     /// A delta request. Answer, subscriptions and initial versions are each
@@ -47,6 +47,9 @@ impl Session {
         asks.subscribe = self.read(db, &url, request.subscribe);
         self.refuse_beyond(db, index, &mut asks.subscribe, room);
         if first {
+            if !request.initial_versions.is_empty() && self.config.only.is_none() {
+                self.resuming_until.get_or_insert(now + self.config.resume);
+            }
             // Later ones do not count (S49).
             let versions = request.initial_versions.into_iter();
             asks.initial = versions.map(|(name, v)| (Name::new(&name), v)).collect();
@@ -213,7 +216,11 @@ impl Session {
                 true
             }
             Ask::Name(name) if room == 0 && !conversation.has_ask(db, name, *params) => {
-                conversation.refused.insert(name.clone());
+                // A list comes again with each answer: to say no to it each time
+                // would never end.
+                if conversation.mode == Mode::Delta {
+                    conversation.refused.insert(name.clone());
+                }
                 let limit = limits.subscriptions;
                 refusals.push(Refusal::Subscriptions { limit });
                 false
@@ -277,11 +284,16 @@ impl Session {
                     self.draining.insert(reference.clone(), until);
                 }
             }
+            conversation.last_acked = Some(nonce.clone());
+            if conversation.parked.is_empty() && conversation.suspects.is_empty() {
+                conversation.last_error = None;
+            }
             self.events.push_back(Event::Acked { type_url, nonce });
             return;
         };
         cut(&mut error.message, self.config.limits.error_bytes);
         let parked = conversation.reject(db, &nonce, &error);
+        conversation.last_error = Some(error.clone());
         self.events.push_back(Event::Nacked {
             type_url: type_url.clone(),
             nonce,

@@ -71,7 +71,7 @@ impl Conversation {
             {
                 Told::Absent
             }
-            _ => Told::Doubt,
+            _ => Told::Older,
         }
     }
 
@@ -134,7 +134,7 @@ impl Conversation {
         for resource in &listed {
             match initial.get(&resource.name) {
                 Some(version) if *version == resource.version => {}
-                Some(_) => differing.push((resource.name.clone(), Told::Doubt)),
+                Some(_) => differing.push((resource.name.clone(), Told::Older)),
                 None => differing.push((resource.name.clone(), Told::Nothing)),
             }
         }

@@ -79,6 +79,15 @@ impl Conversation {
         self.cursors.iter().position(covers)
     }
 
+    /// Whether everything that wildcard and globs bring is known: an answer
+    /// from a part of it could be taken for a removal (S51).
+    pub(crate) fn knows_all(&self, db: &Database) -> bool {
+        self.cursors
+            .iter()
+            .flatten()
+            .all(|cursor| db.knows_all(cursor.follow))
+    }
+
     /// What the peer holds under a name that a cursor brings.
     pub(crate) fn member_told(&self, db: &mut Database, index: usize, name: &Name) -> Told {
         let Some(cursor) = self.cursors.get(index).and_then(Option::as_ref) else {

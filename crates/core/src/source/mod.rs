@@ -23,6 +23,7 @@ mod select;
 mod slot;
 mod sotw;
 mod standing;
+mod ttl;
 mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -31,7 +32,7 @@ use hashbrown::HashMap;
 
 pub(crate) use cursor::Cursor;
 pub(crate) use delta::DeltaAsks;
-pub use forms::{Dialect, Mode};
+pub use forms::Dialect;
 pub(crate) use select::{Context, Selected};
 pub(crate) use slot::{AskKey, Key, Slot, Told};
 pub(crate) use standing::Standing;
@@ -40,10 +41,12 @@ pub(crate) use verdict::Outstanding;
 use crate::database::{Choice, Database, SubscriberId, TypeId};
 use crate::interest::Wildcard;
 use crate::kind::Kind;
+use crate::message::{ErrorDetail, Mode};
 use crate::moment::Moment;
 use crate::name::Name;
 use crate::params::ParamsId;
 use crate::resource::{Nonce, TypeUrl, Version};
+use crate::timer::Timers;
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -73,15 +76,23 @@ pub(crate) struct Conversation {
     pub(crate) parked: BTreeMap<Name, Version>,
     /// Names that only the peer knows of: it is told that they are gone.
     pub(crate) foreign: BTreeSet<Name>,
+    /// Names that never exist, by which a client that waits for virtual hosts
+    /// hears that there are none yet (S76).
+    pub(crate) placeholders: BTreeSet<Name>,
     /// Names that are refused, not remembered: told that they do not exist (S72).
     pub(crate) refused: BTreeSet<Name>,
     /// Responses without an answer: one, or two if the peer is silent for long.
     pub(crate) outstanding: VecDeque<Outstanding>,
     pub(crate) last_nonce: Option<Nonce>,
+    pub(crate) last_acked: Option<Nonce>,
+    /// What the peer last said of something that it rejects (S16).
+    pub(crate) last_error: Option<ErrorDetail>,
     /// The peer waits for an answer, be it empty (S25).
     pub(crate) owes_answer: bool,
     /// Whether the next turn is a trial's, so that neither news nor trials starve.
     pub(crate) trial_turn: bool,
+    /// When what has a ttl must be spoken of again (S59).
+    pub(crate) refresh: Timers<Key>,
     /// The sum of the fingerprints of what the named subscriptions hold.
     pub(crate) told_sum: u128,
 }
@@ -113,11 +124,15 @@ impl Conversation {
             trials: VecDeque::new(),
             parked: BTreeMap::new(),
             foreign: BTreeSet::new(),
+            placeholders: BTreeSet::new(),
             refused: BTreeSet::new(),
             outstanding: VecDeque::new(),
             last_nonce: None,
+            last_acked: None,
+            last_error: None,
             owes_answer: false,
             trial_turn: false,
+            refresh: Timers::default(),
             told_sum: 0,
         }
     }

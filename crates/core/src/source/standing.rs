@@ -50,6 +50,29 @@ impl Conversation {
         self.parked.get(&resource.name) == Some(&resource.version)
     }
 
+    /// Whether the peer holds something of which nothing is known but that it
+    /// is not what it should be: what that refers to is not known either.
+    pub(crate) fn holds_unknown(&self) -> bool {
+        let is_older = |key: &Key| self.slot(key).is_some_and(|slot| slot.told == Told::Older);
+        let outstanding = self.outstanding.iter().flat_map(|response| &response.keys);
+        self.pending.iter().any(is_older)
+            || self.suspects.keys().any(is_older)
+            || outstanding.into_iter().any(|(key, _)| is_older(key))
+            || (!self.parked.is_empty() && self.holds_parked_unknown())
+    }
+
+    fn holds_parked_unknown(&self) -> bool {
+        let members = self
+            .cursors
+            .iter()
+            .flatten()
+            .flat_map(|cursor| cursor.members.values());
+        self.asks
+            .values()
+            .chain(members)
+            .any(|slot| slot.told == Told::Older)
+    }
+
     /// What the peer holds where that is not what it is meant to hold, beside
     /// the latter. Costs what is under way, not what is held.
     pub(crate) fn unsettled(&self, db: &mut Database) -> Vec<(Arc<Resource>, Choice)> {

@@ -1,0 +1,121 @@
+//! A table of deadlines and its next.
+//!
+//! Not a clock, and nothing waits here: the owner asks [`Timers::next`], waits
+//! by its own means, and calls [`Timers::expire`].
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::Moment;
+
+/// Deadlines by key: at most one for each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timers<K> {
+    deadlines: BTreeMap<K, Moment>,
+    /// The same pairs, sorted by deadline.
+    order: BTreeSet<(Moment, K)>,
+}
+
+impl<K> Default for Timers<K> {
+    fn default() -> Self {
+        Self {
+            deadlines: BTreeMap::new(),
+            order: BTreeSet::new(),
+        }
+    }
+}
+
+impl<K: Ord + Clone> Timers<K> {
+    /// Sets the deadline of a key, in place of an earlier one.
+    pub fn set(&mut self, key: K, at: Moment) {
+        self.cancel(&key);
+        self.order.insert((at, key.clone()));
+        self.deadlines.insert(key, at);
+    }
+
+    /// Takes a deadline away; whether there was one.
+    pub fn cancel(&mut self, key: &K) -> bool {
+        let Some(at) = self.deadlines.remove(key) else {
+            return false;
+        };
+        self.order.remove(&(at, key.clone()))
+    }
+
+    /// Keeps the deadlines of these keys only.
+    pub fn retain(&mut self, mut keep: impl FnMut(&K) -> bool) {
+        self.deadlines.retain(|key, _| keep(key));
+        let deadlines = &self.deadlines;
+        self.order.retain(|(_, key)| deadlines.contains_key(key));
+    }
+
+    /// When something is due for the first time.
+    #[must_use]
+    pub fn next(&self) -> Option<Moment> {
+        self.order.first().map(|(at, _)| *at)
+    }
+
+    /// Takes out what is due, by deadline and then by key.
+    pub fn expire(&mut self, now: Moment) -> Vec<K> {
+        let mut due = Vec::new();
+        while let Some((at, key)) = self.order.pop_first() {
+            if at > now {
+                self.order.insert((at, key));
+                break;
+            }
+            self.deadlines.remove(&key);
+            due.push(key);
+        }
+        due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Moment {
+        Moment::from_millis(millis)
+    }
+
+    fn timers(all: &[(&'static str, u64)]) -> Timers<&'static str> {
+        let mut timers = Timers::default();
+        for (key, millis) in all {
+            timers.set(*key, at(*millis));
+        }
+        timers
+    }
+
+    #[test]
+    fn what_is_due_comes_by_deadline_then_by_key() {
+        let mut timers = timers(&[("c", 5), ("b", 7), ("a", 7), ("d", 8)]);
+        assert_eq!(timers.next(), Some(at(5)));
+        assert_eq!(timers.expire(at(4)), [""; 0]);
+        assert_eq!(timers.expire(at(7)), ["c", "a", "b"]);
+        assert_eq!(timers.next(), Some(at(8)));
+        assert_eq!(timers.expire(at(100)), ["d"]);
+        assert_eq!(timers, Timers::default());
+        assert_eq!(timers.next(), None);
+    }
+
+    #[test]
+    fn a_key_has_its_last_deadline_only() {
+        let mut timers = timers(&[("a", 5), ("a", 9)]);
+        assert_eq!(timers.next(), Some(at(9)));
+        assert_eq!(timers.expire(at(6)), [""; 0]);
+        assert_eq!(timers.expire(at(9)), ["a"]);
+    }
+
+    #[test]
+    fn a_deadline_can_be_taken_away() {
+        let mut timers = timers(&[("a", 5), ("b", 6)]);
+        assert!(timers.cancel(&"a"));
+        assert!(!timers.cancel(&"a"));
+        assert_eq!(timers.expire(at(9)), ["b"]);
+    }
+
+    #[test]
+    fn deadlines_can_be_kept_by_key() {
+        let mut left = timers(&[("a", 5), ("b", 6), ("c", 7)]);
+        left.retain(|key| *key == "b");
+        assert_eq!(left, timers(&[("b", 6)]));
+    }
+}
