@@ -3,19 +3,29 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use trunkline::{Event, Peer, Report};
+use trunkline::{Event, Name, Peer, Report, Version};
+
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// One report, with all that tests look at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Entry {
-    Opened,
-    Sent {
-        type_url: String,
-        names: Vec<String>,
-        removed: Vec<String>,
-    },
+    Sent(Sent),
     Event(Event),
-    Closed,
+}
+
+/// A response.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Sent {
+    pub(crate) type_url: String,
+    pub(crate) resources: Vec<(Name, Version)>,
+    pub(crate) removed: Vec<Name>,
+}
+
+impl Sent {
+    pub(crate) fn brings(&self, name: &str) -> bool {
+        self.resources.iter().any(|(own, _)| own.as_str() == name)
+    }
 }
 
 /// All reports of one server.
@@ -28,51 +38,77 @@ pub(crate) struct Journal {
 impl Journal {
     pub(crate) fn write(&self, _: Peer<'_>, report: Report<'_>) {
         let entry = match report {
-            Report::Opened => Entry::Opened,
-            Report::Sent(sent) => Entry::Sent {
+            Report::Sent(sent) => Entry::Sent(Sent {
                 type_url: sent.type_url.to_string(),
-                names: texts(sent.resources.iter().map(|d| &d.resource.name)),
-                removed: texts(sent.removed),
-            },
+                resources: sent
+                    .resources
+                    .iter()
+                    .map(|d| (d.resource.name.clone(), d.resource.version.clone()))
+                    .collect(),
+                removed: sent.removed.to_vec(),
+            }),
             Report::Event(event) => Entry::Event(event.clone()),
-            Report::Closed => Entry::Closed,
             _ => return,
         };
         self.lock().push(entry);
         self.written.notify_all();
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// Where the next entry will stand.
+    pub(crate) fn place(&self) -> usize {
         self.lock().len()
     }
 
-    /// The names that were sent of a type since a place in the journal.
-    pub(crate) fn sent_since(&self, place: usize, type_url: &str) -> Vec<String> {
-        let entries = self.lock();
-        let names = entries[place..].iter().filter_map(|entry| match entry {
-            Entry::Sent {
-                type_url: url,
-                names,
-                ..
-            } if url == type_url => Some(names.clone()),
+    /// The responses of a type since a place.
+    pub(crate) fn sent(&self, since: usize, type_url: &str) -> Vec<Sent> {
+        let of_type = |entry: &Entry| match entry {
+            Entry::Sent(sent) if sent.type_url == type_url => Some(sent.clone()),
             _ => None,
-        });
-        names.flatten().collect()
+        };
+        self.lock()[since..].iter().filter_map(of_type).collect()
     }
 
-    /// Waits until the entries since a place have an answer to a question.
+    /// Waits until an entry since a place is what is looked for.
     pub(crate) fn wait<T>(
         &self,
         what: &str,
         since: usize,
-        ask: impl Fn(&[Entry]) -> Option<T>,
+        look: impl Fn(&Entry) -> Option<T>,
     ) -> T {
-        const PATIENCE: Duration = Duration::from_secs(10);
+        self.wait_all(what, since, |entries| entries.iter().find_map(&look))
+    }
+
+    /// Waits until a response that is what is looked for is accepted.
+    pub(crate) fn wait_accepted(
+        &self,
+        what: &str,
+        since: usize,
+        type_url: &str,
+        look: impl Fn(&Sent) -> bool,
+    ) {
+        let sends = |entry: &Entry| match entry {
+            Entry::Sent(sent) => sent.type_url == type_url && look(sent),
+            Entry::Event(_) => false,
+        };
+        let accepts = |entry: &Entry| match entry {
+            Entry::Event(Event::Acked { type_url: url, .. }) => url.as_str() == type_url,
+            _ => false,
+        };
+        self.wait_all(what, since, |entries| {
+            let sent = entries.iter().position(sends)?;
+            entries[sent..]
+                .iter()
+                .find(|entry| accepts(entry))
+                .map(drop)
+        });
+    }
+
+    fn wait_all<T>(&self, what: &str, since: usize, look: impl Fn(&[Entry]) -> Option<T>) -> T {
         let deadline = Instant::now() + PATIENCE;
         let mut entries = self.lock();
         loop {
-            if let Some(answer) = ask(&entries[since..]) {
-                return answer;
+            if let Some(found) = look(&entries[since..]) {
+                return found;
             }
             let left = deadline.saturating_duration_since(Instant::now());
             assert!(
@@ -87,8 +123,4 @@ impl Journal {
     fn lock(&self) -> MutexGuard<'_, Vec<Entry>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn texts<'a>(names: impl IntoIterator<Item = &'a trunkline::Name>) -> Vec<String> {
-    names.into_iter().map(ToString::to_string).collect()
 }

@@ -1,6 +1,12 @@
 //! The server against real peers: what it serves takes effect in them.
 
+mod dump;
+mod flow;
+mod grpc;
 mod journal;
+mod order;
 mod ready;
+mod reconnect;
+mod rejection;
 mod resources;
 mod serving;

@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use interop::{Backend, Envoy, Mode, assert_no_init_fetch_timeout, bootstrap, http};
-use trunkline::Change;
+use trunkline::{Change, kind};
 
+use crate::dump::active_clusters;
 use crate::resources::{cluster, put_cluster, put_endpoints, put_listener, put_route, seconds};
 use crate::serving::Serving;
 
@@ -44,12 +45,13 @@ fn becomes_ready_and_follows_changes(mode: Mode) {
     let mut changed = cluster("c");
     changed.connect_timeout = Some(seconds(2));
     let start = Instant::now();
+    let place = serving.journal.place();
     serving.apply(vec![put_cluster(&changed)]);
-    envoy.wait_for("the changed cluster", SOON, |envoy| {
-        let dump = envoy.config_dump().to_string();
-        dump.contains(r#""connect_timeout":"2s""#).then_some(())
-    });
+    serving
+        .journal
+        .wait_accepted("the changed cluster", place, kind::CDS, |_| true);
     println!("{mode:?}: a cluster changed after {:?}", start.elapsed());
+    assert_eq!(active_clusters(&envoy), [("c".into(), "2s".into())].into());
     assert_eq!(http::get(listener, "/").expect("an answer").body, "second");
     assert_no_init_fetch_timeout(&envoy);
     assert_eq!(envoy.stop(), Some(0));

@@ -6,7 +6,7 @@ use bytes::{Buf, Bytes};
 use tokio::sync::mpsc;
 use tonic::codec::{DecodeBuf, Decoder};
 use tonic::{Status, Streaming};
-use trunkline_core::source::Mode;
+use trunkline_core::message::Mode;
 
 use super::body::Outgoing;
 use super::shared::Shared;
@@ -74,11 +74,15 @@ async fn drive(
             },
             () = waker.notified() => curious = true,
             () = timer => curious = true,
-            room = out.reserve(), if curious => match (room, stream.poll()) {
-                (Ok(room), Some(frames)) => room.send(Outgoing::Message(frames)),
-                (_, None) => curious = false,
-                (Err(_), _) => return Status::cancelled("the peer has gone"),
-            },
+            room = out.reserve(), if curious => {
+                let Ok(room) = room else {
+                    return Status::cancelled("the peer has gone");
+                };
+                match stream.poll() {
+                    Some(frames) => room.send(Outgoing::Message(frames)),
+                    None => curious = false,
+                }
+            }
         }
     }
 }

@@ -10,7 +10,7 @@ use http::{HeaderValue, Method, Request, Response};
 use tokio::sync::mpsc;
 use tonic::{Status, Streaming};
 use tower_service::Service;
-use trunkline_core::source::Mode;
+use trunkline_core::message::Mode;
 
 use super::body::Body;
 use super::drive::{self, Raw};

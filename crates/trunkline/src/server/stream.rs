@@ -1,22 +1,16 @@
 //! The session of a stream: bytes in, frames out. No waiting.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::Notify;
-use trunkline_core::Moment;
+use trunkline_core::message::Mode;
 use trunkline_core::session::{Config, ProtocolError, Session};
-use trunkline_core::source::Mode;
 use trunkline_proto::discovery::{DecodeError, Frames, Limits};
 
 use super::report::{Peer, Report, Sent};
 use super::shared::Shared;
 use crate::wire::{self, Reader, Refused};
-
-/// When a session that had nothing to say wants to be asked at once, it is
-/// asked after this.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Bytes of one request: an Envoy that reconnects names all it holds (S80).
 pub(super) const REQUEST_BYTES: usize = 64 << 20;
@@ -124,9 +118,6 @@ impl Stream {
     /// When to poll again, now that there was nothing to say.
     pub(super) fn deadline(&self) -> Option<tokio::time::Instant> {
         let due = self.session.as_ref()?.poll_timeout()?;
-        let now = self.shared.now();
-        let later = |now: Moment| now + LOOK_AGAIN;
-        let due = if due > now { due } else { later(now) };
         Some(self.shared.instant(due))
     }
 
