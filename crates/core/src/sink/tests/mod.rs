@@ -213,7 +213,7 @@ fn resource(text: &str) -> Arc<Resource> {
 }
 
 fn constraint(text: &str) -> Constraints {
-    Arc::new(text.parse().unwrap())
+    text.parse().unwrap()
 }
 
 /// As [`resource`], without its body.
