@@ -40,7 +40,7 @@ fn grpc_finds_its_servers_and_follows_them() {
         put_api_listener("svc", "r"),
         put_route("r", "c"),
         put_cluster(&cluster("c")),
-        put_endpoints("c", &[first]),
+        put_endpoints("c", first),
         // What it does not ask for it does not get.
         put_cluster(&cluster("other")),
     ]);
@@ -51,7 +51,7 @@ fn grpc_finds_its_servers_and_follows_them() {
     );
     assert_eq!(client.wait_for_line("answer ", SOON), "first");
 
-    serving.apply(vec![put_endpoints("c", &[second])]);
+    serving.apply(vec![put_endpoints("c", second)]);
     client.wait_for_line("answer second", SOON);
     assert_eq!(client.finish(SOON), Some(0), "{}", client.text());
     let clusters = serving.journal.sent(0, kind::CDS);

@@ -1,4 +1,9 @@
 //! The server against real peers: what it serves takes effect in them.
+#![allow(
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "all of this is tests"
+)]
 
 mod dump;
 mod flow;

@@ -16,7 +16,7 @@ fn a_replaced_cluster_costs_no_request(mode: Mode) {
     let backend = Backend::start("any");
     let serving = Serving::start(vec![
         put_cluster(&cluster("c0")),
-        put_endpoints("c0", &[backend.address()]),
+        put_endpoints("c0", backend.address()),
         put_listener("http", "r"),
         put_route("r", "c0"),
     ]);
@@ -30,7 +30,7 @@ fn a_replaced_cluster_costs_no_request(mode: Mode) {
             remove(kind::CDS, &old),
             remove(kind::EDS, &old),
             put_route("r", &new),
-            put_endpoints(&new, &[backend.address()]),
+            put_endpoints(&new, backend.address()),
             put_cluster(&cluster(&new)),
         ]);
         envoy.wait_for("the old cluster to go", Duration::from_secs(5), |envoy| {

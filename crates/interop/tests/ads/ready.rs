@@ -17,7 +17,7 @@ const SOON: Duration = Duration::from_secs(5);
 fn one_of_each(backend: &Backend) -> Vec<Change> {
     vec![
         put_cluster(&cluster("c")),
-        put_endpoints("c", &[backend.address()]),
+        put_endpoints("c", backend.address()),
         put_listener("http", "r"),
         put_route("r", "c"),
     ]
@@ -34,7 +34,7 @@ fn becomes_ready_and_follows_changes(mode: Mode) {
     assert_eq!(http::get(listener, "/").expect("an answer").body, "first");
     assert_no_init_fetch_timeout(&envoy);
 
-    serving.apply(vec![put_endpoints("c", &[second.address()])]);
+    serving.apply(vec![put_endpoints("c", second.address())]);
     envoy.wait_for("the new endpoint", SOON, |_| {
         let body = http::get(listener, "/").expect("an answer").body;
         (body == "second").then_some(())

@@ -12,7 +12,7 @@ fn contents(backend: &Backend) -> Vec<Change> {
     let mut all = vec![put_listener("http", "r"), put_route("r", "c0")];
     for name in ["c0", "c1", "c2"] {
         all.push(put_cluster(&cluster(name)));
-        all.push(put_endpoints(name, &[backend.address()]));
+        all.push(put_endpoints(name, backend.address()));
     }
     all
 }
@@ -27,7 +27,7 @@ fn s46_only_what_changed_is_sent_to_a_client_that_comes_back() {
     serving.stop();
 
     let mut changed = contents(&first);
-    changed.push(put_endpoints("c0", &[second.address()]));
+    changed.push(put_endpoints("c0", second.address()));
     let serving = Serving::start_on(port, changed);
     envoy.wait_for("the new endpoint", Duration::from_secs(10), |_| {
         let body = http::get(listener, "/").expect("an answer").body;

@@ -1,10 +1,11 @@
-//! Resources for Envoy and gRPC, built in code, with the facts that order needs.
+//! Resources for Envoy and gRPC, built in code.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use prost::Message;
-use trunkline::{Change, Facts, Name, Reference, Resource, kind};
+use trunkline::wire::accept;
+use trunkline::{Change, Name, TypeUrl, kind};
 use trunkline_proto::envoy::envoy::config::cluster::v3::{Cluster, cluster};
 use trunkline_proto::envoy::envoy::config::core::v3::{
     Address, AggregatedConfigSource, ApiVersion, ConfigSource, SocketAddress, address,
@@ -43,34 +44,34 @@ pub(crate) fn cluster(name: &str) -> Cluster {
 }
 
 pub(crate) fn put_cluster(cluster: &Cluster) -> Change {
-    put(
-        kind::CDS,
-        &cluster.name,
-        cluster,
-        &[(kind::EDS, &cluster.name)],
-    )
+    put(kind::CDS, cluster)
 }
 
-/// The endpoints of a cluster.
-pub(crate) fn put_endpoints(cluster: &str, addresses: &[SocketAddr]) -> Change {
-    let lb_endpoints = addresses.iter().map(|at| LbEndpoint {
+/// The one endpoint of a cluster.
+pub(crate) fn put_endpoints(cluster: &str, at: SocketAddr) -> Change {
+    put_endpoints_at(cluster, &at.ip().to_string(), at.port())
+}
+
+/// The same with an address that may be none.
+pub(crate) fn put_endpoints_at(cluster: &str, ip: &str, port: u16) -> Change {
+    let endpoint = LbEndpoint {
         host_identifier: Some(lb_endpoint::HostIdentifier::Endpoint(Endpoint {
-            address: Some(address(*at)),
+            address: Some(address(ip, port)),
             ..Default::default()
         })),
         ..Default::default()
-    });
+    };
     let assignment = ClusterLoadAssignment {
         cluster_name: cluster.to_owned(),
         endpoints: vec![LocalityLbEndpoints {
             locality: Some(Default::default()),
-            lb_endpoints: lb_endpoints.collect(),
+            lb_endpoints: vec![endpoint],
             load_balancing_weight: Some(UInt32Value { value: 1 }),
             ..Default::default()
         }],
         ..Default::default()
     };
-    put(kind::EDS, cluster, &assignment, &[])
+    put(kind::EDS, &assignment)
 }
 
 /// A route configuration that sends every path of every host to a cluster.
@@ -97,7 +98,7 @@ pub(crate) fn put_route(name: &str, cluster: &str) -> Change {
         }],
         ..Default::default()
     };
-    put(kind::RDS, name, &routes, &[(kind::CDS, cluster)])
+    put(kind::RDS, &routes)
 }
 
 /// A listener on a port that Envoy chooses.
@@ -111,11 +112,11 @@ pub(crate) fn put_listener(name: &str, route: &str) -> Change {
     };
     let listener = Listener {
         name: name.to_owned(),
-        address: Some(address(([127, 0, 0, 1], 0).into())),
+        address: Some(address("127.0.0.1", 0)),
         filter_chains: vec![chain],
         ..Default::default()
     };
-    put(kind::LDS, name, &listener, &[(kind::RDS, route)])
+    put(kind::LDS, &listener)
 }
 
 /// What gRPC clients ask for by the name of a service.
@@ -127,7 +128,7 @@ pub(crate) fn put_api_listener(name: &str, route: &str) -> Change {
         }),
         ..Default::default()
     };
-    put(kind::LDS, name, &listener, &[(kind::RDS, route)])
+    put(kind::LDS, &listener)
 }
 
 pub(crate) fn remove(type_url: &str, name: &str) -> Change {
@@ -152,23 +153,10 @@ fn manager(name: &str, route: &str) -> HttpConnectionManager {
     }
 }
 
-fn put(type_url: &str, name: &str, body: &impl Message, refers_to: &[(&str, &str)]) -> Change {
-    let mut references: Vec<Reference> = refers_to
-        .iter()
-        .map(|(type_url, name)| Reference {
-            type_url: (*type_url).into(),
-            name: Name::new(name),
-        })
-        .collect();
-    references.sort();
-    let resource = Resource {
-        facts: Some(Box::new(Facts {
-            references: references.into(),
-            ..Facts::default()
-        })),
-        ..Resource::new(Name::new(name), body.encode_to_vec().into())
-    };
-    Change::Upsert(type_url.into(), Arc::new(resource))
+fn put(type_url: &str, message: &impl Message) -> Change {
+    let type_url = TypeUrl::from(type_url);
+    let accepted = accept(&type_url, message.encode_to_vec().into());
+    Change::Upsert(type_url, Arc::new(accepted.expect("a message with a name")))
 }
 
 fn any<M: Message + prost::Name>(message: &M) -> Any {
@@ -186,11 +174,11 @@ fn ads() -> ConfigSource {
     }
 }
 
-fn address(at: SocketAddr) -> Address {
+fn address(ip: &str, port: u16) -> Address {
     Address {
         address: Some(address::Address::SocketAddress(SocketAddress {
-            address: at.ip().to_string(),
-            port_specifier: Some(socket_address::PortSpecifier::PortValue(at.port().into())),
+            address: ip.to_owned(),
+            port_specifier: Some(socket_address::PortSpecifier::PortValue(port.into())),
             ..Default::default()
         })),
     }

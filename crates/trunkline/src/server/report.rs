@@ -31,7 +31,7 @@ pub enum Report<'a> {
     Event(&'a Event),
     /// A name was taken out of a request.
     Refused(&'a Refused),
-    /// The stream is over.
+    /// The stream is over and forgotten.
     Closed,
 }
 

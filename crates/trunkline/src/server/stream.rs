@@ -156,11 +156,15 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        if self.session.is_some() {
-            self.report(Report::Closed);
-        }
-        if let Some(session) = self.session.take() {
-            self.shared.close(session);
-        }
+        let Some(session) = self.session.take() else {
+            return;
+        };
+        let node = session.node().map(|node| node.id.clone());
+        self.shared.close(session);
+        let peer = Peer {
+            stream: self.number,
+            node: node.as_deref().unwrap_or_default(),
+        };
+        self.shared.report(peer, Report::Closed);
     }
 }
