@@ -30,6 +30,16 @@ use crate::source::{Conversation, Standing};
 /// without them: an old listener drains for a while (S73).
 pub(crate) type Draining = BTreeMap<Reference, Moment>;
 
+/// What the peer still uses although it is about to go.
+#[derive(Default)]
+struct InUse {
+    /// By the references that it holds.
+    references: HashSet<Reference>,
+    /// It may use anything of these types: it holds something unknown that
+    /// may refer to them.
+    types: HashSet<&'static str>,
+}
+
 /// The other types of a stream, as one type sees them.
 pub(crate) struct Order<'a> {
     others: &'a [Option<Conversation>],
@@ -37,9 +47,8 @@ pub(crate) struct Order<'a> {
     /// The peer resumed a moment ago, and has yet to say what it holds.
     resuming: bool,
     now: Moment,
-    /// What the peer holds references to that are about to go; `None` if that
-    /// cannot be known. Worked out when the first removal asks.
-    in_use: OnceCell<Option<HashSet<Reference>>>,
+    /// Worked out when the first removal asks.
+    in_use: OnceCell<InUse>,
 }
 
 impl<'a> Order<'a> {
@@ -75,15 +84,6 @@ impl<'a> Order<'a> {
 
     /// Whether the peer still uses a resource that is gone.
     pub(crate) fn removal_waits(&self, db: &mut Database, url: &TypeUrl, name: &Name) -> bool {
-        if self.resuming
-            || self
-                .others
-                .iter()
-                .flatten()
-                .any(Conversation::holds_unknown)
-        {
-            return true;
-        }
         let reference = Reference {
             type_url: url.clone(),
             name: name.clone(),
@@ -99,34 +99,27 @@ impl<'a> Order<'a> {
                 self.in_use.get_or_init(|| found)
             }
         };
-        drains
-            || in_use
-                .as_ref()
-                .is_none_or(|known| known.contains(&reference))
+        let may_be =
+            in_use.types.contains(url.as_str()) || (self.resuming && Kind::is_referred_to(url));
+        drains || may_be || in_use.references.contains(&reference)
     }
 
-    fn find_in_use(&self, db: &mut Database) -> Option<HashSet<Reference>> {
-        if self.resuming
-            || self
-                .others
-                .iter()
-                .flatten()
-                .any(Conversation::holds_unknown)
-        {
-            return None;
-        }
-        let mut in_use = HashSet::new();
+    fn find_in_use(&self, db: &mut Database) -> InUse {
+        let mut in_use = InUse::default();
         for other in self.others.iter().flatten() {
+            if other.holds_unknown() {
+                in_use.types.extend(other.kind.refers_to);
+            }
             for (held, target) in other.unsettled(db) {
                 let kept = target.resource().map(|r| r.facts());
                 for reference in &held.facts().references {
                     if kept.is_none_or(|facts| !facts.refers_to(reference)) {
-                        in_use.insert(reference.clone());
+                        in_use.references.insert(reference.clone());
                     }
                 }
             }
         }
-        Some(in_use)
+        in_use
     }
 
     fn conversation(&self, url: &TypeUrl) -> Option<&'a Conversation> {

@@ -24,7 +24,7 @@ impl Database {
                 return Err(format!("{name}: not found under its name"));
             }
             with_contents += usize::from(!entry.content.resources().is_empty());
-            let kept = !entry.content.is_blank()
+            let kept = !table.is_blank(&entry.content)
                 || !entry.subscribers.is_empty()
                 || !entry.owners.is_empty()
                 || table.views().any(|(_, view)| view.knows(id));

@@ -79,11 +79,6 @@ impl Content {
         }
     }
 
-    /// Whether there is something to keep the name for.
-    pub(super) fn is_blank(&self) -> bool {
-        matches!(self, Self::Absent | Self::Unknown)
-    }
-
     /// The keys that decide what a client sees.
     pub(super) fn keys(&self) -> Option<&Keys> {
         match self {

@@ -19,7 +19,7 @@ impl Database {
         let type_id = self.subscribers.type_id(subscriber);
         let table = &mut self.tables[type_id.0 as usize];
         if !table.is_followed(scope) {
-            self.subscribers.edge(Edge::First(type_id, scope.ask()));
+            self.subscribers.edge(type_id, scope.ask(), Edge::First);
         }
         let category = self.params.project(params, &table.keys);
         let view_id = table.view_of(scope, category, &mut self.params, &mut self.work);
@@ -47,8 +47,7 @@ impl Database {
             let scope = view.scope.clone();
             table.drop_view(following.view);
             if !table.is_followed(&scope) {
-                table.set_known(&scope, false);
-                self.subscribers.edge(Edge::Last(type_id, scope.ask()));
+                self.subscribers.edge(type_id, scope.ask(), Edge::Last);
             }
             return;
         }

@@ -91,6 +91,11 @@ impl Database {
         }
     }
 
+    /// It is not known any more whether a scope is complete.
+    pub fn set_unknown(&mut self, type_id: TypeId, scope: &Scope) {
+        self.table_mut(type_id).set_known(scope, false);
+    }
+
     /// All that a scope lists has arrived: what is not among it does not exist.
     pub fn set_known(&mut self, type_id: TypeId, scope: &Scope) {
         let table = self.table_mut(type_id);

@@ -4,6 +4,8 @@
 //! names at the subscribers of a name, and wakes the streams of a view; what a
 //! stream is then told is worked out when it can be told.
 
+use std::collections::{BTreeMap, btree_map};
+
 use hashbrown::HashSet;
 
 use super::view::{Seq, ViewId};
@@ -29,12 +31,12 @@ pub struct FollowId {
 /// A name, a glob or a whole type got its first subscriber, or lost its last:
 /// what a relay or a client has to ask its own source for, and what an
 /// on-demand server has to fetch.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edge {
     /// Somebody asks, and nobody did before.
-    First(TypeId, Ask),
+    First,
     /// Nobody asks any more.
-    Last(TypeId, Ask),
+    Last,
 }
 
 #[derive(Debug)]
@@ -68,7 +70,9 @@ pub(super) struct Subscribers {
     free: Vec<SubscriberId>,
     /// Streams that have something to look at; each at most once.
     woken: Vec<StreamId>,
-    edges: Vec<Edge>,
+    /// What has not been taken yet. Opposites cancel out, so this is never more
+    /// than what is asked for and what was.
+    edges: BTreeMap<(TypeId, Ask), Edge>,
 }
 
 impl Subscribers {
@@ -84,8 +88,15 @@ impl Subscribers {
         }
     }
 
-    pub(super) fn edge(&mut self, edge: Edge) {
-        self.edges.push(edge);
+    pub(super) fn edge(&mut self, type_id: TypeId, ask: Ask, edge: Edge) {
+        match self.edges.entry((type_id, ask)) {
+            btree_map::Entry::Vacant(place) => {
+                place.insert(edge);
+            }
+            btree_map::Entry::Occupied(opposite) => {
+                opposite.remove();
+            }
+        }
     }
 
     pub(super) fn mark(&mut self, id: SubscriberId, entry: EntryId, params: ParamsId) {
@@ -232,8 +243,11 @@ impl Database {
     }
 
     /// The names that got their first or lost their last subscriber.
-    pub fn take_edges(&mut self) -> Vec<Edge> {
-        std::mem::take(&mut self.subscribers.edges)
+    pub fn take_edges(&mut self) -> impl Iterator<Item = (TypeId, Ask, Edge)> + use<> {
+        let edges = std::mem::take(&mut self.subscribers.edges);
+        edges
+            .into_iter()
+            .map(|((type_id, ask), edge)| (type_id, ask, edge))
     }
 
     /// A stream begins to ask for a type.
@@ -274,8 +288,7 @@ impl Database {
         asked.insert((id, params));
         if first {
             self.subscribers
-                .edges
-                .push(Edge::First(type_id, Ask::Name(name.clone())));
+                .edge(type_id, Ask::Name(name.clone()), Edge::First);
         }
         entry
     }
@@ -291,9 +304,7 @@ impl Database {
         if kept.subscribers.is_empty() {
             let name = kept.name.clone();
             table.tidy(entry);
-            self.subscribers
-                .edges
-                .push(Edge::Last(type_id, Ask::Name(name)));
+            self.subscribers.edge(type_id, Ask::Name(name), Edge::Last);
         }
     }
 

@@ -74,6 +74,24 @@ impl Table {
         !self.is_cache || self.known.contains(scope)
     }
 
+    /// What a name holds that nothing was said of.
+    pub(super) fn blank(&self) -> Content {
+        match self.is_cache {
+            true => Content::Unknown,
+            false => Content::Absent,
+        }
+    }
+
+    /// Whether nothing was said of a name. That a cache was told that a name
+    /// does not exist is worth keeping.
+    pub(super) fn is_blank(&self, content: &Content) -> bool {
+        match content {
+            Content::Absent => !self.is_cache,
+            Content::Unknown => true,
+            _ => false,
+        }
+    }
+
     pub(super) fn set_known(&mut self, scope: &Scope, known: bool) {
         match known {
             true => self.known.insert(scope.clone()),
@@ -141,10 +159,7 @@ impl Table {
         }
         let entry = Entry {
             name: name.clone(),
-            content: match self.is_cache {
-                true => Content::Unknown,
-                false => Content::Absent,
-            },
+            content: self.blank(),
             subscribers: Subscribers::default(),
             owners: Vec::new(),
         };
@@ -174,7 +189,7 @@ impl Table {
         let Some(entry) = &self.entries[id.0 as usize] else {
             return;
         };
-        let kept = !entry.content.is_blank()
+        let kept = !self.is_blank(&entry.content)
             || !entry.subscribers.is_empty()
             || !entry.owners.is_empty()
             || self.views.iter().flatten().any(|v| v.knows(id));

@@ -114,13 +114,13 @@ impl Conversation {
             .foreign
             .extend(std::mem::take(&mut self.placeholders));
         for name in std::mem::take(&mut self.foreign) {
-            match context.order.removal_waits(db, &self.url, &name) {
-                true => self.foreign.insert(name),
-                false => {
-                    selected.foreign.push(name);
-                    false
-                }
-            };
+            if self.is_listed(db, &name) {
+                // It exists again: then it is news.
+            } else if context.order.removal_waits(db, &self.url, &name) {
+                self.foreign.insert(name);
+            } else {
+                selected.foreign.push(name);
+            }
         }
         selected.refused.extend(std::mem::take(&mut self.refused));
         for key in std::mem::take(&mut self.pending) {
@@ -131,6 +131,13 @@ impl Conversation {
                 self.select_step(db, context, index, &mut budget, selected);
             }
         }
+    }
+
+    /// Whether wildcard or globs bring this name now.
+    fn is_listed(&self, db: &mut Database, name: &Name) -> bool {
+        let cursor = self.cursor_over(name);
+        let key = cursor.map(|cursor| Key::Member(cursor, name.clone()));
+        key.is_some_and(|key| self.target(db, &key) != Choice::Absent)
     }
 
     /// One name: said now if there is room, else kept for later.

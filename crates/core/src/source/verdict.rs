@@ -187,6 +187,7 @@ impl Conversation {
         mut suspects: BTreeMap<Key, Choice>,
         error: &ErrorDetail,
     ) -> Vec<Parked> {
+        let alone = suspects.len() == 1;
         // What has changed since is news, not a suspect.
         suspects.retain(|key, sent| {
             let current = Told::from(sent.clone()).same(&self.target(db, key));
@@ -195,7 +196,7 @@ impl Conversation {
             }
             current
         });
-        if suspects.len() == 1 {
+        if alone {
             return suspects
                 .into_iter()
                 .filter_map(|(key, sent)| self.park(key, sent))
