@@ -89,6 +89,7 @@ const FOR_TESTS: &[&str] = &["testkit", "interop"];
 /// Everything from outside that core may rest on, directly or not.
 const CORE_ALLOWED: &[&str] = &[
     "bytes",
+    "smol_str",
     "twox-hash",
     // hashbrown and its hasher
     "hashbrown",

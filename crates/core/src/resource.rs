@@ -9,23 +9,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use smol_str::{SmolStr, format_smolstr};
 use twox_hash::XxHash3_128;
 
 use crate::facts::Facts;
 use crate::name::Name;
 use crate::params::Constraints;
 
+/// A string of the wire, by how it is kept: a `SmolStr` where it is short and
+/// there are many, for it is then kept in place; an `Arc<str>` where few are
+/// shared by many.
 macro_rules! wire_string {
-    ($(#[$doc:meta])* $name:ident) => {
+    ($(#[$doc:meta])* $name:ident($kept:ty)) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(Arc<str>);
+        pub struct $name($kept);
 
         impl $name {
             /// Takes the string as it stands on the wire.
             #[must_use]
-            pub fn new(text: impl Into<Arc<str>>) -> Self {
-                Self(text.into())
+            pub fn new(text: impl AsRef<str>) -> Self {
+                Self(text.as_ref().into())
             }
 
             /// The string as it stands on the wire.
@@ -57,15 +61,15 @@ macro_rules! wire_string {
 
 wire_string!(
     /// The type of a resource: `type.googleapis.com/` and a message name.
-    TypeUrl
+    TypeUrl(Arc<str>)
 );
 wire_string!(
     /// The version of one resource. Equal versions mean equal contents.
-    Version
+    Version(SmolStr)
 );
 wire_string!(
     /// Names one response on one stream, so that an answer can point at it (S4).
-    Nonce
+    Nonce(SmolStr)
 );
 
 impl Version {
@@ -79,7 +83,7 @@ impl Version {
     /// Writes the upper half of a 128-bit hash: sixteen characters.
     #[must_use]
     pub fn of_hash(hash: u128) -> Self {
-        Self::new(format!("{:016x}", (hash >> 64) as u64))
+        Self(format_smolstr!("{:016x}", (hash >> 64) as u64))
     }
 }
 

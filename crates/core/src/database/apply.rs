@@ -186,6 +186,10 @@ impl Database {
         let table = self.table_mut(type_id);
         let entry = table.intern(name);
         let new_aliases = aliases(&content);
+        if let Some(resource) = content.resources().first() {
+            // The same text, but in memory that the resource keeps anyway.
+            table.entry_mut(entry).name = resource.name.clone();
+        }
         let mut old = std::mem::replace(&mut table.entry_mut(entry).content, content);
         let was = exists(&old);
         let is = exists(&table.entry(entry).content);
@@ -230,11 +234,20 @@ impl Database {
         let table = &mut self.tables[type_id.0 as usize];
         self.work.entries += 1;
         let asking: Vec<_> = table.entry(entry).subscribers.iter().collect();
+        // Most ask with the same parameters as the one before.
+        let mut last = None;
         for (subscriber, params) in asking {
             self.work.subscribers += 1;
-            let before = old.choose(params, &mut self.params, &mut self.work.evaluations);
-            let after = table.own_choice(entry, params, &mut self.params, &mut self.work);
-            if !before.same(&after) {
+            let changed = match last {
+                Some((same, changed)) if same == params => changed,
+                _ => {
+                    let before = old.choose(params, &mut self.params, &mut self.work.evaluations);
+                    let after = table.own_choice(entry, params, &mut self.params, &mut self.work);
+                    !before.same(&after)
+                }
+            };
+            last = Some((params, changed));
+            if changed {
                 self.subscribers.mark(subscriber, entry, params);
             }
         }
@@ -249,21 +262,13 @@ impl Database {
             };
             self.tell_alias(type_id, entry);
             if !new.contains(alias) {
-                let table = self.table_mut(type_id);
-                table
-                    .entry_mut(entry)
-                    .owners
-                    .retain(|other| *other != owner);
-                table.tidy(entry);
+                self.table_mut(type_id).remove_owner(entry, owner);
             }
         }
         for alias in new.iter().filter(|alias| !old.contains(alias)) {
             let table = self.table_mut(type_id);
             let entry = table.intern(alias);
-            let mut owners = std::mem::take(&mut table.entry_mut(entry).owners);
-            owners.push(owner);
-            owners.sort_by_key(|id| table.entry(*id).name.clone());
-            table.entry_mut(entry).owners = owners;
+            table.add_owner(entry, owner);
             self.tell_alias(type_id, entry);
         }
     }

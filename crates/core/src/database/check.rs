@@ -24,14 +24,10 @@ impl Database {
                 return Err(format!("{name}: not found under its name"));
             }
             with_contents += usize::from(!entry.content.resources().is_empty());
-            let kept = !table.is_blank(&entry.content)
-                || !entry.subscribers.is_empty()
-                || !entry.owners.is_empty()
-                || table.views().any(|(_, view)| view.knows(id));
-            if !kept {
+            if !table.keeps(id, entry) {
                 return Err(format!("{name}: kept for nothing"));
             }
-            for owner in &entry.owners {
+            for owner in table.owners(id) {
                 let owner = table.entry(*owner);
                 let mut resources = owner.content.resources().iter();
                 if !resources.any(|r| r.aliases.contains(name)) {

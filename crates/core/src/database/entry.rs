@@ -21,25 +21,41 @@ pub(super) struct Entry {
     pub(super) name: Name,
     pub(super) content: Content,
     pub(super) subscribers: Subscribers,
-    /// The resources that have this name as an alias, sorted by name (S36).
-    pub(super) owners: Vec<EntryId>,
 }
 
-/// The subscribers of one name. Most names have none or one.
+/// The subscribers of one name. Most names have none or one, so it is small
+/// here and what is larger stands elsewhere. A set becomes a list again well
+/// below the size at which a list becomes a set, so that one subscriber who
+/// comes and goes does not turn one into the other each time.
 #[derive(Debug, Default)]
 pub(super) enum Subscribers {
     #[default]
     None,
     One(Subscription),
+    /// Up to [`FEW`], without room to spare.
+    #[expect(clippy::box_collection, reason = "a word here instead of three")]
+    Few(Box<Vec<Subscription>>),
     Many(Box<HashSet<Subscription>>),
 }
+
+/// Up to here a list is smaller than a set, and as fast.
+const FEW: usize = 16;
 
 impl Subscribers {
     pub(super) fn insert(&mut self, new: Subscription) {
         match self {
             Self::None => *self = Self::One(new),
             Self::One(first) if *first == new => {}
-            Self::One(first) => *self = Self::Many(Box::new(HashSet::from_iter([*first, new]))),
+            Self::One(first) => *self = Self::Few(Box::new(vec![*first, new])),
+            Self::Few(all) if all.contains(&new) => {}
+            Self::Few(all) if all.len() < FEW => {
+                all.reserve_exact(1);
+                all.push(new);
+            }
+            Self::Few(all) => {
+                let all = all.drain(..).chain([new]).collect();
+                *self = Self::Many(Box::new(all));
+            }
             Self::Many(all) => {
                 all.insert(new);
             }
@@ -49,21 +65,20 @@ impl Subscribers {
     pub(super) fn remove(&mut self, old: Subscription) {
         match self {
             Self::One(only) if *only == old => *self = Self::None,
+            Self::Few(all) => {
+                all.retain(|other| *other != old);
+                all.shrink_to_fit();
+                if let [only] = all[..] {
+                    *self = Self::One(only);
+                }
+            }
             Self::Many(all) => {
                 all.remove(&old);
-                if all.is_empty() {
-                    *self = Self::None;
+                if all.len() <= FEW / 2 {
+                    *self = Self::Few(Box::new(all.drain().collect()));
                 }
             }
             Self::None | Self::One(_) => {}
-        }
-    }
-
-    pub(super) fn contains(&self, asked: Subscription) -> bool {
-        match self {
-            Self::None => false,
-            Self::One(only) => *only == asked,
-            Self::Many(all) => all.contains(&asked),
         }
     }
 
@@ -72,12 +87,13 @@ impl Subscribers {
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = Subscription> + '_ {
-        let (one, many) = match self {
-            Self::None => (None, None),
-            Self::One(only) => (Some(*only), None),
-            Self::Many(all) => (None, Some(all.iter().copied())),
+        let (list, set): (&[_], _) = match self {
+            Self::None => (&[], None),
+            Self::One(only) => (std::slice::from_ref(only), None),
+            Self::Few(all) => (all, None),
+            Self::Many(all) => (&[], Some(all.iter())),
         };
-        one.into_iter().chain(many.into_iter().flatten())
+        list.iter().chain(set.into_iter().flatten()).copied()
     }
 }
 
@@ -85,23 +101,43 @@ impl Subscribers {
 mod tests {
     use super::*;
 
+    fn sub(n: usize) -> Subscription {
+        (SubscriberId(n as u32), ParamsId::EMPTY)
+    }
+
+    fn sorted(all: &Subscribers) -> Vec<Subscription> {
+        let mut found: Vec<_> = all.iter().collect();
+        found.sort_unstable();
+        found
+    }
+
     #[test]
     fn subscribers_grow_and_shrink() {
-        let sub = |n| (SubscriberId(n), ParamsId::EMPTY);
+        const COUNT: usize = 2 * FEW;
         let mut all = Subscribers::default();
-        for n in 0..3 {
-            assert!(!all.contains(sub(n)));
+        for n in 0..COUNT {
             all.insert(sub(n));
             all.insert(sub(n));
-            assert!(all.contains(sub(n)));
-            assert_eq!(all.iter().count(), n as usize + 1);
+            assert_eq!(sorted(&all), (0..=n).map(sub).collect::<Vec<_>>());
         }
-        all.remove(sub(7));
-        for n in 0..3 {
+        for n in 0..COUNT {
             assert!(!all.is_empty());
+            all.remove(sub(COUNT));
             all.remove(sub(n));
-            assert!(!all.contains(sub(n)));
+            assert_eq!(sorted(&all), (n + 1..COUNT).map(sub).collect::<Vec<_>>());
         }
         assert!(all.is_empty());
+    }
+
+    #[test]
+    fn a_subscriber_that_comes_and_goes_changes_no_form() {
+        let mut all = Subscribers::default();
+        (0..=FEW).for_each(|n| all.insert(sub(n)));
+        all.remove(sub(0));
+        assert!(matches!(all, Subscribers::Many(_)));
+        (1..=FEW / 2).for_each(|n| all.remove(sub(n)));
+        assert!(matches!(all, Subscribers::Few(_)));
+        all.insert(sub(0));
+        assert!(matches!(all, Subscribers::Few(_)));
     }
 }

@@ -174,10 +174,10 @@ impl Database {
         let mut items = Vec::new();
         for entry in entries {
             self.work.entries += 1;
-            let held = self.held_at(id, entry, from);
             let current = self.listed(id, entry);
+            let (table, _) = self.followed(id);
+            let held = table.view(view_id).held_at(entry, from, current.as_ref());
             if !same_listing(held.as_ref(), current.as_ref()) {
-                let (table, _) = self.followed(id);
                 items.push((table.entry(entry).name.clone(), current));
             }
         }

@@ -17,6 +17,8 @@ mod check;
 mod content;
 mod entry;
 mod follow;
+mod log;
+mod places;
 mod subscribers;
 mod table;
 mod tombstones;
@@ -31,7 +33,7 @@ pub use content::Choice;
 pub(crate) use content::same;
 pub use entry::EntryId;
 pub use subscribers::{Edge, FollowId, StreamId, SubscriberId};
-pub use table::Work;
+pub use table::{Kept, Work};
 pub use view::{Batch, Scope, Seq};
 
 use crate::kind::Kind;
@@ -69,10 +71,12 @@ impl Database {
     /// on it. A server that has not loaded its contents is one, too (S51).
     #[must_use]
     pub fn cache() -> Self {
-        Self {
+        let mut cache = Self {
             is_cache: true,
             ..Self::default()
-        }
+        };
+        cache.watch_edges();
+        cache
     }
 
     /// The contents are complete: what is not among them does not exist (S51).
@@ -212,6 +216,12 @@ impl Database {
     #[must_use]
     pub fn work(&self) -> Work {
         self.work
+    }
+
+    /// What is kept of a type.
+    #[must_use]
+    pub fn kept(&self, type_id: TypeId) -> Kept {
+        self.table(type_id).kept()
     }
 
     fn table(&self, id: TypeId) -> &Table {

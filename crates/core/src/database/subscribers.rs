@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, btree_map};
 
 use hashbrown::HashSet;
 
+use super::places::Places;
 use super::view::{Seq, ViewId};
 use super::{Database, EntryId, TypeId};
 use crate::name::{Ask, Name};
@@ -59,37 +60,40 @@ pub(super) struct Following {
 
 #[derive(Debug, Default)]
 struct Stream {
+    /// It is in the list of those that are.
     woken: bool,
+    /// It has ended and keeps its place until that list is taken.
+    ended: bool,
 }
 
 /// See the module's documentation.
 #[derive(Debug, Default)]
 pub(super) struct Subscribers {
-    streams: Vec<Option<Stream>>,
-    list: Vec<Option<Subscriber>>,
-    free: Vec<SubscriberId>,
+    streams: Places<Stream>,
+    list: Places<Subscriber>,
     /// Streams that have something to look at; each at most once.
     woken: Vec<StreamId>,
-    /// What has not been taken yet. Opposites cancel out, so this is never more
-    /// than what is asked for and what was.
-    edges: BTreeMap<(TypeId, Ask), Edge>,
+    /// What has not been taken yet; `None` if nobody wants to know. Opposites
+    /// cancel out, so this is never more than what is asked for and what was.
+    edges: Option<BTreeMap<(TypeId, Ask), Edge>>,
 }
 
 impl Subscribers {
     pub(super) fn wake(&mut self, id: SubscriberId) {
-        if let Some(subscriber) = &self.list[id.0 as usize] {
-            let stream = subscriber.stream;
-            if let Some(state) = &mut self.streams[stream.0 as usize]
-                && !state.woken
-            {
-                state.woken = true;
-                self.woken.push(stream);
-            }
+        if let Some(subscriber) = self.list.get(id.0)
+            && let Some(stream) = self.streams.get_mut(subscriber.stream.0)
+            && !stream.woken
+        {
+            stream.woken = true;
+            self.woken.push(subscriber.stream);
         }
     }
 
     pub(super) fn edge(&mut self, type_id: TypeId, ask: Ask, edge: Edge) {
-        match self.edges.entry((type_id, ask)) {
+        let Some(edges) = &mut self.edges else {
+            return;
+        };
+        match edges.entry((type_id, ask)) {
             btree_map::Entry::Vacant(place) => {
                 place.insert(edge);
             }
@@ -100,7 +104,7 @@ impl Subscribers {
     }
 
     pub(super) fn mark(&mut self, id: SubscriberId, entry: EntryId, params: ParamsId) {
-        if let Some(subscriber) = &mut self.list[id.0 as usize] {
+        if let Some(subscriber) = self.list.get_mut(id.0) {
             subscriber.dirty.insert((entry, params));
         }
         self.wake(id);
@@ -119,9 +123,7 @@ impl Subscribers {
             clippy::expect_used,
             reason = "a stream uses its subscribers until it removes them"
         )]
-        self.list[id.0 as usize]
-            .as_ref()
-            .expect("the subscriber is kept")
+        self.list.get(id.0).expect("the subscriber is kept")
     }
 
     fn get_mut(&mut self, id: SubscriberId) -> &mut Subscriber {
@@ -129,9 +131,7 @@ impl Subscribers {
             clippy::expect_used,
             reason = "a stream uses its subscribers until it removes them"
         )]
-        self.list[id.0 as usize]
-            .as_mut()
-            .expect("the subscriber is kept")
+        self.list.get_mut(id.0).expect("the subscriber is kept")
     }
 
     pub(super) fn following(&self, id: FollowId) -> &Following {
@@ -198,56 +198,60 @@ impl Subscribers {
 
     /// Every subscriber there is, with what it follows.
     pub(super) fn all(&self) -> impl Iterator<Item = (SubscriberId, TypeId, &Following)> {
-        self.list
-            .iter()
-            .enumerate()
-            .flat_map(|(index, subscriber)| {
-                let id = SubscriberId(index as u32);
-                subscriber.iter().flat_map(move |s| {
-                    s.following
-                        .iter()
-                        .flatten()
-                        .map(move |f| (id, s.type_id, f))
-                })
-            })
+        self.list.iter().flat_map(|(id, subscriber)| {
+            let following = subscriber.following.iter().flatten();
+            following.map(move |f| (SubscriberId(id), subscriber.type_id, f))
+        })
     }
 }
 
 impl Database {
     /// A stream begins.
     pub fn open_stream(&mut self) -> StreamId {
-        let streams = &mut self.subscribers.streams;
-        let index = streams.iter().position(Option::is_none).unwrap_or_else(|| {
-            streams.push(None);
-            streams.len() - 1
-        });
-        streams[index] = Some(Stream::default());
-        StreamId(index as u32)
+        StreamId(self.subscribers.streams.insert(Stream::default()))
     }
 
     /// A stream has ended. Its subscribers are removed before.
     pub fn close_stream(&mut self, id: StreamId) {
-        self.subscribers.streams[id.0 as usize] = None;
-        self.subscribers.woken.retain(|other| *other != id);
+        let streams = &mut self.subscribers.streams;
+        match streams.get_mut(id.0) {
+            // Nobody else may get this place while the list names it.
+            Some(stream) if stream.woken => stream.ended = true,
+            _ => {
+                streams.remove(id.0);
+            }
+        }
     }
 
     /// The streams that have something to look at, once each.
     pub fn take_woken(&mut self) -> Vec<StreamId> {
-        let woken = std::mem::take(&mut self.subscribers.woken);
-        for id in &woken {
-            if let Some(stream) = &mut self.subscribers.streams[id.0 as usize] {
+        let mut woken = std::mem::take(&mut self.subscribers.woken);
+        let streams = &mut self.subscribers.streams;
+        woken.retain(|id| match streams.get_mut(id.0) {
+            Some(stream) if !stream.ended => {
                 stream.woken = false;
+                true
             }
-        }
+            _ => {
+                streams.remove(id.0);
+                false
+            }
+        });
         woken
     }
 
-    /// The names that got their first or lost their last subscriber.
+    /// From now on, [`Self::take_edges`] has something to tell. A cache watches
+    /// from the beginning.
+    pub fn watch_edges(&mut self) {
+        self.subscribers.edges.get_or_insert_default();
+    }
+
+    /// What got its first or lost its last subscriber since this was last
+    /// asked; nothing without [`Self::watch_edges`].
     pub fn take_edges(&mut self) -> impl Iterator<Item = (TypeId, Ask, Edge)> + use<> {
-        let edges = std::mem::take(&mut self.subscribers.edges);
-        edges
-            .into_iter()
-            .map(|((type_id, ask), edge)| (type_id, ask, edge))
+        let edges = self.subscribers.edges.as_mut().map(std::mem::take);
+        let edges = edges.into_iter().flatten();
+        edges.map(|((type_id, ask), edge)| (type_id, ask, edge))
     }
 
     /// A stream begins to ask for a type.
@@ -257,25 +261,18 @@ impl Database {
         type_id: TypeId,
         params: ParamsId,
     ) -> SubscriberId {
-        let subscribers = &mut self.subscribers;
-        let id = subscribers.free.pop().unwrap_or_else(|| {
-            subscribers.list.push(None);
-            SubscriberId(subscribers.list.len() as u32 - 1)
-        });
-        subscribers.list[id.0 as usize] = Some(Subscriber {
+        SubscriberId(self.subscribers.list.insert(Subscriber {
             stream,
             type_id,
             params,
             dirty: HashSet::new(),
             following: Vec::new(),
-        });
-        id
+        }))
     }
 
     /// A stream asks for a type no longer. Its names and views are left before.
     pub fn remove_subscriber(&mut self, id: SubscriberId) {
-        self.subscribers.list[id.0 as usize] = None;
-        self.subscribers.free.push(id);
+        self.subscribers.list.remove(id.0);
     }
 
     /// Subscribes to one name, whether it exists or not (S34).
@@ -317,5 +314,71 @@ impl Database {
     /// The same without forgetting them.
     pub fn dirty(&self, id: SubscriberId) -> impl Iterator<Item = (EntryId, ParamsId)> + '_ {
         self.subscribers.get(id).dirty.iter().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Scope;
+    use super::*;
+
+    #[test]
+    fn a_stream_that_ended_is_not_woken_and_its_place_is_used_again() {
+        let mut db = Database::new();
+        let url = "t".into();
+        let type_id = db.type_id(&url);
+        let [first, second] = [(); 2].map(|()| {
+            let stream = db.open_stream();
+            let subscriber = db.add_subscriber(stream, type_id, ParamsId::EMPTY);
+            db.subscribers.wake(subscriber);
+            db.subscribers.wake(subscriber);
+            db.remove_subscriber(subscriber);
+            stream
+        });
+        db.close_stream(first);
+        let third = db.open_stream();
+        assert!(third != first && third != second);
+        assert_eq!(db.take_woken(), [second]);
+        assert_eq!(db.take_woken(), []);
+        assert_eq!(db.open_stream(), first);
+        db.close_stream(second);
+        assert_eq!(db.open_stream(), second);
+    }
+
+    #[test]
+    fn edges_are_kept_for_who_wants_them() {
+        let mut db = Database::new();
+        let type_id = db.type_id(&"t".into());
+        let stream = db.open_stream();
+        let [one, two] = [(); 2].map(|()| db.add_subscriber(stream, type_id, ParamsId::EMPTY));
+        let name = Name::new("a");
+        let edge = |edge| [(type_id, Ask::Name(name.clone()), edge)];
+        let entry = db.subscribe(one, &name, ParamsId::EMPTY);
+        assert_eq!(db.take_edges().count(), 0);
+        db.watch_edges();
+        db.subscribe(two, &name, ParamsId::EMPTY);
+        db.unsubscribe(one, entry, ParamsId::EMPTY);
+        assert_eq!(db.take_edges().count(), 0);
+        db.unsubscribe(two, entry, ParamsId::EMPTY);
+        assert!(db.take_edges().eq(edge(Edge::Last)));
+        db.subscribe(one, &name, ParamsId::EMPTY);
+        db.watch_edges();
+        assert!(db.take_edges().eq(edge(Edge::First)));
+        assert_eq!(db.take_edges().count(), 0);
+    }
+
+    #[test]
+    fn opposite_edges_cancel_out() {
+        let mut db = Database::cache();
+        let type_id = db.type_id(&"t".into());
+        let stream = db.open_stream();
+        let one = db.add_subscriber(stream, type_id, ParamsId::EMPTY);
+        let follow = db.follow(one, &Scope::All);
+        db.unfollow(follow);
+        assert_eq!(db.take_edges().count(), 0);
+        let follow = db.follow(one, &Scope::All);
+        assert!(db.take_edges().eq([(type_id, Ask::Wildcard, Edge::First)]));
+        db.unfollow(follow);
+        assert!(db.take_edges().eq([(type_id, Ask::Wildcard, Edge::Last)]));
     }
 }

@@ -7,6 +7,7 @@ use hashbrown::{HashMap, HashSet, HashTable};
 use super::SubscriberId;
 use super::content::{Choice, Content};
 use super::entry::{Entry, EntryId, Subscribers, Subscription};
+use super::places::Places;
 use super::tombstones::Tombstones;
 use super::view::{Scope, View, ViewId};
 use crate::kind::Kind;
@@ -27,6 +28,19 @@ pub struct Work {
     pub evaluations: u64,
 }
 
+/// What is in memory for a type, counted so that tests can prove its bounds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// Names, whatever keeps them.
+    pub names: usize,
+    /// Views.
+    pub views: usize,
+    /// Items in the logs of all views, stale ones included.
+    pub items: usize,
+    /// Earlier versions that a follower of a view may still hold.
+    pub retired: usize,
+}
+
 /// See the module's documentation.
 #[derive(Debug)]
 pub(super) struct Table {
@@ -34,8 +48,9 @@ pub(super) struct Table {
     pub(super) kind: Kind,
     names: HashTable<EntryId>,
     hasher: hashbrown::DefaultHashBuilder,
-    entries: Vec<Option<Entry>>,
-    free: Vec<EntryId>,
+    entries: Places<Entry>,
+    /// The resources that have a name as an alias, sorted by name (S36).
+    owners: HashMap<EntryId, Vec<EntryId>>,
     /// How many names have contents.
     pub(super) len: usize,
     views: Vec<Option<View>>,
@@ -57,8 +72,8 @@ impl Table {
             url,
             names: HashTable::new(),
             hasher: hashbrown::DefaultHashBuilder::default(),
-            entries: Vec::new(),
-            free: Vec::new(),
+            entries: Places::default(),
+            owners: HashMap::new(),
             len: 0,
             views: Vec::new(),
             by_scope: HashMap::new(),
@@ -102,11 +117,10 @@ impl Table {
     /// What was not known does not exist. Returns who asks for it.
     pub(super) fn settle_unknown(&mut self) -> Vec<(EntryId, Subscription)> {
         let mut asking = Vec::new();
-        for (index, entry) in self.entries.iter_mut().enumerate() {
-            let Some(entry) = entry else { continue };
+        for (index, entry) in self.entries.iter_mut() {
             if matches!(entry.content, Content::Unknown) {
                 entry.content = Content::Absent;
-                let id = EntryId(index as u32);
+                let id = EntryId(index);
                 asking.extend(entry.subscribers.iter().map(|who| (id, who)));
             }
         }
@@ -140,16 +154,12 @@ impl Table {
     /// If the id is not of a kept name: an error in this crate.
     pub(super) fn entry(&self, id: EntryId) -> &Entry {
         #[expect(clippy::expect_used, reason = "ids are handed out for kept names only")]
-        self.entries[id.0 as usize]
-            .as_ref()
-            .expect("the name is kept")
+        self.entries.get(id.0).expect("the name is kept")
     }
 
     pub(super) fn entry_mut(&mut self, id: EntryId) -> &mut Entry {
         #[expect(clippy::expect_used, reason = "ids are handed out for kept names only")]
-        self.entries[id.0 as usize]
-            .as_mut()
-            .expect("the name is kept")
+        self.entries.get_mut(id.0).expect("the name is kept")
     }
 
     /// The place of a name, made if need be. The caller gives it a reason to stay.
@@ -161,13 +171,8 @@ impl Table {
             name: name.clone(),
             content: self.blank(),
             subscribers: Subscribers::default(),
-            owners: Vec::new(),
         };
-        let id = self.free.pop().unwrap_or_else(|| {
-            self.entries.push(None);
-            EntryId(self.entries.len() as u32 - 1)
-        });
-        self.entries[id.0 as usize] = Some(entry);
+        let id = EntryId(self.entries.insert(entry));
         let Self {
             names,
             entries,
@@ -175,9 +180,7 @@ impl Table {
             ..
         } = self;
         let rehash = |id: &EntryId| {
-            let name = entries[id.0 as usize]
-                .as_ref()
-                .map_or("", |e| e.name.as_str());
+            let name = entries.get(id.0).map_or("", |e| e.name.as_str());
             std::hash::BuildHasher::hash_one(&*hasher, name)
         };
         names.insert_unique(rehash(&id), id, rehash);
@@ -186,22 +189,49 @@ impl Table {
 
     /// Frees the name if nothing keeps it.
     pub(super) fn tidy(&mut self, id: EntryId) {
-        let Some(entry) = &self.entries[id.0 as usize] else {
+        let Some(entry) = self.entries.get(id.0) else {
             return;
         };
-        let kept = !self.is_blank(&entry.content)
-            || !entry.subscribers.is_empty()
-            || !entry.owners.is_empty()
-            || self.views.iter().flatten().any(|v| v.knows(id));
-        if kept {
+        if self.keeps(id, entry) {
             return;
         }
         let hash = self.hash(entry.name.as_str());
         if let Ok(found) = self.names.find_entry(hash, |other| *other == id) {
             found.remove();
         }
-        self.entries[id.0 as usize] = None;
-        self.free.push(id);
+        self.entries.remove(id.0);
+    }
+
+    /// Whether something keeps a name.
+    pub(super) fn keeps(&self, id: EntryId, entry: &Entry) -> bool {
+        !self.is_blank(&entry.content)
+            || !entry.subscribers.is_empty()
+            || self.owners.contains_key(&id)
+            || self.views.iter().flatten().any(|v| v.knows(id))
+    }
+
+    /// The resources that have this name as an alias, sorted by name (S36).
+    pub(super) fn owners(&self, alias: EntryId) -> &[EntryId] {
+        self.owners.get(&alias).map_or(&[], Vec::as_slice)
+    }
+
+    /// A resource has this name as an alias from now on.
+    pub(super) fn add_owner(&mut self, alias: EntryId, owner: EntryId) {
+        let mut owners = self.owners.remove(&alias).unwrap_or_default();
+        owners.push(owner);
+        owners.sort_by(|a, b| self.entry(*a).name.cmp(&self.entry(*b).name));
+        self.owners.insert(alias, owners);
+    }
+
+    /// A resource no longer has this name as an alias.
+    pub(super) fn remove_owner(&mut self, alias: EntryId, owner: EntryId) {
+        if let Some(owners) = self.owners.get_mut(&alias) {
+            owners.retain(|other| *other != owner);
+            if owners.is_empty() {
+                self.owners.remove(&alias);
+            }
+        }
+        self.tidy(alias);
     }
 
     /// What a client sees under a name: the name's own contents, or the
@@ -218,7 +248,7 @@ impl Table {
         if !matches!(own, Choice::Absent | Choice::Unknown) {
             return own;
         }
-        for owner in self.entry(id).owners.clone() {
+        for owner in self.owners(id).to_vec() {
             let choice = self.own_choice(owner, params, table, work);
             if let Choice::Is(_) = choice {
                 return choice;
@@ -321,10 +351,7 @@ impl Table {
         work: &mut Work,
     ) -> Vec<(EntryId, Arc<Resource>)> {
         let mut found = Vec::new();
-        for index in 0..self.entries.len() {
-            let Some(entry) = &mut self.entries[index] else {
-                continue;
-            };
+        for (id, entry) in self.entries.iter_mut() {
             work.entries += 1;
             let inside = match scope {
                 Scope::All => true,
@@ -334,7 +361,7 @@ impl Table {
                 continue;
             }
             if let Choice::Is(r) = entry.content.choose(params, table, &mut work.evaluations) {
-                found.push((EntryId(index as u32), r));
+                found.push((EntryId(id), r));
             }
         }
         found.sort_by(|a, b| a.1.name.cmp(&b.1.name));
@@ -376,10 +403,16 @@ impl Table {
         }
     }
 
+    pub(super) fn kept(&self) -> Kept {
+        Kept {
+            names: self.entries.len(),
+            views: self.views().count(),
+            items: self.views().map(|(_, view)| view.items()).sum(),
+            retired: self.views().map(|(_, view)| view.retired()).sum(),
+        }
+    }
+
     pub(super) fn entries(&self) -> impl Iterator<Item = (EntryId, &Entry)> {
-        self.entries
-            .iter()
-            .enumerate()
-            .filter_map(|(i, e)| Some((EntryId(i as u32), e.as_ref()?)))
+        self.entries.iter().map(|(id, entry)| (EntryId(id), entry))
     }
 }

@@ -21,6 +21,7 @@ use std::sync::{Arc, Weak};
 
 use hashbrown::{HashMap, HashSet};
 
+use super::log::Log;
 use super::{EntryId, SubscriberId};
 use crate::name::{Ask, Glob, Name};
 use crate::params::ParamsId;
@@ -82,11 +83,8 @@ pub(super) struct View {
     pub(super) params: ParamsId,
     pub(super) subscribers: HashSet<SubscriberId>,
     head: Seq,
-    /// Ascending by position. Stale where `latest` has another position.
-    log: Vec<(Seq, EntryId)>,
-    /// The position of the newest item of each name in the log: every member,
-    /// and what is gone but still held by a stream.
-    latest: HashMap<EntryId, Seq>,
+    /// Speaks of every member, and of what is gone but still held by a stream.
+    log: Log,
     members: usize,
     /// The sum of the members' fingerprints: the version of the set.
     sum: u128,
@@ -106,8 +104,7 @@ impl View {
             params,
             subscribers: HashSet::new(),
             head: 0,
-            log: Vec::new(),
-            latest: HashMap::new(),
+            log: Log::default(),
             members: 0,
             sum: 0,
             history: HashMap::new(),
@@ -128,7 +125,6 @@ impl View {
     ) -> Self {
         let mut copy = Self {
             log: self.log.clone(),
-            latest: self.latest.clone(),
             head: self.head,
             members: self.members,
             sum: self.sum,
@@ -163,7 +159,7 @@ impl View {
 
     /// Whether the log still speaks of this name.
     pub(super) fn knows(&self, entry: EntryId) -> bool {
-        self.latest.contains_key(&entry)
+        self.log.knows(entry)
     }
 
     /// Takes note of a change of what this view sees under a name.
@@ -185,33 +181,24 @@ impl View {
             self.sum = self.sum.wrapping_add(new.fingerprint());
         }
         if new.is_some() || self.history.contains_key(&entry) {
-            self.latest.insert(entry, self.head);
-            self.log.push((self.head, entry));
+            self.log.push(self.head, entry);
         } else {
-            self.latest.remove(&entry);
+            self.log.forget(entry);
         }
-        self.compact();
     }
 
     /// Keeps a version that is no longer current if a stream holds it.
     fn retire(&mut self, entry: EntryId, old: &Arc<Resource>) {
-        let from = self.latest.get(&entry).copied().unwrap_or_default();
+        let from = self.log.position(entry).unwrap_or_default();
         if self.positions.range(from..self.head).next().is_some() {
-            self.history.entry(entry).or_default().push(Past {
+            // Most have one; room for four would be three wasted.
+            let pasts = self.history.entry(entry);
+            pasts.or_insert_with(|| Vec::with_capacity(1)).push(Past {
                 from,
                 to: self.head,
                 resource: Arc::clone(old),
             });
             self.past_count += 1;
-        }
-    }
-
-    /// Drops stale items once they are the larger part: amortised O(1) a change.
-    fn compact(&mut self) {
-        if self.log.len() > 2 * self.latest.len() + 64 {
-            let latest = &self.latest;
-            self.log
-                .retain(|(seq, entry)| latest.get(entry) == Some(seq));
         }
     }
 
@@ -254,6 +241,9 @@ impl View {
             }
             !pasts.is_empty()
         });
+        if self.history.len() < self.history.capacity() / 4 {
+            self.history.shrink_to_fit();
+        }
         self.past_count = self.history.values().map(Vec::len).sum();
         self.sweep_at = 2 * self.past_count + 64;
         forgotten
@@ -261,7 +251,7 @@ impl View {
 
     /// Drops the last word on a name that is gone and that nobody holds.
     pub(super) fn forget(&mut self, entry: EntryId) {
-        self.latest.remove(&entry);
+        self.log.forget(entry);
     }
 
     /// What a stream at `position` holds under a name; `current` is what the
@@ -272,7 +262,7 @@ impl View {
         position: Seq,
         current: Option<&Arc<Resource>>,
     ) -> Option<Arc<Resource>> {
-        if *self.latest.get(&entry)? <= position {
+        if self.log.position(entry)? <= position {
             return current.cloned();
         }
         let pasts = self.history.get(&entry)?;
@@ -284,11 +274,7 @@ impl View {
 
     /// The names whose newest item lies behind `position`, in order.
     pub(super) fn since(&self, position: Seq) -> impl Iterator<Item = (Seq, EntryId)> + '_ {
-        let start = self.log.partition_point(|(seq, _)| *seq <= position);
-        self.log[start..]
-            .iter()
-            .copied()
-            .filter(|(seq, entry)| self.latest.get(entry) == Some(seq))
+        self.log.since(position)
     }
 
     /// A step that another stream makes too, if one does.
@@ -309,5 +295,10 @@ impl View {
     /// How many earlier versions are kept.
     pub(super) fn retired(&self) -> usize {
         self.past_count
+    }
+
+    /// How many items the log keeps.
+    pub(super) fn items(&self) -> usize {
+        self.log.items()
     }
 }

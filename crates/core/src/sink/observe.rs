@@ -6,7 +6,7 @@ use super::Sink;
 use super::cache::CacheState;
 use super::event::{Event, WatchError};
 use crate::interest::Interest;
-use crate::name::Name;
+use crate::name::{Ask, Name};
 use crate::resource::{Resource, TypeUrl, Version};
 
 /// What is known of one name, for CSDS (C44).
@@ -30,6 +30,17 @@ impl Sink {
     pub fn interest(&self, type_url: &TypeUrl) -> Option<&Interest> {
         let index = self.index(type_url)?;
         Some(self.types[index].asking.wanted())
+    }
+
+    /// Whether the source was told of this on the present stream and answered
+    /// since: what is asked for again before the source heard otherwise is
+    /// still current.
+    #[must_use]
+    pub fn is_answered(&self, type_url: &TypeUrl, ask: &Ask) -> bool {
+        self.index(type_url).is_some_and(|index| {
+            let conversation = &self.types[index];
+            conversation.asking.told().has(ask) && conversation.nonce.is_some()
+        })
     }
 
     /// What a new watcher of a name hears first (C23, C42).

@@ -14,7 +14,7 @@ use super::verdict::Rejection;
 use super::wire::Incoming;
 use crate::kind::Kind;
 use crate::limits::Limits;
-use crate::message::Form;
+use crate::message::{Delivered, Form};
 use crate::name::Name;
 use crate::params::Constraints;
 use crate::resource::{Nonce, Resource, ResourceError, TypeUrl, Version};
@@ -52,51 +52,70 @@ pub(super) struct Pending {
 
 /// How a response contradicts itself, if it does.
 pub(super) fn fault(incoming: &Incoming) -> Option<ProtocolFault> {
-    let mut added = BTreeSet::new();
-    let mut variants = BTreeSet::new();
-    for delivered in &incoming.resources {
-        let resource = &delivered.resource;
-        if !variants.insert((&resource.name, resource.constraints.as_ref())) {
-            return Some(ProtocolFault::Duplicate(resource.name.clone()));
-        }
-        added.insert(&resource.name);
+    match Mentions::gather(incoming) {
+        Err(name) => Some(ProtocolFault::Duplicate(name.clone())),
+        Ok(mentions) => mentions.contradiction(incoming),
     }
-    let mut removed = BTreeSet::new();
-    for name in &incoming.removed {
-        if !removed.insert(name) {
-            return Some(ProtocolFault::Duplicate(name.clone()));
+}
+
+/// What a response speaks of, each once.
+#[derive(Default)]
+struct Mentions<'a> {
+    variants: BTreeSet<(&'a Name, Option<&'a Constraints>)>,
+    added: BTreeSet<&'a Name>,
+    removed: BTreeSet<&'a Name>,
+    failed: BTreeSet<&'a Name>,
+}
+
+impl<'a> Mentions<'a> {
+    /// Fails with a name that is there twice in one role.
+    fn gather(incoming: &'a Incoming) -> Result<Self, &'a Name> {
+        let mut all = Self::default();
+        for delivered in &incoming.resources {
+            let Resource {
+                name, constraints, ..
+            } = delivered.resource.as_ref();
+            all.added.insert(name);
+            once(all.variants.insert((name, constraints.as_ref())), name)?;
         }
+        for name in &incoming.removed {
+            once(all.removed.insert(name), name)?;
+        }
+        for (name, _) in &incoming.errors {
+            once(all.failed.insert(name), name)?;
+        }
+        Ok(all)
     }
-    // A variant may go while another comes, but not the same one.
-    for (name, constraints) in &incoming.removed_variants {
-        if variants.contains(&(name, Some(constraints))) {
+
+    /// A name that is there in two roles.
+    fn contradiction(&self, incoming: &Incoming) -> Option<ProtocolFault> {
+        // A variant may go while another comes, but not the same one.
+        let again =
+            |(name, gone): &&(Name, Constraints)| self.variants.contains(&(name, Some(gone)));
+        let variant = incoming.removed_variants.iter().find(again);
+        let name = self.added.intersection(&self.removed).next();
+        if let Some(name) = variant.map(|(name, _)| name).or(name.copied()) {
             return Some(ProtocolFault::AddedAndRemoved(name.clone()));
         }
+        let answered = |name: &&&Name| self.added.contains(*name) || self.removed.contains(*name);
+        let name = self.failed.iter().find(answered)?;
+        Some(ProtocolFault::AnswerAndError((*name).clone()))
     }
-    if let Some(name) = added.intersection(&removed).next() {
-        return Some(ProtocolFault::AddedAndRemoved((*name).clone()));
-    }
-    let mut failed = BTreeSet::new();
-    for (name, _) in &incoming.errors {
-        if !failed.insert(name) {
-            return Some(ProtocolFault::Duplicate(name.clone()));
-        }
-        if added.contains(name) || removed.contains(name) {
-            return Some(ProtocolFault::AnswerAndError(name.clone()));
-        }
-    }
-    None
+}
+
+fn once(first: bool, name: &Name) -> Result<(), &Name> {
+    if first { Ok(()) } else { Err(name) }
 }
 
 /// Leaves what was asked for and is within limits.
 pub(super) fn sift(incoming: Incoming, asking: &Asking, cache: &Cache, limits: &Limits) -> Pending {
-    let whole_set = Kind::of(&incoming.type_url).whole_set;
-    let beats = |form| form == Form::Heartbeat;
+    // A heartbeat is no whole set: it mentions only what runs out (S59).
+    let beats = |delivered: &Delivered| delivered.form == Form::Heartbeat;
+    let whole = incoming.version.is_some()
+        && Kind::of(&incoming.type_url).whole_set
+        && !incoming.resources.iter().any(beats);
     let mut pending = Pending {
-        // A heartbeat is no whole set: it mentions only what runs out (S59).
-        whole: incoming.version.is_some()
-            && whole_set
-            && !incoming.resources.iter().any(|d| beats(d.form)),
+        whole,
         version: incoming.version,
         refused: Vec::new(),
         delivery: Delivery {
@@ -109,34 +128,41 @@ pub(super) fn sift(incoming: Incoming, asking: &Asking, cache: &Cache, limits: &
             errors: incoming.errors,
         },
     };
-    let Delivery {
-        resources,
-        heartbeats,
-        removed,
-        removed_variants,
-        errors,
-        ..
-    } = &mut pending.delivery;
-    for delivered in incoming.resources {
-        let resource = delivered.resource;
-        if !asking.reaches_resource(&resource) {
-            continue; // C21
-        }
-        if let Some(refusal) = too_long(&resource, limits) {
-            pending.refused.push(refusal);
-        } else if beats(delivered.form) {
-            heartbeats.push(resource);
-        } else {
-            resources.push(resource);
-        }
-    }
-    removed.retain(|name| cache.entries.contains_key(name));
-    removed_variants.retain(|(name, _)| cache.entries.contains_key(name));
-    errors.retain(|(name, _)| name.as_str().len() <= limits.name_bytes && asking.hears_of(name));
-    for (_, error) in errors {
-        shorten(error, limits.error_bytes);
-    }
+    let asked = |delivered: &Delivered| asking.reaches_resource(&delivered.resource);
+    let resources = incoming.resources.into_iter();
+    resources
+        .filter(asked) // C21
+        .for_each(|delivered| pending.sort(delivered, limits));
+    pending.delivery.leave_known(asking, cache, limits);
     pending
+}
+
+impl Pending {
+    fn sort(&mut self, delivered: Delivered, limits: &Limits) {
+        if let Some(refusal) = too_long(&delivered.resource, limits) {
+            self.refused.push(refusal);
+            return;
+        }
+        match delivered.form {
+            Form::Full | Form::Wrapped => self.delivery.resources.push(delivered.resource),
+            Form::Heartbeat => self.delivery.heartbeats.push(delivered.resource),
+        }
+    }
+}
+
+impl Delivery {
+    /// Leaves the removals and errors that concern someone.
+    fn leave_known(&mut self, asking: &Asking, cache: &Cache, limits: &Limits) {
+        let known = |name: &Name| cache.entries.contains_key(name);
+        self.removed.retain(known);
+        self.removed_variants.retain(|(name, _)| known(name));
+        let longest = limits.name_bytes;
+        self.errors
+            .retain(|(name, _)| name.as_str().len() <= longest && asking.hears_of(name));
+        for (_, error) in &mut self.errors {
+            shorten(error, limits.error_bytes);
+        }
+    }
 }
 
 fn too_long(resource: &Resource, limits: &Limits) -> Option<Rejection> {

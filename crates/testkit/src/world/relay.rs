@@ -41,6 +41,9 @@ impl Relay {
             let url = self.db.type_url(type_id).clone();
             match edge {
                 Edge::First => {
+                    if ask == Ask::Wildcard && self.sink.is_answered(&url, &ask) {
+                        self.db.set_known(type_id, &Scope::All);
+                    }
                     let held = self.sink.subscribe(&url, ask, now);
                     #[expect(
                         clippy::expect_used,

@@ -11,13 +11,17 @@
 //!                                               cds a ~ ok               no longer
 //! ```
 
+mod absence;
+mod aliases;
 mod errors;
 mod hostile;
 mod model;
+mod reconnect;
 mod requests;
 mod timers;
 mod variants;
 mod verdicts;
+mod wildcards;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,6 +38,8 @@ use crate::message::{
 use crate::name::Name;
 use crate::params::Constraints;
 use crate::resource::{ErrorCode, Resource, ResourceError};
+
+const BOTH: [Mode; 2] = [Mode::Sotw, Mode::Delta];
 
 /// A sink, its time, and short ways to use both.
 struct Bench {

@@ -1,4 +1,4 @@
-//! What a verdict brings about: C21-C24, C26-C31, C43, E8, E9.
+//! What a verdict brings about: C21-C24, C26-C28, E8.
 
 use super::*;
 
@@ -239,117 +239,6 @@ fn c28_the_same_error_again_is_no_news() {
 }
 
 #[test]
-fn c29_what_a_whole_set_leaves_out_is_deleted() {
-    for short in ["cds", "lds"] {
-        let mut bench = Bench::asking(Mode::Sotw, &[&format!("{short} *")]);
-        bench.accept(sotw(short, "1", "n1", &["a@1", "b@1"]));
-        bench.requests();
-        let effects = bench.accept(sotw(short, "2", "n2", &["b@1"]));
-        let gone = "a ! Deleted: the source says that it does not exist";
-        assert_eq!(effects, [format!("-{short} a"), format!("{short} {gone}")]);
-        assert_eq!(bench.states(), [format!("{short} b Acked 1")]);
-        bench.requests();
-        bench.accept(sotw(short, "3", "n3", &[]));
-        assert_eq!(bench.states(), [""; 0]);
-    }
-}
-
-#[test]
-fn c29_a_name_that_was_asked_for_is_remembered_as_deleted() {
-    let mut bench = Bench::asking(Mode::Sotw, &["lds a"]);
-    bench.accept(sotw("lds", "1", "n1", &["a@1"]));
-    bench.requests();
-    bench.accept(sotw("lds", "2", "n2", &[]));
-    assert_eq!(bench.states(), ["lds a DoesNotExist Deleted"]);
-    bench.requests();
-    let effects = bench.accept(sotw("lds", "3", "n3", &["a@1"]));
-    assert_eq!(effects, ["+lds a@1", "lds a = 1"]);
-}
-
-#[test]
-fn c29_what_a_partial_set_leaves_out_means_nothing() {
-    for short in ["eds", "rds", "other"] {
-        let wants = [format!("{short} a"), format!("{short} b")];
-        let mut bench = Bench::asking(Mode::Sotw, &[&wants[0], &wants[1]]);
-        bench.accept(sotw(short, "1", "n1", &["a@1", "b@1"]));
-        bench.requests();
-        assert_eq!(bench.accept(sotw(short, "2", "n2", &[])), [""; 0]);
-        assert_eq!(bench.states().len(), 2);
-    }
-}
-
-#[test]
-fn c29_what_a_delta_response_leaves_out_means_nothing() {
-    let mut bench = Bench::asking(Mode::Delta, &["cds *"]);
-    bench.accept(delta("cds", "n1", &["a@1", "b@1"], &[]));
-    bench.requests();
-    assert_eq!(bench.accept(delta("cds", "n2", &[], &[])), [""; 0]);
-    bench.requests();
-    let effects = bench.accept(delta("cds", "n3", &["c@1"], &["a"]));
-    let gone = "cds a ! Deleted: the source says that it does not exist";
-    assert_eq!(effects, ["+cds c@1", "-cds a", "cds c = 1", gone]);
-    assert_eq!(bench.states(), ["cds b Acked 1", "cds c Acked 1"]);
-}
-
-#[test]
-fn c30_absence_proves_nothing_of_what_was_never_there() {
-    let mut bench = Bench::asking(Mode::Sotw, &["cds a", "cds b"]);
-    let effects = bench.accept(sotw("cds", "1", "n1", &["a@1"]));
-    assert_eq!(effects, ["+cds a@1", "cds a = 1"]);
-    assert_eq!(bench.states(), ["cds a Acked 1", "cds b Requested"]);
-    assert_eq!(bench.due(), Some(15_000));
-}
-
-#[test]
-fn c30_a_rejected_member_that_is_left_out_is_forgotten() {
-    let mut bench = Bench::asking(Mode::Sotw, &["cds *"]);
-    bench.judge(sotw("cds", "1", "n1", &["a@1"]), &[("a", "bad")]);
-    bench.requests();
-    assert_eq!(bench.accept(sotw("cds", "2", "n2", &[])), [""; 0]);
-    assert_eq!(bench.states(), [""; 0]);
-}
-
-#[test]
-fn c31_what_is_invalid_is_not_absent() {
-    let mut bench = Bench::asking(Mode::Sotw, &["cds *"]);
-    bench.accept(sotw("cds", "1", "n1", &["a@1", "b@1"]));
-    bench.requests();
-    let (_, effects) = bench.judge(sotw("cds", "2", "n2", &["a@2"]), &[("a", "bad")]);
-    assert_eq!(
-        effects,
-        [
-            "-cds b",
-            "cds a ~ Rejected: bad",
-            "cds b ! Deleted: the source says that it does not exist"
-        ]
-    );
-    assert_eq!(bench.states(), ["cds a Nacked 1 Rejected"]);
-}
-
-#[test]
-fn c31_what_cannot_be_named_may_be_any_of_them() {
-    let mut bench = Bench::asking(Mode::Sotw, &["cds *"]);
-    bench.accept(sotw("cds", "1", "n1", &["a@1", "b@1"]));
-    bench.requests();
-    let (_, effects) = bench.judge(sotw("cds", "2", "n2", &["a@1"]), &[("", "unreadable")]);
-    assert_eq!(effects, [""; 0]);
-    assert_eq!(bench.states(), ["cds a Acked 1", "cds b Acked 1"]);
-}
-
-#[test]
-fn c31_what_has_an_error_is_not_absent() {
-    let mut bench = Bench::asking(Mode::Sotw, &["cds *"]);
-    bench.accept(sotw("cds", "1", "n1", &["a@1"]));
-    bench.requests();
-    let mut response = sotw("cds", "2", "n2", &[]);
-    response.errors = vec![said("a", ErrorCode::Unavailable, "busy")];
-    assert_eq!(
-        bench.accept(response),
-        ["!cds a Unavailable", "cds a ~ Source(Unavailable): busy"]
-    );
-}
-
-#[test]
 fn e8_listeners_go_before_others_come() {
     let mut bench = Bench::asking(Mode::Sotw, &["lds *"]);
     bench.accept(sotw("lds", "1", "n1", &["a@1"]));
@@ -387,71 +276,6 @@ fn e8_a_long_rejection_is_cut() {
 }
 
 #[test]
-fn an_alias_answers_for_the_name_that_was_asked_for() {
-    let mut bench = Bench::asking(Mode::Delta, &["vhds r/a", "vhds r/b"]);
-    let effects = bench.accept(delta("vhds", "n1", &["r/w@1#r/a#r/b#r/c"], &[]));
-    assert_eq!(
-        effects,
-        ["+vhds r/w@1", "vhds r/a = 1", "vhds r/b = 1"],
-        "nobody asked for r/w and r/c"
-    );
-    assert_eq!(
-        bench.states(),
-        ["vhds r/a Acked 1", "vhds r/b Acked 1", "vhds r/w Acked 1"]
-    );
-    assert_eq!(bench.due(), None, "both are answered");
-    bench.requests();
-    // An alias that is lost does not exist.
-    let effects = bench.accept(delta("vhds", "n2", &["r/w@2#r/a"], &[]));
-    let gone =
-        |name: &str| format!("vhds {name} ! Deleted: the source says that it does not exist");
-    assert_eq!(
-        effects,
-        ["+vhds r/w@2", "-vhds r/b", "vhds r/a = 2", &gone("r/b")]
-    );
-    bench.requests();
-    let effects = bench.accept(delta("vhds", "n3", &[], &["r/w"]));
-    assert_eq!(effects, ["-vhds r/a", "-vhds r/w", &gone("r/a")]);
-}
-
-#[test]
-fn an_alias_may_pass_to_another_resource() {
-    let mut bench = Bench::asking(Mode::Delta, &["vhds r/a"]);
-    bench.accept(delta("vhds", "n1", &["r/w@1#r/a"], &[]));
-    bench.requests();
-    let effects = bench.accept(delta("vhds", "n2", &["r/v@2#r/a"], &["r/w"]));
-    assert_eq!(effects, ["+vhds r/v@2", "-vhds r/w", "vhds r/a = 2"]);
-    assert_eq!(bench.states(), ["vhds r/a Acked 2", "vhds r/v Acked 2"]);
-    bench.requests();
-    bench.unsub("vhds r/a");
-    bench.requests();
-    assert_eq!(bench.states(), [""; 0], "nothing keeps r/v");
-}
-
-#[test]
-fn versions_are_told_under_the_resources_own_name() {
-    let mut bench = Bench::asking(Mode::Delta, &["vhds r/a"]);
-    bench.accept(delta("vhds", "n1", &["r/w@1#r/a"], &[]));
-    bench.sink.handle_connected();
-    assert_eq!(bench.requests(), ["node:n vhds +r/a held=r/w@1"]);
-}
-
-#[test]
-fn a_resource_without_a_body_does_not_exist() {
-    let mut bench = Bench::asking(Mode::Delta, &["vhds r/a"]);
-    let mut response = delta("vhds", "n1", &[], &[]);
-    response.resources.push(nothing("r/a@#r/a"));
-    let gone = "vhds r/a ! Deleted: the source says that it does not exist";
-    assert_eq!(bench.accept(response), ["-vhds r/a", gone]);
-    assert_eq!(bench.states(), ["vhds r/a DoesNotExist Deleted"]);
-    assert_eq!(bench.due(), None);
-    // The subscription stays, and it may still appear.
-    bench.requests();
-    let effects = bench.accept(delta("vhds", "n2", &["r/a@1"], &[]));
-    assert_eq!(effects, ["+vhds r/a@1", "vhds r/a = 1"]);
-}
-
-#[test]
 fn what_is_unsubscribed_while_it_is_judged_is_not_used() {
     let mut bench = Bench::asking(Mode::Delta, &["eds a", "eds b"]);
     let response = delta("eds", "n1", &["a@1", "b@1"], &[]);
@@ -478,4 +302,14 @@ fn a_name_dropped_beside_a_wildcard_stays_if_it_is_held() {
     // Whether a is one of all is for the source to say (S23).
     assert_eq!(bench.states(), ["cds a Acked 1"]);
     assert_eq!(bench.due(), None, "nobody waits for b");
+}
+
+#[test]
+fn a_name_dropped_beside_a_wildcard_stays_if_it_has_an_error() {
+    let mut bench = Bench::asking(Mode::Delta, &["cds *", "cds a"]);
+    bench.judge(delta("cds", "n1", &["a@1"], &[]), &[("a", "bad")]);
+    bench.requests();
+    bench.unsub("cds a");
+    bench.requests();
+    assert_eq!(bench.states(), ["cds a Nacked Rejected"]);
 }
