@@ -66,3 +66,30 @@ fn s53_envoy_becomes_ready_and_follows_changes_by_state_of_the_world() {
 fn s53_envoy_becomes_ready_and_follows_changes_by_delta() {
     becomes_ready_and_follows_changes(Mode::Delta);
 }
+
+/// Silence about a name that is missing would cost Envoy fifteen seconds.
+#[test]
+fn s35_envoy_becomes_ready_although_names_are_missing() {
+    for mode in [Mode::Sotw, Mode::Delta] {
+        let serving = Serving::start(vec![
+            put_cluster(&cluster("without endpoints")),
+            put_listener("http", "missing"),
+        ]);
+        let mut envoy = Envoy::spawn(&bootstrap::ads(serving.port, mode, "n1"));
+        envoy.wait_until_ready(SOON);
+        let listener = envoy.listener("http").expect("the listener");
+        assert_eq!(http::get(listener, "/").expect("an answer").status, 404);
+        assert_no_init_fetch_timeout(&envoy);
+
+        let backend = Backend::start("found");
+        serving.apply(vec![
+            put_cluster(&cluster("c")),
+            put_endpoints("c", backend.address()),
+            put_route("missing", "c"),
+        ]);
+        envoy.wait_for("what was missing", SOON, |_| {
+            let answer = http::get(listener, "/").expect("an answer");
+            (answer.body == "found").then_some(())
+        });
+    }
+}

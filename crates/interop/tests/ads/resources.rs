@@ -103,6 +103,10 @@ pub(crate) fn put_route(name: &str, cluster: &str) -> Change {
 
 /// A listener on a port that Envoy chooses.
 pub(crate) fn put_listener(name: &str, route: &str) -> Change {
+    put_listener_on(0, name, route)
+}
+
+pub(crate) fn put_listener_on(port: u16, name: &str, route: &str) -> Change {
     let chain = FilterChain {
         filters: vec![Filter {
             name: "http".to_owned(),
@@ -112,7 +116,7 @@ pub(crate) fn put_listener(name: &str, route: &str) -> Change {
     };
     let listener = Listener {
         name: name.to_owned(),
-        address: Some(address("127.0.0.1", 0)),
+        address: Some(address("127.0.0.1", port)),
         filter_chains: vec![chain],
         ..Default::default()
     };
