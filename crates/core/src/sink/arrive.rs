@@ -199,7 +199,6 @@ impl Cache {
         let Some(entry) = self.entry_for(name, error.cause, teller.asking) else {
             return;
         };
-        entry.state = state;
         if entry.error.as_ref() != Some(&error) {
             let fate = table::fate(error.cause, !entry.held.is_empty(), teller.policy);
             self.end(name, state, error, fate, teller);

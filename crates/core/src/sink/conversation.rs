@@ -218,6 +218,11 @@ impl Conversation {
         Kind::of(&self.type_url).legacy_wildcard
     }
 
+    /// Whether the next request is an answer.
+    pub(super) fn is_answering(&self) -> bool {
+        matches!(self.turn, Turn::Answer(_))
+    }
+
     /// The answer that is due, which is then no longer.
     pub(super) fn take_answer(&mut self) -> Option<Option<ErrorDetail>> {
         match std::mem::take(&mut self.turn) {

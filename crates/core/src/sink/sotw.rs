@@ -22,9 +22,15 @@ pub(super) fn request(
     config: &SinkConfig,
     now: Moment,
 ) -> SotwRequest {
-    let legacy = conversation.legacy();
-    let (names, settled) = tell(&mut conversation.asking, legacy);
-    conversation.settle(&settled, config, now);
+    let names = match conversation.is_answering() && has_news(&conversation.asking) {
+        true => told(&conversation.asking),
+        false => {
+            let legacy = conversation.legacy();
+            let (names, settled) = tell(&mut conversation.asking, legacy);
+            conversation.settle(&settled, config, now);
+            names
+        }
+    };
     SotwRequest {
         node,
         type_url: Some(conversation.type_url.clone()),
@@ -40,6 +46,13 @@ pub(super) fn request(
 pub(super) fn has_news(asking: &Asking) -> bool {
     let told = asking.told();
     !asking.removed().is_empty() || asking.added().iter().any(|wanted| !told.has(&wanted))
+}
+
+/// The names that the source was told of, once more. An answer says nothing
+/// new: what was dropped in a request that the source ignored as stale, and is
+/// wanted again now, would look to it as if it had been held all the time.
+fn told(asking: &Asking) -> Vec<Locator> {
+    names(asking.told(), asking.wildcard() == Wildcard::Legacy)
 }
 
 /// The names of the next request, and what it settles.

@@ -179,17 +179,18 @@ impl Conversation {
 
     /// What the database has for the peer under a key.
     pub(crate) fn target(&self, db: &mut Database, key: &Key) -> Choice {
-        match key {
-            Key::Ask(ask) => db.choose(self.type_id, ask.entry, ask.params),
-            Key::Member(index, name) => {
-                let cursor = self.cursors.get(*index).and_then(Option::as_ref);
-                match (cursor, db.find(self.type_id, name)) {
-                    (Some(cursor), Some(entry)) => db
-                        .listed(cursor.follow, entry)
-                        .map_or(Choice::Absent, Choice::Is),
-                    _ => Choice::Absent,
-                }
-            }
+        let (index, name) = match key {
+            Key::Ask(ask) => return db.choose(self.type_id, ask.entry, ask.params),
+            Key::Member(index, name) => (*index, name),
+        };
+        let Some(cursor) = self.cursors.get(index).and_then(Option::as_ref) else {
+            return Choice::Absent;
+        };
+        let entry = db.find(self.type_id, name);
+        match entry.and_then(|entry| db.listed(cursor.follow, entry)) {
+            Some(resource) => Choice::Is(resource),
+            None if db.knows_all(cursor.follow) => Choice::Absent,
+            None => Choice::Unknown,
         }
     }
 

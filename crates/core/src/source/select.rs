@@ -114,12 +114,15 @@ impl Conversation {
             .foreign
             .extend(std::mem::take(&mut self.placeholders));
         for name in std::mem::take(&mut self.foreign) {
-            if self.is_listed(db, &name) {
+            match self.brought(db, &name) {
                 // It exists again: then it is news.
-            } else if context.order.removal_waits(db, &self.url, &name) {
-                self.foreign.insert(name);
-            } else {
-                selected.foreign.push(name);
+                Choice::Is(_) | Choice::Failed(_) => {}
+                Choice::Absent if !context.order.removal_waits(db, &self.url, &name) => {
+                    selected.foreign.push(name);
+                }
+                Choice::Absent | Choice::Unknown => {
+                    self.foreign.insert(name);
+                }
             }
         }
         selected.refused.extend(std::mem::take(&mut self.refused));
@@ -133,11 +136,12 @@ impl Conversation {
         }
     }
 
-    /// Whether wildcard or globs bring this name now.
-    fn is_listed(&self, db: &mut Database, name: &Name) -> bool {
-        let cursor = self.cursor_over(name);
-        let key = cursor.map(|cursor| Key::Member(cursor, name.clone()));
-        key.is_some_and(|key| self.target(db, &key) != Choice::Absent)
+    /// What wildcard or globs bring under a name.
+    fn brought(&self, db: &mut Database, name: &Name) -> Choice {
+        match self.cursor_over(name) {
+            Some(cursor) => self.target(db, &Key::Member(cursor, name.clone())),
+            None => Choice::Absent,
+        }
     }
 
     /// One name: said now if there is room, else kept for later.

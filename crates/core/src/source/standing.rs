@@ -23,23 +23,26 @@ pub(crate) enum Standing {
 impl Conversation {
     /// How a name stands with the peer.
     pub(crate) fn standing(&self, db: &mut Database, name: &Name) -> Standing {
-        let Some(entry) = db.find(self.type_id, name) else {
-            return Standing::Unwanted;
-        };
-        let ask = AskKey {
-            entry,
-            params: self.params,
-        };
-        let (key, told) = if let Some(slot) = self.asks.get(&ask) {
-            (Key::Ask(ask), slot.told.clone())
+        let params = self.params;
+        let ask = db
+            .find(self.type_id, name)
+            .map(|entry| AskKey { entry, params });
+        let asked = ask.and_then(|ask| Some((Key::Ask(ask), self.asks.get(&ask)?)));
+        let (key, told) = if let Some((key, slot)) = asked {
+            (key, slot.told.clone())
         } else if let Some(cursor) = self.cursor_over(name) {
             let told = self.member_told(db, cursor, name);
             (Key::Member(cursor, name.clone()), told)
         } else {
             return Standing::Unwanted;
         };
+        let going = self
+            .outstanding
+            .iter()
+            .any(|response| response.removes(&key));
         match (told, self.target(db, &key)) {
-            (Told::Is(_), _) => Standing::Held,
+            (Told::Is(_), _) if !going => Standing::Held,
+            (_, Choice::Unknown) => Standing::Coming,
             (_, Choice::Is(r)) if !self.is_parked(&r) => Standing::Coming,
             _ => Standing::Nothing,
         }

@@ -5,8 +5,8 @@
 //! ([`text`](crate::text)), field validation ([`validate`](crate::validate))
 //! and canonical bytes ([`canonical`](crate::canonical)) work from descriptors
 //! instead. These are compiled at build time from the `.proto` files that
-//! `envoy-types` ships (see `build.rs`), and loaded on first use, in about
-//! 30 ms.
+//! `envoy-types` ships (see `build.rs`), and loaded on first use, which takes
+//! some tens of milliseconds: a server touches [`pool`] before it listens.
 
 #[cfg(test)]
 mod tests;

@@ -128,7 +128,9 @@ impl Field {
 fn any_head(any: &Any) -> (BytesMut, Bytes) {
     let Any { type_url, value } = any;
     let mut head = BytesMut::with_capacity(type_url.len() + 16);
-    prost::encoding::string::encode(1, type_url, &mut head);
+    if !type_url.is_empty() {
+        prost::encoding::string::encode(1, type_url, &mut head);
+    }
     if !value.is_empty() {
         delimited(&mut head, ANY_VALUE, value.len());
     }

@@ -129,7 +129,8 @@ pub fn read_as(format: Format, file: &str, text: &str, options: &Options) -> Doc
 fn trees(format: Format, text: &str, options: &Options) -> Result<Vec<Node>, (Position, Problem)> {
     let (len, max) = (text.len(), options.limits.bytes);
     if len > max {
-        return Err((Position::default(), Problem::TooLong { len, max }));
+        let start = Position { line: 1, column: 1 };
+        return Err((start, Problem::TooLong { len, max }));
     }
     match format {
         Format::Yaml => yaml::parse(text, &options.limits),

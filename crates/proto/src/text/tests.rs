@@ -236,6 +236,21 @@ resources:
     );
 }
 
+/// C++ and Python write an `Empty` in an `Any` without a value, Go with one.
+#[test]
+fn an_empty_body_is_read_either_way_and_written_without() {
+    let body = |inner: &str| {
+        let text = format!(
+            "\"@type\": x/envoy.config.core.v3.TypedExtensionConfig\nname: n\ntyped_config: {{\"@type\": x/google.protobuf.Empty{inner}}}"
+        );
+        good(&text)[0].body.clone()
+    };
+    assert_eq!(body(""), body(", value: {}"));
+    let [read] = good("\"@type\": x/envoy.config.core.v3.TypedExtensionConfig\ntyped_config: {\"@type\": x/google.protobuf.Empty}").try_into().unwrap();
+    let json = to_node(&read.message, None).to_json();
+    assert!(!json.contains("value"), "{json}");
+}
+
 #[test]
 fn the_place_of_a_field_is_known_afterwards() {
     let [read] = good(EVERYTHING).try_into().unwrap();

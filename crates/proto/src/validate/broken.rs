@@ -63,9 +63,12 @@ pub enum Broken {
     /// Two equal items in a list of different ones.
     #[error("the items must differ, and number {0} occurs before; remove one")]
     Duplicate(usize),
-    /// A duration or timestamp outside of what protobuf allows.
-    #[error("is not a valid {0}: seconds or nanos are out of range")]
-    Time(&'static str),
+    /// A duration outside of what protobuf allows.
+    #[error("is not a valid duration: seconds or nanos are out of range")]
+    InvalidDuration,
+    /// A duration below zero, which Envoy refuses everywhere.
+    #[error("is {0}, must not be negative; use 0s or more")]
+    NegativeDuration(String),
     /// The body of an `Any` is not of its type.
     #[error("the body is not a valid {type_url}: {reason}")]
     Body {

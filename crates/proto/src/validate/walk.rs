@@ -17,6 +17,7 @@ use crate::{
     canonical::{MAX_DEPTH, any_parts},
     descriptor,
     path::{Path, Step},
+    text::print_duration,
 };
 
 pub(super) fn run(message: &DynamicMessage) -> Vec<Violation> {
@@ -54,7 +55,7 @@ impl Walk {
         let of = message.descriptor();
         match of.full_name() {
             "google.protobuf.Any" => return self.any(message, depth),
-            "google.protobuf.Duration" => self.time(message, "duration"),
+            "google.protobuf.Duration" => self.duration(message),
             _ => {}
         }
         let rules = table::rules(&of);
@@ -174,18 +175,40 @@ impl Walk {
         }
     }
 
-    fn time(&mut self, message: &DynamicMessage, what: &'static str) {
+    fn duration(&mut self, message: &DynamicMessage) {
         const MAX_SECONDS: i64 = 315_576_000_000;
-        let seconds = message
-            .get_field_by_name("seconds")
-            .and_then(|v| v.as_i64());
-        let nanos = message.get_field_by_name("nanos").and_then(|v| v.as_i32());
-        let (Some(seconds), Some(nanos)) = (seconds, nanos) else {
-            return;
-        };
+        let seconds = message.get_field_by_name("seconds");
+        let nanos = message.get_field_by_name("nanos");
+        let seconds = seconds.and_then(|v| v.as_i64()).unwrap_or_default();
+        let nanos = nanos.and_then(|v| v.as_i32()).unwrap_or_default();
         let signs = i64::from(nanos.signum()) * seconds.signum() >= 0;
-        if seconds.abs() > MAX_SECONDS || nanos.abs() > 999_999_999 || !signs {
-            self.broken(Broken::Time(what));
+        if seconds.unsigned_abs() > MAX_SECONDS.unsigned_abs()
+            || nanos.unsigned_abs() > 999_999_999
+            || !signs
+        {
+            self.broken(Broken::InvalidDuration);
+        } else if (seconds < 0 || nanos < 0) && self.in_envoys_message() {
+            let found = print_duration(seconds, nanos);
+            self.broken_once(Broken::NegativeDuration(found));
+        }
+    }
+
+    /// Whether the last field belongs to a message of Envoy, which refuses
+    /// negative durations also where no rule says so.
+    fn in_envoys_message(&self) -> bool {
+        let fields = self.path.steps().iter().rev();
+        let last = fields.filter_map(|step| match step {
+            Step::Field(field) => Some(field),
+            _ => None,
+        });
+        let name = |f: &FieldDescriptor| f.parent_message().full_name().starts_with("envoy.");
+        last.take(1).any(name)
+    }
+
+    /// A rule of the field may have said it already.
+    fn broken_once(&mut self, broken: Broken) {
+        if !self.violations.iter().any(|v| v.path == self.path) {
+            self.broken(broken);
         }
     }
 }

@@ -31,6 +31,8 @@ fn c21_a_delivery_has_all_that_must_be_judged() {
     bench.requests();
     let mut response = delta("eds", "n1", &["b@1", "x@1"], &["c", "x2"]);
     response.resources.extend([beat("a@1!5"), beat("x3@1!5")]);
+    let variant = |name| (Name::new(name), constraint("k=v"));
+    response.removed_variants = vec![variant("a"), variant("x5")];
     let denied = said("d", ErrorCode::PermissionDenied, "no");
     response.errors = vec![denied.clone(), said("x4", ErrorCode::NotFound, "no")];
     let delivery = bench.sink.handle_response(response).unwrap();
@@ -40,7 +42,7 @@ fn c21_a_delivery_has_all_that_must_be_judged() {
         resources: vec![resource("b@1")],
         heartbeats: vec![beat("a@1!5").resource],
         removed: vec![Name::new("c")],
-        removed_variants: vec![],
+        removed_variants: vec![variant("a")],
         errors: vec![denied],
     };
     assert_eq!(delivery, expected);

@@ -53,7 +53,11 @@ fn wildcard_that_was_never_named_is_named_before_it_is_dropped() {
     bench.unsub("cds *");
     assert_eq!(
         bench.requests(),
-        ["cds [*] version=1 nonce=n1", "cds [] version=1 nonce=n1"]
+        [
+            "cds [] version=1 nonce=n1",
+            "cds [*] version=1 nonce=n1",
+            "cds [] version=1 nonce=n1"
+        ]
     );
     assert_eq!(bench.states(), [""; 0]);
 

@@ -62,6 +62,12 @@ impl Walk<'_> {
             let near = nearest(&name, known.map(|m| m.full_name().to_owned()));
             return self.wrong(at, Problem::UnknownType { name, near });
         };
+        let empty = of.full_name() == "google.protobuf.Empty";
+        let nothing = node.get(VALUE).map(|e| &e.node.value) == Some(&Tree::Map(Vec::new()));
+        if empty && nothing {
+            self.only(&of, node, &[TYPE, VALUE]);
+            return Some(DynamicMessage::new(of));
+        }
         if !has_own_form(&of) {
             return self.fields(&of, node, &[TYPE]);
         }

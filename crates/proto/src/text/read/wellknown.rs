@@ -17,7 +17,8 @@ use crate::path::Step;
 /// Outer: whether the type has such a form. Inner: whether it could be read.
 type Handled = Option<Option<DynamicMessage>>;
 
-/// Whether a message inside an `Any` stands under the key `value`.
+/// Whether a message inside an `Any` stands under the key `value`. Writers do
+/// not agree on `Empty`: it is written without, and read either way.
 pub(in super::super) fn has_own_form(of: &MessageDescriptor) -> bool {
     let Some(name) = of.full_name().strip_prefix("google.protobuf.") else {
         return false;
@@ -26,7 +27,7 @@ pub(in super::super) fn has_own_form(of: &MessageDescriptor) -> bool {
     wrapper
         || matches!(
             name,
-            "Any" | "Duration" | "Timestamp" | "FieldMask" | "Struct" | "Empty"
+            "Any" | "Duration" | "Timestamp" | "FieldMask" | "Struct"
         )
 }
 
