@@ -1,6 +1,10 @@
 //! What the benchmarks and the cost tests are made of: many resources, and
 //! peers that ask, accept and wait.
-#![allow(dead_code, reason = "each of them uses a part")]
+#![allow(
+    dead_code,
+    clippy::expect_used,
+    reason = "each of them uses a part, with input of its own"
+)]
 
 use std::sync::Arc;
 
