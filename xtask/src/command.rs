@@ -4,7 +4,7 @@ use lexopt::Arg;
 
 use crate::failure::{Failure, Result};
 use crate::workspace::Workspace;
-use crate::{deny, deps, mutants, setup, test, tidy};
+use crate::{bench, deny, deps, mutants, setup, test, tidy};
 
 /// One command of `cargo xtask`.
 pub(crate) struct Command {
@@ -49,6 +49,12 @@ pub(crate) const COMMANDS: &[Command] = &[
             no_more(args)?;
             tidy::run(workspace)
         },
+    },
+    Command {
+        name: "bench",
+        usage: "[--quick]",
+        about: "what the engine costs in time, memory and work; writes docs/benchmarks.md",
+        run: bench::command,
     },
     Command {
         name: "deny",
