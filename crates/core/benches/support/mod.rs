@@ -1,6 +1,10 @@
 //! What the benchmarks and the cost tests are made of: many resources, and
 //! peers that ask, accept and wait.
-#![allow(dead_code, reason = "each of them uses a part")]
+#![allow(
+    dead_code,
+    clippy::expect_used,
+    reason = "each of them uses a part, with input of its own"
+)]
 
 use std::sync::Arc;
 
@@ -16,15 +20,15 @@ use trunkline_core::session::{Config, Session};
 use trunkline_core::source::Mode;
 
 /// Bytes in the body of a [`resource`].
-pub const BODY: usize = 100;
+pub(crate) const BODY: usize = 100;
 
 /// A name of twenty characters.
-pub fn name(number: usize) -> Name {
+pub(crate) fn name(number: usize) -> Name {
     Name::new(&format!("cluster-{number:012}"))
 }
 
 /// The resource of that number, with contents of their own for each edition.
-pub fn resource(number: usize, edition: u64) -> Arc<Resource> {
+pub(crate) fn resource(number: usize, edition: u64) -> Arc<Resource> {
     Arc::new(plain(number, edition))
 }
 
@@ -36,7 +40,7 @@ fn plain(number: usize, edition: u64) -> Resource {
 }
 
 /// The variant of that resource for clients of one group.
-pub fn variant(number: usize, edition: u64, group: usize) -> Arc<Resource> {
+pub(crate) fn variant(number: usize, edition: u64, group: usize) -> Arc<Resource> {
     let constraints = format!("group={group}");
     Arc::new(Resource {
         constraints: Some(constraints.parse().expect("a constraint")),
@@ -45,12 +49,12 @@ pub fn variant(number: usize, edition: u64, group: usize) -> Arc<Resource> {
 }
 
 /// The parameters of a client of one group.
-pub fn group(group: usize) -> Params {
+pub(crate) fn group(group: usize) -> Params {
     Params::new([("group", group.to_string())]).expect("within the limits")
 }
 
 /// A database with that many resources of one type.
-pub fn filled(url: &str, count: usize) -> Database {
+pub(crate) fn filled(url: &str, count: usize) -> Database {
     let mut db = Database::new();
     fill(&mut db, url, count, 0);
     db
@@ -58,7 +62,7 @@ pub fn filled(url: &str, count: usize) -> Database {
 
 /// Gives that many resources of one type the contents of an edition, some at a
 /// time, as an upstream stream would.
-pub fn fill(db: &mut Database, url: &str, count: usize, edition: u64) {
+pub(crate) fn fill(db: &mut Database, url: &str, count: usize, edition: u64) {
     let url = TypeUrl::from(url);
     for from in (0..count).step_by(1000) {
         let some = (from..count.min(from + 1000)).map(|number| resource(number, edition));
@@ -67,19 +71,23 @@ pub fn fill(db: &mut Database, url: &str, count: usize, edition: u64) {
 }
 
 /// Puts these resources in place.
-pub fn put(db: &mut Database, url: &TypeUrl, resources: impl IntoIterator<Item = Arc<Resource>>) {
+pub(crate) fn put(
+    db: &mut Database,
+    url: &TypeUrl,
+    resources: impl IntoIterator<Item = Arc<Resource>>,
+) {
     let upsert = |resource| Change::Upsert(url.clone(), resource);
     let changes = resources.into_iter().map(upsert).collect();
     db.apply(changes).expect("sound contents");
 }
 
 /// Gives one resource the contents of an edition.
-pub fn touch(db: &mut Database, url: &str, number: usize, edition: u64) {
+pub(crate) fn touch(db: &mut Database, url: &str, number: usize, edition: u64) {
     put(db, &TypeUrl::from(url), [resource(number, edition)]);
 }
 
 /// What was done since `before`.
-pub fn since(db: &Database, before: Work) -> Work {
+pub(crate) fn since(db: &Database, before: Work) -> Work {
     let now = db.work();
     Work {
         entries: now.entries - before.entries,
@@ -90,14 +98,14 @@ pub fn since(db: &Database, before: Work) -> Work {
 }
 
 /// A delta stream whose peer accepts everything.
-pub struct Peer {
+pub(crate) struct Peer {
     session: Session,
     taken: Option<DeltaResponse>,
 }
 
 impl Peer {
     /// A stream of a peer with these parameters.
-    pub fn open(db: &mut Database, params: Params) -> Self {
+    pub(crate) fn open(db: &mut Database, params: Params) -> Self {
         let config = Config {
             params,
             ..Config::new(Mode::Delta)
@@ -109,7 +117,12 @@ impl Peer {
     }
 
     /// Asks for names; none is the wildcard.
-    pub fn ask(&mut self, db: &mut Database, url: &str, names: impl IntoIterator<Item = Name>) {
+    pub(crate) fn ask(
+        &mut self,
+        db: &mut Database,
+        url: &str,
+        names: impl IntoIterator<Item = Name>,
+    ) {
         let locator = |name: Name| Locator::from(name.as_str());
         self.say(
             db,
@@ -123,13 +136,13 @@ impl Peer {
     }
 
     /// Takes one response; whether there was one.
-    pub fn take(&mut self, db: &mut Database) -> bool {
+    pub(crate) fn take(&mut self, db: &mut Database) -> bool {
         self.taken = self.session.poll_delta(db, Moment::START);
         self.taken.is_some()
     }
 
     /// Accepts what was taken.
-    pub fn accept(&mut self, db: &mut Database) {
+    pub(crate) fn accept(&mut self, db: &mut Database) {
         if let Some(response) = self.taken.take() {
             let request = DeltaRequest {
                 type_url: Some(response.type_url),
@@ -140,7 +153,7 @@ impl Peer {
         }
     }
 
-    pub fn close(self, db: &mut Database) {
+    pub(crate) fn close(self, db: &mut Database) {
         self.session.close(db);
     }
 
@@ -161,7 +174,7 @@ fn node() -> Node {
 }
 
 /// That many wildcard streams of each group.
-pub fn wildcards(db: &mut Database, url: &str, count: usize, groups: usize) -> Vec<Peer> {
+pub(crate) fn wildcards(db: &mut Database, url: &str, count: usize, groups: usize) -> Vec<Peer> {
     let mut peers: Vec<_> = (0..count)
         .map(|number| Peer::open(db, group(number % groups)))
         .collect();
@@ -173,7 +186,7 @@ pub fn wildcards(db: &mut Database, url: &str, count: usize, groups: usize) -> V
 }
 
 /// That many streams which ask for the same names.
-pub fn named(db: &mut Database, url: &str, count: usize, names: &[Name]) -> Vec<Peer> {
+pub(crate) fn named(db: &mut Database, url: &str, count: usize, names: &[Name]) -> Vec<Peer> {
     let mut peers: Vec<_> = (0..count)
         .map(|_| Peer::open(db, Params::default()))
         .collect();
@@ -185,7 +198,7 @@ pub fn named(db: &mut Database, url: &str, count: usize, names: &[Name]) -> Vec<
 }
 
 /// Lets everybody take and accept all there is, side by side.
-pub fn settle(db: &mut Database, peers: &mut [Peer]) {
+pub(crate) fn settle(db: &mut Database, peers: &mut [Peer]) {
     loop {
         let mut quiet = true;
         for peer in &mut *peers {

@@ -190,12 +190,16 @@ impl Database {
             .filter_map(|(_, r)| r.as_ref())
             .map(|r| r.wire_size())
             .sum();
+        let is_gone = |(name, item): &(Name, Option<_>)| item.is_none().then(|| name.clone());
+        let mut gone: Vec<_> = items.iter().filter_map(is_gone).collect();
+        gone.sort();
         let batch = Arc::new(Batch {
             from,
             to,
             bytes,
             items,
             left,
+            gone,
         });
         let type_id = self.subscribers.type_id(id.subscriber);
         self.table_mut(type_id)

@@ -74,6 +74,8 @@ pub struct Batch {
     pub bytes: usize,
     /// What is new, in the order of the log; `None` is gone.
     pub items: Vec<(Name, Option<Arc<Resource>>)>,
+    /// The names that are gone, sorted.
+    pub gone: Vec<Name>,
     /// Variants that give way to others, or to nothing (TP2).
     pub left: Vec<(Name, Constraints)>,
 }

@@ -256,6 +256,7 @@ impl Session {
                 sent_at: now,
                 keys: selected.keys,
                 steps: selected.steps,
+                orphans: Vec::new(),
             };
             conversation.sent(db, outstanding);
         }

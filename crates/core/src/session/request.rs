@@ -3,6 +3,7 @@
 use super::{Event, ProtocolError, Refusal, Session};
 use crate::database::{Database, Scope};
 use crate::facts::Reference;
+use crate::interest::Wildcard;
 use crate::kind::Kind;
 use crate::message::{DeltaRequest, ErrorDetail, Locator, Mode, Node, SotwRequest};
 use crate::moment::Moment;
@@ -88,6 +89,7 @@ impl Session {
                 }
             }
             if !newest {
+                self.note_naming(index, &request.names);
                 // The names come again with the answer to the newest (S6).
                 self.events.push_back(Event::Stale {
                     type_url: url,
@@ -115,6 +117,18 @@ impl Session {
             conversation.handle_sotw(db, &asks, names, version.as_ref());
         }
         Ok(())
+    }
+
+    /// Even in a request that does not count otherwise, naming something ends
+    /// the wildcard that names nothing: an empty list means nothing from then
+    /// on, and both sides must agree on when (S19).
+    fn note_naming(&mut self, index: usize, names: &[Locator]) {
+        if let Some(conversation) = &mut self.conversations[index]
+            && conversation.wildcard == Wildcard::Legacy
+            && !names.is_empty()
+        {
+            conversation.wildcard = Wildcard::Explicit;
+        }
     }
 
     /// Who speaks, and of what (S1, S2, S3).

@@ -123,6 +123,12 @@ impl Conversation {
             return;
         }
         let index = self.add_cursor(db, scope.clone());
+        let under_way = self
+            .outstanding
+            .iter()
+            .flat_map(|response| &response.orphans);
+        let mine = under_way.filter(|name| self.cursor_over(name) == Some(index));
+        self.foreign.extend(mine.cloned().collect::<Vec<_>>());
         if !initial.is_empty() {
             self.resume(db, index, initial);
         }

@@ -63,8 +63,7 @@ impl Conversation {
             trial.retain(foreign);
         }
         for response in &mut self.outstanding {
-            response.keys.retain(|(key, _)| foreign(key));
-            response.steps.retain(|step| step.cursor != index);
+            response.orphan(index);
         }
     }
 

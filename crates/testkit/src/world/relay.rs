@@ -1,6 +1,8 @@
 //! A relay: a database that a sink fills, and that says upstream what is asked
 //! of it.
 
+use std::collections::BTreeMap;
+
 use trunkline_core::Moment;
 use trunkline_core::change::Change;
 use trunkline_core::database::{Database, Edge, Scope, TypeId};
@@ -109,9 +111,17 @@ impl Relay {
 
     fn apply(&mut self, effects: Effects) {
         let mut changes = effects.changes;
-        for event in effects.events {
+        let last: BTreeMap<_, _> = effects
+            .events
+            .into_iter()
+            .filter_map(|event| match event {
+                Event::Changed(url, name, value) => Some(((url, name), value.is_err())),
+                Event::Ambient(..) => None,
+            })
+            .collect();
+        for ((url, name), gone) in last {
             // What the source says is not there is known not to be there.
-            if let Event::Changed(url, name, Err(_)) = event {
+            if gone {
                 changes.push(Change::Remove(url, name));
             }
         }
