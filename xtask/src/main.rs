@@ -16,6 +16,7 @@ mod deny;
 mod deps;
 mod failure;
 mod mutants;
+mod rules;
 mod setup;
 mod test;
 mod tidy;

@@ -75,11 +75,36 @@ impl<'a> Order<'a> {
         resource: &Resource,
     ) -> bool {
         let references = &resource.facts().references;
-        references.iter().any(|reference| {
-            self.conversation(&reference.type_url)
-                .filter(|other| other.kind.rank < kind.rank)
-                .is_some_and(|other| other.standing(db, &reference.name) == Standing::Coming)
+        references
+            .iter()
+            .any(|reference| match self.standing(db, kind, reference) {
+                Standing::Coming => true,
+                Standing::Held => self.lacks_something(db, kind, reference),
+                Standing::Nothing | Standing::Unwanted => false,
+            })
+    }
+
+    /// Whether a resource that the peer holds waits for something to be of use
+    /// itself: a cluster for its endpoints (S52).
+    fn lacks_something(&self, db: &mut Database, kind: &Kind, reference: &Reference) -> bool {
+        let Some(other) = self.conversation(&reference.type_url) else {
+            return false;
+        };
+        let choice = db.choose_name(other.type_id, &reference.name, other.params);
+        let needed = choice.resource().map(|r| &r.facts().references);
+        needed.is_some_and(|needed| {
+            let mut needed = needed.iter();
+            needed.any(|reference| self.standing(db, kind, reference) == Standing::Coming)
         })
+    }
+
+    /// How something stands with the peer, as far as its type comes first.
+    fn standing(&self, db: &mut Database, kind: &Kind, reference: &Reference) -> Standing {
+        self.conversation(&reference.type_url)
+            .filter(|other| other.kind.rank < kind.rank)
+            .map_or(Standing::Unwanted, |other| {
+                other.standing(db, &reference.name)
+            })
     }
 
     /// Whether the peer still uses a resource that is gone.

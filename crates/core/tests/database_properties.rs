@@ -92,10 +92,11 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 /// What a name holds, in the model.
-#[derive(Clone, Debug)]
-enum Held {
-    Variants(BTreeMap<Option<Constraints>, Arc<Resource>>),
-    Failed,
+#[derive(Clone, Debug, Default)]
+struct Held {
+    variants: BTreeMap<Option<Constraints>, Arc<Resource>>,
+    /// It cannot be had anew; what there is stays in use.
+    failed: bool,
 }
 
 type Model = BTreeMap<Name, Held>;
@@ -182,15 +183,9 @@ fn unavailable() -> Arc<ResourceError> {
 fn apply_to_model(model: &Model, edits: &[Edit]) -> Model {
     let mut next = model.clone();
     let put = |next: &mut Model, r: Arc<Resource>| {
-        let slot = next
-            .entry(r.name.clone())
-            .or_insert(Held::Variants(BTreeMap::new()));
-        if let Held::Failed = slot {
-            *slot = Held::Variants(BTreeMap::new());
-        }
-        if let Held::Variants(all) = slot {
-            all.insert(r.constraints.clone(), r);
-        }
+        let held = next.entry(r.name.clone()).or_default();
+        held.failed = false;
+        held.variants.insert(r.constraints.clone(), r);
     };
     for edit in edits {
         match change(edit) {
@@ -198,26 +193,21 @@ fn apply_to_model(model: &Model, edits: &[Edit]) -> Model {
             Change::Remove(_, name) => {
                 next.remove(&name);
             }
-            Change::RemoveVariant(_, name, constraints) => match next.get_mut(&name) {
-                Some(Held::Variants(all)) => {
-                    all.remove(&constraints);
-                }
-                // One variant of a failure is nothing at all.
-                Some(Held::Failed) => {
-                    next.remove(&name);
-                }
-                None => {}
-            },
+            Change::RemoveVariant(_, name, constraints) => {
+                let held = next.entry(name).or_default();
+                held.failed = false;
+                held.variants.remove(&constraints);
+            }
             Change::ReplaceAll(_, all) => {
                 next.clear();
                 all.into_iter().for_each(|r| put(&mut next, r));
             }
             Change::Fail(_, name, _) => {
-                next.insert(name, Held::Failed);
+                next.entry(name).or_default().failed = true;
             }
         }
     }
-    next.retain(|_, held| !matches!(held, Held::Variants(all) if all.is_empty()));
+    next.retain(|_, held| held.failed || !held.variants.is_empty());
     next
 }
 
@@ -227,15 +217,12 @@ fn overlaps(model: &Model) -> bool {
         std::iter::once(None).chain(options.iter().copied().map(Some))
     };
     model.values().any(|held| {
-        let Held::Variants(all) = held else {
-            return false;
-        };
         values(&["prod", "test", "other"]).any(|env| {
             values(&["z", "other"]).any(|zone| {
                 let pairs = [("env", env), ("zone", zone)];
                 let client =
                     Params::new(pairs.iter().filter_map(|(k, v)| Some((*k, (*v)?)))).unwrap();
-                matching(all, &client).count() > 1
+                matching(&held.variants, &client).count() > 1
             })
         })
     })
@@ -253,10 +240,11 @@ fn matching<'a>(
 fn own(model: &Model, name: &Name, client: &Params) -> Choice {
     match model.get(name) {
         None => Choice::Absent,
-        Some(Held::Failed) => Choice::Failed(unavailable()),
-        Some(Held::Variants(all)) => matching(all, client)
-            .next()
-            .map_or(Choice::Absent, |r| Choice::Is(Arc::clone(r))),
+        Some(held) => match (held.failed, matching(&held.variants, client).next()) {
+            (true, kept) => Choice::Failed(unavailable(), kept.cloned()),
+            (false, Some(resource)) => Choice::Is(Arc::clone(resource)),
+            (false, None) => Choice::Absent,
+        },
     }
 }
 
@@ -266,13 +254,13 @@ fn seen(model: &Model, name: &Name, client: &Params) -> Choice {
     if own_choice != Choice::Absent {
         return own_choice;
     }
-    let owners = model.iter().filter(|(_, held)| match held {
-        Held::Variants(all) => all.values().any(|r| r.aliases.contains(name)),
-        Held::Failed => false,
-    });
+    let answers = |r: &Arc<Resource>| r.aliases.contains(name);
+    let owners = model
+        .iter()
+        .filter(|(_, held)| held.variants.values().any(answers));
     owners
         .map(|(owner, _)| own(model, owner, client))
-        .find(|choice| matches!(choice, Choice::Is(_)))
+        .find(|choice| choice.resource().is_some())
         .unwrap_or_default()
 }
 
@@ -406,7 +394,7 @@ impl World {
     }
 
     fn with_contents(&self) -> usize {
-        let has = |held: &&Held| matches!(held, Held::Variants(_));
+        let has = |held: &&Held| !held.variants.is_empty();
         self.model.values().filter(has).count()
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::failure::Result;
 use crate::workspace::{Workspace, run};
-use crate::{deps, setup, tidy};
+use crate::{deps, rules, setup, tidy};
 
 /// One part of the gate.
 pub(super) struct Part {
@@ -51,6 +51,12 @@ pub(super) const PARTS: &[Part] = &[
         about: "the documentation builds and its links resolve",
         needs: &[],
         run: doc,
+    },
+    Part {
+        name: "rules",
+        about: "every rule is shown by a scenario or a test, and the table is current",
+        needs: &[],
+        run: rules::check,
     },
     Part {
         name: "test",

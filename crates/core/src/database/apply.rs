@@ -4,7 +4,6 @@
 //! a transaction that is refused changes nothing.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map;
 use std::sync::Arc;
 
 use super::content::Content;
@@ -51,9 +50,10 @@ pub enum ApplyError {
 }
 
 /// What a name will hold.
-enum Draft {
-    Resources(Vec<Arc<Resource>>),
-    Failed(Arc<ResourceError>),
+#[derive(Default)]
+struct Draft {
+    resources: Vec<Arc<Resource>>,
+    failed: Option<Arc<ResourceError>>,
 }
 
 type Drafts = BTreeMap<(TypeId, Name), Draft>;
@@ -69,14 +69,13 @@ impl Database {
             self.draft(&mut drafts, change)?;
         }
         for ((_, name), draft) in &drafts {
-            if let Draft::Resources(resources) = draft {
-                check_overlap(name, resources)?;
-            }
+            check_overlap(name, &draft.resources)?;
         }
         for ((type_id, name), draft) in drafts {
-            let content = match draft {
-                Draft::Resources(resources) => Content::of(resources),
-                Draft::Failed(error) => Content::Failed(error),
+            let resources = Content::of(draft.resources);
+            let content = match draft.failed {
+                None => resources,
+                Some(error) => Content::Failed(error, Box::new(resources)),
             };
             self.put(type_id, &name, content);
         }
@@ -91,29 +90,34 @@ impl Database {
             }
             Change::Remove(url, name) => {
                 let type_id = self.type_id(&url);
-                drafts.insert((type_id, name), Draft::Resources(Vec::new()));
+                drafts.insert((type_id, name), Draft::default());
             }
             Change::RemoveVariant(url, name, constraints) => {
                 let type_id = self.type_id(&url);
-                let variants = self.drafted(drafts, type_id, &name);
-                variants.retain(|r| r.constraints != constraints);
+                let draft = self.drafted(drafts, type_id, &name);
+                draft.resources.retain(|r| r.constraints != constraints);
             }
             Change::ReplaceAll(url, resources) => {
                 let type_id = self.type_id(&url);
                 for name in self.names_with_contents(type_id) {
-                    drafts.insert((type_id, name), Draft::Resources(Vec::new()));
+                    drafts.insert((type_id, name), Draft::default());
                 }
                 drafts
                     .range_mut((type_id, Name::new(""))..)
                     .take_while(|((t, _), _)| *t == type_id)
-                    .for_each(|(_, draft)| *draft = Draft::Resources(Vec::new()));
+                    .for_each(|(_, draft)| *draft = Draft::default());
                 for resource in resources {
                     self.draft_upsert(drafts, type_id, resource)?;
                 }
             }
             Change::Fail(url, name, error) => {
                 let type_id = self.type_id(&url);
-                drafts.insert((type_id, name), Draft::Failed(error));
+                let draft = self.drafted(drafts, type_id, &name);
+                if error.code.is_data_error() {
+                    draft.resources.clear();
+                }
+                // Otherwise what there is stays in use (S61).
+                draft.failed = Some(error);
             }
         }
         Ok(())
@@ -129,33 +133,22 @@ impl Database {
             let name = resource.name.clone();
             return Err(ApplyError::NoBody { name });
         }
-        let variants = self.drafted(drafts, type_id, &resource.name);
-        variants.retain(|r| r.constraints != resource.constraints);
-        variants.push(resource);
+        let draft = self.drafted(drafts, type_id, &resource.name);
+        let others = |r: &Arc<Resource>| r.constraints != resource.constraints;
+        draft.resources.retain(others);
+        draft.resources.push(resource);
         Ok(())
     }
 
-    /// The variants that a name will have, as far as is known.
-    fn drafted<'d>(
-        &self,
-        drafts: &'d mut Drafts,
-        type_id: TypeId,
-        name: &Name,
-    ) -> &'d mut Vec<Arc<Resource>> {
-        let draft = match drafts.entry((type_id, name.clone())) {
-            btree_map::Entry::Occupied(known) => known.into_mut(),
-            btree_map::Entry::Vacant(new) => {
-                let current = self.variants(type_id, name).to_vec();
-                new.insert(Draft::Resources(current))
-            }
-        };
-        if let Draft::Failed(_) = draft {
-            *draft = Draft::Resources(Vec::new());
-        }
-        match draft {
-            Draft::Resources(resources) => resources,
-            Draft::Failed(_) => unreachable!("replaced above"),
-        }
+    /// What a name will hold, as far as is known. What arrives ends a failure.
+    fn drafted<'d>(&self, drafts: &'d mut Drafts, type_id: TypeId, name: &Name) -> &'d mut Draft {
+        let draft = drafts.entry((type_id, name.clone()));
+        let draft = draft.or_insert_with(|| Draft {
+            resources: self.variants(type_id, name).to_vec(),
+            failed: None,
+        });
+        draft.failed = None;
+        draft
     }
 
     fn names_with_contents(&self, type_id: TypeId) -> Vec<Name> {

@@ -19,8 +19,9 @@ pub(super) enum Content {
     One(Arc<Resource>),
     /// Variants, each for some clients (TP2).
     Variants(Box<Variants>),
-    /// It cannot be given, and why (TP3).
-    Failed(Arc<ResourceError>),
+    /// It cannot be given, and why (TP3). What it was before stays, if the
+    /// failure may pass (S61).
+    Failed(Arc<ResourceError>, Box<Content>),
 }
 
 /// What one client sees under a name.
@@ -33,8 +34,8 @@ pub enum Choice {
     Unknown,
     /// This resource.
     Is(Arc<Resource>),
-    /// It cannot be given, and why (TP3).
-    Failed(Arc<ResourceError>),
+    /// It cannot be given, and why (TP3); and what stays in use meanwhile (S61).
+    Failed(Arc<ResourceError>, Option<Arc<Resource>>),
 }
 
 /// Variants of one name. No two match the same client: checked on entry.
@@ -73,7 +74,8 @@ impl Content {
     /// All variants.
     pub(super) fn resources(&self) -> &[Arc<Resource>] {
         match self {
-            Self::Absent | Self::Unknown | Self::Failed(_) => &[],
+            Self::Absent | Self::Unknown => &[],
+            Self::Failed(_, kept) => kept.resources(),
             Self::One(only) => std::slice::from_ref(only),
             Self::Variants(variants) => &variants.list,
         }
@@ -83,7 +85,8 @@ impl Content {
     pub(super) fn keys(&self) -> Option<&Keys> {
         match self {
             Self::Variants(variants) => Some(&variants.keys),
-            _ => None,
+            Self::Failed(_, kept) => kept.keys(),
+            Self::Absent | Self::Unknown | Self::One(_) => None,
         }
     }
 
@@ -99,7 +102,10 @@ impl Content {
             Self::Absent => Choice::Absent,
             Self::Unknown => Choice::Unknown,
             Self::One(only) => Choice::Is(Arc::clone(only)),
-            Self::Failed(error) => Choice::Failed(Arc::clone(error)),
+            Self::Failed(error, kept) => {
+                let kept = kept.choose(params, table, evaluations);
+                Choice::Failed(Arc::clone(error), kept.resource().cloned())
+            }
             Self::Variants(variants) => variants.choose(params, table, evaluations),
         }
     }
@@ -130,12 +136,13 @@ impl Variants {
 }
 
 impl Choice {
-    /// The resource, if there is one.
+    /// The resource, if there is one; be it that it cannot be had anew.
     #[must_use]
     pub fn resource(&self) -> Option<&Arc<Resource>> {
         match self {
             Self::Is(resource) => Some(resource),
-            Self::Absent | Self::Unknown | Self::Failed(_) => None,
+            Self::Failed(_, kept) => kept.as_ref(),
+            Self::Absent | Self::Unknown => None,
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::subscribers::{Edge, FollowId, Following, SubscriberId};
 use super::view::{Batch, Scope, Seq};
-use super::{Choice, Database, EntryId};
+use super::{Database, EntryId};
 use crate::name::Name;
 use crate::resource::Resource;
 
@@ -108,10 +108,8 @@ impl Database {
         let type_id = self.subscribers.type_id(id.subscriber);
         let table = &mut self.tables[type_id.0 as usize];
         let params = table.view(view).params;
-        match table.own_choice(entry, params, &mut self.params, &mut self.work) {
-            Choice::Is(resource) => Some(resource),
-            Choice::Absent | Choice::Unknown | Choice::Failed(_) => None,
-        }
+        let choice = table.own_choice(entry, params, &mut self.params, &mut self.work);
+        choice.resource().cloned()
     }
 
     /// What the follower holds under a name if it stands at `position`.
@@ -171,15 +169,21 @@ impl Database {
         }
         let to = view.head();
         let entries: Vec<_> = view.since(from).map(|(_, entry)| entry).collect();
-        let mut items = Vec::new();
+        let (mut items, mut left) = (Vec::new(), Vec::new());
         for entry in entries {
             self.work.entries += 1;
             let current = self.listed(id, entry);
             let (table, _) = self.followed(id);
             let held = table.view(view_id).held_at(entry, from, current.as_ref());
-            if !same_listing(held.as_ref(), current.as_ref()) {
-                items.push((table.entry(entry).name.clone(), current));
+            if same_listing(held.as_ref(), current.as_ref()) {
+                continue;
             }
+            let name = table.entry(entry).name.clone();
+            let variant = held.and_then(|held| held.constraints.clone());
+            if variant != current.as_ref().and_then(|r| r.constraints.clone()) {
+                left.extend(variant.map(|variant| (name.clone(), variant)));
+            }
+            items.push((name, current));
         }
         let bytes = items
             .iter()
@@ -195,6 +199,7 @@ impl Database {
             bytes,
             items,
             gone,
+            left,
         });
         let type_id = self.subscribers.type_id(id.subscriber);
         self.table_mut(type_id)

@@ -250,7 +250,7 @@ impl Table {
         }
         for owner in self.owners(id).to_vec() {
             let choice = self.own_choice(owner, params, table, work);
-            if let Choice::Is(_) = choice {
+            if choice.resource().is_some() {
                 return choice;
             }
         }
@@ -360,8 +360,9 @@ impl Table {
             if !inside {
                 continue;
             }
-            if let Choice::Is(r) = entry.content.choose(params, table, &mut work.evaluations) {
-                found.push((EntryId(id), r));
+            let choice = entry.content.choose(params, table, &mut work.evaluations);
+            if let Some(resource) = choice.resource() {
+                found.push((EntryId(id), Arc::clone(resource)));
             }
         }
         found.sort_by(|a, b| a.1.name.cmp(&b.1.name));

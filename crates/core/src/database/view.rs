@@ -24,7 +24,7 @@ use hashbrown::{HashMap, HashSet};
 use super::log::Log;
 use super::{EntryId, SubscriberId};
 use crate::name::{Ask, Glob, Name};
-use crate::params::ParamsId;
+use crate::params::{Constraints, ParamsId};
 use crate::resource::Resource;
 
 /// A position in the log of a view. Zero is before everything.
@@ -76,6 +76,8 @@ pub struct Batch {
     pub items: Vec<(Name, Option<Arc<Resource>>)>,
     /// The names that are gone, sorted.
     pub gone: Vec<Name>,
+    /// Variants that give way to others, or to nothing (TP2).
+    pub left: Vec<(Name, Constraints)>,
 }
 
 /// See the module's documentation.

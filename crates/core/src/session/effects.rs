@@ -5,7 +5,7 @@ use crate::database::{Choice, Database};
 use crate::kind;
 use crate::name::Name;
 use crate::resource::{Resource, TypeUrl};
-use crate::source::{Conversation, Key, Selected, Told};
+use crate::source::{Conversation, Key, Selected};
 
 impl Session {
     /// A response is about to go out; what it replaces is still in the slots.
@@ -77,21 +77,22 @@ impl Session {
         let routes = self.held_routes(db);
         let waiting = routes.iter().filter(|r| r.facts().vhds.is_some());
         conversation
-            .foreign
+            .placeholders
             .extend(waiting.map(|route| placeholder(&route.name)));
     }
 
-    /// The route configurations that the peer holds; on a stream of virtual
+    /// The route configurations that the peer was sent, accepted or not: Envoy
+    /// asks for hosts before it accepts their routes. On a stream of virtual
     /// hosts alone, all there are.
     fn held_routes(&self, db: &mut Database) -> Vec<std::sync::Arc<Resource>> {
         let url = TypeUrl::from(kind::RDS);
         match self.conversations.iter().flatten().find(|c| c.url == url) {
             Some(routes) => routes
                 .asks
-                .values()
-                .filter_map(|slot| match &slot.told {
-                    Told::Is(route) => Some(route.clone()),
-                    _ => None,
+                .iter()
+                .filter_map(|(key, slot)| {
+                    let sent = routes.in_flight(&Key::Ask(*key));
+                    sent.as_ref().unwrap_or(&slot.told).resource().cloned()
                 })
                 .collect(),
             None if self.config.only.is_some() => {

@@ -37,6 +37,8 @@ pub struct Config {
     pub mode: Mode,
     /// The one type of a stream that is not aggregated.
     pub only: Option<TypeUrl>,
+    /// Types of which an empty first request asks for nothing, not for all (S18).
+    pub named_only: Vec<TypeUrl>,
     /// What the peer may make us hold.
     pub limits: Limits,
     /// The parameters of the stream (TP2).
@@ -61,6 +63,7 @@ impl Config {
         Self {
             mode,
             only: None,
+            named_only: Vec::new(),
             limits: Limits::default(),
             params: Params::default(),
             speaks_errors: false,
@@ -216,16 +219,10 @@ impl Session {
         let nonce = Nonce::new(format!("{:x}", self.nonces + 1));
         let written = match self.config.mode {
             Mode::Delta => conversation
-                .write_delta(db, &selected, nonce, self.config.speaks_errors)
+                .write_delta(db, &selected, nonce)
                 .map(Response::Delta),
             Mode::Sotw => conversation
-                .write_sotw(
-                    db,
-                    &selected,
-                    nonce,
-                    self.may_wrap(),
-                    self.config.speaks_errors,
-                )
+                .write_sotw(db, &selected, nonce, self.may_wrap())
                 .map(Response::Sotw),
         };
         let Some(response) = written else {
@@ -250,8 +247,9 @@ impl Session {
             Response::Delta(response) => (response.nonce.clone(), None),
             Response::Sotw(response) => (response.nonce.clone(), Some(response.version.clone())),
         };
+        let wraps = self.may_wrap();
         if let Some(conversation) = &mut self.conversations[index] {
-            conversation.note_ttls(&selected, now);
+            conversation.note_ttls(&selected, wraps, now);
             let outstanding = Outstanding {
                 nonce,
                 version,
@@ -288,6 +286,13 @@ impl Session {
             Some(node) if node.user_agent == "envoy" => Dialect::Envoy,
             _ => Dialect::Standard,
         }
+    }
+
+    /// Whether an empty first request can mean all of a type (S18). gRPC never
+    /// means it.
+    fn knows_legacy_wildcard(&self, url: &TypeUrl) -> bool {
+        let grpc = |node: &Node| node.user_agent.starts_with("gRPC");
+        !self.node.as_ref().is_some_and(grpc) && !self.config.named_only.contains(url)
     }
 
     fn conversation_mut(&mut self, url: &str) -> Option<&mut Conversation> {

@@ -1,7 +1,7 @@
 //! Reading requests: whose they are, what they answer, what they ask for.
 
 use super::{Event, ProtocolError, Refusal, Session};
-use crate::database::Database;
+use crate::database::{Database, Scope};
 use crate::facts::Reference;
 use crate::interest::Wildcard;
 use crate::kind::Kind;
@@ -41,12 +41,15 @@ impl Session {
             }
         }
         let mut asks = DeltaAsks {
+            names: names_something(&request.subscribe),
             unsubscribe: self.read(db, &url, request.unsubscribe),
             ..DeltaAsks::default()
         };
-        let room = self.room();
         asks.subscribe = self.read(db, &url, request.subscribe);
-        self.refuse_beyond(db, index, &mut asks.subscribe, room);
+        let leaving = self.known(db, index, &asks.unsubscribe);
+        for refusal in self.refuse_beyond(db, index, &mut asks.subscribe, leaving) {
+            self.refuse(&url, refusal);
+        }
         if first {
             if !request.initial_versions.is_empty() && self.config.only.is_none() {
                 self.resuming_until.get_or_insert(now + self.config.resume);
@@ -95,15 +98,23 @@ impl Session {
                 return Ok(());
             }
         }
+        let names = names_something(&request.names);
         let mut asks = self.read(db, &url, request.names);
-        let room = self.room()
-            + self.conversations[index]
-                .as_ref()
-                .map_or(0, |c| c.subscriptions());
-        self.refuse_beyond(db, index, &mut asks, room);
+        let conversation = self.conversations[index].as_ref();
+        let all = conversation.map_or(0, |c| c.asks.len());
+        let leaving = all.saturating_sub(self.known(db, index, &asks));
+        let conversation = self.conversations[index].as_mut();
+        let due = conversation.is_some_and(|c| !std::mem::take(&mut c.refused).is_empty());
+        let refusals = self.refuse_beyond(db, index, &mut asks, leaving);
+        let conversation = self.conversations[index].as_mut();
+        if conversation.is_some_and(|c| c.refuses_anew(due)) {
+            for refusal in refusals {
+                self.refuse(&url, refusal);
+            }
+        }
         if let Some(conversation) = &mut self.conversations[index] {
             let version = request.version.filter(|_| first);
-            conversation.handle_sotw(db, &asks, version.as_ref());
+            conversation.handle_sotw(db, &asks, names, version.as_ref());
         }
         Ok(())
     }
@@ -166,7 +177,10 @@ impl Session {
             return None;
         }
         let dialect = self.dialect();
-        let new = Conversation::new(db, self.stream, url, self.config.mode, dialect, self.params);
+        let mode = self.config.mode;
+        let errors = self.config.speaks_errors;
+        let mut new = Conversation::new(db, self.stream, url, mode, dialect, errors, self.params);
+        new.kind.legacy_wildcard &= self.knows_legacy_wildcard(url);
         self.conversations.insert(index, Some(new));
         Some((index, true))
     }
@@ -191,63 +205,63 @@ impl Session {
         asks
     }
 
-    /// How many more subscriptions the stream may have.
-    fn room(&self) -> usize {
-        let used: usize = self
-            .conversations
-            .iter()
-            .flatten()
-            .map(Conversation::subscriptions)
-            .sum();
-        self.config.limits.subscriptions.saturating_sub(used)
+    /// How many of these names are subscribed.
+    fn known(&self, db: &Database, index: usize, asks: &[(Ask, ParamsId)]) -> usize {
+        let known = |(ask, params): &&(Ask, ParamsId)| match (ask, &self.conversations[index]) {
+            (Ask::Name(name), Some(conversation)) => conversation.has_ask(db, name, *params),
+            _ => false,
+        };
+        asks.iter().filter(known).count()
     }
 
-    /// Refuses what goes beyond the limits. A refused name is answered in the
-    /// negative, so that the peer does not wait, and not remembered (S72).
+    /// Refuses what goes beyond the limits; `leaving` subscriptions end with
+    /// the same request. A refused name is answered in the negative, so that
+    /// the peer does not wait, and not remembered (S72).
+    #[must_use]
     fn refuse_beyond(
         &mut self,
         db: &Database,
         index: usize,
         asks: &mut Vec<(Ask, ParamsId)>,
-        room: usize,
-    ) {
-        let limits = self.config.limits.clone();
-        let Some(conversation) = &mut self.conversations[index] else {
-            return;
+        leaving: usize,
+    ) -> Vec<Refusal> {
+        let used = |count: fn(&Conversation) -> usize| -> usize {
+            self.conversations.iter().flatten().map(count).sum()
         };
-        let mut globs = conversation.cursors.iter().flatten().count();
-        let (mut room, mut refusals) = (room, Vec::new());
-        asks.retain(|(ask, params)| match ask {
-            Ask::Wildcard => true,
-            Ask::Glob(_) if globs >= limits.globs => {
-                refusals.push(Refusal::Globs {
-                    limit: limits.globs,
-                });
-                false
-            }
-            Ask::Glob(_) => {
-                globs += 1;
-                true
-            }
-            Ask::Name(name) if room == 0 && !conversation.has_ask(db, name, *params) => {
-                // A list comes again with each answer: to say no to it each time
-                // would never end.
-                if conversation.mode == Mode::Delta {
-                    conversation.refused.insert(name.clone());
+        let names = used(Conversation::subscriptions).saturating_sub(leaving);
+        let (limits, globs) = (self.config.limits.clone(), used(Conversation::globs));
+        let mut room_for_names = limits.subscriptions.saturating_sub(names);
+        let mut room_for_globs = limits.globs.saturating_sub(globs);
+        let mut refusals = Vec::new();
+        let Some(conversation) = &mut self.conversations[index] else {
+            return refusals;
+        };
+        asks.retain(|(ask, params)| {
+            let (known, room) = match ask {
+                Ask::Wildcard => return true,
+                Ask::Glob(glob) => {
+                    let known = conversation.cursor_of(&Scope::Glob(glob.clone())).is_some();
+                    (known, &mut room_for_globs)
                 }
-                let limit = limits.subscriptions;
-                refusals.push(Refusal::Subscriptions { limit });
-                false
+                Ask::Name(name) => (conversation.has_ask(db, name, *params), &mut room_for_names),
+            };
+            if known || *room > 0 {
+                *room -= usize::from(!known);
+                return true;
             }
-            Ask::Name(_) => {
-                room = room.saturating_sub(1);
-                true
-            }
+            refusals.push(match ask {
+                Ask::Name(name) => {
+                    conversation.refused.insert(name.clone());
+                    let limit = limits.subscriptions;
+                    Refusal::Subscriptions { limit }
+                }
+                _ => Refusal::Globs {
+                    limit: limits.globs,
+                },
+            });
+            false
         });
-        let url = conversation.url.clone();
-        for refusal in refusals {
-            self.refuse(&url, refusal);
-        }
+        refusals
     }
 
     fn refuse(&mut self, url: &TypeUrl, reason: Refusal) {
@@ -324,8 +338,17 @@ impl Session {
     }
 }
 
+/// Whether a list names anything but the whole. A name that is refused is one
+/// all the same: the list is not empty (S27).
+fn names_something(list: &[Locator]) -> bool {
+    list.iter().any(|locator| locator.name != "*")
+}
+
 /// Cuts a text to a number of bytes, at a border between characters.
 fn cut(text: &mut String, bytes: usize) {
-    let end = text.floor_char_boundary(bytes);
+    let mut end = bytes.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
     text.truncate(end);
 }

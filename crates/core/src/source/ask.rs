@@ -34,7 +34,7 @@ impl Conversation {
             None => Told::Nothing,
         };
         self.told_sum = self.told_sum.wrapping_add(fingerprint(&told));
-        let settled = told.same(&db.choose(self.type_id, entry, params));
+        let settled = told.same(&self.target(db, &Key::Ask(key)));
         self.asks.insert(
             key,
             Slot {
@@ -62,16 +62,20 @@ impl Conversation {
         name: &Name,
         version: &Version,
     ) -> Told {
-        match db.choose(self.type_id, key.entry, key.params) {
+        match self.target(db, &Key::Ask(key)) {
             Choice::Is(current) if current.version == *version => Told::Is(current),
-            Choice::Absent
-                if forms::absent(&self.kind, self.dialect, self.mode, true)
-                    == Absent::EmptyBody
-                    && forms::empty_body(name).version == *version =>
-            {
-                Told::Absent
-            }
+            Choice::Absent if self.is_negative(name, version) => Told::Absent,
             _ => Told::Older,
+        }
+    }
+
+    /// Whether a version is that of how the peer was told that a name does not
+    /// exist, on an earlier stream.
+    fn is_negative(&self, name: &Name, version: &Version) -> bool {
+        match forms::absent(&self.kind, self.dialect, self.mode, false) {
+            Absent::EmptyBody => forms::empty_body(name).version == *version,
+            Absent::Bodyless => forms::bodyless(name).version == *version,
+            Absent::Removed | Absent::Silence => false,
         }
     }
 
@@ -110,13 +114,13 @@ impl Conversation {
     /// The peer asks for all that a scope shows. If it did before, it gets all
     /// of it again (S28).
     pub(crate) fn follow(&mut self, db: &mut Database, scope: &Scope, initial: &InitialVersions) {
-        if let Some(index) = self.cursor_of(scope) {
-            self.say_all_again(db, index);
-            return;
-        }
         if let Scope::Glob(glob) = scope {
             // Members of a glob are not among the initial versions (S75).
             self.foreign.extend(db.tombstones(self.type_id, glob));
+        }
+        if let Some(index) = self.cursor_of(scope) {
+            self.say_all_again(db, index, true);
+            return;
         }
         let index = self.add_cursor(db, scope.clone());
         let under_way = self
@@ -128,21 +132,7 @@ impl Conversation {
         if !initial.is_empty() {
             self.resume(db, index, initial);
         }
-    }
-
-    /// Everything that a cursor lists is said again. What the peer holds is not
-    /// forgotten by that: it may have to be taken away.
-    fn say_all_again(&mut self, db: &mut Database, index: usize) {
-        let Some(follow) = self.cursors[index].as_ref().map(|cursor| cursor.follow) else {
-            return;
-        };
-        for resource in db.list(follow) {
-            if let Some(slot) = self.member_slot(db, index, &resource.name) {
-                slot.forced = true;
-                let key = Key::Member(index, resource.name.clone());
-                self.pending.insert(key);
-            }
-        }
+        self.say_all_again(db, index, false);
     }
 
     /// Takes up where a reconnecting client says it stands: only what differs
@@ -210,6 +200,31 @@ impl Conversation {
             .collect();
         for other in others {
             self.follow(db, &other, &InitialVersions::new());
+        }
+    }
+
+    /// Says all that a scope shows again, its own and what other cursors bring
+    /// (S30). What the peer holds beyond that is not forgotten: it is still to
+    /// be removed.
+    fn say_all_again(&mut self, db: &mut Database, index: usize, own: bool) {
+        let Some(follow) = self.cursors[index].as_ref().map(|c| c.follow) else {
+            return;
+        };
+        let alone = self.cursors.iter().flatten().count() == 1;
+        if alone && !own {
+            return;
+        }
+        for resource in db.list(follow) {
+            let name = &resource.name;
+            if self.has_ask(db, name, self.params) {
+                self.say_again(db, name);
+            } else if let Some(owner) = self.cursor_over(name)
+                && (own || owner != index)
+                && let Some(slot) = self.member_slot(db, owner, name)
+            {
+                slot.forced = true;
+                self.pending.insert(Key::Member(owner, name.clone()));
+            }
         }
     }
 

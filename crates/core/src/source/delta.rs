@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hashbrown::HashSet;
 
 use super::ask::InitialVersions;
-use super::{Conversation, Selected, Told, forms};
+use super::{AskKey, Conversation, Key, Selected, Told, forms};
 use crate::database::{Choice, Database, Scope};
 use crate::interest::DeltaStar;
 use crate::kind::Absent;
@@ -20,6 +20,8 @@ pub(crate) struct DeltaAsks {
     pub(crate) subscribe: Vec<(Ask, ParamsId)>,
     pub(crate) unsubscribe: Vec<(Ask, ParamsId)>,
     pub(crate) initial: InitialVersions,
+    /// Whether it names anything but `*`, be it refused (S27).
+    pub(crate) names: bool,
 }
 
 impl Conversation {
@@ -28,7 +30,7 @@ impl Conversation {
         let is_star = |(ask, _): &(Ask, ParamsId)| *ask == Ask::Wildcard;
         let says = DeltaStar {
             subscribes_star: asks.subscribe.iter().any(is_star),
-            subscribes_names: asks.subscribe.iter().any(|ask| !is_star(ask)),
+            subscribes_names: asks.names,
             unsubscribes_star: asks.unsubscribe.iter().any(is_star),
         };
         let before = self.wildcard;
@@ -57,15 +59,15 @@ impl Conversation {
                 Ask::Wildcard => {}
             }
         }
+        self.forgive_answer();
     }
 
     /// Writes a response; `None` if all of it is said by silence.
     pub(crate) fn write_delta(
         &self,
-        db: &Database,
+        db: &mut Database,
         selected: &Selected,
         nonce: Nonce,
-        speaks_errors: bool,
     ) -> Option<DeltaResponse> {
         let mut response = DeltaResponse {
             type_url: self.url.clone(),
@@ -80,12 +82,23 @@ impl Conversation {
                 .slot(key)
                 .map_or(Told::Nothing, |slot| slot.told.clone());
             let name = self.key_name(db, key);
-            self.write_one(&mut response, &name, &told, choice, speaks_errors);
+            if self.keeps_variant(db, key, &told, choice) {
+                let left = told.resource().and_then(|old| old.constraints.clone());
+                response
+                    .removed_variants
+                    .extend(left.map(|old| (name, old)));
+                continue;
+            }
+            response
+                .removed
+                .extend(self.left_behind(db, key, &told, choice));
+            self.write_one(&mut response, &name, &told, choice);
         }
         for name in &selected.refused {
-            self.write_one(&mut response, name, &Told::Nothing, &Choice::Absent, false);
+            self.write_one(&mut response, name, &Told::Nothing, &Choice::Absent);
         }
         for batch in selected.steps.iter().filter_map(|step| step.batch.as_ref()) {
+            response.removed_variants.extend(batch.left.iter().cloned());
             for (name, item) in &batch.items {
                 match item {
                     Some(resource) => response.resources.push(Delivered::full(resource.clone())),
@@ -103,18 +116,50 @@ impl Conversation {
         unique(&mut response);
         let empty = response.resources.is_empty()
             && response.removed.is_empty()
+            && response.removed_variants.is_empty()
             && response.errors.is_empty();
         (!empty || self.owes_answer).then_some(response)
     }
 
-    fn write_one(
+    /// Whether one variant goes while the peer keeps another of the same name:
+    /// then the name itself is not gone (S41).
+    fn keeps_variant(&self, db: &mut Database, key: &Key, told: &Told, choice: &Choice) -> bool {
+        let variant = told.resource().is_some_and(|old| old.constraints.is_some());
+        let (Key::Ask(ask), true, None) = (key, variant, choice.resource()) else {
+            return false;
+        };
+        let mut others = self.asks.keys().filter(|other| other.entry == ask.entry);
+        others.any(|other| {
+            let target = self.target(db, &Key::Ask(*other));
+            other != ask && target.resource().is_some()
+        })
+    }
+
+    /// What the peer holds under another name than it is given now: a resource
+    /// that answered to an alias (S36). It goes, unless it answers to another.
+    fn left_behind(
         &self,
-        response: &mut DeltaResponse,
-        name: &Name,
+        db: &mut Database,
+        key: &Key,
         told: &Told,
         choice: &Choice,
-        speaks_errors: bool,
-    ) {
+    ) -> Option<Name> {
+        let old = told.resource()?;
+        choice.resource().filter(|new| new.name != old.name)?;
+        let answers = |db: &mut Database, name: &Name| {
+            let entry = db.find(self.type_id, name)?;
+            let params = self.params;
+            let other = Key::Ask(AskKey { entry, params });
+            self.slot(&other).filter(|_| other != *key)?;
+            let target = self.target(db, &other);
+            Some(target.resource()?.name == old.name)
+        };
+        let mut names = old.aliases.iter().chain([&old.name]);
+        let kept = names.any(|name| answers(db, name) == Some(true));
+        (!kept).then(|| old.name.clone())
+    }
+
+    fn write_one(&self, response: &mut DeltaResponse, name: &Name, told: &Told, choice: &Choice) {
         let replaced = told.resource().and_then(|old| old.constraints.clone());
         match choice {
             Choice::Is(resource) => {
@@ -123,13 +168,18 @@ impl Conversation {
                 }
                 response.resources.push(Delivered::full(resource.clone()));
             }
-            Choice::Failed(error) if speaks_errors => {
+            Choice::Failed(error, kept) if self.speaks_errors => {
                 response.errors.push((name.clone(), error.clone()));
+                let held = told.resource();
+                let missing = kept.iter().filter(|kept| held != Some(*kept));
+                response
+                    .resources
+                    .extend(missing.cloned().map(Delivered::full));
             }
             // A failure that is not about the data leaves what is held alone (S61).
-            Choice::Failed(error) if !error.code.is_data_error() => {}
+            Choice::Failed(error, _) if !error.code.is_data_error() => {}
             Choice::Unknown => {}
-            Choice::Failed(_) | Choice::Absent => {
+            Choice::Failed(..) | Choice::Absent => {
                 let name = told.resource().map_or(name, |held| &held.name);
                 if let Some(old) = replaced {
                     response.removed_variants.push((name.clone(), old));

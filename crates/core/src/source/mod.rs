@@ -38,7 +38,7 @@ pub(crate) use slot::{AskKey, Key, Slot, Told};
 pub(crate) use standing::Standing;
 pub(crate) use verdict::Outstanding;
 
-use crate::database::{Choice, Database, SubscriberId, TypeId};
+use crate::database::{Choice, Database, Scope, SubscriberId, TypeId};
 use crate::interest::Wildcard;
 use crate::kind::Kind;
 use crate::message::{ErrorDetail, Mode};
@@ -56,6 +56,8 @@ pub(crate) struct Conversation {
     pub(crate) type_id: TypeId,
     pub(crate) mode: Mode,
     pub(crate) dialect: Dialect,
+    /// Whether the peer understands `resource_errors` (TP3).
+    pub(crate) speaks_errors: bool,
     pub(crate) subscriber: SubscriberId,
     /// The stream's own parameters.
     pub(crate) params: ParamsId,
@@ -81,6 +83,8 @@ pub(crate) struct Conversation {
     pub(crate) placeholders: BTreeSet<Name>,
     /// Names that are refused, not remembered: told that they do not exist (S72).
     pub(crate) refused: BTreeSet<Name>,
+    /// Stands for the names that the last list had and that were refused.
+    refused_sum: u64,
     /// Responses without an answer: one, or two if the peer is silent for long.
     pub(crate) outstanding: VecDeque<Outstanding>,
     pub(crate) last_nonce: Option<Nonce>,
@@ -104,6 +108,7 @@ impl Conversation {
         url: &TypeUrl,
         mode: Mode,
         dialect: Dialect,
+        speaks_errors: bool,
         params: ParamsId,
     ) -> Self {
         let type_id = db.type_id(url);
@@ -113,6 +118,7 @@ impl Conversation {
             type_id,
             mode,
             dialect,
+            speaks_errors,
             subscriber: db.add_subscriber(stream, type_id, params),
             params,
             wildcard: Wildcard::Never,
@@ -126,6 +132,7 @@ impl Conversation {
             foreign: BTreeSet::new(),
             placeholders: BTreeSet::new(),
             refused: BTreeSet::new(),
+            refused_sum: 0,
             outstanding: VecDeque::new(),
             last_nonce: None,
             last_acked: None,
@@ -153,6 +160,17 @@ impl Conversation {
         self.asks.len() + self.cursors.iter().flatten().count()
     }
 
+    /// How many globs it follows.
+    pub(crate) fn globs(&self) -> usize {
+        let cursors = self.cursors.iter().flatten();
+        cursors.filter(|c| c.scope != Scope::All).count()
+    }
+
+    /// Who asks for nothing any more is not owed an answer (S10).
+    pub(crate) fn forgive_answer(&mut self) {
+        self.owes_answer &= self.wildcard.is_on() || self.subscriptions() > 0;
+    }
+
     /// Whether the type is delivered as a whole in every response.
     pub(crate) fn is_whole(&self) -> bool {
         self.mode == Mode::Sotw && self.kind.whole_set
@@ -177,10 +195,16 @@ impl Conversation {
         }
     }
 
-    /// What the database has for the peer under a key.
+    /// What the database has for the peer under a key. A failure that leaves
+    /// contents in use is none to a peer that does not read of it (S61).
     pub(crate) fn target(&self, db: &mut Database, key: &Key) -> Choice {
         let (index, name) = match key {
-            Key::Ask(ask) => return db.choose(self.type_id, ask.entry, ask.params),
+            Key::Ask(ask) => {
+                return match db.choose(self.type_id, ask.entry, ask.params) {
+                    Choice::Failed(_, Some(kept)) if !self.speaks_errors => Choice::Is(kept),
+                    choice => choice,
+                };
+            }
             Key::Member(index, name) => (*index, name),
         };
         let Some(cursor) = self.cursors.get(index).and_then(Option::as_ref) else {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::verdict::Step;
-use super::{AskKey, Conversation, Key, Told};
+use super::{AskKey, Conversation, Key, Slot, Told};
 use crate::database::{Batch, Choice, Database};
 use crate::limits::Limits;
 use crate::moment::Moment;
@@ -116,7 +116,7 @@ impl Conversation {
         for name in std::mem::take(&mut self.foreign) {
             match self.brought(db, &name) {
                 // It exists again: then it is news.
-                Choice::Is(_) | Choice::Failed(_) => {}
+                Choice::Is(_) | Choice::Failed(..) => {}
                 Choice::Absent if !context.order.removal_waits(db, &self.url, &name) => {
                     selected.foreign.push(name);
                 }
@@ -205,12 +205,9 @@ impl Conversation {
         if !slot.forced && self.in_flight(key).is_some_and(|sent| sent.same(&target)) {
             return Decision::Settled;
         }
-        if let Choice::Is(resource) = &target {
+        if let Some(resource) = target.resource() {
             if self.is_parked(resource) {
-                return match slot.forced {
-                    true => Decision::Say(self.instead_of_parked(&slot.told)),
-                    false => Decision::Settled,
-                };
+                return instead_of_parked(key, &slot);
             }
             self.parked.remove(&resource.name);
         }
@@ -226,15 +223,6 @@ impl Conversation {
                 addition: target != Choice::Absent,
             },
             false => Decision::Say(target),
-        }
-    }
-
-    /// A rejected body is not sent again: the peer gets what it accepted
-    /// before, or hears that there is nothing (S12).
-    fn instead_of_parked(&self, told: &Told) -> Choice {
-        match told {
-            Told::Is(accepted) => Choice::Is(Arc::clone(accepted)),
-            _ => Choice::Absent,
         }
     }
 
@@ -261,12 +249,12 @@ impl Conversation {
                     .map_or_else(|| self.key_name(db, key), |r| r.name.clone());
                 context.order.removal_waits(db, &self.url, &name)
             }
-            Choice::Absent | Choice::Unknown | Choice::Failed(_) => false,
+            Choice::Absent | Choice::Unknown | Choice::Failed(..) => false,
         }
     }
 
     /// What of a key is under way without an answer.
-    fn in_flight(&self, key: &Key) -> Option<Told> {
+    pub(crate) fn in_flight(&self, key: &Key) -> Option<Told> {
         let sent = self
             .outstanding
             .iter()
@@ -372,5 +360,16 @@ impl Conversation {
         let waiting = self.waiting.values().copied();
         let silent = self.outstanding.back().map(|last| last.sent_at + patience);
         waiting.chain(silent).chain(self.refresh.next())
+    }
+}
+
+/// A rejected body is not sent again: a peer that asks gets what it accepted
+/// before, or hears that there is nothing (S12).
+fn instead_of_parked(key: &Key, slot: &Slot) -> Decision {
+    let asks = slot.forced || (slot.told == Told::Nothing && matches!(key, Key::Ask(_)));
+    match slot.told.resource() {
+        Some(accepted) if asks => Decision::Say(Choice::Is(Arc::clone(accepted))),
+        None if asks => Decision::Say(Choice::Absent),
+        _ => Decision::Settled,
     }
 }

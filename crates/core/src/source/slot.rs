@@ -37,8 +37,10 @@ pub(crate) enum Told {
     Absent,
     /// It accepted this.
     Is(Arc<Resource>),
-    /// It knows why the name cannot be given.
-    Failed(Arc<ResourceError>),
+    /// It accepted this, and rejected something later: it may hold either (S17).
+    Unsure(Arc<Resource>),
+    /// It knows why the name cannot be given, and holds what it held (S61).
+    Failed(Arc<ResourceError>, Option<Arc<Resource>>),
 }
 
 impl Told {
@@ -47,30 +49,41 @@ impl Told {
         match (self, choice) {
             (Self::Absent, Choice::Absent) => true,
             (Self::Is(a), Choice::Is(b)) => same(a, b),
-            (Self::Failed(a), Choice::Failed(b)) => a == b,
+            (Self::Failed(a, held), Choice::Failed(b, kept)) => {
+                a == b
+                    && match (held, kept) {
+                        (Some(held), Some(kept)) => same(held, kept),
+                        (None, None) => true,
+                        _ => false,
+                    }
+            }
             _ => false,
         }
     }
 
     /// Whether the peer may hold contents under the name.
     pub(crate) fn may_hold(&self) -> bool {
-        matches!(self, Self::Doubt | Self::Older | Self::Is(_))
+        matches!(self, Self::Doubt | Self::Older) || self.resource().is_some()
     }
 
     /// What it accepted.
     pub(crate) fn resource(&self) -> Option<&Arc<Resource>> {
         match self {
-            Self::Is(resource) => Some(resource),
-            _ => None,
+            Self::Is(resource) | Self::Unsure(resource) => Some(resource),
+            Self::Failed(_, held) => held.as_ref(),
+            Self::Nothing | Self::Doubt | Self::Older | Self::Absent => None,
         }
     }
 
     /// After a response with this name was rejected, with or without reason:
-    /// what was held before stays held, but a new one may have been applied
+    /// what was held before may stay held, or the new one may have been applied
     /// all the same (S17).
     pub(crate) fn after_rejection(self) -> Self {
         match self {
-            Self::Is(_) | Self::Older => self,
+            Self::Is(accepted) | Self::Unsure(accepted) | Self::Failed(_, Some(accepted)) => {
+                Self::Unsure(accepted)
+            }
+            Self::Older => self,
             _ => Self::Doubt,
         }
     }
@@ -82,7 +95,7 @@ impl From<Choice> for Told {
             Choice::Absent => Self::Absent,
             Choice::Unknown => Self::Nothing,
             Choice::Is(resource) => Self::Is(resource),
-            Choice::Failed(error) => Self::Failed(error),
+            Choice::Failed(error, kept) => Self::Failed(error, kept),
         }
     }
 }

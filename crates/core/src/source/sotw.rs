@@ -1,12 +1,13 @@
 //! State of the world: reading requests and writing responses.
 
 use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use hashbrown::HashSet;
 
 use super::ask::{InitialVersions, fingerprint};
-use super::{Conversation, Key, Selected, Slot, Told, forms};
+use super::{Conversation, Key, Selected, Told, forms};
 use crate::database::{Choice, Database, Scope};
 use crate::kind::Absent;
 use crate::message::{Delivered, Mode, SotwResponse};
@@ -15,18 +16,19 @@ use crate::params::ParamsId;
 use crate::resource::{Nonce, Resource, Version};
 
 impl Conversation {
-    /// Applies the list of all that the peer asks for (S10). `first` is the
-    /// version that the first request of a stream names.
+    /// Applies the list of all that the peer asks for (S10). `names` is whether
+    /// it names anything but `*`, be it refused (S27); `first` is the version
+    /// that the first request of a stream names.
     pub(crate) fn handle_sotw(
         &mut self,
         db: &mut Database,
         asks: &[(Ask, ParamsId)],
+        names: bool,
         first: Option<&Version>,
     ) {
         let before = self.wildcard;
         let lists_star = asks.iter().any(|(ask, _)| *ask == Ask::Wildcard);
-        let lists_names = asks.iter().any(|(ask, _)| *ask != Ask::Wildcard);
-        self.wildcard = before.after_sotw(lists_star, lists_names, self.kind.legacy_wildcard);
+        self.wildcard = before.after_sotw(lists_star, names, self.kind.legacy_wildcard);
         self.drop_unlisted(db, asks);
         let mut scopes = BTreeMap::new();
         if self.wildcard.is_on() && !self.kind.on_demand {
@@ -48,9 +50,24 @@ impl Conversation {
             }
         }
         self.foreign.clear();
+        self.forgive_answer();
         if let Some(version) = first {
             self.skip_known_set(db, version);
         }
+    }
+
+    /// A client repeats its list with every answer: what was refused and said
+    /// once is not said again, or it would answer for ever (S9, S72).
+    /// `due` is whether it was not said yet. Returns whether it is another list.
+    pub(crate) fn refuses_anew(&mut self, due: bool) -> bool {
+        let mut hasher = std::hash::DefaultHasher::new();
+        self.refused.hash(&mut hasher);
+        let sum = hasher.finish();
+        let anew = std::mem::replace(&mut self.refused_sum, sum) != sum;
+        if !anew && !due {
+            self.refused.clear();
+        }
+        anew
     }
 
     /// Ends what the list no longer has.
@@ -118,7 +135,6 @@ impl Conversation {
         selected: &Selected,
         nonce: Nonce,
         wrap: bool,
-        speaks_errors: bool,
     ) -> Option<SotwResponse> {
         let listed = match self.kind.whole_set {
             true => self.whole_set(db, selected),
@@ -128,7 +144,7 @@ impl Conversation {
             .keys
             .iter()
             .filter_map(|(key, choice)| match choice {
-                Choice::Failed(error) if speaks_errors => {
+                Choice::Failed(error, _) if self.speaks_errors => {
                     Some((self.key_name(db, key), error.clone()))
                 }
                 _ => None,
@@ -175,14 +191,10 @@ impl Conversation {
             }
         }
         for (key, choice) in &selected.keys {
-            if let Some(Slot {
-                told: Told::Is(held),
-                ..
-            }) = self.slot(key)
-            {
+            if let Some(held) = self.slot(key).and_then(|slot| slot.told.resource()) {
                 set.remove(&listed(held));
             }
-            if let Choice::Is(resource) = choice {
+            if let Some(resource) = choice.resource() {
                 set.insert(listed(resource), Arc::clone(resource));
             }
         }
@@ -202,8 +214,12 @@ impl Conversation {
                     add(Arc::clone(resource));
                 }
                 Choice::Unknown => {}
-                Choice::Failed(error) if !error.code.is_data_error() => {}
-                Choice::Failed(_) | Choice::Absent => {
+                Choice::Failed(_, Some(kept)) if told.resource() != Some(kept) => {
+                    add(Arc::clone(kept));
+                }
+                // The error says it, or a failure leaves what is held alone (S61).
+                Choice::Failed(error, _) if self.speaks_errors || !error.code.is_data_error() => {}
+                Choice::Failed(..) | Choice::Absent => {
                     let held = told.resource().is_some();
                     let form = forms::absent(&self.kind, self.dialect, Mode::Sotw, held);
                     if form == Absent::EmptyBody {

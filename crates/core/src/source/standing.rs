@@ -41,7 +41,7 @@ impl Conversation {
             .iter()
             .any(|response| response.removes(&key));
         match (told, self.target(db, &key)) {
-            (Told::Is(_), _) if !going => Standing::Held,
+            (told, _) if told.resource().is_some() && !going => Standing::Held,
             (_, Choice::Unknown) => Standing::Coming,
             (_, Choice::Is(r)) if !self.is_parked(&r) => Standing::Coming,
             _ => Standing::Nothing,

@@ -15,7 +15,8 @@ use crate::resource::Resource;
 impl Conversation {
     /// Starts the clocks of what a response brings. What was just sent needs
     /// no word for a while (S59), what has no ttl any more needs none (S60).
-    pub(crate) fn note_ttls(&mut self, selected: &Selected, now: Moment) {
+    /// `wraps` is whether a state-of-the-world peer is told of a ttl at all (S58).
+    pub(crate) fn note_ttls(&mut self, selected: &Selected, wraps: bool, now: Moment) {
         let news = selected.resources().any(|r| r.ttl.is_some());
         if !news && self.refresh.next().is_none() {
             return;
@@ -29,7 +30,10 @@ impl Conversation {
             items.map(|(name, item)| (Key::Member(step.cursor, name.clone()), item.as_ref()))
         });
         for (key, resource) in single.chain(stepped) {
-            match resource.and_then(|r| r.ttl).filter(|_| self.sends_ttl()) {
+            match resource
+                .and_then(|r| r.ttl)
+                .filter(|_| self.sends_ttl(wraps))
+            {
                 Some(ttl) => self.refresh.set(key, now + ttl / 2),
                 None => {
                     self.refresh.cancel(&key);
@@ -38,8 +42,9 @@ impl Conversation {
         }
     }
 
-    fn sends_ttl(&self) -> bool {
-        !self.kind.on_demand && (self.mode == Mode::Delta || self.kind.ttl_in_sotw)
+    fn sends_ttl(&self, wraps: bool) -> bool {
+        let in_sotw = wraps && self.kind.ttl_in_sotw;
+        !self.kind.on_demand && (self.mode == Mode::Delta || in_sotw)
     }
 
     /// What has to be spoken of again now. Returns the heartbeats; on a

@@ -118,7 +118,7 @@ impl Conversation {
                 self.set_told(&key, |_| choice.into());
             }
             for step in response.steps {
-                self.tell_exceptions(&step);
+                self.learn_step(&step);
                 self.move_cursor(db, &step);
             }
             if done {
@@ -144,9 +144,9 @@ impl Conversation {
         }
         for step in &response.steps {
             for (name, item) in step.batch.iter().flat_map(|batch| &batch.items) {
-                if let Told::Is(old) = self.member_told(db, step.cursor, name) {
+                if let Some(old) = self.member_told(db, step.cursor, name).resource() {
                     let new = item.clone().map_or(Choice::Absent, Choice::Is);
-                    replaced.push((old, new));
+                    replaced.push((Arc::clone(old), new));
                 }
             }
         }
@@ -273,7 +273,10 @@ impl Conversation {
         self.parked
             .insert(resource.name.clone(), resource.version.clone());
         let waits = self.kind.envoy_absent == crate::kind::Absent::Bodyless;
-        if waits && let Some(slot) = self.slot_mut(&key) {
+        if waits
+            && let Some(slot) = self.slot_mut(&key)
+            && slot.told.resource().is_none()
+        {
             slot.forced = true;
             self.pending.insert(key);
         }
@@ -283,18 +286,17 @@ impl Conversation {
         })
     }
 
-    /// What became an exception while a step was under way was brought by it
-    /// all the same.
-    fn tell_exceptions(&mut self, step: &Step) {
+    /// Exceptions that were made while a step was under way learn what it brought.
+    fn learn_step(&mut self, step: &Step) {
         let Some(Some(cursor)) = self.cursors.get_mut(step.cursor) else {
             return;
         };
-        let Some(batch) = step.batch.as_ref().filter(|_| !cursor.members.is_empty()) else {
+        if cursor.members.is_empty() {
             return;
-        };
-        for (name, item) in &batch.items {
+        }
+        for (name, item) in step.batch.iter().flat_map(|batch| &batch.items) {
             if let Some(slot) = cursor.members.get_mut(name) {
-                slot.told = item.clone().into();
+                slot.told = item.clone().map_or(Told::Absent, Told::Is);
             }
         }
     }

@@ -1,0 +1,75 @@
+//! A scenario as read: what the lines mean, before anything is run.
+
+use std::time::Duration;
+
+use trunkline_core::resource::TypeUrl;
+use trunkline_core::session::Config;
+
+use super::contents::{Item, Op};
+use super::request::Request;
+
+/// One scenario of a file.
+#[derive(Debug)]
+pub struct Script {
+    /// What it shows, in one line.
+    pub title: String,
+    /// The rules that it proves: `S12`.
+    pub rules: Vec<String>,
+    /// Where it begins, counted from 1.
+    pub line: usize,
+    pub(super) steps: Vec<Step>,
+}
+
+/// One line.
+#[derive(Debug)]
+pub(super) struct Step {
+    pub(super) line: usize,
+    /// Which stream it speaks of; the empty name is the usual one.
+    pub(super) stream: String,
+    pub(super) action: Action,
+}
+
+#[derive(Debug)]
+pub(super) enum Action {
+    Open(Box<Opening>),
+    Close,
+    Reconnect,
+    Restart,
+    Wait(Duration),
+    Begin,
+    Commit { refused: bool },
+    Change { ops: Vec<Op>, refused: bool },
+    Request(Box<Request>),
+    Response(Expected),
+    Nothing,
+    Event(Vec<String>),
+    Error(String),
+}
+
+/// How a stream is opened.
+#[derive(Clone, Debug)]
+pub(super) struct Opening {
+    pub(super) config: Config,
+    pub(super) program: String,
+    pub(super) features: Vec<String>,
+}
+
+/// What the next response must be.
+#[derive(Debug)]
+pub(super) struct Expected {
+    pub(super) type_url: TypeUrl,
+    pub(super) parts: Vec<Part>,
+    pub(super) label: Option<String>,
+    /// A labelled response, and whether the versions are to be equal.
+    pub(super) version: Option<(String, bool)>,
+}
+
+/// One thing that a response says.
+#[derive(Debug)]
+pub(super) enum Part {
+    Resource(Item),
+    Heartbeat(Item),
+    Removed(String),
+    RemovedVariant(Item),
+    Error { name: String, code: String },
+}

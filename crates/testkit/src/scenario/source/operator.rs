@@ -1,0 +1,82 @@
+//! What the operator does: contents, transactions, a restart.
+
+use trunkline_core::change::Change;
+use trunkline_core::database::{Database, Edge};
+use trunkline_core::resource::Resource;
+
+use super::super::contents::{Op, short};
+use super::Stage;
+
+impl Stage {
+    /// Makes changes, or adds them to the transaction that was begun.
+    pub(super) fn change(&mut self, ops: &[Op], refused: bool) -> Result<(), String> {
+        let changes: Vec<_> = ops.iter().map(Op::change).collect();
+        match &mut self.draft {
+            Some(draft) => {
+                draft.extend(changes);
+                Ok(())
+            }
+            None => self.apply(changes, refused),
+        }
+    }
+
+    /// One transaction, which the database must refuse or not.
+    pub(super) fn apply(&mut self, changes: Vec<Change>, refused: bool) -> Result<(), String> {
+        for change in &changes {
+            self.remember(change);
+        }
+        match (self.db.apply(changes), refused) {
+            (Ok(()), false) | (Err(_), true) => {}
+            (Ok(()), true) => return Err("the database took it".to_owned()),
+            (Err(error), false) => return Err(format!("the database refuses it: {error}")),
+        }
+        let woken = self.db.take_woken();
+        for stream in self.streams.values_mut() {
+            let is_woken =
+                |session: &trunkline_core::session::Session| woken.contains(&session.stream());
+            stream.woken |= stream.session().is_some_and(is_woken);
+        }
+        Ok(())
+    }
+
+    fn remember(&mut self, change: &Change) {
+        let mut note = |resource: &Resource| {
+            let body = String::from_utf8_lossy(resource.body.as_deref().unwrap_or_default());
+            self.bodies
+                .insert(resource.version.clone(), body.into_owned());
+        };
+        match change {
+            Change::Upsert(_, resource) => note(resource),
+            Change::ReplaceAll(_, resources) => resources.iter().for_each(|r| note(r)),
+            _ => {}
+        }
+    }
+
+    /// Another process with the same contents; what streams there were is lost.
+    pub(super) fn restart(&mut self) -> Result<(), String> {
+        let mut contents = Vec::new();
+        for (type_id, url) in self.db.types() {
+            for resource in self.db.resources(type_id) {
+                contents.push(Change::Upsert(url.clone(), resource.clone()));
+            }
+        }
+        for stream in self.streams.values_mut() {
+            stream.lose();
+        }
+        self.db = Database::new();
+        self.db.watch_edges();
+        self.apply(contents, false)
+    }
+
+    /// Remembers which names got their first or lost their last subscriber.
+    pub(super) fn take_edges(&mut self) {
+        for (type_id, ask, edge) in self.db.take_edges() {
+            let word = match edge {
+                Edge::First => "first",
+                Edge::Last => "last",
+            };
+            let url = short(self.db.type_url(type_id));
+            self.edges.push(format!("{word} {url} {ask}"));
+        }
+    }
+}
