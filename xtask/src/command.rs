@@ -51,16 +51,16 @@ pub(crate) const COMMANDS: &[Command] = &[
         },
     },
     Command {
-        name: "rules",
-        usage: "[--check]",
-        about: "write docs/rules.md: which rule is shown by which scenario or test",
-        run: rules::command,
-    },
-    Command {
         name: "bench",
         usage: "[--quick]",
         about: "what the engine costs in time, memory and work; writes docs/benchmarks.md",
         run: bench::command,
+    },
+    Command {
+        name: "rules",
+        usage: "[--check]",
+        about: "write docs/rules.md: which rule is shown by which scenario or test",
+        run: rules::command,
     },
     Command {
         name: "deny",

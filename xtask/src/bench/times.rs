@@ -58,7 +58,13 @@ fn json(file: &Path) -> Result<Value> {
 /// The fastest sample counts: other work on the machine makes samples longer,
 /// never shorter.
 fn time(benchmark: &Value, samples: &Value) -> Option<Time> {
-    let numbers = |key: &str| samples[key].as_array()?.iter().map(Value::as_f64).collect();
+    let numbers = |key: &str| {
+        samples[key]
+            .as_array()?
+            .iter()
+            .map(Value::as_f64)
+            .collect::<Option<Vec<f64>>>()
+    };
     let (times, rounds): (Vec<f64>, Vec<f64>) = (numbers("times")?, numbers("iters")?);
     let each = times
         .iter()

@@ -198,8 +198,8 @@ impl Database {
             to,
             bytes,
             items,
-            left,
             gone,
+            left,
         });
         let type_id = self.subscribers.type_id(id.subscriber);
         self.table_mut(type_id)

@@ -112,12 +112,13 @@ impl Asking {
         self.wants(&resource.name) || resource.aliases.iter().any(|alias| self.wants(alias))
     }
 
-    /// Whether the name is wanted, or the source has reason to think so. What
-    /// is about to be unsubscribed is still kept current: if it is wanted
-    /// again before the request leaves, a state-of-the-world source will not
-    /// notice and not send it again.
+    /// Whether the source was told to send the name. What is about to be
+    /// unsubscribed is still kept current: if it is wanted again before the
+    /// request leaves, a state-of-the-world source will not notice and not send
+    /// it again. What is wanted and not asked for yet will be sent when it is;
+    /// what arrives before that was meant for an earlier asking.
     pub(super) fn reaches(&self, name: &Name) -> bool {
-        self.wanted.contains(name) || self.told.contains(name)
+        self.told.contains(name)
     }
 
     /// As [`Asking::reaches`], under any of its names.

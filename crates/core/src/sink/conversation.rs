@@ -77,7 +77,9 @@ impl Conversation {
         let lingering = self.asking.removed().clone();
         self.asking.restart();
         self.evict(&lingering);
-        if std::mem::take(&mut self.version_is_idle) {
+        // A version stands for everything that it was given with: said to a new
+        // stream after a part was dropped, it would keep that part away.
+        if std::mem::take(&mut self.version_is_idle) || !lingering.is_empty() {
             self.version = None;
         }
         self.nonce = None;
@@ -109,6 +111,9 @@ impl Conversation {
         self.version_is_idle |= self.asking.wanted().is_empty();
         if !self.asking.told().has(wanted) {
             self.cache.forget(wanted, &self.asking);
+            if !self.asking.has_asked() {
+                self.version = None;
+            }
         }
     }
 

@@ -118,7 +118,7 @@ impl Conversation {
                 self.set_told(&key, |_| choice.into());
             }
             for step in response.steps {
-                self.tell_exceptions(&step);
+                self.learn_step(&step);
                 self.move_cursor(db, &step);
             }
             if done {
@@ -286,18 +286,17 @@ impl Conversation {
         })
     }
 
-    /// What became an exception while a step was under way was brought by it
-    /// all the same.
-    fn tell_exceptions(&mut self, step: &Step) {
+    /// Exceptions that were made while a step was under way learn what it brought.
+    fn learn_step(&mut self, step: &Step) {
         let Some(Some(cursor)) = self.cursors.get_mut(step.cursor) else {
             return;
         };
-        let Some(batch) = step.batch.as_ref().filter(|_| !cursor.members.is_empty()) else {
+        if cursor.members.is_empty() {
             return;
-        };
-        for (name, item) in &batch.items {
+        }
+        for (name, item) in step.batch.iter().flat_map(|batch| &batch.items) {
             if let Some(slot) = cursor.members.get_mut(name) {
-                slot.told = item.clone().into();
+                slot.told = item.clone().map_or(Told::Absent, Told::Is);
             }
         }
     }
