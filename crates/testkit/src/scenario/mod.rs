@@ -43,6 +43,9 @@
 //! | `fail cds c1=Unavailable` | the name cannot be given, and why |
 //! | `begin` … `commit` | one transaction of all lines between |
 //! | `cannot put …`, `cannot commit` | the database must refuse it |
+//! | `cache`, `loaded` | nothing is known of what was not put; what was not put does not exist |
+//! | `known cds *`, `unknown cds *` | what a cache knows of a whole type, or of a glob |
+//! | `forget cds a` | nothing is known of a name any more |
 //! | `restart` | a new database with the same contents; every stream is lost |
 //! | `wait 5s` | time passes, and what is due meanwhile is sent |
 //!
@@ -87,6 +90,7 @@
 //! | `< cds +a@v1 version=n1` | its version is that of `n1`; `version!=n1`: it is not |
 //! | `< nothing` | there is no response |
 //! | `! parked cds a@v2` | an event: `parked`, `refused TYPE KIND`, `stale TYPE`, `node`, `acked TYPE [label]`, `nacked TYPE ["text"]` |
+//! | `status cds sent=n2 acked=n1 waits=yes error="text" parked=a@v2 subscriptions=3 wildcard=no` | what the server knows of the client; each clause may be left out, `none` is nothing |
 //! | `! first cds a`, `! last cds a` | a name got its first, or lost its last subscriber |
 //!
 //! Every response must be expected. So must every event but `acked` and

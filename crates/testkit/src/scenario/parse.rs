@@ -1,13 +1,15 @@
 //! Reading a file: scenarios, their headers and their lines.
 
+use trunkline_core::database::Scope;
 use trunkline_core::message::Mode;
+use trunkline_core::name::Ask;
 use trunkline_core::params::Params;
 use trunkline_core::session::Config;
 
 use super::Fault;
 use super::contents::{self, Item, type_url};
 use super::request::Request;
-use super::script::{Action, Expected, Opening, Part, Script, Step};
+use super::script::{Action, Expected, Knowledge, Opening, Part, Script, Step};
 use super::word::{duration, suffix, words};
 
 /// Reads the scenarios of a file.
@@ -71,6 +73,9 @@ fn action(words: &[String]) -> Result<Action, String> {
         "reconnect" => Action::Reconnect,
         "restart" => Action::Restart,
         "wait" => Action::Wait(duration(rest.first().map_or("", String::as_str))?),
+        "cache" => Action::Knowledge(Knowledge::Cache),
+        "loaded" => Action::Knowledge(Knowledge::Loaded),
+        "known" | "unknown" | "forget" => Action::Knowledge(knowledge(verb, rest)?),
         "begin" => Action::Begin,
         "commit" => Action::Commit { refused: false },
         "cannot" => return cannot(rest),
@@ -82,9 +87,36 @@ fn action(words: &[String]) -> Result<Action, String> {
         "<" if rest == ["nothing"] => Action::Nothing,
         "<" => Action::Response(expected(rest)?),
         "!" => Action::Event(rest.to_vec()),
+        "status" => status(rest)?,
         "error" => Action::Error(rest.join(" ")),
         _ => return Err(format!("`{verb}` begins no line")),
     })
+}
+
+fn status(words: &[String]) -> Result<Action, String> {
+    let (short, words) = words.split_first().ok_or("`status` of which type?")?;
+    let clauses = words.iter().map(|word| {
+        let (key, value) = word
+            .split_once('=')
+            .ok_or_else(|| format!("`{word}` is not a clause such as acked=n1"))?;
+        Ok((key.to_owned(), value.to_owned()))
+    });
+    let clauses: Result<_, String> = clauses.collect();
+    Ok(Action::Status(short.clone(), clauses?))
+}
+
+fn knowledge(verb: &str, words: &[String]) -> Result<Knowledge, String> {
+    let [short, name] = words else {
+        return Err(format!("`{verb}` needs a type, and `*`, a glob or a name"));
+    };
+    let url = type_url(short)?;
+    let scope = match Ask::parse(name, usize::MAX) {
+        Ok(Ask::Wildcard) => Scope::All,
+        Ok(Ask::Glob(glob)) => Scope::Glob(glob),
+        Ok(Ask::Name(name)) if verb == "forget" => return Ok(Knowledge::Forget(url, name)),
+        _ => return Err(format!("`{name}`: only `*` and globs are known as a whole")),
+    };
+    Ok(Knowledge::Scope(url, scope, verb == "known"))
 }
 
 fn cannot(rest: &[String]) -> Result<Action, String> {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use trunkline_core::database::Scope;
+use trunkline_core::name::Name;
 use trunkline_core::resource::TypeUrl;
 use trunkline_core::session::Config;
 
@@ -35,15 +37,36 @@ pub(super) enum Action {
     Close,
     Reconnect,
     Restart,
+    Knowledge(Knowledge),
     Wait(Duration),
     Begin,
-    Commit { refused: bool },
-    Change { ops: Vec<Op>, refused: bool },
+    Commit {
+        refused: bool,
+    },
+    Change {
+        ops: Vec<Op>,
+        refused: bool,
+    },
     Request(Box<Request>),
     Response(Expected),
     Nothing,
     Event(Vec<String>),
+    /// A type, and what is known of it, by key.
+    Status(String, Vec<(String, String)>),
     Error(String),
+}
+
+/// What the database knows of what is not in it.
+#[derive(Debug)]
+pub(super) enum Knowledge {
+    /// Nothing: it is an empty cache.
+    Cache,
+    /// Everything: its contents are complete.
+    Loaded,
+    /// Everything under a scope, or no longer.
+    Scope(TypeUrl, Scope, bool),
+    /// Nothing any more of a name.
+    Forget(TypeUrl, Name),
 }
 
 /// How a stream is opened.

@@ -3,6 +3,7 @@
 
 mod event;
 mod operator;
+mod status;
 mod stream;
 mod time;
 
@@ -90,6 +91,7 @@ impl Stage {
                 Ok(())
             }
             Action::Restart => self.restart(),
+            Action::Knowledge(knowledge) => self.know(knowledge),
             Action::Wait(time) => self.wait(*time),
             Action::Begin => {
                 self.draft = Some(Vec::new());
@@ -114,6 +116,7 @@ impl Stage {
                 Some(got) => Err(format!("expected  < nothing\ngot       {}", got.line())),
             },
             Action::Event(words) => self.event(&step.stream, words),
+            Action::Status(short, clauses) => self.status(&step.stream, short, clauses),
             Action::Error(kind) => {
                 let error = self.error.take().ok_or("the request was accepted")?;
                 match event::error_kind(&error) {

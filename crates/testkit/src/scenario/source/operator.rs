@@ -5,6 +5,7 @@ use trunkline_core::database::{Database, Edge};
 use trunkline_core::resource::Resource;
 
 use super::super::contents::{Op, short};
+use super::super::script::Knowledge;
 use super::Stage;
 
 impl Stage {
@@ -30,13 +31,40 @@ impl Stage {
             (Ok(()), true) => return Err("the database took it".to_owned()),
             (Err(error), false) => return Err(format!("the database refuses it: {error}")),
         }
+        self.wake();
+        Ok(())
+    }
+
+    /// What the database knows of what is not in it.
+    pub(super) fn know(&mut self, knowledge: &Knowledge) -> Result<(), String> {
+        match knowledge {
+            Knowledge::Cache if self.streams.is_empty() => self.db = Database::cache(),
+            Knowledge::Cache => return Err("a stream is open".to_owned()),
+            Knowledge::Loaded => self.db.set_authoritative(),
+            Knowledge::Scope(url, scope, known) => {
+                let type_id = self.db.type_id(url);
+                match known {
+                    true => self.db.set_known(type_id, scope),
+                    false => self.db.set_unknown(type_id, scope),
+                }
+            }
+            Knowledge::Forget(url, name) => {
+                let type_id = self.db.type_id(url);
+                self.db.forget(type_id, name);
+            }
+        }
+        self.wake();
+        Ok(())
+    }
+
+    /// Tells the streams that the database has something for.
+    fn wake(&mut self) {
         let woken = self.db.take_woken();
         for stream in self.streams.values_mut() {
             let is_woken =
                 |session: &trunkline_core::session::Session| woken.contains(&session.stream());
             stream.woken |= stream.session().is_some_and(is_woken);
         }
-        Ok(())
     }
 
     fn remember(&mut self, change: &Change) {
