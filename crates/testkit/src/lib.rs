@@ -3,6 +3,7 @@
 //! rules are proved by what.
 #![forbid(unsafe_code)]
 
+pub mod pair;
 pub mod rules;
 pub mod scenario;
 pub mod world;
