@@ -7,9 +7,10 @@ use std::time::Duration;
 use interop::Script;
 use trunkline::kind;
 
-use crate::resources::{cluster, put_api_listener, put_cluster, put_endpoints, put_route};
+use crate::resources::{cluster, put_api_listener, put_cluster, put_endpoints, put_route, remove};
 use crate::serving::Serving;
 
+const ROUNDS: usize = 10;
 const SOON: Duration = Duration::from_secs(15);
 
 fn script(name: &str) -> PathBuf {
@@ -60,4 +61,39 @@ fn grpc_finds_its_servers_and_follows_them() {
     assert_eq!(client.finish(SOON), Some(0), "{}", client.text());
     let clusters = serving.journal.sent(0, kind::CDS);
     assert!(clusters.iter().all(|sent| !sent.brings("other")));
+}
+
+/// It asks for the new cluster only after it has the route to it, so the old
+/// one cannot go before.
+#[test]
+fn s73_a_cluster_of_grpc_is_replaced_under_load() {
+    let (_first, first) = backend("first");
+    let (_second, second) = backend("second");
+    let serving = Serving::start(vec![
+        put_api_listener("svc", "r"),
+        put_route("r", "c0"),
+        put_cluster(&cluster("c0")),
+        put_endpoints("c0", first),
+    ]);
+    let mut client = client(&serving, "second");
+    assert_eq!(client.wait_for_line("answer ", SOON), "first");
+    for round in 1..=ROUNDS {
+        let (old, new) = (format!("c{}", round - 1), format!("c{round}"));
+        let at = if round == ROUNDS { second } else { first };
+        let place = serving.journal.place();
+        serving.apply(vec![
+            remove(kind::CDS, &old),
+            remove(kind::EDS, &old),
+            put_route("r", &new),
+            put_endpoints(&new, at),
+            put_cluster(&cluster(&new)),
+        ]);
+        serving
+            .journal
+            .wait_accepted("the new endpoints", place, kind::EDS, |sent| {
+                sent.brings(&new)
+            });
+    }
+    // It ends with a failure as soon as a call fails.
+    assert_eq!(client.finish(SOON), Some(0), "{}", client.text());
 }
