@@ -16,6 +16,8 @@ use std::{env, fs, path::PathBuf};
 
 #[path = "build/compile.rs"]
 mod compile;
+#[path = "build/extra.rs"]
+mod extra;
 #[path = "build/locate.rs"]
 mod locate;
 #[path = "build/scope.rs"]

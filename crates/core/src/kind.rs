@@ -24,6 +24,8 @@ pub struct Kind {
     pub on_demand: bool,
     /// What it refers to stays in use for a while after it was replaced (S73).
     pub drains: bool,
+    /// The types of what it may refer to.
+    pub refers_to: &'static [&'static str],
     /// A ttl may be sent on a state-of-the-world stream (S59).
     pub ttl_in_sotw: bool,
 }
@@ -70,6 +72,7 @@ const OPAQUE: Kind = Kind {
     envoy_absent: Absent::Removed,
     on_demand: false,
     drains: false,
+    refers_to: &[],
     ttl_in_sotw: true,
 };
 
@@ -92,8 +95,12 @@ const fn whole(short: &'static str, rank: u8) -> Kind {
 
 kinds! {
     RTDS "envoy.service.runtime.v3.Runtime" = kind("rtds", 0, Absent::Removed);
-    CDS "envoy.config.cluster.v3.Cluster" = whole("cds", 1);
+    CDS "envoy.config.cluster.v3.Cluster" = Kind {
+        refers_to: &[EDS, SDS, CDS],
+        ..whole("cds", 1)
+    };
     EDS "envoy.config.endpoint.v3.ClusterLoadAssignment" = Kind {
+        refers_to: &[LEDS],
         // Envoy crashes when it runs out.
         ttl_in_sotw: false,
         ..kind("eds", 2, Absent::EmptyBody)
@@ -102,14 +109,34 @@ kinds! {
     SDS "envoy.extensions.transport_sockets.tls.v3.Secret" = kind("sds", 3, Absent::Removed);
     ECDS "envoy.config.core.v3.TypedExtensionConfig" = kind("ecds", 3, Absent::Silence);
     LDS "envoy.config.listener.v3.Listener" = Kind {
+        refers_to: &[RDS, SRDS, CDS, SDS, ECDS],
         drains: true,
         ..whole("lds", 4)
     };
-    SRDS "envoy.config.route.v3.ScopedRouteConfiguration" = whole("srds", 5);
-    RDS "envoy.config.route.v3.RouteConfiguration" = kind("rds", 6, Absent::EmptyBody);
+    SRDS "envoy.config.route.v3.ScopedRouteConfiguration" = Kind {
+        refers_to: &[RDS],
+        ..whole("srds", 5)
+    };
+    RDS "envoy.config.route.v3.RouteConfiguration" = Kind {
+        refers_to: &[CDS, VHDS],
+        ..kind("rds", 6, Absent::EmptyBody)
+    };
     VHDS "envoy.config.route.v3.VirtualHost" = Kind {
+        refers_to: &[CDS],
         legacy_wildcard: true,
         on_demand: true,
         ..kind("vhds", 7, Absent::Bodyless)
     };
+}
+
+impl Kind {
+    /// Whether something of any type may refer to this type.
+    #[must_use]
+    pub fn is_referred_to(type_url: &TypeUrl) -> bool {
+        ALL.iter().any(|user| {
+            Self::of(&(*user).into())
+                .refers_to
+                .contains(&type_url.as_str())
+        })
+    }
 }

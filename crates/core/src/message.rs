@@ -10,6 +10,15 @@ use crate::name::Name;
 use crate::params::{Constraints, Params};
 use crate::resource::{Nonce, Resource, ResourceError, TypeUrl, Version};
 
+/// Which of the two protocols a stream speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// State of the world: every request lists everything.
+    Sotw,
+    /// Incremental: requests and responses say what changed.
+    Delta,
+}
+
 /// Which client a stream speaks for, as far as the rules care.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Node {

@@ -8,6 +8,8 @@
 //!   longer than a limit, so that silence stalls nothing.
 //! - What is gone is taken away once nothing that the peer holds refers to it
 //!   and is about to change. This may take long; nothing else waits for it.
+//!   What a reconnecting peer holds from before is not known; while it has not
+//!   been replaced, it may refer to anything.
 //!
 //! Additions never wait for removals.
 
@@ -28,25 +30,38 @@ use crate::source::{Conversation, Standing};
 /// without them: an old listener drains for a while (S73).
 pub(crate) type Draining = BTreeMap<Reference, Moment>;
 
+/// What the peer still uses although it is about to go.
+#[derive(Default)]
+struct InUse {
+    /// By the references that it holds.
+    references: HashSet<Reference>,
+    /// It may use anything of these types: it holds something unknown that
+    /// may refer to them.
+    types: HashSet<&'static str>,
+}
+
 /// The other types of a stream, as one type sees them.
 pub(crate) struct Order<'a> {
     others: &'a [Option<Conversation>],
     draining: &'a Draining,
+    /// The peer resumed a moment ago, and has yet to say what it holds.
+    resuming: bool,
     now: Moment,
-    /// What the peer holds references to that are about to go. Worked out when
-    /// the first removal asks.
-    in_use: OnceCell<HashSet<Reference>>,
+    /// Worked out when the first removal asks.
+    in_use: OnceCell<InUse>,
 }
 
 impl<'a> Order<'a> {
     pub(crate) fn new(
         others: &'a [Option<Conversation>],
         draining: &'a Draining,
+        resuming: bool,
         now: Moment,
     ) -> Self {
         Self {
             others,
             draining,
+            resuming,
             now,
             in_use: OnceCell::new(),
         }
@@ -63,14 +78,8 @@ impl<'a> Order<'a> {
         references.iter().any(|reference| {
             self.conversation(&reference.type_url)
                 .filter(|other| other.kind.rank < kind.rank)
-                .is_some_and(|other| self.is_coming(db, other, &reference.name))
+                .is_some_and(|other| other.standing(db, &reference.name) == Standing::Coming)
         })
-    }
-
-    /// Whether a resource is on its way to the peer, or something that it in
-    /// turn needs to be of use: a cluster its endpoints.
-    fn is_coming(&self, db: &mut Database, other: &Conversation, name: &Name) -> bool {
-        other.standing(db, name) == Standing::Coming
     }
 
     /// Whether the peer still uses a resource that is gone.
@@ -90,17 +99,22 @@ impl<'a> Order<'a> {
                 self.in_use.get_or_init(|| found)
             }
         };
-        drains || in_use.contains(&reference)
+        let may_be =
+            in_use.types.contains(url.as_str()) || (self.resuming && Kind::is_referred_to(url));
+        drains || may_be || in_use.references.contains(&reference)
     }
 
-    fn find_in_use(&self, db: &mut Database) -> HashSet<Reference> {
-        let mut in_use = HashSet::new();
+    fn find_in_use(&self, db: &mut Database) -> InUse {
+        let mut in_use = InUse::default();
         for other in self.others.iter().flatten() {
+            if other.holds_unknown() {
+                in_use.types.extend(other.kind.refers_to);
+            }
             for (held, target) in other.unsettled(db) {
                 let kept = target.resource().map(|r| r.facts());
                 for reference in &held.facts().references {
                     if kept.is_none_or(|facts| !facts.refers_to(reference)) {
-                        in_use.insert(reference.clone());
+                        in_use.references.insert(reference.clone());
                     }
                 }
             }

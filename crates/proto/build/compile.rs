@@ -12,7 +12,7 @@ use protox::{
     prost_reflect::prost_types::FileDescriptorProto,
 };
 
-use super::scope;
+use super::{extra, scope};
 
 /// What imports are relative to, inside the directory `proto` of the crate.
 const ROOTS: &[&str] = &[
@@ -41,6 +41,7 @@ pub(crate) fn descriptor_set(dir: &Path) -> Result<Vec<u8>, String> {
             files.insert(file.name().to_owned(), file);
         }
     }
+    extra::add(&mut files);
     let parsed = Parsed(scope::absolute(files));
     let names: Vec<_> = parsed.0.keys().cloned().collect();
 

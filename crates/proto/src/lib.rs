@@ -5,14 +5,27 @@
 //! |---|---|
 //! | [`discovery`] | the messages of every stream, with bodies that share the received bytes |
 //! | [`descriptor`] | what Envoy's messages look like, as data |
+//! | [`text`] | YAML and JSON both ways, every mistake with its place |
+//! | [`validate`] | the rules that Envoy puts on fields |
+//! | [`facts`] | name, references and domains of a resource |
+//! | [`canonical`] | the one encoding of a message |
 //! | [`envoy`] | Envoy's own messages, typed, from the crate `envoy-types` |
 //!
 //! What it is not: no rule of the protocol lives here (those are in
 //! `trunkline-core`, which this crate does not know), no socket, no runtime,
 //! no clock.
 
+pub mod canonical;
 pub mod descriptor;
 pub mod discovery;
+pub mod facts;
+mod path;
+pub mod text;
+pub mod validate;
+
+pub use path::{Path, Step};
+/// The crate whose types appear in this one's.
+pub use prost_reflect;
 
 /// Envoy's typed messages, as the crate `envoy-types` generates them.
 pub use envoy_types::pb as envoy;

@@ -1,1 +1,4 @@
-//! Placeholder.
+//! What the tests of the engine are made of.
+#![forbid(unsafe_code)]
+
+pub mod world;

@@ -12,12 +12,11 @@ use bytes::Bytes;
 use trunkline_core::Moment;
 use trunkline_core::change::Change;
 use trunkline_core::database::{Database, Work};
-use trunkline_core::message::{DeltaRequest, DeltaResponse, Locator, Node};
+use trunkline_core::message::{DeltaRequest, DeltaResponse, Locator, Mode, Node};
 use trunkline_core::name::Name;
 use trunkline_core::params::Params;
 use trunkline_core::resource::{Resource, TypeUrl};
 use trunkline_core::session::{Config, Session};
-use trunkline_core::source::Mode;
 
 /// Bytes in the body of a [`resource`].
 pub(crate) const BODY: usize = 100;

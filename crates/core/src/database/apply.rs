@@ -161,9 +161,15 @@ impl Database {
     fn names_with_contents(&self, type_id: TypeId) -> Vec<Name> {
         self.table(type_id)
             .entries()
-            .filter(|(_, e)| !matches!(e.content, Content::Absent))
+            .filter(|(_, e)| !matches!(e.content, Content::Absent | Content::Unknown))
             .map(|(_, e)| e.name.clone())
             .collect()
+    }
+
+    /// Drops what is known of a name: in a cache, nothing is known of it again.
+    pub fn forget(&mut self, type_id: TypeId, name: &Name) {
+        let blank = self.table(type_id).blank();
+        self.put(type_id, name, blank);
     }
 
     /// Gives a name its contents and tells those whom it concerns.
@@ -320,7 +326,7 @@ impl Database {
 }
 
 fn exists(content: &Content) -> bool {
-    !matches!(content, Content::Absent | Content::Failed(_))
+    !content.resources().is_empty()
 }
 
 fn aliases(content: &Content) -> Vec<Name> {

@@ -13,6 +13,8 @@ pub(super) enum Content {
     /// Nothing: the name does not exist.
     #[default]
     Absent,
+    /// It is not known yet whether it exists: a cache has not heard (S51).
+    Unknown,
     /// One resource for all clients.
     One(Arc<Resource>),
     /// Variants, each for some clients (TP2).
@@ -27,6 +29,8 @@ pub enum Choice {
     /// The name does not exist for this client.
     #[default]
     Absent,
+    /// It is not known yet whether it exists: nothing can be said (S51).
+    Unknown,
     /// This resource.
     Is(Arc<Resource>),
     /// It cannot be given, and why (TP3).
@@ -69,7 +73,7 @@ impl Content {
     /// All variants.
     pub(super) fn resources(&self) -> &[Arc<Resource>] {
         match self {
-            Self::Absent | Self::Failed(_) => &[],
+            Self::Absent | Self::Unknown | Self::Failed(_) => &[],
             Self::One(only) => std::slice::from_ref(only),
             Self::Variants(variants) => &variants.list,
         }
@@ -93,6 +97,7 @@ impl Content {
     ) -> Choice {
         match self {
             Self::Absent => Choice::Absent,
+            Self::Unknown => Choice::Unknown,
             Self::One(only) => Choice::Is(Arc::clone(only)),
             Self::Failed(error) => Choice::Failed(Arc::clone(error)),
             Self::Variants(variants) => variants.choose(params, table, evaluations),
@@ -130,7 +135,7 @@ impl Choice {
     pub fn resource(&self) -> Option<&Arc<Resource>> {
         match self {
             Self::Is(resource) => Some(resource),
-            Self::Absent | Self::Failed(_) => None,
+            Self::Absent | Self::Unknown | Self::Failed(_) => None,
         }
     }
 

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::subscribers::{FollowId, Following, SubscriberId};
+use super::subscribers::{Edge, FollowId, Following, SubscriberId};
 use super::view::{Batch, Scope, Seq};
 use super::{Choice, Database, EntryId};
 use crate::name::Name;
@@ -18,6 +18,9 @@ impl Database {
         let params = self.subscribers.params(subscriber);
         let type_id = self.subscribers.type_id(subscriber);
         let table = &mut self.tables[type_id.0 as usize];
+        if !table.is_followed(scope) {
+            self.subscribers.edge(type_id, scope.ask(), Edge::First);
+        }
         let category = self.params.project(params, &table.keys);
         let view_id = table.view_of(scope, category, &mut self.params, &mut self.work);
         let view = table.view_mut(view_id);
@@ -41,7 +44,11 @@ impl Database {
         let view = table.view_mut(following.view);
         view.subscribers.remove(&id.subscriber);
         if view.subscribers.is_empty() {
+            let scope = view.scope.clone();
             table.drop_view(following.view);
+            if !table.is_followed(&scope) {
+                self.subscribers.edge(type_id, scope.ask(), Edge::Last);
+            }
             return;
         }
         for position in following.held {
@@ -103,7 +110,7 @@ impl Database {
         let params = table.view(view).params;
         match table.own_choice(entry, params, &mut self.params, &mut self.work) {
             Choice::Is(resource) => Some(resource),
-            Choice::Absent | Choice::Failed(_) => None,
+            Choice::Absent | Choice::Unknown | Choice::Failed(_) => None,
         }
     }
 
@@ -121,14 +128,20 @@ impl Database {
 
     /// All that is listed, by name.
     pub fn list(&mut self, id: FollowId) -> Vec<Arc<Resource>> {
+        let head = self.head(id);
+        self.held(id, head)
+    }
+
+    /// All that a follower at `position` holds, by name.
+    pub fn held(&mut self, id: FollowId, position: Seq) -> Vec<Arc<Resource>> {
         let (table, view) = self.followed(id);
         let entries: Vec<_> = table.view(view).since(0).map(|(_, entry)| entry).collect();
-        let mut listed: Vec<_> = entries
+        let mut held: Vec<_> = entries
             .into_iter()
-            .filter_map(|entry| self.listed(id, entry))
+            .filter_map(|entry| self.held_at(id, entry, position))
             .collect();
-        listed.sort_by(|a, b| a.name.cmp(&b.name));
-        listed
+        held.sort_by(|a, b| a.name.cmp(&b.name));
+        held
     }
 
     /// The names of which there is news behind `position`.
@@ -141,43 +154,52 @@ impl Database {
             .collect()
     }
 
-    /// Whether there is news behind `position`.
+    /// Whether what is not listed does not exist.
     #[must_use]
-    pub fn has_news(&self, id: FollowId, position: Seq) -> bool {
-        self.head(id) > position
+    pub fn knows_all(&self, id: FollowId) -> bool {
+        let (table, view) = self.followed(id);
+        table.knows_all(&table.view(view).scope)
     }
 
-    /// What is news to a follower at `from`, up to `max_bytes` of bodies (S44).
-    /// Made once for all followers that stand there.
-    pub fn batch(&mut self, id: FollowId, from: Seq, max_bytes: usize) -> Arc<Batch> {
+    /// What is news to a follower at `from`. Made once for all followers that
+    /// stand there.
+    pub fn batch(&mut self, id: FollowId, from: Seq) -> Arc<Batch> {
         let (table, view_id) = self.followed(id);
         let view = table.view(view_id);
-        if let Some(shared) = view.shared_batch(from, max_bytes) {
+        if let Some(shared) = view.shared_batch(from) {
             return shared;
         }
-        let (mut to, mut bytes, mut items) = (view.head(), 0, Vec::new());
-        let news: Vec<_> = view.since(from).collect();
-        for (seq, entry) in news {
+        let to = view.head();
+        let entries: Vec<_> = view.since(from).map(|(_, entry)| entry).collect();
+        let mut items = Vec::new();
+        for entry in entries {
             self.work.entries += 1;
             let current = self.listed(id, entry);
             let (table, _) = self.followed(id);
             let held = table.view(view_id).held_at(entry, from, current.as_ref());
-            if same_listing(held.as_ref(), current.as_ref()) {
-                continue;
+            if !same_listing(held.as_ref(), current.as_ref()) {
+                items.push((table.entry(entry).name.clone(), current));
             }
-            let size = current.as_ref().map_or(0, |r| r.wire_size());
-            if bytes + size > max_bytes && !items.is_empty() {
-                to = seq - 1;
-                break;
-            }
-            bytes += size;
-            items.push((table.entry(entry).name.clone(), current));
         }
-        let batch = Arc::new(Batch { from, to, items });
+        let bytes = items
+            .iter()
+            .filter_map(|(_, r)| r.as_ref())
+            .map(|r| r.wire_size())
+            .sum();
+        let is_gone = |(name, item): &(Name, Option<_>)| item.is_none().then(|| name.clone());
+        let mut gone: Vec<_> = items.iter().filter_map(is_gone).collect();
+        gone.sort();
+        let batch = Arc::new(Batch {
+            from,
+            to,
+            bytes,
+            items,
+            gone,
+        });
         let type_id = self.subscribers.type_id(id.subscriber);
         self.table_mut(type_id)
             .view_mut(view_id)
-            .share_batch(max_bytes, &batch);
+            .share_batch(&batch);
         batch
     }
 }

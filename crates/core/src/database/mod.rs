@@ -56,13 +56,59 @@ pub struct Database {
     params: ParamsTable,
     subscribers: Subscribers,
     work: Work,
+    is_cache: bool,
 }
 
 impl Database {
-    /// An empty database.
+    /// An empty database that has the last word: what it does not hold does
+    /// not exist.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An empty cache: nothing is said of a name before its source was heard
+    /// on it. A server that has not loaded its contents is one, too (S51).
+    #[must_use]
+    pub fn cache() -> Self {
+        let mut cache = Self {
+            is_cache: true,
+            ..Self::default()
+        };
+        cache.watch_edges();
+        cache
+    }
+
+    /// The contents are complete: what is not among them does not exist (S51).
+    pub fn set_authoritative(&mut self) {
+        self.is_cache = false;
+        for table in &mut self.tables {
+            table.is_cache = false;
+            for (entry, (subscriber, params)) in table.settle_unknown() {
+                self.subscribers.mark(subscriber, entry, params);
+            }
+            for (_, view) in table.views() {
+                for follower in &view.subscribers {
+                    self.subscribers.wake(*follower);
+                }
+            }
+        }
+    }
+
+    /// It is not known any more whether a scope is complete.
+    pub fn set_unknown(&mut self, type_id: TypeId, scope: &Scope) {
+        self.table_mut(type_id).set_known(scope, false);
+    }
+
+    /// All that a scope lists has arrived: what is not among it does not exist.
+    pub fn set_known(&mut self, type_id: TypeId, scope: &Scope) {
+        let table = self.table_mut(type_id);
+        if !table.knows_all(scope) {
+            table.set_known(scope, true);
+            for follower in self.table(type_id).followers(scope) {
+                self.subscribers.wake(follower);
+            }
+        }
     }
 
     /// The place of a type, made if need be.
@@ -71,7 +117,7 @@ impl Database {
             return *id;
         }
         let id = TypeId(self.tables.len() as u32);
-        self.tables.push(Table::new(url.clone()));
+        self.tables.push(Table::new(url.clone(), self.is_cache));
         self.type_ids.insert(url.clone(), id);
         id
     }

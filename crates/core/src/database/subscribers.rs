@@ -4,12 +4,14 @@
 //! names at the subscribers of a name, and wakes the streams of a view; what a
 //! stream is then told is worked out when it can be told.
 
+use std::collections::{BTreeMap, btree_map};
+
 use hashbrown::HashSet;
 
 use super::places::Places;
 use super::view::{Seq, ViewId};
 use super::{Database, EntryId, TypeId};
-use crate::name::Name;
+use crate::name::{Ask, Name};
 use crate::params::ParamsId;
 
 /// One stream, or one local watcher of everything it holds.
@@ -27,14 +29,15 @@ pub struct FollowId {
     pub(super) slot: u32,
 }
 
-/// A name got its first subscriber, or lost its last: what a relay or a client
-/// has to ask its own source for, and what an on-demand server has to fetch.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A name, a glob or a whole type got its first subscriber, or lost its last:
+/// what a relay or a client has to ask its own source for, and what an
+/// on-demand server has to fetch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edge {
     /// Somebody asks, and nobody did before.
-    First(TypeId, Name),
+    First,
     /// Nobody asks any more.
-    Last(TypeId, Name),
+    Last,
 }
 
 #[derive(Debug)]
@@ -70,8 +73,9 @@ pub(super) struct Subscribers {
     list: Places<Subscriber>,
     /// Streams that have something to look at; each at most once.
     woken: Vec<StreamId>,
-    /// Since they were last taken; `None` if nobody wants them.
-    edges: Option<Vec<Edge>>,
+    /// What has not been taken yet; `None` if nobody wants to know. Opposites
+    /// cancel out, so this is never more than what is asked for and what was.
+    edges: Option<BTreeMap<(TypeId, Ask), Edge>>,
 }
 
 impl Subscribers {
@@ -82,6 +86,20 @@ impl Subscribers {
         {
             stream.woken = true;
             self.woken.push(subscriber.stream);
+        }
+    }
+
+    pub(super) fn edge(&mut self, type_id: TypeId, ask: Ask, edge: Edge) {
+        let Some(edges) = &mut self.edges else {
+            return;
+        };
+        match edges.entry((type_id, ask)) {
+            btree_map::Entry::Vacant(place) => {
+                place.insert(edge);
+            }
+            btree_map::Entry::Occupied(opposite) => {
+                opposite.remove();
+            }
         }
     }
 
@@ -222,16 +240,18 @@ impl Database {
         woken
     }
 
-    /// From now on, [`Self::take_edges`] has something to tell.
+    /// From now on, [`Self::take_edges`] has something to tell. A cache watches
+    /// from the beginning.
     pub fn watch_edges(&mut self) {
         self.subscribers.edges.get_or_insert_default();
     }
 
-    /// The names that got their first or lost their last subscriber since this
-    /// was last asked; none without [`Self::watch_edges`].
-    pub fn take_edges(&mut self) -> Vec<Edge> {
-        let edges = self.subscribers.edges.as_mut();
-        edges.map(std::mem::take).unwrap_or_default()
+    /// What got its first or lost its last subscriber since this was last
+    /// asked; nothing without [`Self::watch_edges`].
+    pub fn take_edges(&mut self) -> impl Iterator<Item = (TypeId, Ask, Edge)> + use<> {
+        let edges = self.subscribers.edges.as_mut().map(std::mem::take);
+        let edges = edges.into_iter().flatten();
+        edges.map(|((type_id, ask), edge)| (type_id, ask, edge))
     }
 
     /// A stream begins to ask for a type.
@@ -263,8 +283,9 @@ impl Database {
         let asked = &mut table.entry_mut(entry).subscribers;
         let first = asked.is_empty();
         asked.insert((id, params));
-        if first && let Some(edges) = &mut self.subscribers.edges {
-            edges.push(Edge::First(type_id, name.clone()));
+        if first {
+            self.subscribers
+                .edge(type_id, Ask::Name(name.clone()), Edge::First);
         }
         entry
     }
@@ -280,9 +301,7 @@ impl Database {
         if kept.subscribers.is_empty() {
             let name = kept.name.clone();
             table.tidy(entry);
-            if let Some(edges) = &mut self.subscribers.edges {
-                edges.push(Edge::Last(type_id, name));
-            }
+            self.subscribers.edge(type_id, Ask::Name(name), Edge::Last);
         }
     }
 
@@ -300,6 +319,7 @@ impl Database {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Scope;
     use super::*;
 
     #[test]
@@ -332,17 +352,33 @@ mod tests {
         let stream = db.open_stream();
         let [one, two] = [(); 2].map(|()| db.add_subscriber(stream, type_id, ParamsId::EMPTY));
         let name = Name::new("a");
+        let edge = |edge| [(type_id, Ask::Name(name.clone()), edge)];
         let entry = db.subscribe(one, &name, ParamsId::EMPTY);
-        assert_eq!(db.take_edges(), []);
+        assert_eq!(db.take_edges().count(), 0);
         db.watch_edges();
         db.subscribe(two, &name, ParamsId::EMPTY);
         db.unsubscribe(one, entry, ParamsId::EMPTY);
-        assert_eq!(db.take_edges(), []);
+        assert_eq!(db.take_edges().count(), 0);
         db.unsubscribe(two, entry, ParamsId::EMPTY);
-        assert_eq!(db.take_edges(), [Edge::Last(type_id, name.clone())]);
+        assert!(db.take_edges().eq(edge(Edge::Last)));
         db.subscribe(one, &name, ParamsId::EMPTY);
         db.watch_edges();
-        assert_eq!(db.take_edges(), [Edge::First(type_id, name)]);
-        assert_eq!(db.take_edges(), []);
+        assert!(db.take_edges().eq(edge(Edge::First)));
+        assert_eq!(db.take_edges().count(), 0);
+    }
+
+    #[test]
+    fn opposite_edges_cancel_out() {
+        let mut db = Database::cache();
+        let type_id = db.type_id(&"t".into());
+        let stream = db.open_stream();
+        let one = db.add_subscriber(stream, type_id, ParamsId::EMPTY);
+        let follow = db.follow(one, &Scope::All);
+        db.unfollow(follow);
+        assert_eq!(db.take_edges().count(), 0);
+        let follow = db.follow(one, &Scope::All);
+        assert!(db.take_edges().eq([(type_id, Ask::Wildcard, Edge::First)]));
+        db.unfollow(follow);
+        assert!(db.take_edges().eq([(type_id, Ask::Wildcard, Edge::Last)]));
     }
 }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use hashbrown::{HashMap, HashTable};
+use hashbrown::{HashMap, HashSet, HashTable};
 
+use super::SubscriberId;
 use super::content::{Choice, Content};
-use super::entry::{Entry, EntryId, Subscribers};
+use super::entry::{Entry, EntryId, Subscribers, Subscription};
 use super::places::Places;
 use super::tombstones::Tombstones;
 use super::view::{Scope, View, ViewId};
@@ -58,10 +59,14 @@ pub(super) struct Table {
     /// key that went out of use costs a finer view, never a wrong one.
     pub(super) keys: Keys,
     pub(super) tombstones: Tombstones,
+    /// What is not here may exist all the same: a source has to be asked.
+    pub(super) is_cache: bool,
+    /// The scopes of a cache of which all is known.
+    known: HashSet<Scope>,
 }
 
 impl Table {
-    pub(super) fn new(url: TypeUrl) -> Self {
+    pub(super) fn new(url: TypeUrl, is_cache: bool) -> Self {
         Self {
             kind: Kind::of(&url),
             url,
@@ -74,7 +79,64 @@ impl Table {
             by_scope: HashMap::new(),
             keys: Keys::default(),
             tombstones: Tombstones::default(),
+            is_cache,
+            known: HashSet::new(),
         }
+    }
+
+    /// Whether what a scope does not list does not exist.
+    pub(super) fn knows_all(&self, scope: &Scope) -> bool {
+        !self.is_cache || self.known.contains(scope)
+    }
+
+    /// What a name holds that nothing was said of.
+    pub(super) fn blank(&self) -> Content {
+        match self.is_cache {
+            true => Content::Unknown,
+            false => Content::Absent,
+        }
+    }
+
+    /// Whether nothing was said of a name. That a cache was told that a name
+    /// does not exist is worth keeping.
+    pub(super) fn is_blank(&self, content: &Content) -> bool {
+        match content {
+            Content::Absent => !self.is_cache,
+            Content::Unknown => true,
+            _ => false,
+        }
+    }
+
+    pub(super) fn set_known(&mut self, scope: &Scope, known: bool) {
+        match known {
+            true => self.known.insert(scope.clone()),
+            false => self.known.remove(scope),
+        };
+    }
+
+    /// What was not known does not exist. Returns who asks for it.
+    pub(super) fn settle_unknown(&mut self) -> Vec<(EntryId, Subscription)> {
+        let mut asking = Vec::new();
+        for (index, entry) in self.entries.iter_mut() {
+            if matches!(entry.content, Content::Unknown) {
+                entry.content = Content::Absent;
+                let id = EntryId(index);
+                asking.extend(entry.subscribers.iter().map(|who| (id, who)));
+            }
+        }
+        asking
+    }
+
+    pub(super) fn is_followed(&self, scope: &Scope) -> bool {
+        self.by_scope.contains_key(scope)
+    }
+
+    /// The followers of a scope, whatever their parameters.
+    pub(super) fn followers(&self, scope: &Scope) -> Vec<SubscriberId> {
+        let views = self.by_scope.get(scope).into_iter().flatten();
+        views
+            .flat_map(|id| self.view(*id).subscribers.iter().copied())
+            .collect()
     }
 
     pub(super) fn find(&self, name: &str) -> Option<EntryId> {
@@ -107,7 +169,7 @@ impl Table {
         }
         let entry = Entry {
             name: name.clone(),
-            content: Content::Absent,
+            content: self.blank(),
             subscribers: Subscribers::default(),
         };
         let id = EntryId(self.entries.insert(entry));
@@ -142,7 +204,7 @@ impl Table {
 
     /// Whether something keeps a name.
     pub(super) fn keeps(&self, id: EntryId, entry: &Entry) -> bool {
-        !matches!(entry.content, Content::Absent)
+        !self.is_blank(&entry.content)
             || !entry.subscribers.is_empty()
             || self.owners.contains_key(&id)
             || self.views.iter().flatten().any(|v| v.knows(id))
@@ -183,7 +245,7 @@ impl Table {
     ) -> Choice {
         work.entries += 1;
         let own = self.own_choice(id, params, table, work);
-        if own != Choice::Absent {
+        if !matches!(own, Choice::Absent | Choice::Unknown) {
             return own;
         }
         for owner in self.owners(id).to_vec() {
@@ -192,7 +254,7 @@ impl Table {
                 return choice;
             }
         }
-        Choice::Absent
+        own
     }
 
     /// The same without aliases: what a view lists.

@@ -23,7 +23,7 @@ use hashbrown::{HashMap, HashSet};
 
 use super::log::Log;
 use super::{EntryId, SubscriberId};
-use crate::name::{Glob, Name};
+use crate::name::{Ask, Glob, Name};
 use crate::params::ParamsId;
 use crate::resource::Resource;
 
@@ -43,6 +43,17 @@ pub enum Scope {
     Glob(Glob),
 }
 
+impl Scope {
+    /// As something that is asked for.
+    #[must_use]
+    pub fn ask(&self) -> Ask {
+        match self {
+            Self::All => Ask::Wildcard,
+            Self::Glob(glob) => Ask::Glob(glob.clone()),
+        }
+    }
+}
+
 /// A version that was current from one position until before another.
 #[derive(Clone, Debug)]
 struct Past {
@@ -59,8 +70,12 @@ pub struct Batch {
     pub from: Seq,
     /// The position it leads to.
     pub to: Seq,
+    /// About how many bytes it takes in a response.
+    pub bytes: usize,
     /// What is new, in the order of the log; `None` is gone.
     pub items: Vec<(Name, Option<Arc<Resource>>)>,
+    /// The names that are gone, sorted.
+    pub gone: Vec<Name>,
 }
 
 /// See the module's documentation.
@@ -81,7 +96,7 @@ pub(super) struct View {
     /// How many streams stand at each position.
     positions: BTreeMap<Seq, usize>,
     /// The steps being made now; forgotten with the next change.
-    batches: HashMap<(Seq, usize), Weak<Batch>>,
+    batches: HashMap<Seq, Weak<Batch>>,
 }
 
 impl View {
@@ -265,14 +280,13 @@ impl View {
     }
 
     /// A step that another stream makes too, if one does.
-    pub(super) fn shared_batch(&self, from: Seq, max_bytes: usize) -> Option<Arc<Batch>> {
-        self.batches.get(&(from, max_bytes))?.upgrade()
+    pub(super) fn shared_batch(&self, from: Seq) -> Option<Arc<Batch>> {
+        self.batches.get(&from)?.upgrade()
     }
 
     /// Lets other streams share a step.
-    pub(super) fn share_batch(&mut self, max_bytes: usize, batch: &Arc<Batch>) {
-        self.batches
-            .insert((batch.from, max_bytes), Arc::downgrade(batch));
+    pub(super) fn share_batch(&mut self, batch: &Arc<Batch>) {
+        self.batches.insert(batch.from, Arc::downgrade(batch));
     }
 
     /// The positions that streams hold, for checks.

@@ -68,3 +68,105 @@ impl Wildcard {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Wildcard::{Dropped, Explicit, Legacy, Never};
+    use super::*;
+
+    /// Runs state-of-the-world name lists; the mode after each.
+    fn sotw(legacy: bool, requests: &[&[&str]]) -> Vec<Wildcard> {
+        let mut mode = Never;
+        let mut step = |names: &&[&str]| {
+            let lists_star = names.contains(&"*");
+            let lists_names = names.iter().any(|name| *name != "*");
+            mode = mode.after_sotw(lists_star, lists_names, legacy);
+            mode
+        };
+        requests.iter().map(&mut step).collect()
+    }
+
+    /// Runs delta requests written `+a -*`; the mode after each.
+    fn delta(legacy: bool, requests: &[&str]) -> Vec<Wildcard> {
+        let mut mode = Never;
+        let mut step = |request: &&str| {
+            let says = DeltaStar {
+                subscribes_star: request.contains("+*"),
+                subscribes_names: request.replace("+*", "").contains('+'),
+                unsubscribes_star: request.contains("-*"),
+            };
+            mode = mode.after_delta(says, legacy);
+            mode
+        };
+        requests.iter().map(&mut step).collect()
+    }
+
+    #[test]
+    fn s18_a_list_that_never_named_anything_is_a_wildcard() {
+        assert_eq!(sotw(true, &[&[], &[]]), [Legacy, Legacy]);
+        assert_eq!(delta(true, &["", ""]), [Legacy, Legacy]);
+    }
+
+    #[test]
+    fn s18_the_empty_wildcard_is_a_matter_of_the_type() {
+        assert_eq!(sotw(false, &[&[], &[]]), [Dropped, Dropped]);
+        assert_eq!(delta(false, &["", ""]), [Dropped, Dropped]);
+        assert_eq!(sotw(false, &[&["*"]]), [Explicit]);
+        assert_eq!(delta(false, &["+*"]), [Explicit]);
+    }
+
+    #[test]
+    fn s19_sotw_from_all_to_named_to_nothing() {
+        assert_eq!(
+            sotw(true, &[&[], &["*", "A"], &["A"], &[]]),
+            [Legacy, Explicit, Dropped, Dropped]
+        );
+        assert_eq!(sotw(true, &[&["A"], &[]]), [Dropped, Dropped]);
+        assert_eq!(sotw(true, &[&[], &["A"], &[]]), [Legacy, Dropped, Dropped]);
+        assert_eq!(sotw(true, &[&["*"], &[]]), [Explicit, Dropped]);
+        assert_eq!(sotw(true, &[&["A"], &["*"]]), [Dropped, Explicit]);
+    }
+
+    #[test]
+    fn s20_delta_from_all_to_named_to_nothing() {
+        assert_eq!(
+            delta(true, &["", "+A", "-*", "-A"]),
+            [Legacy, Legacy, Dropped, Dropped]
+        );
+        assert_eq!(delta(true, &["+A", "-A", ""]), [Dropped, Dropped, Dropped]);
+        assert_eq!(delta(true, &["+A", "+*"]), [Dropped, Explicit]);
+    }
+
+    #[test]
+    fn s21_a_star_first_is_a_wildcard() {
+        assert_eq!(sotw(true, &[&["*"]]), [Explicit]);
+        assert_eq!(delta(true, &["+*"]), [Explicit]);
+        for (mode, on) in [
+            (Never, false),
+            (Legacy, true),
+            (Explicit, true),
+            (Dropped, false),
+        ] {
+            assert_eq!(mode.is_on(), on);
+        }
+    }
+
+    #[test]
+    fn s22_unsubscribing_the_star_ends_the_wildcard_only() {
+        assert_eq!(
+            delta(true, &["+* +A", "-*", "-A"]),
+            [Explicit, Dropped, Dropped]
+        );
+    }
+
+    #[test]
+    fn s23_unsubscribing_a_name_leaves_the_wildcard() {
+        assert_eq!(delta(true, &["+* +A", "-A"]), [Explicit, Explicit]);
+        assert_eq!(delta(true, &["", "+A", "-A"]), [Legacy, Legacy, Legacy]);
+    }
+
+    #[test]
+    fn s24_subscribing_and_unsubscribing_the_star_at_once_is_nothing() {
+        assert_eq!(delta(true, &["+* -*", ""]), [Dropped, Dropped]);
+    }
+}

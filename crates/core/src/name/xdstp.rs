@@ -182,7 +182,7 @@ fn parse_context(query: &str, mut at: usize) -> Result<Vec<(String, String)>, Na
 /// Sorts by encoded key and keeps the last of each (C11).
 fn ordered(mut context: Vec<(String, String)>) -> Vec<(String, String)> {
     context.sort_by_cached_key(|(key, _)| {
-        let mut encoded = String::with_capacity(key.len() + 1);
+        let mut encoded = String::new();
         percent::encode_into(&mut encoded, key, CONTEXT);
         encoded.push('=');
         encoded

@@ -88,9 +88,9 @@ impl Builder<'_> {
         match expr.node() {
             Node::Value { key, value } => {
                 let value = self.values[&**value];
-                self.node(self.keys[&**key], vec![(value, yes)], no, no)
+                Ok(self.node(self.keys[&**key], vec![(value, yes)], no, no))
             }
-            Node::Exists { key } => self.node(self.keys[&**key], Vec::new(), yes, no),
+            Node::Exists { key } => Ok(self.node(self.keys[&**key], Vec::new(), yes, no)),
             Node::And(all) => self.list(all, Op::And, negated),
             Node::Or(any) => self.list(any, Op::Or, negated),
             Node::Not(it) => self.expr(it, !negated),
@@ -126,22 +126,19 @@ impl Builder<'_> {
             Op::And => (Id::NO, Id::YES),
             Op::Or => (Id::YES, Id::NO),
         };
-        if a == decides || b == decides {
-            return Ok(decides);
-        }
         if a == neutral || a == b {
             return Ok(b);
         }
         if b == neutral {
             return Ok(a);
         }
+        let (Some(one), Some(two)) = (self.branches(a), self.branches(b)) else {
+            return Ok(decides); // the only answer that is left
+        };
         let question = (op, a.min(b), a.max(b));
         if let Some(&known) = self.combined.get(&question) {
             return Ok(known);
         }
-        let (Some(one), Some(two)) = (self.branches(a), self.branches(b)) else {
-            return Ok(decides); // both answers were dealt with above
-        };
         let key = one.key.min(two.key);
         // A node that asks a later key leads to itself whatever this key is.
         let (values_a, other_a, absent_a) = seen_from(key, a, &one);
@@ -153,7 +150,7 @@ impl Builder<'_> {
         }
         let other = self.combine(op, other_a, other_b)?;
         let absent = self.combine(op, absent_a, absent_b)?;
-        let id = self.node(key, values, other, absent)?;
+        let id = self.node(key, values, other, absent);
         self.combined.insert(question, id);
         Ok(id)
     }
@@ -163,18 +160,11 @@ impl Builder<'_> {
     }
 
     /// The one node with these branches, or where they all lead.
-    fn node(
-        &mut self,
-        key: u32,
-        mut values: Vec<(u32, Id)>,
-        other: Id,
-        absent: Id,
-    ) -> Result<Id, ConstraintError> {
+    fn node(&mut self, key: u32, mut values: Vec<(u32, Id)>, other: Id, absent: Id) -> Id {
         values.retain(|&(_, child)| child != other);
         if values.is_empty() && other == absent {
-            return Ok(other);
+            return other;
         }
-        self.budget.spend(values.len() + 2)?;
         let node = Rc::new(Branches {
             key,
             values: values.into(),
@@ -186,7 +176,7 @@ impl Builder<'_> {
         if id == next {
             self.nodes.push(node);
         }
-        Ok(id)
+        id
     }
 }
 

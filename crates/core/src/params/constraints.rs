@@ -56,11 +56,10 @@ impl Constraints {
         let limit = MAX_BRANCHES;
         let too_complex = |_| ConstraintError::TooComplex { limit };
         let canonical = express::expr(&diagram).map_err(too_complex)?;
-        if canonical != *expr {
-            // Whatever is accepted here is sent on in this spelling, so the
-            // next process must be able to read it.
-            read(&canonical).map_err(too_complex)?;
-        }
+        // Whatever is accepted here is sent on in this spelling, so the next
+        // process must be able to read it.
+        let read_back = read(&canonical).map_err(too_complex)?;
+        debug_assert_eq!(read_back, diagram);
         Ok(Self(Arc::new(Inner {
             diagram,
             expr: canonical,

@@ -31,7 +31,7 @@ struct Writer<'a> {
 /// What one key may be for the branches that lead to one place.
 #[derive(Clone, Default)]
 struct Class {
-    // Sorted.
+    // Sorted, at least in a class that has `other`.
     values: Vec<u32>,
     other: bool,
     absent: bool,
@@ -150,10 +150,10 @@ impl Class {
     }
 
     fn union(&self, with: &Self) -> Self {
-        let mut values = [&self.values[..], &with.values[..]].concat();
-        values.sort_unstable();
         Self {
-            values,
+            // If either has `other`, it lists no values itself: those that lead
+            // where other values do are not in the diagram.
+            values: [&self.values[..], &with.values[..]].concat(),
             other: self.other || with.other,
             absent: self.absent || with.absent,
         }

@@ -54,7 +54,7 @@ impl Session {
             .collect();
         if let Some(hosts) = self.conversation_mut(kind::VHDS) {
             for route in restarted {
-                hosts.foreign.insert(placeholder(&route));
+                hosts.placeholders.insert(placeholder(&route));
                 let under = format!("{route}/");
                 let keys: Vec<Key> = hosts.asks.keys().map(|key| Key::Ask(*key)).collect();
                 for key in keys {

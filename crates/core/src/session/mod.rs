@@ -13,20 +13,22 @@
 mod effects;
 mod event;
 mod request;
+mod status;
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 pub use event::{Event, ProtocolError, Refusal};
+pub use status::TypeStatus;
 
 use crate::database::{Database, StreamId};
 use crate::limits::Limits;
-use crate::message::{DeltaResponse, Node, SotwResponse};
+use crate::message::{DeltaResponse, Mode, Node, SotwResponse};
 use crate::moment::Moment;
 use crate::order::{Draining, Order};
 use crate::params::{Params, ParamsId};
 use crate::resource::{Nonce, TypeUrl};
-use crate::source::{Context, Conversation, Dialect, Mode, Outstanding, Selected};
+use crate::source::{Context, Conversation, Dialect, Outstanding, Selected};
 
 /// How a session behaves.
 #[derive(Clone, Debug)]
@@ -45,6 +47,9 @@ pub struct Config {
     pub ack_patience: Duration,
     /// How long something waits for what it refers to (S73).
     pub hold: Duration,
+    /// How long a reconnecting client takes to ask for all its types: until
+    /// then nothing is taken away from it (S73).
+    pub resume: Duration,
     /// How long a replaced listener goes on using what it refers to (S73).
     pub drain: Duration,
 }
@@ -61,6 +66,7 @@ impl Config {
             speaks_errors: false,
             ack_patience: Duration::from_secs(5),
             hold: Duration::from_secs(15),
+            resume: Duration::from_secs(1),
             drain: Duration::from_secs(600),
         }
     }
@@ -77,6 +83,9 @@ pub struct Session {
     conversations: Vec<Option<Conversation>>,
     draining: Draining,
     nonces: u64,
+    polled_at: Moment,
+    /// Until when a peer that resumes may take to ask for all its types.
+    resuming_until: Option<Moment>,
     events: VecDeque<Event>,
 }
 
@@ -98,6 +107,8 @@ impl Session {
             conversations: Vec::new(),
             draining: Draining::new(),
             nonces: 0,
+            polled_at: Moment::START,
+            resuming_until: None,
             events: VecDeque::new(),
         }
     }
@@ -143,16 +154,23 @@ impl Session {
         }
     }
 
-    /// When to poll again although nothing happens.
+    /// When to poll again although nothing happens. What is past was seen to by
+    /// the last poll.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Moment> {
         let conversations = self.conversations.iter().flatten();
-        let deadlines = conversations.filter_map(|c| c.next_deadline(self.config.ack_patience));
-        deadlines.chain(self.draining.values().copied()).min()
+        let deadlines = conversations.map(|c| c.deadlines(self.config.ack_patience));
+        let draining = self.draining.values().copied();
+        let all = deadlines
+            .flatten()
+            .chain(draining)
+            .chain(self.resuming_until);
+        all.filter(|deadline| *deadline > self.polled_at).min()
     }
 
     fn poll(&mut self, db: &mut Database, now: Moment) -> Option<Response> {
         self.draining.retain(|_, until| now < *until);
+        self.polled_at = now;
         for index in 0..self.conversations.len() {
             let Some(mut conversation) = self.conversations[index].take() else {
                 continue;
@@ -177,8 +195,13 @@ impl Session {
         if !conversation.may_speak(now, self.config.ack_patience) {
             return None;
         }
+        let known = conversation.knows_all(db);
+        if !known && conversation.is_whole() {
+            return None;
+        }
         self.greet_on_demand(db, conversation);
-        let order = Order::new(&self.conversations, &self.draining, now);
+        let resuming = self.resuming_until.is_some_and(|until| now < until);
+        let order = Order::new(&self.conversations, &self.draining, resuming, now);
         let context = Context {
             order: &order,
             limits: &self.config.limits,
@@ -186,7 +209,7 @@ impl Session {
             now,
         };
         let selected = conversation.select(db, &context);
-        if selected.is_empty() && !conversation.owes_answer {
+        if selected.is_empty() && !(conversation.owes_answer && known) {
             conversation.step_silently(db, selected.steps);
             return None;
         }
@@ -211,7 +234,7 @@ impl Session {
             return None;
         };
         self.nonces += 1;
-        conversation.owes_answer = false;
+        conversation.owes_answer &= !known;
         Some((response, selected))
     }
 
@@ -235,6 +258,7 @@ impl Session {
                 sent_at: now,
                 keys: selected.keys,
                 steps: selected.steps,
+                orphans: Vec::new(),
             };
             conversation.sent(db, outstanding);
         }

@@ -3,13 +3,14 @@
 use super::{Event, ProtocolError, Refusal, Session};
 use crate::database::Database;
 use crate::facts::Reference;
+use crate::interest::Wildcard;
 use crate::kind::Kind;
-use crate::message::{DeltaRequest, ErrorDetail, Locator, Node, SotwRequest};
+use crate::message::{DeltaRequest, ErrorDetail, Locator, Mode, Node, SotwRequest};
 use crate::moment::Moment;
 use crate::name::{Ask, Name};
 use crate::params::ParamsId;
 use crate::resource::{Nonce, TypeUrl};
-use crate::source::{Conversation, DeltaAsks, Mode};
+use crate::source::{Conversation, DeltaAsks};
 
 impl Session {
     /// A delta request. Answer, subscriptions and initial versions are each
@@ -47,6 +48,9 @@ impl Session {
         asks.subscribe = self.read(db, &url, request.subscribe);
         self.refuse_beyond(db, index, &mut asks.subscribe, room);
         if first {
+            if !request.initial_versions.is_empty() && self.config.only.is_none() {
+                self.resuming_until.get_or_insert(now + self.config.resume);
+            }
             // Later ones do not count (S49).
             let versions = request.initial_versions.into_iter();
             asks.initial = versions.map(|(name, v)| (Name::new(&name), v)).collect();
@@ -82,6 +86,7 @@ impl Session {
                 }
             }
             if !newest {
+                self.note_naming(index, &request.names);
                 // The names come again with the answer to the newest (S6).
                 self.events.push_back(Event::Stale {
                     type_url: url,
@@ -101,6 +106,18 @@ impl Session {
             conversation.handle_sotw(db, &asks, version.as_ref());
         }
         Ok(())
+    }
+
+    /// Even in a request that does not count otherwise, naming something ends
+    /// the wildcard that names nothing: an empty list means nothing from then
+    /// on, and both sides must agree on when (S19).
+    fn note_naming(&mut self, index: usize, names: &[Locator]) {
+        if let Some(conversation) = &mut self.conversations[index]
+            && conversation.wildcard == Wildcard::Legacy
+            && !names.is_empty()
+        {
+            conversation.wildcard = Wildcard::Explicit;
+        }
     }
 
     /// Who speaks, and of what (S1, S2, S3).
@@ -213,7 +230,11 @@ impl Session {
                 true
             }
             Ask::Name(name) if room == 0 && !conversation.has_ask(db, name, *params) => {
-                conversation.refused.insert(name.clone());
+                // A list comes again with each answer: to say no to it each time
+                // would never end.
+                if conversation.mode == Mode::Delta {
+                    conversation.refused.insert(name.clone());
+                }
                 let limit = limits.subscriptions;
                 refusals.push(Refusal::Subscriptions { limit });
                 false
@@ -277,11 +298,16 @@ impl Session {
                     self.draining.insert(reference.clone(), until);
                 }
             }
+            conversation.last_acked = Some(nonce.clone());
+            if conversation.parked.is_empty() && conversation.suspects.is_empty() {
+                conversation.last_error = None;
+            }
             self.events.push_back(Event::Acked { type_url, nonce });
             return;
         };
         cut(&mut error.message, self.config.limits.error_bytes);
         let parked = conversation.reject(db, &nonce, &error);
+        conversation.last_error = Some(error.clone());
         self.events.push_back(Event::Nacked {
             type_url: type_url.clone(),
             nonce,

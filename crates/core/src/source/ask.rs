@@ -71,7 +71,7 @@ impl Conversation {
             {
                 Told::Absent
             }
-            _ => Told::Doubt,
+            _ => Told::Older,
         }
     }
 
@@ -111,15 +111,37 @@ impl Conversation {
     /// of it again (S28).
     pub(crate) fn follow(&mut self, db: &mut Database, scope: &Scope, initial: &InitialVersions) {
         if let Some(index) = self.cursor_of(scope) {
-            self.drop_cursor(db, index);
+            self.say_all_again(db, index);
+            return;
         }
         if let Scope::Glob(glob) = scope {
             // Members of a glob are not among the initial versions (S75).
             self.foreign.extend(db.tombstones(self.type_id, glob));
         }
         let index = self.add_cursor(db, scope.clone());
+        let under_way = self
+            .outstanding
+            .iter()
+            .flat_map(|response| &response.orphans);
+        let mine = under_way.filter(|name| self.cursor_over(name) == Some(index));
+        self.foreign.extend(mine.cloned().collect::<Vec<_>>());
         if !initial.is_empty() {
             self.resume(db, index, initial);
+        }
+    }
+
+    /// Everything that a cursor lists is said again. What the peer holds is not
+    /// forgotten by that: it may have to be taken away.
+    fn say_all_again(&mut self, db: &mut Database, index: usize) {
+        let Some(follow) = self.cursors[index].as_ref().map(|cursor| cursor.follow) else {
+            return;
+        };
+        for resource in db.list(follow) {
+            if let Some(slot) = self.member_slot(db, index, &resource.name) {
+                slot.forced = true;
+                let key = Key::Member(index, resource.name.clone());
+                self.pending.insert(key);
+            }
         }
     }
 
@@ -134,7 +156,7 @@ impl Conversation {
         for resource in &listed {
             match initial.get(&resource.name) {
                 Some(version) if *version == resource.version => {}
-                Some(_) => differing.push((resource.name.clone(), Told::Doubt)),
+                Some(_) => differing.push((resource.name.clone(), Told::Older)),
                 None => differing.push((resource.name.clone(), Told::Nothing)),
             }
         }

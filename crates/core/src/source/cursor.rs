@@ -63,8 +63,7 @@ impl Conversation {
             trial.retain(foreign);
         }
         for response in &mut self.outstanding {
-            response.keys.retain(|(key, _)| foreign(key));
-            response.steps.retain(|step| step.cursor != index);
+            response.orphan(index);
         }
     }
 
@@ -77,6 +76,15 @@ impl Conversation {
     pub(crate) fn cursor_over(&self, name: &Name) -> Option<usize> {
         let covers = |cursor: &Option<Cursor>| cursor.as_ref().is_some_and(|c| c.covers(name));
         self.cursors.iter().position(covers)
+    }
+
+    /// Whether everything that wildcard and globs bring is known: an answer
+    /// from a part of it could be taken for a removal (S51).
+    pub(crate) fn knows_all(&self, db: &Database) -> bool {
+        self.cursors
+            .iter()
+            .flatten()
+            .all(|cursor| db.knows_all(cursor.follow))
     }
 
     /// What the peer holds under a name that a cursor brings.

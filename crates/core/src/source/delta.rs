@@ -5,11 +5,11 @@ use std::sync::Arc;
 use hashbrown::HashSet;
 
 use super::ask::InitialVersions;
-use super::{Conversation, Mode, Selected, Told, forms};
+use super::{Conversation, Selected, Told, forms};
 use crate::database::{Choice, Database, Scope};
 use crate::interest::DeltaStar;
 use crate::kind::Absent;
-use crate::message::{Delivered, DeltaResponse, Form};
+use crate::message::{Delivered, DeltaResponse, Form, Mode};
 use crate::name::{Ask, Name};
 use crate::params::ParamsId;
 use crate::resource::{Nonce, Resource};
@@ -128,6 +128,7 @@ impl Conversation {
             }
             // A failure that is not about the data leaves what is held alone (S61).
             Choice::Failed(error) if !error.code.is_data_error() => {}
+            Choice::Unknown => {}
             Choice::Failed(_) | Choice::Absent => {
                 let name = told.resource().map_or(name, |held| &held.name);
                 if let Some(old) = replaced {

@@ -5,17 +5,9 @@ use std::sync::Arc;
 use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::kind::{Absent, Kind};
+use crate::message::Mode;
 use crate::name::Name;
 use crate::resource::{Resource, Version};
-
-/// Which of the two protocols a stream speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// State of the world: `DiscoveryRequest`.
-    Sotw,
-    /// Incremental: `DeltaDiscoveryRequest`.
-    Delta,
-}
 
 /// Whose habits a peer has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -32,7 +32,7 @@ use hashbrown::HashMap;
 
 pub(crate) use cursor::Cursor;
 pub(crate) use delta::DeltaAsks;
-pub use forms::{Dialect, Mode};
+pub use forms::Dialect;
 pub(crate) use select::{Context, Selected};
 pub(crate) use slot::{AskKey, Key, Slot, Told};
 pub(crate) use standing::Standing;
@@ -41,6 +41,7 @@ pub(crate) use verdict::Outstanding;
 use crate::database::{Choice, Database, SubscriberId, TypeId};
 use crate::interest::Wildcard;
 use crate::kind::Kind;
+use crate::message::{ErrorDetail, Mode};
 use crate::moment::Moment;
 use crate::name::Name;
 use crate::params::ParamsId;
@@ -75,11 +76,17 @@ pub(crate) struct Conversation {
     pub(crate) parked: BTreeMap<Name, Version>,
     /// Names that only the peer knows of: it is told that they are gone.
     pub(crate) foreign: BTreeSet<Name>,
+    /// Names that never exist, by which a client that waits for virtual hosts
+    /// hears that there are none yet (S76).
+    pub(crate) placeholders: BTreeSet<Name>,
     /// Names that are refused, not remembered: told that they do not exist (S72).
     pub(crate) refused: BTreeSet<Name>,
     /// Responses without an answer: one, or two if the peer is silent for long.
     pub(crate) outstanding: VecDeque<Outstanding>,
     pub(crate) last_nonce: Option<Nonce>,
+    pub(crate) last_acked: Option<Nonce>,
+    /// What the peer last said of something that it rejects (S16).
+    pub(crate) last_error: Option<ErrorDetail>,
     /// The peer waits for an answer, be it empty (S25).
     pub(crate) owes_answer: bool,
     /// Whether the next turn is a trial's, so that neither news nor trials starve.
@@ -117,9 +124,12 @@ impl Conversation {
             trials: VecDeque::new(),
             parked: BTreeMap::new(),
             foreign: BTreeSet::new(),
+            placeholders: BTreeSet::new(),
             refused: BTreeSet::new(),
             outstanding: VecDeque::new(),
             last_nonce: None,
+            last_acked: None,
+            last_error: None,
             owes_answer: false,
             trial_turn: false,
             refresh: Timers::default(),
@@ -169,17 +179,18 @@ impl Conversation {
 
     /// What the database has for the peer under a key.
     pub(crate) fn target(&self, db: &mut Database, key: &Key) -> Choice {
-        match key {
-            Key::Ask(ask) => db.choose(self.type_id, ask.entry, ask.params),
-            Key::Member(index, name) => {
-                let cursor = self.cursors.get(*index).and_then(Option::as_ref);
-                match (cursor, db.find(self.type_id, name)) {
-                    (Some(cursor), Some(entry)) => db
-                        .listed(cursor.follow, entry)
-                        .map_or(Choice::Absent, Choice::Is),
-                    _ => Choice::Absent,
-                }
-            }
+        let (index, name) = match key {
+            Key::Ask(ask) => return db.choose(self.type_id, ask.entry, ask.params),
+            Key::Member(index, name) => (*index, name),
+        };
+        let Some(cursor) = self.cursors.get(index).and_then(Option::as_ref) else {
+            return Choice::Absent;
+        };
+        let entry = db.find(self.type_id, name);
+        match entry.and_then(|entry| db.listed(cursor.follow, entry)) {
+            Some(resource) => Choice::Is(resource),
+            None if db.knows_all(cursor.follow) => Choice::Absent,
+            None => Choice::Unknown,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::verdict::Step;
 use super::{AskKey, Conversation, Key, Told};
@@ -33,15 +34,16 @@ enum Decision {
     Settled,
     /// Say this.
     Say(Choice),
-    /// Another type comes first.
-    Wait,
+    /// Another type comes first: an addition not for ever, a removal for as
+    /// long as it takes.
+    Wait { addition: bool },
 }
 
 /// What a selection is made with.
 pub(crate) struct Context<'a> {
     pub(crate) order: &'a Order<'a>,
     pub(crate) limits: &'a Limits,
-    pub(crate) hold: std::time::Duration,
+    pub(crate) hold: Duration,
     pub(crate) now: Moment,
 }
 
@@ -108,32 +110,72 @@ impl Conversation {
             true => usize::MAX,
             false => context.limits.response_bytes,
         };
-        selected.foreign.extend(std::mem::take(&mut self.foreign));
-        selected.refused.extend(std::mem::take(&mut self.refused));
-        for key in std::mem::take(&mut self.pending) {
-            if budget == 0 {
-                self.pending.insert(key);
-                continue;
-            }
-            match self.decide(db, context, &key) {
-                Decision::Settled => self.settle(&key),
-                Decision::Wait => self.wait(key, context),
-                Decision::Say(choice) => {
-                    let size = choice.resource().map_or(0, |r| r.wire_size());
-                    if size > budget && !selected.keys.is_empty() {
-                        budget = 0;
-                        self.pending.insert(key);
-                        continue;
-                    }
-                    budget -= size.min(budget);
-                    self.settle(&key);
-                    selected.keys.push((key, choice));
+        selected
+            .foreign
+            .extend(std::mem::take(&mut self.placeholders));
+        for name in std::mem::take(&mut self.foreign) {
+            match self.brought(db, &name) {
+                // It exists again: then it is news.
+                Choice::Is(_) | Choice::Failed(_) => {}
+                Choice::Absent if !context.order.removal_waits(db, &self.url, &name) => {
+                    selected.foreign.push(name);
+                }
+                Choice::Absent | Choice::Unknown => {
+                    self.foreign.insert(name);
                 }
             }
+        }
+        selected.refused.extend(std::mem::take(&mut self.refused));
+        for key in std::mem::take(&mut self.pending) {
+            self.select_key(db, context, key, &mut budget, selected);
         }
         for index in 0..self.cursors.len() {
             if budget > 0 {
                 self.select_step(db, context, index, &mut budget, selected);
+            }
+        }
+    }
+
+    /// What wildcard or globs bring under a name.
+    fn brought(&self, db: &mut Database, name: &Name) -> Choice {
+        match self.cursor_over(name) {
+            Some(cursor) => self.target(db, &Key::Member(cursor, name.clone())),
+            None => Choice::Absent,
+        }
+    }
+
+    /// One name: said now if there is room, else kept for later.
+    fn select_key(
+        &mut self,
+        db: &mut Database,
+        context: &Context<'_>,
+        key: Key,
+        budget: &mut usize,
+        selected: &mut Selected,
+    ) {
+        if *budget == 0 {
+            self.pending.insert(key);
+            return;
+        }
+        match self.decide(db, context, &key) {
+            Decision::Settled => self.settle(&key),
+            Decision::Wait { addition } => {
+                if addition {
+                    let until = context.now + context.hold;
+                    self.waiting.entry(key.clone()).or_insert(until);
+                }
+                self.pending.insert(key);
+            }
+            Decision::Say(choice) => {
+                let size = choice.resource().map_or(0, |r| r.wire_size());
+                if size > *budget && !selected.keys.is_empty() {
+                    *budget = 0;
+                    self.pending.insert(key);
+                    return;
+                }
+                *budget = budget.saturating_sub(size);
+                self.settle(&key);
+                selected.keys.push((key, choice));
             }
         }
     }
@@ -146,18 +188,14 @@ impl Conversation {
         }
     }
 
-    /// Another type comes first, but not for ever.
-    fn wait(&mut self, key: Key, context: &Context<'_>) {
-        let until = context.now + context.hold;
-        self.waiting.entry(key.clone()).or_insert(until);
-        self.pending.insert(key);
-    }
-
     fn decide(&mut self, db: &mut Database, context: &Context<'_>, key: &Key) -> Decision {
         let Some(slot) = self.slot(key).cloned() else {
             return Decision::Settled;
         };
         let target = self.target(db, key);
+        if target == Choice::Unknown {
+            return Decision::Settled;
+        }
         if let Some(sent) = self.suspects.get(key) {
             if Told::from(sent.clone()).same(&target) {
                 return Decision::Settled;
@@ -184,7 +222,9 @@ impl Conversation {
             return Decision::Settled;
         }
         match self.must_wait(db, context, key, &slot.told, &target) {
-            true => Decision::Wait,
+            true => Decision::Wait {
+                addition: target != Choice::Absent,
+            },
             false => Decision::Say(target),
         }
     }
@@ -221,7 +261,7 @@ impl Conversation {
                     .map_or_else(|| self.key_name(db, key), |r| r.name.clone());
                 context.order.removal_waits(db, &self.url, &name)
             }
-            Choice::Absent | Choice::Failed(_) => false,
+            Choice::Absent | Choice::Unknown | Choice::Failed(_) => false,
         }
     }
 
@@ -249,22 +289,16 @@ impl Conversation {
             return;
         };
         let (follow, from) = (cursor.follow, cursor.reached);
-        if !db.has_news(follow, from) {
+        if db.head(follow) == from || !db.knows_all(follow) {
             return;
         }
-        let batch = db.batch(follow, from, *budget);
-        let size: usize = batch
-            .items
-            .iter()
-            .flat_map(|(_, r)| r)
-            .map(|r| r.wire_size())
-            .sum();
-        *budget -= size.min(*budget);
+        let batch = db.batch(follow, from);
         db.hold(follow, batch.to);
         let to = batch.to;
-        let shared = self.is_plain(db, context, index, &batch);
-        if !shared {
-            self.select_items(db, context, index, &batch, selected);
+        let shared = batch.bytes <= *budget && self.is_plain(db, context, index, &batch);
+        match shared {
+            true => *budget -= batch.bytes,
+            false => self.select_items(db, context, index, &batch, budget, selected),
         }
         if let Some(cursor) = &mut self.cursors[index] {
             cursor.reached = to;
@@ -286,25 +320,30 @@ impl Conversation {
         index: usize,
         batch: &Batch,
     ) -> bool {
-        let alone = self.asks.is_empty() && self.cursors.iter().flatten().count() == 1;
-        let no_exceptions = self.parked.is_empty()
-            && self.cursors[index]
-                .as_ref()
-                .is_some_and(|c| c.members.is_empty());
-        alone
-            && no_exceptions
-            && batch.items.iter().all(|(name, item)| match item {
-                Some(resource) => !context.order.addition_waits(db, &self.kind, resource),
-                None => !context.order.removal_waits(db, &self.url, name),
-            })
+        let Some(cursor) = &self.cursors[index] else {
+            return false;
+        };
+        let alone = self.cursors.iter().flatten().count() == 1;
+        batch.items.iter().all(|(name, item)| {
+            (alone || self.cursor_over(name) == Some(index))
+                && !cursor.members.contains_key(name)
+                && !self.parked.contains_key(name)
+                && (self.asks.is_empty() || !self.has_ask(db, name, self.params))
+                && match item {
+                    Some(resource) => !context.order.addition_waits(db, &self.kind, resource),
+                    None => !context.order.removal_waits(db, &self.url, name),
+                }
+        })
     }
 
+    /// Name by name; what does not fit goes with a later response (S44).
     fn select_items(
         &mut self,
         db: &mut Database,
         context: &Context<'_>,
         index: usize,
         batch: &Batch,
+        budget: &mut usize,
         selected: &mut Selected,
     ) {
         let said: BTreeSet<_> = selected.keys.iter().map(|(key, _)| key.clone()).collect();
@@ -316,30 +355,22 @@ impl Conversation {
             if said.contains(&key) || self.member_slot(db, index, name).is_none() {
                 continue;
             }
-            match self.decide(db, context, &key) {
-                Decision::Settled => self.settle(&key),
-                Decision::Wait => self.wait(key, context),
-                Decision::Say(choice) => {
-                    self.settle(&key);
-                    selected.keys.push((key, choice));
-                }
-            }
+            self.select_key(db, context, key, budget, selected);
         }
     }
 
     /// Whether the peer may be spoken to: one response at a time (S6, S77),
     /// unless it is silent for long.
-    pub(crate) fn may_speak(&self, now: Moment, patience: std::time::Duration) -> bool {
+    pub(crate) fn may_speak(&self, now: Moment, patience: Duration) -> bool {
         self.outstanding
             .back()
             .is_none_or(|last| last.sent_at + patience <= now)
     }
 
-    /// When to look again although nothing happens.
-    pub(crate) fn next_deadline(&self, patience: std::time::Duration) -> Option<Moment> {
-        let waiting = self.waiting.values().min().copied();
+    /// The moments at which something may have to be said although nothing happens.
+    pub(crate) fn deadlines(&self, patience: Duration) -> impl Iterator<Item = Moment> + '_ {
+        let waiting = self.waiting.values().copied();
         let silent = self.outstanding.back().map(|last| last.sent_at + patience);
-        let refresh = self.refresh.next();
-        waiting.into_iter().chain(silent).chain(refresh).min()
+        waiting.chain(silent).chain(self.refresh.next())
     }
 }

@@ -29,8 +29,10 @@ pub(crate) enum Told {
     /// It was told nothing yet.
     #[default]
     Nothing,
-    /// It may hold something that it rejected, or something from before (S17).
+    /// It may hold something that it rejected (S17).
     Doubt,
+    /// It holds another version, from before this stream.
+    Older,
     /// It knows that the name does not exist.
     Absent,
     /// It accepted this.
@@ -52,7 +54,7 @@ impl Told {
 
     /// Whether the peer may hold contents under the name.
     pub(crate) fn may_hold(&self) -> bool {
-        matches!(self, Self::Doubt | Self::Is(_))
+        matches!(self, Self::Doubt | Self::Older | Self::Is(_))
     }
 
     /// What it accepted.
@@ -68,7 +70,7 @@ impl Told {
     /// all the same (S17).
     pub(crate) fn after_rejection(self) -> Self {
         match self {
-            Self::Is(_) => self,
+            Self::Is(_) | Self::Older => self,
             _ => Self::Doubt,
         }
     }
@@ -78,6 +80,7 @@ impl From<Choice> for Told {
     fn from(choice: Choice) -> Self {
         match choice {
             Choice::Absent => Self::Absent,
+            Choice::Unknown => Self::Nothing,
             Choice::Is(resource) => Self::Is(resource),
             Choice::Failed(error) => Self::Failed(error),
         }

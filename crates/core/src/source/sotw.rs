@@ -6,10 +6,10 @@ use std::sync::Arc;
 use hashbrown::HashSet;
 
 use super::ask::{InitialVersions, fingerprint};
-use super::{Conversation, Key, Mode, Selected, Slot, Told, forms};
+use super::{Conversation, Key, Selected, Slot, Told, forms};
 use crate::database::{Choice, Database, Scope};
 use crate::kind::Absent;
-use crate::message::{Delivered, SotwResponse};
+use crate::message::{Delivered, Mode, SotwResponse};
 use crate::name::{Ask, Name};
 use crate::params::ParamsId;
 use crate::resource::{Nonce, Resource, Version};
@@ -201,6 +201,7 @@ impl Conversation {
                 Choice::Is(resource) => {
                     add(Arc::clone(resource));
                 }
+                Choice::Unknown => {}
                 Choice::Failed(error) if !error.code.is_data_error() => {}
                 Choice::Failed(_) | Choice::Absent => {
                     let held = told.resource().is_some();

@@ -23,23 +23,26 @@ pub(crate) enum Standing {
 impl Conversation {
     /// How a name stands with the peer.
     pub(crate) fn standing(&self, db: &mut Database, name: &Name) -> Standing {
-        let Some(entry) = db.find(self.type_id, name) else {
-            return Standing::Unwanted;
-        };
-        let ask = AskKey {
-            entry,
-            params: self.params,
-        };
-        let (key, told) = if let Some(slot) = self.asks.get(&ask) {
-            (Key::Ask(ask), slot.told.clone())
+        let params = self.params;
+        let ask = db
+            .find(self.type_id, name)
+            .map(|entry| AskKey { entry, params });
+        let asked = ask.and_then(|ask| Some((Key::Ask(ask), self.asks.get(&ask)?)));
+        let (key, told) = if let Some((key, slot)) = asked {
+            (key, slot.told.clone())
         } else if let Some(cursor) = self.cursor_over(name) {
             let told = self.member_told(db, cursor, name);
             (Key::Member(cursor, name.clone()), told)
         } else {
             return Standing::Unwanted;
         };
+        let going = self
+            .outstanding
+            .iter()
+            .any(|response| response.removes(&key));
         match (told, self.target(db, &key)) {
-            (Told::Is(_), _) => Standing::Held,
+            (Told::Is(_), _) if !going => Standing::Held,
+            (_, Choice::Unknown) => Standing::Coming,
             (_, Choice::Is(r)) if !self.is_parked(&r) => Standing::Coming,
             _ => Standing::Nothing,
         }
@@ -48,6 +51,29 @@ impl Conversation {
     /// Whether this very version was rejected on its own (S12).
     pub(crate) fn is_parked(&self, resource: &Resource) -> bool {
         self.parked.get(&resource.name) == Some(&resource.version)
+    }
+
+    /// Whether the peer holds something of which nothing is known but that it
+    /// is not what it should be: what that refers to is not known either.
+    pub(crate) fn holds_unknown(&self) -> bool {
+        let is_older = |key: &Key| self.slot(key).is_some_and(|slot| slot.told == Told::Older);
+        let outstanding = self.outstanding.iter().flat_map(|response| &response.keys);
+        self.pending.iter().any(is_older)
+            || self.suspects.keys().any(is_older)
+            || outstanding.into_iter().any(|(key, _)| is_older(key))
+            || (!self.parked.is_empty() && self.holds_parked_unknown())
+    }
+
+    fn holds_parked_unknown(&self) -> bool {
+        let members = self
+            .cursors
+            .iter()
+            .flatten()
+            .flat_map(|cursor| cursor.members.values());
+        self.asks
+            .values()
+            .chain(members)
+            .any(|slot| slot.told == Told::Older)
     }
 
     /// What the peer holds where that is not what it is meant to hold, beside

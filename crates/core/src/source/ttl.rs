@@ -6,8 +6,9 @@
 
 use std::sync::Arc;
 
-use super::{Conversation, Key, Mode, Selected, Told};
+use super::{Conversation, Key, Selected, Told};
 use crate::database::{Choice, Database};
+use crate::message::Mode;
 use crate::moment::Moment;
 use crate::resource::Resource;
 

@@ -45,9 +45,38 @@ pub(crate) struct Outstanding {
     /// Sorted by key.
     pub(crate) keys: Vec<(Key, Choice)>,
     pub(crate) steps: Vec<Step>,
+    /// Names it brought under a wildcard or glob that was dropped since. If
+    /// that is asked for again before the answer, the peer may hold them.
+    pub(crate) orphans: Vec<Name>,
 }
 
 impl Outstanding {
+    /// Whether it takes something away.
+    pub(crate) fn removes(&self, key: &Key) -> bool {
+        let stepped = match key {
+            Key::Ask(_) => false,
+            Key::Member(cursor, name) => self.steps.iter().any(|step| {
+                let gone = step.batch.as_ref().map(|batch| &batch.gone);
+                step.cursor == *cursor && gone.is_some_and(|gone| gone.binary_search(name).is_ok())
+            }),
+        };
+        stepped || self.sent(key) == Some(&Choice::Absent)
+    }
+
+    /// The cursor is dropped: what is under way for it belongs to nobody.
+    pub(crate) fn orphan(&mut self, cursor: usize) {
+        let is_its = |key: &Key| matches!(key, Key::Member(other, _) if *other == cursor);
+        for (key, _) in self.keys.extract_if(.., |(key, _)| is_its(key)) {
+            if let Key::Member(_, name) = key {
+                self.orphans.push(name);
+            }
+        }
+        for step in self.steps.extract_if(.., |step| step.cursor == cursor) {
+            let items = step.batch.iter().flat_map(|batch| &batch.items);
+            self.orphans.extend(items.map(|(name, _)| name.clone()));
+        }
+    }
+
     /// What it said of a single name.
     pub(crate) fn sent(&self, key: &Key) -> Option<&Choice> {
         let place = self
@@ -174,8 +203,11 @@ impl Conversation {
             self.move_cursor(db, &step);
         }
         suspects.extend(response.keys);
-        for key in suspects.keys() {
-            self.set_told(key, Told::after_rejection);
+        for (key, sent) in &suspects {
+            match sent {
+                Choice::Absent => self.set_told(key, |_| Told::Doubt),
+                _ => self.set_told(key, Told::after_rejection),
+            }
         }
         suspects
     }
@@ -187,6 +219,7 @@ impl Conversation {
         mut suspects: BTreeMap<Key, Choice>,
         error: &ErrorDetail,
     ) -> Vec<Parked> {
+        let alone = suspects.len() == 1;
         // What has changed since is news, not a suspect.
         suspects.retain(|key, sent| {
             let current = Told::from(sent.clone()).same(&self.target(db, key));
@@ -195,7 +228,7 @@ impl Conversation {
             }
             current
         });
-        if suspects.len() == 1 {
+        if alone {
             return suspects
                 .into_iter()
                 .filter_map(|(key, sent)| self.park(key, sent))
@@ -332,6 +365,7 @@ fn merge(later: &mut Outstanding, earlier: Outstanding) -> Vec<(usize, Seq)> {
             None => steps.push(step),
         }
     }
+    later.orphans.extend(earlier.orphans);
     keys.extend(std::mem::take(&mut later.keys));
     later.keys = keys.into_iter().collect();
     later.steps = steps;

@@ -2,11 +2,11 @@
 //! data.
 //!
 //! The typed messages of `envoy-types` carry no names and no rules, so text
-//! (module `text`), field validation (module `validate`)
-//! and canonical bytes (module `canonical`) work from descriptors
+//! ([`text`](crate::text)), field validation ([`validate`](crate::validate))
+//! and canonical bytes ([`canonical`](crate::canonical)) work from descriptors
 //! instead. These are compiled at build time from the `.proto` files that
-//! `envoy-types` ships (see `build.rs`), and loaded on first use, in about
-//! 30 ms.
+//! `envoy-types` ships (see `build.rs`), and loaded on first use, which takes
+//! some tens of milliseconds: a server touches [`pool`] before it listens.
 
 #[cfg(test)]
 mod tests;

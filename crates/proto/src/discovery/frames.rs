@@ -37,8 +37,8 @@ const ANY_VALUE: u32 = 2;
 /// The type URL of a resource in its SotW wrapper (S58).
 pub(super) const WRAPPER: &str = "type.googleapis.com/envoy.service.discovery.v3.Resource";
 
-/// One entry of `resources`, key and length included: encoded once, shared by
-/// every stream that gets it.
+/// One entry of `resources` (or a segment of them), key and length included:
+/// encoded once, shared by every stream that gets it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
     /// Everything before the body.
@@ -91,13 +91,27 @@ impl Field {
         })
     }
 
+    /// Many entries as one piece, for a set that many streams get whole.
+    #[must_use]
+    pub fn segment<'a>(fields: impl IntoIterator<Item = &'a Field>) -> Self {
+        let mut bytes = BytesMut::new();
+        for field in fields {
+            bytes.put_slice(&field.head);
+            bytes.put_slice(&field.body);
+        }
+        Self {
+            head: Bytes::new(),
+            body: bytes.freeze(),
+        }
+    }
+
     /// Bytes on the wire.
     #[must_use]
     pub fn len(&self) -> usize {
         self.head.len() + self.body.len()
     }
 
-    /// Never true: an entry has at least its key and length.
+    /// True only for a segment of nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -114,7 +128,9 @@ impl Field {
 fn any_head(any: &Any) -> (BytesMut, Bytes) {
     let Any { type_url, value } = any;
     let mut head = BytesMut::with_capacity(type_url.len() + 16);
-    prost::encoding::string::encode(1, type_url, &mut head);
+    if !type_url.is_empty() {
+        prost::encoding::string::encode(1, type_url, &mut head);
+    }
     if !value.is_empty() {
         delimited(&mut head, ANY_VALUE, value.len());
     }

@@ -296,6 +296,17 @@ fn frames_are_the_message_and_splice_the_shared_body() {
 }
 
 #[test]
+fn a_segment_is_the_same_entries_in_one_piece() {
+    let resources: Vec<_> = [10, 3_000, 20].map(our_resource).into();
+    let fields: Vec<_> = resources.iter().map(Field::delta).collect();
+    let head = DeltaDiscoveryResponse::default();
+    let segment = Field::segment(&fields);
+    let frames = encode_delta(&head, [&segment]);
+    assert_eq!(frames.as_slice().len(), 1);
+    assert_eq!(frames.to_bytes(), encode_delta(&head, &fields).to_bytes());
+}
+
+#[test]
 fn s59_a_heartbeat_has_no_body() {
     let beat = Resource {
         name: "a".into(),

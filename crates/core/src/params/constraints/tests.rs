@@ -90,6 +90,11 @@ fn one_text_for_one_meaning() {
             "NOT a exists OR (NOT a=1 AND b=1)",
             "NOT a exists OR (NOT a=1 AND b=1)",
         ),
+        // Of two guards that are equally short, the one that says more.
+        (
+            "(NOT a=1 AND NOT a=2) OR (NOT a=1 AND b=1)",
+            "(NOT a=1 AND NOT a=2) OR (a=2 AND b=1)",
+        ),
         (r#""x y"="""#, r#""x y"="""#),
     ] {
         assert_eq!(of(written).to_string(), canonical, "{written}");

@@ -1,0 +1,293 @@
+//! An interest: names, globs and the whole type, as a set.
+//!
+//! Members are compared as they were asked for: with `*` and `a` asked for,
+//! dropping `a` leaves `*`. What an interest reaches is another question, and
+//! [`Interest::contains`] answers it. Iteration is in order, so that the same
+//! interest always makes the same message.
+
+use std::collections::BTreeSet;
+
+use crate::name::{Ask, Glob, Name};
+
+/// A set of things asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Interest {
+    wildcard: bool,
+    globs: BTreeSet<Glob>,
+    names: BTreeSet<Name>,
+}
+
+/// What separates an older interest from a newer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Edges {
+    /// In the newer only.
+    pub added: Interest,
+    /// In the older only.
+    pub removed: Interest,
+}
+
+impl Interest {
+    /// Adds one; whether it is new.
+    pub fn insert(&mut self, wanted: Ask) -> bool {
+        match wanted {
+            Ask::Wildcard => !std::mem::replace(&mut self.wildcard, true),
+            Ask::Glob(glob) => self.globs.insert(glob),
+            Ask::Name(name) => self.names.insert(name),
+        }
+    }
+
+    /// Takes one away; whether it was there.
+    pub fn remove(&mut self, wanted: &Ask) -> bool {
+        match wanted {
+            Ask::Wildcard => std::mem::replace(&mut self.wildcard, false),
+            Ask::Glob(glob) => self.globs.remove(glob),
+            Ask::Name(name) => self.names.remove(name),
+        }
+    }
+
+    /// Whether exactly this was asked for.
+    #[must_use]
+    pub fn has(&self, wanted: &Ask) -> bool {
+        match wanted {
+            Ask::Wildcard => self.wildcard,
+            Ask::Glob(glob) => self.globs.contains(glob),
+            Ask::Name(name) => self.names.contains(name),
+        }
+    }
+
+    /// Whether the resource of this name is reached, by whatever was asked for.
+    #[must_use]
+    pub fn contains(&self, name: &Name) -> bool {
+        self.wildcard || self.names.contains(name) || self.globs_reach(name)
+    }
+
+    /// Whether a glob reaches the name; costs one look-up however many there are.
+    #[must_use]
+    pub fn globs_reach(&self, name: &Name) -> bool {
+        !self.globs.is_empty() && Glob::of(name).is_some_and(|glob| self.globs.contains(&glob))
+    }
+
+    /// Whether this is not a resource's name but a way to write a collection
+    /// that was asked for: the glob, or `*` or nothing for the whole type (S61).
+    #[must_use]
+    pub fn has_collection(&self, name: &Name) -> bool {
+        match name.as_str() {
+            "" | "*" => self.wildcard,
+            text => Glob::parse(text).is_ok_and(|glob| self.globs.contains(&glob)),
+        }
+    }
+
+    /// Whether the name itself was asked for.
+    #[must_use]
+    pub fn names_exactly(&self, name: &Name) -> bool {
+        self.names.contains(name)
+    }
+
+    /// Whether everything that `other` reaches is reached.
+    #[must_use]
+    pub fn covers(&self, other: &Self) -> bool {
+        self.wildcard
+            || (!other.wildcard
+                && other.globs.is_subset(&self.globs)
+                && other.names.iter().all(|name| self.contains(name)))
+    }
+
+    /// Whether the whole type is asked for.
+    #[must_use]
+    pub fn has_wildcard(&self) -> bool {
+        self.wildcard
+    }
+
+    /// Whether nothing is asked for.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        !self.wildcard && self.globs.is_empty() && self.names.is_empty()
+    }
+
+    /// How many things are asked for.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        usize::from(self.wildcard) + self.globs.len() + self.names.len()
+    }
+
+    /// The single names that were asked for, in order.
+    pub fn names(&self) -> impl Iterator<Item = &Name> {
+        self.names.iter()
+    }
+
+    /// All that was asked for: `*`, globs, names.
+    pub fn iter(&self) -> impl Iterator<Item = Ask> {
+        let star = self.wildcard.then_some(Ask::Wildcard);
+        let globs = self.globs.iter().cloned().map(Ask::Glob);
+        star.into_iter()
+            .chain(globs)
+            .chain(self.names.iter().cloned().map(Ask::Name))
+    }
+
+    /// What either asks for.
+    #[must_use]
+    pub fn union(&self, other: &Self) -> Self {
+        Self {
+            wildcard: self.wildcard || other.wildcard,
+            globs: &self.globs | &other.globs,
+            names: &self.names | &other.names,
+        }
+    }
+
+    /// What both ask for.
+    #[must_use]
+    pub fn intersection(&self, other: &Self) -> Self {
+        Self {
+            wildcard: self.wildcard && other.wildcard,
+            globs: &self.globs & &other.globs,
+            names: &self.names & &other.names,
+        }
+    }
+
+    /// What this asks for and `other` does not.
+    #[must_use]
+    pub fn difference(&self, other: &Self) -> Self {
+        Self {
+            wildcard: self.wildcard && !other.wildcard,
+            globs: &self.globs - &other.globs,
+            names: &self.names - &other.names,
+        }
+    }
+
+    /// What leads from this interest to a newer one.
+    #[must_use]
+    pub fn edges(&self, newer: &Self) -> Edges {
+        Edges {
+            added: newer.difference(self),
+            removed: self.difference(newer),
+        }
+    }
+}
+
+impl FromIterator<Ask> for Interest {
+    fn from_iter<I: IntoIterator<Item = Ask>>(all: I) -> Self {
+        let mut interest = Self::default();
+        interest.extend(all);
+        interest
+    }
+}
+
+impl Extend<Ask> for Interest {
+    fn extend<I: IntoIterator<Item = Ask>>(&mut self, all: I) {
+        for wanted in all {
+            self.insert(wanted);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    type Naive = BTreeSet<Ask>;
+
+    fn ask(text: &str) -> Ask {
+        Ask::parse(text, 100).unwrap()
+    }
+
+    /// Few enough that sets meet, one of each kind and more.
+    const TEXTS: [&str; 7] = [
+        "*",
+        "a",
+        "b",
+        "xdstp://x/T/d/*",
+        "xdstp://x/T/d/1",
+        "xdstp://x/T/e/*",
+        "xdstp://x/T/e/1",
+    ];
+
+    fn naive() -> impl Strategy<Value = Naive> {
+        proptest::sample::subsequence(TEXTS.to_vec(), 0..=TEXTS.len())
+            .prop_map(|texts| texts.into_iter().map(ask).collect())
+    }
+
+    fn interest(naive: &Naive) -> Interest {
+        naive.iter().cloned().collect()
+    }
+
+    fn naive_reaches(naive: &Naive, name: &Name) -> bool {
+        naive.iter().any(|wanted| match wanted {
+            Ask::Wildcard => true,
+            Ask::Glob(glob) => name
+                .as_str()
+                .starts_with(glob.as_str().trim_end_matches('*')),
+            Ask::Name(exact) => exact == name,
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn algebra_is_that_of_sets(a in naive(), b in naive()) {
+            let (x, y) = (interest(&a), interest(&b));
+            let naive = |i: Interest| i.iter().collect::<Naive>();
+            prop_assert_eq!(naive(x.union(&y)), &a | &b);
+            prop_assert_eq!(naive(x.intersection(&y)), &a & &b);
+            prop_assert_eq!(naive(x.difference(&y)), &a - &b);
+            let edges = x.edges(&y);
+            prop_assert_eq!(naive(edges.added), &b - &a);
+            prop_assert_eq!(naive(edges.removed), &a - &b);
+            prop_assert_eq!(x.len(), a.len());
+            prop_assert_eq!(x.is_empty(), a.is_empty());
+            prop_assert!(x.iter().eq(a), "order is that of `Ask`");
+        }
+
+        #[test]
+        fn one_at_a_time_is_the_same(mut a in naive(), b in naive(), c in naive()) {
+            let mut x = interest(&a);
+            for wanted in b {
+                prop_assert_eq!(x.insert(wanted.clone()), a.insert(wanted));
+            }
+            for wanted in c {
+                prop_assert_eq!(x.has(&wanted), a.contains(&wanted));
+                prop_assert_eq!(x.remove(&wanted), a.remove(&wanted));
+            }
+            prop_assert_eq!(x, interest(&a));
+        }
+
+        #[test]
+        fn reach_is_that_of_any_member(a in naive(), b in naive()) {
+            let (x, y) = (interest(&a), interest(&b));
+            for name in TEXTS.map(Name::new).iter().filter(|n| !n.as_str().ends_with('*')) {
+                prop_assert_eq!(x.contains(name), naive_reaches(&a, name));
+                prop_assert_eq!(x.names_exactly(name), a.contains(&Ask::Name(name.clone())));
+            }
+            let covered = b.iter().all(|wanted| match wanted {
+                Ask::Name(name) => naive_reaches(&a, name),
+                other => a.contains(other) || a.contains(&Ask::Wildcard),
+            });
+            prop_assert_eq!(x.covers(&y), covered);
+            prop_assert_eq!(x.has_wildcard(), a.contains(&Ask::Wildcard));
+        }
+    }
+
+    #[test]
+    fn a_glob_reaches_one_level() {
+        let interest: Interest = [ask("xdstp://x/T/d/*?k=v")].into_iter().collect();
+        for (name, reached) in [
+            ("xdstp://x/T/d/1?k=v", true),
+            ("xdstp://x/T/d/1", false),
+            ("xdstp://x/T/d/1?k=w", false),
+            ("xdstp://x/T/d/e/1?k=v", false),
+            ("1", false),
+        ] {
+            assert_eq!(interest.contains(&Name::new(name)), reached, "{name}");
+            assert_eq!(interest.globs_reach(&Name::new(name)), reached, "{name}");
+        }
+        let names: Interest = [ask("n")].into_iter().collect();
+        assert!(!names.globs_reach(&Name::new("n")));
+        assert!(!names.has_collection(&Name::new("n")));
+        for text in ["xdstp://x/T/d/*?k=v", "*", ""] {
+            let glob = text.starts_with('x');
+            assert_eq!(interest.has_collection(&Name::new(text)), glob);
+            let star: Interest = [Ask::Wildcard].into_iter().collect();
+            assert_eq!(star.has_collection(&Name::new(text)), !glob);
+        }
+        assert!(names.names().eq([&Name::new("n")]));
+    }
+}

@@ -1,0 +1,80 @@
+//! The asking in state-of-the-world requests: each lists everything (C17).
+//!
+//! An empty list is a wildcard if it comes first, and nothing once anything was
+//! named (C25). So there is no direct way from the empty wildcard to nothing:
+//! it is named first, then dropped.
+//!
+//! ```text
+//!   [] (all)  ──▶  ["*"] (all)  ──▶  [] (nothing)
+//! ```
+
+use super::asking::Asking;
+use super::config::SinkConfig;
+use super::conversation::Conversation;
+use crate::Moment;
+use crate::interest::{Edges, Interest, Wildcard};
+use crate::message::{Locator, Node, SotwRequest};
+
+/// The next request: an answer, news, or both.
+pub(super) fn request(
+    conversation: &mut Conversation,
+    node: Option<Node>,
+    config: &SinkConfig,
+    now: Moment,
+) -> SotwRequest {
+    let names = match conversation.is_answering() && has_news(&conversation.asking) {
+        true => told(&conversation.asking),
+        false => {
+            let legacy = conversation.legacy();
+            let (names, settled) = tell(&mut conversation.asking, legacy);
+            conversation.settle(&settled, config, now);
+            names
+        }
+    };
+    SotwRequest {
+        node,
+        type_url: Some(conversation.type_url.clone()),
+        names,
+        version: conversation.version.clone(),
+        nonce: conversation.nonce.clone(),
+        error: conversation.take_answer().flatten(),
+    }
+}
+
+/// Whether the source does not know what is wanted. Naming again what it was
+/// told would change nothing.
+pub(super) fn has_news(asking: &Asking) -> bool {
+    let told = asking.told();
+    !asking.removed().is_empty() || asking.added().iter().any(|wanted| !told.has(&wanted))
+}
+
+/// The names that the source was told of, once more. An answer says nothing
+/// new: what was dropped in a request that the source ignored as stale, and is
+/// wanted again now, would look to it as if it had been held all the time.
+fn told(asking: &Asking) -> Vec<Locator> {
+    names(asking.told(), asking.wildcard() == Wildcard::Legacy)
+}
+
+/// The names of the next request, and what it settles.
+fn tell(asking: &mut Asking, legacy: bool) -> (Vec<Locator>, Edges) {
+    let before = asking.wildcard();
+    if before == Wildcard::Legacy && asking.wanted().is_empty() {
+        asking.step(Wildcard::Explicit);
+        return (vec!["*".into()], Edges::default());
+    }
+    let bare = matches!(before, Wildcard::Never | Wildcard::Legacy) && legacy;
+    let names = names(asking.wanted(), bare);
+    let star = asking.wanted().has_wildcard() && !names.is_empty();
+    let others = names.len() > usize::from(star);
+    let edges = asking.commit(before.after_sotw(star, others, legacy));
+    (names, edges)
+}
+
+/// An interest on the wire; `bare`: the whole type may be asked for by naming nothing.
+pub(super) fn names(interest: &Interest, bare: bool) -> Vec<Locator> {
+    let only_star = interest.has_wildcard() && interest.len() == 1;
+    match only_star && bare {
+        true => Vec::new(),
+        false => interest.iter().map(|ask| ask.as_str().into()).collect(),
+    }
+}

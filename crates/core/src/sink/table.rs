@@ -1,0 +1,90 @@
+//! The table of A88: what becomes of an error, in one place (C40, C41).
+//!
+//! | error | nothing held | held |
+//! |---|---|---|
+//! | transient | the value is the error | beside the value |
+//! | data, [`DataErrors::Keep`] | the value is the error | beside the value |
+//! | data, [`DataErrors::Fail`] | the value is the error | drop, then the value is the error |
+//! | data, [`DataErrors::Obey`] | the value is the error | drop if the source withdrew it, else beside the value |
+
+use super::config::DataErrors;
+use super::event::{Cause, Nature};
+
+/// What becomes of an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It takes the place of the value that is missing.
+    Value,
+    /// It stands beside the value.
+    Ambient,
+    /// The value is dropped and it takes its place.
+    Drop,
+}
+
+/// What becomes of an error that has this cause.
+pub(super) fn fate(cause: Cause, held: bool, policy: DataErrors) -> Fate {
+    let drops = match policy {
+        DataErrors::Keep => false,
+        DataErrors::Fail => cause.nature() == Nature::Data,
+        DataErrors::Obey => cause.withdraws(),
+    };
+    match (held, drops) {
+        (false, _) => Fate::Value,
+        (true, false) => Fate::Ambient,
+        (true, true) => Fate::Drop,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resource::ErrorCode;
+
+    const CAUSES: [(Cause, Nature, bool, ErrorCode); 10] = {
+        use ErrorCode::{NotFound, Other, PermissionDenied, Unavailable};
+        use Nature::{Data, Transient};
+        [
+            (Cause::Unreachable, Transient, false, Unavailable),
+            (Cause::TimedOut, Transient, false, Unavailable),
+            (Cause::Source(Unavailable), Transient, false, Unavailable),
+            (Cause::Source(Other(13)), Transient, false, Other(13)),
+            (Cause::Rejected, Data, false, Other(3)),
+            (Cause::Deleted, Data, true, NotFound),
+            (Cause::Silent, Data, true, NotFound),
+            (Cause::Expired, Data, true, NotFound),
+            (Cause::Source(NotFound), Data, true, NotFound),
+            (
+                Cause::Source(PermissionDenied),
+                Data,
+                true,
+                PermissionDenied,
+            ),
+        ]
+    };
+
+    #[test]
+    fn c40_c41_causes_have_their_nature() {
+        for (cause, nature, withdraws, code) in CAUSES {
+            assert_eq!(cause.nature(), nature, "{cause:?}");
+            assert_eq!(cause.withdraws(), withdraws, "{cause:?}");
+            assert_eq!(cause.code(), code, "{cause:?}");
+        }
+    }
+
+    #[test]
+    fn c40_c41_the_table() {
+        for (cause, nature, withdraws, _) in CAUSES {
+            for policy in [DataErrors::Obey, DataErrors::Keep, DataErrors::Fail] {
+                assert_eq!(fate(cause, false, policy), Fate::Value);
+            }
+            let (obey, fail) = match (nature, withdraws) {
+                (Nature::Transient, _) => (Fate::Ambient, Fate::Ambient),
+                (Nature::Data, false) => (Fate::Ambient, Fate::Drop),
+                (Nature::Data, true) => (Fate::Drop, Fate::Drop),
+            };
+            assert_eq!(fate(cause, true, DataErrors::Keep), Fate::Ambient);
+            assert_eq!(fate(cause, true, DataErrors::Obey), obey, "{cause:?}");
+            assert_eq!(fate(cause, true, DataErrors::Fail), fail, "{cause:?}");
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! Tests of the asking side, named for their rules.
+//!
+//! A bench holds a sink and writes what it does in short lines:
+//!
+//! ```text
+//!   request   node cds [* a] version=1 nonce=n1 error=3:a: bad
+//!             eds +a -b held=a@1 nonce=n1
+//!   effect    +cds a@1          upsert          cds a = 1        the value changed
+//!             -cds a            remove          cds a ! Rejected: why    no value
+//!             !cds a NotFound   fail            cds a ~ Rejected: why    ambient
+//!                                               cds a ~ ok               no longer
+//! ```
+
+mod absence;
+mod aliases;
+mod errors;
+mod hostile;
+mod model;
+mod reconnect;
+mod requests;
+mod timers;
+mod variants;
+mod verdicts;
+mod wildcards;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::*;
+use crate::change::Change;
+use crate::kind::{self, Kind};
+use crate::message::Mode;
+use crate::message::{
+    Delivered, DeltaRequest, DeltaResponse, ErrorDetail, Form, Locator, SotwRequest, SotwResponse,
+};
+use crate::name::Name;
+use crate::params::Constraints;
+use crate::resource::{ErrorCode, Resource, ResourceError};
+
+const BOTH: [Mode; 2] = [Mode::Sotw, Mode::Delta];
+
+/// A sink, its time, and short ways to use both.
+struct Bench {
+    sink: Sink,
+    now: Moment,
+}
+
+impl Bench {
+    fn new(mode: Mode, adjust: impl FnOnce(&mut SinkConfig)) -> Self {
+        let node = Node {
+            id: "n".into(),
+            ..Node::default()
+        };
+        let mut config = SinkConfig::new(mode, node);
+        adjust(&mut config);
+        Self {
+            sink: Sink::new(config),
+            now: Moment::from_millis(1_000_000),
+        }
+    }
+
+    /// Connected, with these asked for and the requests for them sent.
+    fn asking(mode: Mode, wants: &[&str]) -> Self {
+        Self::new(mode, |_| {}).up(wants)
+    }
+
+    fn up(mut self, wants: &[&str]) -> Self {
+        self.sink.handle_connected();
+        wants.iter().for_each(|want| self.sub(want));
+        self.requests();
+        self
+    }
+
+    /// `cds a`: asks for one name of a type.
+    fn sub(&mut self, want: &str) {
+        assert_eq!(self.sub_again(want), [""; 0]);
+    }
+
+    fn sub_again(&mut self, want: &str) -> Vec<String> {
+        let (type_url, name) = split(want);
+        let changes = self.sink.subscribe(&type_url, ask(name), self.now).unwrap();
+        changes.iter().map(show_change).collect()
+    }
+
+    fn unsub(&mut self, want: &str) {
+        let (type_url, name) = split(want);
+        self.sink.unsubscribe(&type_url, &ask(name));
+    }
+
+    /// All requests that are due.
+    fn requests(&mut self) -> Vec<String> {
+        let mut requests = Vec::new();
+        while let Some(request) = self.sink.poll_request(self.now) {
+            self.check();
+            requests.push(show_request(&request));
+            assert!(requests.len() < 100, "no end: {requests:?}");
+        }
+        requests
+    }
+
+    fn accept(&mut self, response: impl Into<Response>) -> Vec<String> {
+        self.judge(response, &[]).1
+    }
+
+    /// Hands a response over and judges it; `("", why)` is a fault without a name.
+    fn judge(
+        &mut self,
+        response: impl Into<Response>,
+        rejected: &[(&str, &str)],
+    ) -> (bool, Vec<String>) {
+        let delivery = self.sink.handle_response(response).unwrap();
+        let rejected = rejected.iter().map(|(name, why)| match *name {
+            "" => Rejection::of_response(*why),
+            name => Rejection::of(&Name::new(name), *why),
+        });
+        let verdict = Verdict::reject(rejected.collect());
+        let Delivery {
+            type_url, nonce, ..
+        } = delivery;
+        let outcome = self
+            .sink
+            .handle_verdict(&type_url, &nonce, verdict, self.now);
+        self.check();
+        let outcome = outcome.unwrap();
+        (outcome.acked, show(&outcome.effects))
+    }
+
+    fn down(&mut self, reason: &str) -> Vec<String> {
+        let events = self.sink.handle_disconnected(reason);
+        self.check();
+        events.iter().map(show_event).collect()
+    }
+
+    /// Lets time pass; what follows from that.
+    fn wait(&mut self, millis: u64) -> Vec<String> {
+        self.now = self.now + Duration::from_millis(millis);
+        let effects = self.sink.handle_timeout(self.now);
+        self.check();
+        show(&effects)
+    }
+
+    /// In how many milliseconds something is due.
+    fn due(&self) -> Option<u128> {
+        let at = self.sink.poll_timeout()?;
+        Some((at - self.now).as_millis())
+    }
+
+    fn replay(&self, want: &str) -> Vec<String> {
+        let (type_url, name) = split(want);
+        let events = self.sink.replay(&type_url, &Name::new(name));
+        events.iter().map(show_event).collect()
+    }
+
+    /// `cds a Acked 1`: name, state, versions held.
+    fn states(&self) -> Vec<String> {
+        let state = |status: Status<'_>| {
+            let held: Vec<_> = status.held.iter().map(|r| r.version.as_str()).collect();
+            let error = status.error.map(|error| format!(" {:?}", error.cause));
+            let line = format!(
+                "{} {} {:?} {}",
+                short(status.type_url),
+                status.name,
+                status.state,
+                held.join(",")
+            );
+            format!("{}{}", line.trim_end(), error.unwrap_or_default())
+        };
+        self.sink.states().map(state).collect()
+    }
+
+    fn check(&self) {
+        self.sink.types.iter().for_each(|t| t.asking.check());
+    }
+}
+
+fn ask(text: &str) -> Ask {
+    Ask::parse(text, 4096).unwrap()
+}
+
+fn type_of(short: &str) -> TypeUrl {
+    let known = kind::ALL.iter().map(|url| TypeUrl::from(*url));
+    let mut named = known.filter(|url| Kind::of(url).short == short);
+    named.next().unwrap_or_else(|| short.into())
+}
+
+fn short(type_url: &TypeUrl) -> &str {
+    match Kind::of(type_url).short {
+        "" => type_url.as_str(),
+        short => short,
+    }
+}
+
+fn split(want: &str) -> (TypeUrl, &str) {
+    let (short, name) = want.split_once(' ').unwrap();
+    (type_of(short), name)
+}
+
+/// `a@1`, `a@1[k=v]` for some clients, `a@1#x` with alias x, `a@1!5` with a ttl
+/// of 5 ms; the body is name and version.
+fn resource(text: &str) -> Arc<Resource> {
+    let (rest, ttl) = match text.split_once('!') {
+        Some((rest, ttl)) => (rest, Some(Duration::from_millis(ttl.parse().unwrap()))),
+        None => (text, None),
+    };
+    let (rest, aliases) = rest.split_once('#').unwrap_or((rest, ""));
+    let (rest, constraints) = rest.split_once('[').unwrap_or((rest, ""));
+    let constraints = constraints.strip_suffix(']');
+    let (name, version) = rest.split_once('@').unwrap();
+    let aliases = aliases.split('#').filter(|alias| !alias.is_empty());
+    Arc::new(Resource {
+        version: version.into(),
+        constraints: constraints.map(constraint),
+        aliases: aliases.map(Name::new).collect(),
+        ttl,
+        ..Resource::new(Name::new(name), Bytes::copy_from_slice(rest.as_bytes()))
+    })
+}
+
+fn constraint(text: &str) -> Constraints {
+    text.parse().unwrap()
+}
+
+/// As [`resource`], without its body.
+fn beat(text: &str) -> Delivered {
+    let mut resource = Arc::unwrap_or_clone(resource(text));
+    resource.body = None;
+    Delivered {
+        resource: Arc::new(resource),
+        form: Form::Heartbeat,
+    }
+}
+
+/// The form in which VHDS says that a name does not exist.
+fn nothing(text: &str) -> Delivered {
+    let mut beat = beat(text);
+    beat.form = Form::Full;
+    beat
+}
+
+fn full(resources: &[&str]) -> Vec<Delivered> {
+    let full = |text: &&str| Delivered::full(resource(text));
+    resources.iter().map(full).collect()
+}
+
+fn sotw(short: &str, version: &str, nonce: &str, resources: &[&str]) -> SotwResponse {
+    SotwResponse {
+        type_url: type_of(short),
+        version: version.into(),
+        nonce: nonce.into(),
+        resources: full(resources),
+        errors: Vec::new(),
+    }
+}
+
+fn delta(short: &str, nonce: &str, resources: &[&str], removed: &[&str]) -> DeltaResponse {
+    DeltaResponse {
+        type_url: type_of(short),
+        nonce: nonce.into(),
+        resources: full(resources),
+        removed: removed.iter().map(|name| Name::new(name)).collect(),
+        removed_variants: Vec::new(),
+        errors: Vec::new(),
+    }
+}
+
+fn said(name: &str, code: ErrorCode, message: &str) -> (Name, Arc<ResourceError>) {
+    let message = message.into();
+    (Name::new(name), Arc::new(ResourceError { code, message }))
+}
+
+fn join(names: &[Locator]) -> String {
+    let names: Vec<_> = names.iter().map(|locator| locator.name.as_str()).collect();
+    names.join(" ")
+}
+
+fn show_request(request: &Request) -> String {
+    let mut line = Vec::new();
+    match request {
+        Request::Sotw(request) => show_sotw(request, &mut line),
+        Request::Delta(request) => show_delta(request, &mut line),
+    }
+    line.join(" ")
+}
+
+fn show_head(node: Option<&Node>, type_url: Option<&TypeUrl>, line: &mut Vec<String>) {
+    line.extend(node.map(|node| format!("node:{}", node.id)));
+    line.push(short(type_url.unwrap()).to_owned());
+}
+
+fn show_tail(nonce: Option<&Nonce>, error: Option<&ErrorDetail>, line: &mut Vec<String>) {
+    line.extend(nonce.map(|nonce| format!("nonce={nonce}")));
+    line.extend(error.map(|error| format!("error={}:{}", error.code, error.message)));
+}
+
+fn show_sotw(request: &SotwRequest, line: &mut Vec<String>) {
+    show_head(request.node.as_ref(), request.type_url.as_ref(), line);
+    line.push(format!("[{}]", join(&request.names)));
+    line.extend(request.version.as_ref().map(|v| format!("version={v}")));
+    show_tail(request.nonce.as_ref(), request.error.as_ref(), line);
+}
+
+fn show_delta(request: &DeltaRequest, line: &mut Vec<String>) {
+    show_head(request.node.as_ref(), request.type_url.as_ref(), line);
+    line.extend(request.subscribe.iter().map(|l| format!("+{}", l.name)));
+    line.extend(request.unsubscribe.iter().map(|l| format!("-{}", l.name)));
+    let held = request.initial_versions.iter();
+    line.extend(held.map(|(name, version)| format!("held={name}@{version}")));
+    show_tail(request.nonce.as_ref(), request.error.as_ref(), line);
+}
+
+fn show(effects: &Effects) -> Vec<String> {
+    let changes = effects.changes.iter().map(show_change);
+    changes
+        .chain(effects.events.iter().map(show_event))
+        .collect()
+}
+
+fn show_change(change: &Change) -> String {
+    match change {
+        Change::Upsert(t, r) => format!("+{} {r:?}", short(t)),
+        Change::Remove(t, name) => format!("-{} {name}", short(t)),
+        Change::RemoveVariant(t, name, of) => {
+            let of = of.as_ref().map_or("all".to_owned(), ToString::to_string);
+            format!("-{} {name}[{of}]", short(t))
+        }
+        Change::Fail(t, name, error) => format!("!{} {name} {:?}", short(t), error.code),
+        Change::ReplaceAll(..) => unreachable!("a sink says what changed"),
+    }
+}
+
+fn show_error(error: &WatchError) -> String {
+    format!("{:?}: {}", error.cause, error.message)
+}
+
+fn show_event(event: &Event) -> String {
+    match event {
+        Event::Changed(t, name, Ok(r)) => format!("{} {name} = {}", short(t), r.version),
+        Event::Changed(t, name, Err(e)) => format!("{} {name} ! {}", short(t), show_error(e)),
+        Event::Ambient(t, name, e) => {
+            let error = e.as_ref().map_or("ok".to_owned(), show_error);
+            format!("{} {name} ~ {error}", short(t))
+        }
+    }
+}

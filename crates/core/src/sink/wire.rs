@@ -1,0 +1,88 @@
+//! Both variants of the protocol behind one pair of types.
+//!
+//! They differ in encoding, not in meaning: a state-of-the-world response is
+//! one that removes nothing by name.
+
+use std::sync::Arc;
+
+use crate::message::{Delivered, DeltaRequest, DeltaResponse, Mode, SotwRequest, SotwResponse};
+use crate::name::Name;
+use crate::params::Constraints;
+use crate::resource::{Nonce, ResourceError, TypeUrl, Version};
+
+/// A request in the variant that the stream speaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// State of the world.
+    Sotw(SotwRequest),
+    /// Incremental.
+    Delta(DeltaRequest),
+}
+
+/// A response in the variant that the stream speaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Response {
+    /// State of the world.
+    Sotw(SotwResponse),
+    /// Incremental.
+    Delta(DeltaResponse),
+}
+
+impl From<SotwResponse> for Response {
+    fn from(response: SotwResponse) -> Self {
+        Self::Sotw(response)
+    }
+}
+
+impl From<DeltaResponse> for Response {
+    fn from(response: DeltaResponse) -> Self {
+        Self::Delta(response)
+    }
+}
+
+/// What either response says.
+#[derive(Clone, Debug)]
+pub(super) struct Incoming {
+    pub(super) type_url: TypeUrl,
+    pub(super) nonce: Nonce,
+    /// Of the whole state; delta has one for each resource instead.
+    pub(super) version: Option<Version>,
+    pub(super) resources: Vec<Delivered>,
+    pub(super) removed: Vec<Name>,
+    pub(super) removed_variants: Vec<(Name, Constraints)>,
+    pub(super) errors: Vec<(Name, Arc<ResourceError>)>,
+}
+
+impl Response {
+    /// Which variant it is of.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        match self {
+            Self::Sotw(_) => Mode::Sotw,
+            Self::Delta(_) => Mode::Delta,
+        }
+    }
+
+    pub(super) fn open(self) -> Incoming {
+        match self {
+            Self::Sotw(response) => Incoming {
+                type_url: response.type_url,
+                nonce: response.nonce,
+                version: Some(response.version),
+                resources: response.resources,
+                removed: Vec::new(),
+                removed_variants: Vec::new(),
+                errors: response.errors,
+            },
+            Self::Delta(response) => Incoming {
+                type_url: response.type_url,
+                nonce: response.nonce,
+                version: None,
+                resources: response.resources,
+                removed: response.removed,
+                removed_variants: response.removed_variants,
+                errors: response.errors,
+            },
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Facts: the little that ordering and on-demand rules need to know of a body.
+//!
+//! Bodies are opaque to the rules of the protocol. When a resource is accepted,
+//! its facts are computed once and kept beside the bytes: its name, what it
+//! refers to (S73), the domains of a virtual host (S36), and whether a route
+//! configuration asks for its virtual hosts itself (S76).
+//!
+//! ```
+//! use trunkline_proto::{facts, text};
+//!
+//! let read = text::read("c.yaml", r#"
+//! "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
+//! name: c
+//! type: EDS
+//! eds_cluster_config: {service_name: s, eds_config: {ads: {}}}
+//! "#, &text::Options::default());
+//! let facts = facts::of_message(&read.resources[0].message).unwrap();
+//! assert_eq!(facts.name.as_deref(), Some("c"));
+//! assert_eq!(facts.references[0].1, "s");
+//! ```
+
+mod references;
+#[cfg(test)]
+mod tests;
+
+use bytes::Bytes;
+use prost_reflect::{DynamicMessage, ReflectMessage, Value};
+
+use crate::{
+    canonical::MAX_DEPTH,
+    descriptor::{self, full_name, types},
+};
+
+/// References of one resource.
+pub const MAX_REFERENCES: usize = 1 << 20;
+
+/// What the rules of the protocol need to know of a resource.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Its name in its own body; `None` for a type that has none or is not
+    /// known.
+    pub name: Option<String>,
+    /// What it refers to: type URL and name, sorted, each once.
+    pub references: Vec<(String, String)>,
+    /// The domains, if it is a virtual host.
+    pub domains: Vec<String>,
+    /// Whether it is a route configuration whose virtual hosts are asked for
+    /// on demand.
+    pub uses_vhds: bool,
+}
+
+/// Why there are no facts.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FactsError {
+    /// The bytes, or a body inside them, are not of their type.
+    #[error("not a valid {type_url}: {source}")]
+    Malformed {
+        /// The type.
+        type_url: String,
+        /// What the decoder says.
+        source: prost::DecodeError,
+    },
+    /// Bodies nest in bodies.
+    #[error("messages nest deeper than {MAX_DEPTH} levels")]
+    TooDeep,
+    /// Too many references.
+    #[error("refers to more than {MAX_REFERENCES} resources")]
+    TooMany,
+}
+
+/// The facts of an encoded resource. One of a type that is not known has none.
+///
+/// # Errors
+/// The bytes are not of the type, or pass a limit.
+pub fn of(type_url: &str, body: &Bytes) -> Result<Facts, FactsError> {
+    match descriptor::message(type_url) {
+        None => Ok(Facts::default()),
+        Some(of) => of_message(&references::decode(of, type_url, body.clone())?),
+    }
+}
+
+/// The facts of a resource that is decoded already.
+///
+/// # Errors
+/// A body inside it is not of its type, or a limit is passed.
+pub fn of_message(message: &DynamicMessage) -> Result<Facts, FactsError> {
+    let of = message.descriptor();
+    let is = |url| of.full_name() == full_name(url);
+    Ok(Facts {
+        name: name_field(of.full_name()).and_then(|field| text(message, field)),
+        references: references::of(message)?,
+        domains: if is(types::VIRTUAL_HOST) {
+            texts(message, "domains")
+        } else {
+            Vec::new()
+        },
+        uses_vhds: is(types::ROUTE_CONFIGURATION) && message.has_field_by_name("vhds"),
+    })
+}
+
+/// The field that holds the name of a resource of this type.
+fn name_field(message: &str) -> Option<&'static str> {
+    let named = |url: &&&str| full_name(url) == message;
+    let field = match *types::ALL.iter().find(named)? {
+        types::CLUSTER_LOAD_ASSIGNMENT => "cluster_name",
+        // It has no name of its own: what it is called is in the collection.
+        types::LB_ENDPOINT => return None,
+        _ => "name",
+    };
+    Some(field)
+}
+
+/// A text that is set and not empty.
+fn text(message: &DynamicMessage, field: &str) -> Option<String> {
+    let value = message.get_field_by_name(field)?;
+    let text = value.as_str().filter(|text| !text.is_empty());
+    text.map(str::to_owned)
+}
+
+fn texts(message: &DynamicMessage, field: &str) -> Vec<String> {
+    let value = message.get_field_by_name(field);
+    let list = value.as_ref().and_then(|v| v.as_list()).unwrap_or_default();
+    let texts = list.iter().filter_map(Value::as_str);
+    texts.map(str::to_owned).collect()
+}

@@ -1,0 +1,253 @@
+//! What a resource refers to.
+//!
+//! The whole message is walked, through every `Any` of a known type, and a few
+//! messages are known to hold references wherever they stand. So a filter that
+//! carries a route configuration, a fallback or a nested filter chain needs no
+//! code of its own.
+//!
+//! Not counted: a source that is a file (nobody serves it), `cluster_header`
+//! (decided by each request), and the clusters of `EnvoyGrpc` and `HttpUri`,
+//! which mostly name what the bootstrap defines.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use prost_reflect::{DynamicMessage, MessageDescriptor, ReflectMessage, Value};
+
+use super::{FactsError, MAX_REFERENCES, text, texts};
+use crate::{
+    canonical::{MAX_DEPTH, any_parts},
+    descriptor::{self, types},
+};
+
+/// Messages and the field in which they name a cluster, or a list of them.
+const CLUSTERS: &[(&str, &str)] = &[
+    ("envoy.config.route.v3.RouteAction", "cluster"),
+    (
+        "envoy.config.route.v3.RouteAction.RequestMirrorPolicy",
+        "cluster",
+    ),
+    (
+        "envoy.config.route.v3.WeightedCluster.ClusterWeight",
+        "name",
+    ),
+    (
+        "envoy.extensions.clusters.aggregate.v3.ClusterConfig",
+        "clusters",
+    ),
+    (
+        "envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy",
+        "cluster",
+    ),
+    (
+        "envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster.ClusterWeight",
+        "name",
+    ),
+    ("envoy.extensions.filters.udp.udp_proxy.v3.Route", "cluster"),
+    (
+        "envoy.extensions.filters.udp.udp_proxy.v3.UdpProxyConfig",
+        "cluster",
+    ),
+    (
+        "envoy.extensions.router.cluster_specifiers.matcher.v3.ClusterAction",
+        "cluster",
+    ),
+];
+
+/// A message that names a resource and says where it comes from.
+struct Named {
+    message: &'static str,
+    name: &'static str,
+    source: &'static str,
+    /// Whether it counts without a source: a secret without one is static,
+    /// routes without one are a mistake that the client will report.
+    sourceless: bool,
+    type_url: &'static str,
+}
+
+impl Named {
+    fn counts(&self, source: &Source) -> bool {
+        match source {
+            Source::Server => true,
+            Source::File => false,
+            Source::Missing => self.sourceless,
+        }
+    }
+}
+
+const NAMED: &[Named] = &[
+    Named {
+        message: "envoy.extensions.filters.network.http_connection_manager.v3.Rds",
+        name: "route_config_name",
+        source: "config_source",
+        sourceless: true,
+        type_url: types::ROUTE_CONFIGURATION,
+    },
+    Named {
+        message: "envoy.extensions.transport_sockets.tls.v3.SdsSecretConfig",
+        name: "name",
+        source: "sds_config",
+        sourceless: false,
+        type_url: types::SECRET,
+    },
+    Named {
+        message: "envoy.config.endpoint.v3.LedsClusterLocalityConfig",
+        name: "leds_collection_name",
+        source: "leds_config",
+        sourceless: false,
+        type_url: types::LB_ENDPOINT,
+    },
+];
+
+/// References, sorted, each once.
+pub(super) fn of(message: &DynamicMessage) -> Result<Vec<(String, String)>, FactsError> {
+    let mut walk = Walk {
+        found: BTreeSet::new(),
+    };
+    walk.message(message, 0)?;
+    let found = walk.found.into_iter();
+    Ok(found.map(|(url, name)| (url.to_owned(), name)).collect())
+}
+
+pub(super) fn decode(
+    of: MessageDescriptor,
+    type_url: &str,
+    body: Bytes,
+) -> Result<DynamicMessage, FactsError> {
+    DynamicMessage::decode(of, body).map_err(|source| {
+        let type_url = type_url.to_owned();
+        FactsError::Malformed { type_url, source }
+    })
+}
+
+struct Walk {
+    found: BTreeSet<(&'static str, String)>,
+}
+
+impl Walk {
+    fn message(&mut self, message: &DynamicMessage, depth: usize) -> Result<(), FactsError> {
+        if depth > MAX_DEPTH {
+            return Err(FactsError::TooDeep);
+        }
+        let of = message.descriptor();
+        if of.full_name() == "google.protobuf.Any" {
+            return self.any(message, depth);
+        }
+        self.own(of.full_name(), message);
+        if self.found.len() > MAX_REFERENCES {
+            return Err(FactsError::TooMany);
+        }
+        for (_, value) in message.fields() {
+            self.inside(value, depth)?;
+        }
+        Ok(())
+    }
+
+    fn inside(&mut self, value: &Value, depth: usize) -> Result<(), FactsError> {
+        match value {
+            Value::Message(message) => self.message(message, depth + 1),
+            Value::List(list) => list.iter().try_for_each(|v| self.inside(v, depth)),
+            Value::Map(map) => map.values().try_for_each(|v| self.inside(v, depth)),
+            _ => Ok(()),
+        }
+    }
+
+    /// A body of a type that is not known refers to nothing that is known.
+    fn any(&mut self, any: &DynamicMessage, depth: usize) -> Result<(), FactsError> {
+        let Some((url, body)) = any_parts(any) else {
+            return Ok(());
+        };
+        let Some(of) = descriptor::message(&url) else {
+            return Ok(());
+        };
+        self.message(&decode(of, &url, body)?, depth + 1)
+    }
+
+    /// The references of the message itself.
+    fn own(&mut self, name: &str, message: &DynamicMessage) {
+        if let Some((_, field)) = CLUSTERS.iter().find(|(m, _)| *m == name) {
+            self.add(types::CLUSTER, text(message, field));
+            texts(message, field)
+                .into_iter()
+                .for_each(|name| self.add(types::CLUSTER, Some(name)));
+        }
+        if let Some(named) = NAMED.iter().find(|n| n.message == name)
+            && named.counts(&source(message, named.source))
+        {
+            self.add(named.type_url, text(message, named.name));
+        }
+        if message.has_field_by_name("config_discovery") {
+            self.extension(message);
+        }
+        match name {
+            "envoy.config.cluster.v3.Cluster" => self.cluster(message),
+            "envoy.config.route.v3.ScopedRouteConfiguration" => {
+                let name = text(message, "route_configuration_name");
+                self.add(types::ROUTE_CONFIGURATION, name);
+            }
+            "envoy.extensions.filters.network.http_connection_manager.v3.ScopedRds"
+                if source(message, "scoped_rds_config_source") == Source::Server =>
+            {
+                // Without a locator the client asks for all of them.
+                let name = text(message, "srds_resources_locator").unwrap_or("*".into());
+                self.add(types::SCOPED_ROUTE_CONFIGURATION, Some(name));
+            }
+            _ => {}
+        }
+    }
+
+    /// A cluster of type EDS asks for its endpoints by its service name, or by
+    /// its own name if it has none.
+    fn cluster(&mut self, cluster: &DynamicMessage) {
+        const EDS: i32 = 3;
+        let kind = cluster.get_field_by_name("type");
+        if kind.and_then(|v| v.as_enum_number()) != Some(EDS) {
+            return;
+        }
+        let config = cluster.get_field_by_name("eds_cluster_config");
+        let config = config.as_ref().and_then(|v| v.as_message());
+        if config.is_some_and(|config| source(config, "eds_config") == Source::File) {
+            return;
+        }
+        let service = config.and_then(|config| text(config, "service_name"));
+        let name = service.or_else(|| text(cluster, "name"));
+        self.add(types::CLUSTER_LOAD_ASSIGNMENT, name);
+    }
+
+    /// A filter whose configuration is asked for by the filter's name (ECDS).
+    fn extension(&mut self, filter: &DynamicMessage) {
+        let config = filter.get_field_by_name("config_discovery");
+        let config = config.as_ref().and_then(|v| v.as_message());
+        if config.is_some_and(|config| source(config, "config_source") == Source::Server) {
+            self.add(types::TYPED_EXTENSION_CONFIG, text(filter, "name"));
+        }
+    }
+
+    fn add(&mut self, type_url: &'static str, name: Option<String>) {
+        self.found.extend(name.map(|name| (type_url, name)));
+    }
+}
+
+/// Where a resource comes from.
+#[derive(PartialEq)]
+enum Source {
+    /// A stream, this one or another.
+    Server,
+    /// A file beside the client.
+    File,
+    Missing,
+}
+
+fn source(message: &DynamicMessage, field: &str) -> Source {
+    let set = message.has_field_by_name(field);
+    let value = message.get_field_by_name(field).filter(|_| set);
+    let Some(source) = value.as_ref().and_then(|v| v.as_message()) else {
+        return Source::Missing;
+    };
+    let from = |name| source.has_field_by_name(name);
+    if from("path") || from("path_config_source") {
+        Source::File
+    } else {
+        Source::Server
+    }
+}

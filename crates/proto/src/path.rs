@@ -1,0 +1,87 @@
+//! A path into a message: `load_assignment.endpoints[0].metadata["k"]`.
+//!
+//! Reading text and validating fields both walk messages with one of these, so
+//! what a validator finds can be looked up in the text that it came from.
+
+use std::fmt;
+
+use prost_reflect::FieldDescriptor;
+
+/// One step.
+#[derive(Clone, PartialEq)]
+pub enum Step {
+    /// Into a field of a message.
+    Field(FieldDescriptor),
+    /// Into a part of a document that is no message, such as `resources`.
+    Name(&'static str),
+    /// Into an item of a list.
+    Index(usize),
+    /// Into the value of a map.
+    Key(String),
+}
+
+/// A path, from the outside in.
+#[derive(Clone, Default, PartialEq)]
+pub struct Path {
+    steps: Vec<Step>,
+}
+
+impl Path {
+    /// The steps.
+    #[must_use]
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    pub(crate) fn push(&mut self, step: Step) {
+        self.steps.push(step);
+    }
+
+    pub(crate) fn pop(&mut self) {
+        self.steps.pop();
+    }
+
+    /// This path and then `inner`.
+    #[must_use]
+    pub fn join(&self, inner: &Path) -> Path {
+        let steps = [self.steps.as_slice(), &inner.steps].concat();
+        Path { steps }
+    }
+}
+
+/// By hand: the derived form would print descriptors, which refer to each
+/// other without end.
+impl fmt::Debug for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Path({self})")
+    }
+}
+
+impl fmt::Debug for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Step({self})")
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Step::Field(field) => f.write_str(field.name()),
+            Step::Name(name) => f.write_str(name),
+            Step::Index(index) => write!(f, "[{index}]"),
+            Step::Key(key) => write!(f, "[{key:?}]"),
+        }
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, step) in self.steps.iter().enumerate() {
+            if index > 0 && matches!(step, Step::Field(_) | Step::Name(_)) {
+                f.write_str(".")?;
+            }
+            write!(f, "{step}")?;
+        }
+        Ok(())
+    }
+}

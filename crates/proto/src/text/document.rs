@@ -1,0 +1,273 @@
+//! A file of resources: which parts of the tree are resources, and what each
+//! became.
+
+use std::fmt;
+
+use bytes::Bytes;
+use prost::Message;
+use prost_reflect::{DynamicMessage, MessageDescriptor};
+
+use super::{
+    Format, Options,
+    error::{Problem, TextError},
+    json,
+    read::{TYPE, Walk},
+    tree::{Node, Position, Value},
+    yaml,
+};
+use crate::{
+    canonical, descriptor, discovery,
+    path::{Path, Step},
+};
+
+/// What a file gave: the good resources and the mistakes, together.
+#[derive(Debug, Default)]
+pub struct Document {
+    /// Resources without a mistake, in the order of the file.
+    pub resources: Vec<Resource>,
+    /// Mistakes. A resource with one is not in `resources`.
+    pub errors: Vec<TextError>,
+    /// Fields that were not known, if the options say that they are left out.
+    pub warnings: Vec<TextError>,
+}
+
+/// A resource of a file.
+#[derive(Clone)]
+pub struct Resource {
+    /// Its type.
+    pub type_url: String,
+    /// Its contents.
+    pub message: DynamicMessage,
+    /// Its canonical bytes.
+    pub body: Bytes,
+    /// What the file says around it, without the body; default if the
+    /// resource is not wrapped.
+    pub wrapper: discovery::Resource,
+    /// Where it stands in the document, such as `resources[2]`.
+    pub path: Path,
+    file: String,
+    node: Node,
+}
+
+/// By hand: the derived form would print descriptors, which refer to each
+/// other without end.
+impl fmt::Debug for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Resource")
+            .field("type_url", &self.type_url)
+            .field("path", &self.path)
+            .field("body", &self.body)
+            .field("wrapper", &self.wrapper)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Resource {
+    /// Where a field of this resource stands in the text; if it is not
+    /// written there, where the nearest part around it stands.
+    #[must_use]
+    pub fn position(&self, path: &Path) -> Position {
+        let mut node = &self.node;
+        let mut at = node.at;
+        for step in path.steps() {
+            let next = match (step, &node.value) {
+                (Step::Field(field), _) => {
+                    let named = node.get(field.name());
+                    let entry = named.or_else(|| node.get(field.json_name()));
+                    entry.map(|e| (e.at, &e.node))
+                }
+                (Step::Name(name), _) => node.get(name).map(|e| (e.at, &e.node)),
+                (Step::Key(key), _) => node.get(key).map(|e| (e.at, &e.node)),
+                (Step::Index(index), Value::List(list)) => list.get(*index).map(|n| (n.at, n)),
+                _ => None,
+            };
+            match next {
+                Some(found) => (at, node) = found,
+                None => break,
+            }
+        }
+        at
+    }
+
+    /// The file that it stands in.
+    #[must_use]
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+}
+
+/// Reads a file; whether it is YAML or JSON is told by its name.
+#[must_use]
+pub fn read(file: &str, text: &str, options: &Options) -> Document {
+    read_as(Format::of(file), file, text, options)
+}
+
+/// Reads a text whose format is known.
+#[must_use]
+pub fn read_as(format: Format, file: &str, text: &str, options: &Options) -> Document {
+    match trees(format, text, options) {
+        Ok(roots) => {
+            let mut reader = Reader::new(file, options);
+            roots.into_iter().for_each(|root| reader.root(root));
+            reader.finish()
+        }
+        Err((at, problem)) => {
+            let error = TextError {
+                file: file.to_owned(),
+                at,
+                path: String::new(),
+                problem,
+            };
+            Document {
+                errors: vec![error],
+                ..Document::default()
+            }
+        }
+    }
+}
+
+fn trees(format: Format, text: &str, options: &Options) -> Result<Vec<Node>, (Position, Problem)> {
+    let (len, max) = (text.len(), options.limits.bytes);
+    if len > max {
+        let start = Position { line: 1, column: 1 };
+        return Err((start, Problem::TooLong { len, max }));
+    }
+    match format {
+        Format::Yaml => yaml::parse(text, &options.limits),
+        Format::Json => json::parse(text, &options.limits).map(|root| vec![root]),
+    }
+}
+
+struct Reader<'a> {
+    walk: Walk<'a>,
+    resources: Vec<Resource>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(file: &'a str, options: &'a Options) -> Self {
+        Self {
+            walk: Walk::new(file, options),
+            resources: Vec::new(),
+        }
+    }
+
+    fn finish(self) -> Document {
+        Document {
+            resources: self.resources,
+            errors: self.walk.errors,
+            warnings: self.walk.warnings,
+        }
+    }
+
+    fn root(&mut self, root: Node) {
+        if root.get(TYPE).is_some() {
+            return self.resource(root);
+        }
+        match root.value {
+            // An empty file, or a `---` with nothing after it.
+            Value::Null => {}
+            Value::Map(_) if root.get("resources").is_some() => self.response(root),
+            _ => {
+                let problem = Problem::NotADocument(root.describe());
+                self.walk.wrong::<()>(root.at, problem);
+            }
+        }
+    }
+
+    /// The form of a `DiscoveryResponse`; its other fields are read so that a
+    /// mistake in them is seen, and not used.
+    fn response(&mut self, root: Node) {
+        const LIST: &str = "resources";
+        let response = descriptor::message("envoy.service.discovery.v3.DiscoveryResponse");
+        if let Some(of) = response {
+            self.walk.fields(&of, &root, &[LIST]);
+        }
+        let Value::Map(entries) = root.value else {
+            return;
+        };
+        let list = entries.into_iter().find(|e| e.key == LIST).map(|e| e.node);
+        self.walk.path.push(Step::Name(LIST));
+        match list.map(|node| (node.at, node.value)) {
+            Some((_, Value::List(items))) => {
+                for (index, item) in items.into_iter().enumerate() {
+                    self.walk.path.push(Step::Index(index));
+                    self.resource(item);
+                    self.walk.path.pop();
+                }
+            }
+            None | Some((_, Value::Null)) => {}
+            Some((at, value)) => {
+                let expected = "a list of resources".to_owned();
+                let found = Node { at, value }.describe();
+                let problem = Problem::WrongKind { expected, found };
+                self.walk.wrong::<()>(at, problem);
+            }
+        }
+        self.walk.path.pop();
+    }
+
+    /// A resource counts only if nothing in it is wrong.
+    fn resource(&mut self, node: Node) {
+        let before = self.walk.total;
+        let resource = self.read(node);
+        if self.walk.total == before {
+            self.resources.extend(resource);
+        }
+    }
+
+    fn read(&mut self, node: Node) -> Option<Resource> {
+        let url = self.walk.type_url(&node)?;
+        if descriptor::full_name(url) != descriptor::full_name(descriptor::types::RESOURCE) {
+            return self.body(node, discovery::Resource::default());
+        }
+        let of = descriptor::message(url)?;
+        let wrapper = self.wrapper(&of, &node)?;
+        let Some(entry) = node.get(BODY) else {
+            return self.walk.wrong(node.at, Problem::MissingBody);
+        };
+        let body = entry.node.clone();
+        self.walk.path.push(Step::Name(BODY));
+        let resource = self.body(body, wrapper);
+        self.walk.path.pop();
+        resource
+    }
+
+    fn body(&mut self, node: Node, wrapper: discovery::Resource) -> Option<Resource> {
+        let type_url = self.walk.type_url(&node)?.to_owned();
+        let message = self.walk.typed(&type_url, &node)?;
+        let body = self.walk.encode(&message, node.at)?;
+        Some(Resource {
+            type_url,
+            message,
+            body: body.into(),
+            wrapper,
+            path: self.walk.path.clone(),
+            file: self.walk.file.to_owned(),
+            node,
+        })
+    }
+
+    fn wrapper(&mut self, of: &MessageDescriptor, node: &Node) -> Option<discovery::Resource> {
+        let message = self.walk.fields(of, node, &[TYPE, BODY])?;
+        let bytes = self.walk.encode(&message, node.at)?;
+        match discovery::Resource::decode(Bytes::from(bytes)) {
+            Ok(wrapper) => Some(wrapper),
+            Err(error) => {
+                let problem = Problem::Encoding(error.to_string());
+                self.walk.wrong(node.at, problem)
+            }
+        }
+    }
+}
+
+/// The field of a wrapper that holds the resource.
+const BODY: &str = "resource";
+
+impl Walk<'_> {
+    pub(super) fn encode(&mut self, message: &DynamicMessage, at: Position) -> Option<Vec<u8>> {
+        match canonical::encode(message) {
+            Ok(bytes) => Some(bytes),
+            Err(error) => self.wrong(at, Problem::Encoding(error.to_string())),
+        }
+    }
+}

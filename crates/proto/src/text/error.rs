@@ -1,0 +1,154 @@
+//! What can be wrong with a text, in words that name the file, the line, the
+//! field and the fix.
+
+use std::fmt;
+
+use super::tree::Position;
+use crate::validate::Broken;
+
+/// One thing wrong at one place.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct TextError {
+    /// The file, as the caller named it.
+    pub file: String,
+    /// Where.
+    pub at: Position,
+    /// The field, such as `resources[2].load_assignment.endpoints[0]`; empty
+    /// when the text is not even a document.
+    pub path: String,
+    /// What.
+    pub problem: Problem,
+}
+
+impl fmt::Display for TextError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            file,
+            at,
+            path,
+            problem,
+        } = self;
+        let colon = if path.is_empty() { "" } else { ": " };
+        write!(f, "{file}:{at}: {path}{colon}{problem}")
+    }
+}
+
+/// What is wrong. The author of the file is at fault in every case.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// Not YAML or not JSON.
+    #[error("cannot be read: {0}")]
+    Syntax(String),
+    /// The text is longer than [`Limits::bytes`](super::Limits).
+    #[error("the text has {len} bytes, the limit is {max}; split it into several files")]
+    TooLong {
+        /// Its bytes.
+        len: usize,
+        /// The limit.
+        max: usize,
+    },
+    /// Nested deeper than [`Limits::depth`](super::Limits).
+    #[error("nested deeper than {max} levels")]
+    TooDeep {
+        /// The limit.
+        max: usize,
+    },
+    /// Aliases expand to more than [`Limits::expanded`](super::Limits).
+    #[error("the aliases expand to more than {max} values; write the content out or use fewer")]
+    TooManyAliases {
+        /// The limit.
+        max: usize,
+    },
+    /// An alias without an anchor before it.
+    #[error("the alias refers to an anchor that is not complete before it")]
+    UnknownAnchor,
+    /// `<<` with something other than mappings.
+    #[error("a merge key `<<` needs a mapping or a list of mappings")]
+    BadMerge,
+    /// A tag that means nothing here.
+    #[error("the tag {0} has no meaning here; remove it")]
+    UnknownTag(String),
+    /// A key that is not text.
+    #[error("a key must be text, found {0}")]
+    BadKey(String),
+    /// A key twice in one mapping.
+    #[error("the key {0:?} occurs twice; keep one")]
+    DuplicateKey(String),
+    /// Neither a list of resources nor a resource.
+    #[error("expected a mapping with `resources:` or with `\"@type\":`, found {0}")]
+    NotADocument(String),
+    /// A mapping that should say its type and does not.
+    #[error("the key \"@type\" is missing; add \"@type\": type.googleapis.com/<message>")]
+    MissingType,
+    /// A wrapper without a resource in it.
+    #[error("the field `resource` is missing: the wrapper holds nothing")]
+    MissingBody,
+    /// A type that is not known.
+    #[error("unknown type {name:?}{}", did_you_mean(.near.as_deref()))]
+    UnknownType {
+        /// What was written.
+        name: String,
+        /// The nearest known one.
+        near: Option<String>,
+    },
+    /// A field that the message does not have.
+    #[error("unknown field {name:?} in {message}{}", did_you_mean(.near.as_deref()))]
+    UnknownField {
+        /// What was written.
+        name: String,
+        /// The message.
+        message: String,
+        /// The nearest field.
+        near: Option<String>,
+    },
+    /// One field under both of its names.
+    #[error("the field {0:?} is given twice, in two spellings; keep one")]
+    DuplicateField(String),
+    /// Two fields of which only one may be set.
+    #[error("only one of {first:?} and {second:?} may be set (both belong to {oneof:?})")]
+    Oneof {
+        /// The group.
+        oneof: String,
+        /// The first.
+        first: String,
+        /// The second.
+        second: String,
+    },
+    /// A value of the wrong kind.
+    #[error("expected {expected}, found {found}")]
+    WrongKind {
+        /// What the field takes, with an example where that helps.
+        expected: String,
+        /// What is there.
+        found: String,
+    },
+    /// A number that does not fit.
+    #[error("{value} is not a valid {kind}")]
+    OutOfRange {
+        /// What was written.
+        value: String,
+        /// The type of the field.
+        kind: &'static str,
+    },
+    /// A name that the enum does not have.
+    #[error("unknown value {name:?} of {of}{}", did_you_mean(.near.as_deref()))]
+    UnknownEnumValue {
+        /// What was written.
+        name: String,
+        /// The enum.
+        of: String,
+        /// The nearest name.
+        near: Option<String>,
+    },
+    /// A field breaks a rule of its message.
+    #[error("{0}")]
+    Rule(Broken),
+    /// The message nests too deep to be encoded.
+    #[error("cannot be encoded: {0}")]
+    Encoding(String),
+}
+
+fn did_you_mean(near: Option<&str>) -> String {
+    near.map(|near| format!(", did you mean {near:?}?"))
+        .unwrap_or_default()
+}

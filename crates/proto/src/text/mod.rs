@@ -1,0 +1,111 @@
+//! YAML and JSON, both ways.
+//!
+//! A file holds `resources:` with a list (the form in which Envoy reads a
+//! directory), or one resource with its `"@type"`; each may stand in an
+//! `envoy.service.discovery.v3.Resource`, which gives it a name, a version, a
+//! TTL or aliases. Several YAML documents may stand in one file.
+//!
+//! ```text
+//! text ── yaml / json ── tree with positions ── read (descriptor walk) ── DynamicMessage
+//! text ── write/{yaml,json} ── tree ── write (descriptor walk) ── DynamicMessage
+//! ```
+//!
+//! The walk is written here, and not taken from a JSON library, because every
+//! mistake must say where it is: file, line, column and field.
+//!
+//! ```
+//! use trunkline_proto::text;
+//!
+//! let read = text::read("c.yaml", r#"
+//! resources:
+//! - "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
+//!   name: a
+//!   conect_timeout: 1s
+//! "#, &text::Options::default());
+//! assert_eq!(
+//!     read.errors[0].to_string(),
+//!     "c.yaml:5:3: resources[0]: unknown field \"conect_timeout\" in Cluster, \
+//!      did you mean \"connect_timeout\"?",
+//! );
+//! ```
+
+mod document;
+mod error;
+mod json;
+mod near;
+mod read;
+#[cfg(test)]
+mod tests;
+mod time;
+mod tree;
+mod write;
+mod yaml;
+
+pub use document::{Document, Resource, read, read_as};
+pub use error::{Problem, TextError};
+pub(crate) use time::{print_duration, print_timestamp};
+pub use tree::{Entry, Node, Position, Value};
+pub use write::{to_json, to_node, to_yaml};
+
+/// How to read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Options {
+    /// What a field that is not known means.
+    pub unknown: Unknown,
+    /// How much is read.
+    pub limits: Limits,
+}
+
+/// What a field that is not known means.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Unknown {
+    /// A mistake: the resource is refused.
+    #[default]
+    Refuse,
+    /// A warning: the field is left out.
+    Warn,
+}
+
+/// Bounds on a text. All of them are typed errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of the text.
+    pub bytes: usize,
+    /// Mappings and lists inside each other.
+    pub depth: usize,
+    /// Values that anchors and aliases may copy, together.
+    pub expanded: usize,
+    /// Mistakes and warnings that are reported, each.
+    pub errors: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            bytes: 256 << 20,
+            depth: 100,
+            expanded: 1 << 18,
+            errors: 100,
+        }
+    }
+}
+
+/// Which of the two a text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// YAML 1.2.
+    Yaml,
+    /// JSON.
+    Json,
+}
+
+impl Format {
+    /// By the name of the file: JSON if it ends in `.json`.
+    #[must_use]
+    pub fn of(file: &str) -> Self {
+        match file.rsplit_once('.') {
+            Some((_, end)) if end.eq_ignore_ascii_case("json") => Self::Json,
+            _ => Self::Yaml,
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! The nearest of some names, for "did you mean".
+
+/// The candidate that a slip of the fingers away from `name`, if there is one.
+pub(super) fn nearest(name: &str, candidates: impl IntoIterator<Item = String>) -> Option<String> {
+    // Longer names are not compared: the cost grows with the square.
+    const LONGEST: usize = 128;
+    if name.len() > LONGEST {
+        return None;
+    }
+    let most = (name.chars().count() / 3).max(1);
+    let scored = candidates
+        .into_iter()
+        .filter(|c| c.len() <= LONGEST)
+        .map(|c| (distance(name, &c), c));
+    let (score, best) = scored.min()?;
+    (score <= most).then_some(best)
+}
+
+/// Insertions, deletions and substitutions between two texts.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let substitute = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = substitute.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[test]
+fn a_slip_is_found_and_a_stranger_is_not() {
+    let fields = || ["address", "health_check"].map(str::to_owned);
+    assert_eq!(nearest("adress", fields()).as_deref(), Some("address"));
+    assert_eq!(nearest("bananas", fields()), None);
+    assert_eq!(nearest("x", []), None);
+}

@@ -1,0 +1,88 @@
+//! From a tree to a message: the JSON mapping of protobuf, field by field.
+//!
+//! The walk follows the descriptor and the tree together, so that everything
+//! that is wrong has a place and a path. It does not stop at the first
+//! mistake: a field that is wrong is left out and reported, and its neighbours
+//! are read. `None` from a step means that the reason has been reported.
+
+mod any;
+mod message;
+mod scalar;
+mod wellknown;
+
+pub(super) use any::TYPE;
+pub(super) use wellknown::has_own_form;
+
+use super::{
+    Options, Unknown,
+    error::{Problem, TextError},
+    tree::{Node, Position},
+};
+use crate::path::{Path, Step};
+
+/// One walk.
+pub(super) struct Walk<'a> {
+    pub(super) file: &'a str,
+    pub(super) options: &'a Options,
+    pub(super) path: Path,
+    pub(super) errors: Vec<TextError>,
+    pub(super) warnings: Vec<TextError>,
+    /// All mistakes, also those beyond the limit of what is reported.
+    pub(super) total: usize,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(file: &'a str, options: &'a Options) -> Self {
+        Self {
+            file,
+            options,
+            path: Path::default(),
+            errors: Vec::new(),
+            warnings: Vec::new(),
+            total: 0,
+        }
+    }
+
+    /// Does something one step further in.
+    pub(super) fn at<T>(&mut self, step: Step, walk: impl FnOnce(&mut Self) -> T) -> T {
+        self.path.push(step);
+        let value = walk(self);
+        self.path.pop();
+        value
+    }
+
+    fn error(&self, at: Position, problem: Problem) -> TextError {
+        TextError {
+            file: self.file.to_owned(),
+            at,
+            path: self.path.to_string(),
+            problem,
+        }
+    }
+
+    /// Reports a mistake. Always `None`, for the caller to return.
+    pub(super) fn wrong<T>(&mut self, at: Position, problem: Problem) -> Option<T> {
+        self.total += 1;
+        if self.errors.len() < self.options.limits.errors {
+            self.errors.push(self.error(at, problem));
+        }
+        None
+    }
+
+    /// Reports a field or type that is not known, as the options say.
+    fn unknown(&mut self, at: Position, problem: Problem) {
+        match self.options.unknown {
+            Unknown::Refuse => drop(self.wrong::<()>(at, problem)),
+            Unknown::Warn if self.warnings.len() < self.options.limits.errors => {
+                self.warnings.push(self.error(at, problem));
+            }
+            Unknown::Warn => {}
+        }
+    }
+
+    fn wrong_kind<T>(&mut self, node: &Node, expected: impl Into<String>) -> Option<T> {
+        let expected = expected.into();
+        let found = node.describe();
+        self.wrong(node.at, Problem::WrongKind { expected, found })
+    }
+}

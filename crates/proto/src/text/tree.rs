@@ -1,0 +1,101 @@
+//! A document as a tree of values that remember where they stood.
+//!
+//! YAML and JSON both end here; what follows does not know which it was.
+
+use std::fmt;
+
+/// A place in a text, both counted from one, the column in characters.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Position {
+    /// Line.
+    pub line: usize,
+    /// Column.
+    pub column: usize,
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.line, self.column)
+    }
+}
+
+/// A value and its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    /// Where it starts.
+    pub at: Position,
+    /// What it is.
+    pub value: Value,
+}
+
+/// A value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// `null`, `~`, or nothing.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A number as it was written (decimal, or `NaN`, `Infinity`,
+    /// `-Infinity`): which range it must fit depends on its field.
+    Number(String),
+    /// Text.
+    String(String),
+    /// A sequence.
+    List(Vec<Node>),
+    /// A mapping, in the order of the text, without two equal keys.
+    Map(Vec<Entry>),
+}
+
+/// One pair of a mapping.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Where the key starts.
+    pub at: Position,
+    /// The key.
+    pub key: String,
+    /// The value.
+    pub node: Node,
+}
+
+impl Node {
+    /// A value without a place, for writing.
+    pub(crate) fn new(value: Value) -> Self {
+        let at = Position::default();
+        Self { at, value }
+    }
+
+    /// The entry of a mapping.
+    pub(crate) fn get(&self, key: &str) -> Option<&Entry> {
+        match &self.value {
+            Value::Map(entries) => entries.iter().find(|e| e.key == key),
+            _ => None,
+        }
+    }
+
+    /// What a person would call it.
+    pub(crate) fn describe(&self) -> String {
+        match &self.value {
+            Value::Null => "null".into(),
+            Value::Bool(b) => format!("the boolean {b}"),
+            Value::Number(n) => format!("the number {n}"),
+            Value::String(s) => {
+                let short: String = s.chars().take(40).collect();
+                let more = if short.len() < s.len() { "…" } else { "" };
+                format!("the string \"{short}{more}\"")
+            }
+            Value::List(_) => "a list".into(),
+            Value::Map(_) => "a mapping".into(),
+        }
+    }
+}
+
+impl Entry {
+    /// An entry without a place, for writing.
+    pub(crate) fn new(key: impl Into<String>, value: Value) -> Self {
+        Self {
+            at: Position::default(),
+            key: key.into(),
+            node: Node::new(value),
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The descriptor walk of writing: a message into a tree.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use prost_reflect::{
+    DynamicMessage, FieldDescriptor, Kind, MapKey, ReflectMessage, Value as Reflected,
+};
+
+use super::super::{
+    read::{TYPE, has_own_form},
+    time::{print_duration, print_timestamp},
+    tree::{Entry, Node, Value},
+};
+use crate::{
+    canonical::{MAX_DEPTH, any_parts},
+    descriptor,
+};
+
+/// A message in the form that its type has in JSON.
+pub(super) fn node(message: &DynamicMessage, depth: usize) -> Node {
+    let of = message.descriptor();
+    let known = of.full_name().strip_prefix("google.protobuf.");
+    let own = known.and_then(|name| well_known(name, message, depth));
+    own.unwrap_or_else(|| fields(message, depth))
+}
+
+fn fields(message: &DynamicMessage, depth: usize) -> Node {
+    let entries = message
+        .fields()
+        .map(|(field, value)| Entry::new(field.name(), field_value(&field, value, depth)));
+    Node::new(Value::Map(entries.collect()))
+}
+
+/// A tree with its type before it.
+pub(super) fn typed(url: &str, node: Node) -> Node {
+    let mut entries = vec![Entry::new(TYPE, Value::String(url.to_owned()))];
+    match (node.value, descriptor::message(url)) {
+        (Value::Map(fields), Some(of)) if !has_own_form(&of) => entries.extend(fields),
+        (value, _) => entries.push(Entry::new("value", value)),
+    }
+    Node::new(Value::Map(entries))
+}
+
+fn field_value(field: &FieldDescriptor, value: &Reflected, depth: usize) -> Value {
+    let kind = field.kind();
+    match value {
+        Reflected::List(list) => {
+            let items = list.iter().map(|v| Node::new(single(&kind, v, depth)));
+            Value::List(items.collect())
+        }
+        Reflected::Map(map) => {
+            let value_kind = match &kind {
+                Kind::Message(entry) => entry.map_entry_value_field().kind(),
+                _ => kind,
+            };
+            let mut pairs: Vec<_> = map.iter().collect();
+            pairs.sort_by_key(|(key, _)| *key);
+            let entry = |(key, value)| Entry::new(key_text(key), single(&value_kind, value, depth));
+            Value::Map(pairs.into_iter().map(entry).collect())
+        }
+        value => single(&kind, value, depth),
+    }
+}
+
+fn key_text(key: &MapKey) -> String {
+    match key {
+        MapKey::Bool(v) => v.to_string(),
+        MapKey::I32(v) => v.to_string(),
+        MapKey::I64(v) => v.to_string(),
+        MapKey::U32(v) => v.to_string(),
+        MapKey::U64(v) => v.to_string(),
+        MapKey::String(v) => v.clone(),
+    }
+}
+
+fn single(kind: &Kind, value: &Reflected, depth: usize) -> Value {
+    match value {
+        Reflected::Bool(v) => Value::Bool(*v),
+        Reflected::I32(v) => Value::Number(v.to_string()),
+        Reflected::U32(v) => Value::Number(v.to_string()),
+        // In quotes: the numbers of JavaScript do not hold 64 bits.
+        Reflected::I64(v) => Value::String(v.to_string()),
+        Reflected::U64(v) => Value::String(v.to_string()),
+        Reflected::F32(v) => float(f64::from(*v), v.to_string()),
+        Reflected::F64(v) => float(*v, v.to_string()),
+        Reflected::String(v) => Value::String(v.clone()),
+        Reflected::Bytes(v) => Value::String(STANDARD.encode(v)),
+        Reflected::EnumNumber(v) => match kind {
+            Kind::Enum(of) if of.full_name() == "google.protobuf.NullValue" => Value::Null,
+            Kind::Enum(of) => match of.get_value(*v) {
+                Some(name) => Value::String(name.name().to_owned()),
+                None => Value::Number(v.to_string()),
+            },
+            _ => Value::Number(v.to_string()),
+        },
+        Reflected::Message(message) => node(message, depth + 1).value,
+        // Handled by `field_value`; a list is never inside a list.
+        Reflected::List(_) | Reflected::Map(_) => Value::Null,
+    }
+}
+
+fn float(value: f64, text: String) -> Value {
+    if value.is_nan() {
+        Value::String("NaN".into())
+    } else if value.is_infinite() {
+        let sign = if value < 0.0 { "-" } else { "" };
+        Value::String(format!("{sign}Infinity"))
+    } else {
+        Value::Number(text)
+    }
+}
+
+fn well_known(name: &str, message: &DynamicMessage, depth: usize) -> Option<Node> {
+    let value = match name {
+        "Any" => return Some(any(message, depth)),
+        "Duration" => {
+            let (seconds, nanos) = time(message)?;
+            Value::String(print_duration(seconds, nanos))
+        }
+        "Timestamp" => {
+            let (seconds, nanos) = time(message)?;
+            Value::String(print_timestamp(seconds, nanos))
+        }
+        "FieldMask" => {
+            let paths = message.get_field_by_name("paths")?;
+            let paths = paths.as_list()?.iter().filter_map(Reflected::as_str);
+            Value::String(paths.map(camel).collect::<Vec<_>>().join(","))
+        }
+        "Struct" => {
+            let field = message.descriptor().get_field_by_name("fields")?;
+            field_value(&field, &message.get_field(&field), depth)
+        }
+        "ListValue" => {
+            let field = message.descriptor().get_field_by_name("values")?;
+            field_value(&field, &message.get_field(&field), depth)
+        }
+        "Value" => match message.fields().next() {
+            Some((field, value)) => single(&field.kind(), value, depth),
+            None => Value::Null,
+        },
+        _ if name.ends_with("Value") => {
+            let field = message.descriptor().get_field_by_name("value")?;
+            single(&field.kind(), &message.get_field(&field), depth)
+        }
+        _ => return None,
+    };
+    Some(Node::new(value))
+}
+
+/// Bodies nest in bodies as deep as a peer likes, so at some depth they are
+/// left as they are.
+fn any(message: &DynamicMessage, depth: usize) -> Node {
+    let Some((url, body)) = any_parts(message).filter(|(url, _)| !url.is_empty()) else {
+        return Node::new(Value::Map(Vec::new()));
+    };
+    let inner = descriptor::message(&url)
+        .filter(|_| depth < MAX_DEPTH)
+        .and_then(|of| DynamicMessage::decode(of, body.clone()).ok())
+        .map(|inner| node(&inner, depth + 1));
+    match inner {
+        Some(inner) => typed(&url, inner),
+        None => {
+            let type_url = Entry::new(TYPE, Value::String(url));
+            let value = Entry::new("value", Value::String(STANDARD.encode(&body)));
+            Node::new(Value::Map(vec![type_url, value]))
+        }
+    }
+}
+
+fn time(message: &DynamicMessage) -> Option<(i64, i32)> {
+    let seconds = message.get_field_by_name("seconds")?.as_i64()?;
+    let nanos = message.get_field_by_name("nanos")?.as_i32()?;
+    Some((seconds, nanos))
+}
+
+fn camel(path: &str) -> String {
+    let mut upper = false;
+    let mut camel = String::with_capacity(path.len());
+    for c in path.chars() {
+        match c {
+            '_' => upper = true,
+            c if upper => {
+                camel.extend(c.to_uppercase());
+                upper = false;
+            }
+            c => camel.push(c),
+        }
+    }
+    camel
+}

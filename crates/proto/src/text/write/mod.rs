@@ -1,0 +1,59 @@
+//! From a message to text: the JSON mapping of protobuf, with the field names
+//! of the `.proto` files, as Envoy's documentation and dumps have them.
+//!
+//! Fields come in the order of their numbers and map entries in the order of
+//! their keys, so the same message is the same text. A body of a type that is
+//! not known becomes `value:` with its base64, which reads back (S70). Fields
+//! that are not known are not written: text has no names for them.
+
+mod json;
+mod message;
+mod yaml;
+
+use prost_reflect::DynamicMessage;
+
+use super::tree::{Entry, Node, Value};
+
+/// The message as a tree, with its `@type` first if `type_url` is given.
+#[must_use]
+pub fn to_node(message: &DynamicMessage, type_url: Option<&str>) -> Node {
+    let node = message::node(message, 0);
+    match type_url {
+        Some(url) => message::typed(url, node),
+        None => node,
+    }
+}
+
+/// Resources as JSON, in the form that [`read`](super::read) takes.
+#[must_use]
+pub fn to_json<'a>(resources: impl IntoIterator<Item = (&'a str, &'a DynamicMessage)>) -> String {
+    json::print(&document(resources))
+}
+
+/// Resources as YAML, in the form that [`read`](super::read) takes.
+#[must_use]
+pub fn to_yaml<'a>(resources: impl IntoIterator<Item = (&'a str, &'a DynamicMessage)>) -> String {
+    yaml::print(&document(resources))
+}
+
+fn document<'a>(resources: impl IntoIterator<Item = (&'a str, &'a DynamicMessage)>) -> Node {
+    let nodes = resources
+        .into_iter()
+        .map(|(url, message)| to_node(message, Some(url)));
+    let list = Value::List(nodes.collect());
+    Node::new(Value::Map(vec![Entry::new("resources", list)]))
+}
+
+impl Node {
+    /// As JSON.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        json::print(self)
+    }
+
+    /// As YAML.
+    #[must_use]
+    pub fn to_yaml(&self) -> String {
+        yaml::print(self)
+    }
+}

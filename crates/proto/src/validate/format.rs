@@ -1,0 +1,133 @@
+//! Forms that text must have: header names and values, addresses, and others.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::rules::Format;
+
+/// Whether the text has the form.
+pub(super) fn matches(format: Format, text: &str) -> bool {
+    match format {
+        Format::Ip => text.parse::<IpAddr>().is_ok(),
+        Format::Ipv4 => text.parse::<Ipv4Addr>().is_ok(),
+        Format::Ipv6 => text.parse::<Ipv6Addr>().is_ok(),
+        Format::Hostname => hostname(text),
+        Format::Address => hostname(text) || text.parse::<IpAddr>().is_ok(),
+        Format::Email => email(text),
+        Format::Uri => absolute(text) && uri(text),
+        Format::UriRef => uri(text),
+        Format::Uuid => uuid(text),
+        Format::HeaderName { strict: true } => {
+            let name = text.strip_prefix(':').unwrap_or(text);
+            !name.is_empty() && name.bytes().all(token)
+        }
+        Format::HeaderName { strict: false } => !text.is_empty() && text.chars().all(no_break),
+        Format::HeaderValue { strict: true } => {
+            text.chars().all(|c| c == '\t' || !ascii_control(c))
+        }
+        Format::HeaderValue { strict: false } => text.chars().all(no_break),
+    }
+}
+
+/// What the text must do, for an error.
+pub(super) fn describe(format: Format) -> &'static str {
+    match format {
+        Format::Ip => "be an IP address",
+        Format::Ipv4 => "be an IPv4 address",
+        Format::Ipv6 => "be an IPv6 address",
+        Format::Hostname => "be a host name",
+        Format::Address => "be a host name or an IP address",
+        Format::Email => "be an e-mail address",
+        Format::Uri => "be a URI with a scheme",
+        Format::UriRef => "be a URI or a part of one",
+        Format::Uuid => "be a UUID",
+        Format::HeaderName { strict: true } => "be a valid name of an HTTP header",
+        Format::HeaderName { strict: false } => {
+            "be a name of an HTTP header: not empty, no line break and no NUL"
+        }
+        Format::HeaderValue { strict: true } => "be a valid value of an HTTP header",
+        Format::HeaderValue { strict: false } => {
+            "be a value of an HTTP header: no line break and no NUL"
+        }
+    }
+}
+
+/// A character of a token of RFC 9110.
+fn token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_|~`".contains(&byte)
+}
+
+fn no_break(c: char) -> bool {
+    !matches!(c, '\0' | '\n' | '\r')
+}
+
+fn ascii_control(c: char) -> bool {
+    c.is_ascii_control()
+}
+
+fn hostname(text: &str) -> bool {
+    let text = text.strip_suffix('.').unwrap_or(text);
+    let label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+            && label
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'-')
+    };
+    (1..=253).contains(&text.len()) && text.split('.').all(label)
+}
+
+fn email(text: &str) -> bool {
+    text.len() <= 254
+        && text.rsplit_once('@').is_some_and(|(local, host)| {
+            (1..=64).contains(&local.len())
+                && !local.contains(char::is_whitespace)
+                && hostname(host)
+        })
+}
+
+fn absolute(text: &str) -> bool {
+    text.split_once(':').is_some_and(|(scheme, _)| {
+        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
+    })
+}
+
+fn uri(text: &str) -> bool {
+    !text.chars().any(|c| c.is_whitespace() || c.is_control())
+}
+
+fn uuid(text: &str) -> bool {
+    let lens = [8, 4, 4, 4, 12];
+    let parts: Vec<_> = text.split('-').collect();
+    parts.len() == lens.len()
+        && parts
+            .iter()
+            .zip(lens)
+            .all(|(p, len)| p.len() == len && p.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
+#[test]
+fn forms() {
+    let strict = true;
+    for (format, good, bad) in [
+        (Format::Ip, "::1", "1.2.3"),
+        (Format::Ipv4, "1.2.3.4", "::1"),
+        (Format::Ipv6, "::1", "1.2.3.4"),
+        (Format::Hostname, "a-b.example.", "-a.example"),
+        (Format::Address, "10.0.0.1", "a b"),
+        (Format::Email, "a@b.c", "a@"),
+        (Format::Uri, "http://a/b", "/b"),
+        (Format::UriRef, "/b", "/b c"),
+        (Format::Uuid, "123e4567-e89b-12d3-a456-426614174000", "123"),
+        (Format::HeaderName { strict }, ":path", "a b"),
+        (Format::HeaderName { strict: false }, "a b", ""),
+        (Format::HeaderValue { strict }, "a\tb", "a\u{7f}"),
+        (Format::HeaderValue { strict: false }, "", "a\r\nb"),
+    ] {
+        assert!(matches(format, good), "{format:?} {good}");
+        assert!(!matches(format, bad), "{format:?} {bad}");
+    }
+}

@@ -1,0 +1,97 @@
+//! Field validation: the rules that Envoy's `.proto` files put on their fields,
+//! checked before anything is served.
+//!
+//! Envoy rejects a whole response, good siblings included, when one field of
+//! one resource breaks such a rule (S12), so a source checks first. The rules
+//! are the `validate.rules` options of protoc-gen-validate: 1195 fields and 126
+//! required oneofs in this version. They are read from the descriptors once
+//! (`table`), and then applied to any message (`walk`), through every `Any`
+//! whose type is known.
+//!
+//! What it is not: Envoy also rejects what these rules allow (two virtual
+//! hosts with one domain, an address that is no IP); that is construction, not
+//! validation. Rules that need a clock (`lt_now`, `gt_now`, `within`) are not
+//! evaluated; no field has one.
+
+mod broken;
+mod format;
+mod rules;
+mod scalar;
+mod table;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+use bytes::Bytes;
+use prost_reflect::DynamicMessage;
+
+pub use broken::Broken;
+
+use crate::{
+    Path, descriptor,
+    text::{self, TextError},
+};
+
+/// Violations that are reported for one message.
+pub const MAX_VIOLATIONS: usize = 100;
+
+/// A field that breaks a rule.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{path}: {broken}")]
+pub struct Violation {
+    /// The field.
+    pub path: Path,
+    /// The rule, what was found, and what would be right.
+    pub broken: Broken,
+}
+
+/// Why a body could not even be looked at.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ValidateError {
+    /// The type is not known here.
+    #[error("the type {0} is not known")]
+    UnknownType(String),
+    /// The bytes are not of the type.
+    #[error("not a valid {type_url}: {source}")]
+    Malformed {
+        /// The type.
+        type_url: String,
+        /// What the decoder says.
+        source: prost::DecodeError,
+    },
+}
+
+/// Everything that is wrong with a message, at most [`MAX_VIOLATIONS`].
+#[must_use]
+pub fn validate(message: &DynamicMessage) -> Vec<Violation> {
+    walk::run(message)
+}
+
+/// Everything that is wrong with an encoded message.
+///
+/// # Errors
+/// The type is not known, or the bytes are not of it.
+pub fn validate_bytes(type_url: &str, body: &Bytes) -> Result<Vec<Violation>, ValidateError> {
+    let of = descriptor::message(type_url);
+    let of = of.ok_or_else(|| ValidateError::UnknownType(type_url.to_owned()))?;
+    let message = DynamicMessage::decode(of, body.clone()).map_err(|source| {
+        let type_url = type_url.to_owned();
+        ValidateError::Malformed { type_url, source }
+    })?;
+    Ok(validate(&message))
+}
+
+impl text::Resource {
+    /// Everything that is wrong with the contents, at the places where it
+    /// stands in the file.
+    #[must_use]
+    pub fn validate(&self) -> Vec<TextError> {
+        let place = |violation: Violation| TextError {
+            file: self.file().to_owned(),
+            at: self.position(&violation.path),
+            path: self.path.join(&violation.path).to_string(),
+            problem: text::Problem::Rule(violation.broken),
+        };
+        validate(&self.message).into_iter().map(place).collect()
+    }
+}

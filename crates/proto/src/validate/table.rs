@@ -1,0 +1,86 @@
+//! The rules of all messages, read from the descriptors once.
+//!
+//! Options are kept encoded by the descriptors, and reading them costs more
+//! than applying them, so the table is made on first use (some tens of
+//! milliseconds) and shared.
+
+use std::{collections::HashMap, sync::LazyLock};
+
+use prost_reflect::{ExtensionDescriptor, FieldDescriptor, MessageDescriptor, OneofDescriptor};
+
+use super::rules::Rules;
+use crate::descriptor::pool;
+
+/// The rules of one message.
+pub(super) struct MessageRules {
+    pub(super) fields: Vec<(FieldDescriptor, Rules)>,
+    pub(super) oneofs: Vec<OneofDescriptor>,
+}
+
+static TABLE: LazyLock<HashMap<String, MessageRules>> = LazyLock::new(|| {
+    let options = Options::find();
+    let messages = pool().all_messages();
+    let entry = |of: MessageDescriptor| {
+        let rules = options.as_ref()?.message(&of)?;
+        Some((of.full_name().to_owned(), rules))
+    };
+    messages.filter_map(entry).collect()
+});
+
+/// The rules of a message, if it has any.
+pub(super) fn rules(of: &MessageDescriptor) -> Option<&'static MessageRules> {
+    TABLE.get(of.full_name())
+}
+
+/// All messages that have rules, for the tests.
+#[cfg(test)]
+pub(super) fn all() -> &'static HashMap<String, MessageRules> {
+    &TABLE
+}
+
+/// The options in which rules are written.
+struct Options {
+    rules: ExtensionDescriptor,
+    required: ExtensionDescriptor,
+    disabled: ExtensionDescriptor,
+    ignored: ExtensionDescriptor,
+}
+
+impl Options {
+    fn find() -> Option<Self> {
+        let get = |name: &str| pool().get_extension_by_name(&format!("validate.{name}"));
+        Some(Self {
+            rules: get("rules")?,
+            required: get("required")?,
+            disabled: get("disabled")?,
+            ignored: get("ignored")?,
+        })
+    }
+
+    fn message(&self, of: &MessageDescriptor) -> Option<MessageRules> {
+        let options = of.options();
+        let off = |option| options.get_extension(option).as_bool() == Some(true);
+        if off(&self.disabled) || off(&self.ignored) {
+            return None;
+        }
+        let fields: Vec<_> = of.fields().filter_map(|f| self.field(f)).collect();
+        let oneofs: Vec<_> = of.oneofs().filter(|o| self.required(o)).collect();
+        let any = !fields.is_empty() || !oneofs.is_empty();
+        any.then_some(MessageRules { fields, oneofs })
+    }
+
+    fn field(&self, field: FieldDescriptor) -> Option<(FieldDescriptor, Rules)> {
+        let options = field.options();
+        if !options.has_extension(&self.rules) {
+            return None;
+        }
+        let rules = options.get_extension(&self.rules);
+        let rules = Rules::read(rules.as_message()?);
+        Some((field, rules))
+    }
+
+    fn required(&self, oneof: &OneofDescriptor) -> bool {
+        let options = oneof.options();
+        options.get_extension(&self.required).as_bool() == Some(true)
+    }
+}

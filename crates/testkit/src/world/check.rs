@@ -1,0 +1,172 @@
+//! What must hold: always, and in the end.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use trunkline_core::kind::{CDS, EDS, Kind, LDS, RDS};
+use trunkline_core::message::Mode;
+use trunkline_core::name::Name;
+use trunkline_core::resource::{Resource, TypeUrl};
+
+use super::client::{Client, Habit, references};
+use super::contents::{Contents, SOUND_CLUSTERS};
+use super::{Fault, Role, World};
+
+impl World {
+    /// After every step.
+    pub(super) fn always(&mut self) -> Result<(), Fault> {
+        self.server.check()?;
+        for index in 0..self.children.len() {
+            if let Role::Relay(relay) = &mut self.children[index].role {
+                relay.db.check()?;
+            }
+            if let Role::Client(client) = &self.children[index].role {
+                client_is_whole(client).map_err(|fault| format!("client {index}: {fault}"))?;
+            }
+            let link = self.children[index].link.as_ref();
+            if let Some(link) = link.filter(|link| link.answered > link.sent) {
+                return Err(format!(
+                    "{index}: {} answers to {} responses",
+                    link.answered, link.sent
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// After a time of quiet.
+    pub(super) fn finally(&mut self) -> Result<(), Fault> {
+        for index in 0..self.children.len() {
+            self.every_response_was_answered(index)?;
+            self.belief_is_truth(index)?;
+            if let Role::Client(client) = &self.children[index].role {
+                self.holds_what_is_published(client)
+                    .map_err(|fault| format!("client {index} ({:?}): {fault}", client.habit))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn every_response_was_answered(&self, index: usize) -> Result<(), Fault> {
+        match &self.children[index].link {
+            Some(link) if !link.is_quiet() => Err(format!("{index}: not quiet")),
+            Some(link) if link.answered != link.sent => Err(format!(
+                "{index}: {} answers to {} responses",
+                link.answered, link.sent
+            )),
+            Some(_) => Ok(()),
+            None => Err(format!("{index}: not connected")),
+        }
+    }
+
+    /// What a source takes its peer to hold is what the peer holds.
+    fn belief_is_truth(&mut self, index: usize) -> Result<(), Fault> {
+        for url in [CDS, EDS, LDS, RDS].map(TypeUrl::from) {
+            let parent = self.children[index].parent;
+            let Some(link) = self.children[index].link.take() else {
+                continue;
+            };
+            let believed = self.with_parent(parent, |db| link.session.held(db, &url));
+            self.children[index].link = Some(link);
+            let held = match &self.children[index].role {
+                Role::Client(client) => by_name(client.of(url.as_str())),
+                Role::Relay(relay) => {
+                    let found = relay.db.find_type(&url);
+                    by_name(found.into_iter().flat_map(|id| relay.db.resources(id)))
+                }
+            };
+            for (name, resource) in &believed {
+                let same = held.get(name).map(|r| &r.version) == Some(&resource.version);
+                // After a rejection as a whole, good ones may have come twice.
+                if !same {
+                    let got = held.get(name);
+                    return Err(format!(
+                        "{index}: {url} {name} believed {resource:?}, holds {got:?}"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The oracle: what a client asks for is what is published, or the last
+    /// good state of it where that is bad.
+    fn holds_what_is_published(&self, client: &Client) -> Result<(), Fault> {
+        for (key, resource) in self.contents.published() {
+            let wanted = client
+                .sink
+                .interest(&key.0)
+                .is_some_and(|i| i.contains(&key.1));
+            if !wanted {
+                continue;
+            }
+            let held = client.held.get(key);
+            let right = match Contents::is_bad(resource) {
+                false => held.map(|r| &r.version) == Some(&resource.version),
+                true => held.is_none_or(|r| is_last_good(client, &key.0, r)),
+            };
+            if !right {
+                return Err(format!(
+                    "{} {} is {resource:?}, held {held:?}",
+                    key.0, key.1
+                ));
+            }
+        }
+        let published = self.contents.published();
+        for (key, held) in &client.held {
+            let empty = held.body.as_ref().is_some_and(|b| b.first() == Some(&0x0a));
+            if !published.contains_key(key) && !empty && !self.may_linger(client, key) {
+                return Err(format!("{} {} is gone, held {held:?}", key.0, key.1));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is gone stays while something bad keeps an older user of it.
+    fn may_linger(&self, client: &Client, key: &(TypeUrl, Name)) -> bool {
+        // In state of the world only whole types say what is gone (S39).
+        let silent = client.mode == Mode::Sotw && [EDS, RDS].contains(&key.0.as_str());
+        let user = client
+            .held
+            .values()
+            .any(|r| references(r, key.0.as_str()).any(|n| *n == key.1));
+        let unknown = self.contents.published().iter().any(|(other, resource)| {
+            Contents::is_bad(resource)
+                && client.held.contains_key(other)
+                && Kind::of(&other.0).refers_to.contains(&key.0.as_str())
+        });
+        silent || user || unknown
+    }
+}
+
+fn is_last_good(client: &Client, url: &TypeUrl, held: &Resource) -> bool {
+    let body = held.body.clone().unwrap_or_default().to_vec();
+    let empty = body.first() == Some(&0x0a);
+    empty
+        || client
+            .good
+            .contains(&(url.clone(), held.name.clone(), body))
+}
+
+fn by_name<'a>(all: impl Iterator<Item = &'a Arc<Resource>>) -> BTreeMap<Name, Arc<Resource>> {
+    all.map(|r| (r.name.clone(), Arc::clone(r))).collect()
+}
+
+/// No route that a delta client holds leads to a cluster that it does not: no
+/// cluster goes before the route that uses it, and none comes after (S52). A
+/// state-of-the-world client that reconnects cannot be helped: what it held
+/// is not known.
+fn client_is_whole(client: &Client) -> Result<(), Fault> {
+    if client.habit != Habit::Envoy || client.mode != Mode::Delta {
+        return Ok(());
+    }
+    for route in client.of(RDS) {
+        for cluster in (0..SOUND_CLUSTERS).map(Contents::cluster) {
+            let needed = references(route, CDS).any(|name| *name == cluster);
+            if needed && !client.held.contains_key(&(CDS.into(), cluster.clone())) {
+                return Err(format!("{route:?} leads to {cluster}, which is not there"));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,267 @@
+//! A client: a sink, what it holds, and the habits of a real one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use trunkline_core::Moment;
+use trunkline_core::change::Change;
+use trunkline_core::kind::{CDS, EDS, LDS, RDS};
+use trunkline_core::message::{Mode, Node};
+use trunkline_core::name::{Ask, Name};
+use trunkline_core::resource::{Resource, TypeUrl};
+use trunkline_core::sink::{Delivery, Rejection, Response, Sink, SinkConfig, Verdict};
+
+use super::contents::{Contents, Published};
+
+/// Whose habits a client has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Habit {
+    /// Asks for all listeners and clusters; withholds the answer to a changed
+    /// cluster until its endpoints come again.
+    Envoy,
+    /// Asks for one listener by name, then for what that leads to.
+    Grpc,
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub struct Client {
+    /// The asking side.
+    pub sink: Sink,
+    /// Which protocol it speaks.
+    pub mode: Mode,
+    /// Whose habits it has.
+    pub habit: Habit,
+    /// What it accepted and was not told to drop.
+    pub held: Published,
+    /// Rejects a whole response for one bad resource, as Envoy does with what
+    /// it cannot read.
+    pub rejects_whole: bool,
+    /// Good contents it was ever sent, to tell a last good state from a wrong one.
+    pub good: BTreeSet<(TypeUrl, Name, Vec<u8>)>,
+    /// A response about clusters that waits for endpoints.
+    withheld: Option<(Delivery, BTreeSet<Name>)>,
+    asked: BTreeSet<(TypeUrl, Ask)>,
+}
+
+impl Client {
+    /// A client that holds nothing.
+    #[must_use]
+    pub fn new(id: usize, mode: Mode, habit: Habit, rejects_whole: bool) -> Self {
+        let node = Node {
+            id: format!("client-{id}"),
+            user_agent: match habit {
+                Habit::Envoy => "envoy".to_owned(),
+                Habit::Grpc => "gRPC".to_owned(),
+            },
+            ..Node::default()
+        };
+        Self {
+            sink: Sink::new(SinkConfig::new(mode, node)),
+            mode,
+            habit,
+            held: Published::new(),
+            rejects_whole,
+            good: BTreeSet::new(),
+            withheld: None,
+            asked: BTreeSet::new(),
+        }
+    }
+
+    /// Asks for what follows from what it holds.
+    ///
+    /// # Panics
+    /// If the sink refuses, which on an aggregated stream it never does.
+    pub fn want(&mut self, now: Moment) {
+        let wanted = self.wanted();
+        for (url, ask) in self.asked.difference(&wanted) {
+            self.sink.unsubscribe(url, ask);
+            if let Ask::Name(name) = ask {
+                self.held.remove(&(url.clone(), name.clone()));
+            }
+        }
+        for (url, ask) in wanted.difference(&self.asked) {
+            let held = self.sink.subscribe(url, ask.clone(), now);
+            #[expect(
+                clippy::expect_used,
+                reason = "an aggregated stream carries every type"
+            )]
+            let changes = held.expect("any type may be asked for");
+            apply(&mut self.held, changes);
+        }
+        self.asked = wanted;
+    }
+
+    fn wanted(&self) -> BTreeSet<(TypeUrl, Ask)> {
+        let name = |url: &str, name: &Name| (TypeUrl::from(url), Ask::Name(name.clone()));
+        let mut wanted = BTreeSet::new();
+        match self.habit {
+            Habit::Envoy => {
+                wanted.insert((CDS.into(), Ask::Wildcard));
+                wanted.insert((LDS.into(), Ask::Wildcard));
+                let warming = self
+                    .withheld
+                    .iter()
+                    .flat_map(|(delivery, _)| &delivery.resources);
+                for cluster in self.of(CDS).chain(warming) {
+                    wanted.extend(references(cluster, EDS).map(|n| name(EDS, n)));
+                }
+                for listener in self.of(LDS) {
+                    wanted.extend(references(listener, RDS).map(|n| name(RDS, n)));
+                }
+            }
+            Habit::Grpc => {
+                wanted.insert(name(LDS, &Name::new("l0")));
+                for (from, to) in [(LDS, RDS), (RDS, CDS), (CDS, EDS)] {
+                    for resource in self.of(from) {
+                        wanted.extend(references(resource, to).map(|n| name(to, n)));
+                    }
+                }
+            }
+        }
+        wanted
+    }
+
+    /// What it holds of a type.
+    pub fn of<'a>(&'a self, url: &'a str) -> impl Iterator<Item = &'a Arc<Resource>> {
+        let of_type = move |(key, _): &(&(TypeUrl, Name), _)| key.0.as_str() == url;
+        self.held
+            .iter()
+            .filter(of_type)
+            .map(|(_, resource)| resource)
+    }
+
+    /// Whether it can take a response of this type now.
+    #[must_use]
+    pub fn can_take(&self, url: &TypeUrl) -> bool {
+        !self.sink.is_busy(url)
+    }
+
+    /// Takes a response; the answer may be withheld.
+    pub fn take(&mut self, response: Response, now: Moment) {
+        let Ok(delivery) = self.sink.handle_response(response) else {
+            return;
+        };
+        if delivery.type_url.as_str() == EDS {
+            let arrived: Vec<_> = delivery.resources.iter().map(|r| r.name.clone()).collect();
+            self.judge(delivery, now);
+            self.endpoints_came(&arrived, now);
+            return;
+        }
+        let warming = self.warming(&delivery);
+        if warming.is_empty() {
+            self.judge(delivery, now);
+        } else {
+            self.withheld = Some((delivery, warming));
+        }
+        self.want(now);
+    }
+
+    /// The endpoints that Envoy waits for before it answers.
+    fn warming(&self, delivery: &Delivery) -> BTreeSet<Name> {
+        if self.habit != Habit::Envoy || delivery.type_url.as_str() != CDS {
+            return BTreeSet::new();
+        }
+        let good = delivery.resources.iter().filter(|r| !Contents::is_bad(r));
+        let changed = good.filter(|r| self.held.get(&(CDS.into(), r.name.clone())) != Some(r));
+        changed.flat_map(|r| references(r, EDS)).cloned().collect()
+    }
+
+    fn endpoints_came(&mut self, arrived: &[Name], now: Moment) {
+        let done = self.withheld.as_mut().is_some_and(|(_, waiting)| {
+            arrived.iter().for_each(|name| {
+                waiting.remove(name);
+            });
+            waiting.is_empty()
+        });
+        if done {
+            self.give_up_waiting(now);
+        }
+        self.want(now);
+    }
+
+    /// Answers what was withheld, as Envoy does after fifteen seconds at the latest.
+    pub fn give_up_waiting(&mut self, now: Moment) {
+        if let Some((delivery, _)) = self.withheld.take() {
+            self.judge(delivery, now);
+            self.want(now);
+        }
+    }
+
+    /// The stream is gone, and with it what was withheld.
+    pub fn disconnected(&mut self) {
+        self.withheld = None;
+        self.sink.handle_disconnected("gone");
+    }
+
+    fn judge(&mut self, delivery: Delivery, now: Moment) {
+        for resource in delivery.resources.iter().filter(|r| !Contents::is_bad(r)) {
+            let body = resource.body.clone().unwrap_or_default().to_vec();
+            self.good
+                .insert((delivery.type_url.clone(), resource.name.clone(), body));
+        }
+        let any_bad = delivery.resources.iter().any(|r| Contents::is_bad(r));
+        let rejected = delivery
+            .resources
+            .iter()
+            .filter(|r| Contents::is_bad(r) || (self.rejects_whole && any_bad));
+        let rejected = rejected
+            .map(|r| Rejection::of(&r.name, "unreadable"))
+            .collect();
+        let verdict = Verdict::reject(rejected);
+        if let Ok(outcome) =
+            self.sink
+                .handle_verdict(&delivery.type_url, &delivery.nonce, verdict, now)
+        {
+            apply(&mut self.held, outcome.effects.changes);
+        }
+        self.want(now);
+    }
+
+    /// Time has passed.
+    pub fn timeout(&mut self, now: Moment) {
+        let effects = self.sink.handle_timeout(now);
+        apply(&mut self.held, effects.changes);
+        self.want(now);
+    }
+}
+
+/// What a resource refers to of one type.
+pub fn references<'a>(resource: &'a Resource, url: &'a str) -> impl Iterator<Item = &'a Name> {
+    let references = resource.facts().references.iter();
+    references
+        .filter(move |r| r.type_url.as_str() == url)
+        .map(|r| &r.name)
+}
+
+fn apply(held: &mut Published, changes: Vec<Change>) {
+    for change in changes {
+        match change {
+            Change::Upsert(url, resource) => {
+                held.insert((url, resource.name.clone()), resource);
+            }
+            Change::Remove(url, name) | Change::RemoveVariant(url, name, _) => {
+                held.remove(&(url, name));
+            }
+            Change::ReplaceAll(url, resources) => {
+                held.retain(|(other, _), _| *other != url);
+                for resource in resources {
+                    held.insert((url.clone(), resource.name.clone()), resource);
+                }
+            }
+            Change::Fail(url, name, _) => {
+                held.remove(&(url, name));
+            }
+        }
+    }
+}
+
+/// By type, how many it holds: for traces.
+#[must_use]
+pub fn summary(held: &Published) -> BTreeMap<&str, usize> {
+    let mut counts = BTreeMap::new();
+    for (url, _) in held.keys() {
+        *counts.entry(url.as_str()).or_insert(0) += 1;
+    }
+    counts
+}

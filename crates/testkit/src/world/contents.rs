@@ -1,0 +1,201 @@
+//! What the operator of a world publishes: listeners, routes, clusters and
+//! endpoints that always fit together.
+//!
+//! After every transaction each reference leads to something, so whatever a
+//! client lacks at some moment, it lacks because of the order in which it was
+//! told. Some resources are bad: every client rejects them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use fastrand::Rng;
+use trunkline_core::change::{Change, Transaction};
+use trunkline_core::facts::{Facts, Reference};
+use trunkline_core::kind::{CDS, EDS, LDS, RDS};
+use trunkline_core::name::Name;
+use trunkline_core::resource::{Resource, TypeUrl};
+
+/// Clusters below this number are never bad: a route that loses one of them is
+/// a fault of the order.
+pub const SOUND_CLUSTERS: usize = 4;
+const CLUSTERS: usize = 7;
+const ROUTES: usize = 3;
+
+/// All that is published now, by type and name.
+pub type Published = BTreeMap<(TypeUrl, Name), Arc<Resource>>;
+
+/// See the module's documentation.
+#[derive(Debug, Default)]
+pub struct Contents {
+    published: Published,
+    /// Which clusters each route leads to.
+    routes: BTreeMap<usize, BTreeSet<usize>>,
+    edits: u64,
+}
+
+impl Contents {
+    /// Everything that is published.
+    #[must_use]
+    pub fn published(&self) -> &Published {
+        &self.published
+    }
+
+    /// Whether any client would reject it.
+    #[must_use]
+    pub fn is_bad(resource: &Resource) -> bool {
+        resource
+            .body
+            .as_ref()
+            .is_some_and(|body| body.starts_with(b"bad"))
+    }
+
+    /// The name of a cluster and of its endpoints.
+    #[must_use]
+    pub fn cluster(number: usize) -> Name {
+        Name::new(&format!("c{number}"))
+    }
+
+    /// All of it as one transaction, for a server that begins.
+    #[must_use]
+    pub fn load(&self) -> Transaction {
+        let upsert = |((url, _), resource): (&(TypeUrl, Name), &Arc<Resource>)| {
+            Change::Upsert(url.clone(), Arc::clone(resource))
+        };
+        self.published.iter().map(upsert).collect()
+    }
+
+    /// A random transaction that keeps everything fitting together.
+    pub fn edit(&mut self, rng: &mut Rng) -> Transaction {
+        let before = self.published.clone();
+        for _ in 0..rng.usize(1..4) {
+            match rng.u8(0..10) {
+                0..4 => self.point_route_elsewhere(rng),
+                4..6 => self.touch(rng, CDS),
+                6..8 => self.touch(rng, EDS),
+                8 => self.drop_route(rng),
+                _ => self.touch(rng, LDS),
+            }
+        }
+        self.drop_unused(rng);
+        difference(&before, &self.published)
+    }
+
+    fn point_route_elsewhere(&mut self, rng: &mut Rng) {
+        let route = rng.usize(0..ROUTES);
+        let clusters: BTreeSet<_> = (0..rng.usize(1..4))
+            .map(|_| rng.usize(0..CLUSTERS))
+            .collect();
+        for cluster in &clusters {
+            self.ensure_cluster(rng, *cluster);
+        }
+        let to = clusters.iter().map(|c| (CDS, Self::cluster(*c)));
+        self.put(rng, RDS, &format!("r{route}"), to.collect(), 20);
+        self.routes.insert(route, clusters);
+        let to = vec![(RDS, Name::new(&format!("r{route}")))];
+        if !self.has(LDS, &format!("l{route}")) {
+            self.put(rng, LDS, &format!("l{route}"), to, 30);
+        }
+    }
+
+    fn drop_route(&mut self, rng: &mut Rng) {
+        let route = rng.usize(0..ROUTES);
+        self.routes.remove(&route);
+        self.remove(LDS, &format!("l{route}"));
+        self.remove(RDS, &format!("r{route}"));
+    }
+
+    fn touch(&mut self, rng: &mut Rng, url: &str) {
+        let of_type = |(key, _): &(&(TypeUrl, Name), _)| key.0.as_str() == url;
+        let names: Vec<_> = self
+            .published
+            .iter()
+            .filter(of_type)
+            .map(|(k, _)| k.1.clone())
+            .collect();
+        if let Some(name) = rng.choice(names) {
+            let old = &self.published[&(url.into(), name.clone())];
+            let to = old.facts().references.iter();
+            let to = to
+                .map(|r| (leak_free(&r.type_url), r.name.clone()))
+                .collect();
+            self.put(rng, url, name.as_str(), to, 8);
+        }
+    }
+
+    fn ensure_cluster(&mut self, rng: &mut Rng, number: usize) {
+        let name = Self::cluster(number);
+        if !self.has(CDS, name.as_str()) {
+            self.put(rng, EDS, name.as_str(), Vec::new(), 20);
+            self.put(rng, CDS, name.as_str(), vec![(EDS, name.clone())], 8);
+        }
+    }
+
+    fn drop_unused(&mut self, rng: &mut Rng) {
+        for number in 0..CLUSTERS {
+            let used = self
+                .routes
+                .values()
+                .any(|clusters| clusters.contains(&number));
+            if !used && rng.bool() {
+                self.remove(CDS, Self::cluster(number).as_str());
+                self.remove(EDS, Self::cluster(number).as_str());
+            }
+        }
+    }
+
+    /// Publishes something new; one in `bad` of it is bad, where that may be.
+    fn put(&mut self, rng: &mut Rng, url: &str, name: &str, to: Vec<(&str, Name)>, bad: usize) {
+        self.edits += 1;
+        let sound = (0..SOUND_CLUSTERS).any(|n| url == CDS && Self::cluster(n).as_str() == name);
+        let prefix = if !sound && rng.usize(0..bad) == 0 {
+            "bad"
+        } else {
+            "good"
+        };
+        let body = Bytes::from(format!("{prefix} {name} {}", self.edits));
+        let mut references: Vec<_> = to
+            .into_iter()
+            .map(|(url, name)| Reference {
+                type_url: url.into(),
+                name,
+            })
+            .collect();
+        references.sort();
+        let resource = Resource {
+            facts: Some(Box::new(Facts {
+                references: references.into(),
+                ..Facts::default()
+            })),
+            ..Resource::new(Name::new(name), body)
+        };
+        self.published
+            .insert((url.into(), Name::new(name)), Arc::new(resource));
+    }
+
+    fn has(&self, url: &str, name: &str) -> bool {
+        self.published.contains_key(&(url.into(), Name::new(name)))
+    }
+
+    fn remove(&mut self, url: &str, name: &str) {
+        self.published.remove(&(url.into(), Name::new(name)));
+    }
+}
+
+/// The table's own spelling of a type that is in it.
+fn leak_free(url: &TypeUrl) -> &'static str {
+    let known = trunkline_core::kind::ALL
+        .iter()
+        .find(|known| **known == url.as_str());
+    known.copied().unwrap_or(CDS)
+}
+
+fn difference(before: &Published, after: &Published) -> Transaction {
+    let gone = before.keys().filter(|key| !after.contains_key(key));
+    let removed = gone.map(|(url, name)| Change::Remove(url.clone(), name.clone()));
+    let new = after
+        .iter()
+        .filter(|(key, resource)| before.get(*key) != Some(resource));
+    let upserts = new.map(|((url, _), r)| Change::Upsert(url.clone(), Arc::clone(r)));
+    removed.chain(upserts).collect()
+}

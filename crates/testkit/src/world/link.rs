@@ -1,0 +1,84 @@
+//! A stream between a child and its parent, message by message.
+
+use std::collections::VecDeque;
+
+use trunkline_core::Moment;
+use trunkline_core::database::Database;
+use trunkline_core::message::Mode;
+use trunkline_core::session::{Config, Event, Session};
+use trunkline_core::sink::{Request, Response};
+
+/// How many responses are under way at most: what a transport buffers.
+const IN_FLIGHT: usize = 2;
+
+/// A live stream. Each direction keeps its order; the two do not wait for each other.
+#[derive(Debug)]
+pub struct Link {
+    /// The parent's side.
+    pub session: Session,
+    /// Towards the parent.
+    pub up: VecDeque<Request>,
+    /// Towards the child.
+    pub down: VecDeque<Response>,
+    /// The child does not read for now.
+    pub stalled: bool,
+    /// Responses that were sent on this stream.
+    pub sent: usize,
+    /// Answers to them that arrived.
+    pub answered: usize,
+}
+
+impl Link {
+    /// Opens a stream at the parent.
+    pub fn open(db: &mut Database, mode: Mode) -> Self {
+        Self {
+            session: Session::open(db, Config::new(mode)),
+            up: VecDeque::new(),
+            down: VecDeque::new(),
+            stalled: false,
+            sent: 0,
+            answered: 0,
+        }
+    }
+
+    /// The parent reads one request. Returns what it noticed.
+    ///
+    /// # Panics
+    /// If the child broke the protocol.
+    pub fn deliver_up(&mut self, db: &mut Database, now: Moment) -> Vec<Event> {
+        let Some(request) = self.up.pop_front() else {
+            return Vec::new();
+        };
+        let result = match request {
+            Request::Delta(request) => self.session.handle_delta(db, request, now),
+            Request::Sotw(request) => self.session.handle_sotw(db, request, now),
+        };
+        #[expect(clippy::expect_used, reason = "both sides are under test")]
+        result.expect("the child keeps the protocol");
+        let events: Vec<_> = std::iter::from_fn(|| self.session.poll_event()).collect();
+        let is_answer = |e: &&Event| matches!(e, Event::Acked { .. } | Event::Nacked { .. });
+        self.answered += events.iter().filter(is_answer).count();
+        events
+    }
+
+    /// The parent sends one response, if it has one and the stream takes it.
+    pub fn send(&mut self, db: &mut Database, mode: Mode, now: Moment) -> bool {
+        if self.down.len() >= IN_FLIGHT {
+            return false;
+        }
+        let response = match mode {
+            Mode::Delta => self.session.poll_delta(db, now).map(Response::Delta),
+            Mode::Sotw => self.session.poll_sotw(db, now).map(Response::Sotw),
+        };
+        let sent = response.is_some();
+        self.sent += usize::from(sent);
+        self.down.extend(response);
+        sent
+    }
+
+    /// Whether nothing is under way.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        self.up.is_empty() && self.down.is_empty()
+    }
+}
