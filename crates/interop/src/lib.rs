@@ -37,9 +37,11 @@ pub mod http;
 mod place;
 mod port;
 mod process;
+mod script;
 
 pub use backend::Backend;
 pub use bootstrap::Mode;
 pub use envoy::{Envoy, assert_no_init_fetch_timeout};
 pub use place::python;
 pub use port::free_port;
+pub use script::Script;

@@ -110,9 +110,30 @@ impl Conversation {
         }
         keys.sort();
         keys.dedup();
-        keys.iter()
-            .filter_map(|key| self.held_beside_target(db, key))
-            .collect()
+        let held = keys
+            .iter()
+            .filter_map(|key| self.held_beside_target(db, key));
+        let mut unsettled: Vec<_> = held.collect();
+        unsettled.extend(self.sent_beside_target(db));
+        unsettled
+    }
+
+    /// What was sent and has no answer yet: the peer may use it already.
+    fn sent_beside_target(&self, db: &mut Database) -> Vec<(Arc<Resource>, Choice)> {
+        let mut sent: Vec<(Key, Arc<Resource>)> = Vec::new();
+        for response in &self.outstanding {
+            for (key, choice) in &response.keys {
+                sent.extend(choice.resource().map(|r| (key.clone(), Arc::clone(r))));
+            }
+            for step in &response.steps {
+                for (name, item) in step.batch.iter().flat_map(|batch| &batch.items) {
+                    let key = Key::Member(step.cursor, name.clone());
+                    sent.extend(item.iter().map(|r| (key.clone(), Arc::clone(r))));
+                }
+            }
+        }
+        let beside = |(key, resource)| (resource, self.target(db, &key));
+        sent.into_iter().map(beside).collect()
     }
 
     fn held_beside_target(&self, db: &mut Database, key: &Key) -> Option<(Arc<Resource>, Choice)> {

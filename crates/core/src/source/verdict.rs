@@ -118,6 +118,7 @@ impl Conversation {
                 self.set_told(&key, |_| choice.into());
             }
             for step in response.steps {
+                self.tell_exceptions(&step);
                 self.move_cursor(db, &step);
             }
             if done {
@@ -280,6 +281,22 @@ impl Conversation {
             name: resource.name.clone(),
             version: resource.version.clone(),
         })
+    }
+
+    /// What became an exception while a step was under way was brought by it
+    /// all the same.
+    fn tell_exceptions(&mut self, step: &Step) {
+        let Some(Some(cursor)) = self.cursors.get_mut(step.cursor) else {
+            return;
+        };
+        let Some(batch) = step.batch.as_ref().filter(|_| !cursor.members.is_empty()) else {
+            return;
+        };
+        for (name, item) in &batch.items {
+            if let Some(slot) = cursor.members.get_mut(name) {
+                slot.told = item.clone().into();
+            }
+        }
     }
 
     fn move_cursor(&mut self, db: &mut Database, step: &Step) {

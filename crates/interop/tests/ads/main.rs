@@ -1,0 +1,17 @@
+//! The server against real peers: what it serves takes effect in them.
+#![allow(
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "all of this is tests"
+)]
+
+mod dump;
+mod flow;
+mod grpc;
+mod journal;
+mod order;
+mod ready;
+mod reconnect;
+mod rejection;
+mod resources;
+mod serving;

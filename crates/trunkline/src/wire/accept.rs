@@ -1,0 +1,103 @@
+//! Contents: from an encoded message to a resource that the rules can serve.
+
+use bytes::Bytes;
+use trunkline_core::facts::{Facts, Reference};
+use trunkline_core::name::Name;
+use trunkline_core::resource::{Resource, TypeUrl};
+use trunkline_proto::facts::{self, FactsError};
+
+/// Why a message cannot be served.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AcceptError {
+    /// It is not what it should be.
+    #[error(transparent)]
+    Facts(#[from] FactsError),
+    /// It does not say what it is called.
+    #[error("a {type_url} without a name; give it one")]
+    NoName {
+        /// Its type.
+        type_url: TypeUrl,
+    },
+}
+
+/// A resource that is called what its body says, with the facts that order
+/// needs (S73) and a version made from its bytes (S71).
+///
+/// The bytes are served as they are: whoever encodes them does it in the same
+/// way each time.
+///
+/// # Errors
+/// If the body is not of its type, or has no name.
+pub fn accept(type_url: &TypeUrl, body: Bytes) -> Result<Resource, AcceptError> {
+    let found = facts::of(type_url.as_str(), &body)?;
+    let Some(name) = &found.name else {
+        let type_url = type_url.clone();
+        return Err(AcceptError::NoName { type_url });
+    };
+    let name = Name::new(name);
+    Ok(Resource {
+        facts: core_facts(found),
+        ..Resource::new(name, body)
+    })
+}
+
+fn core_facts(found: facts::Facts) -> Option<Box<Facts>> {
+    let refers = |(type_url, name): (String, String)| Reference {
+        type_url: TypeUrl::new(type_url),
+        name: Name::new(&name),
+    };
+    let mut references: Vec<Reference> = found.references.into_iter().map(refers).collect();
+    // Two spellings of one name are one, and stand elsewhere.
+    references.sort();
+    references.dedup();
+    let facts = Facts {
+        references: references.into(),
+        domains: found.domains.into_iter().map(Box::from).collect(),
+        // That it changes from one way to another is not seen.
+        vhds: found.uses_vhds.then_some(1),
+    };
+    (facts != Facts::default()).then(|| Box::new(facts))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use prost::Message as _;
+    use trunkline_core::kind;
+    use trunkline_proto::envoy::envoy::config::cluster::v3::{Cluster, cluster};
+
+    #[test]
+    fn a_cluster_refers_to_its_endpoints() {
+        let message = Cluster {
+            name: "c".into(),
+            cluster_discovery_type: Some(cluster::ClusterDiscoveryType::Type(
+                cluster::DiscoveryType::Eds.into(),
+            )),
+            eds_cluster_config: Some(cluster::EdsClusterConfig::default()),
+            ..Cluster::default()
+        };
+        let body = Bytes::from(message.encode_to_vec());
+        let resource = accept(&kind::CDS.into(), body.clone()).unwrap();
+        assert_eq!(resource.name.as_str(), "c");
+        assert_eq!(resource.body, Some(body));
+        let endpoints = Reference {
+            type_url: kind::EDS.into(),
+            name: "c".into(),
+        };
+        assert!(resource.facts().refers_to(&endpoints));
+    }
+
+    #[test]
+    fn a_resource_needs_a_name_and_a_body_of_its_type() {
+        let url = TypeUrl::from(kind::CDS);
+        let nameless = accept(&url, Bytes::new());
+        assert_eq!(
+            nameless,
+            Err(AcceptError::NoName {
+                type_url: url.clone()
+            })
+        );
+        let odd = accept(&url, Bytes::from_static(b"\xff"));
+        assert!(matches!(odd, Err(AcceptError::Facts(_))));
+    }
+}

@@ -1,0 +1,131 @@
+//! Constraints of TP2 as they travel, and as they mean something.
+
+use trunkline_core::params::{ConstraintError, Expr, Node};
+use trunkline_proto::discovery::{
+    Constraint, ConstraintList, DynamicParameterConstraints, Exists, SingleConstraint, constraint,
+};
+
+/// What a peer's constraints cannot be read as.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConstraintReadError {
+    /// The peer names a parameter and does not say what it must be.
+    #[error("the constraint on {key:?} has neither a value nor `exists`")]
+    NoTest {
+        /// The parameter.
+        key: String,
+    },
+    /// It is too large to be decided.
+    #[error(transparent)]
+    Limit(#[from] ConstraintError),
+}
+
+/// The message that says an expression.
+#[must_use]
+pub fn write_constraints(expr: &Expr) -> DynamicParameterConstraints {
+    let list = |all: &[Expr]| ConstraintList {
+        constraints: all.iter().map(write_constraints).collect(),
+    };
+    let single = |key: &str, test| {
+        Constraint::Single(SingleConstraint {
+            key: key.to_owned(),
+            test: Some(test),
+        })
+    };
+    let said = match expr.node() {
+        Node::Value { key, value } => single(key, constraint::Test::Value(value.to_string())),
+        Node::Exists { key } => single(key, constraint::Test::Exists(Exists {})),
+        Node::And(all) => Constraint::And(list(all)),
+        Node::Or(all) => Constraint::Or(list(all)),
+        Node::Not(it) => Constraint::Not(Box::new(write_constraints(it))),
+    };
+    DynamicParameterConstraints { r#type: Some(said) }
+}
+
+/// The expression that a message says; one that says nothing constrains nothing.
+///
+/// # Errors
+/// If it is incomplete, or larger than what can be decided.
+pub fn read_constraints(
+    message: &DynamicParameterConstraints,
+) -> Result<Expr, ConstraintReadError> {
+    let list = |all: &ConstraintList| -> Result<Vec<Expr>, ConstraintReadError> {
+        all.constraints.iter().map(read_constraints).collect()
+    };
+    Ok(match &message.r#type {
+        None => Expr::always(),
+        Some(Constraint::Single(single)) => read_single(single)?,
+        Some(Constraint::And(all)) => Expr::and(list(all)?)?,
+        Some(Constraint::Or(any)) => Expr::or(list(any)?)?,
+        Some(Constraint::Not(it)) => Expr::not(read_constraints(it)?)?,
+    })
+}
+
+fn read_single(single: &SingleConstraint) -> Result<Expr, ConstraintReadError> {
+    let key = single.key.as_str();
+    match &single.test {
+        Some(constraint::Test::Value(value)) => Ok(Expr::value(key, value.as_str())),
+        Some(constraint::Test::Exists(Exists {})) => Ok(Expr::exists(key)),
+        None => Err(ConstraintReadError::NoTest {
+            key: key.to_owned(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trunkline_core::params::Constraints;
+
+    #[test]
+    fn what_is_written_is_read() {
+        for text in [
+            "env=prod",
+            "env exists",
+            "NOT env exists",
+            "env=prod AND NOT (version=v1 OR zone exists)",
+        ] {
+            let expr: Expr = text.parse().unwrap();
+            assert_eq!(
+                read_constraints(&write_constraints(&expr)).unwrap(),
+                expr,
+                "{text}"
+            );
+            let constraints: Constraints = text.parse().unwrap();
+            let again = Constraints::new(
+                &read_constraints(&write_constraints(constraints.expr())).unwrap(),
+            )
+            .unwrap();
+            assert_eq!(again, constraints, "{text}");
+        }
+    }
+
+    #[test]
+    fn nothing_said_is_nothing_constrained() {
+        let silent = DynamicParameterConstraints { r#type: None };
+        let read = Constraints::new(&read_constraints(&silent).unwrap()).unwrap();
+        assert!(read.is_always());
+    }
+
+    #[test]
+    fn a_test_is_needed_and_depth_is_bounded() {
+        let single = SingleConstraint {
+            key: "env".into(),
+            test: None,
+        };
+        let message = DynamicParameterConstraints {
+            r#type: Some(Constraint::Single(single)),
+        };
+        assert_eq!(
+            read_constraints(&message),
+            Err(ConstraintReadError::NoTest { key: "env".into() })
+        );
+        let deep = (0..Expr::MAX_DEPTH).fold(write_constraints(&Expr::exists("k")), |it, _| {
+            let not = Constraint::Not(Box::new(it));
+            DynamicParameterConstraints { r#type: Some(not) }
+        });
+        assert!(matches!(
+            read_constraints(&deep),
+            Err(ConstraintReadError::Limit(_))
+        ));
+    }
+}

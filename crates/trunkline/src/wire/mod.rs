@@ -1,0 +1,24 @@
+//! Where the wire and the rules meet: the only module that knows the messages
+//! of both `trunkline-proto` and `trunkline-core`.
+//!
+//! ```text
+//! received bytes ── request ──▶ core's request   (node read only when it changes)
+//! core's response ── response ──▶ frames of shared bytes
+//! encoded contents ── accept ──▶ core's resource, with its facts
+//! constraints: both ways
+//! ```
+//!
+//! Nothing is decided here. What a peer sent beyond a limit is taken out of the
+//! request and reported beside it.
+
+mod accept;
+mod constraints;
+mod node;
+mod request;
+mod response;
+
+pub use accept::{AcceptError, accept};
+pub use constraints::{ConstraintReadError, read_constraints, write_constraints};
+pub(crate) use request::Reader;
+pub use request::Refused;
+pub(crate) use response::{delta_frames, sotw_frames};

@@ -1,0 +1,66 @@
+//! The node of a stream, read when it is new.
+//!
+//! Envoy repeats 61 KB of node in every request unless it is told not to. What
+//! was read is recognised by a hash: the bytes themselves would keep a whole
+//! received message alive for each stream.
+
+use bytes::Bytes;
+use trunkline_core::message;
+use trunkline_proto::discovery::{DecodeError, Limits, Node};
+use twox_hash::XxHash3_128;
+
+/// Which node a stream last sent.
+#[derive(Debug, Default)]
+pub(super) struct NodeMemory(Option<u128>);
+
+impl NodeMemory {
+    /// The node, if it is not the one that was read before.
+    pub(super) fn read(
+        &mut self,
+        raw: Option<&Bytes>,
+        limits: &Limits,
+    ) -> Result<Option<message::Node>, DecodeError> {
+        let Some(raw) = raw else { return Ok(None) };
+        let hash = Some(XxHash3_128::oneshot(raw));
+        if self.0 == hash {
+            return Ok(None);
+        }
+        let node = Node::parse(raw, limits)?;
+        self.0 = hash;
+        Ok(Some(message::Node {
+            id: node.id,
+            cluster: node.cluster,
+            user_agent: node.user_agent_name,
+            client_features: node.client_features,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use prost::Message as _;
+
+    #[test]
+    fn a_node_is_read_when_it_differs() {
+        let raw = |id: &str| -> Bytes {
+            let node = Node {
+                id: id.into(),
+                user_agent_name: "envoy".into(),
+                ..Node::default()
+            };
+            node.encode_to_vec().into()
+        };
+        let limits = Limits::default();
+        let mut memory = NodeMemory::default();
+        let mut id = |raw: Option<Bytes>| {
+            let node = memory.read(raw.as_ref(), &limits).unwrap();
+            node.map(|node| (node.id, node.user_agent))
+        };
+        let read = |id: &str| Some((id.to_owned(), "envoy".to_owned()));
+        assert_eq!(id(Some(raw("a"))), read("a"));
+        assert_eq!(id(Some(raw("a"))), None);
+        assert_eq!(id(None), None);
+        assert_eq!(id(Some(raw("b"))), read("b"));
+    }
+}

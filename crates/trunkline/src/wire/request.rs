@@ -1,0 +1,213 @@
+//! Requests: from received bytes to what the machines take.
+
+use bytes::Bytes;
+use trunkline_core::message::{DeltaRequest, ErrorDetail, Locator, SotwRequest};
+use trunkline_core::params::{Params, ParamsError};
+use trunkline_core::resource::{Nonce, TypeUrl, Version};
+use trunkline_proto::discovery::{
+    DecodeError, DeltaDiscoveryRequest, DiscoveryRequest, Inbound, Limits, Refusal,
+    ResourceLocator, Status,
+};
+
+use super::node::NodeMemory;
+
+/// A request, and what of it was refused.
+pub(crate) struct Read<R> {
+    pub(crate) request: R,
+    pub(crate) refused: Vec<Refused>,
+}
+
+/// A name that was taken out of a request; the rest of it counts (S72).
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// It is longer than a name may be.
+    #[error(transparent)]
+    Name(Refusal),
+    /// It comes with more parameters than a client may have (TP2).
+    #[error("{name}: {source}; it was ignored")]
+    Params {
+        /// The name.
+        name: String,
+        /// Which limit.
+        source: ParamsError,
+    },
+}
+
+/// Reads the requests of one stream.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    limits: Limits,
+    node: NodeMemory,
+}
+
+impl Reader {
+    pub(crate) fn new(limits: Limits) -> Self {
+        let node = NodeMemory::default();
+        Self { limits, node }
+    }
+
+    /// Reads a state-of-the-world request.
+    pub(crate) fn sotw(&mut self, raw: Bytes) -> Result<Read<SotwRequest>, DecodeError> {
+        let checked = DiscoveryRequest::decode_checked(raw, &self.limits)?;
+        let message = checked.message;
+        let mut refused = refusals(checked.refused);
+        let names = names(
+            message.resource_names,
+            message.resource_locators,
+            &mut refused,
+        );
+        let request = SotwRequest {
+            node: self.node.read(message.node.as_ref(), &self.limits)?,
+            type_url: said(message.type_url).map(TypeUrl::new),
+            names,
+            version: said(message.version_info).map(Version::new),
+            nonce: said(message.response_nonce).map(Nonce::new),
+            error: message.error_detail.map(error_detail),
+        };
+        Ok(Read { request, refused })
+    }
+
+    /// Reads a delta request.
+    pub(crate) fn delta(&mut self, raw: Bytes) -> Result<Read<DeltaRequest>, DecodeError> {
+        let checked = DeltaDiscoveryRequest::decode_checked(raw, &self.limits)?;
+        let message = checked.message;
+        let mut refused = refusals(checked.refused);
+        let subscribe = names(
+            message.resource_names_subscribe,
+            message.resource_locators_subscribe,
+            &mut refused,
+        );
+        let unsubscribe = names(
+            message.resource_names_unsubscribe,
+            message.resource_locators_unsubscribe,
+            &mut refused,
+        );
+        let held = message.initial_resource_versions.into_iter();
+        let request = DeltaRequest {
+            node: self.node.read(message.node.as_ref(), &self.limits)?,
+            type_url: said(message.type_url).map(TypeUrl::new),
+            subscribe,
+            unsubscribe,
+            initial_versions: held.map(|(name, v)| (name, Version::new(v))).collect(),
+            nonce: said(message.response_nonce).map(Nonce::new),
+            error: message.error_detail.map(error_detail),
+        };
+        Ok(Read { request, refused })
+    }
+}
+
+/// Protobuf cannot tell an empty string from none, and neither means anything.
+fn said(text: String) -> Option<String> {
+    Some(text).filter(|text| !text.is_empty())
+}
+
+fn error_detail(status: Status) -> ErrorDetail {
+    ErrorDetail {
+        code: status.code,
+        message: status.message,
+    }
+}
+
+fn refusals(names: Vec<Refusal>) -> Vec<Refused> {
+    names.into_iter().map(Refused::Name).collect()
+}
+
+/// Plain names take the parameters of the stream, locators bring their own.
+fn names(
+    plain: Vec<String>,
+    locators: Vec<ResourceLocator>,
+    refused: &mut Vec<Refused>,
+) -> Vec<Locator> {
+    let plain = plain.into_iter().map(|name| Locator { name, params: None });
+    let mut names: Vec<Locator> = plain.collect();
+    for locator in locators {
+        let name = locator.name;
+        match Params::new(locator.dynamic_parameters) {
+            Ok(params) => names.push(Locator {
+                name,
+                params: Some(params),
+            }),
+            Err(source) => refused.push(Refused::Params { name, source }),
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use prost::Message as _;
+    use std::collections::BTreeMap;
+    use trunkline_proto::discovery::Node;
+
+    #[test]
+    fn a_delta_request_is_read() {
+        let node = Node {
+            id: "n1".into(),
+            client_features: vec!["f".into()],
+            ..Node::default()
+        };
+        let message = DeltaDiscoveryRequest {
+            node: Some(node.encode_to_vec().into()),
+            type_url: "t".into(),
+            resource_names_subscribe: vec!["a".into()],
+            resource_names_unsubscribe: vec!["b".into()],
+            initial_resource_versions: BTreeMap::from([("a".into(), "1".into())]),
+            response_nonce: "7".into(),
+            error_detail: Some(Status {
+                code: 13,
+                message: "bad".into(),
+                details: Vec::new(),
+            }),
+            resource_locators_subscribe: vec![ResourceLocator {
+                name: "c".into(),
+                dynamic_parameters: BTreeMap::from([("env".into(), "prod".into())]),
+            }],
+            ..DeltaDiscoveryRequest::default()
+        };
+        let mut reader = Reader::default();
+        let read = reader.delta(message.encode_to_vec().into()).unwrap();
+        assert_eq!(read.refused, []);
+        let request = read.request;
+        assert_eq!(request.node.unwrap().client_features, ["f"]);
+        assert_eq!(request.type_url, Some("t".into()));
+        let with_params = Locator {
+            name: "c".into(),
+            params: Some(Params::new([("env", "prod")]).unwrap()),
+        };
+        assert_eq!(request.subscribe, [Locator::from("a"), with_params]);
+        assert_eq!(request.unsubscribe, [Locator::from("b")]);
+        assert_eq!(request.initial_versions, [("a".into(), "1".into())]);
+        assert_eq!(request.nonce, Some("7".into()));
+        assert_eq!(request.error.unwrap().code, 13);
+    }
+
+    #[test]
+    fn an_empty_request_says_nothing() {
+        let request = Reader::default().sotw(Bytes::new()).unwrap().request;
+        assert_eq!(request, SotwRequest::default());
+        let request = Reader::default().delta(Bytes::new()).unwrap().request;
+        assert_eq!(request, DeltaRequest::default());
+    }
+
+    #[test]
+    fn s72_what_is_too_much_costs_its_name_only() {
+        let many = (0..=Params::MAX_KEYS).map(|n| (n.to_string(), String::new()));
+        let message = DiscoveryRequest {
+            resource_names: vec!["x".repeat(1 << 20), "a".into()],
+            resource_locators: vec![ResourceLocator {
+                name: "b".into(),
+                dynamic_parameters: many.collect(),
+            }],
+            ..DiscoveryRequest::default()
+        };
+        let read = Reader::default()
+            .sotw(message.encode_to_vec().into())
+            .unwrap();
+        assert_eq!(read.request.names, [Locator::from("a")]);
+        assert!(matches!(
+            &read.refused[..],
+            [Refused::Name(_), Refused::Params { name, .. }] if name == "b"
+        ));
+    }
+}

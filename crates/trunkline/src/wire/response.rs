@@ -1,0 +1,243 @@
+//! Responses: from what the machines say to frames of shared bytes.
+//!
+//! A body is never encoded or copied as a whole: it stands in every stream's
+//! frames as the one buffer that the database holds.
+
+use std::sync::Arc;
+
+use trunkline_core::message::{Delivered, DeltaResponse, Form, SotwResponse};
+use trunkline_core::name::Name;
+use trunkline_core::params::Constraints;
+use trunkline_core::resource::{self, ErrorCode, TypeUrl};
+use trunkline_proto::discovery::{
+    Any, ControlPlane, DeltaDiscoveryResponse, DiscoveryResponse, Duration, Field, Frames,
+    Resource, ResourceError, ResourceName, Status, encode_delta, encode_sotw,
+};
+
+use super::constraints::write_constraints;
+
+/// A delta response as frames.
+pub(crate) fn delta_frames(response: &DeltaResponse, identifier: &str) -> Frames {
+    let head = DeltaDiscoveryResponse {
+        type_url: response.type_url.to_string(),
+        nonce: response.nonce.to_string(),
+        removed_resources: response.removed.iter().map(Name::to_string).collect(),
+        control_plane: Some(control_plane(identifier)),
+        removed_resource_names: response
+            .removed_variants
+            .iter()
+            .map(|(name, constraints)| resource_name(name, Some(constraints)))
+            .collect(),
+        resource_errors: errors(&response.errors),
+        ..DeltaDiscoveryResponse::default()
+    };
+    let fields: Vec<Field> = response
+        .resources
+        .iter()
+        .map(|delivered| Field::delta(&wrapped(&response.type_url, delivered)))
+        .collect();
+    encode_delta(&head, &fields)
+}
+
+/// A state-of-the-world response as frames.
+pub(crate) fn sotw_frames(response: &SotwResponse, identifier: &str) -> Frames {
+    let head = DiscoveryResponse {
+        version_info: response.version.to_string(),
+        type_url: response.type_url.to_string(),
+        nonce: response.nonce.to_string(),
+        control_plane: Some(control_plane(identifier)),
+        resource_errors: errors(&response.errors),
+        ..DiscoveryResponse::default()
+    };
+    let fields: Vec<Field> = response
+        .resources
+        .iter()
+        .map(|delivered| sotw_field(&response.type_url, delivered))
+        .collect();
+    encode_sotw(&head, &fields)
+}
+
+fn sotw_field(url: &TypeUrl, delivered: &Delivered) -> Field {
+    match (delivered.form, any(url, &delivered.resource)) {
+        (Form::Full, Some(any)) => Field::sotw(&any),
+        // A resource without its body has to say its name (S58).
+        _ => Field::sotw_wrapped(&wrapped(url, delivered)),
+    }
+}
+
+/// The resource with all that belongs to it (S58, S59, S62).
+fn wrapped(url: &TypeUrl, delivered: &Delivered) -> Resource {
+    let resource = &delivered.resource;
+    let body = match delivered.form {
+        Form::Full | Form::Wrapped => any(url, resource),
+        Form::Heartbeat => None,
+    };
+    let constraints = resource.constraints.as_ref();
+    Resource {
+        version: resource.version.to_string(),
+        resource: body,
+        name: resource.name.to_string(),
+        aliases: resource.aliases.iter().map(Name::to_string).collect(),
+        ttl: resource.ttl.map(duration),
+        resource_name: constraints.map(|c| resource_name(&resource.name, Some(c))),
+        ..Resource::default()
+    }
+}
+
+fn any(url: &TypeUrl, resource: &resource::Resource) -> Option<Any> {
+    resource.body.as_ref().map(|body| Any {
+        type_url: url.to_string(),
+        value: body.clone(),
+    })
+}
+
+/// More than protobuf can say is as good as for ever.
+fn duration(ttl: std::time::Duration) -> Duration {
+    const LONGEST: u64 = 315_576_000_000;
+    Duration {
+        seconds: i64::try_from(ttl.as_secs().min(LONGEST)).unwrap_or_default(),
+        nanos: i32::try_from(ttl.subsec_nanos()).unwrap_or_default(),
+    }
+}
+
+fn control_plane(identifier: &str) -> ControlPlane {
+    ControlPlane {
+        identifier: identifier.to_owned(),
+    }
+}
+
+fn resource_name(name: &Name, constraints: Option<&Constraints>) -> ResourceName {
+    ResourceName {
+        name: name.to_string(),
+        dynamic_parameter_constraints: constraints.map(|c| write_constraints(c.expr())),
+    }
+}
+
+fn errors(errors: &[(Name, Arc<resource::ResourceError>)]) -> Vec<ResourceError> {
+    let one = |(name, error): &(Name, Arc<resource::ResourceError>)| ResourceError {
+        resource_name: Some(resource_name(name, None)),
+        error_detail: Some(Status {
+            code: grpc_code(error.code),
+            message: error.message.to_string(),
+            details: Vec::new(),
+        }),
+    };
+    errors.iter().map(one).collect()
+}
+
+fn grpc_code(code: ErrorCode) -> i32 {
+    match code {
+        ErrorCode::NotFound => tonic::Code::NotFound as i32,
+        ErrorCode::PermissionDenied => tonic::Code::PermissionDenied as i32,
+        ErrorCode::Unavailable => tonic::Code::Unavailable as i32,
+        ErrorCode::Other(code) => code,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use prost::Message as _;
+
+    fn resource(name: &str, body: Bytes) -> resource::Resource {
+        resource::Resource::new(Name::new(name), body)
+    }
+
+    fn delta(resources: Vec<Delivered>) -> DeltaResponse {
+        DeltaResponse {
+            type_url: "t".into(),
+            nonce: "1".into(),
+            resources,
+            removed: vec!["gone".into()],
+            removed_variants: Vec::new(),
+            errors: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_large_body_is_shared_by_every_response() {
+        let body = Bytes::from(vec![7; 100_000]);
+        let all = vec![Delivered::full(Arc::new(resource("a", body.clone())))];
+        let delta = delta_frames(&delta(all.clone()), "me");
+        let sotw = SotwResponse {
+            type_url: "t".into(),
+            version: "v".into(),
+            nonce: "1".into(),
+            resources: all,
+            errors: Vec::new(),
+        };
+        for frames in [delta, sotw_frames(&sotw, "me")] {
+            let shares = |frame: &Bytes| frame.as_ptr() == body.as_ptr();
+            assert!(frames.as_slice().iter().any(shares));
+        }
+    }
+
+    #[test]
+    fn a_delta_response_says_everything() {
+        let constraints: Constraints = "env=prod".parse().unwrap();
+        let full = resource::Resource {
+            aliases: Box::new(["b".into()]),
+            ttl: Some(std::time::Duration::from_millis(1500)),
+            constraints: Some(constraints.clone()),
+            ..resource("a", Bytes::from_static(b"body"))
+        };
+        let heartbeat = Delivered {
+            resource: Arc::new(resource("h", Bytes::from_static(b"body"))),
+            form: Form::Heartbeat,
+        };
+        let mut response = delta(vec![Delivered::full(Arc::new(full)), heartbeat]);
+        response.removed_variants = vec![("a".into(), constraints)];
+        let error = resource::ResourceError {
+            code: ErrorCode::PermissionDenied,
+            message: "not for you".into(),
+        };
+        response.errors = vec![("e".into(), Arc::new(error))];
+
+        let bytes = delta_frames(&response, "me").to_bytes();
+        let message = DeltaDiscoveryResponse::decode(bytes).unwrap();
+        assert_eq!((&*message.type_url, &*message.nonce), ("t", "1"));
+        assert_eq!(message.removed_resources, ["gone"]);
+        assert_eq!(message.control_plane.unwrap().identifier, "me");
+        assert_eq!(message.removed_resource_names.len(), 1);
+        let [a, h] = &message.resources[..] else {
+            panic!("two resources");
+        };
+        assert_eq!(a.resource.as_ref().unwrap().type_url, "t");
+        assert_eq!(a.resource.as_ref().unwrap().value, "body");
+        assert_eq!((&*a.name, &*a.aliases), ("a", &["b".to_owned()][..]));
+        assert_eq!(a.version.len(), 16);
+        let ttl = a.ttl.unwrap();
+        assert_eq!((ttl.seconds, ttl.nanos), (1, 500_000_000));
+        assert_eq!(
+            a.resource_name,
+            message.removed_resource_names.first().cloned()
+        );
+        assert_eq!((&*h.name, &h.resource), ("h", &None));
+        let error = &message.resource_errors[0];
+        assert_eq!(error.resource_name.as_ref().unwrap().name, "e");
+        assert_eq!(error.error_detail.as_ref().unwrap().code, 7);
+    }
+
+    #[test]
+    fn s58_a_state_of_the_world_response_wraps_what_must_be_wrapped() {
+        let one = |form| Delivered {
+            resource: Arc::new(resource("a", Bytes::from_static(b"body"))),
+            form,
+        };
+        let response = SotwResponse {
+            type_url: "t".into(),
+            version: "v".into(),
+            nonce: "1".into(),
+            resources: vec![one(Form::Full), one(Form::Wrapped)],
+            errors: Vec::new(),
+        };
+        let bytes = sotw_frames(&response, "me").to_bytes();
+        let message = DiscoveryResponse::decode(bytes).unwrap();
+        assert_eq!(message.version_info, "v");
+        assert_eq!(message.resources[0].type_url, "t");
+        assert_eq!(message.resources[0].value, "body");
+        let wrapper = Resource::decode(message.resources[1].value.clone()).unwrap();
+        assert_eq!((&*wrapper.name, wrapper.resource.is_some()), ("a", true));
+    }
+}

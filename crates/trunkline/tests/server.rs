@@ -1,0 +1,235 @@
+//! The server over real gRPC, with a client whose messages and codec are not
+//! ours.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "all of this is a test"
+)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Streaming};
+use trunkline::{Change, Name, Report, Resource, ServeError, Server, kind};
+use trunkline_proto::envoy::envoy::service::cluster::v3::cluster_discovery_service_client::ClusterDiscoveryServiceClient;
+use trunkline_proto::envoy::envoy::service::discovery::v3::aggregated_discovery_service_client::AggregatedDiscoveryServiceClient;
+use trunkline_proto::envoy::envoy::service::discovery::v3::{
+    DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest,
+};
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A server that serves, and a connection to it.
+struct Fixture {
+    server: Server,
+    serving: JoinHandle<Result<(), ServeError>>,
+    channel: Channel,
+    closed: mpsc::UnboundedReceiver<u64>,
+}
+
+async fn fixture(contents: Vec<Change>) -> Fixture {
+    let (closes, closed) = mpsc::unbounded_channel();
+    let server = Server::builder()
+        .identifier("under test")
+        .observe(move |peer, report| {
+            if matches!(report, Report::Closed) {
+                closes.send(peer.stream).unwrap();
+            }
+        })
+        .build();
+    server.apply(contents).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let serving = tokio::spawn({
+        let server = server.clone();
+        async move { server.serve(listener).await }
+    });
+    let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
+    Fixture {
+        server,
+        serving,
+        channel: endpoint.connect().await.unwrap(),
+        closed,
+    }
+}
+
+/// A delta stream from the client's side.
+struct Delta {
+    requests: mpsc::Sender<DeltaDiscoveryRequest>,
+    responses: Streaming<DeltaDiscoveryResponse>,
+}
+
+impl Delta {
+    async fn open(fixture: &Fixture) -> Self {
+        let (requests, stream) = mpsc::channel(8);
+        let mut client = AggregatedDiscoveryServiceClient::new(fixture.channel.clone())
+            .max_decoding_message_size(64 << 20);
+        let responses = client
+            .delta_aggregated_resources(ReceiverStream::new(stream))
+            .await
+            .unwrap()
+            .into_inner();
+        Self {
+            requests,
+            responses,
+        }
+    }
+
+    async fn ask(&self, names: &[&str]) {
+        let request = DeltaDiscoveryRequest {
+            type_url: kind::EDS.into(),
+            resource_names_subscribe: names.iter().map(|n| (*n).to_owned()).collect(),
+            ..Default::default()
+        };
+        self.requests.send(request).await.unwrap();
+    }
+
+    async fn accept(&self, response: &DeltaDiscoveryResponse) {
+        let request = DeltaDiscoveryRequest {
+            type_url: response.type_url.clone(),
+            response_nonce: response.nonce.clone(),
+            ..Default::default()
+        };
+        self.requests.send(request).await.unwrap();
+    }
+
+    async fn next(&mut self) -> DeltaDiscoveryResponse {
+        let next = tokio::time::timeout(PATIENCE, self.responses.message());
+        next.await.expect("in time").unwrap().expect("a response")
+    }
+
+    /// The status with which the stream ends.
+    async fn end(&mut self) -> Code {
+        let next = tokio::time::timeout(PATIENCE, self.responses.message());
+        match next.await.expect("in time") {
+            Ok(None) => Code::Ok,
+            Ok(Some(response)) => panic!("a response: {response:?}"),
+            Err(status) => status.code(),
+        }
+    }
+}
+
+fn put(name: &str, body: &'static [u8]) -> Change {
+    let resource = Resource::new(Name::new(name), body.into());
+    Change::Upsert(kind::EDS.into(), Arc::new(resource))
+}
+
+fn bodies(response: &DeltaDiscoveryResponse) -> Vec<(&str, &[u8])> {
+    response
+        .resources
+        .iter()
+        .map(|r| (&*r.name, &*r.resource.as_ref().unwrap().value))
+        .collect()
+}
+
+#[tokio::test]
+async fn a_change_reaches_those_who_ask_for_it() {
+    let fixture = fixture(vec![put("a", b"1"), put("b", b"1")]).await;
+    let (mut first, mut second) = (Delta::open(&fixture).await, Delta::open(&fixture).await);
+    first.ask(&["a"]).await;
+    second.ask(&["b"]).await;
+    let response = first.next().await;
+    assert_eq!(bodies(&response), [("a", &b"1"[..])]);
+    assert_eq!(
+        response.control_plane.as_ref().unwrap().identifier,
+        "under test"
+    );
+    first.accept(&response).await;
+    let response = second.next().await;
+    second.accept(&response).await;
+
+    fixture.server.apply(vec![put("b", b"2")]).unwrap();
+    assert_eq!(bodies(&second.next().await), [("b", &b"2"[..])]);
+    fixture.server.apply(vec![put("a", b"3")]).unwrap();
+    // Neither its ACK nor the change of another brought an answer.
+    assert_eq!(bodies(&first.next().await), [("a", &b"3"[..])]);
+}
+
+#[tokio::test]
+async fn a_slow_peer_gets_the_newest_state_next() {
+    let fixture = fixture(vec![put("a", b"1")]).await;
+    let mut stream = Delta::open(&fixture).await;
+    stream.ask(&["a"]).await;
+    let response = stream.next().await;
+    for body in [b"2", b"3", b"4"] {
+        fixture.server.apply(vec![put("a", body)]).unwrap();
+    }
+    stream.accept(&response).await;
+    assert_eq!(bodies(&stream.next().await), [("a", &b"4"[..])]);
+}
+
+#[tokio::test]
+async fn s3_a_request_without_a_type_ends_its_stream_and_no_other() {
+    let mut fixture = fixture(vec![put("a", b"1")]).await;
+    let mut good = Delta::open(&fixture).await;
+    good.ask(&["a"]).await;
+    let response = good.next().await;
+    good.accept(&response).await;
+    let mut bad = Delta::open(&fixture).await;
+    bad.requests.send(Default::default()).await.unwrap();
+    assert_eq!(bad.end().await, Code::InvalidArgument);
+    assert_eq!(fixture.closed.recv().await, Some(1));
+    fixture.server.apply(vec![put("a", b"2")]).unwrap();
+    assert_eq!(bodies(&good.next().await), [("a", &b"2"[..])]);
+}
+
+#[tokio::test]
+async fn a_stream_is_forgotten_whoever_ends_it() {
+    let mut fixture = fixture(vec![put("a", b"1")]).await;
+    let mut polite = Delta::open(&fixture).await;
+    polite.ask(&["a"]).await;
+    polite.next().await;
+    drop(polite.requests);
+    assert!(polite.responses.message().await.unwrap().is_none());
+    assert_eq!(fixture.closed.recv().await, Some(0));
+
+    let mut vanished = Delta::open(&fixture).await;
+    vanished.ask(&["a"]).await;
+    vanished.next().await;
+    drop(vanished);
+    assert_eq!(fixture.closed.recv().await, Some(1));
+}
+
+#[tokio::test]
+async fn a_server_that_stops_ends_its_streams() {
+    let fixture = fixture(vec![put("a", b"1")]).await;
+    let mut stream = Delta::open(&fixture).await;
+    stream.ask(&["a"]).await;
+    stream.next().await;
+    fixture.server.stop();
+    assert_eq!(stream.end().await, Code::Unavailable);
+    let ended = tokio::time::timeout(PATIENCE, fixture.serving).await;
+    ended.expect("in time").unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn what_is_not_served_is_said_to_be_so() {
+    let fixture = fixture(Vec::new()).await;
+    let mut clusters = ClusterDiscoveryServiceClient::new(fixture.channel.clone());
+    let one = tokio_stream::once(DiscoveryRequest::default());
+    let answer = clusters.stream_clusters(one).await;
+    assert_eq!(answer.unwrap_err().code(), Code::Unimplemented);
+}
+
+/// What a reconnecting Envoy sends may pass the usual limit of four megabytes.
+#[tokio::test]
+async fn s80_a_request_may_be_large() {
+    let fixture = fixture(Vec::new()).await;
+    let mut stream = Delta::open(&fixture).await;
+    let names: Vec<String> = (0..50_000).map(|n| format!("{n:0>100}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    stream.ask(&names).await;
+    // They do not exist, and the client is told so.
+    let mut gone = 0;
+    while gone < names.len() {
+        let response = stream.next().await;
+        gone += response.removed_resources.len();
+        stream.accept(&response).await;
+    }
+    assert_eq!(gone, names.len());
+}
