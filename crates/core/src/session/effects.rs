@@ -49,7 +49,8 @@ impl Session {
                 let new = choice.resource()?;
                 let told = routes.slot(key).and_then(|slot| slot.told.resource());
                 let before = told.and_then(|old| old.facts().vhds.as_ref());
-                (new.facts().vhds.is_some() && new.facts().vhds.as_ref() != before).then(|| new.name.clone())
+                (new.facts().vhds.is_some() && new.facts().vhds.as_ref() != before)
+                    .then(|| new.name.clone())
             })
             .collect();
         if let Some(hosts) = self.conversation_mut(kind::VHDS) {
