@@ -4,7 +4,7 @@ use lexopt::Arg;
 
 use crate::failure::{Failure, Result};
 use crate::workspace::Workspace;
-use crate::{bench, deny, deps, mutants, rules, setup, test, tidy};
+use crate::{bench, deny, deps, mutants, rules, setup, sim, test, tidy};
 
 /// One command of `cargo xtask`.
 pub(crate) struct Command {
@@ -55,6 +55,12 @@ pub(crate) const COMMANDS: &[Command] = &[
         usage: "[--quick]",
         about: "what the engine costs in time, memory and work; writes docs/benchmarks.md",
         run: bench::command,
+    },
+    Command {
+        name: "sim",
+        usage: "[--seeds N] [--from SEED] [--tell]",
+        about: "simulated worlds with faults; --tell prints what happens in a seed that fails",
+        run: sim::command,
     },
     Command {
         name: "rules",

@@ -18,6 +18,7 @@ mod failure;
 mod mutants;
 mod rules;
 mod setup;
+mod sim;
 mod test;
 mod tidy;
 mod workspace;

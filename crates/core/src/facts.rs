@@ -4,7 +4,7 @@
 //! known and kept beside the bytes.
 
 use crate::name::Name;
-use crate::resource::TypeUrl;
+use crate::resource::{TypeUrl, Version};
 
 /// One resource named inside another.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -24,9 +24,9 @@ pub struct Facts {
     pub references: Box<[Reference]>,
     /// The domains of a virtual host.
     pub domains: Box<[Box<str>]>,
-    /// A hash of how a route configuration leaves virtual hosts to VHDS, if it
-    /// does: when it changes, a client begins with none (S76).
-    pub vhds: Option<u64>,
+    /// How a route configuration leaves virtual hosts to VHDS, if it does: when
+    /// that changes, a client begins with none (S76).
+    pub vhds: Option<Version>,
 }
 
 impl Facts {

@@ -8,7 +8,7 @@ use trunkline_core::change::Change;
 use trunkline_core::database::Database;
 use trunkline_core::facts::{Facts, Reference};
 use trunkline_core::kind;
-use trunkline_core::message::{DeltaRequest, DeltaResponse, Mode};
+use trunkline_core::message::{DeltaRequest, DeltaResponse, Mode, Node};
 use trunkline_core::name::Name;
 use trunkline_core::resource::Resource;
 use trunkline_core::session::{Config, Session};
@@ -33,7 +33,12 @@ fn put(url: &str, name: &str, refers_to: Option<(&str, &str)>) -> Change {
 }
 
 fn ask(session: &mut Session, db: &mut Database, url: &str, names: &[&str]) {
+    let node = Node {
+        user_agent: "envoy".into(),
+        ..Node::default()
+    };
     let request = DeltaRequest {
+        node: Some(node),
         type_url: Some(url.into()),
         subscribe: names.iter().map(|name| (*name).into()).collect(),
         ..DeltaRequest::default()

@@ -58,18 +58,13 @@ fn json(file: &Path) -> Result<Value> {
 /// The fastest sample counts: other work on the machine makes samples longer,
 /// never shorter.
 fn time(benchmark: &Value, samples: &Value) -> Option<Time> {
-    let numbers = |key: &str| {
-        samples[key]
-            .as_array()?
-            .iter()
-            .map(Value::as_f64)
-            .collect::<Option<Vec<f64>>>()
+    let numbers = |key: &str| -> Option<Vec<f64>> {
+        let array = samples[key].as_array()?;
+        array.iter().map(Value::as_f64).collect()
     };
-    let (times, rounds): (Vec<f64>, Vec<f64>) = (numbers("times")?, numbers("iters")?);
-    let each = times
-        .iter()
-        .zip(&rounds)
-        .map(|(time, rounds)| time / rounds);
+    let (times, rounds) = (numbers("times")?, numbers("iters")?);
+    let each = times.iter().zip(&rounds);
+    let each = each.map(|(time, rounds)| time / rounds);
     let value = benchmark["value_str"]
         .as_str()
         .or_else(|| benchmark["function_id"].as_str());

@@ -3,7 +3,7 @@
 
 use crate::failure::Result;
 use crate::workspace::{Workspace, run};
-use crate::{deps, rules, setup, tidy};
+use crate::{deps, rules, setup, sim, tidy};
 
 /// One part of the gate.
 pub(super) struct Part {
@@ -65,6 +65,12 @@ pub(super) const PARTS: &[Part] = &[
         run: |workspace| {
             run(&mut workspace.cargo(&["test", "--workspace", "--exclude", "interop"]))
         },
+    },
+    Part {
+        name: "sim",
+        about: "simulated worlds of servers, relays and clients with faults",
+        needs: &[],
+        run: sim::gate,
     },
     Part {
         name: "interop",

@@ -48,8 +48,9 @@ impl Session {
             .filter_map(|(key, choice)| {
                 let new = choice.resource()?;
                 let told = routes.slot(key).and_then(|slot| slot.told.resource());
-                let before = told.and_then(|old| old.facts().vhds);
-                (new.facts().vhds.is_some() && new.facts().vhds != before).then(|| new.name.clone())
+                let before = told.and_then(|old| old.facts().vhds.as_ref());
+                (new.facts().vhds.is_some() && new.facts().vhds.as_ref() != before)
+                    .then(|| new.name.clone())
             })
             .collect();
         if let Some(hosts) = self.conversation_mut(kind::VHDS) {

@@ -304,12 +304,15 @@ impl Session {
         };
         let type_url = conversation.url.clone();
         let Some(mut error) = error else {
+            let drain = match conversation.kind.drains {
+                true => self.config.drain,
+                false => self.config.hold,
+            };
             for (old, new) in conversation.accept(db, &nonce) {
                 let kept = new.resource().map(|r| r.facts());
                 let dropped = |r: &&Reference| kept.is_none_or(|facts| !facts.refers_to(r));
                 for reference in old.facts().references.iter().filter(dropped) {
-                    let until = now + self.config.drain;
-                    self.draining.insert(reference.clone(), until);
+                    self.draining.insert(reference.clone(), now + drain);
                 }
             }
             conversation.last_acked = Some(nonce.clone());

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::ask::fingerprint;
-use super::{Conversation, Key, Told};
+use super::{Conversation, Dialect, Key, Told};
 use crate::database::{Batch, Choice, Database, Seq};
 use crate::message::ErrorDetail;
 use crate::moment::Moment;
@@ -111,7 +111,9 @@ impl Conversation {
         let mut replaced = Vec::new();
         while let Some(response) = self.outstanding.pop_front() {
             let done = response.nonce == *nonce;
-            if self.kind.drains {
+            // gRPC asks for the clusters of a route after it accepted it, and
+            // uses the old ones until it has the new (S73).
+            if self.kind.drains || self.dialect == Dialect::Standard {
                 self.note_replaced(db, &response, &mut replaced);
             }
             for (key, choice) in response.keys {

@@ -27,7 +27,7 @@ use bytes::Bytes;
 use prost_reflect::{DynamicMessage, ReflectMessage, Value};
 
 use crate::{
-    canonical::MAX_DEPTH,
+    canonical::{self, CanonicalError, MAX_DEPTH},
     descriptor::{self, full_name, types},
 };
 
@@ -44,9 +44,9 @@ pub struct Facts {
     pub references: Vec<(String, String)>,
     /// The domains, if it is a virtual host.
     pub domains: Vec<String>,
-    /// Whether it is a route configuration whose virtual hosts are asked for
-    /// on demand.
-    pub uses_vhds: bool,
+    /// How the virtual hosts of a route configuration are asked for on demand,
+    /// if they are: its `vhds`, encoded canonically, so that a change shows.
+    pub vhds: Option<Vec<u8>>,
 }
 
 /// Why there are no facts.
@@ -66,6 +66,15 @@ pub enum FactsError {
     /// Too many references.
     #[error("refers to more than {MAX_REFERENCES} resources")]
     TooMany,
+}
+
+impl From<CanonicalError> for FactsError {
+    fn from(error: CanonicalError) -> Self {
+        match error {
+            CanonicalError::Malformed { type_url, source } => Self::Malformed { type_url, source },
+            CanonicalError::TooDeep => Self::TooDeep,
+        }
+    }
 }
 
 /// The facts of an encoded resource. One of a type that is not known has none.
@@ -94,8 +103,21 @@ pub fn of_message(message: &DynamicMessage) -> Result<Facts, FactsError> {
         } else {
             Vec::new()
         },
-        uses_vhds: is(types::ROUTE_CONFIGURATION) && message.has_field_by_name("vhds"),
+        vhds: if is(types::ROUTE_CONFIGURATION) {
+            vhds(message)?
+        } else {
+            None
+        },
     })
+}
+
+fn vhds(route: &DynamicMessage) -> Result<Option<Vec<u8>>, FactsError> {
+    if !route.has_field_by_name("vhds") {
+        return Ok(None);
+    }
+    let field = route.get_field_by_name("vhds");
+    let message = field.as_deref().and_then(|value| value.as_message());
+    Ok(message.map(canonical::encode).transpose()?)
 }
 
 /// The field that holds the name of a resource of this type.

@@ -99,10 +99,12 @@ fn routes_refer_to_clusters() {
             "Cluster w2"
         ]
     );
-    assert!(!facts(&routes).uses_vhds);
+    assert_eq!(facts(&routes).vhds, None);
     assert!(facts(&routes).domains.is_empty());
     let vhds = format!("{routes}\nvhds: {{config_source: {{ads: {{}}}}}}");
-    assert!(facts(&vhds).uses_vhds);
+    let other = vhds.replace("ads: {}", "path: x");
+    assert_ne!(facts(&vhds).vhds, None);
+    assert_ne!(facts(&vhds).vhds, facts(&other).vhds);
 
     let scoped = "\"@type\": x/envoy.config.route.v3.ScopedRouteConfiguration\nname: s\nroute_configuration_name: r\nkey: {fragments: [{string_key: a}]}";
     assert_eq!(references(scoped), ["RouteConfiguration r"]);
@@ -202,7 +204,7 @@ proptest::proptest! {
         let body = Bytes::from(bytes);
         for url in types::ALL {
             let _ = of(url, &body);
-            let _ = crate::canonical::canonicalize(url, &body);
+            let _ = canonical::canonicalize(url, &body);
             let _ = crate::validate::validate_bytes(url, &body);
         }
     }

@@ -72,7 +72,7 @@ pub(super) struct Item {
     pub(super) ttl: Option<Duration>,
     pub(super) constraints: Option<Constraints>,
     pub(super) wrapped: bool,
-    vhds: Option<u64>,
+    vhds: Option<Version>,
     references: Vec<Reference>,
 }
 
@@ -117,10 +117,7 @@ impl Item {
             "ttl" => self.ttl = Some(duration(value)?),
             "for" => self.constraints = Some(constraints(value)?),
             "wrapped" => self.wrapped = true,
-            "vhds" => {
-                let number = value.parse();
-                self.vhds = Some(number.map_err(|_| format!("`{value}` is not a number"))?);
-            }
+            "vhds" => self.vhds = Some(value.into()),
             _ => return Err(format!("`{part}` says nothing about a resource")),
         }
         Ok(())
@@ -132,7 +129,7 @@ impl Item {
         references.dedup();
         let facts = Facts {
             references: references.into(),
-            vhds: self.vhds,
+            vhds: self.vhds.clone(),
             ..Facts::default()
         };
         Arc::new(Resource {

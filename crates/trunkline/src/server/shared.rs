@@ -51,8 +51,6 @@ impl Shared {
         let (answer, woken) = {
             let mut state = self.lock();
             let answer = ask(&mut state.db);
-            // The contents are all there: nobody is asked for them on demand.
-            drop(state.db.take_edges());
             let woken = state.db.take_woken();
             let notify = |id: &StreamId| state.wakers.get(id).cloned();
             (answer, woken.iter().filter_map(notify).collect::<Vec<_>>())

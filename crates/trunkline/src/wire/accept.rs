@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use trunkline_core::facts::{Facts, Reference};
 use trunkline_core::name::Name;
-use trunkline_core::resource::{Resource, TypeUrl};
+use trunkline_core::resource::{Resource, TypeUrl, Version};
 use trunkline_proto::facts::{self, FactsError};
 
 /// Why a message cannot be served.
@@ -53,8 +53,7 @@ fn core_facts(found: facts::Facts) -> Option<Box<Facts>> {
     let facts = Facts {
         references: references.into(),
         domains: found.domains.into_iter().map(Box::from).collect(),
-        // That it changes from one way to another is not seen.
-        vhds: found.uses_vhds.then_some(1),
+        vhds: found.vhds.map(|way| Version::of_body(&way)),
     };
     (facts != Facts::default()).then(|| Box::new(facts))
 }
