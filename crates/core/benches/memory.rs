@@ -16,8 +16,10 @@ use peak_alloc::PeakAlloc;
 use support::{BODY, Peer, fill, filled, named, settle, since, touch, variant, wildcards};
 use trunkline_core::database::{Database, Work};
 use trunkline_core::kind::{CDS, EDS, LDS, RDS};
+use trunkline_core::message::Mode;
 use trunkline_core::params::Params;
 use trunkline_core::resource::TypeUrl;
+use trunkline_core::session::Config;
 
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
     subscriptions(&mut report, 100, 1_000, false);
     Report::head("Bytes of streams");
     wildcard_streams(&mut report);
+    stream_in_parts();
     idle_stream();
     Report::head("Work of one change");
     named_work(&mut report);
@@ -143,6 +146,25 @@ fn wildcard_streams(report: &mut Report) {
     let kept = (0.9..1.1).contains(&ratio);
     let what = "the same streams over 100 times the resources";
     report.row(what, &format!("{ratio:.3} ×"), "within 10 %", kept);
+}
+
+/// A stream that takes everything in responses of the default size. What is
+/// left unsaid between them is remembered name by name.
+fn stream_in_parts() {
+    for count in [1_000, 100_000] {
+        let mut db = filled(CDS, count);
+        let _first = wildcards(&mut db, CDS, 1, 1);
+        let before = ALLOCATOR.current_usage();
+        ALLOCATOR.reset_peak_usage();
+        let mut peer = Peer::with(&mut db, Config::new(Mode::Delta));
+        peer.ask(&mut db, CDS, []);
+        settle(&mut db, std::slice::from_mut(&mut peer));
+        let most = ALLOCATOR.peak_usage() - before;
+        let what = format!("a wildcard stream at most, while it takes {count} resources");
+        Report::note(&what, &most.to_string());
+        let left = ALLOCATOR.current_usage() - before;
+        Report::note("the same stream afterwards", &left.to_string());
+    }
 }
 
 /// An aggregated stream as Envoy opens it, after it has accepted everything.

@@ -103,12 +103,17 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// A stream of a peer with these parameters.
+    /// A stream of a peer with these parameters, to which all there is may be
+    /// said at once.
     pub(crate) fn open(db: &mut Database, params: Params) -> Self {
-        let config = Config {
-            params,
-            ..Config::new(Mode::Delta)
-        };
+        let mut config = Config::new(Mode::Delta);
+        config.params = params;
+        config.limits.response_bytes = usize::MAX;
+        Self::with(db, config)
+    }
+
+    /// A stream that behaves like this.
+    pub(crate) fn with(db: &mut Database, config: Config) -> Self {
         Self {
             session: Session::open(db, config),
             taken: None,
