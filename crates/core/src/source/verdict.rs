@@ -348,9 +348,18 @@ impl Conversation {
     /// Makes steps that bring nothing to say.
     pub(crate) fn step_silently(&mut self, db: &mut Database, steps: Vec<Step>) {
         for step in steps {
-            match self.outstanding.back_mut() {
-                None => self.move_cursor(db, &step),
-                Some(last) => last.steps.push(step),
+            let Some(last) = self.outstanding.back_mut() else {
+                self.move_cursor(db, &step);
+                continue;
+            };
+            // However long the peer is silent, they stay one step.
+            let before = last.steps.iter_mut().find(|s| s.cursor == step.cursor);
+            match (before, self.cursors.get(step.cursor)) {
+                (Some(before), Some(Some(cursor))) => {
+                    before.to = step.to;
+                    db.release(cursor.follow, step.from);
+                }
+                _ => last.steps.push(step),
             }
         }
     }
