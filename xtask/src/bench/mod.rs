@@ -88,7 +88,7 @@ fn page(machine: &str, quick: bool, counts: &str, times: &str) -> String {
          What the engine costs: `crates/core/benches`. \
          This page is written by the command below.\n\n\
          ```sh\ncargo xtask bench{option}\n```\n\n\
-         Machine: {machine}. Other work ran beside it.\n\n\
+         Machine: {machine}.\n\n\
          ## Counts\n\n\
          Bytes are those asked of the allocator, without its own rounding. Work is what \
          `Database::work` counts until every stream has accepted the change. \
