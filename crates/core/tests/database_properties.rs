@@ -5,6 +5,8 @@
 //! filter over the whole set, and every follower's held state with what it
 //! would have collected by itself.
 
+#![allow(clippy::unwrap_used)] // a test: what cannot fail here is part of it
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
