@@ -3,7 +3,7 @@
 //! A follower names its view by [`FollowId`], never by the view itself, for a
 //! view may be divided under it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::subscribers::{Edge, FollowId, Following, SubscriberId};
 use super::view::{Batch, Scope, Seq};
@@ -200,6 +200,7 @@ impl Database {
             items,
             gone,
             left,
+            by_name: OnceLock::new(),
         });
         let type_id = self.subscribers.type_id(id.subscriber);
         self.table_mut(type_id)

@@ -34,7 +34,7 @@ pub(crate) use content::same;
 pub use entry::EntryId;
 pub use subscribers::{Edge, FollowId, StreamId, SubscriberId};
 pub use table::{Kept, Work};
-pub use view::{Batch, Scope, Seq};
+pub use view::{Batch, Item, Scope, Seq};
 
 use crate::kind::Kind;
 use crate::name::{Glob, Name};

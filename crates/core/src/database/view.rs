@@ -17,7 +17,7 @@
 //! view is bounded by what its streams hold, however fast it changes.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use hashbrown::{HashMap, HashSet};
 
@@ -62,6 +62,9 @@ struct Past {
     resource: Arc<Resource>,
 }
 
+/// A name, and what it holds now; `None` if it is gone.
+pub type Item = (Name, Option<Arc<Resource>>);
+
 /// What changed between two positions of a view: made once, shared by every
 /// stream that makes the same step.
 #[derive(Debug)]
@@ -73,11 +76,31 @@ pub struct Batch {
     /// About how many bytes it takes in a response.
     pub bytes: usize,
     /// What is new, in the order of the log; `None` is gone.
-    pub items: Vec<(Name, Option<Arc<Resource>>)>,
+    pub items: Vec<Item>,
     /// The names that are gone, sorted.
     pub gone: Vec<Name>,
     /// Variants that give way to others, or to nothing (TP2).
     pub left: Vec<(Name, Constraints)>,
+    /// The items by name; made when somebody looks for one.
+    pub(super) by_name: OnceLock<Box<[u32]>>,
+}
+
+impl Batch {
+    /// Where a name stands among the items.
+    #[must_use]
+    pub fn find(&self, name: &Name) -> Option<usize> {
+        let by_name = self.by_name.get_or_init(|| {
+            let mut places: Box<[u32]> = (0..self.items.len() as u32).collect();
+            places.sort_by(|a, b| self.name(*a).cmp(self.name(*b)));
+            places
+        });
+        let found = by_name.binary_search_by(|place| self.name(*place).cmp(name));
+        found.ok().map(|found| by_name[found] as usize)
+    }
+
+    fn name(&self, place: u32) -> &Name {
+        &self.items[place as usize].0
+    }
 }
 
 /// See the module's documentation.

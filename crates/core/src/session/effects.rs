@@ -117,10 +117,7 @@ impl Selected {
             .keys
             .iter()
             .filter_map(|(_, choice): &(Key, Choice)| choice.resource());
-        let batches = self.steps.iter().filter_map(|step| step.batch.as_ref());
-        let stepped = batches
-            .flat_map(|batch| &batch.items)
-            .filter_map(|(_, item)| item.as_ref());
-        single.chain(stepped)
+        let items = self.steps.iter().flat_map(|step| step.items());
+        single.chain(items.filter_map(|(_, item)| item.as_ref()))
     }
 }

@@ -43,6 +43,15 @@ impl Session {
             for resource in db.held(cursor.follow, cursor.position) {
                 held.insert(resource.name.clone(), resource);
             }
+            let answered = cursor
+                .walks
+                .front()
+                .into_iter()
+                .flat_map(|walk| &walk.batch.items[..walk.answered]);
+            for (name, item) in answered {
+                held.remove(name);
+                held.extend(item.iter().map(|r| (name.clone(), Arc::clone(r))));
+            }
             for (name, slot) in &cursor.members {
                 held.remove(name);
                 held.extend(

@@ -1,10 +1,12 @@
 //! Following a view: a position, and the exceptions to it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use super::{Conversation, Key, Slot, Told};
-use crate::database::{Choice, Database, FollowId, Scope, Seq};
+use crate::database::{Batch, Choice, Database, FollowId, Scope, Seq, TypeId};
 use crate::name::Name;
+use crate::resource::Resource;
 
 /// One wildcard or glob of a conversation.
 #[derive(Debug)]
@@ -15,11 +17,48 @@ pub(crate) struct Cursor {
     pub(crate) position: Seq,
     /// What was sent leads up to here.
     pub(crate) reached: Seq,
+    /// Steps that are too large for one response: the first is being answered,
+    /// the last is being sent. More than one only if the peer is silent for long.
+    pub(crate) walks: VecDeque<Walk>,
     /// The exceptions: rejected, waiting, or sent on their own.
     pub(crate) members: BTreeMap<Name, Slot>,
 }
 
+/// A step that is made in parts (S44). It is shared by all streams that make
+/// it; a stream costs two numbers, however large the step is.
+#[derive(Debug)]
+pub(crate) struct Walk {
+    pub(crate) batch: Arc<Batch>,
+    /// Items before this one were sent.
+    pub(crate) sent: usize,
+    /// Items before this one have been answered.
+    pub(crate) answered: usize,
+}
+
+impl Walk {
+    /// Whether all of it was sent.
+    pub(crate) fn is_sent(&self) -> bool {
+        self.sent == self.batch.items.len()
+    }
+}
+
 impl Cursor {
+    /// What the peer holds under a name that is no exception.
+    pub(crate) fn rule(
+        &self,
+        db: &mut Database,
+        type_id: TypeId,
+        name: &Name,
+    ) -> Option<Arc<Resource>> {
+        if let Some(walk) = self.walks.front()
+            && let Some(place) = walk.batch.find(name).filter(|place| *place < walk.answered)
+        {
+            return walk.batch.items[place].1.clone();
+        }
+        let entry = db.find(type_id, name)?;
+        db.held_at(self.follow, entry, self.position)
+    }
+
     pub(crate) fn covers(&self, name: &Name) -> bool {
         match &self.scope {
             Scope::All => true,
@@ -44,6 +83,7 @@ impl Conversation {
             scope,
             position: 0,
             reached: 0,
+            walks: VecDeque::new(),
             members: BTreeMap::new(),
         });
         index
@@ -95,10 +135,7 @@ impl Conversation {
         if let Some(slot) = cursor.members.get(name) {
             return slot.told.clone();
         }
-        let Some(entry) = db.find(self.type_id, name) else {
-            return Told::Nothing;
-        };
-        db.held_at(cursor.follow, entry, cursor.position).into()
+        cursor.rule(db, self.type_id, name).into()
     }
 
     /// Makes a name an exception to its cursor.
@@ -126,9 +163,9 @@ impl Conversation {
         let type_id = self.type_id;
         for (index, cursor) in self.cursors.iter_mut().enumerate() {
             let Some(cursor) = cursor else { continue };
-            let (follow, position) = (cursor.follow, cursor.position);
             let (pending, parked, suspects) = (&self.pending, &self.parked, &self.suspects);
-            cursor.members.retain(|name, slot| {
+            let mut members = std::mem::take(&mut cursor.members);
+            members.retain(|name, slot| {
                 let key = Key::Member(index, name.clone());
                 if pending.contains(&key)
                     || parked.contains_key(name)
@@ -136,13 +173,12 @@ impl Conversation {
                 {
                     return true;
                 }
-                let held = db
-                    .find(type_id, name)
-                    .and_then(|e| db.held_at(follow, e, position));
+                let held = cursor.rule(db, type_id, name);
                 let rule = held.map_or(Choice::Absent, Choice::Is);
                 let gone = rule == Choice::Absent && slot.told == Told::Nothing;
                 !(gone || slot.told.same(&rule))
             });
+            cursor.members = members;
         }
     }
 }

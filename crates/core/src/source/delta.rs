@@ -97,9 +97,9 @@ impl Conversation {
         for name in &selected.refused {
             self.write_one(&mut response, name, &Told::Nothing, &Choice::Absent);
         }
-        for batch in selected.steps.iter().filter_map(|step| step.batch.as_ref()) {
-            response.removed_variants.extend(batch.left.iter().cloned());
-            for (name, item) in &batch.items {
+        for step in &selected.steps {
+            response.removed_variants.extend(step.left());
+            for (name, item) in step.items() {
                 match item {
                     Some(resource) => response.resources.push(Delivered::full(resource.clone())),
                     None => response.removed.push(name.clone()),

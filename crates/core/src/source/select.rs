@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::cursor::Walk;
 use super::verdict::Step;
 use super::{AskKey, Conversation, Key, Slot, Told};
-use crate::database::{Batch, Choice, Database};
+use crate::database::{Choice, Database, Item, same};
 use crate::limits::Limits;
 use crate::moment::Moment;
 use crate::name::Name;
@@ -115,8 +116,9 @@ impl Conversation {
             .extend(std::mem::take(&mut self.placeholders));
         for name in std::mem::take(&mut self.foreign) {
             match self.brought(db, &name) {
-                // It exists again: then it is news.
-                Choice::Is(_) | Choice::Failed(..) => {}
+                // It exists again: then it is news, to a peer that holds
+                // something of that name from before.
+                Choice::Is(_) | Choice::Failed(..) => self.hold_older(&name),
                 Choice::Absent if !context.order.removal_waits(db, &self.url, &name) => {
                     selected.foreign.push(name);
                 }
@@ -126,6 +128,7 @@ impl Conversation {
             }
         }
         selected.refused.extend(std::mem::take(&mut self.refused));
+        self.look_at_exceptions(db);
         for key in std::mem::take(&mut self.pending) {
             self.select_key(db, context, key, &mut budget, selected);
         }
@@ -133,6 +136,35 @@ impl Conversation {
             if budget > 0 {
                 self.select_step(db, context, index, &mut budget, selected);
             }
+        }
+    }
+
+    /// Where a view has news, exceptions to it may have some of their own: what
+    /// a peer was told on its own may be ahead of its position.
+    fn look_at_exceptions(&mut self, db: &Database) {
+        for (index, cursor) in self.cursors.iter().enumerate() {
+            let Some(cursor) = cursor.as_ref().filter(|c| db.head(c.follow) != c.reached) else {
+                continue;
+            };
+            let keys = cursor
+                .members
+                .keys()
+                .map(|name| Key::Member(index, name.clone()));
+            self.pending.extend(keys);
+        }
+    }
+
+    /// A name that wildcard or globs bring is held in a version that is not known.
+    fn hold_older(&mut self, name: &Name) {
+        let Some(index) = self.cursor_over(name) else {
+            return;
+        };
+        if let Some(cursor) = &mut self.cursors[index] {
+            let slot = cursor.members.entry(name.clone()).or_default();
+            if slot.told == Told::Nothing {
+                slot.told = Told::Older;
+            }
+            self.pending.insert(Key::Member(index, name.clone()));
         }
     }
 
@@ -263,8 +295,8 @@ impl Conversation {
         sent.cloned().map(Told::from)
     }
 
-    /// One step along a view: as it is, if every stream could make it, or name
-    /// by name if this peer has exceptions.
+    /// One step along a view: as it is, if every stream could make it; name by
+    /// name if this peer has exceptions; in parts if it is large (S44).
     fn select_step(
         &mut self,
         db: &mut Database,
@@ -273,78 +305,123 @@ impl Conversation {
         budget: &mut usize,
         selected: &mut Selected,
     ) {
-        let Some(cursor) = &self.cursors[index] else {
+        let Some(mut step) = self.next_part(db, index) else {
             return;
         };
-        let (follow, from) = (cursor.follow, cursor.reached);
-        if db.head(follow) == from || !db.knows_all(follow) {
+        self.fill(db, context, &mut step, budget, selected);
+        let (Some(batch), Some(cursor)) = (&step.batch, &mut self.cursors[index]) else {
             return;
+        };
+        step.last = step.part.end == batch.items.len();
+        match cursor
+            .walks
+            .back_mut()
+            .filter(|walk| Arc::ptr_eq(&walk.batch, batch))
+        {
+            Some(walk) => walk.sent = step.part.end,
+            None if step.last => {}
+            None => cursor.walks.push_back(Walk {
+                batch: Arc::clone(batch),
+                sent: step.part.end,
+                answered: 0,
+            }),
         }
-        let batch = db.batch(follow, from);
-        db.hold(follow, batch.to);
-        let to = batch.to;
-        let shared = batch.bytes <= *budget && self.is_plain(db, context, index, &batch);
-        match shared {
-            true => *budget -= batch.bytes,
-            false => self.select_items(db, context, index, &batch, budget, selected),
-        }
-        if let Some(cursor) = &mut self.cursors[index] {
-            cursor.reached = to;
-        }
-        let batch = shared.then_some(batch);
-        selected.steps.push(Step {
-            cursor: index,
-            from,
-            to,
-            batch,
-        });
+        selected.steps.push(step);
     }
 
-    /// Whether this peer takes a step just as it is.
+    /// Where the next part begins: in a step that is under way, or in a new one.
+    fn next_part(&mut self, db: &mut Database, index: usize) -> Option<Step> {
+        let cursor = self.cursors[index].as_mut()?;
+        let under_way = cursor.walks.back().filter(|walk| !walk.is_sent());
+        let (batch, start) = match under_way {
+            Some(walk) => (Arc::clone(&walk.batch), walk.sent),
+            None => {
+                let (follow, from) = (cursor.follow, cursor.reached);
+                if db.head(follow) == from || !db.knows_all(follow) {
+                    return None;
+                }
+                let batch = db.batch(follow, from);
+                db.hold(follow, batch.to);
+                cursor.reached = batch.to;
+                (batch, 0)
+            }
+        };
+        Some(Step {
+            cursor: index,
+            from: batch.from,
+            to: batch.to,
+            part: start..start,
+            except: Vec::new(),
+            last: false,
+            batch: Some(batch),
+        })
+    }
+
+    /// Adds items to a part while there is room.
+    fn fill(
+        &mut self,
+        db: &mut Database,
+        context: &Context<'_>,
+        step: &mut Step,
+        budget: &mut usize,
+        selected: &mut Selected,
+    ) {
+        let Some(batch) = step.batch.clone() else {
+            return;
+        };
+        let said: BTreeSet<_> = selected.keys.iter().map(|(key, _)| key.clone()).collect();
+        for (place, item) in batch.items.iter().enumerate().skip(step.part.start) {
+            let size = item.1.as_ref().map_or(0, |r| r.wire_size());
+            let first = place == step.part.start && selected.keys.is_empty();
+            if size > *budget && !first {
+                *budget = 0;
+                return;
+            }
+            step.part.end = place + 1;
+            if self.is_plain(db, context, step.cursor, item) {
+                *budget = budget.saturating_sub(size);
+                continue;
+            }
+            step.except.push(place);
+            let key = Key::Member(step.cursor, item.0.clone());
+            let other = self.has_ask(db, &item.0, self.params)
+                || self.cursor_over(&item.0) != Some(step.cursor);
+            if !other
+                && !said.contains(&key)
+                && self.member_slot(db, step.cursor, &item.0).is_some()
+            {
+                self.select_key(db, context, key, budget, selected);
+            }
+        }
+    }
+
+    /// Whether this peer takes an item just as it is: it is no exception, it is
+    /// still current, and nothing has to come first.
     fn is_plain(
         &self,
         db: &mut Database,
         context: &Context<'_>,
         index: usize,
-        batch: &Batch,
+        (name, item): &Item,
     ) -> bool {
         let Some(cursor) = &self.cursors[index] else {
             return false;
         };
         let alone = self.cursors.iter().flatten().count() == 1;
-        batch.items.iter().all(|(name, item)| {
-            (alone || self.cursor_over(name) == Some(index))
-                && !cursor.members.contains_key(name)
-                && !self.parked.contains_key(name)
-                && (self.asks.is_empty() || !self.has_ask(db, name, self.params))
-                && match item {
-                    Some(resource) => !context.order.addition_waits(db, &self.kind, resource),
-                    None => !context.order.removal_waits(db, &self.url, name),
-                }
-        })
-    }
-
-    /// Name by name; what does not fit goes with a later response (S44).
-    fn select_items(
-        &mut self,
-        db: &mut Database,
-        context: &Context<'_>,
-        index: usize,
-        batch: &Batch,
-        budget: &mut usize,
-        selected: &mut Selected,
-    ) {
-        let said: BTreeSet<_> = selected.keys.iter().map(|(key, _)| key.clone()).collect();
-        for (name, _) in &batch.items {
-            if self.has_ask(db, name, self.params) || self.cursor_over(name) != Some(index) {
-                continue;
+        let current = match (self.target(db, &Key::Member(index, name.clone())), item) {
+            (Choice::Is(now), Some(then)) => same(&now, then),
+            (Choice::Absent, None) => true,
+            _ => false,
+        };
+        current
+            && (alone || self.cursor_over(name) == Some(index))
+            && !cursor.members.contains_key(name)
+            && !self.parked.contains_key(name)
+            && (self.asks.is_empty() || !self.has_ask(db, name, self.params))
+            && match item {
+                Some(resource) => !context.order.addition_waits(db, &self.kind, resource),
+                None => !context.order.removal_waits(db, &self.url, name),
             }
-            let key = Key::Member(index, name.clone());
-            if said.contains(&key) || self.member_slot(db, index, name).is_none() {
-                continue;
-            }
-            self.select_key(db, context, key, budget, selected);
-        }
     }
 
     /// Whether the peer may be spoken to: one response at a time (S6, S77),

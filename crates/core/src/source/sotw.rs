@@ -7,6 +7,7 @@ use std::sync::Arc;
 use hashbrown::HashSet;
 
 use super::ask::{InitialVersions, fingerprint};
+use super::verdict::Step;
 use super::{Conversation, Key, Selected, Told, forms};
 use crate::database::{Choice, Database, Scope};
 use crate::kind::Absent;
@@ -233,11 +234,8 @@ impl Conversation {
                 add(forms::empty_body(name));
             }
         }
-        let batches = selected.steps.iter().filter_map(|step| step.batch.as_ref());
-        for resource in batches
-            .flat_map(|batch| &batch.items)
-            .filter_map(|(_, item)| item.as_ref())
-        {
+        let stepped = selected.steps.iter().flat_map(Step::items);
+        for resource in stepped.filter_map(|(_, item)| item.as_ref()) {
             add(Arc::clone(resource));
         }
         part

@@ -126,7 +126,7 @@ impl Conversation {
                 sent.extend(choice.resource().map(|r| (key.clone(), Arc::clone(r))));
             }
             for step in &response.steps {
-                for (name, item) in step.batch.iter().flat_map(|batch| &batch.items) {
+                for (name, item) in step.items() {
                     let key = Key::Member(step.cursor, name.clone());
                     sent.extend(item.iter().map(|r| (key.clone(), Arc::clone(r))));
                 }

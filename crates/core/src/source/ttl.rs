@@ -26,8 +26,8 @@ impl Conversation {
             .iter()
             .map(|(key, choice)| (key.clone(), choice.resource()));
         let stepped = selected.steps.iter().flat_map(|step| {
-            let items = step.batch.iter().flat_map(|batch| &batch.items);
-            items.map(|(name, item)| (Key::Member(step.cursor, name.clone()), item.as_ref()))
+            step.items()
+                .map(|(name, item)| (Key::Member(step.cursor, name.clone()), item.as_ref()))
         });
         for (key, resource) in single.chain(stepped) {
             match resource

@@ -5,34 +5,82 @@
 //! alone, and only that one is parked (S12).
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::ask::fingerprint;
 use super::{Conversation, Dialect, Key, Told};
-use crate::database::{Batch, Choice, Database, Seq};
+use crate::database::{Batch, Choice, Database, Item, Seq};
 use crate::message::ErrorDetail;
 use crate::moment::Moment;
 use crate::name::Name;
+use crate::params::Constraints;
 use crate::resource::{Nonce, Resource, Version};
 
-/// One step along a view.
+/// One step along a view, or a part of one.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub(crate) cursor: usize,
     pub(crate) from: Seq,
     pub(crate) to: Seq,
     /// What the step brings, if the peer takes it as it is; otherwise its
-    /// parts are among the single names.
+    /// items are among the single names.
     pub(crate) batch: Option<Arc<Batch>>,
+    /// Which items of the step this is about.
+    pub(crate) part: Range<usize>,
+    /// Items of the part that are among the single names, sorted.
+    pub(crate) except: Vec<usize>,
+    /// Whether the step ends here.
+    pub(crate) last: bool,
 }
 
 impl Step {
     /// Whether it brings nothing that has to be said.
     pub(crate) fn is_silent(&self) -> bool {
-        self.batch
-            .as_ref()
-            .is_none_or(|batch| batch.items.is_empty())
+        self.items().next().is_none()
     }
+
+    /// What it brings.
+    pub(crate) fn items(&self) -> impl Iterator<Item = &Item> {
+        let part = self
+            .batch
+            .as_ref()
+            .map_or(&[][..], |b| &b.items[self.part.clone()]);
+        let places = self.part.clone().zip(part);
+        let said = |(place, _): &(usize, _)| self.except.binary_search(place).is_err();
+        places.filter(said).map(|(_, item)| item)
+    }
+
+    /// The variants that it takes away in favour of others (TP2).
+    pub(crate) fn left(&self) -> impl Iterator<Item = (Name, Constraints)> {
+        let left = self.batch.iter().flat_map(|batch| &batch.left);
+        let brings = |name: &Name| {
+            let place = self.batch.as_ref().and_then(|batch| batch.find(name));
+            place.is_some_and(|p| self.part.contains(&p) && self.except.binary_search(&p).is_err())
+        };
+        left.filter(move |(name, _)| brings(name)).cloned()
+    }
+}
+
+/// Adds a step to others, so that there are never more than two of one cursor:
+/// one that ends, and one that does not. Returns the position to which nobody
+/// will come back.
+fn join(steps: &mut Vec<Step>, next: Step) -> Option<Seq> {
+    let before = steps.iter_mut().rfind(|step| step.cursor == next.cursor);
+    match before {
+        // Another part of the same step.
+        Some(before) if before.to == next.to => {
+            before.part.end = next.part.end;
+            before.except.extend(next.except);
+            before.last = next.last;
+        }
+        _ => steps.push(next.clone()),
+    }
+    let mut ended = (0..steps.len()).filter(|i| steps[*i].cursor == next.cursor && steps[*i].last);
+    let (first, second) = (ended.next()?, ended.next()?);
+    let second = steps.remove(second);
+    steps[first].to = second.to;
+    Some(second.from)
 }
 
 /// A response that has no answer yet.
@@ -72,8 +120,8 @@ impl Outstanding {
             }
         }
         for step in self.steps.extract_if(.., |step| step.cursor == cursor) {
-            let items = step.batch.iter().flat_map(|batch| &batch.items);
-            self.orphans.extend(items.map(|(name, _)| name.clone()));
+            self.orphans
+                .extend(step.items().map(|(name, _)| name.clone()));
         }
     }
 
@@ -145,7 +193,7 @@ impl Conversation {
             replaced.extend(told.resource().map(|old| (Arc::clone(old), choice.clone())));
         }
         for step in &response.steps {
-            for (name, item) in step.batch.iter().flat_map(|batch| &batch.items) {
+            for (name, item) in step.items() {
                 if let Some(old) = self.member_told(db, step.cursor, name).resource() {
                     let new = item.clone().map_or(Choice::Absent, Choice::Is);
                     replaced.push((Arc::clone(old), new));
@@ -198,7 +246,7 @@ impl Conversation {
             }
         }
         for step in response.steps {
-            for (name, item) in step.batch.iter().flat_map(|batch| &batch.items) {
+            for (name, item) in step.items() {
                 let key = Key::Member(step.cursor, name.clone());
                 self.member_slot(db, step.cursor, name);
                 suspects.insert(key, item.clone().map_or(Choice::Absent, Choice::Is));
@@ -296,7 +344,7 @@ impl Conversation {
         if cursor.members.is_empty() {
             return;
         }
-        for (name, item) in step.batch.iter().flat_map(|batch| &batch.items) {
+        for (name, item) in step.items() {
             if let Some(slot) = cursor.members.get_mut(name) {
                 slot.told = item.clone().map_or(Told::Absent, Told::Is);
             }
@@ -304,9 +352,15 @@ impl Conversation {
     }
 
     fn move_cursor(&mut self, db: &mut Database, step: &Step) {
-        if let Some(Some(cursor)) = self.cursors.get_mut(step.cursor) {
+        let Some(Some(cursor)) = self.cursors.get_mut(step.cursor) else {
+            return;
+        };
+        if step.last {
             cursor.position = step.to;
+            cursor.walks.retain(|walk| walk.batch.to > step.to);
             db.release(cursor.follow, step.from);
+        } else if let Some(walk) = cursor.walks.front_mut() {
+            walk.answered = step.part.end;
         }
     }
 
@@ -352,14 +406,11 @@ impl Conversation {
                 self.move_cursor(db, &step);
                 continue;
             };
-            // However long the peer is silent, they stay one step.
-            let before = last.steps.iter_mut().find(|s| s.cursor == step.cursor);
-            match (before, self.cursors.get(step.cursor)) {
-                (Some(before), Some(Some(cursor))) => {
-                    before.to = step.to;
-                    db.release(cursor.follow, step.from);
-                }
-                _ => last.steps.push(step),
+            let cursor = step.cursor;
+            if let Some(between) = join(&mut last.steps, step)
+                && let Some(Some(cursor)) = self.cursors.get(cursor)
+            {
+                db.release(cursor.follow, between);
             }
         }
     }
@@ -378,22 +429,18 @@ fn merge(later: &mut Outstanding, earlier: Outstanding) -> Vec<(usize, Seq)> {
     let mut keys: BTreeMap<Key, Choice> = earlier.keys.into_iter().collect();
     let mut between = Vec::new();
     let mut steps: Vec<Step> = Vec::new();
-    for mut step in earlier
+    let all = earlier
         .steps
         .into_iter()
-        .chain(std::mem::take(&mut later.steps))
-    {
-        for (name, item) in step.batch.take().iter().flat_map(|batch| &batch.items) {
+        .chain(std::mem::take(&mut later.steps));
+    for mut step in all {
+        for (name, item) in step.items() {
             let key = Key::Member(step.cursor, name.clone());
             keys.insert(key, item.clone().map_or(Choice::Absent, Choice::Is));
         }
-        match steps.iter_mut().find(|s| s.cursor == step.cursor) {
-            Some(before) => {
-                between.push((step.cursor, step.from));
-                before.to = step.to;
-            }
-            None => steps.push(step),
-        }
+        step.batch = None;
+        let cursor = step.cursor;
+        between.extend(join(&mut steps, step).map(|position| (cursor, position)));
     }
     later.orphans.extend(earlier.orphans);
     keys.extend(std::mem::take(&mut later.keys));

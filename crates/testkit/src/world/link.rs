@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use trunkline_core::Moment;
 use trunkline_core::database::Database;
+use trunkline_core::limits::Limits;
 use trunkline_core::message::Mode;
 use trunkline_core::session::{Config, Event, Session};
 use trunkline_core::sink::{Request, Response};
@@ -30,9 +31,13 @@ pub struct Link {
 
 impl Link {
     /// Opens a stream at the parent.
-    pub fn open(db: &mut Database, mode: Mode) -> Self {
+    pub fn open(db: &mut Database, mode: Mode, limits: Limits) -> Self {
+        let config = Config {
+            limits,
+            ..Config::new(mode)
+        };
         Self {
-            session: Session::open(db, Config::new(mode)),
+            session: Session::open(db, config),
             up: VecDeque::new(),
             down: VecDeque::new(),
             stalled: false,

@@ -26,6 +26,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use trunkline_core::Moment;
 use trunkline_core::database::Database;
+use trunkline_core::limits::Limits;
 use trunkline_core::message::Mode;
 
 use client::{Client, Habit};
@@ -38,6 +39,8 @@ use relay::Relay;
 struct Child {
     role: Role,
     mode: Mode,
+    /// What its parent lets it have: small responses for some.
+    limits: Limits,
     /// A child with a smaller number; `None` is the server.
     parent: Option<usize>,
     link: Option<Link>,
@@ -115,9 +118,14 @@ impl World {
         } else {
             Role::Relay(Box::new(Relay::new(id, mode)))
         };
+        let mut limits = Limits::default();
+        if rng.u8(0..3) == 0 {
+            limits.response_bytes = 300;
+        }
         self.children.push(Child {
             role,
             mode,
+            limits,
             parent,
             link: None,
         });
@@ -239,7 +247,8 @@ impl World {
 
     fn dial(&mut self, index: usize) {
         let (parent, mode) = (self.children[index].parent, self.children[index].mode);
-        let link = self.with_parent(parent, |db| Link::open(db, mode));
+        let limits = self.children[index].limits.clone();
+        let link = self.with_parent(parent, |db| Link::open(db, mode, limits));
         let child = &mut self.children[index];
         child.link = Some(link);
         match &mut child.role {
