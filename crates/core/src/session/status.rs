@@ -31,8 +31,9 @@ pub struct TypeStatus {
 }
 
 impl Session {
-    /// What the peer holds of a type, as far as it said: what it accepted, by
-    /// name. Visits all of it.
+    /// What the peer holds of a type, by name: what it accepted, without names
+    /// of which it rejected something since and may hold either (S17). Visits
+    /// all of it.
     pub fn held(&self, db: &mut Database, type_url: &TypeUrl) -> BTreeMap<Name, Arc<Resource>> {
         let mut all = self.conversations.iter().flatten();
         let Some(conversation) = all.find(|c| c.url == *type_url) else {
@@ -54,19 +55,11 @@ impl Session {
             }
             for (name, slot) in &cursor.members {
                 held.remove(name);
-                held.extend(
-                    slot.told
-                        .resource()
-                        .map(|r| (r.name.clone(), Arc::clone(r))),
-                );
+                held.extend(slot.told.certain().map(|r| (r.name.clone(), Arc::clone(r))));
             }
         }
         for slot in conversation.asks.values() {
-            held.extend(
-                slot.told
-                    .resource()
-                    .map(|r| (r.name.clone(), Arc::clone(r))),
-            );
+            held.extend(slot.told.certain().map(|r| (r.name.clone(), Arc::clone(r))));
         }
         held
     }

@@ -66,6 +66,14 @@ impl Told {
         matches!(self, Self::Doubt | Self::Older) || self.resource().is_some()
     }
 
+    /// What it holds for sure.
+    pub(crate) fn certain(&self) -> Option<&Arc<Resource>> {
+        match self {
+            Self::Unsure(_) => None,
+            told => told.resource(),
+        }
+    }
+
     /// What it accepted.
     pub(crate) fn resource(&self) -> Option<&Arc<Resource>> {
         match self {
