@@ -32,14 +32,16 @@ impl Sink {
         Some(self.types[index].asking.wanted())
     }
 
-    /// Whether the source was told of this on the present stream and answered
-    /// since: what is asked for again before the source heard otherwise is
-    /// still current.
+    /// Whether the source was told of this on the present stream, and what is
+    /// held is its answer: a response, or the silence that says that a version
+    /// is still the newest. What is asked for again before the source heard
+    /// otherwise is then still current.
     #[must_use]
     pub fn is_answered(&self, type_url: &TypeUrl, ask: &Ask) -> bool {
         self.index(type_url).is_some_and(|index| {
             let conversation = &self.types[index];
-            conversation.asking.told().has(ask) && conversation.nonce.is_some()
+            let answered = conversation.nonce.is_some() || conversation.version.is_some();
+            conversation.asking.told().has(ask) && answered
         })
     }
 
