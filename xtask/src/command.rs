@@ -4,7 +4,7 @@ use lexopt::Arg;
 
 use crate::failure::{Failure, Result};
 use crate::workspace::Workspace;
-use crate::{bench, deny, deps, mutants, rules, setup, sim, test, tidy};
+use crate::{bench, deny, deps, fuzz, mutants, rules, setup, sim, test, tidy};
 
 /// One command of `cargo xtask`.
 pub(crate) struct Command {
@@ -61,6 +61,12 @@ pub(crate) const COMMANDS: &[Command] = &[
         usage: "[--seeds N] [--from SEED] [--tell]",
         about: "simulated worlds with faults; --tell prints what happens in a seed that fails",
         run: sim::command,
+    },
+    Command {
+        name: "fuzz",
+        usage: "[TARGET]... [--seconds N] [--list]",
+        about: "feed what reads a peer's words with any input, each target for a minute or N seconds",
+        run: fuzz::command,
     },
     Command {
         name: "rules",

@@ -15,6 +15,7 @@ mod command;
 mod deny;
 mod deps;
 mod failure;
+mod fuzz;
 mod mutants;
 mod rules;
 mod setup;

@@ -83,8 +83,7 @@ impl Database {
     pub fn set_authoritative(&mut self) {
         self.is_cache = false;
         for table in &mut self.tables {
-            table.is_cache = false;
-            for (entry, (subscriber, params)) in table.settle_unknown() {
+            for (entry, (subscriber, params)) in table.settle() {
                 self.subscribers.mark(subscriber, entry, params);
             }
             for (_, view) in table.views() {
@@ -230,5 +229,24 @@ impl Database {
 
     fn table_mut(&mut self, id: TypeId) -> &mut Table {
         &mut self.tables[id.0 as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::change::Change;
+
+    #[test]
+    fn a_cache_that_becomes_complete_keeps_no_absent_names() {
+        let mut db = Database::cache();
+        let url = TypeUrl::new("t");
+        db.apply(vec![Change::Remove(url.clone(), Name::new("a"))])
+            .unwrap();
+        let type_id = db.type_id(&url);
+        assert_eq!(db.kept(type_id).names, 1);
+        db.set_authoritative();
+        assert_eq!(db.kept(type_id).names, 0);
+        assert_eq!(db.check(), Ok(()));
     }
 }

@@ -114,8 +114,10 @@ impl Table {
         };
     }
 
-    /// What was not known does not exist. Returns who asks for it.
-    pub(super) fn settle_unknown(&mut self) -> Vec<(EntryId, Subscription)> {
+    /// The contents are complete: what was not known does not exist. Returns
+    /// who asks for it.
+    pub(super) fn settle(&mut self) -> Vec<(EntryId, Subscription)> {
+        self.is_cache = false;
         let mut asking = Vec::new();
         for (index, entry) in self.entries.iter_mut() {
             if matches!(entry.content, Content::Unknown) {
@@ -124,6 +126,9 @@ impl Table {
                 asking.extend(entry.subscribers.iter().map(|who| (id, who)));
             }
         }
+        // That a name does not exist goes without saying from now on.
+        let all: Vec<_> = self.entries().map(|(id, _)| id).collect();
+        all.into_iter().for_each(|id| self.tidy(id));
         asking
     }
 

@@ -1,0 +1,69 @@
+//! Files from any bytes: read within limits, and what is read is the same when
+//! it is written and read again.
+#![no_main]
+
+use arbitrary::Arbitrary;
+use libfuzzer_sys::fuzz_target;
+use trunkline_fuzz::TYPES;
+use trunkline_proto::text::{self, Document, Format, Limits, Options, Unknown};
+
+const LIMITS: Limits = Limits {
+    bytes: 1 << 14,
+    depth: 32,
+    expanded: 1 << 10,
+    errors: 8,
+};
+
+#[derive(Arbitrary, Debug)]
+struct Input<'a> {
+    is_json: bool,
+    lenient: bool,
+    /// A resource of a type that is known, so that not every input has to find one.
+    of_type: Option<u8>,
+    bytes: &'a [u8],
+}
+
+fuzz_target!(|input: Input<'_>| {
+    let mut contents = String::from_utf8_lossy(input.bytes).into_owned();
+    if let Some(number) = input.of_type {
+        let url = TYPES[usize::from(number) % TYPES.len()];
+        contents = match input.is_json {
+            true => format!("{{\"@type\":\"{url}\",{contents}}}"),
+            false => format!("\"@type\": {url}\n{contents}"),
+        };
+    }
+    let format = if input.is_json {
+        Format::Json
+    } else {
+        Format::Yaml
+    };
+    let unknown = if input.lenient {
+        Unknown::Warn
+    } else {
+        Unknown::Refuse
+    };
+    let limits = LIMITS;
+    let options = Options { unknown, limits };
+    let document = text::read_as(format, "file", &contents, &options);
+    for error in document.errors.iter().chain(&document.warnings) {
+        let _ = error.to_string();
+    }
+    for resource in &document.resources {
+        let _ = resource.validate();
+    }
+    let all = || (document.resources.iter()).map(|r| (r.type_url.as_str(), &r.message));
+    same(&document, Format::Json, &text::to_json(all()));
+    same(&document, Format::Yaml, &text::to_yaml(all()));
+});
+
+fn same(document: &Document, format: Format, written: &str) {
+    let again = text::read_as(format, "again", written, &Options::default());
+    assert!(again.errors.is_empty(), "{:?}\n{written}", again.errors);
+    let bodies = |of: &Document| -> Vec<_> {
+        let resources = of.resources.iter();
+        resources
+            .map(|r| (r.type_url.clone(), r.body.clone()))
+            .collect()
+    };
+    assert_eq!(bodies(&again), bodies(document), "{written}");
+}
