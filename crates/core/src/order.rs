@@ -27,7 +27,7 @@ use crate::resource::{Resource, TypeUrl};
 use crate::source::{Conversation, Standing};
 
 /// References that are still in use although the peer accepted a change
-/// without them: an old listener drains for a while (S73).
+/// without them, and until when: an old listener drains for a while (S73).
 pub(crate) type Draining = BTreeMap<Reference, Moment>;
 
 /// What the peer still uses although it is about to go.
@@ -46,7 +46,6 @@ pub(crate) struct Order<'a> {
     draining: &'a Draining,
     /// The peer resumed a moment ago, and has yet to say what it holds.
     resuming: bool,
-    now: Moment,
     /// Worked out when the first removal asks.
     in_use: OnceCell<InUse>,
 }
@@ -56,13 +55,11 @@ impl<'a> Order<'a> {
         others: &'a [Option<Conversation>],
         draining: &'a Draining,
         resuming: bool,
-        now: Moment,
     ) -> Self {
         Self {
             others,
             draining,
             resuming,
-            now,
             in_use: OnceCell::new(),
         }
     }
@@ -113,10 +110,7 @@ impl<'a> Order<'a> {
             type_url: url.clone(),
             name: name.clone(),
         };
-        let drains = self
-            .draining
-            .get(&reference)
-            .is_some_and(|until| self.now < *until);
+        let drains = self.draining.contains_key(&reference);
         let in_use = match self.in_use.get() {
             Some(known) => known,
             None => {

@@ -79,6 +79,12 @@ impl Database {
         cache
     }
 
+    /// Whether what it does not hold may exist all the same.
+    #[must_use]
+    pub fn is_cache(&self) -> bool {
+        self.is_cache
+    }
+
     /// The contents are complete: what is not among them does not exist (S51).
     pub fn set_authoritative(&mut self) {
         self.is_cache = false;
@@ -248,5 +254,15 @@ mod tests {
         db.set_authoritative();
         assert_eq!(db.kept(type_id).names, 0);
         assert_eq!(db.check(), Ok(()));
+    }
+    #[test]
+    fn a_name_that_nothing_keeps_is_found_out() {
+        let mut db = Database::new();
+        let type_id = db.type_id(&TypeUrl::new("t"));
+        db.table_mut(type_id).intern(&Name::new("a"));
+        assert!(
+            db.check()
+                .is_err_and(|fault| fault.contains("kept for nothing"))
+        );
     }
 }

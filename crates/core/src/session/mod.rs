@@ -204,7 +204,7 @@ impl Session {
         }
         self.greet_on_demand(db, conversation);
         let resuming = self.resuming_until.is_some_and(|until| now < until);
-        let order = Order::new(&self.conversations, &self.draining, resuming, now);
+        let order = Order::new(&self.conversations, &self.draining, resuming);
         let context = Context {
             order: &order,
             limits: &self.config.limits,
@@ -298,5 +298,62 @@ impl Session {
     fn conversation_mut(&mut self, url: &str) -> Option<&mut Conversation> {
         let mut all = self.conversations.iter_mut().flatten();
         all.find(|conversation| conversation.url.as_str() == url)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::change::Change;
+    use crate::kind;
+    use crate::message::{DeltaRequest, ErrorDetail};
+    use crate::name::Name;
+    use crate::resource::Resource;
+
+    /// What a wildcard stream remembers beside its position.
+    fn exceptions(session: &Session) -> usize {
+        let conversations = session.conversations.iter().flatten();
+        let cursors = conversations.flat_map(|c| c.cursors.iter().flatten());
+        cursors
+            .map(|cursor| cursor.members.len() + cursor.walks.len())
+            .sum()
+    }
+
+    #[test]
+    fn what_was_an_exception_is_forgotten_when_it_is_the_rule_again() {
+        let (mut db, now) = (Database::new(), Moment::START);
+        let url = TypeUrl::from(kind::CDS);
+        let resources = ["a", "b"].map(|name| Resource::new(Name::new(name), "x".into()));
+        let upsert = |r: Resource| Change::Upsert(url.clone(), Arc::new(r));
+        db.apply(resources.map(upsert).into()).unwrap();
+        let mut session = Session::open(&mut db, Config::new(Mode::Delta));
+        let ask = |nonce, error| DeltaRequest {
+            type_url: Some(url.clone()),
+            nonce,
+            error,
+            ..DeltaRequest::default()
+        };
+        session.handle_delta(&mut db, ask(None, None), now).unwrap();
+        let first = session.poll_delta(&mut db, now).unwrap();
+        assert_eq!((first.resources.len(), exceptions(&session)), (2, 0));
+        let error = ErrorDetail {
+            code: 13,
+            message: String::new(),
+        };
+        let nack = ask(Some(first.nonce), Some(error));
+        session.handle_delta(&mut db, nack, now).unwrap();
+        assert_eq!(exceptions(&session), 2);
+        for left in [1, 0] {
+            let half = session.poll_delta(&mut db, now).unwrap();
+            assert_eq!(half.resources.len(), 1);
+            session
+                .handle_delta(&mut db, ask(Some(half.nonce), None), now)
+                .unwrap();
+            assert_eq!(exceptions(&session), left);
+        }
+        session.close(&mut db);
+        assert_eq!(db.check(), Ok(()));
     }
 }

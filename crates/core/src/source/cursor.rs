@@ -118,13 +118,14 @@ impl Conversation {
         self.cursors.iter().position(covers)
     }
 
-    /// Whether everything that wildcard and globs bring is known: an answer
-    /// from a part of it could be taken for a removal (S51).
-    pub(crate) fn knows_all(&self, db: &Database) -> bool {
-        self.cursors
-            .iter()
-            .flatten()
-            .all(|cursor| db.knows_all(cursor.follow))
+    /// Whether everything that is asked for is known as far as a response shows
+    /// it: an answer from a part of a set could be taken for a removal (S51).
+    pub(crate) fn knows_all(&self, db: &mut Database) -> bool {
+        let mut cursors = self.cursors.iter().flatten();
+        let follows = cursors.all(|cursor| db.knows_all(cursor.follow));
+        let listed = self.is_whole() && db.is_cache();
+        let mut asks = self.asks.keys().filter(|_| listed);
+        follows && asks.all(|ask| self.target(db, &Key::Ask(*ask)) != Choice::Unknown)
     }
 
     /// What the peer holds under a name that a cursor brings.

@@ -21,10 +21,8 @@ pub enum Dialect {
 /// How to say that a name does not exist; `held` is whether the peer may hold it.
 pub(crate) fn absent(kind: &Kind, dialect: Dialect, mode: Mode, held: bool) -> Absent {
     match (mode, dialect, kind.envoy_absent) {
-        // The set itself says it (S38).
-        (Mode::Sotw, _, _) if kind.whole_set => Absent::Silence,
         (Mode::Sotw, Dialect::Envoy, Absent::EmptyBody) => Absent::EmptyBody,
-        // There is no clean way (S39).
+        // A whole set says it itself (S38); elsewhere there is no clean way (S39).
         (Mode::Sotw, _, _) => Absent::Silence,
         (Mode::Delta, Dialect::Standard, _) => Absent::Removed,
         // A virtual host that Envoy holds goes by its name; one that it waits
@@ -135,6 +133,8 @@ mod tests {
     fn an_empty_body_is_a_message_with_its_name() {
         let short = empty_body(&Name::new("c1"));
         assert_eq!(short.body.as_deref(), Some(&b"\x0a\x02c1"[..]));
+        let longer = empty_body(&Name::new(&"x".repeat(200)));
+        assert_eq!(&longer.body.as_ref().unwrap()[..3], [0x0a, 0xc8, 0x01]);
         let long = empty_body(&Name::new(&"x".repeat(300)));
         assert_eq!(&long.body.as_ref().unwrap()[..3], [0x0a, 0xac, 0x02]);
         assert_eq!(long.body.as_ref().unwrap().len(), 303);

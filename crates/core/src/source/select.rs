@@ -407,14 +407,13 @@ impl Conversation {
         let Some(cursor) = &self.cursors[index] else {
             return false;
         };
-        let alone = self.cursors.iter().flatten().count() == 1;
         let current = match (self.target(db, &Key::Member(index, name.clone())), item) {
             (Choice::Is(now), Some(then)) => same(&now, then),
             (Choice::Absent, None) => true,
             _ => false,
         };
         current
-            && (alone || self.cursor_over(name) == Some(index))
+            && self.cursor_over(name) == Some(index)
             && !cursor.members.contains_key(name)
             && !self.parked.contains_key(name)
             && (self.asks.is_empty() || !self.has_ask(db, name, self.params))

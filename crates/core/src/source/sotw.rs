@@ -111,7 +111,6 @@ impl Conversation {
     fn ask_once(&mut self, db: &mut Database, name: &Name, params: ParamsId) {
         if !self.has_ask(db, name, params) {
             self.ask(db, name, params, &InitialVersions::new());
-            self.owes_answer |= self.kind.whole_set;
         }
     }
 
