@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use super::step::Walk;
 use super::{Conversation, Key, Slot, Told};
-use crate::database::{Batch, Choice, Database, FollowId, Scope, Seq, TypeId};
+use crate::database::{Choice, Database, FollowId, Scope, Seq, TypeId};
 use crate::name::Name;
 use crate::resource::Resource;
 
@@ -22,24 +23,6 @@ pub(crate) struct Cursor {
     pub(crate) walks: VecDeque<Walk>,
     /// The exceptions: rejected, waiting, or sent on their own.
     pub(crate) members: BTreeMap<Name, Slot>,
-}
-
-/// A step that is made in parts (S44). It is shared by all streams that make
-/// it; a stream costs two numbers, however large the step is.
-#[derive(Debug)]
-pub(crate) struct Walk {
-    pub(crate) batch: Arc<Batch>,
-    /// Items before this one were sent.
-    pub(crate) sent: usize,
-    /// Items before this one have been answered.
-    pub(crate) answered: usize,
-}
-
-impl Walk {
-    /// Whether all of it was sent.
-    pub(crate) fn is_sent(&self) -> bool {
-        self.sent == self.batch.items.len()
-    }
 }
 
 impl Cursor {

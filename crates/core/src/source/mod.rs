@@ -23,6 +23,7 @@ mod select;
 mod slot;
 mod sotw;
 mod standing;
+mod step;
 mod ttl;
 mod verdict;
 

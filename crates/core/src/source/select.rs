@@ -1,13 +1,11 @@
 //! What the next response says: worked out from state, when it can be sent.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::cursor::Walk;
-use super::verdict::Step;
+use super::step::Step;
 use super::{AskKey, Conversation, Key, Slot, Told};
-use crate::database::{Choice, Database, Item, same};
+use crate::database::{Choice, Database};
 use crate::limits::Limits;
 use crate::moment::Moment;
 use crate::name::Name;
@@ -177,7 +175,7 @@ impl Conversation {
     }
 
     /// One name: said now if there is room, else kept for later.
-    fn select_key(
+    pub(super) fn select_key(
         &mut self,
         db: &mut Database,
         context: &Context<'_>,
@@ -293,134 +291,6 @@ impl Conversation {
             .rev()
             .find_map(|response| response.sent(key));
         sent.cloned().map(Told::from)
-    }
-
-    /// One step along a view: as it is, if every stream could make it; name by
-    /// name if this peer has exceptions; in parts if it is large (S44).
-    fn select_step(
-        &mut self,
-        db: &mut Database,
-        context: &Context<'_>,
-        index: usize,
-        budget: &mut usize,
-        selected: &mut Selected,
-    ) {
-        let Some(mut step) = self.next_part(db, index) else {
-            return;
-        };
-        self.fill(db, context, &mut step, budget, selected);
-        let (Some(batch), Some(cursor)) = (&step.batch, &mut self.cursors[index]) else {
-            return;
-        };
-        step.last = step.part.end == batch.items.len();
-        match cursor
-            .walks
-            .back_mut()
-            .filter(|walk| Arc::ptr_eq(&walk.batch, batch))
-        {
-            Some(walk) => walk.sent = step.part.end,
-            None if step.last => {}
-            None => cursor.walks.push_back(Walk {
-                batch: Arc::clone(batch),
-                sent: step.part.end,
-                answered: 0,
-            }),
-        }
-        selected.steps.push(step);
-    }
-
-    /// Where the next part begins: in a step that is under way, or in a new one.
-    fn next_part(&mut self, db: &mut Database, index: usize) -> Option<Step> {
-        let cursor = self.cursors[index].as_mut()?;
-        let under_way = cursor.walks.back().filter(|walk| !walk.is_sent());
-        let (batch, start) = match under_way {
-            Some(walk) => (Arc::clone(&walk.batch), walk.sent),
-            None => {
-                let (follow, from) = (cursor.follow, cursor.reached);
-                if db.head(follow) == from || !db.knows_all(follow) {
-                    return None;
-                }
-                let batch = db.batch(follow, from);
-                db.hold(follow, batch.to);
-                cursor.reached = batch.to;
-                (batch, 0)
-            }
-        };
-        Some(Step {
-            cursor: index,
-            from: batch.from,
-            to: batch.to,
-            part: start..start,
-            except: Vec::new(),
-            last: false,
-            batch: Some(batch),
-        })
-    }
-
-    /// Adds items to a part while there is room.
-    fn fill(
-        &mut self,
-        db: &mut Database,
-        context: &Context<'_>,
-        step: &mut Step,
-        budget: &mut usize,
-        selected: &mut Selected,
-    ) {
-        let Some(batch) = step.batch.clone() else {
-            return;
-        };
-        let said: BTreeSet<_> = selected.keys.iter().map(|(key, _)| key.clone()).collect();
-        for (place, item) in batch.items.iter().enumerate().skip(step.part.start) {
-            let size = item.1.as_ref().map_or(0, |r| r.wire_size());
-            let first = place == step.part.start && selected.keys.is_empty();
-            if size > *budget && !first {
-                *budget = 0;
-                return;
-            }
-            step.part.end = place + 1;
-            if self.is_plain(db, context, step.cursor, item) {
-                *budget = budget.saturating_sub(size);
-                continue;
-            }
-            step.except.push(place);
-            let key = Key::Member(step.cursor, item.0.clone());
-            let other = self.has_ask(db, &item.0, self.params)
-                || self.cursor_over(&item.0) != Some(step.cursor);
-            if !other
-                && !said.contains(&key)
-                && self.member_slot(db, step.cursor, &item.0).is_some()
-            {
-                self.select_key(db, context, key, budget, selected);
-            }
-        }
-    }
-
-    /// Whether this peer takes an item just as it is: it is no exception, it is
-    /// still current, and nothing has to come first.
-    fn is_plain(
-        &self,
-        db: &mut Database,
-        context: &Context<'_>,
-        index: usize,
-        (name, item): &Item,
-    ) -> bool {
-        let Some(cursor) = &self.cursors[index] else {
-            return false;
-        };
-        let current = match (self.target(db, &Key::Member(index, name.clone())), item) {
-            (Choice::Is(now), Some(then)) => same(&now, then),
-            (Choice::Absent, None) => true,
-            _ => false,
-        };
-        current
-            && self.cursor_over(name) == Some(index)
-            && !cursor.members.contains_key(name)
-            && !self.parked.contains_key(name)
-            && (self.asks.is_empty() || !self.has_ask(db, name, self.params))
-            && match item {
-                Some(resource) => !context.order.addition_waits(db, &self.kind, resource),
-                None => !context.order.removal_waits(db, &self.url, name),
-            }
     }
 
     /// Whether the peer may be spoken to: one response at a time (S6, S77),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use hashbrown::HashSet;
 
 use super::ask::{InitialVersions, fingerprint};
-use super::verdict::Step;
+use super::step::Step;
 use super::{Conversation, Key, Selected, Told, forms};
 use crate::database::{Choice, Database, Scope};
 use crate::kind::Absent;

@@ -5,83 +5,16 @@
 //! alone, and only that one is parked (S12).
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::Arc;
 
 use super::ask::fingerprint;
+use super::step::{Step, join};
 use super::{Conversation, Dialect, Key, Told};
-use crate::database::{Batch, Choice, Database, Item, Seq};
+use crate::database::{Choice, Database, Seq};
 use crate::message::ErrorDetail;
 use crate::moment::Moment;
 use crate::name::Name;
-use crate::params::Constraints;
 use crate::resource::{Nonce, Resource, Version};
-
-/// One step along a view, or a part of one.
-#[derive(Clone, Debug)]
-pub(crate) struct Step {
-    pub(crate) cursor: usize,
-    pub(crate) from: Seq,
-    pub(crate) to: Seq,
-    /// What the step brings, if the peer takes it as it is; otherwise its
-    /// items are among the single names.
-    pub(crate) batch: Option<Arc<Batch>>,
-    /// Which items of the step this is about.
-    pub(crate) part: Range<usize>,
-    /// Items of the part that are among the single names, sorted.
-    pub(crate) except: Vec<usize>,
-    /// Whether the step ends here.
-    pub(crate) last: bool,
-}
-
-impl Step {
-    /// Whether it brings nothing that has to be said.
-    pub(crate) fn is_silent(&self) -> bool {
-        self.items().next().is_none()
-    }
-
-    /// What it brings.
-    pub(crate) fn items(&self) -> impl Iterator<Item = &Item> {
-        let part = self
-            .batch
-            .as_ref()
-            .map_or(&[][..], |b| &b.items[self.part.clone()]);
-        let places = self.part.clone().zip(part);
-        let said = |(place, _): &(usize, _)| self.except.binary_search(place).is_err();
-        places.filter(said).map(|(_, item)| item)
-    }
-
-    /// The variants that it takes away in favour of others (TP2).
-    pub(crate) fn left(&self) -> impl Iterator<Item = (Name, Constraints)> {
-        let left = self.batch.iter().flat_map(|batch| &batch.left);
-        let brings = |name: &Name| {
-            let place = self.batch.as_ref().and_then(|batch| batch.find(name));
-            place.is_some_and(|p| self.part.contains(&p) && self.except.binary_search(&p).is_err())
-        };
-        left.filter(move |(name, _)| brings(name)).cloned()
-    }
-}
-
-/// Adds a step to others, so that there are never more than two of one cursor:
-/// one that ends, and one that does not. Returns the position to which nobody
-/// will come back.
-fn join(steps: &mut Vec<Step>, next: Step) -> Option<Seq> {
-    let before = steps.iter_mut().rfind(|step| step.cursor == next.cursor);
-    match before {
-        // Another part of the same step.
-        Some(before) if before.to == next.to => {
-            before.part.end = next.part.end;
-            before.except.extend(next.except);
-            before.last = next.last;
-        }
-        _ => steps.push(next.clone()),
-    }
-    let mut ended = (0..steps.len()).filter(|i| steps[*i].cursor == next.cursor && steps[*i].last);
-    let (first, second) = (ended.next()?, ended.next()?);
-    let second = steps.remove(second);
-    steps[first].to = second.to;
-    Some(second.from)
-}
 
 /// A response that has no answer yet.
 #[derive(Debug)]
