@@ -16,6 +16,11 @@ pub struct Limits {
     pub globs: usize,
     /// Types one stream may ask for.
     pub types: usize,
+    /// Sets of parameters one stream may bring with its names (TP2).
+    pub params: usize,
+    /// Sets of parameters that the database may have met, from all streams
+    /// together: they are kept for good.
+    pub all_params: usize,
     /// Bytes of a NACK's text that are kept.
     pub error_bytes: usize,
     /// Bytes of bodies put into one delta response, unless one body is larger (S44, S80).
@@ -29,6 +34,8 @@ impl Default for Limits {
             subscriptions: 1_000_000,
             globs: 256,
             types: 64,
+            params: 256,
+            all_params: 1_000_000,
             error_bytes: 4096,
             response_bytes: 3 << 20,
         }

@@ -198,6 +198,18 @@ impl Database {
         self.params.intern(params)
     }
 
+    /// The place of a set of parameters that was met before.
+    #[must_use]
+    pub fn find_params(&self, params: &Params) -> Option<ParamsId> {
+        self.params.find(params)
+    }
+
+    /// How many sets of parameters were met. They are kept for good.
+    #[must_use]
+    pub fn params_met(&self) -> usize {
+        self.params.len()
+    }
+
     /// What a client with these parameters sees under a name.
     pub fn choose(&mut self, type_id: TypeId, entry: EntryId, params: ParamsId) -> Choice {
         self.tables[type_id.0 as usize].choose(entry, params, &mut self.params, &mut self.work)

@@ -50,6 +50,12 @@ impl ParamsTable {
         id
     }
 
+    /// The number of a set that was met before.
+    #[must_use]
+    pub fn find(&self, set: &Params) -> Option<ParamsId> {
+        self.ids.get(set).copied()
+    }
+
     /// The set of a number that this table gave.
     #[must_use]
     pub fn get(&self, id: ParamsId) -> &Params {

@@ -77,6 +77,12 @@ pub enum Refusal {
         /// The limit.
         limit: usize,
     },
+    /// The stream brings too many sets of parameters.
+    #[error("the stream already brought {limit} sets of parameters; use fewer, or raise the limit")]
+    Params {
+        /// The limit.
+        limit: usize,
+    },
     /// The stream asks for too many types.
     #[error("the stream already asks for {limit} types; open another, or raise the limit")]
     Types {

@@ -86,6 +86,8 @@ pub struct Session {
     conversations: Vec<Option<Conversation>>,
     draining: Draining,
     nonces: u64,
+    /// How many sets of parameters were new with this stream.
+    brought: usize,
     polled_at: Moment,
     /// Until when a peer that resumes may take to ask for all its types.
     resuming_until: Option<Moment>,
@@ -110,6 +112,7 @@ impl Session {
             conversations: Vec::new(),
             draining: Draining::new(),
             nonces: 0,
+            brought: 0,
             polled_at: Moment::START,
             resuming_until: None,
             events: VecDeque::new(),
@@ -308,7 +311,7 @@ mod tests {
     use super::*;
     use crate::change::Change;
     use crate::kind;
-    use crate::message::{DeltaRequest, ErrorDetail};
+    use crate::message::{DeltaRequest, ErrorDetail, Locator};
     use crate::name::Name;
     use crate::resource::Resource;
 
@@ -355,5 +358,34 @@ mod tests {
         }
         session.close(&mut db);
         assert_eq!(db.check(), Ok(()));
+    }
+    #[test]
+    fn s72_a_stream_brings_only_so_many_sets_of_parameters() {
+        let (mut db, now) = (Database::new(), Moment::START);
+        let mut config = Config::new(Mode::Delta);
+        config.limits.params = 1;
+        let mut session = Session::open(&mut db, config);
+        let with = |value: &str| Locator {
+            name: "a".to_owned(),
+            params: Some(Params::new([("env", value)]).unwrap()),
+        };
+        let request = DeltaRequest {
+            type_url: Some(TypeUrl::from(kind::EDS)),
+            subscribe: vec![with("x"), with("y"), with("x"), "a".into()],
+            ..DeltaRequest::default()
+        };
+        session.handle_delta(&mut db, request, now).unwrap();
+        let refused = session.poll_event();
+        let reason = Refusal::Params { limit: 1 };
+        assert_eq!(
+            refused,
+            Some(Event::Refused {
+                type_url: kind::EDS.into(),
+                reason
+            })
+        );
+        assert_eq!(session.poll_event(), None);
+        assert_eq!(session.status().next().unwrap().subscriptions, 2);
+        assert_eq!(db.params_met(), 2);
     }
 }

@@ -5,10 +5,11 @@ use crate::database::{Database, Scope};
 use crate::facts::Reference;
 use crate::interest::Wildcard;
 use crate::kind::Kind;
+use crate::limits::Limits;
 use crate::message::{DeltaRequest, ErrorDetail, Locator, Mode, Node, SotwRequest};
 use crate::moment::Moment;
 use crate::name::{Ask, Name};
-use crate::params::ParamsId;
+use crate::params::{Params, ParamsId};
 use crate::resource::{Nonce, TypeUrl};
 use crate::source::{Conversation, DeltaAsks};
 
@@ -55,8 +56,10 @@ impl Session {
                 self.resuming_until.get_or_insert(now + self.config.resume);
             }
             // Later ones do not count (S49).
+            let longest = self.config.limits.name_bytes;
             let versions = request.initial_versions.into_iter();
-            asks.initial = versions.map(|(name, v)| (Name::new(&name), v)).collect();
+            let ours = versions.filter(|(name, _)| name.len() <= longest);
+            asks.initial = ours.map(|(name, v)| (Name::new(&name), v)).collect();
         }
         if let Some(conversation) = &mut self.conversations[index] {
             conversation.handle_delta(db, asks);
@@ -195,14 +198,39 @@ impl Session {
         let mut asks = Vec::with_capacity(names.len());
         for locator in names {
             match Ask::parse(&locator.name, self.config.limits.name_bytes) {
-                Ok(ask) => {
-                    let params = locator.params.map_or(self.params, |p| db.intern_params(p));
-                    asks.push((ask, params));
-                }
+                Ok(ask) => match self.read_params(db, locator.params) {
+                    Ok(params) => asks.push((ask, params)),
+                    Err(refusal) => self.refuse(url, refusal),
+                },
                 Err(error) => self.refuse(url, Refusal::Name(error)),
             }
         }
         asks
+    }
+
+    /// Parameters that come with a name. What is new is kept for good, so a
+    /// stream may bring only so many.
+    fn read_params(
+        &mut self,
+        db: &mut Database,
+        params: Option<Params>,
+    ) -> Result<ParamsId, Refusal> {
+        let Some(params) = params else {
+            return Ok(self.params);
+        };
+        if let Some(known) = db.find_params(&params) {
+            return Ok(known);
+        }
+        let Limits {
+            params: limit,
+            all_params,
+            ..
+        } = self.config.limits;
+        if self.brought >= limit || db.params_met() >= all_params {
+            return Err(Refusal::Params { limit });
+        }
+        self.brought += 1;
+        Ok(db.intern_params(params))
     }
 
     /// How many of these names are subscribed.

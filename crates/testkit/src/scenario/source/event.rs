@@ -132,6 +132,7 @@ fn refusal(reason: &Refusal) -> &'static str {
         Refusal::Subscriptions { .. } => "subscriptions",
         Refusal::Globs { .. } => "globs",
         Refusal::Types { .. } => "types",
+        Refusal::Params { .. } => "params",
     }
 }
 
