@@ -1,6 +1,6 @@
 //! The sending side: one type on one stream.
 //!
-//! A [`Conversation`] knows what its peer asks for, what it was told, and what
+//! A conversation knows what its peer asks for, what it was told, and what
 //! it answered. What to say next is worked out from that and the database when
 //! the transport can take a message; nothing is queued.
 //!
