@@ -14,7 +14,7 @@ impl Session {
             return;
         };
         match conversation.url.as_str() {
-            kind::CDS => self.repeat_endpoints(db, selected),
+            kind::CDS if self.config.repeat_endpoints => self.repeat_endpoints(db, selected),
             kind::RDS => self.restart_virtual_hosts(db, index, selected),
             _ => {}
         }

@@ -45,6 +45,9 @@ pub struct Config {
     pub params: Params,
     /// Whether the peer understands `resource_errors` (TP3).
     pub speaks_errors: bool,
+    /// Whether a cluster that changed gets its endpoints again although those
+    /// did not (S53). Not needed by an Envoy that keeps endpoints in a cache.
+    pub repeat_endpoints: bool,
     /// How long an answer is awaited before the next response goes out all the same.
     pub ack_patience: Duration,
     /// How long something waits for what it refers to (S73).
@@ -67,6 +70,7 @@ impl Config {
             limits: Limits::default(),
             params: Params::default(),
             speaks_errors: false,
+            repeat_endpoints: true,
             ack_patience: Duration::from_secs(5),
             hold: Duration::from_secs(15),
             resume: Duration::from_secs(1),

@@ -71,7 +71,7 @@
 //!
 //! `stream` takes `sotw` or `delta`; a program, `envoy`, `grpc` or none;
 //! `only TYPE` for a stream of one type; `errors` if the client reads resource
-//! errors; and `hold=`, `drain=`, `patience=`, `resume=` (durations), `names=`,
+//! errors; `endpoints-once` if S53 is switched off; and `hold=`, `drain=`, `patience=`, `resume=` (durations), `names=`,
 //! `subscriptions=`, `globs=`, `types=`, `response=`, `text=` (limits),
 //! `named=TYPE` (an empty request for it means nothing), `feature=TEXT`,
 //! `param.KEY=VALUE`.

@@ -149,6 +149,7 @@ fn opening(words: &[String]) -> Result<Opening, String> {
                 opening.config.only = Some(type_url(short)?);
             }
             None if word == "errors" => opening.config.speaks_errors = true,
+            None if word == "endpoints-once" => opening.config.repeat_endpoints = false,
             None => opening.program.clone_from(word),
             Some((key, value)) => match key.strip_prefix("param.") {
                 Some(key) => params.push((key.to_owned(), value.to_owned())),
