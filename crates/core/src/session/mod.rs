@@ -96,7 +96,11 @@ pub struct Session {
     /// Until when a peer that resumes may take to ask for all its types.
     resuming_until: Option<Moment>,
     events: VecDeque<Event>,
+    unreported: u64,
 }
+
+/// Refusals that are kept until somebody asks for them.
+const EVENTS: usize = 1024;
 
 /// A response of either protocol.
 enum Response {
@@ -120,6 +124,7 @@ impl Session {
             polled_at: Moment::START,
             resuming_until: None,
             events: VecDeque::new(),
+            unreported: 0,
         }
     }
 
@@ -146,6 +151,12 @@ impl Session {
     /// What happened since this was last asked.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
+    }
+
+    /// How many refusals there were beside the events.
+    #[must_use]
+    pub fn unreported(&self) -> u64 {
+        self.unreported
     }
 
     /// The next delta response, if there is something to say.
@@ -391,5 +402,18 @@ mod tests {
         assert_eq!(session.poll_event(), None);
         assert_eq!(session.status().next().unwrap().subscriptions, 2);
         assert_eq!(db.params_met(), 2);
+    }
+    #[test]
+    fn s72_a_flood_of_bad_names_is_counted() {
+        let (mut db, now) = (Database::new(), Moment::START);
+        let mut session = Session::open(&mut db, Config::new(Mode::Delta));
+        let request = DeltaRequest {
+            type_url: Some(TypeUrl::from(kind::EDS)),
+            subscribe: vec!["".into(); EVENTS + 7],
+            ..DeltaRequest::default()
+        };
+        session.handle_delta(&mut db, request, now).unwrap();
+        let events = std::iter::from_fn(|| session.poll_event()).count();
+        assert_eq!((events, session.unreported()), (EVENTS, 7));
     }
 }

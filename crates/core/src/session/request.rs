@@ -1,6 +1,6 @@
 //! Reading requests: whose they are, what they answer, what they ask for.
 
-use super::{Event, ProtocolError, Refusal, Session};
+use super::{EVENTS, Event, ProtocolError, Refusal, Session};
 use crate::database::{Database, Scope};
 use crate::facts::Reference;
 use crate::interest::Wildcard;
@@ -292,7 +292,13 @@ impl Session {
         refusals
     }
 
+    /// One request can hold millions of bad names: beyond a number they are
+    /// only counted.
     fn refuse(&mut self, url: &TypeUrl, reason: Refusal) {
+        if self.events.len() >= EVENTS {
+            self.unreported += 1;
+            return;
+        }
         let type_url = url.clone();
         self.events.push_back(Event::Refused { type_url, reason });
     }
