@@ -56,9 +56,13 @@ impl Session {
                 self.resuming_until.get_or_insert(now + self.config.resume);
             }
             // Later ones do not count (S49).
-            let longest = self.config.limits.name_bytes;
-            let versions = request.initial_versions.into_iter();
-            let ours = versions.filter(|(name, _)| name.len() <= longest);
+            let Limits {
+                name_bytes,
+                subscriptions,
+                ..
+            } = self.config.limits;
+            let versions = request.initial_versions.into_iter().take(subscriptions);
+            let ours = versions.filter(|(name, _)| name.len() <= name_bytes);
             asks.initial = ours.map(|(name, v)| (Name::new(&name), v)).collect();
         }
         if let Some(conversation) = &mut self.conversations[index] {

@@ -112,19 +112,7 @@ impl Conversation {
         selected
             .foreign
             .extend(std::mem::take(&mut self.placeholders));
-        for name in std::mem::take(&mut self.foreign) {
-            match self.brought(db, &name) {
-                // It exists again: then it is news, to a peer that holds
-                // something of that name from before.
-                Choice::Is(_) | Choice::Failed(..) => self.hold_older(&name),
-                Choice::Absent if !context.order.removal_waits(db, &self.url, &name) => {
-                    selected.foreign.push(name);
-                }
-                Choice::Absent | Choice::Unknown => {
-                    self.foreign.insert(name);
-                }
-            }
-        }
+        self.select_foreign(db, context, &mut budget, selected);
         selected.refused.extend(std::mem::take(&mut self.refused));
         self.look_at_exceptions(db);
         for key in std::mem::take(&mut self.pending) {
@@ -133,6 +121,37 @@ impl Conversation {
         for index in 0..self.cursors.len() {
             if budget > 0 {
                 self.select_step(db, context, index, &mut budget, selected);
+            }
+        }
+    }
+
+    /// Names that only the peer knows of. They get at most half of the room, so
+    /// that many of them do not keep news away: additions do not wait for
+    /// removals.
+    fn select_foreign(
+        &mut self,
+        db: &mut Database,
+        context: &Context<'_>,
+        budget: &mut usize,
+        selected: &mut Selected,
+    ) {
+        let mut room = *budget / 2;
+        for name in std::mem::take(&mut self.foreign) {
+            match self.brought(db, &name) {
+                // It exists again: then it is news, to a peer that holds
+                // something of that name from before.
+                Choice::Is(_) | Choice::Failed(..) => self.hold_older(&name),
+                Choice::Absent
+                    if room > 0 && !context.order.removal_waits(db, &self.url, &name) =>
+                {
+                    let size = name.as_str().len() + 8;
+                    room = room.saturating_sub(size);
+                    *budget = budget.saturating_sub(size);
+                    selected.foreign.push(name);
+                }
+                Choice::Absent | Choice::Unknown => {
+                    self.foreign.insert(name);
+                }
             }
         }
     }
