@@ -416,4 +416,30 @@ mod tests {
         let events = std::iter::from_fn(|| session.poll_event()).count();
         assert_eq!((events, session.unreported()), (EVENTS, 7));
     }
+    #[test]
+    fn a_step_that_says_nothing_is_made_all_the_same() {
+        let (mut db, now) = (Database::new(), Moment::START);
+        let url = TypeUrl::from(kind::CDS);
+        let put = |body: &'static str| {
+            let resource = Resource::new(Name::new("a"), body.into());
+            vec![Change::Upsert(url.clone(), Arc::new(resource))]
+        };
+        db.apply(put("x")).unwrap();
+        let mut session = Session::open(&mut db, Config::new(Mode::Delta));
+        let ask = |nonce| DeltaRequest {
+            type_url: Some(url.clone()),
+            nonce,
+            ..DeltaRequest::default()
+        };
+        session.handle_delta(&mut db, ask(None), now).unwrap();
+        let first = session.poll_delta(&mut db, now).unwrap();
+        session
+            .handle_delta(&mut db, ask(Some(first.nonce)), now)
+            .unwrap();
+        db.apply(put("y")).unwrap();
+        db.apply(put("x")).unwrap();
+        assert_eq!(session.poll_delta(&mut db, now), None);
+        let type_id = db.type_id(&url);
+        assert_eq!(db.kept(type_id).retired, 0);
+    }
 }
