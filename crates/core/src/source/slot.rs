@@ -40,7 +40,16 @@ pub(crate) enum Told {
     /// It accepted this, and rejected something later: it may hold either (S17).
     Unsure(Arc<Resource>),
     /// It knows why the name cannot be given, and holds what it held (S61).
-    Failed(Arc<ResourceError>, Option<Arc<Resource>>),
+    /// In a box of its own: it is rare, and there is one of these for every
+    /// subscription.
+    Failed(Box<Failure>),
+}
+
+/// Why a name cannot be given, and what is held all the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    error: Arc<ResourceError>,
+    held: Option<Arc<Resource>>,
 }
 
 impl Told {
@@ -49,9 +58,9 @@ impl Told {
         match (self, choice) {
             (Self::Absent, Choice::Absent) => true,
             (Self::Is(a), Choice::Is(b)) => same(a, b),
-            (Self::Failed(a, held), Choice::Failed(b, kept)) => {
-                a == b
-                    && match (held, kept) {
+            (Self::Failed(told), Choice::Failed(error, kept)) => {
+                told.error == *error
+                    && match (&told.held, kept) {
                         (Some(held), Some(kept)) => same(held, kept),
                         (None, None) => true,
                         _ => false,
@@ -78,7 +87,7 @@ impl Told {
     pub(crate) fn resource(&self) -> Option<&Arc<Resource>> {
         match self {
             Self::Is(resource) | Self::Unsure(resource) => Some(resource),
-            Self::Failed(_, held) => held.as_ref(),
+            Self::Failed(failure) => failure.held.as_ref(),
             Self::Nothing | Self::Doubt | Self::Older | Self::Absent => None,
         }
     }
@@ -87,12 +96,10 @@ impl Told {
     /// what was held before may stay held, or the new one may have been applied
     /// all the same (S17).
     pub(crate) fn after_rejection(self) -> Self {
-        match self {
-            Self::Is(accepted) | Self::Unsure(accepted) | Self::Failed(_, Some(accepted)) => {
-                Self::Unsure(accepted)
-            }
-            Self::Older => self,
-            _ => Self::Doubt,
+        match self.resource() {
+            Some(accepted) => Self::Unsure(Arc::clone(accepted)),
+            None if self == Self::Older => self,
+            None => Self::Doubt,
         }
     }
 }
@@ -103,7 +110,7 @@ impl From<Choice> for Told {
             Choice::Absent => Self::Absent,
             Choice::Unknown => Self::Nothing,
             Choice::Is(resource) => Self::Is(resource),
-            Choice::Failed(error, kept) => Self::Failed(error, kept),
+            Choice::Failed(error, held) => Self::Failed(Box::new(Failure { error, held })),
         }
     }
 }
@@ -120,4 +127,16 @@ pub(crate) struct Slot {
     pub(crate) told: Told,
     /// It must be said again even if nothing changed (S28, S30, S53).
     pub(crate) forced: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// There is one for every named subscription: what it grows by, a large
+    /// server pays a hundred million times.
+    #[test]
+    fn a_slot_is_small() {
+        assert!(size_of::<Slot>() <= 24);
+    }
 }
