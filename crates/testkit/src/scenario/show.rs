@@ -1,8 +1,11 @@
 //! Responses and events in the scenarios' own words, so that what is expected
 //! and what came can be compared, and read, as text.
 
+use std::sync::Arc;
+
 use trunkline_core::message::{Delivered, DeltaResponse, Form, SotwResponse};
-use trunkline_core::resource::{ErrorCode, Nonce, Resource, TypeUrl, Version};
+use trunkline_core::name::Name;
+use trunkline_core::resource::{ErrorCode, Nonce, Resource, ResourceError, TypeUrl, Version};
 
 use super::contents::{Item, empty, short};
 use super::script::{Expected, Part};
@@ -25,8 +28,7 @@ impl From<DeltaResponse> for Message {
         parts.extend(removed.map(|name| removed_name(name.as_str())));
         let variants = response.removed_variants.iter();
         parts.extend(variants.map(|(name, only)| format!("-{name}(for {only})")));
-        let errors = response.errors.iter();
-        parts.extend(errors.map(|(name, error)| format!("!{name}={}", code(error.code))));
+        parts.extend(errors(&response.errors));
         parts.sort();
         Self {
             type_url: response.type_url,
@@ -40,8 +42,7 @@ impl From<DeltaResponse> for Message {
 impl From<SotwResponse> for Message {
     fn from(response: SotwResponse) -> Self {
         let mut parts: Vec<_> = response.resources.iter().map(in_sotw).collect();
-        let errors = response.errors.iter();
-        parts.extend(errors.map(|(name, error)| format!("!{name}={}", code(error.code))));
+        parts.extend(errors(&response.errors));
         parts.sort();
         Self {
             type_url: response.type_url,
@@ -50,6 +51,12 @@ impl From<SotwResponse> for Message {
             parts,
         }
     }
+}
+
+/// Names that cannot be given, as parts of a response.
+fn errors(all: &[(Name, Arc<ResourceError>)]) -> impl Iterator<Item = String> {
+    all.iter()
+        .map(|(name, error)| format!("!{name}={}", code(error.code)))
 }
 
 impl Message {
