@@ -132,6 +132,28 @@ pub(crate) struct Slot {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::resource::ErrorCode;
+
+    #[test]
+    fn s61_an_error_is_said_again_only_if_it_or_what_is_kept_differs() {
+        let error = |code| {
+            Arc::new(ResourceError {
+                code,
+                message: "down".into(),
+            })
+        };
+        let resource = |body: &'static str| Arc::new(Resource::new(Name::new("a"), body.into()));
+        let down = error(ErrorCode::Unavailable);
+        let bare = Choice::Failed(Arc::clone(&down), None);
+        let kept = Choice::Failed(Arc::clone(&down), Some(resource("x")));
+        let other = Choice::Failed(error(ErrorCode::NotFound), Some(resource("x")));
+        let newer = Choice::Failed(down, Some(resource("y")));
+        assert!(Told::from(bare.clone()).same(&bare));
+        assert!(Told::from(kept.clone()).same(&kept));
+        for differs in [&bare, &other, &newer] {
+            assert!(!Told::from(kept.clone()).same(differs));
+        }
+    }
 
     /// There is one for every named subscription: what it grows by, a large
     /// server pays a hundred million times.
