@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 pub use event::{Event, ProtocolError, Refusal};
-pub use status::TypeStatus;
+pub use status::{NameState, NameStatus, TypeStatus};
 
 use crate::database::{Database, StreamId};
 use crate::limits::Limits;
@@ -86,6 +86,8 @@ pub struct Session {
     stream: StreamId,
     params: ParamsId,
     node: Option<Node>,
+    /// Types that the peer may not see.
+    denied: Vec<TypeUrl>,
     /// In order of rank; one is taken out while it speaks.
     conversations: Vec<Option<Conversation>>,
     draining: Draining,
@@ -117,6 +119,7 @@ impl Session {
             params: db.intern_params(config.params.clone()),
             config,
             node: None,
+            denied: Vec::new(),
             conversations: Vec::new(),
             draining: Draining::new(),
             nonces: 0,
@@ -146,6 +149,28 @@ impl Session {
     #[must_use]
     pub fn node(&self) -> Option<&Node> {
         self.node.as_ref()
+    }
+
+    /// Hides a type from the peer: every name of it does not exist. Has no
+    /// effect on a type that was asked for before.
+    pub fn deny(&mut self, type_url: TypeUrl) {
+        if !self.denied.contains(&type_url) && self.denied.len() < self.config.limits.types {
+            self.denied.push(type_url);
+        }
+    }
+
+    /// Whether a type was asked for before.
+    #[must_use]
+    pub fn speaks_of(&self, type_url: &TypeUrl) -> bool {
+        let mut all = self.conversations.iter().flatten();
+        all.any(|conversation| conversation.url == *type_url)
+    }
+
+    /// Whether every response was answered.
+    #[must_use]
+    pub fn is_answered(&self) -> bool {
+        let mut all = self.conversations.iter().flatten();
+        all.all(|conversation| conversation.outstanding.is_empty())
     }
 
     /// What happened since this was last asked.

@@ -1,7 +1,7 @@
 //! Reading requests: whose they are, what they answer, what they ask for.
 
 use super::{EVENTS, Event, ProtocolError, Refusal, Session};
-use crate::database::{Database, Scope};
+use crate::database::{Database, Scope, TypeId};
 use crate::facts::Reference;
 use crate::interest::Wildcard;
 use crate::kind::Kind;
@@ -11,7 +11,7 @@ use crate::moment::Moment;
 use crate::name::{Ask, Name};
 use crate::params::{Params, ParamsId};
 use crate::resource::{Nonce, TypeUrl};
-use crate::source::{Conversation, DeltaAsks};
+use crate::source::{Conversation, DeltaAsks, Terms};
 
 impl Session {
     /// A delta request. Answer, subscriptions and initial versions are each
@@ -183,13 +183,26 @@ impl Session {
             self.refuse(url, Refusal::Types { limit });
             return None;
         }
-        let dialect = self.dialect();
-        let mode = self.config.mode;
-        let errors = self.config.speaks_errors;
-        let mut new = Conversation::new(db, self.stream, url, mode, dialect, errors, self.params);
+        let terms = Terms {
+            mode: self.config.mode,
+            dialect: self.dialect(),
+            speaks_errors: self.config.speaks_errors,
+            params: self.params,
+        };
+        let table = self.table(db, url);
+        let mut new = Conversation::new(db, self.stream, url, table, terms);
         new.kind.legacy_wildcard &= self.knows_legacy_wildcard(url);
         self.conversations.insert(index, Some(new));
         Some((index, true))
+    }
+
+    /// Where a type is looked up. One that the peer may not see is looked up
+    /// where nothing ever is, so that its names do not exist and nothing hangs.
+    fn table(&self, db: &mut Database, url: &TypeUrl) -> TypeId {
+        match self.denied.contains(url) {
+            true => db.type_id(&TypeUrl::new(format!("denied {url}"))),
+            false => db.type_id(url),
+        }
     }
 
     /// Reads names; what is not one is refused, and the rest counts (S72).

@@ -8,6 +8,7 @@ use crate::database::Database;
 use crate::message::ErrorDetail;
 use crate::name::Name;
 use crate::resource::{Nonce, Resource, TypeUrl, Version};
+use crate::source::Told;
 
 /// How one type stands on one stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +31,74 @@ pub struct TypeStatus {
     pub parked: Vec<(Name, Version)>,
 }
 
+/// How one name stands on one stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameStatus {
+    /// The name that was asked for, or that a wildcard brought.
+    pub name: Name,
+    /// How it stands.
+    pub state: NameState,
+    /// What the peer holds, or was sent if it has not answered yet.
+    pub resource: Option<Arc<Resource>>,
+}
+
+/// How a name stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NameState {
+    /// It was asked for; nothing was sent yet.
+    Requested,
+    /// The peer knows that it does not exist.
+    Absent,
+    /// It was sent and not answered yet.
+    Sent,
+    /// It was accepted.
+    Accepted,
+    /// This version of it was rejected.
+    Rejected(Version),
+}
+
 impl Session {
+    /// How every name of a type stands, in order. Visits all of them.
+    pub fn names(&self, db: &mut Database, type_url: &TypeUrl) -> Vec<NameStatus> {
+        let mut all = self.conversations.iter().flatten();
+        let Some(conversation) = all.find(|c| c.url == *type_url) else {
+            return Vec::new();
+        };
+        let mut found: BTreeMap<Name, (NameState, Option<Arc<Resource>>)> = BTreeMap::new();
+        for (key, slot) in &conversation.asks {
+            let name = db.name(conversation.type_id, key.entry).clone();
+            let state = match slot.told {
+                Told::Absent => NameState::Absent,
+                _ => NameState::Requested,
+            };
+            found.insert(name, (state, None));
+        }
+        for (name, resource) in self.held(db, type_url) {
+            found.insert(name, (NameState::Accepted, Some(resource)));
+        }
+        for response in &conversation.outstanding {
+            let single = response.keys.iter().map(|(key, choice)| {
+                let name = conversation.key_name(db, key);
+                (name, choice.resource().cloned())
+            });
+            let items = response.steps.iter().flat_map(|step| step.items());
+            let stepped = items.map(|(name, item)| (name.clone(), item.clone()));
+            for (name, resource) in single.chain(stepped) {
+                found.insert(name, (NameState::Sent, resource));
+            }
+        }
+        for (name, version) in &conversation.parked {
+            let held = found.remove(name).and_then(|(_, resource)| resource);
+            found.insert(name.clone(), (NameState::Rejected(version.clone()), held));
+        }
+        let status = |(name, (state, resource))| NameStatus {
+            name,
+            state,
+            resource,
+        };
+        found.into_iter().map(status).collect()
+    }
+
     /// What the peer holds of a type, by name: what it accepted, without names
     /// of which it rejected something since and may hold either (S17). Visits
     /// all of it.
@@ -83,5 +151,97 @@ impl Session {
                     .map(|(name, version)| (name.clone(), version.clone()))
                     .collect(),
             })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::change::Change;
+    use crate::kind;
+    use crate::message::{DeltaRequest, ErrorDetail, Mode};
+    use crate::moment::Moment;
+    use crate::session::Config;
+
+    fn ask(names: &[&str]) -> DeltaRequest {
+        DeltaRequest {
+            type_url: Some(kind::SDS.into()),
+            subscribe: names.iter().map(|name| (*name).into()).collect(),
+            ..DeltaRequest::default()
+        }
+    }
+
+    fn put(db: &mut Database, names: &[&str]) {
+        let upsert = |name: &&str| {
+            let resource = Resource::new(Name::new(name), "x".into());
+            Change::Upsert(kind::SDS.into(), Arc::new(resource))
+        };
+        db.apply(names.iter().map(upsert).collect()).unwrap();
+    }
+
+    #[test]
+    fn s16_how_every_name_stands() {
+        let (mut db, now) = (Database::new(), Moment::START);
+        put(&mut db, &["a", "bad"]);
+        let mut session = Session::open(&mut db, Config::new(Mode::Delta));
+        let answer = |session: &mut Session, db: &mut Database, error: Option<ErrorDetail>| {
+            let response = session.poll_delta(db, now).unwrap();
+            let answer = DeltaRequest {
+                nonce: Some(response.nonce),
+                error,
+                ..ask(&[])
+            };
+            session.handle_delta(db, answer, now).unwrap();
+        };
+        let refuse = || {
+            Some(ErrorDetail {
+                code: 3,
+                message: "no".into(),
+            })
+        };
+        session
+            .handle_delta(&mut db, ask(&["a", "none"]), now)
+            .unwrap();
+        answer(&mut session, &mut db, None);
+        session.handle_delta(&mut db, ask(&["bad"]), now).unwrap();
+        answer(&mut session, &mut db, refuse());
+        put(&mut db, &["b"]);
+        session.handle_delta(&mut db, ask(&["b"]), now).unwrap();
+        session.poll_delta(&mut db, now).unwrap();
+        session.handle_delta(&mut db, ask(&["c"]), now).unwrap();
+        let names = session.names(&mut db, &kind::SDS.into());
+        let seen: Vec<(&str, NameState, bool)> = names
+            .iter()
+            .map(|n| (n.name.as_str(), n.state.clone(), n.resource.is_some()))
+            .collect();
+        let version = Version::of_body(b"x");
+        assert_eq!(
+            seen,
+            [
+                ("a", NameState::Accepted, true),
+                ("b", NameState::Sent, true),
+                ("bad", NameState::Rejected(version), false),
+                ("c", NameState::Requested, false),
+                ("none", NameState::Absent, false),
+            ]
+        );
+        assert!(!session.is_answered());
+    }
+
+    #[test]
+    fn a_type_that_is_denied_has_no_names() {
+        let (mut db, now) = (Database::new(), Moment::START);
+        put(&mut db, &["a"]);
+        let mut session = Session::open(&mut db, Config::new(Mode::Delta));
+        session.deny(kind::SDS.into());
+        session.handle_delta(&mut db, ask(&["a"]), now).unwrap();
+        let response = session.poll_delta(&mut db, now).unwrap();
+        assert_eq!(response.type_url.as_str(), kind::SDS);
+        assert_eq!(
+            (response.resources, response.removed),
+            (vec![], vec!["a".into()])
+        );
+        session.close(&mut db);
+        assert_eq!(db.check(), Ok(()));
     }
 }

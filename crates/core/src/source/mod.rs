@@ -102,20 +102,32 @@ pub(crate) struct Conversation {
     pub(crate) told_sum: u128,
 }
 
+/// How a stream speaks of all its types.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    pub(crate) mode: Mode,
+    pub(crate) dialect: Dialect,
+    pub(crate) speaks_errors: bool,
+    pub(crate) params: ParamsId,
+}
+
 impl Conversation {
     pub(crate) fn new(
         db: &mut Database,
         stream: crate::database::StreamId,
         url: &TypeUrl,
-        mode: Mode,
-        dialect: Dialect,
-        speaks_errors: bool,
-        params: ParamsId,
+        type_id: TypeId,
+        terms: Terms,
     ) -> Self {
-        let type_id = db.type_id(url);
+        let Terms {
+            mode,
+            dialect,
+            speaks_errors,
+            params,
+        } = terms;
         Self {
             url: url.clone(),
-            kind: db.kind(type_id),
+            kind: Kind::of(url),
             type_id,
             mode,
             dialect,
