@@ -48,7 +48,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     });
     let socket = TcpListener::bind(ADDRESS).await?;
     println!("serving on {ADDRESS}");
-    server.serve(socket).await?;
+    server.serve(socket).await;
     Ok(())
 }
 

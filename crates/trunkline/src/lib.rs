@@ -13,7 +13,7 @@
 //! let resource = Resource::new("backend".into(), cluster);
 //! server.apply(vec![Change::Upsert(kind::CDS.into(), Arc::new(resource))])?;
 //! let listener = tokio::net::TcpListener::bind("127.0.0.1:18000").await?;
-//! server.serve(listener).await?;
+//! server.serve(listener).await;
 //! # Ok(())
 //! # }
 //! ```
@@ -22,7 +22,10 @@
 mod server;
 pub mod wire;
 
-pub use server::{Builder, Observer, Peer, Report, Sent, ServeError, Server};
+pub use server::{
+    BoxFuture, Builder, Call, Changed, Connection, Contents, Hooks, Limit, Options, Peer, Report,
+    Sent, Server, Service, Writer,
+};
 
 pub use trunkline_core::change::Change;
 pub use trunkline_core::database::ApplyError;

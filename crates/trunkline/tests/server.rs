@@ -9,13 +9,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Streaming};
-use trunkline::{Change, Name, Report, Resource, ServeError, Server, kind};
+use trunkline::{Change, Name, Report, Resource, Server, kind};
 use trunkline_proto::envoy::envoy::service::cluster::v3::cluster_discovery_service_client::ClusterDiscoveryServiceClient;
 use trunkline_proto::envoy::envoy::service::discovery::v3::aggregated_discovery_service_client::AggregatedDiscoveryServiceClient;
 use trunkline_proto::envoy::envoy::service::discovery::v3::{
@@ -27,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// A server that serves, and a connection to it.
 struct Fixture {
     server: Server,
-    serving: JoinHandle<Result<(), ServeError>>,
+    serving: JoinHandle<()>,
     channel: Channel,
     closed: mpsc::UnboundedReceiver<u64>,
 }
@@ -204,15 +205,29 @@ async fn a_server_that_stops_ends_its_streams() {
     fixture.server.stop();
     assert_eq!(stream.end().await, Code::Unavailable);
     let ended = tokio::time::timeout(PATIENCE, fixture.serving).await;
-    ended.expect("in time").unwrap().unwrap();
+    ended.expect("in time").unwrap();
+}
+
+/// Of a stream that has one type, the type need not be said (S3).
+#[tokio::test]
+async fn s3_a_type_has_a_stream_of_its_own() {
+    let resource = Resource::new(Name::new("c"), Bytes::from_static(b"\x0a\x01c"));
+    let fixture = fixture(vec![Change::Upsert(kind::CDS.into(), Arc::new(resource))]).await;
+    let mut clusters = ClusterDiscoveryServiceClient::new(fixture.channel.clone());
+    let (requests, stream) = mpsc::channel(8);
+    requests.send(DiscoveryRequest::default()).await.unwrap();
+    let answer = clusters.stream_clusters(ReceiverStream::new(stream)).await;
+    let response = answer.unwrap().into_inner().message().await.unwrap();
+    let response = response.expect("a response");
+    assert_eq!(response.type_url, kind::CDS);
+    assert_eq!(response.resources.len(), 1);
 }
 
 #[tokio::test]
 async fn what_is_not_served_is_said_to_be_so() {
     let fixture = fixture(Vec::new()).await;
     let mut clusters = ClusterDiscoveryServiceClient::new(fixture.channel.clone());
-    let one = tokio_stream::once(DiscoveryRequest::default());
-    let answer = clusters.stream_clusters(one).await;
+    let answer = clusters.fetch_clusters(DiscoveryRequest::default()).await;
     assert_eq!(answer.unwrap_err().code(), Code::Unimplemented);
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
-use trunkline::{Change, ServeError, Server};
+use trunkline::{Change, Server};
 
 use crate::journal::Journal;
 
@@ -17,7 +17,7 @@ pub(crate) struct Serving {
     pub(crate) port: u16,
     server: Server,
     runtime: Option<Runtime>,
-    task: Option<JoinHandle<Result<(), ServeError>>>,
+    task: Option<JoinHandle<()>>,
 }
 
 impl Serving {
@@ -76,10 +76,7 @@ impl Serving {
         let ended = runtime.block_on(async { tokio::time::timeout(patience, task).await });
         runtime.shutdown_timeout(Duration::from_secs(1));
         if !std::thread::panicking() {
-            ended
-                .expect("stops in time")
-                .expect("no panic")
-                .expect("no failure");
+            ended.expect("stops in time").expect("no panic");
         }
     }
 }

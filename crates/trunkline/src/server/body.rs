@@ -3,6 +3,7 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::vec;
 
@@ -13,11 +14,13 @@ use tokio::sync::mpsc;
 use tonic::Status;
 use trunkline_proto::discovery::Frames;
 
+use super::flight::Ticket;
+
 /// What a stream's task gives to its body.
 #[derive(Debug)]
 pub(super) enum Outgoing {
-    /// A message.
-    Message(Frames),
+    /// A message, and what counts it until it was taken.
+    Message(Frames, Arc<Ticket>),
     /// Nothing more.
     End(Status),
 }
@@ -29,6 +32,7 @@ pub(super) struct Body {
     source: Option<mpsc::Receiver<Outgoing>>,
     /// The rest of the message that is being sent.
     rest: vec::IntoIter<Bytes>,
+    ticket: Option<Arc<Ticket>>,
 }
 
 impl Body {
@@ -52,11 +56,15 @@ impl http_body::Body for Body {
             if let Some(bytes) = self.rest.next() {
                 return Poll::Ready(Some(Ok(Frame::data(bytes))));
             }
+            if let Some(ticket) = self.ticket.take() {
+                ticket.land();
+            }
             let Some(source) = &mut self.source else {
                 return Poll::Ready(None);
             };
             let status = match ready!(source.poll_recv(cx)) {
-                Some(Outgoing::Message(frames)) => {
+                Some(Outgoing::Message(frames, ticket)) => {
+                    self.ticket = Some(ticket);
                     self.rest = framed(frames).into_iter();
                     continue;
                 }
@@ -96,6 +104,7 @@ fn trailers(status: &Status) -> HeaderMap {
 
 #[cfg(test)]
 mod tests {
+    use super::super::flight::Flight;
     use super::*;
     use trunkline_proto::discovery::{DeltaDiscoveryResponse, encode_delta};
 
@@ -115,8 +124,9 @@ mod tests {
         };
         let message = encode_delta(&head, []);
         let end = Status::invalid_argument("no type");
+        let ticket = Arc::new(Flight::new(0, 0)).start(message.len());
         sender
-            .send(Outgoing::Message(message.clone()))
+            .send(Outgoing::Message(message.clone(), ticket))
             .await
             .unwrap();
         sender.send(Outgoing::End(end)).await.unwrap();

@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use tonic::codec::{DecodeBuf, Decoder};
 use tonic::{Status, Streaming};
-use trunkline_core::message::Mode;
 
 use super::body::Outgoing;
+use super::flight::{self, Ticket};
+use super::hooks::Limit;
+use super::pace::Pace;
 use super::shared::Shared;
 use super::stream::Stream;
 
@@ -25,45 +28,44 @@ impl Decoder for Raw {
     }
 }
 
-/// Runs a stream to its end and says how it ended.
-pub(super) async fn run(
-    shared: Arc<Shared>,
-    mode: Mode,
-    requests: Streaming<Bytes>,
-    out: mpsc::Sender<Outgoing>,
-) {
-    // Of which nothing is left when the peer hears of the end.
-    let status = drive(shared, mode, requests, &out).await;
-    // If nobody reads it, the peer has gone.
-    let _ = out.send(Outgoing::End(status)).await;
+/// Closes its stream, whatever ends the task.
+struct Open(Arc<Stream>);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.close();
+    }
 }
 
-async fn drive(
-    shared: Arc<Shared>,
-    mode: Mode,
+/// Runs a stream until the peer ends it, it fails, or `ending` says that it has
+/// to; says how it ended.
+pub(super) async fn drive(
+    shared: &Shared,
+    stream: Stream,
     mut requests: Streaming<Bytes>,
     out: &mpsc::Sender<Outgoing>,
+    ending: impl Future<Output = Status>,
 ) -> Status {
-    let mut stopped = std::pin::pin!(shared.stopped());
-    let mut stream = Stream::new(shared, mode);
-    let waker = stream.waker();
+    let open = Open(Arc::new(stream));
+    let stream = &open.0;
+    let mut ending = std::pin::pin!(ending);
+    let mut pace = Pace::new(shared.options.requests_per_second);
     // Whether there may be something to say.
     let mut curious = false;
+    // What the transport may still have, and until when that counts.
+    let mut flying: Option<(Arc<Ticket>, Instant)> = None;
     loop {
-        let deadline = stream.deadline().filter(|_| !curious);
-        let timer = async {
-            match deadline {
-                Some(deadline) => tokio::time::sleep_until(deadline).await,
-                None => std::future::pending().await,
-            }
-        };
+        let due = stream.deadline().filter(|_| !curious);
+        let late = flying.as_ref().map(|(_, until)| *until);
+        let paced = pace.wait();
         tokio::select! {
             // What was asked counts before what is said.
             biased;
-            () = &mut stopped => return Status::unavailable("the server is stopping"),
+            status = &mut ending => return status,
             () = out.closed() => return Status::cancelled("the peer has gone"),
-            request = requests.message() => match request {
+            request = requests.message(), if paced.is_none() => match request {
                 Ok(Some(raw)) => {
+                    pace.take();
                     if let Err(fault) = stream.handle(raw) {
                         return Status::invalid_argument(fault.to_string());
                     }
@@ -72,17 +74,46 @@ async fn drive(
                 Ok(None) => return Status::ok(""),
                 Err(status) => return status,
             },
-            () = waker.notified() => curious = true,
-            () = timer => curious = true,
-            room = out.reserve(), if curious => {
-                let Ok(room) = room else {
+            () = stream.woken() => curious = true,
+            () = until(paced) => shared.hooks.limited(Limit::RequestRate),
+            () = until(due) => curious = true,
+            () = until(late) => {
+                if let Some((ticket, _)) = flying.take() {
+                    ticket.land();
+                }
+            }
+            room = room(shared, out), if curious => {
+                let Some(room) = room else {
                     return Status::cancelled("the peer has gone");
                 };
                 match stream.poll() {
-                    Some(frames) => room.send(Outgoing::Message(frames)),
+                    Some(frames) => {
+                        let ticket = shared.flight.start(frames.len());
+                        flying = Some((Arc::clone(&ticket), Instant::now() + flight::PATIENCE));
+                        room.send(Outgoing::Message(frames, ticket));
+                    }
                     None => curious = false,
                 }
             }
         }
+    }
+}
+
+/// Waits until the body can take a message and others leave room for it.
+async fn room<'a>(
+    shared: &Shared,
+    out: &'a mpsc::Sender<Outgoing>,
+) -> Option<mpsc::Permit<'a, Outgoing>> {
+    let room = out.reserve().await.ok()?;
+    if let Some(limit) = shared.flight.room().await {
+        shared.hooks.limited(limit);
+    }
+    Some(room)
+}
+
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
     }
 }

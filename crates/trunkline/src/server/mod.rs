@@ -1,65 +1,70 @@
-//! A server of aggregated discovery streams.
+//! A server of discovery streams.
 //!
 //! ```text
-//!  apply ──▶ database ──▶ woken streams                one lock, never held
-//!               ▲              │                       while something is
-//!               │ lock         ▼                       encoded or sent
-//!  requests ─▶ task of a stream: handle, poll ─▶ one message ─▶ body ─▶ HTTP/2
-//!               ▲                                  (a channel of one)
-//!               └── clock
+//!  contents ─▶ apply ─▶ database ─▶ woken streams      one lock, never held
+//!                          ▲              │            while something is
+//!                          │ lock         ▼            encoded or sent
+//!  requests ─▶ task of a stream: handle, poll ─▶ one message ─▶ body ─▶ HTTP
+//!                          ▲                     (a channel of one)
+//!                          └── clock
 //! ```
 //!
 //! | file | concern |
 //! |---|---|
-//! | `service` | which path is which protocol |
+//! | `listen` | sockets: HTTP/1.1 and HTTP/2, age, keepalive |
+//! | `service`, `paths` | which request is which stream |
+//! | `admit` | whether a stream may begin |
 //! | `drive` | the task of a stream: waits, and does nothing else |
-//! | `stream` | the session of a stream: bytes in, frames out |
+//! | `ending` | when a stream has to end |
+//! | `stream`, `marks` | the session of a stream: bytes in, frames out |
 //! | `shared` | the database and who is woken by it |
+//! | `wave` | how long a change takes to arrive |
+//! | `flight`, `pace` | how much at once, how fast |
 //! | `body` | frames as an HTTP body, the status at its end |
-//! | `report` | what an embedder is told |
+//! | `contents`, `hooks`, `report`, `options` | what an embedder gives, decides and is told |
 //!
 //! A response is built when the body has taken the one before, so a slow peer
 //! costs two messages at most and gets the newest state next.
 
+mod admit;
 mod body;
 mod builder;
+mod contents;
 mod drive;
+mod ending;
+mod flight;
+mod hook_set;
+mod hooks;
+mod listen;
+mod marks;
+mod options;
+mod pace;
+mod paths;
 mod report;
 mod service;
 mod shared;
 mod stream;
+mod wave;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::net::TcpListener;
-use tonic::transport::server::TcpIncoming;
+use trunkline_core::change::Change;
+use trunkline_core::database::{ApplyError, Database};
 
 pub use builder::Builder;
-pub use report::{Observer, Peer, Report, Sent};
+pub use contents::{Changed, Contents, Writer};
+pub use hooks::{BoxFuture, Call, Connection, Hooks, Limit};
+pub use options::Options;
+pub use report::{Peer, Report, Sent};
+pub use service::Service;
 
-use service::Ads;
-use shared::Shared;
-use trunkline_core::change::Change;
-use trunkline_core::database::ApplyError;
-
-/// How often a silent connection is asked whether it is still there.
-const KEEP_ALIVE: Duration = Duration::from_secs(30);
-/// How long connections may take to end when the server stops.
-const GRACE: Duration = Duration::from_secs(5);
+use shared::{Phase, Shared};
 
 /// A server; clones are the same one.
 #[derive(Clone, Debug)]
 pub struct Server {
     shared: Arc<Shared>,
-}
-
-/// Why a server ended other than by being stopped.
-#[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    /// The transport failed.
-    #[error("serving ended: {0}")]
-    Transport(#[from] tonic::transport::Error),
 }
 
 impl Server {
@@ -70,40 +75,83 @@ impl Server {
     }
 
     /// Makes all changes, or none; then tells the streams that they concern.
+    /// Says what became different.
     ///
     /// # Errors
     /// If the contents that would result are not sound; nothing has changed.
-    pub fn apply(&self, changes: Vec<Change>) -> Result<(), ApplyError> {
-        self.shared.with(|db| db.apply(changes))
+    pub fn apply(&self, changes: Vec<Change>) -> Result<Vec<Changed>, ApplyError> {
+        self.apply_as("program", changes)
     }
 
-    /// Serves on a listener until the server is stopped. May be called for
-    /// several listeners.
+    /// The same, and says who made the changes, for logs.
     ///
     /// # Errors
-    /// If the listener fails.
-    pub async fn serve(&self, listener: TcpListener) -> Result<(), ServeError> {
-        let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
-        let serving = tonic::transport::Server::builder()
-            .http2_keepalive_interval(Some(KEEP_ALIVE))
-            .serve_with_incoming_shutdown(
-                Ads::new(Arc::clone(&self.shared)),
-                incoming,
-                self.shared.stopped(),
-            );
-        let too_long = async {
-            self.shared.stopped().await;
-            tokio::time::sleep(GRACE).await;
-        };
-        tokio::select! {
-            ended = serving => Ok(ended?),
-            () = too_long => Ok(()),
+    /// If the contents that would result are not sound; nothing has changed.
+    pub fn apply_as(&self, origin: &str, changes: Vec<Change>) -> Result<Vec<Changed>, ApplyError> {
+        self.shared.apply(origin, changes)
+    }
+
+    /// Looks at the contents. Streams wait meanwhile, so be quick: resources
+    /// are shared and cheap to take along.
+    pub fn read<T>(&self, look: impl FnOnce(&Database) -> T) -> T {
+        self.shared.with(|db| look(db))
+    }
+
+    /// Whether the first contents are there (S51).
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        *self.shared.ready().borrow()
+    }
+
+    /// Waits until the first contents are there.
+    pub async fn ready(&self) {
+        // The sender lives as long as this does.
+        let _ = self.shared.ready().wait_for(|ready| *ready).await;
+    }
+
+    /// Starts what fills the server, unless it was started. [`Self::serve`]
+    /// does it as well.
+    pub fn start(&self) {
+        if !self.shared.begin() {
+            return;
+        }
+        for (place, contents) in self.shared.contents.iter().enumerate() {
+            let shared = Arc::clone(&self.shared);
+            tokio::spawn(Arc::clone(contents).run(Writer { shared, place }));
         }
     }
 
-    /// Stops serving: streams end, and with them `serve`.
+    /// Serves on a listener until the server has drained or is stopped. May be
+    /// called for several listeners.
+    pub async fn serve(&self, listener: TcpListener) {
+        self.start();
+        listen::listen(Arc::clone(&self.shared), listener).await;
+    }
+
+    /// The server as a service of HTTP, for a listener of one's own.
+    #[must_use]
+    pub fn service(&self) -> Service {
+        let shared = Arc::clone(&self.shared);
+        Service { shared }
+    }
+
+    /// Whether the server drains or has stopped.
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
+        *self.shared.phase().borrow() != Phase::Serving
+    }
+
+    /// Ends streams one by one, within [`Options::drain`], so that clients
+    /// connect elsewhere; goes on serving them until then (S79).
+    pub async fn drain(&self) {
+        self.shared.advance(Phase::Draining);
+        tokio::time::sleep(self.shared.options.drain).await;
+        self.stop();
+    }
+
+    /// Stops serving: streams end, and with them [`Self::serve`].
     pub fn stop(&self) {
-        self.shared.stop();
+        self.shared.advance(Phase::Stopped);
     }
 }
 

@@ -1,22 +1,25 @@
-//! What an embedder is told: enough for logs, metrics and alarms.
+//! What an embedder is told of streams: enough for logs, metrics and alarms.
 
 use trunkline_core::message::Delivered;
 use trunkline_core::name::Name;
 use trunkline_core::resource::{Nonce, TypeUrl};
 use trunkline_core::session::Event;
 
+use super::hooks::Connection;
 use crate::wire::Refused;
 
-/// Who is told.
-pub type Observer = dyn Fn(Peer<'_>, Report<'_>) + Send + Sync;
-
 /// Which stream a report is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Peer<'a> {
     /// The streams of a server are numbered in the order in which they begin.
     pub stream: u64,
-    /// The node at its other end.
+    /// The node at its other end; empty until its first request.
     pub node: &'a str,
+    /// Who the peer was found to be when it was authenticated.
+    pub identity: Option<&'a str>,
+    /// The connection that it came by.
+    pub connection: &'a Connection,
 }
 
 /// What happened.
@@ -25,12 +28,35 @@ pub struct Peer<'a> {
 pub enum Report<'a> {
     /// The stream made its first request.
     Opened,
+    /// A request arrived.
+    Requested {
+        /// What it is about.
+        type_url: &'a TypeUrl,
+        /// Its length on the wire.
+        bytes: usize,
+    },
+    /// A name that does not exist was asked for, and nobody did before.
+    Missing {
+        /// Its type.
+        type_url: &'a TypeUrl,
+        /// The name.
+        name: &'a Name,
+    },
     /// A response goes out.
     Sent(Sent<'a>),
-    /// The peer answered, or something of what it asks for is refused.
+    /// The peer accepted or rejected a response, one resource was found to be
+    /// at fault, a name was refused, and the like.
     Event(&'a Event),
     /// A name was taken out of a request.
     Refused(&'a Refused),
+    /// The peer may not see a type.
+    Denied {
+        /// The type.
+        type_url: &'a TypeUrl,
+    },
+    /// All that there was to say to the peer for the first time was said and
+    /// answered, so long after its first request.
+    Configured(std::time::Duration),
     /// The stream is over and forgotten.
     Closed,
 }

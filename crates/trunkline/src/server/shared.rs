@@ -1,17 +1,23 @@
 //! What the streams of a server share: the database, and who is woken by it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use trunkline_core::Moment;
-use trunkline_core::database::{Database, StreamId};
+use trunkline_core::change::Change;
+use trunkline_core::database::{ApplyError, Database, StreamId};
 use trunkline_core::session::{Config, Session};
 
-use super::report::{Observer, Peer, Report};
+use super::contents::{Before, Changed, Contents};
+use super::flight::Flight;
+use super::hook_set::HookSet;
+use super::options::Options;
+use super::stream::Stream;
+use super::wave::Wave;
 
 /// See the module's documentation.
 pub(super) struct Shared {
@@ -19,53 +25,156 @@ pub(super) struct Shared {
     state: Mutex<State>,
     /// The start of the streams' clock.
     start: Instant,
-    opened: AtomicU64,
-    stop: watch::Sender<bool>,
-    observer: Box<Observer>,
-    pub(super) identifier: String,
+    numbers: AtomicU64,
+    /// Streams that were admitted and have not ended.
+    pub(super) admitted: AtomicUsize,
+    phase: watch::Sender<Phase>,
+    ready: watch::Sender<bool>,
+    pub(super) options: Options,
+    pub(super) hooks: Arc<HookSet>,
+    pub(super) contents: Vec<Arc<dyn Contents>>,
+    pub(super) flight: Arc<Flight>,
+}
+
+/// What a server is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Serving.
+    Serving,
+    /// Ending its streams, spread over time (S79).
+    Draining,
+    /// Ended.
+    Stopped,
 }
 
 struct State {
     db: Database,
     /// Has every open stream of `db`.
-    wakers: HashMap<StreamId, Arc<Notify>>,
+    streams: HashMap<StreamId, Arc<Stream>>,
+    /// How many transactions there were.
+    revision: u64,
+    /// What changed since the streams were last woken.
+    wave: Option<Arc<Wave>>,
+    /// Whether somebody will wake them.
+    armed: bool,
+    /// Contents of which the first part is not there yet.
+    awaited: BTreeSet<usize>,
+    started: bool,
 }
 
 impl Shared {
-    pub(super) fn new(identifier: String, observer: Box<Observer>) -> Self {
+    pub(super) fn new(options: Options, hooks: HookSet, contents: Vec<Arc<dyn Contents>>) -> Self {
+        let ready = contents.is_empty();
+        let mut db = if ready {
+            Database::new()
+        } else {
+            Database::cache()
+        };
+        db.watch_edges();
         Self {
             state: Mutex::new(State {
-                db: Database::new(),
-                wakers: HashMap::new(),
+                db,
+                streams: HashMap::new(),
+                revision: 0,
+                wave: None,
+                armed: false,
+                awaited: (0..contents.len()).collect(),
+                started: false,
             }),
             start: Instant::now(),
-            opened: AtomicU64::new(0),
-            stop: watch::Sender::new(false),
-            observer,
-            identifier,
+            numbers: AtomicU64::new(0),
+            admitted: AtomicUsize::new(0),
+            phase: watch::Sender::new(Phase::Serving),
+            ready: watch::Sender::new(ready),
+            flight: Arc::new(Flight::new(options.pushes, options.bytes_in_flight)),
+            hooks: Arc::new(hooks),
+            options,
+            contents,
         }
     }
 
-    /// Asks or changes the database, then wakes the streams that this concerns.
-    pub(super) fn with<T>(&self, ask: impl FnOnce(&mut Database) -> T) -> T {
-        let (answer, woken) = {
+    /// Makes all changes, or none, and wakes the streams that they concern,
+    /// soon.
+    pub(super) fn apply(
+        self: &Arc<Self>,
+        origin: &str,
+        changes: Vec<Change>,
+    ) -> Result<Vec<Changed>, ApplyError> {
+        let changed = {
             let mut state = self.lock();
-            let answer = ask(&mut state.db);
+            let before = Before::look(&state.db, &changes);
+            state.db.apply(changes)?;
+            state.revision += 1;
+            state
+                .wave
+                .get_or_insert_with(|| Arc::new(Wave::new(&self.hooks)));
+            before.compare(&state.db)
+        };
+        self.wake_soon();
+        self.hooks.changed(origin, &changed);
+        Ok(changed)
+    }
+
+    /// The first contents of one of the sources are complete.
+    pub(super) fn loaded(&self, place: usize) {
+        {
+            let mut state = self.lock();
+            state.awaited.remove(&place);
+            if !state.awaited.is_empty() || !state.db.is_cache() {
+                return;
+            }
+            state.db.set_authoritative();
+        }
+        self.wake();
+        self.ready.send_replace(true);
+    }
+
+    fn wake_soon(self: &Arc<Self>) {
+        let debounce = self.options.debounce;
+        let runtime = tokio::runtime::Handle::try_current().ok();
+        let Some(runtime) = runtime.filter(|_| !debounce.is_zero()) else {
+            return self.wake();
+        };
+        if std::mem::replace(&mut self.lock().armed, true) {
+            return;
+        }
+        let shared = Arc::clone(self);
+        runtime.spawn(async move {
+            tokio::time::sleep(debounce).await;
+            shared.wake();
+        });
+    }
+
+    fn wake(&self) {
+        let (woken, wave) = {
+            let mut state = self.lock();
+            state.armed = false;
             let woken = state.db.take_woken();
-            let notify = |id: &StreamId| state.wakers.get(id).cloned();
-            (answer, woken.iter().filter_map(notify).collect::<Vec<_>>())
+            let find = |id: &StreamId| state.streams.get(id).cloned();
+            let woken: Vec<Arc<Stream>> = woken.iter().filter_map(find).collect();
+            (woken, state.wave.take())
         };
         for stream in woken {
-            stream.notify_one();
+            stream.wake(wave.as_ref());
         }
-        answer
     }
 
-    /// Begins a stream that is woken by `waker`.
-    pub(super) fn open(&self, config: Config, waker: Arc<Notify>) -> Session {
+    /// Asks the database.
+    pub(super) fn with<T>(&self, ask: impl FnOnce(&mut Database) -> T) -> T {
+        ask(&mut self.lock().db)
+    }
+
+    /// Asks the database, and how many transactions it is from.
+    pub(super) fn with_revision<T>(&self, ask: impl FnOnce(&mut Database) -> T) -> (T, u64) {
+        let mut state = self.lock();
+        (ask(&mut state.db), state.revision)
+    }
+
+    /// Begins a stream.
+    pub(super) fn open(&self, config: Config, stream: &Arc<Stream>) -> Session {
         let mut state = self.lock();
         let session = Session::open(&mut state.db, config);
-        state.wakers.insert(session.stream(), waker);
+        state.streams.insert(session.stream(), Arc::clone(stream));
         session
     }
 
@@ -73,8 +182,15 @@ impl Shared {
     pub(super) fn close(&self, session: Session) {
         // Under one lock, because another stream may be given its number.
         let mut state = self.lock();
-        state.wakers.remove(&session.stream());
+        state.streams.remove(&session.stream());
         session.close(&mut state.db);
+    }
+
+    /// The streams that have made a request, oldest first.
+    pub(super) fn streams(&self) -> Vec<Arc<Stream>> {
+        let mut streams: Vec<_> = self.lock().streams.values().cloned().collect();
+        streams.sort_by_key(|stream| stream.number);
+        streams
     }
 
     pub(super) fn now(&self) -> Moment {
@@ -87,24 +203,31 @@ impl Shared {
     }
 
     pub(super) fn next_number(&self) -> u64 {
-        self.opened.fetch_add(1, Ordering::Relaxed)
+        self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
-    pub(super) fn report(&self, peer: Peer<'_>, report: Report<'_>) {
-        (self.observer)(peer, report);
+    /// True once, for whoever starts the contents.
+    pub(super) fn begin(&self) -> bool {
+        !std::mem::replace(&mut self.lock().started, true)
     }
 
-    pub(super) fn stop(&self) {
-        self.stop.send_replace(true);
+    pub(super) fn ready(&self) -> watch::Receiver<bool> {
+        self.ready.subscribe()
     }
 
-    /// Waits until the server is stopped.
-    pub(super) fn stopped(&self) -> impl Future<Output = ()> + Send + use<> {
-        let mut stop = self.stop.subscribe();
-        async move {
-            // A sender that is gone is a server that is gone.
-            let _ = stop.wait_for(|stopped| *stopped).await;
-        }
+    pub(super) fn phase(&self) -> watch::Receiver<Phase> {
+        self.phase.subscribe()
+    }
+
+    /// Goes on to a later phase; never back.
+    pub(super) fn advance(&self, to: Phase) {
+        self.phase.send_if_modified(|phase| {
+            let later = (*phase as u8) < (to as u8);
+            if later {
+                *phase = to;
+            }
+            later
+        });
     }
 
     /// A stream whose task panicked does not end the others.
@@ -116,7 +239,7 @@ impl Shared {
 impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shared")
-            .field("identifier", &self.identifier)
+            .field("options", &self.options)
             .finish_non_exhaustive()
     }
 }

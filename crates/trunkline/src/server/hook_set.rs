@@ -1,0 +1,54 @@
+//! All hooks of a server as one.
+
+use std::time::Duration;
+
+use tonic::Status;
+use trunkline_core::resource::TypeUrl;
+
+use super::contents::Changed;
+use super::hooks::{Call, Hooks, Limit};
+use super::report::{Peer, Report};
+
+/// Everybody is told; nobody may object.
+#[derive(Default)]
+pub(super) struct HookSet(pub(super) Vec<Box<dyn Hooks>>);
+
+impl HookSet {
+    /// The first objection, or the first name that somebody knows.
+    pub(super) async fn authenticate(&self, call: &Call) -> Result<Option<String>, Status> {
+        let mut identity = None;
+        for hooks in &self.0 {
+            let found = hooks.authenticate(call).await?;
+            identity = identity.or(found);
+        }
+        Ok(identity)
+    }
+
+    pub(super) fn authorise(&self, peer: Peer<'_>, type_url: &TypeUrl) -> bool {
+        self.0.iter().all(|hooks| hooks.authorise(peer, type_url))
+    }
+
+    pub(super) fn report(&self, peer: Peer<'_>, report: Report<'_>) {
+        for hooks in &self.0 {
+            hooks.report(peer, report);
+        }
+    }
+
+    pub(super) fn changed(&self, origin: &str, changed: &[Changed]) {
+        for hooks in &self.0 {
+            hooks.changed(origin, changed);
+        }
+    }
+
+    pub(super) fn converged(&self, took: Duration) {
+        for hooks in &self.0 {
+            hooks.converged(took);
+        }
+    }
+
+    pub(super) fn limited(&self, limit: Limit) {
+        for hooks in &self.0 {
+            hooks.limited(limit);
+        }
+    }
+}

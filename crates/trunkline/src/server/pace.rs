@@ -1,0 +1,71 @@
+//! How fast a stream may make requests: what comes faster waits in its
+//! transport, and nothing is lost.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// A bucket of turns that fills with time.
+#[derive(Debug)]
+pub(super) struct Pace {
+    per_second: f64,
+    turns: f64,
+    filled: Instant,
+}
+
+impl Pace {
+    /// Zero is no bound.
+    pub(super) fn new(per_second: u32) -> Self {
+        Self {
+            per_second: f64::from(per_second),
+            turns: f64::from(per_second),
+            filled: Instant::now(),
+        }
+    }
+
+    /// When the next request may be read; `None` if it may be now.
+    pub(super) fn wait(&mut self) -> Option<Instant> {
+        if self.per_second == 0.0 || self.turns >= 1.0 {
+            return None;
+        }
+        let now = Instant::now();
+        let gained = now.duration_since(self.filled).as_secs_f64() * self.per_second;
+        self.turns = (self.turns + gained).min(self.per_second);
+        self.filled = now;
+        let lacking = 1.0 - self.turns;
+        (lacking > 0.0).then(|| now + Duration::from_secs_f64(lacking / self.per_second))
+    }
+
+    /// A request was read.
+    pub(super) fn take(&mut self) {
+        self.turns -= 1.0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_burst_is_spread_over_time() {
+        let mut pace = Pace::new(2);
+        let begin = Instant::now();
+        for _ in 0..6 {
+            while let Some(until) = pace.wait() {
+                tokio::time::sleep_until(until).await;
+            }
+            pace.take();
+        }
+        let took = begin.elapsed().as_secs_f64();
+        assert!((1.9..2.3).contains(&took), "{took}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_bound_is_no_wait() {
+        let mut pace = Pace::new(0);
+        for _ in 0..1000 {
+            assert_eq!(pace.wait(), None);
+            pace.take();
+        }
+    }
+}
