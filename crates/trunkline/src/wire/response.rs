@@ -5,10 +5,12 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use trunkline_core::message::{Delivered, DeltaResponse, Form, SotwResponse};
 use trunkline_core::name::Name;
 use trunkline_core::params::Constraints;
 use trunkline_core::resource::{self, ErrorCode, TypeUrl};
+use trunkline_core::set::Set;
 use trunkline_proto::discovery::{
     Any, ControlPlane, DeltaDiscoveryResponse, DiscoveryResponse, Duration, Field, Frames,
     Resource, ResourceError, ResourceName, Status, encode_delta, encode_sotw,
@@ -49,12 +51,41 @@ pub(crate) fn sotw_frames(response: &SotwResponse, identifier: &str) -> Frames {
         resource_errors: errors(&response.errors),
         ..DiscoveryResponse::default()
     };
-    let fields: Vec<Field> = response
-        .resources
-        .iter()
-        .map(|delivered| sotw_field(&response.type_url, delivered))
-        .collect();
-    encode_sotw(&head, &fields)
+    match &response.resources {
+        Set::Own(resources) => encode_sotw(&head, &sotw_fields(&response.type_url, resources)),
+        // Written for the first of many streams that get it.
+        Set::Shared(whole) => {
+            let segments = whole.written(|resources| {
+                let fields = sotw_fields(&response.type_url, resources);
+                segments(&fields)
+            });
+            let fields: Vec<Field> = segments.iter().cloned().map(Field::written).collect();
+            encode_sotw(&head, &fields)
+        }
+    }
+}
+
+fn sotw_fields(url: &TypeUrl, resources: &[Delivered]) -> Vec<Field> {
+    let field = |delivered| sotw_field(url, delivered);
+    resources.iter().map(field).collect()
+}
+
+/// Bytes of a piece of a shared set. Large pieces are few for a transport to
+/// handle, small ones are soon sent and given back.
+const SEGMENT_BYTES: usize = 64 << 10;
+
+/// Fields in pieces that are copied together once.
+fn segments(fields: &[Field]) -> Vec<Bytes> {
+    let mut segments = Vec::new();
+    let (mut start, mut bytes) = (0, 0);
+    for (place, field) in fields.iter().enumerate() {
+        bytes += field.len();
+        if bytes >= SEGMENT_BYTES || place + 1 == fields.len() {
+            segments.push(Field::segment(&fields[start..=place]).to_bytes());
+            (start, bytes) = (place + 1, 0);
+        }
+    }
+    segments
 }
 
 fn sotw_field(url: &TypeUrl, delivered: &Delivered) -> Field {
@@ -137,7 +168,6 @@ fn grpc_code(code: ErrorCode) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bytes::Bytes;
     use prost::Message as _;
 
     fn resource(name: &str, body: Bytes) -> resource::Resource {
@@ -164,13 +194,51 @@ mod tests {
             type_url: "t".into(),
             version: "v".into(),
             nonce: "1".into(),
-            resources: all,
+            resources: all.into(),
             errors: Vec::new(),
         };
         for frames in [delta, sotw_frames(&sotw, "me")] {
             let shares = |frame: &Bytes| frame.as_ptr() == body.as_ptr();
             assert!(frames.as_slice().iter().any(shares));
         }
+    }
+
+    #[test]
+    fn a_whole_set_is_written_once_for_all_its_streams() {
+        use trunkline_core::change::Change;
+        use trunkline_core::database::Database;
+        use trunkline_core::message::{Mode, SotwRequest};
+        use trunkline_core::session::{Config, Session};
+
+        let mut db = Database::new();
+        let url = TypeUrl::from(trunkline_core::kind::CDS);
+        let put = |n: usize| {
+            let body = Bytes::from(vec![7; 1000]);
+            Change::Upsert(url.clone(), Arc::new(resource(&format!("{n:03}"), body)))
+        };
+        db.apply((0..100).map(put).collect()).unwrap();
+        let mut first = || {
+            let mut session = Session::open(&mut db, Config::new(Mode::Sotw));
+            let request = SotwRequest {
+                type_url: Some(url.clone()),
+                ..SotwRequest::default()
+            };
+            let now = trunkline_core::Moment::START;
+            session.handle_sotw(&mut db, request, now).unwrap();
+            sotw_frames(&session.poll_sotw(&mut db, now).unwrap(), "me")
+        };
+        let (one, other) = (first(), first());
+        assert_eq!(one, other);
+        let large = |frames: &Frames| -> Vec<*const u8> {
+            let all = frames.as_slice().iter();
+            all.filter(|f| f.len() > 10_000)
+                .map(|f| f.as_ptr())
+                .collect()
+        };
+        assert_eq!(large(&one).len(), 2);
+        assert_eq!(large(&one), large(&other));
+        let message = DiscoveryResponse::decode(one.to_bytes()).unwrap();
+        assert_eq!(message.resources.len(), 100);
     }
 
     #[test]
@@ -229,7 +297,7 @@ mod tests {
             type_url: "t".into(),
             version: "v".into(),
             nonce: "1".into(),
-            resources: vec![one(Form::Full), one(Form::Wrapped)],
+            resources: vec![one(Form::Full), one(Form::Wrapped)].into(),
             errors: Vec::new(),
         };
         let bytes = sotw_frames(&response, "me").to_bytes();
