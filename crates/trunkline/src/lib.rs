@@ -20,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 mod server;
+pub mod tls;
 pub mod wire;
 
 pub use server::{Builder, Observer, Peer, Report, Sent, ServeError, Server};
