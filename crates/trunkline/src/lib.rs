@@ -19,6 +19,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod load;
 mod server;
 pub mod tls;
 pub mod wire;
