@@ -21,6 +21,7 @@
 
 pub mod load;
 mod server;
+pub mod status;
 pub mod tls;
 pub mod wire;
 

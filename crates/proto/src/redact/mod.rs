@@ -14,6 +14,8 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use prost::Message as _;
 use prost_reflect::{DynamicMessage, ReflectMessage, Value};
@@ -70,6 +72,17 @@ pub fn redact(type_url: &str, body: Bytes) -> Result<DynamicMessage, RedactError
 /// Takes the secrets out of a message.
 pub fn redact_message(message: &mut DynamicMessage) {
     clean(message, 0);
+}
+
+/// A text of a client without the secrets that it may quote: Envoy's reasons
+/// for a rejection can end with a dump of what it rejects. The text is cut where
+/// a dump comes to a secret.
+#[must_use]
+pub fn quoted(text: &str) -> Cow<'_, str> {
+    match table::quoted_at(text) {
+        Some(at) => Cow::Owned(format!("{}{REDACTED}", &text[..at])),
+        None => Cow::Borrowed(text),
+    }
 }
 
 /// Hides what is secret in a message.

@@ -1,8 +1,11 @@
 //! Which fields are secret, read from the descriptors once.
 
-use std::{collections::HashSet, sync::LazyLock};
+use std::{
+    collections::{BTreeSet, HashSet},
+    sync::LazyLock,
+};
 
-use prost_reflect::{FieldDescriptor, Value};
+use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor, Value};
 
 use crate::descriptor::pool;
 
@@ -43,6 +46,31 @@ static SECRET: LazyLock<HashSet<String>> = LazyLock::new(|| {
 /// Whether what a field holds is secret.
 pub(super) fn is_secret(field: &FieldDescriptor) -> bool {
     SECRET.contains(field.full_name())
+}
+
+/// What stands before a secret in a dump of a message, as protobuf prints it and
+/// as JSON has it.
+static BEFORE: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let texts = |message: MessageDescriptor| {
+        let text = |field: &FieldDescriptor| {
+            is_secret(field) && matches!(field.kind(), Kind::String | Kind::Bytes)
+        };
+        let names = message.fields().filter(text);
+        names
+            .map(|field| field.name().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let mut names: BTreeSet<_> = pool().all_messages().flat_map(texts).collect();
+    names.extend(["inline_string", "inline_bytes"].map(str::to_owned));
+    let printed = names.iter().map(|name| format!("{name}: \""));
+    let json = names.iter().map(|name| format!("\"{name}\":"));
+    let pem = ["-----BEGIN ".to_owned()];
+    printed.chain(json).chain(pem).collect()
+});
+
+/// Where a text begins to quote a secret, if it does.
+pub(super) fn quoted_at(text: &str) -> Option<usize> {
+    BEFORE.iter().filter_map(|name| text.find(name)).min()
 }
 
 /// How many there are, for the tests.

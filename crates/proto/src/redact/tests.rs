@@ -175,3 +175,20 @@ fn what_is_not_known_is_not_shown() {
     let malformed = redact(url, Bytes::from_static(b"\xff"));
     assert!(matches!(malformed, Err(RedactError::Malformed { .. })));
 }
+
+#[test]
+fn a_dump_in_a_reason_is_cut_before_a_secret() {
+    let reason = r#"Proto constraint validation failed: private_key { inline_string: "hunter2" }"#;
+    assert_eq!(
+        quoted(reason),
+        "Proto constraint validation failed: private_key { [redacted]"
+    );
+    for harmless in [
+        "Failed to load private key from <inline>: KEY_VALUES_MISMATCH",
+        "unexpected token: }",
+    ] {
+        assert_eq!(quoted(harmless), harmless);
+    }
+    assert_eq!(quoted(r#"{"inline_string":"x"}"#), "{[redacted]");
+    assert_eq!(quoted("a: session_token: \"x\""), "a: [redacted]");
+}
