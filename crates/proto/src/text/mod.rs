@@ -43,7 +43,8 @@ mod yaml;
 
 pub use document::{Document, Resource, read, read_as};
 pub use error::{Problem, TextError};
-pub(crate) use time::{print_duration, print_timestamp};
+pub(crate) use time::print_duration;
+pub use time::print_timestamp;
 pub use tree::{Entry, Node, Position, Value};
 pub use write::{to_json, to_node, to_yaml};
 
