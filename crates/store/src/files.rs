@@ -1,105 +1,36 @@
-//! The files: what each says, what of it is served, and what is wrong.
+//! All files: looks at them, reads what changed, and says what has to change.
 //!
-//! Nothing here waits or watches: [`Files::refresh`] looks at the files once
-//! and says what has to change.
+//! Nothing here waits or watches.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use trunkline::{ApplyError, Change, Name, Resource, TypeUrl};
+use trunkline::{Change, Resource, TypeUrl};
 
 use crate::diff;
+use crate::file::{File, FileId, FileKey, Wish};
 use crate::index::Index;
-use crate::options::{Dangling, Options};
+use crate::options::Options;
 use crate::problem::{Fault, Problem};
-use crate::read::{Outcome, Parsed};
+use crate::read::Outcome;
 use crate::read_all::read_all;
-use crate::scan::{Found, Scan, Stamp, absolute, scan};
-use crate::settle::{Settled, settle};
-use crate::status::{FileStatus, FilesStatus};
-
-/// Which file: the order is that of the paths, then by name.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct FileKey {
-    pub(crate) root: usize,
-    pub(crate) path: PathBuf,
-    pub(crate) name: Arc<str>,
-}
-
-pub(crate) type FileId = Arc<FileKey>;
-
-/// One file.
-#[derive(Default)]
-pub(crate) struct File {
-    stamp: Option<Stamp>,
-    /// Of what was last read.
-    hash: Option<u128>,
-    /// Since when it looks half written; after a while that counts.
-    suspect: Option<Instant>,
-    /// What it says, if that is not what is served.
-    pub(crate) wish: Option<Wish>,
-    /// Its wish was turned down before.
-    pub(crate) lost: bool,
-    /// What it last said without a mistake. In the index, except while files
-    /// are settled.
-    pub(crate) served: Option<Arc<Parsed>>,
-    errors: Vec<Problem>,
-    warnings: Vec<Problem>,
-    dangling: Vec<Problem>,
-    since: Option<SystemTime>,
-}
-
-/// What a file wants to become.
-pub(crate) enum Wish {
-    New(Arc<Parsed>),
-    Gone,
-}
-
-impl File {
-    /// What is to be served instead.
-    pub(crate) fn candidate(&self) -> Option<&Arc<Parsed>> {
-        match &self.wish {
-            Some(Wish::New(parsed)) => Some(parsed),
-            _ => None,
-        }
-    }
-
-    fn fail(&mut self, errors: Vec<Problem>) {
-        if self.errors.is_empty() {
-            self.since = Some(SystemTime::now());
-        }
-        self.errors = errors;
-    }
-
-    fn take(&mut self, parsed: Arc<Parsed>) {
-        self.served = Some(parsed);
-        self.errors.clear();
-        self.lost = false;
-        self.since = Some(SystemTime::now());
-    }
-}
-
-/// A change of one file, to be taken back if it is refused.
-struct Step {
-    id: FileId,
-    before: Option<Arc<Parsed>>,
-    after: Option<Arc<Parsed>>,
-}
+use crate::scan::{Found, Scan, absolute, scan};
+use crate::steps::Step;
 
 /// All files below some paths.
 pub struct Files {
     pub(crate) roots: Vec<PathBuf>,
     pub(crate) options: Options,
-    files: BTreeMap<FileId, File>,
+    pub(crate) files: BTreeMap<FileId, File>,
     /// What is served of all files.
-    index: Index,
+    pub(crate) index: Index,
     /// Paths that could not be looked at, and since when.
-    failed: BTreeMap<PathBuf, (Problem, SystemTime)>,
-    loaded: bool,
+    pub(crate) failed: BTreeMap<PathBuf, (Problem, SystemTime)>,
+    pub(crate) loaded: bool,
     /// What the last update consists of.
-    steps: Vec<Step>,
+    pub(crate) steps: Vec<Step>,
 }
 
 /// What files hold, read once.
@@ -113,6 +44,15 @@ pub struct Loaded {
     pub errors: Vec<Problem>,
     /// Everything that may be wrong.
     pub warnings: Vec<Problem>,
+}
+
+/// How often files are looked at again because one changes meanwhile.
+const MOST_LOOKS: usize = 4;
+
+/// What one look brought.
+struct Absorbed {
+    changed: bool,
+    retry: bool,
 }
 
 /// What a look at the files found.
@@ -141,7 +81,8 @@ impl Files {
 
     /// Reads everything there is, once.
     pub fn load(&mut self) -> Loaded {
-        self.refresh(scan(&self.roots), &HashSet::new(), true);
+        let roots = self.roots.clone();
+        self.refresh(&mut || scan(&roots), &HashSet::new(), true);
         let status = self.status();
         Loaded {
             resources: self.resources(),
@@ -159,24 +100,23 @@ impl Files {
             .collect()
     }
 
-    /// Looks at the files. Those at `touched`, as absolute paths, are read even if they look the
-    /// same. If it is the last try, a file that looks half written is bad.
+    /// Looks at the files. Those at `touched`, as absolute paths, are read even
+    /// if they look the same. If it is the last try, a file that looks half
+    /// written is bad.
     pub(crate) fn refresh(
         &mut self,
-        scan: Scan,
+        look: &mut dyn FnMut() -> Scan,
         touched: &HashSet<PathBuf>,
         last_try: bool,
     ) -> Refresh {
-        self.note_failed(&scan);
-        self.note_gone(&scan);
-        let changed = self.note_found(scan.files, touched);
-        let jobs = changed.into_iter().map(|id| {
-            let before = self.files.get(&id).and_then(|file| file.hash);
-            (id, before)
-        });
-        let mut retry = false;
-        for (id, outcome) in read_all(jobs.collect(), &self.options.text) {
-            retry |= self.note_read(&id, outcome, last_try);
+        let mut retry = self.absorb(look(), Some(touched), last_try).retry;
+        // What is swapped while files are read is seen as one, not in parts.
+        for _ in 0..MOST_LOOKS {
+            let more = self.absorb(look(), None, last_try);
+            retry |= more.retry;
+            if !more.changed {
+                break;
+            }
         }
         self.settle();
         let first = !self.loaded && self.all_good();
@@ -193,15 +133,33 @@ impl Files {
         }
     }
 
+    /// Reads what changed.
+    fn absorb(
+        &mut self,
+        scan: Scan,
+        touched: Option<&HashSet<PathBuf>>,
+        last_try: bool,
+    ) -> Absorbed {
+        self.note_failed(&scan);
+        self.note_gone(&scan);
+        let changed = self.note_found(scan.files, touched);
+        let mut absorbed = Absorbed {
+            changed: !changed.is_empty(),
+            retry: false,
+        };
+        let jobs = changed.into_iter().map(|id| {
+            let before = self.files.get(&id).and_then(|file| file.hash);
+            (id, before)
+        });
+        for (id, outcome) in read_all(jobs.collect(), &self.options.text) {
+            absorbed.retry |= self.note_read(&id, outcome, last_try);
+        }
+        absorbed
+    }
+
     fn all_good(&self) -> bool {
         let bad = |file: &File| !self.errors(file).is_empty() || file.served.is_none();
         self.failed.is_empty() && !self.files.values().any(bad)
-    }
-
-    fn changes(&self) -> Vec<Change> {
-        let before = self.steps.iter().filter_map(|step| step.before.as_deref());
-        let after = self.steps.iter().filter_map(|step| step.after.as_deref());
-        diff::between(before, after)
     }
 
     fn note_failed(&mut self, scan: &Scan) {
@@ -231,11 +189,16 @@ impl Files {
         }
     }
 
-    /// The files that have to be read.
-    fn note_found(&mut self, found: Vec<Found>, touched: &HashSet<PathBuf>) -> BTreeSet<FileId> {
+    /// The files that have to be read. On a second look, when nobody was
+    /// touched, these are only such as changed since the first.
+    fn note_found(
+        &mut self,
+        found: Vec<Found>,
+        touched: Option<&HashSet<PathBuf>>,
+    ) -> BTreeSet<FileId> {
         let mut changed = BTreeSet::new();
         for Found { root, path, stamp } in found {
-            let touched = touched.contains(&absolute(&path));
+            let touched = touched.map(|touched| touched.contains(&absolute(&path)));
             let name = path.display().to_string().into();
             let id = FileId::new(FileKey { root, path, name });
             let file = self.files.entry(Arc::clone(&id)).or_default();
@@ -246,7 +209,8 @@ impl Files {
             }
             let same = file.stamp.as_ref() == Some(&stamp);
             file.stamp = Some(stamp);
-            if touched || !same || file.suspect.is_some() || file.hash.is_none() {
+            let doubtful = file.suspect.is_some() || file.hash.is_none();
+            if !same || touched.is_some_and(|touched| touched || doubtful) {
                 changed.insert(id);
             }
         }
@@ -282,124 +246,5 @@ impl Files {
             file.fail(errors);
         }
         false
-    }
-
-    fn settle(&mut self) {
-        let all_known = self.failed.is_empty();
-        let dangling = self.options.dangling;
-        let Settled {
-            mut rejected,
-            mut dangling,
-        } = settle(&mut self.index, &self.files, all_known, dangling);
-        self.steps.clear();
-        for (id, file) in &mut self.files {
-            file.dangling = dangling.remove(id).unwrap_or_default();
-            if let Some(errors) = rejected.remove(id) {
-                file.fail(errors);
-                file.lost = true;
-                continue;
-            }
-            let Some(wish) = file.wish.take() else {
-                continue;
-            };
-            let before = file.served.take();
-            let after = match wish {
-                Wish::New(parsed) => {
-                    file.take(Arc::clone(&parsed));
-                    Some(parsed)
-                }
-                Wish::Gone => None,
-            };
-            let id = Arc::clone(id);
-            self.steps.push(Step { id, before, after });
-        }
-        for step in self.steps.iter().filter(|step| step.after.is_none()) {
-            self.files.remove(&step.id);
-        }
-    }
-
-    /// Takes the last update back: the database does not want it. Files that
-    /// have the name that it complains of are bad until they change.
-    pub(crate) fn refused(&mut self, error: &ApplyError, first: bool) {
-        let name = match error {
-            ApplyError::Overlap { name, .. }
-            | ApplyError::Undecided { name, .. }
-            | ApplyError::NoBody { name } => name,
-        };
-        if first {
-            self.loaded = false;
-            let served = self.files.iter().filter_map(|(id, file)| {
-                let after = Some(file.served.clone()?);
-                let (id, before) = (Arc::clone(id), None);
-                Some(Step { id, before, after })
-            });
-            self.steps = served.collect();
-        }
-        let steps = std::mem::take(&mut self.steps);
-        let has = |parsed: &Parsed, name: &Name| {
-            parsed.items.iter().any(|item| item.resource.name == *name)
-        };
-        let new = |step: &Step| step.after.as_ref().is_some_and(|after| has(after, name));
-        let anyone = steps.iter().any(new);
-        for step in &steps {
-            if let Some(after) = &step.after {
-                self.index.remove(&step.id, after);
-            }
-        }
-        for step in steps {
-            let guilty = step.after.is_some() && (!anyone || new(&step));
-            let file = self.files.entry(Arc::clone(&step.id)).or_default();
-            file.served = step.before;
-            if let Some(before) = &file.served {
-                // They stood together before.
-                let _ = self.index.insert(&step.id, before);
-            }
-            file.wish = match step.after {
-                _ if guilty => {
-                    let fault = Fault::Refused(error.clone());
-                    file.fail(vec![Problem::whole(&step.id.name, fault)]);
-                    None
-                }
-                Some(after) => Some(Wish::New(after)),
-                None => Some(Wish::Gone),
-            };
-        }
-    }
-
-    fn errors<'a>(&self, file: &'a File) -> &'a [Problem] {
-        match self.options.dangling {
-            Dangling::Refuse if file.errors.is_empty() => &file.dangling,
-            _ => &file.errors,
-        }
-    }
-
-    /// What is known of all files.
-    pub(crate) fn status(&self) -> FilesStatus {
-        let now = SystemTime::now();
-        let failed = self.failed.values().map(|(problem, since)| FileStatus {
-            path: Arc::clone(&problem.place.file),
-            since: *since,
-            resources: 0,
-            errors: [problem.clone()].into(),
-            warnings: [].into(),
-        });
-        let files = self.files.iter().map(|(id, file)| {
-            let loose = match self.options.dangling {
-                Dangling::Warn => &file.dangling[..],
-                Dangling::Refuse => &[],
-            };
-            FileStatus {
-                path: Arc::clone(&id.name),
-                since: file.since.unwrap_or(now),
-                resources: file.served.as_ref().map_or(0, |p| p.items.len()),
-                errors: self.errors(file).into(),
-                warnings: [&file.warnings, loose].concat().into(),
-            }
-        });
-        FilesStatus {
-            loaded: self.loaded,
-            files: files.chain(failed).collect(),
-            unwatched: Vec::new(),
-        }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use trunkline::{Name, Resource, TypeUrl};
 use trunkline_core::params::Constraints;
 
-use crate::files::FileId;
+use crate::file::FileId;
 use crate::problem::{Fault, MOST, Problem};
 use crate::read::{Item, Parsed};
 

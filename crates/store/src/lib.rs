@@ -15,7 +15,8 @@
 //! | `read` | what does one file say |
 //! | `index` | who has this name; do two resources exclude each other |
 //! | `settle` | which files can be taken together, and which reference leads nowhere |
-//! | `files` | what is served, what is bad and since when, what has to change |
+//! | `file`, `files` | what is served, what is bad and since when |
+//! | `steps`, `diff` | what has to change, and how is it taken back |
 //! | `eyes`, `mailbox`, `watch` | when to look again |
 //!
 //! The rules:
@@ -43,6 +44,7 @@
 
 mod diff;
 mod eyes;
+mod file;
 mod files;
 mod index;
 mod mailbox;
@@ -53,6 +55,7 @@ mod read_all;
 mod scan;
 mod settle;
 mod status;
+mod steps;
 mod watch;
 
 pub use files::{Files, Loaded};

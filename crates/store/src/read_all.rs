@@ -5,7 +5,7 @@ use std::thread;
 
 use trunkline_proto::text;
 
-use crate::files::FileId;
+use crate::file::FileId;
 use crate::read::{Outcome, read};
 
 /// More threads than this wait for the disk and for memory.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use trunkline::{Name, Reference, TypeUrl, kind};
 
-use crate::files::{File, FileId, Wish};
+use crate::file::{File, FileId, Wish};
 use crate::index::{Clash, Index};
 use crate::options::Dangling;
 use crate::problem::{Fault, MOST, Place, Problem};

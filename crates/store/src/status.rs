@@ -3,6 +3,9 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use crate::file::File;
+use crate::files::Files;
+use crate::options::Dangling;
 use crate::problem::Problem;
 
 /// All files; cheap to share, never changed.
@@ -63,5 +66,45 @@ impl FilesStatus {
     #[must_use]
     pub fn resources(&self) -> usize {
         self.files.iter().map(|file| file.resources).sum()
+    }
+}
+
+impl Files {
+    /// What is wrong with a file.
+    pub(crate) fn errors<'a>(&self, file: &'a File) -> &'a [Problem] {
+        match self.options.dangling {
+            Dangling::Refuse if file.errors.is_empty() => &file.dangling,
+            _ => &file.errors,
+        }
+    }
+
+    /// What is known of all files.
+    pub(crate) fn status(&self) -> FilesStatus {
+        let now = SystemTime::now();
+        let failed = self.failed.values().map(|(problem, since)| FileStatus {
+            path: Arc::clone(&problem.place.file),
+            since: *since,
+            resources: 0,
+            errors: [problem.clone()].into(),
+            warnings: [].into(),
+        });
+        let files = self.files.iter().map(|(id, file)| {
+            let loose = match self.options.dangling {
+                Dangling::Warn => &file.dangling[..],
+                Dangling::Refuse => &[],
+            };
+            FileStatus {
+                path: Arc::clone(&id.name),
+                since: file.since.unwrap_or(now),
+                resources: file.served.as_ref().map_or(0, |p| p.items.len()),
+                errors: self.errors(file).into(),
+                warnings: [&file.warnings, loose].concat().into(),
+            }
+        });
+        FilesStatus {
+            loaded: self.loaded,
+            files: files.chain(failed).collect(),
+            unwatched: Vec::new(),
+        }
     }
 }

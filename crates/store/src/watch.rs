@@ -12,6 +12,7 @@
 //! update. So whoever takes them slowly gets the newest state next.
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,7 +23,7 @@ use trunkline::{ApplyError, Change};
 use crate::eyes::Eyes;
 use crate::files::{Files, Refresh};
 use crate::mailbox::{Mail, Mailbox, Stopped};
-use crate::scan::{Places, Scan, scan};
+use crate::scan::{Places, scan};
 use crate::status::FilesStatus;
 
 /// How often directories are looked at again because new ones appear in them.
@@ -135,8 +136,7 @@ struct Watching {
 
 impl Watching {
     fn run(mut self) {
-        let scan = self.look();
-        let mut refresh = self.files.refresh(scan, &HashSet::new(), true);
+        let mut refresh = self.refresh(&HashSet::new(), true);
         loop {
             let Ok(again) = self.hand_out(&mut refresh) else {
                 return;
@@ -150,8 +150,7 @@ impl Watching {
             let Ok(mail) = self.wait(Instant::now() + pause) else {
                 return;
             };
-            let scan = self.look();
-            refresh = self.files.refresh(scan, &mail.touched, false);
+            refresh = self.refresh(&mail.touched, false);
         }
     }
 
@@ -172,17 +171,22 @@ impl Watching {
         }
     }
 
-    /// Looks at directories until all of them are watched.
-    fn look(&mut self) -> Scan {
-        let mut found = scan(&self.files.roots);
-        for _ in 0..MOST_LOOKS {
-            if !self.eyes.turn_to(found.places.all()) {
-                break;
+    fn refresh(&mut self, touched: &HashSet<PathBuf>, last_try: bool) -> Refresh {
+        let (eyes, places) = (&mut self.eyes, &mut self.places);
+        let roots = self.files.roots.clone();
+        let mut look = || {
+            let mut found = scan(&roots);
+            // Until all directories are watched.
+            for _ in 0..MOST_LOOKS {
+                if !eyes.turn_to(found.places.all()) {
+                    break;
+                }
+                found = scan(&roots);
             }
-            found = scan(&self.files.roots);
-        }
-        self.places = std::mem::take(&mut found.places);
-        found
+            *places = std::mem::take(&mut found.places);
+            found
+        };
+        self.files.refresh(&mut look, touched, last_try)
     }
 
     /// Tells what was found; whether it was refused, so that files have to be

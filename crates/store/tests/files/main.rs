@@ -1,5 +1,5 @@
 //! Files as an operator has them: written, replaced, swapped, broken, removed.
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 mod broken;
 mod edits;

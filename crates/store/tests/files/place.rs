@@ -111,11 +111,6 @@ impl Watched {
         update
     }
 
-    /// The names that are held.
-    pub(crate) fn names(&self) -> Vec<&str> {
-        self.held.keys().map(|(name, _)| name.as_str()).collect()
-    }
-
     /// Waits until the status is as it should be. An update that comes in the
     /// meantime stays where it is.
     pub(crate) async fn status(&mut self, is: impl Fn(&FilesStatus) -> bool) -> Arc<FilesStatus> {
