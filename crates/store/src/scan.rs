@@ -232,3 +232,28 @@ fn parent_that_is(path: &Path) -> PathBuf {
         .unwrap_or(Path::new("."))
         .to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_relative_path_is_known_as_the_system_tells_of_it() {
+        let roots = [PathBuf::from("src")];
+        let places = scan(&roots).places;
+        let told = std::env::current_dir().unwrap().join("src");
+        assert!(places.concern(&told, &roots));
+        assert!(places.concern(&told.join("a.yaml"), &roots));
+        assert!(!places.concern(&told.with_file_name("other"), &roots));
+    }
+
+    #[test]
+    fn names_say_what_counts() {
+        for name in ["a.yaml", "a.yml", "a.json", "a.PB"] {
+            assert!(counts(Path::new(name)), "{name}");
+        }
+        for name in ["a", "yaml", "a.yaml~", "a.yaml.swp", "a.pb_text"] {
+            assert!(!counts(Path::new(name)), "{name}");
+        }
+    }
+}

@@ -91,10 +91,15 @@ impl Watched {
         Self { watcher, held }
     }
 
+    /// The next update, not yet applied.
+    pub(crate) async fn peek(&mut self) -> Update {
+        let update = timeout(LONG, self.watcher.next()).await;
+        update.expect("an update in time").expect("a watcher")
+    }
+
     /// The next update, applied.
     pub(crate) async fn next(&mut self) -> Update {
-        let update = timeout(LONG, self.watcher.next()).await;
-        let update = update.expect("an update in time").expect("a watcher");
+        let update = self.peek().await;
         for change in &update.changes {
             match change {
                 Change::Upsert(_, resource) => {
