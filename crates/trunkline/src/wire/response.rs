@@ -12,8 +12,8 @@ use trunkline_core::params::Constraints;
 use trunkline_core::resource::{self, ErrorCode, TypeUrl};
 use trunkline_core::set::Set;
 use trunkline_proto::discovery::{
-    Any, ControlPlane, DeltaDiscoveryResponse, DiscoveryResponse, Duration, Field, Frames,
-    Resource, ResourceError, ResourceName, Status, encode_delta, encode_sotw,
+    Any, CacheControl, ControlPlane, DeltaDiscoveryResponse, DiscoveryResponse, Duration, Field,
+    Frames, Resource, ResourceError, ResourceName, Status, encode_delta, encode_sotw,
 };
 
 use super::constraints::write_constraints;
@@ -104,14 +104,18 @@ fn wrapped(url: &TypeUrl, delivered: &Delivered) -> Resource {
         Form::Heartbeat => None,
     };
     let constraints = resource.constraints.as_ref();
+    let carried = resource.facts().carried.as_deref();
     Resource {
         version: resource.version.to_string(),
         resource: body,
         name: resource.name.to_string(),
         aliases: resource.aliases.iter().map(Name::to_string).collect(),
         ttl: resource.ttl.map(duration),
+        cache_control: carried
+            .filter(|carried| carried.do_not_cache)
+            .map(|_| CacheControl { do_not_cache: true }),
         resource_name: constraints.map(|c| resource_name(&resource.name, Some(c))),
-        ..Resource::default()
+        metadata: carried.and_then(|carried| carried.metadata.clone()),
     }
 }
 
@@ -169,6 +173,7 @@ fn grpc_code(code: ErrorCode) -> i32 {
 mod tests {
     use super::*;
     use prost::Message as _;
+    use trunkline_core::facts::{Carried, Facts};
 
     fn resource(name: &str, body: Bytes) -> resource::Resource {
         resource::Resource::new(Name::new(name), body)
@@ -248,6 +253,13 @@ mod tests {
             aliases: Box::new(["b".into()]),
             ttl: Some(std::time::Duration::from_millis(1500)),
             constraints: Some(constraints.clone()),
+            facts: Some(Box::new(Facts {
+                carried: Some(Box::new(Carried {
+                    metadata: Some(Bytes::from_static(b"meta")),
+                    do_not_cache: true,
+                })),
+                ..Facts::default()
+            })),
             ..resource("a", Bytes::from_static(b"body"))
         };
         let heartbeat = Delivered {
@@ -277,6 +289,9 @@ mod tests {
         assert_eq!(a.version.len(), 16);
         let ttl = a.ttl.unwrap();
         assert_eq!((ttl.seconds, ttl.nanos), (1, 500_000_000));
+        assert_eq!(a.metadata.as_deref(), Some(&b"meta"[..]));
+        assert_eq!(a.cache_control, Some(CacheControl { do_not_cache: true }));
+        assert_eq!((&h.metadata, h.cache_control), (&None, None));
         assert_eq!(
             a.resource_name,
             message.removed_resource_names.first().cloned()
