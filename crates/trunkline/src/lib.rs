@@ -19,7 +19,9 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod health;
 pub mod load;
+pub mod reflection;
 mod server;
 pub mod status;
 pub mod tls;
