@@ -22,6 +22,7 @@
 pub mod health;
 pub mod load;
 pub mod reflection;
+pub mod rest;
 mod server;
 pub mod status;
 pub mod tls;

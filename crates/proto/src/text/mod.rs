@@ -32,6 +32,7 @@
 mod document;
 mod error;
 mod json;
+mod loss;
 mod near;
 mod read;
 #[cfg(test)]
@@ -43,6 +44,7 @@ mod yaml;
 
 pub use document::{Document, Resource, read, read_as};
 pub use error::{Problem, TextError};
+pub use loss::{Loss, loss};
 pub(crate) use time::print_duration;
 pub use time::print_timestamp;
 pub use tree::{Entry, Node, Position, Value};
