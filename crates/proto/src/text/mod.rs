@@ -38,6 +38,7 @@ mod bootstrap;
 mod document;
 mod error;
 mod json;
+mod loss;
 mod near;
 mod read;
 #[cfg(test)]
@@ -50,6 +51,7 @@ mod yaml;
 pub use binary::read_bytes;
 pub use document::{Document, Resource, read, read_as};
 pub use error::{Problem, TextError};
+pub use loss::{Loss, loss};
 pub(crate) use time::print_duration;
 pub use time::print_timestamp;
 pub use tree::{Entry, Node, Position, Value};
