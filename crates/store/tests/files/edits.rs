@@ -15,6 +15,7 @@ async fn the_first_update_is_everything() {
     let update = watched.next().await;
     assert!(update.first);
     assert_eq!(said(&update), ["+a", "+b"]);
+    assert_eq!(update.files.len(), 2);
     assert!(watched.good().await.loaded);
 }
 
@@ -64,7 +65,12 @@ async fn a_file_that_is_gone_takes_its_resources_with_it() {
     let mut watched = place.watch();
     watched.next().await;
     place.remove("a.yaml");
-    assert_eq!(said(&watched.next().await), ["-a"]);
+    let update = watched.next().await;
+    assert_eq!(said(&update), ["-a"]);
+    let [file] = &update.files[..] else {
+        panic!("one file: {:?}", update.files);
+    };
+    assert!(file.ends_with("a.yaml"), "{file}");
     assert_eq!(watched.good().await.files.len(), 1);
 }
 
