@@ -33,6 +33,7 @@ mod document;
 mod error;
 mod json;
 mod near;
+mod plain;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -43,6 +44,8 @@ mod yaml;
 
 pub use document::{Document, Resource, read, read_as};
 pub use error::{Problem, TextError};
+pub use near::nearest;
+pub use plain::parse;
 pub(crate) use time::{print_duration, print_timestamp};
 pub use tree::{Entry, Node, Position, Value};
 pub use write::{to_json, to_node, to_yaml};
