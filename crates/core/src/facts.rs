@@ -3,6 +3,8 @@
 //! Core reads facts, never bodies. They are computed where the messages are
 //! known and kept beside the bytes.
 
+use bytes::Bytes;
+
 use crate::name::Name;
 use crate::resource::{TypeUrl, Version};
 
@@ -27,6 +29,18 @@ pub struct Facts {
     /// How a route configuration leaves virtual hosts to VHDS, if it does: when
     /// that changes, a client begins with none (S76).
     pub vhds: Option<Version>,
+    /// What no rule reads and clients are given. It stands here because few
+    /// resources have any of it, so that the others do not pay for it.
+    pub carried: Option<Box<Carried>>,
+}
+
+/// What stands beside a body and is passed on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Carried {
+    /// The encoded metadata.
+    pub metadata: Option<Bytes>,
+    /// The client should not keep the resource.
+    pub do_not_cache: bool,
 }
 
 impl Facts {

@@ -24,6 +24,7 @@ mod order;
 pub mod params;
 pub mod resource;
 pub mod session;
+pub mod set;
 pub mod sink;
 pub mod source;
 pub mod timer;

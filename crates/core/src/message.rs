@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::name::Name;
 use crate::params::{Constraints, Params};
 use crate::resource::{Nonce, Resource, ResourceError, TypeUrl, Version};
+use crate::set::Set;
 
 /// Which of the two protocols a stream speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +87,7 @@ pub struct SotwResponse {
     /// Names this response on its stream.
     pub nonce: Nonce,
     /// The whole set, or a part, by type.
-    pub resources: Vec<Delivered>,
+    pub resources: Set,
     /// Names that cannot be given, and why (TP3).
     pub errors: Vec<(Name, Arc<ResourceError>)>,
 }

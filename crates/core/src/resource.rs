@@ -142,7 +142,16 @@ impl Resource {
     #[must_use]
     pub fn wire_size(&self) -> usize {
         let aliases: usize = self.aliases.iter().map(|a| a.as_str().len() + 2).sum();
-        self.body.as_ref().map_or(0, Bytes::len) + 2 * self.name.as_str().len() + aliases + 128
+        let carried = self.facts().carried.as_deref();
+        let carried = carried.and_then(|carried| carried.metadata.as_ref());
+        [self.body.as_ref(), carried]
+            .into_iter()
+            .flatten()
+            .map(Bytes::len)
+            .sum::<usize>()
+            + 2 * self.name.as_str().len()
+            + aliases
+            + 128
     }
 
     /// What the rules need to know of the body; the empty facts if none were found.

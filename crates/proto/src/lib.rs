@@ -9,6 +9,7 @@
 //! | [`validate`] | the rules that Envoy puts on fields |
 //! | [`facts`] | name, references and domains of a resource |
 //! | [`canonical`] | the one encoding of a message |
+//! | [`redact`] | messages without their secrets |
 //! | [`envoy`] | Envoy's own messages, typed, from the crate `envoy-types` |
 //!
 //! What it is not: no rule of the protocol lives here (those are in
@@ -20,6 +21,7 @@ pub mod descriptor;
 pub mod discovery;
 pub mod facts;
 mod path;
+pub mod redact;
 pub mod text;
 pub mod validate;
 

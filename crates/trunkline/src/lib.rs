@@ -19,7 +19,10 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod load;
 mod server;
+pub mod status;
+pub mod tls;
 pub mod wire;
 
 pub use server::{

@@ -261,7 +261,7 @@ impl Answer {
                 type_url,
                 version: self.version.to_string().as_str().into(),
                 nonce,
-                resources,
+                resources: resources.into(),
                 errors,
             })
         }

@@ -8,8 +8,10 @@ use std::sync::{Arc, OnceLock};
 use super::subscribers::{Edge, FollowId, Following, SubscriberId};
 use super::view::{Batch, Scope, Seq};
 use super::{Database, EntryId};
+use crate::message::Delivered;
 use crate::name::Name;
 use crate::resource::Resource;
+use crate::set::Whole;
 
 impl Database {
     /// Begins to follow all that a scope shows this subscriber, from position
@@ -128,6 +130,23 @@ impl Database {
     pub fn list(&mut self, id: FollowId) -> Vec<Arc<Resource>> {
         let head = self.head(id);
         self.held(id, head)
+    }
+
+    /// All that is listed as a set that streams share, made once for each
+    /// change; `wrap` is whether a `Resource` may be around what needs one.
+    pub fn whole(&mut self, id: FollowId, wrap: bool) -> Arc<Whole> {
+        let (table, view_id) = self.followed(id);
+        if let Some(whole) = table.view(view_id).whole(wrap) {
+            return whole;
+        }
+        let ttl = table.kind.ttl_in_sotw;
+        let deliver = |resource| Delivered::for_sotw(resource, wrap, ttl);
+        let whole = Arc::new(Whole::new(self.list(id).into_iter().map(deliver).collect()));
+        let type_id = self.subscribers.type_id(id.subscriber);
+        self.table_mut(type_id)
+            .view_mut(view_id)
+            .keep_whole(wrap, &whole);
+        whole
     }
 
     /// All that a follower at `position` holds, by name.

@@ -26,6 +26,7 @@ use super::{EntryId, SubscriberId};
 use crate::name::{Ask, Glob, Name};
 use crate::params::{Constraints, ParamsId};
 use crate::resource::Resource;
+use crate::set::Whole;
 
 /// A position in the log of a view. Zero is before everything.
 pub type Seq = u64;
@@ -122,6 +123,9 @@ pub(super) struct View {
     positions: BTreeMap<Seq, usize>,
     /// The steps being made now; forgotten with the next change.
     batches: HashMap<Seq, Weak<Batch>>,
+    /// The members as whole sets, without and with what needs a wrapper; made
+    /// when somebody asks, forgotten with the next change.
+    wholes: [Option<Arc<Whole>>; 2],
 }
 
 impl View {
@@ -139,6 +143,7 @@ impl View {
             sweep_at: 64,
             positions: BTreeMap::new(),
             batches: HashMap::new(),
+            wholes: [None, None],
         }
     }
 
@@ -198,6 +203,7 @@ impl View {
     ) {
         self.head += 1;
         self.batches.clear();
+        self.wholes = [None, None];
         if let Some(old) = old {
             self.members -= 1;
             self.sum = self.sum.wrapping_sub(old.fingerprint());
@@ -312,6 +318,16 @@ impl View {
     /// Lets other streams share a step.
     pub(super) fn share_batch(&mut self, batch: &Arc<Batch>) {
         self.batches.insert(batch.from, Arc::downgrade(batch));
+    }
+
+    /// The members as a whole set, if it was made.
+    pub(super) fn whole(&self, wrap: bool) -> Option<Arc<Whole>> {
+        self.wholes[usize::from(wrap)].clone()
+    }
+
+    /// Keeps a whole set for others.
+    pub(super) fn keep_whole(&mut self, wrap: bool, whole: &Arc<Whole>) {
+        self.wholes[usize::from(wrap)] = Some(Arc::clone(whole));
     }
 
     /// The positions that streams hold, for checks.

@@ -69,7 +69,7 @@ impl Response {
                 type_url: response.type_url,
                 nonce: response.nonce,
                 version: Some(response.version),
-                resources: response.resources,
+                resources: response.resources.to_vec(),
                 removed: Vec::new(),
                 removed_variants: Vec::new(),
                 errors: response.errors,

@@ -9,12 +9,13 @@ use hashbrown::HashSet;
 use super::ask::{InitialVersions, fingerprint};
 use super::step::Step;
 use super::{Conversation, Key, Selected, Told, forms};
-use crate::database::{Choice, Database, Scope};
+use crate::database::{Choice, Database, FollowId, Scope};
 use crate::kind::Absent;
 use crate::message::{Delivered, Mode, SotwResponse};
 use crate::name::{Ask, Name};
 use crate::params::ParamsId;
 use crate::resource::{Nonce, Resource, Version};
+use crate::set::Set;
 
 impl Conversation {
     /// Applies the list of all that the peer asks for (S10). `names` is whether
@@ -136,6 +137,16 @@ impl Conversation {
         nonce: Nonce,
         wrap: bool,
     ) -> Option<SotwResponse> {
+        let due = self.kind.whole_set && (self.owes_answer || !selected.is_empty());
+        if let Some(follow) = self.plain_view(selected).filter(|_| due) {
+            return Some(SotwResponse {
+                type_url: self.url.clone(),
+                version: Version::of_hash(db.sum(follow)),
+                nonce,
+                resources: Set::Shared(db.whole(follow, wrap)),
+                errors: Vec::new(),
+            });
+        }
         let listed = match self.kind.whole_set {
             true => self.whole_set(db, selected),
             false => self.changed_part(db, selected),
@@ -151,7 +162,6 @@ impl Conversation {
             });
         let errors: Vec<_> = errors.collect();
         let said = !listed.is_empty() || !errors.is_empty();
-        let due = self.kind.whole_set && (self.owes_answer || !selected.is_empty());
         if !said && !due && !self.owes_answer {
             return None;
         }
@@ -162,9 +172,22 @@ impl Conversation {
             type_url: self.url.clone(),
             version: Version::of_hash(sum),
             nonce,
-            resources: listed.into_values().map(deliver).collect(),
+            resources: listed.into_values().map(deliver).collect::<Vec<_>>().into(),
             errors,
         })
+    }
+
+    /// The view whose members are all that the peer shall hold, if nothing is
+    /// to be said beside them: every such peer gets the same set.
+    fn plain_view(&self, selected: &Selected) -> Option<FollowId> {
+        let mut cursors = self.cursors.iter().flatten();
+        let (cursor, more) = (cursors.next()?, cursors.next());
+        let plain = self.kind.whole_set
+            && more.is_none()
+            && cursor.members.is_empty()
+            && self.asks.is_empty()
+            && selected.keys.is_empty();
+        plain.then_some(cursor.follow)
     }
 
     /// The whole set as the peer shall hold it: what this response brings, and

@@ -105,6 +105,13 @@ impl Field {
         }
     }
 
+    /// What [`Self::to_bytes`] once gave.
+    #[must_use]
+    pub fn written(body: Bytes) -> Self {
+        let head = Bytes::new();
+        Self { head, body }
+    }
+
     /// Bytes on the wire.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -120,6 +120,16 @@ fn vhds(route: &DynamicMessage) -> Result<Option<Vec<u8>>, FactsError> {
     Ok(message.map(canonical::encode).transpose()?)
 }
 
+/// Whether a resource of this type says in its own body what it is called by.
+///
+/// A virtual host does not: it has a name, but VHDS asks for it by the route
+/// configuration and a domain (S36).
+#[must_use]
+pub fn names_itself(type_url: &str) -> bool {
+    let message = full_name(type_url);
+    message != full_name(types::VIRTUAL_HOST) && name_field(message).is_some()
+}
+
 /// The field that holds the name of a resource of this type.
 fn name_field(message: &str) -> Option<&'static str> {
     let named = |url: &&&str| full_name(url) == message;

@@ -5,13 +5,13 @@ use std::fmt;
 
 use bytes::Bytes;
 use prost::Message;
-use prost_reflect::{DynamicMessage, MessageDescriptor};
+use prost_reflect::{DynamicMessage, MessageDescriptor, ReflectMessage};
 
 use super::{
-    Format, Options,
+    Format, Options, bootstrap,
     error::{Problem, TextError},
     json,
-    read::{TYPE, Walk},
+    read::{TYPE, Walk, raw},
     tree::{Node, Position, Value},
     yaml,
 };
@@ -36,27 +36,28 @@ pub struct Document {
 pub struct Resource {
     /// Its type.
     pub type_url: String,
-    /// Its contents.
+    /// Its contents; an empty message if its type is not known.
     pub message: DynamicMessage,
-    /// Its canonical bytes.
+    /// Its canonical bytes; as they came, if its type is not known (S70).
     pub body: Bytes,
     /// What the file says around it, without the body; default if the
     /// resource is not wrapped.
     pub wrapper: discovery::Resource,
     /// Where it stands in the document, such as `resources[2]`.
     pub path: Path,
-    file: String,
-    node: Node,
+    pub(super) file: String,
+    /// What it was read from; null if that was not text.
+    pub(super) node: Node,
 }
 
 /// By hand: the derived form would print descriptors, which refer to each
-/// other without end.
+/// other without end, and the body, which may be a secret.
 impl fmt::Debug for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Resource")
             .field("type_url", &self.type_url)
             .field("path", &self.path)
-            .field("body", &self.body)
+            .field("bytes", &self.body.len())
             .field("wrapper", &self.wrapper)
             .finish_non_exhaustive()
     }
@@ -138,8 +139,9 @@ fn trees(format: Format, text: &str, options: &Options) -> Result<Vec<Node>, (Po
     }
 }
 
-struct Reader<'a> {
-    walk: Walk<'a>,
+/// Collects what the parts of a document are.
+pub(super) struct Reader<'a> {
+    pub(super) walk: Walk<'a>,
     resources: Vec<Resource>,
 }
 
@@ -161,12 +163,13 @@ impl<'a> Reader<'a> {
 
     fn root(&mut self, root: Node) {
         if root.get(TYPE).is_some() {
-            return self.resource(root);
+            return self.resource(|reader| reader.read(root));
         }
         match root.value {
             // An empty file, or a `---` with nothing after it.
             Value::Null => {}
             Value::Map(_) if root.get("resources").is_some() => self.response(root),
+            Value::Map(_) if bootstrap::is(&root) => self.bootstrap(root),
             _ => {
                 let problem = Problem::NotADocument(root.describe());
                 self.walk.wrong::<()>(root.at, problem);
@@ -187,11 +190,21 @@ impl<'a> Reader<'a> {
         };
         let list = entries.into_iter().find(|e| e.key == LIST).map(|e| e.node);
         self.walk.path.push(Step::Name(LIST));
+        self.list(list, Self::read);
+        self.walk.path.pop();
+    }
+
+    /// The items of a list of resources.
+    pub(super) fn list(
+        &mut self,
+        list: Option<Node>,
+        read: impl Fn(&mut Self, Node) -> Option<Resource>,
+    ) {
         match list.map(|node| (node.at, node.value)) {
             Some((_, Value::List(items))) => {
                 for (index, item) in items.into_iter().enumerate() {
                     self.walk.path.push(Step::Index(index));
-                    self.resource(item);
+                    self.resource(|reader| read(reader, item));
                     self.walk.path.pop();
                 }
             }
@@ -203,13 +216,12 @@ impl<'a> Reader<'a> {
                 self.walk.wrong::<()>(at, problem);
             }
         }
-        self.walk.path.pop();
     }
 
     /// A resource counts only if nothing in it is wrong.
-    fn resource(&mut self, node: Node) {
+    fn resource(&mut self, read: impl FnOnce(&mut Self) -> Option<Resource>) {
         let before = self.walk.total;
-        let resource = self.read(node);
+        let resource = read(self);
         if self.walk.total == before {
             self.resources.extend(resource);
         }
@@ -234,9 +246,33 @@ impl<'a> Reader<'a> {
 
     fn body(&mut self, node: Node, wrapper: discovery::Resource) -> Option<Resource> {
         let type_url = self.walk.type_url(&node)?.to_owned();
+        if let Some(body) = raw(&type_url, &node) {
+            let message = opaque();
+            return Some(self.made(type_url, message, body, wrapper, node));
+        }
         let message = self.walk.typed(&type_url, &node)?;
         let body = self.walk.encode(&message, node.at)?;
-        Some(Resource {
+        Some(self.made(type_url, message, body, wrapper, node))
+    }
+
+    /// A resource whose type is told by its place.
+    pub(super) fn plain(&mut self, of: MessageDescriptor, node: Node) -> Option<Resource> {
+        let type_url = format!("{PREFIX}{}", of.full_name());
+        let message = self.walk.fields(&of, &node, &[])?;
+        let body = self.walk.encode(&message, node.at)?;
+        let wrapper = discovery::Resource::default();
+        Some(self.made(type_url, message, body, wrapper, node))
+    }
+
+    fn made(
+        &self,
+        type_url: String,
+        message: DynamicMessage,
+        body: Vec<u8>,
+        wrapper: discovery::Resource,
+        node: Node,
+    ) -> Resource {
+        Resource {
             type_url,
             message,
             body: body.into(),
@@ -244,7 +280,7 @@ impl<'a> Reader<'a> {
             path: self.walk.path.clone(),
             file: self.walk.file.to_owned(),
             node,
-        })
+        }
     }
 
     fn wrapper(&mut self, of: &MessageDescriptor, node: &Node) -> Option<discovery::Resource> {
@@ -261,7 +297,14 @@ impl<'a> Reader<'a> {
 }
 
 /// The field of a wrapper that holds the resource.
-const BODY: &str = "resource";
+pub(super) const BODY: &str = "resource";
+/// What type URLs begin with.
+const PREFIX: &str = "type.googleapis.com/";
+
+/// What stands for the contents of a type that is not known.
+pub(super) fn opaque() -> DynamicMessage {
+    ().transcode_to_dynamic()
+}
 
 impl Walk<'_> {
     pub(super) fn encode(&mut self, message: &DynamicMessage, at: Position) -> Option<Vec<u8>> {

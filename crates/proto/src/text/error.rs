@@ -11,7 +11,7 @@ use crate::validate::Broken;
 pub struct TextError {
     /// The file, as the caller named it.
     pub file: String,
-    /// Where.
+    /// Where; line zero in a file that has no lines.
     pub at: Position,
     /// The field, such as `resources[2].load_assignment.endpoints[0]`; empty
     /// when the text is not even a document.
@@ -29,7 +29,10 @@ impl fmt::Display for TextError {
             problem,
         } = self;
         let colon = if path.is_empty() { "" } else { ": " };
-        write!(f, "{file}:{at}: {path}{colon}{problem}")
+        match at.line {
+            0 => write!(f, "{file}: {path}{colon}{problem}"),
+            _ => write!(f, "{file}:{at}: {path}{colon}{problem}"),
+        }
     }
 }
 
@@ -74,8 +77,30 @@ pub enum Problem {
     /// A key twice in one mapping.
     #[error("the key {0:?} occurs twice; keep one")]
     DuplicateKey(String),
+    /// Protobuf's own text format.
+    #[error(
+        "protobuf's text format is not read here; \
+         write it as .yaml, .json or a binary DiscoveryResponse (.pb)"
+    )]
+    TextFormat,
+    /// A text that is not in UTF-8.
+    #[error("the text is not UTF-8; save it as such, or call a binary file .pb")]
+    NotUtf8,
+    /// A binary file that is not one.
+    #[error(
+        "is not a binary {message}: {reason}; write it again, or give it the name of its format"
+    )]
+    NotBinary {
+        /// What it should be.
+        message: &'static str,
+        /// What the decoder says.
+        reason: String,
+    },
     /// Neither a list of resources nor a resource.
-    #[error("expected a mapping with `resources:` or with `\"@type\":`, found {0}")]
+    #[error(
+        "expected a mapping with `resources:`, with `\"@type\":`, \
+         or with a bootstrap's `static_resources:`, found {0}"
+    )]
     NotADocument(String),
     /// A mapping that should say its type and does not.
     #[error("the key \"@type\" is missing; add \"@type\": type.googleapis.com/<message>")]

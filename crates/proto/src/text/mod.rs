@@ -3,7 +3,11 @@
 //! A file holds `resources:` with a list (the form in which Envoy reads a
 //! directory), or one resource with its `"@type"`; each may stand in an
 //! `envoy.service.discovery.v3.Resource`, which gives it a name, a version, a
-//! TTL or aliases. Several YAML documents may stand in one file.
+//! TTL or aliases. Or it is a bootstrap of Envoy, of which `static_resources`
+//! are taken. Several YAML documents may stand in one file.
+//!
+//! A resource of a type that is not known is written as `"@type"` and `value`,
+//! its bytes in base64.
 //!
 //! ```text
 //! text ── yaml / json ── tree with positions ── read (descriptor walk) ── DynamicMessage
@@ -29,6 +33,8 @@
 //! );
 //! ```
 
+mod binary;
+mod bootstrap;
 mod document;
 mod error;
 mod json;
@@ -42,11 +48,13 @@ mod tree;
 mod write;
 mod yaml;
 
+pub use binary::read_bytes;
 pub use document::{Document, Resource, read, read_as};
 pub use error::{Problem, TextError};
 pub use near::nearest;
 pub use plain::parse;
-pub(crate) use time::{print_duration, print_timestamp};
+pub(crate) use time::print_duration;
+pub use time::print_timestamp;
 pub use tree::{Entry, Node, Position, Value};
 pub use write::{to_json, to_node, to_yaml};
 

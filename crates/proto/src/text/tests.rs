@@ -398,7 +398,8 @@ fn several_documents_may_stand_in_one_file() {
     let error = yaml("clusters: []").errors[0].to_string();
     assert_eq!(
         error,
-        "f.yaml:1:1: expected a mapping with `resources:` or with `\"@type\":`, found a mapping"
+        "f.yaml:1:1: expected a mapping with `resources:`, with `\"@type\":`, \
+         or with a bootstrap's `static_resources:`, found a mapping"
     );
 }
 

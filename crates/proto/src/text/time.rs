@@ -97,8 +97,9 @@ pub(crate) fn print_duration(seconds: i64, nanos: i32) -> String {
     format!("{sign}{}{fraction}s", seconds.unsigned_abs())
 }
 
-/// A point in time as text.
-pub(crate) fn print_timestamp(seconds: i64, nanos: i32) -> String {
+/// A point in time as text (RFC 3339), by seconds since 1970 and nanoseconds.
+#[must_use]
+pub fn print_timestamp(seconds: i64, nanos: i32) -> String {
     let (days, clock) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     let (year, month, day) = date(days);
     let (hour, minute, second) = (clock / 3600, clock / 60 % 60, clock % 60);

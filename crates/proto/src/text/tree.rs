@@ -72,10 +72,21 @@ impl Node {
         }
     }
 
+    /// What a person would call it, without what it says.
+    pub(crate) fn kind(&self) -> &'static str {
+        match &self.value {
+            Value::Null => "null",
+            Value::Bool(_) => "a boolean",
+            Value::Number(_) => "a number",
+            Value::String(_) => "a string",
+            Value::List(_) => "a list",
+            Value::Map(_) => "a mapping",
+        }
+    }
+
     /// What a person would call it.
     pub(crate) fn describe(&self) -> String {
         match &self.value {
-            Value::Null => "null".into(),
             Value::Bool(b) => format!("the boolean {b}"),
             Value::Number(n) => format!("the number {n}"),
             Value::String(s) => {
@@ -83,8 +94,7 @@ impl Node {
                 let more = if short.len() < s.len() { "…" } else { "" };
                 format!("the string \"{short}{more}\"")
             }
-            Value::List(_) => "a list".into(),
-            Value::Map(_) => "a mapping".into(),
+            Value::Null | Value::List(_) | Value::Map(_) => self.kind().into(),
         }
     }
 }

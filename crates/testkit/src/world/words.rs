@@ -58,8 +58,8 @@ fn answer(nonce: Option<&Nonce>, error: Option<&ErrorDetail>) -> String {
 pub(super) fn response(response: &Response) -> String {
     let url = response_type(response);
     let (nonce, resources, removed) = match response {
-        Response::Delta(r) => (&r.nonce, &r.resources, r.removed.clone()),
-        Response::Sotw(r) => (&r.nonce, &r.resources, Vec::new()),
+        Response::Delta(r) => (&r.nonce, &r.resources[..], r.removed.clone()),
+        Response::Sotw(r) => (&r.nonce, &r.resources[..], Vec::new()),
     };
     let bodies: Vec<_> = resources
         .iter()

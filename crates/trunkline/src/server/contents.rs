@@ -56,6 +56,21 @@ pub trait Contents: Send + Sync + 'static {
     }
 }
 
+/// So that whoever fills a server can be kept in hand.
+impl<C: Contents> Contents for Arc<C> {
+    fn run(self: Arc<Self>, writer: Writer) -> BoxFuture<'static, ()> {
+        Arc::clone(&*self).run(writer)
+    }
+
+    fn wanted(&self, type_url: &TypeUrl, name: &Name) {
+        C::wanted(self, type_url, name);
+    }
+
+    fn unwanted(&self, type_url: &TypeUrl, name: &Name) {
+        C::unwanted(self, type_url, name);
+    }
+}
+
 /// By which contents reach a server; clones are the same one.
 #[derive(Clone)]
 pub struct Writer {

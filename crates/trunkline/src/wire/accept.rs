@@ -1,10 +1,12 @@
 //! Contents: from an encoded message to a resource that the rules can serve.
 
 use bytes::Bytes;
-use trunkline_core::facts::{Facts, Reference};
+use trunkline_core::facts::{Carried, Facts, Reference};
 use trunkline_core::name::Name;
 use trunkline_core::resource::{Resource, TypeUrl, Version};
 use trunkline_proto::facts::{self, FactsError};
+
+use super::constraints::ConstraintReadError;
 
 /// Why a message cannot be served.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,6 +20,23 @@ pub enum AcceptError {
         /// Its type.
         type_url: TypeUrl,
     },
+    /// It is called one thing outside and another inside.
+    #[error(
+        "is called {outside:?} by what is around it and {inside:?} by itself; \
+         clients need both to be the same"
+    )]
+    TwoNames {
+        /// The name in the wrapper.
+        outside: Name,
+        /// The other one, in the wrapper or in the body.
+        inside: Name,
+    },
+    /// Its ttl is no time that can pass.
+    #[error("the ttl must be more than 0s; leave it out for a resource that stays")]
+    Ttl,
+    /// It is not clear for whom it is.
+    #[error(transparent)]
+    Constraints(#[from] ConstraintReadError),
 }
 
 /// A resource that is called what its body says, with the facts that order
@@ -36,12 +55,13 @@ pub fn accept(type_url: &TypeUrl, body: Bytes) -> Result<Resource, AcceptError> 
     };
     let name = Name::new(name);
     Ok(Resource {
-        facts: core_facts(found),
+        facts: core_facts(found, None),
         ..Resource::new(name, body)
     })
 }
 
-fn core_facts(found: facts::Facts) -> Option<Box<Facts>> {
+/// The facts as the rules know them, and what is carried beside the body.
+pub(super) fn core_facts(found: facts::Facts, carried: Option<Box<Carried>>) -> Option<Box<Facts>> {
     let refers = |(type_url, name): (String, String)| Reference {
         type_url: TypeUrl::new(type_url),
         name: Name::new(&name),
@@ -54,6 +74,7 @@ fn core_facts(found: facts::Facts) -> Option<Box<Facts>> {
         references: references.into(),
         domains: found.domains.into_iter().map(Box::from).collect(),
         vhds: found.vhds.map(|way| Version::of_body(&way)),
+        carried,
     };
     (facts != Facts::default()).then(|| Box::new(facts))
 }

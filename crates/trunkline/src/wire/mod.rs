@@ -5,6 +5,7 @@
 //! received bytes ── request ──▶ core's request   (node read only when it changes)
 //! core's response ── response ──▶ frames of shared bytes
 //! encoded contents ── accept ──▶ core's resource, with its facts
+//! a resource of a file ── authored ──▶ the same, with what stands around it
 //! constraints: both ways
 //! ```
 //!
@@ -12,12 +13,14 @@
 //! request and reported beside it.
 
 mod accept;
+mod authored;
 mod constraints;
 mod node;
 mod request;
 mod response;
 
 pub use accept::{AcceptError, accept};
+pub use authored::accept_text;
 pub use constraints::{ConstraintReadError, read_constraints, write_constraints};
 pub(crate) use request::Reader;
 pub use request::Refused;

@@ -5,13 +5,15 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use trunkline_core::message::{Delivered, DeltaResponse, Form, SotwResponse};
 use trunkline_core::name::Name;
 use trunkline_core::params::Constraints;
 use trunkline_core::resource::{self, ErrorCode, TypeUrl};
+use trunkline_core::set::Set;
 use trunkline_proto::discovery::{
-    Any, ControlPlane, DeltaDiscoveryResponse, DiscoveryResponse, Duration, Field, Frames,
-    Resource, ResourceError, ResourceName, Status, encode_delta, encode_sotw,
+    Any, CacheControl, ControlPlane, DeltaDiscoveryResponse, DiscoveryResponse, Duration, Field,
+    Frames, Resource, ResourceError, ResourceName, Status, encode_delta, encode_sotw,
 };
 
 use super::constraints::write_constraints;
@@ -49,12 +51,41 @@ pub(crate) fn sotw_frames(response: &SotwResponse, identifier: &str) -> Frames {
         resource_errors: errors(&response.errors),
         ..DiscoveryResponse::default()
     };
-    let fields: Vec<Field> = response
-        .resources
-        .iter()
-        .map(|delivered| sotw_field(&response.type_url, delivered))
-        .collect();
-    encode_sotw(&head, &fields)
+    match &response.resources {
+        Set::Own(resources) => encode_sotw(&head, &sotw_fields(&response.type_url, resources)),
+        // Written for the first of many streams that get it.
+        Set::Shared(whole) => {
+            let segments = whole.written(|resources| {
+                let fields = sotw_fields(&response.type_url, resources);
+                segments(&fields)
+            });
+            let fields: Vec<Field> = segments.iter().cloned().map(Field::written).collect();
+            encode_sotw(&head, &fields)
+        }
+    }
+}
+
+fn sotw_fields(url: &TypeUrl, resources: &[Delivered]) -> Vec<Field> {
+    let field = |delivered| sotw_field(url, delivered);
+    resources.iter().map(field).collect()
+}
+
+/// Bytes of a piece of a shared set. Large pieces are few for a transport to
+/// handle, small ones are soon sent and given back.
+const SEGMENT_BYTES: usize = 64 << 10;
+
+/// Fields in pieces that are copied together once.
+fn segments(fields: &[Field]) -> Vec<Bytes> {
+    let mut segments = Vec::new();
+    let (mut start, mut bytes) = (0, 0);
+    for (place, field) in fields.iter().enumerate() {
+        bytes += field.len();
+        if bytes >= SEGMENT_BYTES || place + 1 == fields.len() {
+            segments.push(Field::segment(&fields[start..=place]).to_bytes());
+            (start, bytes) = (place + 1, 0);
+        }
+    }
+    segments
 }
 
 fn sotw_field(url: &TypeUrl, delivered: &Delivered) -> Field {
@@ -73,14 +104,18 @@ fn wrapped(url: &TypeUrl, delivered: &Delivered) -> Resource {
         Form::Heartbeat => None,
     };
     let constraints = resource.constraints.as_ref();
+    let carried = resource.facts().carried.as_deref();
     Resource {
         version: resource.version.to_string(),
         resource: body,
         name: resource.name.to_string(),
         aliases: resource.aliases.iter().map(Name::to_string).collect(),
         ttl: resource.ttl.map(duration),
+        cache_control: carried
+            .filter(|carried| carried.do_not_cache)
+            .map(|_| CacheControl { do_not_cache: true }),
         resource_name: constraints.map(|c| resource_name(&resource.name, Some(c))),
-        ..Resource::default()
+        metadata: carried.and_then(|carried| carried.metadata.clone()),
     }
 }
 
@@ -137,8 +172,8 @@ fn grpc_code(code: ErrorCode) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bytes::Bytes;
     use prost::Message as _;
+    use trunkline_core::facts::{Carried, Facts};
 
     fn resource(name: &str, body: Bytes) -> resource::Resource {
         resource::Resource::new(Name::new(name), body)
@@ -164,7 +199,7 @@ mod tests {
             type_url: "t".into(),
             version: "v".into(),
             nonce: "1".into(),
-            resources: all,
+            resources: all.into(),
             errors: Vec::new(),
         };
         for frames in [delta, sotw_frames(&sotw, "me")] {
@@ -174,12 +209,57 @@ mod tests {
     }
 
     #[test]
+    fn a_whole_set_is_written_once_for_all_its_streams() {
+        use trunkline_core::change::Change;
+        use trunkline_core::database::Database;
+        use trunkline_core::message::{Mode, SotwRequest};
+        use trunkline_core::session::{Config, Session};
+
+        let mut db = Database::new();
+        let url = TypeUrl::from(trunkline_core::kind::CDS);
+        let put = |n: usize| {
+            let body = Bytes::from(vec![7; 1000]);
+            Change::Upsert(url.clone(), Arc::new(resource(&format!("{n:03}"), body)))
+        };
+        db.apply((0..100).map(put).collect()).unwrap();
+        let mut first = || {
+            let mut session = Session::open(&mut db, Config::new(Mode::Sotw));
+            let request = SotwRequest {
+                type_url: Some(url.clone()),
+                ..SotwRequest::default()
+            };
+            let now = trunkline_core::Moment::START;
+            session.handle_sotw(&mut db, request, now).unwrap();
+            sotw_frames(&session.poll_sotw(&mut db, now).unwrap(), "me")
+        };
+        let (one, other) = (first(), first());
+        assert_eq!(one, other);
+        let large = |frames: &Frames| -> Vec<*const u8> {
+            let all = frames.as_slice().iter();
+            all.filter(|f| f.len() > 10_000)
+                .map(|f| f.as_ptr())
+                .collect()
+        };
+        assert_eq!(large(&one).len(), 2);
+        assert_eq!(large(&one), large(&other));
+        let message = DiscoveryResponse::decode(one.to_bytes()).unwrap();
+        assert_eq!(message.resources.len(), 100);
+    }
+
+    #[test]
     fn a_delta_response_says_everything() {
         let constraints: Constraints = "env=prod".parse().unwrap();
         let full = resource::Resource {
             aliases: Box::new(["b".into()]),
             ttl: Some(std::time::Duration::from_millis(1500)),
             constraints: Some(constraints.clone()),
+            facts: Some(Box::new(Facts {
+                carried: Some(Box::new(Carried {
+                    metadata: Some(Bytes::from_static(b"meta")),
+                    do_not_cache: true,
+                })),
+                ..Facts::default()
+            })),
             ..resource("a", Bytes::from_static(b"body"))
         };
         let heartbeat = Delivered {
@@ -209,6 +289,9 @@ mod tests {
         assert_eq!(a.version.len(), 16);
         let ttl = a.ttl.unwrap();
         assert_eq!((ttl.seconds, ttl.nanos), (1, 500_000_000));
+        assert_eq!(a.metadata.as_deref(), Some(&b"meta"[..]));
+        assert_eq!(a.cache_control, Some(CacheControl { do_not_cache: true }));
+        assert_eq!((&h.metadata, h.cache_control), (&None, None));
         assert_eq!(
             a.resource_name,
             message.removed_resource_names.first().cloned()
@@ -229,7 +312,7 @@ mod tests {
             type_url: "t".into(),
             version: "v".into(),
             nonce: "1".into(),
-            resources: vec![one(Form::Full), one(Form::Wrapped)],
+            resources: vec![one(Form::Full), one(Form::Wrapped)].into(),
             errors: Vec::new(),
         };
         let bytes = sotw_frames(&response, "me").to_bytes();

@@ -249,7 +249,7 @@ fn sotw(short: &str, version: &str, nonce: &str, resources: &[&str]) -> SotwResp
         type_url: type_of(short),
         version: version.into(),
         nonce: nonce.into(),
-        resources: full(resources),
+        resources: full(resources).into(),
         errors: Vec::new(),
     }
 }

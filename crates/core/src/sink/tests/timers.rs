@@ -205,7 +205,7 @@ fn e10_a_heartbeat_is_no_whole_set() {
     bench.requests();
     bench.wait(50);
     let mut response = sotw("cds", "1", "n2", &[]);
-    response.resources.push(beat("a@1!100"));
+    response.resources = vec![beat("a@1!100")].into();
     assert_eq!(bench.accept(response), [""; 0]);
     assert_eq!(bench.due(), Some(100));
     assert_eq!(bench.states(), ["cds a Acked 1", "cds b Acked 1"]);

@@ -103,7 +103,7 @@ impl Walk<'_> {
 
 /// A body of a type that is not known here, as this crate writes it: nothing
 /// but base64. It passes through unread (S70).
-fn raw(url: &str, node: &Node) -> Option<Vec<u8>> {
+pub(in super::super) fn raw(url: &str, node: &Node) -> Option<Vec<u8>> {
     let Tree::Map(entries) = &node.value else {
         return None;
     };

@@ -10,7 +10,7 @@ mod message;
 mod scalar;
 mod wellknown;
 
-pub(super) use any::TYPE;
+pub(super) use any::{TYPE, raw};
 pub(super) use wellknown::has_own_form;
 
 use super::{
@@ -18,7 +18,10 @@ use super::{
     error::{Problem, TextError},
     tree::{Node, Position},
 };
-use crate::path::{Path, Step};
+use crate::{
+    descriptor::pool,
+    path::{Path, Step},
+};
 
 /// One walk.
 pub(super) struct Walk<'a> {
@@ -82,7 +85,25 @@ impl<'a> Walk<'a> {
 
     fn wrong_kind<T>(&mut self, node: &Node, expected: impl Into<String>) -> Option<T> {
         let expected = expected.into();
-        let found = node.describe();
+        let found = match sensitive(&self.path) {
+            true => node.kind().to_owned(),
+            false => node.describe(),
+        };
         self.wrong(node.at, Problem::WrongKind { expected, found })
     }
+}
+
+/// Whether the value at a path is a secret by Envoy's own mark, so that no
+/// message may repeat it.
+fn sensitive(path: &Path) -> bool {
+    let Some(mark) = pool().get_extension_by_name("udpa.annotations.sensitive") else {
+        return true;
+    };
+    path.steps().iter().any(|step| match step {
+        Step::Field(field) => {
+            let options = field.options();
+            options.get_extension(&mark).as_bool() == Some(true)
+        }
+        _ => false,
+    })
 }

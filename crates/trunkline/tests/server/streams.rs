@@ -1,132 +1,16 @@
-//! The server over real gRPC, with a client whose messages and codec are not
-//! ours.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "all of this is a test"
-)]
+//! What streams are told, and how they end.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::net::TcpListener;
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::transport::{Channel, Endpoint};
-use tonic::{Code, Streaming};
-use trunkline::{Change, Name, Report, Resource, Server, kind};
+use tonic::Code;
+use trunkline::{Change, Name, Resource, kind};
 use trunkline_proto::envoy::envoy::service::cluster::v3::cluster_discovery_service_client::ClusterDiscoveryServiceClient;
-use trunkline_proto::envoy::envoy::service::discovery::v3::aggregated_discovery_service_client::AggregatedDiscoveryServiceClient;
-use trunkline_proto::envoy::envoy::service::discovery::v3::{
-    DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest,
-};
+use trunkline_proto::envoy::envoy::service::discovery::v3::DiscoveryRequest;
 
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// A server that serves, and a connection to it.
-struct Fixture {
-    server: Server,
-    serving: JoinHandle<()>,
-    channel: Channel,
-    closed: mpsc::UnboundedReceiver<u64>,
-}
-
-async fn fixture(contents: Vec<Change>) -> Fixture {
-    let (closes, closed) = mpsc::unbounded_channel();
-    let server = Server::builder()
-        .identifier("under test")
-        .observe(move |peer, report| {
-            if matches!(report, Report::Closed) {
-                closes.send(peer.stream).unwrap();
-            }
-        })
-        .build();
-    server.apply(contents).unwrap();
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let serving = tokio::spawn({
-        let server = server.clone();
-        async move { server.serve(listener).await }
-    });
-    let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
-    Fixture {
-        server,
-        serving,
-        channel: endpoint.connect().await.unwrap(),
-        closed,
-    }
-}
-
-/// A delta stream from the client's side.
-struct Delta {
-    requests: mpsc::Sender<DeltaDiscoveryRequest>,
-    responses: Streaming<DeltaDiscoveryResponse>,
-}
-
-impl Delta {
-    async fn open(fixture: &Fixture) -> Self {
-        let (requests, stream) = mpsc::channel(8);
-        let mut client = AggregatedDiscoveryServiceClient::new(fixture.channel.clone())
-            .max_decoding_message_size(64 << 20);
-        let responses = client
-            .delta_aggregated_resources(ReceiverStream::new(stream))
-            .await
-            .unwrap()
-            .into_inner();
-        Self {
-            requests,
-            responses,
-        }
-    }
-
-    async fn ask(&self, names: &[&str]) {
-        let request = DeltaDiscoveryRequest {
-            type_url: kind::EDS.into(),
-            resource_names_subscribe: names.iter().map(|n| (*n).to_owned()).collect(),
-            ..Default::default()
-        };
-        self.requests.send(request).await.unwrap();
-    }
-
-    async fn accept(&self, response: &DeltaDiscoveryResponse) {
-        let request = DeltaDiscoveryRequest {
-            type_url: response.type_url.clone(),
-            response_nonce: response.nonce.clone(),
-            ..Default::default()
-        };
-        self.requests.send(request).await.unwrap();
-    }
-
-    async fn next(&mut self) -> DeltaDiscoveryResponse {
-        let next = tokio::time::timeout(PATIENCE, self.responses.message());
-        next.await.expect("in time").unwrap().expect("a response")
-    }
-
-    /// The status with which the stream ends.
-    async fn end(&mut self) -> Code {
-        let next = tokio::time::timeout(PATIENCE, self.responses.message());
-        match next.await.expect("in time") {
-            Ok(None) => Code::Ok,
-            Ok(Some(response)) => panic!("a response: {response:?}"),
-            Err(status) => status.code(),
-        }
-    }
-}
-
-fn put(name: &str, body: &'static [u8]) -> Change {
-    let resource = Resource::new(Name::new(name), body.into());
-    Change::Upsert(kind::EDS.into(), Arc::new(resource))
-}
-
-fn bodies(response: &DeltaDiscoveryResponse) -> Vec<(&str, &[u8])> {
-    response
-        .resources
-        .iter()
-        .map(|r| (&*r.name, &*r.resource.as_ref().unwrap().value))
-        .collect()
-}
+use crate::support::{Delta, PATIENCE, bodies, fixture, put};
 
 #[tokio::test]
 async fn a_change_reaches_those_who_ask_for_it() {

@@ -1,0 +1,80 @@
+//! Which fields are secret, read from the descriptors once.
+
+use std::{
+    collections::{BTreeSet, HashSet},
+    sync::LazyLock,
+};
+
+use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor, Value};
+
+use crate::descriptor::pool;
+
+/// Secrets that Envoy's files do not mark.
+pub(super) const UNMARKED: &[&str] = &[
+    "envoy.config.core.v3.GrpcService.GoogleGrpc.CallCredentials.GoogleIAMCredentials.authorization_token",
+    "envoy.config.core.v3.GrpcService.GoogleGrpc.CallCredentials.ServiceAccountJWTAccessCredentials.json_key",
+    "envoy.config.core.v3.GrpcService.GoogleGrpc.CallCredentials.access_token",
+    "envoy.config.core.v3.GrpcService.GoogleGrpc.CallCredentials.google_refresh_token",
+    "envoy.config.trace.v3.LightstepConfig.access_token",
+    "envoy.extensions.filters.http.aws_lambda.v3.Credentials.secret_access_key",
+    "envoy.extensions.filters.http.aws_lambda.v3.Credentials.session_token",
+    "envoy.extensions.grpc_service.call_credentials.access_token.v3.AccessTokenCredentials.token",
+    "envoy.extensions.grpc_service.call_credentials.google_iam.v3.GoogleIamCredentials.authorization_token",
+    "envoy.extensions.grpc_service.call_credentials.google_refresh_token.v3.GoogleRefreshTokenCredentials.token",
+    "envoy.extensions.grpc_service.call_credentials.service_account_jwt_access.v3.ServiceAccountJwtAccessCredentials.json_key",
+];
+
+/// By the full names of fields: options are kept encoded by the descriptors,
+/// and reading them for each message costs too much.
+static SECRET: LazyLock<HashSet<String>> = LazyLock::new(|| {
+    let mark = pool().get_extension_by_name("udpa.annotations.sensitive");
+    let marked = |field: &FieldDescriptor| {
+        let options = field.options();
+        let mark = mark.as_ref().map(|mark| options.get_extension(mark));
+        mark.as_deref().and_then(Value::as_bool) == Some(true)
+    };
+    let fields = pool().all_messages().flat_map(|message| {
+        let fields: Vec<_> = message.fields().filter(marked).collect();
+        fields
+    });
+    let marked = fields.map(|field| field.full_name().to_owned());
+    marked
+        .chain(UNMARKED.iter().map(|&name| name.to_owned()))
+        .collect()
+});
+
+/// Whether what a field holds is secret.
+pub(super) fn is_secret(field: &FieldDescriptor) -> bool {
+    SECRET.contains(field.full_name())
+}
+
+/// What stands before a secret in a dump of a message, as protobuf prints it and
+/// as JSON has it.
+static BEFORE: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let texts = |message: MessageDescriptor| {
+        let text = |field: &FieldDescriptor| {
+            is_secret(field) && matches!(field.kind(), Kind::String | Kind::Bytes)
+        };
+        let names = message.fields().filter(text);
+        names
+            .map(|field| field.name().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let mut names: BTreeSet<_> = pool().all_messages().flat_map(texts).collect();
+    names.extend(["inline_string", "inline_bytes"].map(str::to_owned));
+    let printed = names.iter().map(|name| format!("{name}: \""));
+    let json = names.iter().map(|name| format!("\"{name}\":"));
+    let pem = ["-----BEGIN ".to_owned()];
+    printed.chain(json).chain(pem).collect()
+});
+
+/// Where a text begins to quote a secret, if it does.
+pub(super) fn quoted_at(text: &str) -> Option<usize> {
+    BEFORE.iter().filter_map(|name| text.find(name)).min()
+}
+
+/// How many there are, for the tests.
+#[cfg(test)]
+pub(super) fn count() -> usize {
+    SECRET.len()
+}

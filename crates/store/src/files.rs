@@ -1,0 +1,250 @@
+//! All files: looks at them, reads what changed, and says what has to change.
+//!
+//! Nothing here waits or watches.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use trunkline::{Change, Resource, TypeUrl};
+
+use crate::diff;
+use crate::file::{File, FileId, FileKey, Wish};
+use crate::index::Index;
+use crate::options::Options;
+use crate::problem::{Fault, Problem};
+use crate::read::Outcome;
+use crate::read_all::read_all;
+use crate::scan::{Found, Scan, absolute, scan};
+use crate::steps::Step;
+
+/// All files below some paths.
+pub struct Files {
+    pub(crate) roots: Vec<PathBuf>,
+    pub(crate) options: Options,
+    pub(crate) files: BTreeMap<FileId, File>,
+    /// What is served of all files.
+    pub(crate) index: Index,
+    /// Paths that could not be looked at, and since when.
+    pub(crate) failed: BTreeMap<PathBuf, (Problem, SystemTime)>,
+    pub(crate) loaded: bool,
+    /// What the last update consists of.
+    pub(crate) steps: Vec<Step>,
+}
+
+/// What files hold, read once.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The resources of good files.
+    pub resources: Vec<(TypeUrl, Arc<Resource>)>,
+    /// How many files there are.
+    pub files: usize,
+    /// Everything that is wrong.
+    pub errors: Vec<Problem>,
+    /// Everything that may be wrong.
+    pub warnings: Vec<Problem>,
+}
+
+/// How often files are looked at again because one changes meanwhile.
+const MOST_LOOKS: usize = 4;
+
+/// What one look brought.
+struct Absorbed {
+    changed: bool,
+    retry: bool,
+}
+
+/// What a look at the files found.
+pub(crate) struct Refresh {
+    /// What has to change, if anything.
+    pub(crate) changes: Option<Vec<Change>>,
+    /// Everything is good for the first time.
+    pub(crate) first: bool,
+    /// Some file looks half written and should be read again soon.
+    pub(crate) retry: bool,
+}
+
+impl Files {
+    /// Files and directories; nothing is read yet.
+    pub fn new<P: Into<PathBuf>>(paths: impl IntoIterator<Item = P>, options: Options) -> Self {
+        Self {
+            roots: paths.into_iter().map(Into::into).collect(),
+            options,
+            files: BTreeMap::new(),
+            index: Index::default(),
+            failed: BTreeMap::new(),
+            loaded: false,
+            steps: Vec::new(),
+        }
+    }
+
+    /// Reads everything there is, once.
+    pub fn load(&mut self) -> Loaded {
+        let roots = self.roots.clone();
+        self.refresh(&mut || scan(&roots), &HashSet::new(), true);
+        let status = self.status();
+        Loaded {
+            resources: self.resources(),
+            files: self.files.len(),
+            errors: status.errors().cloned().collect(),
+            warnings: status.warnings().cloned().collect(),
+        }
+    }
+
+    fn resources(&self) -> Vec<(TypeUrl, Arc<Resource>)> {
+        let served = self.files.values().filter_map(|file| file.served.as_ref());
+        served
+            .flat_map(|parsed| &parsed.items)
+            .map(|item| (item.type_url.clone(), Arc::clone(&item.resource)))
+            .collect()
+    }
+
+    /// Looks at the files. Those at `touched`, as absolute paths, are read even
+    /// if they look the same. If it is the last try, a file that looks half
+    /// written is bad.
+    pub(crate) fn refresh(
+        &mut self,
+        look: &mut dyn FnMut() -> Scan,
+        touched: &HashSet<PathBuf>,
+        last_try: bool,
+    ) -> Refresh {
+        let mut retry = self.absorb(look(), Some(touched), last_try).retry;
+        // What is swapped while files are read is seen as one, not in parts.
+        for _ in 0..MOST_LOOKS {
+            let more = self.absorb(look(), None, last_try);
+            retry |= more.retry;
+            if !more.changed {
+                break;
+            }
+        }
+        self.settle();
+        let first = !self.loaded && self.all_good();
+        self.loaded |= first;
+        let changes = match (self.loaded, first) {
+            (false, _) => None,
+            (true, true) => Some(diff::all(self.resources())),
+            (true, false) => Some(self.changes()).filter(|changes| !changes.is_empty()),
+        };
+        Refresh {
+            changes,
+            first,
+            retry,
+        }
+    }
+
+    /// Reads what changed.
+    fn absorb(
+        &mut self,
+        scan: Scan,
+        touched: Option<&HashSet<PathBuf>>,
+        last_try: bool,
+    ) -> Absorbed {
+        self.note_failed(&scan);
+        self.note_gone(&scan);
+        let changed = self.note_found(scan.files, touched);
+        let mut absorbed = Absorbed {
+            changed: !changed.is_empty(),
+            retry: false,
+        };
+        let jobs = changed.into_iter().map(|id| {
+            let before = self.files.get(&id).and_then(|file| file.hash);
+            (id, before)
+        });
+        for (id, outcome) in read_all(jobs.collect(), &self.options.text) {
+            absorbed.retry |= self.note_read(&id, outcome, last_try);
+        }
+        absorbed
+    }
+
+    fn all_good(&self) -> bool {
+        let bad = |file: &File| !self.errors(file).is_empty() || file.served.is_none();
+        self.failed.is_empty() && !self.files.values().any(bad)
+    }
+
+    fn note_failed(&mut self, scan: &Scan) {
+        let now = SystemTime::now();
+        let mut before = std::mem::take(&mut self.failed);
+        for (path, fault) in &scan.failed {
+            let since = before.remove(path).map_or(now, |(_, since)| since);
+            let name = path.display().to_string().into();
+            let problem = Problem::whole(&name, fault.clone());
+            self.failed.insert(path.clone(), (problem, since));
+        }
+    }
+
+    /// A file that is not there, and would have been seen, is gone.
+    fn note_gone(&mut self, scan: &Scan) {
+        let found: HashSet<_> = scan.files.iter().map(|f| (f.root, &f.path)).collect();
+        let blind = |id: &FileKey| {
+            let below = |(path, fault): &(PathBuf, Fault)| {
+                id.path.starts_with(path) || matches!(fault, Fault::TooManyFiles { .. })
+            };
+            scan.failed.iter().any(below)
+        };
+        for (id, file) in &mut self.files {
+            if !found.contains(&(id.root, &id.path)) && !blind(id) {
+                file.wish = Some(Wish::Gone);
+            }
+        }
+    }
+
+    /// The files that have to be read. On a second look, when nobody was
+    /// touched, these are only such as changed since the first.
+    fn note_found(
+        &mut self,
+        found: Vec<Found>,
+        touched: Option<&HashSet<PathBuf>>,
+    ) -> BTreeSet<FileId> {
+        let mut changed = BTreeSet::new();
+        for Found { root, path, stamp } in found {
+            let touched = touched.map(|touched| touched.contains(&absolute(&path)));
+            let name = path.display().to_string().into();
+            let id = FileId::new(FileKey { root, path, name });
+            let file = self.files.entry(Arc::clone(&id)).or_default();
+            if matches!(file.wish, Some(Wish::Gone)) {
+                // It was to go and could not, and is back.
+                file.wish = None;
+                file.hash = None;
+            }
+            let same = file.stamp.as_ref() == Some(&stamp);
+            file.stamp = Some(stamp);
+            let doubtful = file.suspect.is_some() || file.hash.is_none();
+            if !same || touched.is_some_and(|touched| touched || doubtful) {
+                changed.insert(id);
+            }
+        }
+        changed
+    }
+
+    /// Whether the file should be read once more.
+    fn note_read(&mut self, id: &FileId, outcome: Option<Outcome>, last_try: bool) -> bool {
+        let Some(file) = self.files.get_mut(id) else {
+            return false;
+        };
+        let suspect = file.suspect.take();
+        let Some(outcome) = outcome else {
+            return false;
+        };
+        let had = file.served.as_ref().is_some_and(|p| !p.items.is_empty());
+        let emptied = had && outcome.parsed.items.is_empty();
+        let long = suspect.is_some_and(|since| since.elapsed() >= self.options.retry);
+        if !last_try && !long && (emptied || !outcome.errors.is_empty()) {
+            file.suspect = suspect.or_else(|| Some(Instant::now()));
+            return true;
+        }
+        file.hash = outcome.hash;
+        file.warnings = outcome.warnings;
+        let (parsed, mut errors) = (Arc::new(outcome.parsed), outcome.errors);
+        if errors.is_empty() {
+            file.wish = Some(Wish::New(parsed));
+        } else {
+            // What it contradicts itself in is said with the rest.
+            let inside = Index::default().insert(id, &parsed);
+            errors.extend(inside.err().into_iter().flat_map(|clash| clash.problems));
+            file.wish = None;
+            file.fail(errors);
+        }
+        false
+    }
+}

@@ -1,0 +1,41 @@
+//! Several files at once.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use trunkline_proto::text;
+
+use crate::file::FileId;
+use crate::read::{Outcome, read};
+
+/// More threads than this wait for the disk and for memory.
+const MOST_THREADS: usize = 4;
+
+/// A file, and the hash of what was read from it before.
+pub(crate) type Job = (FileId, Option<u128>);
+
+/// Reads files; nothing comes of one that says what it said before.
+pub(crate) fn read_all(jobs: Vec<Job>, options: &text::Options) -> Vec<(FileId, Option<Outcome>)> {
+    let one = |(id, before): &Job| {
+        let outcome = read(&id.path, &id.name, *before, options);
+        (id.clone(), outcome)
+    };
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let threads = cores.min(MOST_THREADS).min(jobs.len());
+    if threads <= 1 {
+        return jobs.iter().map(one).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let take = || jobs.get(next.fetch_add(1, Ordering::Relaxed));
+        std::iter::from_fn(take).map(one).collect::<Vec<_>>()
+    };
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let done = workers.into_iter().map(|worker| match worker.join() {
+            Ok(read) => read,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        done.flatten().collect()
+    })
+}

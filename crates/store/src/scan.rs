@@ -1,0 +1,259 @@
+//! Which files count, and whether one changed.
+//!
+//! In a directory, and in those below it, files count by their names; what is
+//! hidden does not. A mounted ConfigMap fits in with that: its files are links
+//! through `..data`, which is hidden, to a directory that is hidden too, and a
+//! link to a file is a file.
+
+use std::collections::{BTreeSet, HashSet};
+use std::fs::{self, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use crate::problem::Fault;
+
+/// Files of all paths together.
+const MAX_FILES: usize = 100_000;
+/// Directories inside each other.
+const MAX_DEPTH: usize = 32;
+/// What the names of files in a directory end in.
+const ENDS: [&str; 4] = ["yaml", "yml", "json", "pb"];
+
+/// Two equal stamps are of the same contents, as far as can be told without
+/// reading them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    len: u64,
+    modified: Option<SystemTime>,
+    identity: Identity,
+}
+
+/// Which file or directory it is, whatever it is called, and when something
+/// about it last changed.
+pub(crate) type Identity = (u64, u64, i64, i64);
+
+#[cfg(unix)]
+fn identity(meta: &Metadata) -> Identity {
+    use std::os::unix::fs::MetadataExt;
+    (meta.dev(), meta.ino(), meta.ctime(), meta.ctime_nsec())
+}
+
+#[cfg(not(unix))]
+fn identity(_: &Metadata) -> Identity {
+    (0, 0, 0, 0)
+}
+
+/// Which directory a path leads to now.
+pub(crate) fn directory(path: &Path) -> Option<(u64, u64)> {
+    let (device, inode, ..) = identity(&fs::metadata(path).ok()?);
+    Some((device, inode))
+}
+
+impl Stamp {
+    fn of(meta: &Metadata) -> Self {
+        Self {
+            len: meta.len(),
+            modified: meta.modified().ok(),
+            identity: identity(meta),
+        }
+    }
+}
+
+/// A file that counts.
+pub(crate) struct Found {
+    /// Which of the paths led to it.
+    pub(crate) root: usize,
+    pub(crate) path: PathBuf,
+    pub(crate) stamp: Stamp,
+}
+
+/// Directories in which a change would be seen.
+#[derive(Default)]
+pub(crate) struct Places {
+    /// Any change in them may matter.
+    within: BTreeSet<PathBuf>,
+    /// A path that was named may appear there or be replaced.
+    above: BTreeSet<PathBuf>,
+}
+
+impl Places {
+    fn within(&mut self, dir: &Path) {
+        self.within.insert(absolute(dir));
+    }
+
+    fn above(&mut self, dir: &Path) {
+        self.above.insert(absolute(dir));
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = &PathBuf> {
+        self.within.iter().chain(&self.above)
+    }
+
+    /// Whether something at this path can concern a file.
+    pub(crate) fn concern(&self, path: &Path, roots: &[PathBuf]) -> bool {
+        let within = |dir: &Path| self.within.contains(dir);
+        path.parent().is_some_and(within)
+            || within(path)
+            || roots.iter().any(|root| absolute(root).starts_with(path))
+    }
+}
+
+/// What is there.
+#[derive(Default)]
+pub(crate) struct Scan {
+    /// In the order of the paths, then by name.
+    pub(crate) files: Vec<Found>,
+    pub(crate) places: Places,
+    /// What could not be looked at. Nothing is known of files below.
+    pub(crate) failed: Vec<(PathBuf, Fault)>,
+    /// By real path: a file that is reached twice counts once.
+    seen: HashSet<PathBuf>,
+}
+
+/// Looks at all paths.
+pub(crate) fn scan(roots: &[PathBuf]) -> Scan {
+    let mut scan = Scan::default();
+    for (root, path) in roots.iter().enumerate() {
+        let above = parent_that_is(path);
+        match fs::metadata(path) {
+            Ok(meta) if meta.is_dir() => {
+                scan.places.above(&above);
+                scan.directory(root, path, 0);
+            }
+            Ok(meta) => {
+                // Of a link through links, any may change.
+                scan.places.within(&above);
+                scan.file(root, path.clone(), &meta);
+            }
+            Err(error) => {
+                scan.places.above(&above);
+                scan.fail(path, &error);
+            }
+        }
+    }
+    scan
+}
+
+impl Scan {
+    fn fail(&mut self, path: &Path, error: &io::Error) {
+        let fault = match error.kind() {
+            io::ErrorKind::NotFound => Fault::Missing,
+            _ => Fault::from(error),
+        };
+        self.failed.push((path.to_owned(), fault));
+    }
+
+    fn directory(&mut self, root: usize, path: &Path, depth: usize) {
+        let listed = real(path).and_then(|real| Ok((real, list(path)?)));
+        let (real, names) = match listed {
+            Ok(listed) => listed,
+            // One below that has just gone is not there; one that was named is
+            // missed.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && depth > 0 => return,
+            Err(error) => return self.fail(path, &error),
+        };
+        // Links may lead in a circle.
+        if depth > MAX_DEPTH || !self.seen.insert(real) {
+            return;
+        }
+        self.places.within(path);
+        for path in names {
+            match fs::metadata(&path) {
+                Ok(meta) if meta.is_dir() => self.directory(root, &path, depth + 1),
+                Ok(meta) if meta.is_file() && counts(&path) => self.file(root, path, &meta),
+                // Others do not count, nor does a link that leads nowhere.
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) if counts(&path) => self.fail(&path, &error),
+                Err(_) => {}
+            }
+        }
+    }
+
+    fn file(&mut self, root: usize, path: PathBuf, meta: &Metadata) {
+        if self.files.len() >= MAX_FILES {
+            let fault = Fault::TooManyFiles { max: MAX_FILES };
+            if !self.failed.iter().any(|(_, other)| *other == fault) {
+                self.failed.push((path, fault));
+            }
+            return;
+        }
+        if let Ok(real) = real(&path) {
+            // What is behind a link changes where it is.
+            if let Some(dir) = real.parent() {
+                self.places.within(dir);
+            }
+            if !self.seen.insert(real) {
+                return;
+            }
+        }
+        let stamp = Stamp::of(meta);
+        self.files.push(Found { root, path, stamp });
+    }
+}
+
+/// A path as the system tells of it, whatever it leads to.
+pub(crate) fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+fn real(path: &Path) -> io::Result<PathBuf> {
+    fs::canonicalize(path)
+}
+
+/// What a directory holds and does not hide, by name.
+fn list(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        if !entry.file_name().as_encoded_bytes().starts_with(b".") {
+            names.push(entry.path());
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn counts(path: &Path) -> bool {
+    let end = path.extension().and_then(|end| end.to_str());
+    end.is_some_and(|end| ENDS.iter().any(|known| end.eq_ignore_ascii_case(known)))
+}
+
+/// The nearest directory above a path that exists: there the path will appear.
+fn parent_that_is(path: &Path) -> PathBuf {
+    let above = path.ancestors().skip(1);
+    let mut above = above.map(|dir| match dir.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => dir,
+    });
+    above
+        .find(|dir| dir.is_dir())
+        .unwrap_or(Path::new("."))
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_relative_path_is_known_as_the_system_tells_of_it() {
+        let roots = [PathBuf::from("src")];
+        let places = scan(&roots).places;
+        let told = std::env::current_dir().unwrap().join("src");
+        assert!(places.concern(&told, &roots));
+        assert!(places.concern(&told.join("a.yaml"), &roots));
+        assert!(!places.concern(&told.with_file_name("other"), &roots));
+    }
+
+    #[test]
+    fn names_say_what_counts() {
+        for name in ["a.yaml", "a.yml", "a.json", "a.PB"] {
+            assert!(counts(Path::new(name)), "{name}");
+        }
+        for name in ["a", "yaml", "a.yaml~", "a.yaml.swp", "a.pb_text"] {
+            assert!(!counts(Path::new(name)), "{name}");
+        }
+    }
+}

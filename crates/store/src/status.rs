@@ -1,0 +1,110 @@
+//! What is known of all files at one time: for `status` and for metrics.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use crate::file::File;
+use crate::files::Files;
+use crate::options::Dangling;
+use crate::problem::Problem;
+
+/// All files; cheap to share, never changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FilesStatus {
+    /// Whether every file has been good once, so that contents were handed out.
+    pub loaded: bool,
+    /// In the order in which files were named, then by path. A path that was
+    /// named and is not there, and a directory that cannot be read, are in it.
+    pub files: Vec<FileStatus>,
+    /// What keeps changes from being seen at once.
+    pub unwatched: Vec<Problem>,
+}
+
+/// One file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileStatus {
+    /// Its path, as it was named or found.
+    pub path: Arc<str>,
+    /// For a bad file, since when; for a good one, when its contents were last
+    /// taken.
+    pub since: SystemTime,
+    /// How many of its resources are served; of a bad file, those that were
+    /// last good.
+    pub resources: usize,
+    /// What is wrong; a file with nothing here is good.
+    pub errors: Arc<[Problem]>,
+    /// What may be wrong.
+    pub warnings: Arc<[Problem]>,
+}
+
+impl FileStatus {
+    /// Whether what the file says is what is served.
+    #[must_use]
+    pub fn is_good(&self) -> bool {
+        self.errors.is_empty()
+    }
+}
+
+impl FilesStatus {
+    /// Files that are bad.
+    pub fn bad(&self) -> impl Iterator<Item = &FileStatus> {
+        self.files.iter().filter(|file| !file.is_good())
+    }
+
+    /// Everything that is wrong.
+    pub fn errors(&self) -> impl Iterator<Item = &Problem> {
+        self.files.iter().flat_map(|file| file.errors.iter())
+    }
+
+    /// Everything that may be wrong.
+    pub fn warnings(&self) -> impl Iterator<Item = &Problem> {
+        let own = self.files.iter().flat_map(|file| file.warnings.iter());
+        own.chain(&self.unwatched)
+    }
+
+    /// Resources that are served, or will be once all files are good.
+    #[must_use]
+    pub fn resources(&self) -> usize {
+        self.files.iter().map(|file| file.resources).sum()
+    }
+}
+
+impl Files {
+    /// What is wrong with a file.
+    pub(crate) fn errors<'a>(&self, file: &'a File) -> &'a [Problem] {
+        match self.options.dangling {
+            Dangling::Refuse if file.errors.is_empty() => &file.dangling,
+            _ => &file.errors,
+        }
+    }
+
+    /// What is known of all files.
+    pub(crate) fn status(&self) -> FilesStatus {
+        let now = SystemTime::now();
+        let failed = self.failed.values().map(|(problem, since)| FileStatus {
+            path: Arc::clone(&problem.place.file),
+            since: *since,
+            resources: 0,
+            errors: [problem.clone()].into(),
+            warnings: [].into(),
+        });
+        let files = self.files.iter().map(|(id, file)| {
+            let loose = match self.options.dangling {
+                Dangling::Warn => &file.dangling[..],
+                Dangling::Refuse => &[],
+            };
+            FileStatus {
+                path: Arc::clone(&id.name),
+                since: file.since.unwrap_or(now),
+                resources: file.served.as_ref().map_or(0, |p| p.items.len()),
+                errors: self.errors(file).into(),
+                warnings: [&file.warnings, loose].concat().into(),
+            }
+        });
+        FilesStatus {
+            loaded: self.loaded,
+            files: files.chain(failed).collect(),
+            unwatched: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Taking files: what settles becomes what is served, step by step, so that it
+//! can be taken back when the database does not want it.
+
+use std::sync::Arc;
+
+use trunkline::{ApplyError, Change, Name};
+
+use crate::diff;
+use crate::file::{FileId, Wish};
+use crate::files::Files;
+use crate::problem::{Fault, Problem};
+use crate::read::Parsed;
+use crate::settle::{Settled, settle};
+
+/// A change of one file, to be taken back if it is refused.
+pub(crate) struct Step {
+    id: FileId,
+    before: Option<Arc<Parsed>>,
+    after: Option<Arc<Parsed>>,
+}
+
+impl Files {
+    /// What the steps amount to.
+    pub(crate) fn changes(&self) -> Vec<Change> {
+        let before = self.steps.iter().filter_map(|step| step.before.as_deref());
+        let after = self.steps.iter().filter_map(|step| step.after.as_deref());
+        diff::between(before, after)
+    }
+
+    /// Takes what can be taken.
+    pub(crate) fn settle(&mut self) {
+        let all_known = self.failed.is_empty();
+        let dangling = self.options.dangling;
+        let Settled {
+            mut rejected,
+            mut dangling,
+        } = settle(&mut self.index, &self.files, all_known, dangling);
+        self.steps.clear();
+        for (id, file) in &mut self.files {
+            file.dangling = dangling.remove(id).unwrap_or_default();
+            if let Some(errors) = rejected.remove(id) {
+                file.fail(errors);
+                file.lost = true;
+                continue;
+            }
+            let Some(wish) = file.wish.take() else {
+                continue;
+            };
+            let before = file.served.take();
+            let after = match wish {
+                Wish::New(parsed) => {
+                    file.take(Arc::clone(&parsed));
+                    Some(parsed)
+                }
+                Wish::Gone => None,
+            };
+            let id = Arc::clone(id);
+            self.steps.push(Step { id, before, after });
+        }
+        for step in self.steps.iter().filter(|step| step.after.is_none()) {
+            self.files.remove(&step.id);
+        }
+    }
+
+    /// Takes the last update back: the database does not want it. Files that
+    /// have the name that it complains of are bad until they change.
+    pub(crate) fn refused(&mut self, error: &ApplyError, first: bool) {
+        let name = match error {
+            ApplyError::Overlap { name, .. }
+            | ApplyError::Undecided { name, .. }
+            | ApplyError::NoBody { name } => name,
+        };
+        if first {
+            self.loaded = false;
+            let served = self.files.iter().filter_map(|(id, file)| {
+                let after = Some(file.served.clone()?);
+                let (id, before) = (Arc::clone(id), None);
+                Some(Step { id, before, after })
+            });
+            self.steps = served.collect();
+        }
+        let steps = std::mem::take(&mut self.steps);
+        let has = |parsed: &Parsed, name: &Name| {
+            parsed.items.iter().any(|item| item.resource.name == *name)
+        };
+        let new = |step: &Step| step.after.as_ref().is_some_and(|after| has(after, name));
+        let anyone = steps.iter().any(new);
+        for step in &steps {
+            if let Some(after) = &step.after {
+                self.index.remove(&step.id, after);
+            }
+        }
+        for step in steps {
+            let guilty = step.after.is_some() && (!anyone || new(&step));
+            let file = self.files.entry(Arc::clone(&step.id)).or_default();
+            file.served = step.before;
+            if let Some(before) = &file.served {
+                // They stood together before.
+                let _ = self.index.insert(&step.id, before);
+            }
+            file.wish = match step.after {
+                _ if guilty => {
+                    let fault = Fault::Refused(error.clone());
+                    file.fail(vec![Problem::whole(&step.id.name, fault)]);
+                    None
+                }
+                Some(after) => Some(Wish::New(after)),
+                None => Some(Wish::Gone),
+            };
+        }
+    }
+}

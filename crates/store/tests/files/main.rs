@@ -1,0 +1,9 @@
+//! Files as an operator has them: written, replaced, swapped, broken, removed.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+mod broken;
+mod edits;
+mod forms;
+mod place;
+mod random;
+mod set;

@@ -1,0 +1,172 @@
+//! From Envoy's messages to what is kept.
+
+use std::time::{Duration, SystemTime};
+
+use trunkline_proto::envoy::envoy::config::core::v3::address::Address as Kind;
+use trunkline_proto::envoy::envoy::config::core::v3::envoy_internal_address::AddressNameSpecifier;
+use trunkline_proto::envoy::envoy::config::core::v3::socket_address::PortSpecifier;
+use trunkline_proto::envoy::envoy::config::core::v3::{Address, SocketAddress};
+use trunkline_proto::envoy::envoy::config::endpoint::v3::{
+    ClusterStats, EndpointLoadMetricStats, UnnamedEndpointLoadMetricStats, UpstreamEndpointStats,
+    UpstreamLocalityStats,
+};
+use trunkline_proto::envoy::google::protobuf;
+
+use super::report::{ClusterFigures, Drops, EndpointLoad, LocalityLoad, Metric, Place, Requests};
+
+/// What a report says of a cluster, received at `received`.
+pub(super) fn cluster(
+    stats: ClusterStats,
+    received: SystemTime,
+) -> (ClusterFigures, Vec<LocalityLoad>) {
+    let interval = duration(stats.load_report_interval);
+    let drops = stats.dropped_requests.into_iter().map(|dropped| Drops {
+        category: dropped.category,
+        count: dropped.dropped_count,
+    });
+    let figures = ClusterFigures {
+        received,
+        interval,
+        dropped: stats.total_dropped_requests,
+        drops: drops.collect(),
+    };
+    let localities = stats.upstream_locality_stats.into_iter();
+    let localities = localities.map(|stats| locality(stats, received, interval));
+    (figures, localities.collect())
+}
+
+/// A negative duration is none.
+fn duration(duration: Option<protobuf::Duration>) -> Duration {
+    let Some(duration) = duration else {
+        return Duration::ZERO;
+    };
+    let seconds = u64::try_from(duration.seconds).unwrap_or_default();
+    let nanos = u32::try_from(duration.nanos).unwrap_or_default();
+    Duration::from_secs(seconds).saturating_add(Duration::from_nanos(nanos.into()))
+}
+
+fn locality(
+    stats: UpstreamLocalityStats,
+    received: SystemTime,
+    interval: Duration,
+) -> LocalityLoad {
+    let place = stats.locality.unwrap_or_default();
+    let requests = Requests {
+        successful: stats.total_successful_requests,
+        in_progress: stats.total_requests_in_progress,
+        errors: stats.total_error_requests,
+        issued: stats.total_issued_requests,
+    };
+    let known = [
+        ("cpu_utilization", stats.cpu_utilization),
+        ("mem_utilization", stats.mem_utilization),
+        ("application_utilization", stats.application_utilization),
+    ];
+    let known = known
+        .into_iter()
+        .filter_map(|(name, stats)| unnamed(name, stats));
+    LocalityLoad {
+        place: Place {
+            region: place.region,
+            zone: place.zone,
+            sub_zone: place.sub_zone,
+            priority: stats.priority,
+        },
+        received,
+        interval,
+        requests,
+        metrics: known.chain(metrics(stats.load_metric_stats)).collect(),
+        endpoints: stats
+            .upstream_endpoint_stats
+            .into_iter()
+            .map(endpoint)
+            .collect(),
+    }
+}
+
+fn endpoint(stats: UpstreamEndpointStats) -> EndpointLoad {
+    EndpointLoad {
+        address: stats.address.map(address).unwrap_or_default(),
+        requests: Requests {
+            successful: stats.total_successful_requests,
+            in_progress: stats.total_requests_in_progress,
+            errors: stats.total_error_requests,
+            issued: stats.total_issued_requests,
+        },
+        metrics: metrics(stats.load_metric_stats).collect(),
+    }
+}
+
+fn metrics(stats: Vec<EndpointLoadMetricStats>) -> impl Iterator<Item = Metric> {
+    stats.into_iter().map(|stats| Metric {
+        name: stats.metric_name,
+        answers: stats.num_requests_finished_with_metric,
+        total: stats.total_metric_value,
+    })
+}
+
+fn unnamed(name: &str, stats: Option<UnnamedEndpointLoadMetricStats>) -> Option<Metric> {
+    stats.map(|stats| Metric {
+        name: name.to_owned(),
+        answers: stats.num_requests_finished_with_metric,
+        total: stats.total_metric_value,
+    })
+}
+
+fn address(address: Address) -> String {
+    match address.address {
+        Some(Kind::SocketAddress(socket)) => socket_address(socket),
+        Some(Kind::Pipe(pipe)) => pipe.path,
+        Some(Kind::EnvoyInternalAddress(inside)) => match inside.address_name_specifier {
+            Some(AddressNameSpecifier::ServerListenerName(name)) => name,
+            None => inside.endpoint_id,
+        },
+        None => String::new(),
+    }
+}
+
+fn socket_address(socket: SocketAddress) -> String {
+    let host = match socket.address.contains(':') {
+        true => format!("[{}]", socket.address),
+        false => socket.address,
+    };
+    match socket.port_specifier {
+        Some(PortSpecifier::PortValue(port)) => format!("{host}:{port}"),
+        Some(PortSpecifier::NamedPort(port)) => format!("{host}:{port}"),
+        None => host,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn socket(address: &str, port: Option<PortSpecifier>) -> String {
+        socket_address(SocketAddress {
+            address: address.into(),
+            port_specifier: port,
+            ..SocketAddress::default()
+        })
+    }
+
+    #[test]
+    fn addresses_are_written_as_people_write_them() {
+        let port = || Some(PortSpecifier::PortValue(80));
+        assert_eq!(socket("10.0.0.1", port()), "10.0.0.1:80");
+        assert_eq!(socket("::1", port()), "[::1]:80");
+        assert_eq!(
+            socket("a", Some(PortSpecifier::NamedPort("http".into()))),
+            "a:http"
+        );
+        assert_eq!(socket("a", None), "a");
+    }
+
+    #[test]
+    fn an_odd_duration_is_none() {
+        let of = |seconds, nanos| duration(Some(protobuf::Duration { seconds, nanos }));
+        assert_eq!(of(1, 500_000_000), Duration::from_millis(1500));
+        assert_eq!(of(-1, -1), Duration::ZERO);
+        assert!(of(i64::MAX, i32::MAX) > Duration::from_secs(1));
+        assert_eq!(duration(None), Duration::ZERO);
+    }
+}

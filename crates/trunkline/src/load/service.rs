@@ -1,0 +1,211 @@
+//! The service: one task for each stream, between a client and the store.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::{mpsc, watch};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Request, Response, Status, Streaming};
+use trunkline_proto::envoy::envoy::config::core::v3::Node;
+use trunkline_proto::envoy::envoy::service::load_stats::v3::load_reporting_service_server::{
+    LoadReportingService, LoadReportingServiceServer,
+};
+use trunkline_proto::envoy::envoy::service::load_stats::v3::{LoadStatsRequest, LoadStatsResponse};
+
+use super::settings::LoadSettings;
+use super::store::{LoadLimits, LoadReports};
+
+/// A report on every endpoint of a large client.
+const MESSAGE_BYTES: usize = 16 << 20;
+
+/// Load reporting: its settings, its streams and what they brought. Clones
+/// share it.
+#[derive(Clone)]
+pub struct Load {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    settings: watch::Sender<LoadSettings>,
+    reports: LoadReports,
+    known: Box<dyn Fn() -> Vec<String> + Send + Sync>,
+    streams: AtomicUsize,
+}
+
+impl fmt::Debug for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Load");
+        shown.field("settings", &*self.shared.settings.borrow());
+        shown.field("streams", &self.streams()).finish()
+    }
+}
+
+impl Load {
+    /// Reports are kept for three intervals at least. `known` gives the
+    /// clusters that the server has, for clients that need a list.
+    #[must_use]
+    pub fn new(
+        settings: LoadSettings,
+        mut limits: LoadLimits,
+        known: impl Fn() -> Vec<String> + Send + Sync + 'static,
+    ) -> Self {
+        limits.keep = limits.keep.max(settings.interval.saturating_mul(3));
+        Self {
+            shared: Arc::new(Shared {
+                settings: watch::Sender::new(settings),
+                reports: LoadReports::new(limits),
+                known: Box::new(known),
+                streams: AtomicUsize::new(0),
+            }),
+        }
+    }
+
+    /// The service for a tonic server.
+    #[must_use]
+    pub fn service(&self) -> LoadReportingServiceServer<LoadService> {
+        let service = LoadService {
+            shared: Arc::clone(&self.shared),
+        };
+        LoadReportingServiceServer::new(service).max_decoding_message_size(MESSAGE_BYTES)
+    }
+
+    /// What clients reported.
+    #[must_use]
+    pub fn reports(&self) -> &LoadReports {
+        &self.shared.reports
+    }
+
+    /// How many streams are open.
+    #[must_use]
+    pub fn streams(&self) -> usize {
+        self.shared.streams.load(Ordering::Relaxed)
+    }
+
+    /// Changes what clients are asked for, those with open streams too.
+    pub fn set(&self, settings: LoadSettings) {
+        self.shared.settings.send_replace(settings);
+    }
+
+    /// Tells clients that need a list of clusters when it is another one now.
+    pub fn clusters_changed(&self) {
+        self.shared.settings.send_modify(|_| ());
+    }
+}
+
+/// Answers the streams of [`Load`].
+pub struct LoadService {
+    shared: Arc<Shared>,
+}
+
+impl fmt::Debug for LoadService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LoadService")
+    }
+}
+
+#[tonic::async_trait]
+impl LoadReportingService for LoadService {
+    type StreamLoadStatsStream = ReceiverStream<Result<LoadStatsResponse, Status>>;
+
+    async fn stream_load_stats(
+        &self,
+        request: Request<Streaming<LoadStatsRequest>>,
+    ) -> Result<Response<Self::StreamLoadStatsStream>, Status> {
+        let (out, responses) = mpsc::channel(1);
+        let stream = Stream {
+            open: Open::new(Arc::clone(&self.shared)),
+            inbound: request.into_inner(),
+            out,
+        };
+        tokio::spawn(stream.run());
+        Ok(Response::new(ReceiverStream::new(responses)))
+    }
+}
+
+/// Counts a stream for as long as it lives.
+struct Open(Arc<Shared>);
+
+impl Open {
+    fn new(shared: Arc<Shared>) -> Self {
+        shared.streams.fetch_add(1, Ordering::Relaxed);
+        shared.reports.tidy();
+        Self(shared)
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.streams.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+struct Stream {
+    open: Open,
+    inbound: Streaming<LoadStatsRequest>,
+    out: mpsc::Sender<Result<LoadStatsResponse, Status>>,
+}
+
+impl Stream {
+    async fn run(mut self) {
+        // The client hears of a failure if it still listens.
+        if let Err(status) = self.converse().await {
+            let _ = self.out.send(Err(status)).await;
+        }
+    }
+
+    async fn converse(&mut self) -> Result<(), Status> {
+        let Some(first) = self.next().await? else {
+            return Ok(());
+        };
+        // gRPC sends it once, Envoy each time; it does not change.
+        let node = first.node.ok_or_else(|| {
+            Status::invalid_argument("the first message of a load report has no node")
+        })?;
+        self.take(&node, first.cluster_stats);
+        let mut settings = self.open.0.settings.subscribe();
+        let mut last = None;
+        loop {
+            let response = {
+                let settings = settings.borrow_and_update();
+                settings.response(&node.client_features, &self.open.0.known)
+            };
+            if last.as_ref() != Some(&response) {
+                last = Some(response.clone());
+                if self.out.send(Ok(response)).await.is_err() {
+                    return Ok(());
+                }
+            }
+            // Reports are read until the settings change.
+            loop {
+                tokio::select! {
+                    changed = settings.changed() => match changed {
+                        Ok(()) => break,
+                        Err(_) => return Ok(()),
+                    },
+                    message = self.next() => match message? {
+                        Some(message) => self.take(&node, message.cluster_stats),
+                        None => return Ok(()),
+                    },
+                }
+            }
+        }
+    }
+
+    /// The client's next message; `None` when either side has ended the stream.
+    async fn next(&mut self) -> Result<Option<LoadStatsRequest>, Status> {
+        tokio::select! {
+            message = self.inbound.message() => message,
+            () = self.out.closed() => Ok(None),
+        }
+    }
+
+    fn take(
+        &self,
+        node: &Node,
+        stats: Vec<trunkline_proto::envoy::envoy::config::endpoint::v3::ClusterStats>,
+    ) {
+        let reports = &self.open.0.reports;
+        reports.take(&node.id, &node.cluster, stats);
+    }
+}

@@ -1,0 +1,70 @@
+//! What clients are asked to report.
+
+use std::time::Duration;
+
+use trunkline_proto::envoy::envoy::service::load_stats::v3::LoadStatsResponse;
+use trunkline_proto::envoy::google::protobuf;
+
+/// A client that says this understands "all clusters".
+pub(super) const SENDS_ALL: &str = "envoy.lrs.supports_send_all_clusters";
+
+/// Clients count over no shorter time: a report for every few requests helps
+/// nobody.
+const SHORTEST: Duration = Duration::from_millis(100);
+
+/// What clients are asked to report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadSettings {
+    /// On which clusters.
+    pub clusters: LoadClusters,
+    /// How often; a tenth of a second at least.
+    pub interval: Duration,
+    /// Whether on each endpoint too.
+    pub endpoint_granularity: bool,
+}
+
+/// On which clusters clients report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LoadClusters {
+    /// On all that they know. A client that does not understand this is asked
+    /// for those that the server knows.
+    All,
+    /// On these.
+    Named(Vec<String>),
+}
+
+impl Default for LoadSettings {
+    fn default() -> Self {
+        Self {
+            clusters: LoadClusters::All,
+            interval: Duration::from_secs(10),
+            endpoint_granularity: false,
+        }
+    }
+}
+
+impl LoadSettings {
+    /// What a client is told. `known` is asked only if it matters.
+    pub(super) fn response(
+        &self,
+        features: &[String],
+        known: impl FnOnce() -> Vec<String>,
+    ) -> LoadStatsResponse {
+        let all = features.iter().any(|feature| feature == SENDS_ALL);
+        let (send_all_clusters, clusters) = match &self.clusters {
+            LoadClusters::Named(names) => (false, names.clone()),
+            LoadClusters::All if all => (true, Vec::new()),
+            LoadClusters::All => (false, known()),
+        };
+        let interval = self.interval.max(SHORTEST);
+        LoadStatsResponse {
+            clusters,
+            send_all_clusters,
+            load_reporting_interval: Some(protobuf::Duration {
+                seconds: i64::try_from(interval.as_secs()).unwrap_or(i64::MAX),
+                nanos: i32::try_from(interval.subsec_nanos()).unwrap_or_default(),
+            }),
+            report_endpoint_granularity: self.endpoint_granularity,
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! The latest report of every client, cluster and locality.
+//!
+//! Clients choose the names, so what is kept is bounded in bytes, for each
+//! client and for all. What does not fit is refused and counted; what is kept
+//! already stays. What is not reported again in a while is forgotten: clients
+//! name every cluster in each report, so silence means that the cluster or the
+//! client is gone.
+
+use std::collections::{BTreeMap, btree_map};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use tokio::time::Instant;
+use trunkline_proto::envoy::envoy::config::endpoint::v3::ClusterStats;
+
+use super::read;
+use super::report::{ClusterFigures, ClusterLoad, LocalityLoad, Place, Weight};
+
+/// Bounds on what reports may make this process hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadLimits {
+    /// Bytes for all clients, about.
+    pub bytes: usize,
+    /// Bytes for one client, about.
+    pub node_bytes: usize,
+    /// How long a report is kept without a newer one.
+    pub keep: Duration,
+}
+
+impl Default for LoadLimits {
+    fn default() -> Self {
+        Self {
+            bytes: 64 << 20,
+            node_bytes: 16 << 20,
+            keep: Duration::from_secs(300),
+        }
+    }
+}
+
+/// The latest load reports. Clones share them.
+#[derive(Clone, Debug)]
+pub struct LoadReports {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    limits: LoadLimits,
+    nodes: Mutex<Nodes>,
+    refused: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Nodes {
+    by_id: BTreeMap<String, Node>,
+    bytes: usize,
+}
+
+#[derive(Debug, Default)]
+struct Node {
+    cluster: String,
+    /// By name and service name.
+    clusters: BTreeMap<(String, String), Cluster>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Cluster {
+    at: Instant,
+    figures: ClusterFigures,
+    localities: BTreeMap<Place, (Instant, LocalityLoad)>,
+}
+
+impl LoadReports {
+    /// None yet.
+    #[must_use]
+    pub fn new(limits: LoadLimits) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                limits,
+                nodes: Mutex::default(),
+                refused: AtomicU64::new(0),
+            }),
+        }
+    }
+
+    /// All that is kept, by node, cluster and locality.
+    #[must_use]
+    pub fn snapshot(&self) -> Vec<ClusterLoad> {
+        let mut nodes = self.nodes();
+        nodes.forget(self.inner.limits.keep);
+        let all = nodes.by_id.iter().flat_map(|(id, node)| node.load(id));
+        all.collect()
+    }
+
+    /// How many reports of a cluster or a locality did not fit.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.inner.refused.load(Ordering::Relaxed)
+    }
+
+    fn nodes(&self) -> MutexGuard<'_, Nodes> {
+        let nodes = self.inner.nodes.lock();
+        nodes.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets what is old. Reading does so too, but nobody may be reading.
+    pub(super) fn tidy(&self) {
+        self.nodes().forget(self.inner.limits.keep);
+    }
+
+    /// Takes what a client says.
+    pub(super) fn take(&self, id: &str, cluster: &str, stats: Vec<ClusterStats>) {
+        let (now, received) = (Instant::now(), SystemTime::now());
+        let mut nodes = self.nodes();
+        for mut stats in stats {
+            let name = std::mem::take(&mut stats.cluster_name);
+            let service = std::mem::take(&mut stats.cluster_service_name);
+            let (figures, localities) = read::cluster(stats, received);
+            let mut node = Taking {
+                nodes: &mut nodes,
+                limits: &self.inner.limits,
+                node: (id, cluster),
+                key: (name, service),
+            };
+            let mut refused = u64::from(!node.figures(now, figures));
+            for locality in localities {
+                refused += u64::from(!node.locality(now, locality));
+            }
+            self.inner.refused.fetch_add(refused, Ordering::Relaxed);
+        }
+    }
+}
+
+/// One cluster of one client's report, on its way into the store.
+struct Taking<'a> {
+    nodes: &'a mut Nodes,
+    limits: &'a LoadLimits,
+    node: (&'a str, &'a str),
+    key: (String, String),
+}
+
+impl Taking<'_> {
+    /// Whether so many bytes more, and so many less, are within the limits.
+    fn fits(&self, more: usize, less: usize) -> bool {
+        let held = self.nodes.by_id.get(self.node.0).map_or(0, |n| n.bytes);
+        let within = |held: usize, limit: usize| {
+            more <= less || held.saturating_sub(less).saturating_add(more) <= limit
+        };
+        within(held, self.limits.node_bytes) && within(self.nodes.bytes, self.limits.bytes)
+    }
+
+    /// The client, with its account changed.
+    fn charged(&mut self, more: usize, less: usize) -> &mut Node {
+        self.nodes.bytes = (self.nodes.bytes + more).saturating_sub(less);
+        let (id, cluster) = self.node;
+        let node = self.nodes.by_id.entry(id.to_owned()).or_default();
+        node.bytes = (node.bytes + more).saturating_sub(less);
+        if node.cluster != cluster {
+            cluster.clone_into(&mut node.cluster);
+        }
+        node
+    }
+
+    fn cluster(&self) -> Option<&Cluster> {
+        self.nodes.by_id.get(self.node.0)?.clusters.get(&self.key)
+    }
+
+    fn figures(&mut self, now: Instant, figures: ClusterFigures) -> bool {
+        let named = self.node.0.len() + self.node.1.len() + self.key.0.len() + self.key.1.len();
+        let less = self.cluster().map_or(0, |c| named + c.figures.weight());
+        let more = named + figures.weight();
+        if !self.fits(more, less) {
+            return false;
+        }
+        let key = self.key.clone();
+        match self.charged(more, less).clusters.entry(key) {
+            btree_map::Entry::Occupied(mut held) => {
+                let held = held.get_mut();
+                (held.at, held.figures) = (now, figures);
+            }
+            btree_map::Entry::Vacant(free) => {
+                free.insert(Cluster {
+                    at: now,
+                    figures,
+                    localities: BTreeMap::new(),
+                });
+            }
+        }
+        true
+    }
+
+    fn locality(&mut self, now: Instant, locality: LocalityLoad) -> bool {
+        let Some(cluster) = self.cluster() else {
+            return false;
+        };
+        let held = cluster.localities.get(&locality.place);
+        let less = held.map_or(0, |(_, held)| held.weight());
+        let more = locality.weight();
+        if !self.fits(more, less) {
+            return false;
+        }
+        let key = self.key.clone();
+        if let Some(cluster) = self.charged(more, less).clusters.get_mut(&key) {
+            let place = locality.place.clone();
+            cluster.localities.insert(place, (now, locality));
+        }
+        true
+    }
+}
+
+impl Nodes {
+    fn forget(&mut self, keep: Duration) {
+        let fresh = |at: Instant| at.elapsed() <= keep;
+        for node in self.by_id.values_mut() {
+            node.clusters.retain(|_, cluster| {
+                cluster.localities.retain(|_, (at, _)| fresh(*at));
+                fresh(cluster.at)
+            });
+        }
+        self.by_id.retain(|_, node| !node.clusters.is_empty());
+        self.count();
+    }
+
+    /// Counts anew, which is simpler than to follow each removal.
+    fn count(&mut self) {
+        for (id, node) in &mut self.by_id {
+            node.bytes = node.weight(id);
+        }
+        self.bytes = self.by_id.values().map(|node| node.bytes).sum();
+    }
+}
+
+impl Node {
+    fn weight(&self, id: &str) -> usize {
+        let one = |((name, service), cluster): (&(String, String), &Cluster)| {
+            let named = id.len() + self.cluster.len() + name.len() + service.len();
+            let localities = cluster.localities.values().map(|(_, l)| l.weight());
+            named + cluster.figures.weight() + localities.sum::<usize>()
+        };
+        self.clusters.iter().map(one).sum()
+    }
+
+    fn load(&self, id: &str) -> impl Iterator<Item = ClusterLoad> {
+        self.clusters
+            .iter()
+            .map(move |((name, service), cluster)| ClusterLoad {
+                node: id.to_owned(),
+                node_cluster: self.cluster.clone(),
+                cluster: name.clone(),
+                service: service.clone(),
+                latest: cluster.figures.clone(),
+                localities: cluster
+                    .localities
+                    .values()
+                    .map(|(_, l)| l.clone())
+                    .collect(),
+            })
+    }
+}

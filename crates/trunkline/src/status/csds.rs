@@ -1,0 +1,229 @@
+//! CSDS: a server's view of its clients, as a gRPC service.
+//!
+//! Bodies are shown without their secrets; a body of a type that is not known
+//! here is not shown.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use prost::Message as _;
+use tokio_stream::{Stream, StreamExt as _};
+use tonic::{Request, Response, Status, Streaming};
+use trunkline_core::resource::{Resource, TypeUrl};
+use trunkline_proto::envoy::envoy::admin::v3::{ClientResourceStatus, UpdateFailureState};
+use trunkline_proto::envoy::envoy::config::core::v3::Node;
+use trunkline_proto::envoy::envoy::service::status::v3::client_config::GenericXdsConfig;
+use trunkline_proto::envoy::envoy::service::status::v3::client_status_discovery_service_server::{
+    ClientStatusDiscoveryService, ClientStatusDiscoveryServiceServer,
+};
+use trunkline_proto::envoy::envoy::service::status::v3::{
+    ClientConfig, ClientStatusRequest, ClientStatusResponse, ConfigStatus,
+};
+use trunkline_proto::envoy::google::protobuf::Any;
+use trunkline_proto::redact;
+
+use super::matcher::NodeMatchers;
+use super::{Client, ClientResource, Clients, Rejected, ResourceState};
+
+/// About how large an answer may become. Many clients of many resources are
+/// more than anyone can read.
+const ANSWER_BYTES: usize = 64 << 20;
+
+/// What an entry takes beside its texts and its body.
+const ENTRY_BYTES: usize = 64;
+
+/// The service for a tonic server.
+#[must_use]
+pub fn service(clients: Arc<dyn Clients>) -> ClientStatusDiscoveryServiceServer<Csds> {
+    ClientStatusDiscoveryServiceServer::new(Csds { clients })
+}
+
+/// Answers questions about clients.
+pub struct Csds {
+    clients: Arc<dyn Clients>,
+}
+
+impl fmt::Debug for Csds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Csds")
+    }
+}
+
+#[tonic::async_trait]
+impl ClientStatusDiscoveryService for Csds {
+    type StreamClientStatusStream =
+        Pin<Box<dyn Stream<Item = Result<ClientStatusResponse, Status>> + Send>>;
+
+    async fn stream_client_status(
+        &self,
+        request: Request<Streaming<ClientStatusRequest>>,
+    ) -> Result<Response<Self::StreamClientStatusStream>, Status> {
+        let clients = Arc::clone(&self.clients);
+        let answers = request.into_inner().then(move |request| {
+            let clients = Arc::clone(&clients);
+            async move { answer(clients, request?).await }
+        });
+        Ok(Response::new(Box::pin(answers)))
+    }
+
+    async fn fetch_client_status(
+        &self,
+        request: Request<ClientStatusRequest>,
+    ) -> Result<Response<ClientStatusResponse>, Status> {
+        let clients = Arc::clone(&self.clients);
+        answer(clients, request.into_inner())
+            .await
+            .map(Response::new)
+    }
+}
+
+/// It may visit everything that every client holds, so it is not done where
+/// streams are served.
+async fn answer(
+    clients: Arc<dyn Clients>,
+    request: ClientStatusRequest,
+) -> Result<ClientStatusResponse, Status> {
+    let matchers = NodeMatchers::read(request.node_matchers)
+        .map_err(|error| Status::invalid_argument(error.to_string()))?;
+    let with_contents = !request.exclude_resource_contents;
+    let told = tokio::task::spawn_blocking(move || {
+        let mut answer = Answer::new(with_contents, ANSWER_BYTES);
+        let all = clients.clients().into_iter();
+        for client in all.filter(|client| matchers.accept(&client.node.id)) {
+            answer.add(&client, clients.resources(client.stream))?;
+        }
+        Ok(answer.response)
+    });
+    told.await
+        .unwrap_or_else(|_| Err(Status::internal("the question was dropped; ask again")))
+}
+
+/// An answer on its way.
+pub(super) struct Answer {
+    pub(super) response: ClientStatusResponse,
+    /// Bodies without secrets, by where the resource is. It is kept with them,
+    /// so that nothing else comes to be there.
+    shown: HashMap<usize, (Arc<Resource>, Option<Any>)>,
+    with_contents: bool,
+    left: usize,
+}
+
+impl Answer {
+    pub(super) fn new(with_contents: bool, left: usize) -> Self {
+        Self {
+            response: ClientStatusResponse::default(),
+            shown: HashMap::new(),
+            with_contents,
+            left,
+        }
+    }
+
+    pub(super) fn add(
+        &mut self,
+        client: &Client,
+        resources: Vec<ClientResource>,
+    ) -> Result<(), Status> {
+        let mut configs = Vec::with_capacity(resources.len());
+        for resource in resources {
+            let config = self.config(resource);
+            self.left = self.left.checked_sub(ENTRY_BYTES + config.encoded_len()).ok_or_else(|| {
+                Status::resource_exhausted(
+                    "the answer is too large; ask for fewer clients by node_matchers, or set exclude_resource_contents",
+                )
+            })?;
+            configs.push(config);
+        }
+        self.response.config.push(ClientConfig {
+            node: Some(node(client)),
+            generic_xds_configs: configs,
+            client_scope: scope(client),
+            ..ClientConfig::default()
+        });
+        Ok(())
+    }
+
+    fn config(&mut self, resource: ClientResource) -> GenericXdsConfig {
+        let (config_status, client_status) = status(resource.state);
+        let error_state = resource.rejected.map(failure);
+        let held = resource.resource.as_ref();
+        GenericXdsConfig {
+            version_info: held
+                .map(|held| held.version.to_string())
+                .unwrap_or_default(),
+            xds_config: held.and_then(|held| self.body(&resource.type_url, held)),
+            name: resource.name.to_string(),
+            type_url: resource.type_url.to_string(),
+            config_status: config_status.into(),
+            client_status: client_status.into(),
+            error_state,
+            ..GenericXdsConfig::default()
+        }
+    }
+
+    fn body(&mut self, type_url: &TypeUrl, resource: &Arc<Resource>) -> Option<Any> {
+        if !self.with_contents {
+            return None;
+        }
+        let place = Arc::as_ptr(resource).addr();
+        let known = self.shown.entry(place);
+        let (_, any) = known.or_insert_with(|| (Arc::clone(resource), any(type_url, resource)));
+        any.clone()
+    }
+}
+
+fn any(type_url: &TypeUrl, resource: &Resource) -> Option<Any> {
+    let body = resource.body.clone()?;
+    let message = redact::redact(type_url.as_str(), body).ok()?;
+    Some(Any {
+        type_url: type_url.to_string(),
+        value: message.encode_to_vec(),
+    })
+}
+
+/// From both ends. What was sent and not answered may be there or not.
+fn status(state: ResourceState) -> (ConfigStatus, ClientResourceStatus) {
+    match state {
+        ResourceState::Requested => (ConfigStatus::NotSent, ClientResourceStatus::Requested),
+        ResourceState::DoesNotExist => (ConfigStatus::NotSent, ClientResourceStatus::DoesNotExist),
+        ResourceState::Acked => (ConfigStatus::Synced, ClientResourceStatus::Acked),
+        ResourceState::Sent => (ConfigStatus::Stale, ClientResourceStatus::Unknown),
+        ResourceState::Nacked => (ConfigStatus::Error, ClientResourceStatus::Nacked),
+    }
+}
+
+/// Envoy quotes what it rejects.
+fn failure(rejected: Rejected) -> UpdateFailureState {
+    UpdateFailureState {
+        details: redact::quoted(&rejected.error.message).into_owned(),
+        version_info: rejected.version.to_string(),
+        ..UpdateFailureState::default()
+    }
+}
+
+fn node(client: &Client) -> Node {
+    let node = &client.node;
+    Node {
+        id: node.id.clone(),
+        cluster: node.cluster.clone(),
+        user_agent_name: node.user_agent.clone(),
+        client_features: node.client_features.clone(),
+        ..Node::default()
+    }
+}
+
+/// A client may have several streams; this tells them apart.
+fn scope(client: &Client) -> String {
+    let mut scope = format!("stream {}", client.stream);
+    if let Some(address) = client.address {
+        scope.push_str(&format!(" from {address}"));
+    }
+    if let Some(identity) = &client.identity {
+        scope.push_str(&format!(" as {identity}"));
+    }
+    if let Some(only) = &client.only {
+        scope.push_str(&format!(" for {only}"));
+    }
+    scope
+}

@@ -1,0 +1,127 @@
+//! The files: where they are, what is in them, and how to see cheaply that
+//! they may have changed.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use twox_hash::XxHash3_128;
+
+use super::TlsError;
+
+/// More than any chain or bundle of authorities takes.
+const LIMIT: u64 = 8 << 20;
+
+/// Where certificate and key are, in PEM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The server's certificate, and after it those that lead to its authority.
+    pub cert: PathBuf,
+    /// Its private key: PKCS #8, PKCS #1 or SEC 1.
+    pub key: PathBuf,
+    /// The authorities of clients. If it is given, a client without a
+    /// certificate from one of them is refused.
+    pub client_ca: Option<PathBuf>,
+}
+
+/// What the system says of a file: equal stamps, equal contents, or as good as.
+#[derive(Debug, PartialEq, Eq)]
+struct Stamp {
+    modified: Option<SystemTime>,
+    length: u64,
+    /// Files that replace each other within a tick of the clock differ in this.
+    identity: (u64, u64),
+}
+
+/// Stamps of all files; `None` for one that cannot be found.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Stamps(Vec<Option<Stamp>>);
+
+/// What is in the files. It has no `Debug`: one of them is a key.
+pub(super) struct Contents {
+    pub(super) cert: Vec<u8>,
+    pub(super) key: Vec<u8>,
+    pub(super) client_ca: Option<Vec<u8>>,
+}
+
+impl TlsFiles {
+    fn paths(&self) -> impl Iterator<Item = &Path> {
+        let two = [&self.cert, &self.key].into_iter();
+        two.chain(&self.client_ca).map(PathBuf::as_path)
+    }
+
+    /// Links are followed, so the swap of a link is a change.
+    pub(super) fn stamps(&self) -> Stamps {
+        let stamp = |path: &Path| {
+            let about = fs::metadata(path).ok()?;
+            Some(Stamp {
+                modified: about.modified().ok(),
+                length: about.len(),
+                identity: identity(&about),
+            })
+        };
+        Stamps(self.paths().map(stamp).collect())
+    }
+
+    pub(super) fn read(&self) -> Result<Contents, TlsError> {
+        Ok(Contents {
+            cert: read(&self.cert)?,
+            key: read(&self.key)?,
+            client_ca: self.client_ca.as_deref().map(read).transpose()?,
+        })
+    }
+}
+
+#[cfg(unix)]
+fn identity(about: &fs::Metadata) -> (u64, u64) {
+    use std::os::unix::fs::MetadataExt as _;
+    (about.dev(), about.ino())
+}
+
+#[cfg(not(unix))]
+fn identity(_: &fs::Metadata) -> (u64, u64) {
+    (0, 0)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
+    let mut contents = Vec::new();
+    let taken = |file: File| file.take(LIMIT + 1).read_to_end(&mut contents);
+    if let Err(source) = File::open(path).and_then(taken) {
+        let path = path.to_owned();
+        return Err(TlsError::Read { path, source });
+    }
+    if contents.len() as u64 > LIMIT {
+        let path = path.to_owned();
+        return Err(TlsError::TooLarge { path, limit: LIMIT });
+    }
+    Ok(contents)
+}
+
+/// Stands for what is in the files, or for why it cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Print {
+    Contents(u128),
+    Unreadable(Option<io::ErrorKind>),
+}
+
+impl Print {
+    pub(super) fn of_error(error: &TlsError) -> Self {
+        match error {
+            TlsError::Read { source, .. } => Self::Unreadable(Some(source.kind())),
+            _ => Self::Unreadable(None),
+        }
+    }
+}
+
+impl Contents {
+    pub(super) fn print(&self) -> Print {
+        let parts = [
+            &self.cert[..],
+            &self.key,
+            self.client_ca.as_deref().unwrap_or_default(),
+        ];
+        let prints = parts.map(|part| XxHash3_128::oneshot(part).to_le_bytes());
+        Print::Contents(XxHash3_128::oneshot(&prints.concat()))
+    }
+}

@@ -1,0 +1,150 @@
+//! TLS and mutual TLS for a listener, from files that may change.
+//!
+//! ```text
+//! files ── read ── material ── config ──▶ current ──▶ accept
+//!   ▲                                        ▲
+//!   └── watch: looks each second, and swaps ─┘  a bad pair changes nothing
+//! ```
+//!
+//! Connections that are open keep what they were opened with. Nothing here
+//! prints a key, and no provider of cryptography is installed for the process:
+//! a program that embeds this one may have its own.
+
+mod config;
+mod error;
+mod files;
+mod peer;
+mod reload;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::server::TlsStream;
+
+pub use error::TlsError;
+pub use files::TlsFiles;
+pub use peer::{Identity, PeerCertificate};
+use reload::Seen;
+
+/// How long a peer may take for the handshake: one that says nothing must not
+/// keep a socket for ever.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// How often the files are looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// What a listener needs to speak TLS. Clones share it.
+#[derive(Clone)]
+pub struct Tls {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    files: TlsFiles,
+    current: RwLock<Arc<ServerConfig>>,
+    seen: Mutex<Seen>,
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Tls").field(&self.inner.files).finish()
+    }
+}
+
+impl Tls {
+    /// Reads the files. It blocks for as long as that takes.
+    ///
+    /// # Errors
+    /// A file cannot be read or holds something else, or the key is not that of
+    /// the certificate.
+    pub fn load(files: TlsFiles) -> Result<Self, TlsError> {
+        let stamps = files.stamps();
+        let contents = files.read()?;
+        let config = config::build(&files, &contents)?;
+        let seen = Seen::new(stamps, contents.print());
+        Ok(Self {
+            inner: Arc::new(Inner {
+                files,
+                current: RwLock::new(config),
+                seen: Mutex::new(seen),
+            }),
+        })
+    }
+
+    /// The files.
+    #[must_use]
+    pub fn files(&self) -> &TlsFiles {
+        &self.inner.files
+    }
+
+    /// Accepts connections with the certificate of this moment.
+    #[must_use]
+    pub fn acceptor(&self) -> TlsAcceptor {
+        let current = self.inner.current.read();
+        TlsAcceptor::from(Arc::clone(&current.unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    /// Shakes hands on one connection.
+    ///
+    /// # Errors
+    /// The peer does not speak TLS, has no certificate where one is asked for,
+    /// or takes longer than ten seconds.
+    pub async fn accept<S>(&self, stream: S) -> io::Result<TlsStream<S>>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let handshake = self.acceptor().accept(stream);
+        match tokio::time::timeout(HANDSHAKE, handshake).await {
+            Ok(done) => done,
+            Err(_) => Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                "the peer did not finish the TLS handshake in time",
+            )),
+        }
+    }
+
+    /// Looks at the files each second, for as long as this is awaited, and
+    /// says when new ones are in use, or why they are not.
+    ///
+    /// A bad pair is told once, and only when it is still there at the next
+    /// look: files are often replaced one after the other.
+    pub async fn watch(&self, mut on_reload: impl FnMut(Result<(), TlsError>)) {
+        let mut look = tokio::time::interval(LOOK);
+        look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            look.tick().await;
+            let tls = self.clone();
+            // Files may be on a slow disk.
+            let looked = tokio::task::spawn_blocking(move || tls.look()).await;
+            if let Ok(Some(news)) = looked {
+                on_reload(news);
+            }
+        }
+    }
+
+    /// One look at the files; `None` if there is nothing to tell.
+    fn look(&self) -> Option<Result<(), TlsError>> {
+        let mut seen = self
+            .inner
+            .seen
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let config = seen.look(&self.inner.files)?;
+        Some(config.map(|config| {
+            let Some(config) = config else { return };
+            let mut current = self
+                .inner
+                .current
+                .write()
+                .unwrap_or_else(PoisonError::into_inner);
+            *current = config;
+        }))
+    }
+}

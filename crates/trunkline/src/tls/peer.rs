@@ -1,0 +1,190 @@
+//! Who is at the other end of a connection, by the certificate that it showed.
+//!
+//! Whether the certificate is good was decided in the handshake. This only
+//! reads the name that is in it.
+
+use std::fmt;
+
+use tokio_rustls::rustls::pki_types::CertificateDer;
+use tokio_rustls::server::TlsStream;
+use webpki::EndEntityCert;
+
+/// The certificate of a client that the handshake accepted.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PeerCertificate {
+    der: CertificateDer<'static>,
+    identity: Option<Identity>,
+}
+
+/// What a certificate calls its owner.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Identity {
+    /// The first URI among the alternative names, as SPIFFE has it.
+    Uri(String),
+    /// The first DNS name among them, where there is no URI.
+    Dns(String),
+    /// The common name of the subject, where there is neither.
+    CommonName(String),
+}
+
+impl Identity {
+    /// The name, whatever its kind. To grant something to a name, look at the
+    /// kind too: an authority that checks one may not check another.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Uri(name) | Self::Dns(name) | Self::CommonName(name) => name,
+        }
+    }
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Debug for PeerCertificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("PeerCertificate")
+            .field(&self.identity)
+            .finish()
+    }
+}
+
+impl PeerCertificate {
+    /// That of a connection's peer, if it showed one.
+    #[must_use]
+    pub fn of<S>(stream: &TlsStream<S>) -> Option<Self> {
+        let (_, connection) = stream.get_ref();
+        let leaf = connection.peer_certificates()?.first()?;
+        Some(Self::read(leaf.clone().into_owned()))
+    }
+
+    fn read(der: CertificateDer<'static>) -> Self {
+        let identity = identity(&der);
+        Self { der, identity }
+    }
+
+    /// The certificate as it came.
+    #[must_use]
+    pub fn der(&self) -> &[u8] {
+        &self.der
+    }
+
+    /// What it calls its owner.
+    #[must_use]
+    pub fn identity(&self) -> Option<&Identity> {
+        self.identity.as_ref()
+    }
+}
+
+fn identity(der: &CertificateDer<'_>) -> Option<Identity> {
+    let certificate = EndEntityCert::try_from(der).ok()?;
+    let uri = certificate.valid_uri_names().next();
+    let dns = || certificate.valid_dns_names().next();
+    uri.map(|name| Identity::Uri(name.to_owned()))
+        .or_else(|| dns().map(|name| Identity::Dns(name.to_owned())))
+        .or_else(|| common_name(certificate.subject()).map(Identity::CommonName))
+}
+
+const SEQUENCE: u8 = 0x30;
+const SET: u8 = 0x31;
+const OID: u8 = 0x06;
+/// UTF8String, PrintableString, IA5String: those that are UTF-8 as they stand.
+const STRINGS: [u8; 3] = [0x0c, 0x13, 0x16];
+/// 2.5.4.3
+const COMMON_NAME: [u8; 3] = [0x55, 0x04, 0x03];
+
+/// The last common name in a subject, which is the most specific one.
+fn common_name(mut subject: &[u8]) -> Option<String> {
+    let mut name = None;
+    while let Some((SET, mut set)) = take(&mut subject) {
+        while let Some((SEQUENCE, mut pair)) = take(&mut set) {
+            let key = take(&mut pair);
+            let (kind, text) = take(&mut pair)?;
+            if key == Some((OID, &COMMON_NAME)) && STRINGS.contains(&kind) {
+                name = std::str::from_utf8(text).ok();
+            }
+        }
+    }
+    name.filter(|name| !name.is_empty()).map(str::to_owned)
+}
+
+/// The first value in DER, by tag and contents.
+fn take<'a>(input: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
+    let [tag, length, rest @ ..] = *input else {
+        return None;
+    };
+    let (length, rest) = match *length {
+        short @ ..=0x7f => (usize::from(short), rest),
+        // Names longer than 64 KiB are none.
+        0x81 => (usize::from(*rest.first()?), rest.get(1..)?),
+        0x82 => {
+            let [high, low, rest @ ..] = rest else {
+                return None;
+            };
+            (usize::from(u16::from_be_bytes([*high, *low])), rest)
+        }
+        _ => return None,
+    };
+    let (value, after) = rest.split_at_checked(length)?;
+    *input = after;
+    Some((*tag, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rcgen::{CertificateParams, DnType, KeyPair, SanType};
+
+    fn name(sans: Vec<SanType>, common: Option<&str>) -> Option<Identity> {
+        let mut params = CertificateParams::default();
+        params.subject_alt_names = sans;
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        params
+            .distinguished_name
+            .push(DnType::OrganizationName, "o");
+        if let Some(common) = common {
+            params.distinguished_name.push(DnType::CommonName, common);
+        }
+        let key = KeyPair::generate().unwrap();
+        let der = params.self_signed(&key).unwrap().der().clone();
+        PeerCertificate::read(der).identity
+    }
+
+    #[test]
+    fn a_uri_comes_before_a_dns_name_and_that_before_a_common_name() {
+        let dns = || SanType::DnsName("a.example".try_into().unwrap());
+        let uri = SanType::URI("spiffe://example/a".try_into().unwrap());
+        let long = "x".repeat(300);
+        assert_eq!(
+            name(vec![dns(), uri], Some("a")),
+            Some(Identity::Uri("spiffe://example/a".into()))
+        );
+        assert_eq!(
+            name(vec![dns()], Some("a")),
+            Some(Identity::Dns("a.example".into()))
+        );
+        for common in ["a", &long] {
+            let expected = Identity::CommonName(common.into());
+            assert_eq!(name(vec![], Some(common)), Some(expected));
+        }
+        assert_eq!(name(vec![], None), None);
+    }
+
+    #[test]
+    fn what_is_no_subject_has_no_name() {
+        for odd in [
+            &b""[..],
+            b"\x31",
+            b"\x31\x05\x30",
+            b"\x31\x84\xff\xff\xff\xff",
+            b"\x31\x02\x30\x00",
+        ] {
+            assert_eq!(common_name(odd), None);
+        }
+        let garbage = PeerCertificate::read(vec![1, 2, 3].into());
+        assert_eq!(garbage.identity(), None);
+    }
+}

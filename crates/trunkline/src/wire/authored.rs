@@ -1,0 +1,254 @@
+//! Contents that a person wrote: a resource of a file, and what the file says
+//! around it.
+
+use std::time::Duration;
+
+use bytes::{BufMut, Bytes};
+use trunkline_core::facts::Carried;
+use trunkline_core::name::Name;
+use trunkline_core::params::Constraints;
+use trunkline_core::resource::{Resource, TypeUrl, Version};
+use trunkline_proto::{discovery, facts, text};
+
+use super::accept::{AcceptError, core_facts};
+use super::constraints::{ConstraintReadError, read_constraints};
+
+/// The resource that a file describes.
+///
+/// Its version is made from its contents and from what is around them (S71),
+/// so the same text gives the same version everywhere. A version that the file
+/// says is not used: nobody could tell whether it changes when the contents do.
+///
+/// # Errors
+/// If what is around the resource does not fit it, or it has no name.
+pub fn accept_text(read: &text::Resource) -> Result<Resource, AcceptError> {
+    let found = facts::of_message(&read.message)?;
+    let wrapper = &read.wrapper;
+    let name = name(&read.type_url, found.name.as_deref(), wrapper)?;
+    let mut aliases: Vec<Name> = wrapper.aliases.iter().map(|a| Name::new(a)).collect();
+    aliases.sort();
+    aliases.dedup();
+    let around = Around {
+        aliases: aliases.into(),
+        ttl: wrapper.ttl.map(ttl).transpose()?,
+        carried: carried(wrapper),
+    };
+    Ok(Resource {
+        version: around.version(&read.body),
+        constraints: constraints(wrapper)?,
+        aliases: around.aliases,
+        ttl: around.ttl,
+        facts: core_facts(found, around.carried.map(Box::new)),
+        ..Resource::new(name, read.body.clone())
+    })
+}
+
+/// All that name a resource name it the same; only a body that clients do not
+/// ask by its own name may differ.
+fn name(
+    type_url: &str,
+    inside: Option<&str>,
+    wrapper: &discovery::Resource,
+) -> Result<Name, AcceptError> {
+    let long = wrapper.resource_name.as_ref().map(|long| &long.name);
+    let outside = [Some(&wrapper.name), long].into_iter().flatten();
+    let mut outside = outside
+        .filter(|name| !name.is_empty())
+        .map(|name| Name::new(name));
+    let inside = inside.map(Name::new);
+    let named = match (outside.next(), &inside) {
+        (Some(first), _) => first,
+        (None, Some(inside)) => return Ok(inside.clone()),
+        (None, None) => return Err(no_name(type_url)),
+    };
+    let must_agree = facts::names_itself(type_url);
+    if must_agree && inside.is_none() {
+        return Err(no_name(type_url));
+    }
+    match outside
+        .chain(inside.filter(|_| must_agree))
+        .find(|other| *other != named)
+    {
+        None => Ok(named),
+        Some(inside) => Err(AcceptError::TwoNames {
+            outside: named,
+            inside,
+        }),
+    }
+}
+
+fn no_name(type_url: &str) -> AcceptError {
+    let type_url = TypeUrl::new(type_url);
+    AcceptError::NoName { type_url }
+}
+
+fn ttl(ttl: discovery::Duration) -> Result<Duration, AcceptError> {
+    let seconds = u64::try_from(ttl.seconds).map_err(|_| AcceptError::Ttl)?;
+    let nanos = u32::try_from(ttl.nanos).map_err(|_| AcceptError::Ttl)?;
+    let ttl = Duration::new(seconds, nanos.min(999_999_999));
+    (!ttl.is_zero()).then_some(ttl).ok_or(AcceptError::Ttl)
+}
+
+/// One that matches all clients is none.
+fn constraints(wrapper: &discovery::Resource) -> Result<Option<Constraints>, AcceptError> {
+    let name = wrapper.resource_name.as_ref();
+    let Some(said) = name.and_then(|name| name.dynamic_parameter_constraints.as_ref()) else {
+        return Ok(None);
+    };
+    let read = Constraints::new(&read_constraints(said)?).map_err(ConstraintReadError::from)?;
+    Ok(Some(read).filter(|read| !read.is_always()))
+}
+
+fn carried(wrapper: &discovery::Resource) -> Option<Carried> {
+    let carried = Carried {
+        metadata: wrapper.metadata.clone(),
+        do_not_cache: wrapper.cache_control.is_some_and(|c| c.do_not_cache),
+    };
+    (carried != Carried::default()).then_some(carried)
+}
+
+/// What can change about a resource without its body.
+struct Around {
+    aliases: Box<[Name]>,
+    ttl: Option<Duration>,
+    carried: Option<Carried>,
+}
+
+impl Around {
+    /// A resource that is nothing but its body has the version of its body,
+    /// wherever it comes from.
+    fn version(&self, body: &Bytes) -> Version {
+        if self.aliases.is_empty() && self.ttl.is_none() && self.carried.is_none() {
+            return Version::of_body(body);
+        }
+        let mut all = Vec::with_capacity(body.len() + 64);
+        let mut part = |bytes: &[u8]| {
+            all.put_u64_le(bytes.len() as u64);
+            all.put_slice(bytes);
+        };
+        part(body);
+        part(&self.ttl.map_or(0, |ttl| ttl.as_nanos()).to_le_bytes());
+        if let Some(carried) = &self.carried {
+            part(&[u8::from(carried.do_not_cache)]);
+            part(carried.metadata.as_deref().unwrap_or_default());
+        } else {
+            part(&[]);
+        }
+        self.aliases
+            .iter()
+            .for_each(|alias| part(alias.as_str().as_bytes()));
+        Version::of_body(&all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trunkline_core::kind;
+
+    const WRAPPED: &str = r#"
+"@type": type.googleapis.com/envoy.service.discovery.v3.Resource
+name: c
+version: "17"
+aliases: [z, y, z]
+ttl: 1.5s
+cache_control: {do_not_cache: true}
+metadata: {filter_metadata: {a: {k: v}}}
+resource_name:
+  name: c
+  dynamic_parameter_constraints: {constraint: {key: env, value: prod}}
+resource:
+  "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
+  name: c
+"#;
+
+    fn accepted(text: &str) -> Result<Resource, AcceptError> {
+        let read = text::read("f.yaml", text, &text::Options::default());
+        assert_eq!(read.errors, [], "{text}");
+        accept_text(&read.resources[0])
+    }
+
+    fn virtual_host(name: &str) -> String {
+        format!(
+            "\"@type\": type.googleapis.com/envoy.service.discovery.v3.Resource\nname: {name}\n\
+             resource: {{\"@type\": {}, name: v, domains: [d]}}",
+            kind::VHDS
+        )
+    }
+
+    #[test]
+    fn what_is_around_a_resource_goes_with_it() {
+        let all = accepted(WRAPPED).unwrap();
+        assert_eq!(all.name.as_str(), "c");
+        assert_eq!(all.aliases[..], [Name::new("y"), Name::new("z")]);
+        assert_eq!(all.ttl, Some(Duration::from_millis(1500)));
+        assert_eq!(all.constraints.as_ref().unwrap().to_string(), "env=prod");
+        let carried = all.facts().carried.as_deref().unwrap();
+        assert!(carried.do_not_cache);
+        assert!(carried.metadata.is_some());
+    }
+
+    #[test]
+    fn s71_the_version_follows_all_that_a_client_gets() {
+        let all = accepted(WRAPPED).unwrap();
+        let same = WRAPPED
+            .replace("\"17\"", "\"18\"")
+            .replace("z, y, z", "y, z");
+        assert_eq!(accepted(&same).unwrap().version, all.version);
+        for (from, to) in [
+            ("[z, y, z]", "[z]"),
+            ("1.5s", "1.6s"),
+            ("do_not_cache: true", "do_not_cache: false"),
+            ("k: v", "k: w"),
+            ("Cluster\n", "Cluster\n  alt_stat_name: a\n"),
+        ] {
+            let other = accepted(&WRAPPED.replace(from, to)).unwrap();
+            assert_ne!(other.version, all.version, "{to}");
+        }
+        // Constraints are part of which variant it is.
+        let other = accepted(&WRAPPED.replace("prod", "test")).unwrap();
+        assert_eq!(other.version, all.version);
+        let bare = accepted(&format!("\"@type\": {}\nname: c", kind::CDS)).unwrap();
+        assert_eq!(bare.version, Version::of_body(bare.body.as_ref().unwrap()));
+    }
+
+    #[test]
+    fn a_resource_has_one_name() {
+        for from in ["\nname: c\n", "\n  name: c\n  dynamic", "\n  name: c\n"] {
+            let other = accepted(&WRAPPED.replace(from, &from.replace("name: c", "name: d")));
+            assert!(
+                matches!(other, Err(AcceptError::TwoNames { .. })),
+                "{from:?}: {other:?}"
+            );
+        }
+        let nameless = WRAPPED.replace("Cluster\n  name: c", "Cluster");
+        assert!(matches!(
+            accepted(&nameless),
+            Err(AcceptError::NoName { .. })
+        ));
+    }
+
+    #[test]
+    fn s36_a_virtual_host_is_called_as_it_is_asked_for() {
+        let host = accepted(&virtual_host("r/d")).unwrap();
+        assert_eq!(host.name.as_str(), "r/d");
+        assert_eq!(accepted(&virtual_host("''")).unwrap().name.as_str(), "v");
+    }
+
+    #[test]
+    fn a_ttl_is_a_time_and_a_constraint_a_test() {
+        assert_eq!(
+            accepted(&WRAPPED.replace("1.5s", "0s")),
+            Err(AcceptError::Ttl)
+        );
+        assert_eq!(
+            accepted(&WRAPPED.replace("1.5s", "-1s")),
+            Err(AcceptError::Ttl)
+        );
+        let untested = WRAPPED.replace(", value: prod", "");
+        assert!(matches!(
+            accepted(&untested),
+            Err(AcceptError::Constraints(_))
+        ));
+    }
+}

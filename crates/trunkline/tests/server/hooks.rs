@@ -1,0 +1,177 @@
+//! Where an embedder takes part.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tonic::{Code, Status};
+use trunkline::{
+    BoxFuture, Call, Changed, Contents, Event, Hooks, Name, Peer, Report, Server, TypeUrl, Writer,
+    kind,
+};
+use trunkline_proto::envoy::envoy::service::discovery::v3::DeltaDiscoveryRequest;
+use trunkline_proto::envoy::google::rpc::Status as Rejection;
+
+use crate::support::{Delta, bodies, build, put};
+
+/// Says what it is told as one word each.
+struct Words(mpsc::UnboundedSender<String>);
+
+impl Words {
+    fn say(&self, word: impl Into<String>) {
+        // A test that has seen enough does not listen any more.
+        let _ = self.0.send(word.into());
+    }
+}
+
+impl Hooks for Words {
+    fn report(&self, _: Peer<'_>, report: Report<'_>) {
+        match report {
+            Report::Opened => self.say("opened"),
+            Report::Missing { name, .. } => self.say(format!("missing {name}")),
+            Report::Sent(sent) => self.say(format!("sent {}", sent.nonce)),
+            Report::Event(Event::Acked { nonce, .. }) => self.say(format!("acked {nonce}")),
+            Report::Event(Event::Nacked { error, .. }) => {
+                self.say(format!("nacked: {}", error.message));
+            }
+            Report::Event(Event::Parked { name, .. }) => self.say(format!("parked {name}")),
+            Report::Configured(_) => self.say("configured"),
+            _ => {}
+        }
+    }
+
+    fn changed(&self, origin: &str, changed: &[Changed]) {
+        for c in changed {
+            let step = match (&c.from, &c.to) {
+                (None, Some(_)) => "new",
+                (Some(_), Some(_)) => "other",
+                (Some(_), None) => "gone",
+                (None, None) => "nothing",
+            };
+            self.say(format!("{origin}: {} {step}", c.name));
+        }
+    }
+
+    fn converged(&self, _: Duration) {
+        self.say("converged");
+    }
+}
+
+#[tokio::test]
+async fn everything_that_happens_is_told() {
+    let (words, mut told) = mpsc::unbounded_channel();
+    let fixture = build(Server::builder().hooks(Words(words))).await;
+    let mut hear = async |expected: &[&str]| {
+        for expected in expected {
+            assert_eq!(told.recv().await.as_deref(), Some(*expected));
+        }
+    };
+    let mut stream = Delta::open(&fixture).await;
+    stream.ask(&["a"]).await;
+    hear(&["opened", "missing a", "sent 1"]).await;
+    let response = stream.next().await;
+    assert_eq!(response.removed_resources, ["a"]);
+    stream.accept(&response).await;
+    hear(&["acked 1", "configured"]).await;
+
+    fixture.server.apply_as("me", vec![put("a", b"1")]).unwrap();
+    hear(&["me: a new", "sent 2"]).await;
+    let response = stream.next().await;
+    stream.accept(&response).await;
+    hear(&["acked 2", "converged"]).await;
+
+    // What is the same changes nothing, and nobody is told of it.
+    fixture.server.apply(vec![put("a", b"1")]).unwrap();
+    fixture.server.apply(vec![put("a", b"2")]).unwrap();
+    hear(&["program: a other", "sent 3"]).await;
+    let response = stream.next().await;
+    let rejection = DeltaDiscoveryRequest {
+        type_url: response.type_url,
+        response_nonce: response.nonce,
+        error_detail: Some(Rejection {
+            message: "too bad".into(),
+            ..Rejection::default()
+        }),
+        ..Default::default()
+    };
+    stream.requests.send(rejection).await.unwrap();
+    hear(&["nacked: too bad", "parked a", "converged"]).await;
+}
+
+/// Lets in whoever brings the right header, and shows them no endpoints.
+struct Guard;
+
+impl Hooks for Guard {
+    fn authenticate<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<Option<String>, Status>> {
+        Box::pin(async move {
+            match call.headers.contains_key("x-let-me-in") {
+                true => Ok(Some("friend".to_owned())),
+                false => Err(Status::permission_denied("who are you?")),
+            }
+        })
+    }
+
+    fn authorise(&self, peer: Peer<'_>, type_url: &TypeUrl) -> bool {
+        peer.identity == Some("friend") && type_url.as_str() != kind::EDS
+    }
+}
+
+#[tokio::test]
+async fn s78_who_is_not_let_in_hears_so_before_anything_else() {
+    let builder = Server::builder().hooks(Guard);
+    let fixture = build(builder.options(|o| o.refusal_delay = Duration::ZERO)).await;
+    fixture.server.apply(vec![put("a", b"1")]).unwrap();
+    let mut stream = Delta::open(&fixture).await;
+    stream.ask(&["a"]).await;
+    assert_eq!(stream.end().await, Code::PermissionDenied);
+}
+
+#[tokio::test]
+async fn a_type_that_a_peer_may_not_see_does_not_exist() {
+    let fixture = build(Server::builder().hooks(Guard)).await;
+    fixture.server.apply(vec![put("a", b"1")]).unwrap();
+    let mut stream = Delta::open_with(&fixture, "x-let-me-in").await;
+    stream.ask(&["a"]).await;
+    let response = stream.next().await;
+    assert_eq!(response.removed_resources, ["a"]);
+    assert_eq!(bodies(&response), []);
+}
+
+/// Makes each name when it is asked for, and remembers what was wanted.
+#[derive(Default)]
+struct OnDemand {
+    writer: Mutex<Option<Writer>>,
+    unwanted: Mutex<Vec<String>>,
+}
+
+impl Contents for OnDemand {
+    fn run(self: Arc<Self>, writer: Writer) -> BoxFuture<'static, ()> {
+        writer.loaded();
+        *self.writer.lock().unwrap() = Some(writer);
+        Box::pin(std::future::ready(()))
+    }
+
+    fn wanted(&self, _: &TypeUrl, name: &Name) {
+        let writer = self.writer.lock().unwrap();
+        let writer = writer.as_ref().unwrap();
+        writer
+            .apply("demand", vec![put(name.as_str(), b"made")])
+            .unwrap();
+    }
+
+    fn unwanted(&self, _: &TypeUrl, name: &Name) {
+        self.unwanted.lock().unwrap().push(name.to_string());
+    }
+}
+
+#[tokio::test]
+async fn contents_are_made_on_demand() {
+    let contents = Arc::new(OnDemand::default());
+    let mut fixture = build(Server::builder().contents(Arc::clone(&contents))).await;
+    let mut stream = Delta::open(&fixture).await;
+    stream.ask(&["a"]).await;
+    assert_eq!(bodies(&stream.next().await), [("a", &b"made"[..])]);
+    drop(stream);
+    fixture.closed.recv().await.unwrap();
+    assert_eq!(*contents.unwanted.lock().unwrap(), ["a"]);
+}

@@ -1,0 +1,12 @@
+//! The server over real gRPC.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "all of this is a test"
+)]
+
+mod ending;
+mod hooks;
+mod limits;
+mod streams;
+mod support;
