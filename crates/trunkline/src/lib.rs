@@ -19,6 +19,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod listen;
 pub mod load;
 mod server;
 pub mod status;

@@ -65,10 +65,9 @@ impl Builder {
     /// The server.
     #[must_use]
     pub fn build(self) -> Server {
-        let shared = Shared::new(self.options, self.hooks, self.contents);
-        Server {
-            shared: Arc::new(shared),
-        }
+        let shared =
+            Arc::new_cyclic(|this| Shared::new(self.options, self.hooks, self.contents, this));
+        Server { shared }
     }
 }
 

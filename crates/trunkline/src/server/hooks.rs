@@ -127,6 +127,8 @@ pub struct Connection {
     pub local: Option<SocketAddr>,
     /// Whether it is behind TLS.
     pub secure: bool,
+    /// Whether the client showed a certificate that was checked.
+    pub certified: bool,
     /// Who the client's certificate says it is.
     pub identity: Option<String>,
 }

@@ -17,7 +17,13 @@ pub(super) struct Mark {
     /// The newest transaction that a response was built from.
     pub(super) sent: u64,
     /// The newest that was accepted.
-    pub(super) acked: Option<u64>,
+    acked: Option<u64>,
+}
+
+impl Mark {
+    pub(super) fn acked(&self) -> Option<u64> {
+        self.acked
+    }
 }
 
 impl Marks {

@@ -11,11 +11,12 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `listen` | sockets: HTTP/1.1 and HTTP/2, age, keepalive |
 //! | `service`, `paths` | which request is which stream |
+//! | `services` | the services beside discovery |
 //! | `admit` | whether a stream may begin |
 //! | `drive` | the task of a stream: waits, and does nothing else |
 //! | `ending` | when a stream has to end |
+//! | `status` | how clients stand |
 //! | `stream`, `marks` | the session of a stream: bytes in, frames out |
 //! | `shared` | the database and who is woken by it |
 //! | `wave` | how long a change takes to arrive |
@@ -35,14 +36,15 @@ mod ending;
 mod flight;
 mod hook_set;
 mod hooks;
-mod listen;
 mod marks;
 mod options;
 mod pace;
 mod paths;
 mod report;
 mod service;
+mod services;
 mod shared;
+mod status;
 mod stream;
 mod wave;
 
@@ -52,6 +54,10 @@ use tokio::net::TcpListener;
 use trunkline_core::change::Change;
 use trunkline_core::database::{ApplyError, Database};
 
+use crate::listen::Listening;
+use crate::load::Load;
+use crate::tls::Tls;
+
 pub use builder::Builder;
 pub use contents::{Changed, Contents, Writer};
 pub use hooks::{BoxFuture, Call, Connection, Hooks, Limit};
@@ -59,7 +65,7 @@ pub use options::Options;
 pub use report::{Peer, Report, Sent};
 pub use service::Service;
 
-use shared::{Phase, Shared};
+use shared::Shared;
 
 /// A server; clones are the same one.
 #[derive(Clone, Debug)]
@@ -124,8 +130,25 @@ impl Server {
     /// Serves on a listener until the server has drained or is stopped. May be
     /// called for several listeners.
     pub async fn serve(&self, listener: TcpListener) {
+        self.serve_with(listener, None).await;
+    }
+
+    /// The same, behind TLS if it is given.
+    pub async fn serve_with(&self, listener: TcpListener, tls: Option<Tls>) {
         self.start();
-        listen::listen(Arc::clone(&self.shared), listener).await;
+        let options = &self.shared.options;
+        let listening = Listening {
+            tls,
+            connections: options.connections,
+            streams: options.streams,
+            keep_alive: options.keep_alive,
+            keep_alive_timeout: options.keep_alive_timeout,
+            max_age: options.max_age,
+            draining: self.shared.draining.clone(),
+            stopped: self.shared.stopped.clone(),
+        };
+        let full = || self.shared.hooks.limited(Limit::Connections);
+        listening.serve(listener, self.service(), full).await;
     }
 
     /// The server as a service of HTTP, for a listener of one's own.
@@ -135,23 +158,30 @@ impl Server {
         Service { shared }
     }
 
+    /// What clients report of their load, and what they are asked for.
+    #[must_use]
+    pub fn load(&self) -> &Load {
+        &self.shared.load
+    }
+
     /// Whether the server drains or has stopped.
     #[must_use]
     pub fn is_draining(&self) -> bool {
-        *self.shared.phase().borrow() != Phase::Serving
+        self.shared.draining.is_cancelled()
     }
 
     /// Ends streams one by one, within [`Options::drain`], so that clients
     /// connect elsewhere; goes on serving them until then (S79).
     pub async fn drain(&self) {
-        self.shared.advance(Phase::Draining);
+        self.shared.draining.cancel();
         tokio::time::sleep(self.shared.options.drain).await;
         self.stop();
     }
 
     /// Stops serving: streams end, and with them [`Self::serve`].
     pub fn stop(&self) {
-        self.shared.advance(Phase::Stopped);
+        self.shared.draining.cancel();
+        self.shared.stopped.cancel();
     }
 }
 

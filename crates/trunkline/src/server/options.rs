@@ -5,6 +5,8 @@ use std::time::Duration;
 use trunkline_core::limits::Limits;
 use trunkline_core::resource::TypeUrl;
 
+use crate::load::LoadSettings;
+
 /// The settings of a server. The defaults suit a fleet of some thousand
 /// proxies.
 #[derive(Clone, Debug)]
@@ -46,6 +48,8 @@ pub struct Options {
     /// How old a connection may become, give or take a tenth, so that a fleet
     /// spreads over replicas by itself; `None` is for ever.
     pub max_age: Option<Duration>,
+    /// What clients are asked to report of their load.
+    pub load: LoadSettings,
     /// Over how long the streams of a connection that is too old, or of a
     /// server that drains, are ended (S79).
     pub drain: Duration,
@@ -71,6 +75,7 @@ impl Default for Options {
             keep_alive: Duration::from_secs(30),
             keep_alive_timeout: Duration::from_secs(20),
             max_age: Some(Duration::from_secs(30 * 60)),
+            load: LoadSettings::default(),
             drain: Duration::from_secs(5),
         }
     }

@@ -8,18 +8,20 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Method, Request, Response};
 use tokio::sync::mpsc;
-use tonic::{Status, Streaming};
+use tonic::Streaming;
 use trunkline_core::message::Mode;
 use trunkline_core::resource::TypeUrl;
 
 use super::admit;
 use super::body::{Body, Outgoing};
 use super::drive::{self, Raw};
-use super::ending::{self, Closing};
+use super::ending;
 use super::hooks::{BoxFuture, Call, Connection};
 use super::paths;
+use super::services;
 use super::shared::Shared;
 use super::stream::Stream;
+use crate::listen::Closing;
 
 const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 
@@ -73,7 +75,7 @@ async fn answer(
         .flatten();
     match stream {
         Some(stream) => open(shared, stream, request),
-        None => Status::unimplemented(format!("no method {path}")).into_http(),
+        None => services::answer(shared, request).await,
     }
 }
 
@@ -112,8 +114,7 @@ async fn run(
             Ok((_admission, identity)) => {
                 let connection = call.connection;
                 let stream = Stream::new(Arc::clone(&shared), stream, connection, identity);
-                let delay = ending::delay(&shared, stream.number);
-                let ending = ending::ending(shared.phase(), closing, delay);
+                let ending = ending::ending(&shared, closing, stream.number);
                 // Of which nothing is left when the peer hears of the end.
                 drive::drive(&shared, stream, requests, &out, ending).await
             }

@@ -3,13 +3,15 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 use trunkline_core::Moment;
 use trunkline_core::change::Change;
 use trunkline_core::database::{ApplyError, Database, StreamId};
+use trunkline_core::kind;
 use trunkline_core::session::{Config, Session};
 
 use super::contents::{Before, Changed, Contents};
@@ -18,6 +20,7 @@ use super::hook_set::HookSet;
 use super::options::Options;
 use super::stream::Stream;
 use super::wave::Wave;
+use crate::load::{Load, LoadLimits};
 
 /// See the module's documentation.
 pub(super) struct Shared {
@@ -28,23 +31,16 @@ pub(super) struct Shared {
     numbers: AtomicU64,
     /// Streams that were admitted and have not ended.
     pub(super) admitted: AtomicUsize,
-    phase: watch::Sender<Phase>,
+    /// Streams end one by one (S79).
+    pub(super) draining: CancellationToken,
+    /// Streams end.
+    pub(super) stopped: CancellationToken,
     ready: watch::Sender<bool>,
     pub(super) options: Options,
     pub(super) hooks: Arc<HookSet>,
     pub(super) contents: Vec<Arc<dyn Contents>>,
     pub(super) flight: Arc<Flight>,
-}
-
-/// What a server is at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
-    /// Serving.
-    Serving,
-    /// Ending its streams, spread over time (S79).
-    Draining,
-    /// Ended.
-    Stopped,
+    pub(super) load: Load,
 }
 
 struct State {
@@ -63,7 +59,12 @@ struct State {
 }
 
 impl Shared {
-    pub(super) fn new(options: Options, hooks: HookSet, contents: Vec<Arc<dyn Contents>>) -> Self {
+    pub(super) fn new(
+        options: Options,
+        hooks: HookSet,
+        contents: Vec<Arc<dyn Contents>>,
+        this: &Weak<Self>,
+    ) -> Self {
         let ready = contents.is_empty();
         let mut db = if ready {
             Database::new()
@@ -84,9 +85,14 @@ impl Shared {
             start: Instant::now(),
             numbers: AtomicU64::new(0),
             admitted: AtomicUsize::new(0),
-            phase: watch::Sender::new(Phase::Serving),
+            draining: CancellationToken::new(),
+            stopped: CancellationToken::new(),
             ready: watch::Sender::new(ready),
             flight: Arc::new(Flight::new(options.pushes, options.bytes_in_flight)),
+            load: Load::new(options.load.clone(), LoadLimits::default(), {
+                let this = Weak::clone(this);
+                move || this.upgrade().map_or_else(Vec::new, |this| this.clusters())
+            }),
             hooks: Arc::new(hooks),
             options,
             contents,
@@ -111,8 +117,24 @@ impl Shared {
             before.compare(&state.db)
         };
         self.wake_soon();
+        let comes_or_goes = |c: &Changed| c.from.is_some() != c.to.is_some();
+        let clusters = changed.iter().filter(|c| c.type_url.as_str() == kind::CDS);
+        if clusters.into_iter().any(comes_or_goes) {
+            self.load.clusters_changed();
+        }
         self.hooks.changed(origin, &changed);
         Ok(changed)
+    }
+
+    fn clusters(&self) -> Vec<String> {
+        self.with(|db| {
+            let clusters = db.find_type(&kind::CDS.into());
+            let all = clusters.into_iter().flat_map(|id| db.resources(id));
+            let mut names: Vec<String> = all.map(|r| r.name.to_string()).collect();
+            names.sort();
+            names.dedup();
+            names
+        })
     }
 
     /// The first contents of one of the sources are complete.
@@ -213,21 +235,6 @@ impl Shared {
 
     pub(super) fn ready(&self) -> watch::Receiver<bool> {
         self.ready.subscribe()
-    }
-
-    pub(super) fn phase(&self) -> watch::Receiver<Phase> {
-        self.phase.subscribe()
-    }
-
-    /// Goes on to a later phase; never back.
-    pub(super) fn advance(&self, to: Phase) {
-        self.phase.send_if_modified(|phase| {
-            let later = (*phase as u8) < (to as u8);
-            if later {
-                *phase = to;
-            }
-            later
-        });
     }
 
     /// A stream whose task panicked does not end the others.

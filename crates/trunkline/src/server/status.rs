@@ -1,0 +1,97 @@
+//! How the clients of a server stand, for people and for CSDS (S16).
+
+use trunkline_core::resource::TypeUrl;
+use trunkline_core::session::{NameState, NameStatus, Session, TypeStatus};
+
+use super::Server;
+use super::marks::{Mark, Marks};
+use super::stream::{Stream, Talk};
+use crate::status::{Client, ClientResource, Clients, Rejected, ResourceState, Sync, TypeState};
+
+impl Clients for Server {
+    fn clients(&self) -> Vec<Client> {
+        let streams = self.shared.streams();
+        streams.iter().filter_map(|stream| client(stream)).collect()
+    }
+
+    fn resources(&self, stream: u64) -> Vec<ClientResource> {
+        let streams = self.shared.streams();
+        let found = streams.iter().find(|other| other.number == stream);
+        let Some(talk) = found.map(|stream| stream.talk()) else {
+            return Vec::new();
+        };
+        let Some(session) = &talk.session else {
+            return Vec::new();
+        };
+        let of_type = |status: TypeStatus| self.of_type(session, &status);
+        session.status().flat_map(of_type).collect()
+    }
+}
+
+impl Server {
+    fn of_type(&self, session: &Session, status: &TypeStatus) -> Vec<ClientResource> {
+        let type_url = &status.type_url;
+        let names = self.shared.with(|db| session.names(db, type_url));
+        let one = |name: NameStatus| resource(type_url, status, name);
+        names.into_iter().map(one).collect()
+    }
+}
+
+fn client(stream: &Stream) -> Option<Client> {
+    let talk = stream.talk();
+    let Talk { session, marks, .. } = &*talk;
+    let session = session.as_ref()?;
+    Some(Client {
+        stream: stream.number,
+        node: session.node().cloned().unwrap_or_default(),
+        address: stream.connection.peer,
+        identity: stream.identity.clone(),
+        mode: stream.mode,
+        only: stream.only.clone(),
+        opened: stream.opened,
+        types: session.status().map(|s| type_state(s, marks)).collect(),
+    })
+}
+
+fn type_state(status: TypeStatus, marks: &Marks) -> TypeState {
+    let mark = marks.of(&status.type_url);
+    let sync = match () {
+        () if !status.parked.is_empty() => Sync::Nacked,
+        () if status.awaits_answer || status.sent.is_none() => Sync::Stale,
+        () => Sync::Synced,
+    };
+    TypeState {
+        sent_version: mark.map(|mark| mark.sent.to_string()),
+        acked_version: mark.and_then(Mark::acked).map(|acked| acked.to_string()),
+        type_url: status.type_url,
+        subscriptions: status.subscriptions,
+        wildcard: status.wildcard,
+        sync,
+        sent: status.sent,
+        acked: status.acked,
+        error: status.error,
+        parked: status.parked,
+    }
+}
+
+fn resource(type_url: &TypeUrl, status: &TypeStatus, name: NameStatus) -> ClientResource {
+    let mut rejected = None;
+    let state = match name.state {
+        NameState::Requested => ResourceState::Requested,
+        NameState::Absent => ResourceState::DoesNotExist,
+        NameState::Sent => ResourceState::Sent,
+        NameState::Accepted => ResourceState::Acked,
+        NameState::Rejected(version) => {
+            let error = status.error.clone();
+            rejected = error.map(|error| Rejected { version, error });
+            ResourceState::Nacked
+        }
+    };
+    ClientResource {
+        type_url: type_url.clone(),
+        name: name.name,
+        state,
+        resource: name.resource,
+        rejected,
+    }
+}
