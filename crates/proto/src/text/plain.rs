@@ -15,7 +15,7 @@ use super::{
 ///
 /// let documents = parse(Format::Yaml, "s.yaml", "listen: 8080", &Limits::default())?;
 /// assert!(matches!(&documents[0].value, Value::Map(keys) if keys[0].key == "listen"));
-/// # Ok::<(), trunkline_proto::text::TextError>(())
+/// # Ok::<(), Box<trunkline_proto::text::TextError>>(())
 /// ```
 ///
 /// # Errors
@@ -25,7 +25,7 @@ pub fn parse(
     file: &str,
     text: &str,
     limits: &Limits,
-) -> Result<Vec<Node>, TextError> {
+) -> Result<Vec<Node>, Box<TextError>> {
     let start = Position { line: 1, column: 1 };
     let (len, max) = (text.len(), limits.bytes);
     let parsed = match format {
@@ -33,11 +33,13 @@ pub fn parse(
         Format::Yaml => yaml::parse(text, limits),
         Format::Json => json::parse(text, limits).map(|root| vec![root]),
     };
-    parsed.map_err(|(at, problem)| TextError {
-        file: file.to_owned(),
-        at,
-        path: String::new(),
-        problem,
+    parsed.map_err(|(at, problem)| {
+        Box::new(TextError {
+            file: file.to_owned(),
+            at,
+            path: String::new(),
+            problem,
+        })
     })
 }
 
@@ -53,6 +55,9 @@ mod tests {
         assert_eq!(error.at.line, 2);
         let limits = Limits { bytes: 2, ..limits };
         let error = parse(Format::Json, "s.json", "{  }", &limits).unwrap_err();
-        assert!(matches!(error.problem, super::super::Problem::TooLong { .. }));
+        assert!(matches!(
+            error.problem,
+            super::super::Problem::TooLong { .. }
+        ));
     }
 }
