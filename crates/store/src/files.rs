@@ -59,6 +59,8 @@ struct Absorbed {
 pub(crate) struct Refresh {
     /// What has to change, if anything.
     pub(crate) changes: Option<Vec<Change>>,
+    /// The files that changed.
+    pub(crate) files: Vec<Arc<str>>,
     /// Everything is good for the first time.
     pub(crate) first: bool,
     /// Some file looks half written and should be read again soon.
@@ -126,8 +128,14 @@ impl Files {
             (true, true) => Some(diff::all(self.resources())),
             (true, false) => Some(self.changes()).filter(|changes| !changes.is_empty()),
         };
+        let steps = self.steps.iter().map(|step| &step.id);
+        let changed: Vec<_> = match first {
+            true => self.files.keys().collect(),
+            false => steps.collect(),
+        };
         Refresh {
             changes,
+            files: changed.iter().map(|id| Arc::clone(&id.name)).collect(),
             first,
             retry,
         }

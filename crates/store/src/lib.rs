@@ -18,6 +18,7 @@
 //! | `file`, `files` | what is served, what is bad and since when |
 //! | `steps`, `diff` | what has to change, and how is it taken back |
 //! | `eyes`, `mailbox`, `watch` | when to look again |
+//! | `contents` | how does it reach a server |
 //!
 //! The rules:
 //!
@@ -42,6 +43,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod contents;
 mod diff;
 mod eyes;
 mod file;
@@ -58,6 +60,7 @@ mod status;
 mod steps;
 mod watch;
 
+pub use contents::FileContents;
 pub use files::{Files, Loaded};
 pub use options::{Dangling, Options};
 pub use problem::{Fault, Place, Problem};

@@ -14,7 +14,7 @@ use crate::settle::{Settled, settle};
 
 /// A change of one file, to be taken back if it is refused.
 pub(crate) struct Step {
-    id: FileId,
+    pub(crate) id: FileId,
     before: Option<Arc<Parsed>>,
     after: Option<Arc<Parsed>>,
 }

@@ -34,6 +34,8 @@ const MOST_LOOKS: usize = 8;
 pub struct Update {
     /// The changes; they belong together.
     pub changes: Vec<Change>,
+    /// The files that they come from, those that are gone among them.
+    pub files: Vec<Arc<str>>,
     /// These are the whole contents: every file is good, for the first time.
     /// Once they are applied, loading is done (S51).
     pub first: bool,
@@ -197,7 +199,12 @@ impl Watching {
             return Ok(false);
         };
         let first = refresh.first;
-        let update = Update { changes, first };
+        let files = std::mem::take(&mut refresh.files);
+        let update = Update {
+            changes,
+            files,
+            first,
+        };
         if self.updates.blocking_send(update).is_err() {
             return Err(Stopped);
         }

@@ -19,8 +19,11 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod health;
 pub mod listen;
 pub mod load;
+pub mod reflection;
+pub mod rest;
 mod server;
 pub mod status;
 pub mod tls;

@@ -218,6 +218,8 @@ impl Client {
                 subscriptions: 3,
                 globs: 1,
                 types: 2,
+                params: 2,
+                all_params: 8,
                 error_bytes: 2,
                 response_bytes: 200,
             };

@@ -89,7 +89,16 @@ fn lint(workspace: &Workspace) -> Result<()> {
         "-D",
         "warnings",
     ];
-    run(&mut workspace.cargo(&clippy))
+    run(&mut workspace.cargo(&clippy))?;
+    // A workspace of its own, which nothing else here compiles.
+    let fuzz = [
+        "check",
+        "--manifest-path",
+        "fuzz/Cargo.toml",
+        "--target-dir",
+        "target/fuzz",
+    ];
+    run(&mut workspace.cargo(&fuzz))
 }
 
 fn doc(workspace: &Workspace) -> Result<()> {

@@ -14,11 +14,13 @@ use trunkline_store::{Files, FilesStatus, Loaded, Options, Update, Watcher};
 /// Far more than anything here takes, so that only a fault waits that long.
 const LONG: Duration = Duration::from_secs(30);
 
-/// Short times, so that tests are quick; none of them is measured.
+/// Short times, so that tests are quick; none of them is measured. Only what
+/// the system tells counts, unless a test says otherwise.
 pub(crate) fn options() -> Options {
     Options {
         quiet: Duration::from_millis(20),
         retry: Duration::from_millis(40),
+        rescan: Duration::from_secs(3600),
         ..Options::default()
     }
 }

@@ -12,7 +12,7 @@
 //! | file | concern |
 //! |---|---|
 //! | `service`, `paths` | which request is which stream |
-//! | `services` | the services beside discovery |
+//! | `services`, `poll` | the services beside it, and REST |
 //! | `admit` | whether a stream may begin |
 //! | `drive` | the task of a stream: waits, and does nothing else |
 //! | `ending` | when a stream has to end |
@@ -40,6 +40,7 @@ mod marks;
 mod options;
 mod pace;
 mod paths;
+mod poll;
 mod report;
 mod service;
 mod services;
@@ -173,15 +174,20 @@ impl Server {
     /// Ends streams one by one, within [`Options::drain`], so that clients
     /// connect elsewhere; goes on serving them until then (S79).
     pub async fn drain(&self) {
-        self.shared.draining.cancel();
+        self.begin_to_end();
         tokio::time::sleep(self.shared.options.drain).await;
         self.stop();
     }
 
     /// Stops serving: streams end, and with them [`Self::serve`].
     pub fn stop(&self) {
-        self.shared.draining.cancel();
+        self.begin_to_end();
         self.shared.stopped.cancel();
+    }
+
+    fn begin_to_end(&self) {
+        self.shared.health.set_ready(false);
+        self.shared.draining.cancel();
     }
 }
 

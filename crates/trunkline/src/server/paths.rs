@@ -83,6 +83,11 @@ const ROWS: &[Row] = &[
     ),
 ];
 
+/// The full names of the services.
+pub(super) fn services() -> impl Iterator<Item = String> {
+    ROWS.iter().map(|row| format!("envoy.service.{}", row.0))
+}
+
 /// The protocol of a path, and its type if it has only one.
 pub(super) fn stream(path: &str) -> Option<(Mode, Option<TypeUrl>)> {
     let (service, method) = path.strip_prefix("/envoy.service.")?.split_once('/')?;

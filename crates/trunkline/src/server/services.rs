@@ -2,40 +2,68 @@
 
 use std::sync::Arc;
 
-use http::{Request, Response};
+use http::{Method, Request, Response};
 use tonic::Status;
 use tonic::body::Body;
 use tower_service::Service;
 
-use super::Server;
 use super::hooks::{Call, Connection};
 use super::shared::Shared;
+use super::{Server, paths, poll};
+use crate::reflection::Reflection;
 use crate::status::csds;
+use crate::{health, reflection, rest};
 
-const LOAD: &str = "/envoy.service.load_stats.v3.LoadReportingService/";
-const STATUS: &str = "/envoy.service.status.v3.ClientStatusDiscoveryService/";
+const LOAD: &str = "envoy.service.load_stats.v3.LoadReportingService";
+const STATUS: &str = "envoy.service.status.v3.ClientStatusDiscoveryService";
+
+/// The full names of all services.
+pub(super) fn names() -> impl Iterator<Item = String> {
+    let others = [
+        LOAD,
+        STATUS,
+        health::NAME,
+        reflection::NAME,
+        reflection::NAME_V1ALPHA,
+    ];
+    paths::services().chain(others.map(str::to_owned))
+}
 
 /// Answers a request that is no stream of discovery.
 pub(super) async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Response<Body> {
     let path = request.uri().path().to_owned();
-    let is = |prefix: &str| path.starts_with(prefix);
-    if !(is(LOAD) || is(STATUS)) {
+    if let Some(kind) = rest::kind_of_path(&path) {
+        return match *request.method() {
+            Method::POST => poll::answer(shared, kind, request).await,
+            _ => poll::not_a_poll(),
+        };
+    }
+    let service = path.split('/').nth(1).unwrap_or_default();
+    // Who asks for health may not have anything to show.
+    if service == health::NAME {
+        let Ok(answer) = shared.health.service().call(request).await;
+        return answer;
+    }
+    if !names().any(|name| name == service) {
         return Status::unimplemented(format!("no method {path}")).into_http();
     }
     if let Err(status) = shared.hooks.authenticate(&call_of(&request)).await {
         return status.into_http();
     }
-    let Ok(answer) = match () {
-        () if is(LOAD) => shared.load.service().call(request).await,
-        () => {
+    let Ok(answer) = match service {
+        LOAD => shared.load.service().call(request).await,
+        STATUS => {
             let clients = Arc::new(Server { shared });
             csds::service(clients).call(request).await
         }
+        reflection::NAME => Reflection::new(names()).v1().call(request).await,
+        reflection::NAME_V1ALPHA => Reflection::new(names()).v1alpha().call(request).await,
+        _ => return Status::unimplemented(format!("no method {path}")).into_http(),
     };
     answer
 }
 
-fn call_of(request: &Request<Body>) -> Call {
+pub(super) fn call_of(request: &Request<Body>) -> Call {
     let connection = request.extensions().get::<Connection>();
     Call {
         path: request.uri().path().to_owned(),

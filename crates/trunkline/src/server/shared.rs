@@ -18,8 +18,10 @@ use super::contents::{Before, Changed, Contents};
 use super::flight::Flight;
 use super::hook_set::HookSet;
 use super::options::Options;
+use super::services;
 use super::stream::Stream;
 use super::wave::Wave;
+use crate::health::Health;
 use crate::load::{Load, LoadLimits};
 
 /// See the module's documentation.
@@ -41,6 +43,7 @@ pub(super) struct Shared {
     pub(super) contents: Vec<Arc<dyn Contents>>,
     pub(super) flight: Arc<Flight>,
     pub(super) load: Load,
+    pub(super) health: Health,
 }
 
 struct State {
@@ -72,7 +75,10 @@ impl Shared {
             Database::cache()
         };
         db.watch_edges();
+        let health = Health::new(services::names());
+        health.set_ready(ready);
         Self {
+            health,
             state: Mutex::new(State {
                 db,
                 streams: HashMap::new(),
@@ -149,6 +155,9 @@ impl Shared {
         }
         self.wake();
         self.ready.send_replace(true);
+        if !self.draining.is_cancelled() {
+            self.health.set_ready(true);
+        }
     }
 
     fn wake_soon(self: &Arc<Self>) {

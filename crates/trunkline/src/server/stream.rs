@@ -172,9 +172,7 @@ impl Stream {
         type_url: Option<&TypeUrl>,
         outcome: &mut Outcome,
     ) -> &'a mut Session {
-        if let Some(node) = node {
-            self.node.get_or_init(|| node.id.clone());
-        }
+        self.introduce(node);
         outcome.opens = talk.session.is_none();
         let session = talk
             .session
@@ -191,13 +189,20 @@ impl Stream {
         session
     }
 
-    fn may_see(&self, type_url: &TypeUrl) -> bool {
+    /// Says who is at the other end; what is said first counts (S2).
+    pub(super) fn introduce(&self, node: Option<&Node>) {
+        if let Some(node) = node {
+            self.node.get_or_init(|| node.id.clone());
+        }
+    }
+
+    pub(super) fn may_see(&self, type_url: &TypeUrl) -> bool {
         let secret = type_url.as_str() == kind::SDS;
         let private = self.connection.is_private() || self.shared.options.secrets_in_clear;
         (private || !secret) && self.shared.hooks.authorise(self.peer(), type_url)
     }
 
-    fn config(&self) -> Config {
+    pub(super) fn config(&self) -> Config {
         let options = &self.shared.options;
         Config {
             only: self.only.clone(),
@@ -360,7 +365,7 @@ impl Stream {
         }
     }
 
-    fn report(&self, report: Report<'_>) {
+    pub(super) fn report(&self, report: Report<'_>) {
         self.shared.hooks.report(self.peer(), report);
     }
 }

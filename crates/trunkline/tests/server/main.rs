@@ -8,5 +8,6 @@
 mod ending;
 mod hooks;
 mod limits;
+mod services;
 mod streams;
 mod support;

@@ -1,5 +1,6 @@
 //! A server that serves, and a client whose messages and codec are not ours.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +23,7 @@ pub(crate) struct Fixture {
     pub(crate) server: Server,
     pub(crate) serving: JoinHandle<()>,
     pub(crate) channel: Channel,
+    pub(crate) address: SocketAddr,
     endpoint: Endpoint,
     pub(crate) closed: mpsc::UnboundedReceiver<u64>,
 }
@@ -54,6 +56,7 @@ pub(crate) async fn build(builder: Builder) -> Fixture {
         server,
         serving,
         channel: endpoint.connect().await.unwrap(),
+        address,
         endpoint,
         closed,
     }

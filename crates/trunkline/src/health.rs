@@ -1,0 +1,244 @@
+//! gRPC health: `SERVING` while the server is ready, `NOT_SERVING` before and
+//! while it drains. All services of one server stand alike.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::fmt;
+use std::future::{Ready, ready};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::Body;
+use tokio::sync::watch;
+use tokio_stream::wrappers::WatchStream;
+use tokio_stream::{Stream, StreamExt as _};
+use tonic::codegen::{BoxFuture, StdError};
+use tonic::server::{Grpc, UnaryService};
+use tonic::{Request, Response, Status};
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_server::HealthServer;
+use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse, health_server};
+use tonic_prost::ProstCodec;
+use tower_service::Service;
+
+/// The name of the service, first in every path of it.
+pub const NAME: &str = "grpc.health.v1.Health";
+
+const LIST: &str = "/grpc.health.v1.Health/List";
+
+/// Whether a server is ready. Clones share it.
+#[derive(Clone, Debug)]
+pub struct Health {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    ready: watch::Sender<bool>,
+    services: Vec<String>,
+}
+
+impl Health {
+    /// Not ready yet. `services` are those that can be asked for by name; the
+    /// empty name, which stands for the server, is always one.
+    #[must_use]
+    pub fn new(services: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let named = services.into_iter().map(Into::into);
+        let services = std::iter::once(String::new()).chain(named).collect();
+        let ready = watch::Sender::new(false);
+        Self {
+            shared: Arc::new(Shared { ready, services }),
+        }
+    }
+
+    /// Says whether the server is ready; whoever watches hears of a change.
+    pub fn set_ready(&self, ready: bool) {
+        self.shared
+            .ready
+            .send_if_modified(|now| std::mem::replace(now, ready) != ready);
+    }
+
+    /// Whether it is.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        *self.shared.ready.borrow()
+    }
+
+    /// The service for a tonic server.
+    #[must_use]
+    pub fn service(&self) -> HealthService {
+        HealthService {
+            generated: HealthServer::new(self.clone()),
+            health: self.clone(),
+        }
+    }
+
+    fn knows(&self, service: &str) -> bool {
+        self.shared.services.iter().any(|known| known == service)
+    }
+}
+
+fn response(ready: bool) -> HealthCheckResponse {
+    status(match ready {
+        true => ServingStatus::Serving,
+        false => ServingStatus::NotServing,
+    })
+}
+
+fn status(status: ServingStatus) -> HealthCheckResponse {
+    let status = status.into();
+    HealthCheckResponse { status }
+}
+
+#[tonic::async_trait]
+impl health_server::Health for Health {
+    type WatchStream = Pin<Box<dyn Stream<Item = Result<HealthCheckResponse, Status>> + Send>>;
+
+    async fn check(
+        &self,
+        request: Request<HealthCheckRequest>,
+    ) -> Result<Response<HealthCheckResponse>, Status> {
+        match self.knows(&request.get_ref().service) {
+            true => Ok(Response::new(response(self.is_ready()))),
+            false => Err(Status::not_found("this server has no such service")),
+        }
+    }
+
+    async fn watch(
+        &self,
+        request: Request<HealthCheckRequest>,
+    ) -> Result<Response<Self::WatchStream>, Status> {
+        if self.knows(&request.get_ref().service) {
+            let ready = WatchStream::new(self.shared.ready.subscribe());
+            return Ok(Response::new(Box::pin(
+                ready.map(|ready| Ok(response(ready))),
+            )));
+        }
+        // The stream stays open, so that the client does not ask again.
+        let unknown = tokio_stream::once(Ok(status(ServingStatus::ServiceUnknown)));
+        let unknown = unknown.chain(tokio_stream::pending());
+        Ok(Response::new(Box::pin(unknown)))
+    }
+}
+
+/// The service: what is generated for it, and the method that is not.
+#[derive(Clone)]
+pub struct HealthService {
+    generated: HealthServer<Health>,
+    health: Health,
+}
+
+impl fmt::Debug for HealthService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("HealthService").field(&self.health).finish()
+    }
+}
+
+impl<B> Service<http::Request<B>> for HealthService
+where
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<StdError> + Send + 'static,
+{
+    type Response = http::Response<tonic::body::Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<Self::Response, Self::Error>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<B>) -> Self::Future {
+        if request.uri().path() != LIST {
+            return self.generated.call(request);
+        }
+        let list = List(self.health.clone());
+        let mut grpc = Grpc::new(ProstCodec::<ListResponse, ListRequest>::default());
+        Box::pin(async move { Ok(grpc.unary(list, request).await) })
+    }
+}
+
+/// `grpc.health.v1.HealthListRequest`
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+struct ListRequest {}
+
+/// `grpc.health.v1.HealthListResponse`
+#[derive(Clone, PartialEq, prost::Message)]
+struct ListResponse {
+    #[prost(map = "string, message", tag = "1")]
+    statuses: HashMap<String, HealthCheckResponse>,
+}
+
+struct List(Health);
+
+impl UnaryService<ListRequest> for List {
+    type Response = ListResponse;
+    type Future = Ready<Result<Response<ListResponse>, Status>>;
+
+    fn call(&mut self, _: Request<ListRequest>) -> Self::Future {
+        let now = response(self.0.is_ready());
+        let services = self.0.shared.services.iter();
+        let statuses = services.map(|service| (service.clone(), now)).collect();
+        ready(Ok(Response::new(ListResponse { statuses })))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tonic::Code;
+    use tonic_health::pb::health_client::HealthClient;
+
+    const ADS: &str = "envoy.service.discovery.v3.AggregatedDiscoveryService";
+
+    fn ask(service: &str) -> HealthCheckRequest {
+        let service = service.to_owned();
+        HealthCheckRequest { service }
+    }
+
+    #[tokio::test]
+    async fn a_server_serves_while_it_is_ready() {
+        let health = Health::new([ADS]);
+        let mut client = HealthClient::new(health.service());
+        for ready in [false, true, false] {
+            health.set_ready(ready);
+            for service in ["", ADS] {
+                let answer = client.check(ask(service)).await.unwrap();
+                assert_eq!(answer.into_inner(), response(ready));
+            }
+        }
+        let unknown = client.check(ask("x")).await.unwrap_err();
+        assert_eq!(unknown.code(), Code::NotFound);
+    }
+
+    #[tokio::test]
+    async fn who_watches_hears_of_changes() {
+        let health = Health::new([ADS]);
+        let mut client = HealthClient::new(health.service());
+        let mut watch = client.watch(ask(ADS)).await.unwrap().into_inner();
+        assert_eq!(watch.message().await.unwrap(), Some(response(false)));
+        health.set_ready(false);
+        health.set_ready(true);
+        assert_eq!(watch.message().await.unwrap(), Some(response(true)));
+
+        let mut unknown = client.watch(ask("x")).await.unwrap().into_inner();
+        let told = unknown.message().await.unwrap().unwrap();
+        assert_eq!(told.status(), ServingStatus::ServiceUnknown);
+    }
+
+    #[tokio::test]
+    async fn all_services_are_listed() {
+        let health = Health::new([ADS]);
+        health.set_ready(true);
+        let mut client = tonic::client::Grpc::new(health.service());
+        let path = http::uri::PathAndQuery::from_static(LIST);
+        let codec = ProstCodec::<ListRequest, ListResponse>::default();
+        let answer = client
+            .unary(Request::new(ListRequest {}), path, codec)
+            .await;
+        let statuses = answer.unwrap().into_inner().statuses;
+        let all = ["", ADS].map(|service| (service.to_owned(), response(true)));
+        assert_eq!(statuses, all.into());
+    }
+}

@@ -1,0 +1,96 @@
+//! gRPC reflection, v1 and v1alpha: what tools like `grpcurl` ask to learn how
+//! to talk to a server.
+//!
+//! Answers come from the descriptors that the process has anyway, so the
+//! service costs nothing until it is asked. Both versions are the same on the
+//! wire.
+
+mod lookup;
+#[cfg(test)]
+mod tests;
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use prost::Message;
+use tokio_stream::{Stream, StreamExt as _};
+use tonic::{Request, Response, Status, Streaming};
+use tonic_reflection::pb::v1::server_reflection_server as v1_server;
+use tonic_reflection::pb::v1alpha::server_reflection_server as v1alpha_server;
+use tonic_reflection::pb::{v1, v1alpha};
+
+use lookup::Conversation;
+
+/// The name of the service, first in every path of it.
+pub const NAME: &str = v1_server::SERVICE_NAME;
+
+/// The name of its older version.
+pub const NAME_V1ALPHA: &str = v1alpha_server::SERVICE_NAME;
+
+/// Describes the services of a server.
+#[derive(Clone, Debug)]
+pub struct Reflection {
+    services: Arc<[String]>,
+}
+
+impl Reflection {
+    /// `services` are the full names of those that the server has.
+    #[must_use]
+    pub fn new(services: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let services = services.into_iter().map(Into::into).collect();
+        Self { services }
+    }
+
+    /// The service for a tonic server.
+    #[must_use]
+    pub fn v1(&self) -> v1_server::ServerReflectionServer<Self> {
+        v1_server::ServerReflectionServer::new(self.clone())
+    }
+
+    /// Its older version, which many tools still ask for.
+    #[must_use]
+    pub fn v1alpha(&self) -> v1alpha_server::ServerReflectionServer<Self> {
+        v1alpha_server::ServerReflectionServer::new(self.clone())
+    }
+}
+
+type Responses<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+#[tonic::async_trait]
+impl v1_server::ServerReflection for Reflection {
+    type ServerReflectionInfoStream = Responses<v1::ServerReflectionResponse>;
+
+    async fn server_reflection_info(
+        &self,
+        request: Request<Streaming<v1::ServerReflectionRequest>>,
+    ) -> Result<Response<Self::ServerReflectionInfoStream>, Status> {
+        let mut conversation = Conversation::new(Arc::clone(&self.services));
+        let requests = request.into_inner();
+        let responses = requests.map(move |request| Ok(conversation.answer(request?)));
+        Ok(Response::new(Box::pin(responses)))
+    }
+}
+
+#[tonic::async_trait]
+impl v1alpha_server::ServerReflection for Reflection {
+    type ServerReflectionInfoStream = Responses<v1alpha::ServerReflectionResponse>;
+
+    async fn server_reflection_info(
+        &self,
+        request: Request<Streaming<v1alpha::ServerReflectionRequest>>,
+    ) -> Result<Response<Self::ServerReflectionInfoStream>, Status> {
+        let mut conversation = Conversation::new(Arc::clone(&self.services));
+        let requests = request.into_inner();
+        let responses = requests.map(move |request| {
+            let response = conversation.answer(other_version(&request?)?);
+            other_version(&response)
+        });
+        Ok(Response::new(Box::pin(responses)))
+    }
+}
+
+/// The same message in the types of the other version.
+fn other_version<T: Message + Default>(message: &impl Message) -> Result<T, Status> {
+    let decoded = T::decode(&*message.encode_to_vec());
+    decoded.map_err(|error| Status::internal(error.to_string()))
+}

@@ -1,0 +1,56 @@
+//! Why a poll is refused. All of it is the client's to mend.
+
+use http::StatusCode;
+use serde_json::json;
+
+/// Why a poll is refused.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RestError {
+    /// The body is larger than it may be.
+    #[error("the request has more than {limit} bytes; ask for fewer resources")]
+    TooLarge {
+        /// The limit.
+        limit: usize,
+    },
+    /// It is not the JSON of a `DiscoveryRequest`.
+    #[error("the request is not a DiscoveryRequest in JSON: {0}")]
+    Malformed(#[from] serde_json::Error),
+    /// A text in it is longer than it may be.
+    #[error("{field} has more than {limit} bytes")]
+    TooLong {
+        /// Which field.
+        field: &'static str,
+        /// The limit.
+        limit: usize,
+    },
+    /// It asks for another type than its path gives.
+    #[error(
+        "type_url is {found:?}, but this path gives {expected}; leave it out or use the path of that type"
+    )]
+    WrongType {
+        /// What the path gives.
+        expected: &'static str,
+        /// What the request says.
+        found: String,
+    },
+}
+
+impl RestError {
+    /// The status of the answer.
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        match self {
+            Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Malformed(_) | Self::TooLong { .. } | Self::WrongType { .. } => {
+                StatusCode::BAD_REQUEST
+            }
+        }
+    }
+
+    /// The body of the answer.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        json!({"code": self.status().as_u16(), "message": self.to_string()}).to_string()
+    }
+}

@@ -1,0 +1,50 @@
+//! REST polling, as far as it is text: which path asks for which type, a
+//! request from JSON, a response to JSON.
+//!
+//! ```text
+//! POST /v3/discovery:clusters  {"node": …, "version_info": …, "resource_names": […]}
+//!   kind_of_path ── read ──▶ SotwRequest ──▶ a session ──▶ SotwResponse ── write ──▶ {"resources": […]}
+//! ```
+//!
+//! Connections, status codes and sessions are others' matter. A client that
+//! polls has no nonce and says nothing of what it rejects.
+
+mod error;
+mod request;
+mod response;
+#[cfg(test)]
+mod tests;
+
+use trunkline_core::kind;
+
+pub use error::RestError;
+pub use request::{Read, RestLimits, read};
+pub use response::{LeftOut, Written, write};
+
+/// Every path that can be polled, and the type that it gives: those that
+/// Envoy's services have.
+pub const PATHS: &[(&str, &str)] = &[
+    ("/v3/discovery:clusters", kind::CDS),
+    ("/v3/discovery:endpoints", kind::EDS),
+    ("/v3/discovery:extension_configs", kind::ECDS),
+    ("/v3/discovery:listeners", kind::LDS),
+    ("/v3/discovery:routes", kind::RDS),
+    ("/v3/discovery:runtime", kind::RTDS),
+    ("/v3/discovery:scoped-routes", kind::SRDS),
+    ("/v3/discovery:secrets", kind::SDS),
+];
+
+/// The type that a path gives.
+///
+/// ```
+/// use trunkline::{kind, rest::kind_of_path};
+///
+/// assert_eq!(kind_of_path("/v3/discovery:clusters"), Some(kind::CDS));
+/// assert_eq!(kind_of_path("/v3/discovery:unknown"), None);
+/// ```
+#[must_use]
+pub fn kind_of_path(path: &str) -> Option<&'static str> {
+    PATHS
+        .iter()
+        .find_map(|(known, kind)| (*known == path).then_some(*kind))
+}

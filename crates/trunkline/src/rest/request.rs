@@ -1,0 +1,129 @@
+//! A `DiscoveryRequest` in JSON.
+//!
+//! Envoy sends some 77 KB of node each time. What is not needed is passed over,
+//! whatever it is, and costs nothing.
+
+use serde::Deserialize;
+use trunkline_core::message::{Locator, Node, SotwRequest};
+use trunkline_core::resource::{TypeUrl, Version};
+use trunkline_proto::descriptor::full_name;
+
+use super::RestError;
+
+/// Bounds on a poll.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RestLimits {
+    /// Bytes of the body. Beyond it the poll is refused.
+    pub body_bytes: usize,
+    /// Bytes of a version, a type, or a text of the node. Beyond it the poll is
+    /// refused.
+    pub text_bytes: usize,
+    /// Bytes of one name. Beyond it the name is refused (S72).
+    pub name_bytes: usize,
+    /// Names. Those beyond it are refused.
+    pub names: usize,
+    /// Features that the client says it has. Those beyond it are ignored.
+    pub features: usize,
+}
+
+impl Default for RestLimits {
+    fn default() -> Self {
+        Self {
+            body_bytes: 16 << 20,
+            text_bytes: 16 << 10,
+            name_bytes: 4 << 10,
+            names: 100_000,
+            features: 1000,
+        }
+    }
+}
+
+/// A poll.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// What it says. It always has a node and a type.
+    pub request: SotwRequest,
+    /// How many names were taken out because they are too long or too many.
+    pub refused: usize,
+}
+
+/// What is read of a `DiscoveryRequest`, by the names of both kinds of JSON.
+#[derive(Deserialize)]
+struct Request {
+    #[serde(alias = "versionInfo")]
+    version_info: Option<String>,
+    node: Option<RequestNode>,
+    #[serde(alias = "resourceNames")]
+    resource_names: Option<Vec<String>>,
+    #[serde(alias = "typeUrl")]
+    type_url: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+struct RequestNode {
+    id: Option<String>,
+    cluster: Option<String>,
+    #[serde(alias = "userAgentName")]
+    user_agent_name: Option<String>,
+    #[serde(alias = "clientFeatures")]
+    client_features: Option<Vec<String>>,
+}
+
+/// Reads a poll of the type that its path gives.
+///
+/// # Errors
+/// The body is no such request, is too large, or asks for another type.
+pub fn read(kind: &'static str, body: &[u8], limits: &RestLimits) -> Result<Read, RestError> {
+    if body.len() > limits.body_bytes {
+        let limit = limits.body_bytes;
+        return Err(RestError::TooLarge { limit });
+    }
+    let request: Request = serde_json::from_slice(body)?;
+    let text = |field, text: Option<String>| match text {
+        Some(text) if text.len() > limits.text_bytes => {
+            let limit = limits.text_bytes;
+            Err(RestError::TooLong { field, limit })
+        }
+        text => Ok(text.filter(|text| !text.is_empty())),
+    };
+    let version = text("version_info", request.version_info)?;
+    if let Some(found) = text("type_url", request.type_url)?
+        && full_name(&found) != full_name(kind)
+    {
+        let expected = kind;
+        return Err(RestError::WrongType { expected, found });
+    }
+    let node = request.node.unwrap_or_default();
+    let node = Node {
+        id: text("node.id", node.id)?.unwrap_or_default(),
+        cluster: text("node.cluster", node.cluster)?.unwrap_or_default(),
+        user_agent: text("node.user_agent_name", node.user_agent_name)?.unwrap_or_default(),
+        client_features: features(node.client_features.unwrap_or_default(), limits),
+    };
+    let asked = request.resource_names.unwrap_or_default();
+    let all = asked.len();
+    let names = names(asked, limits);
+    Ok(Read {
+        refused: all - names.len(),
+        request: SotwRequest {
+            node: Some(node),
+            type_url: Some(TypeUrl::new(kind)),
+            names,
+            version: version.map(Version::new),
+            nonce: None,
+            error: None,
+        },
+    })
+}
+
+fn features(features: Vec<String>, limits: &RestLimits) -> Vec<String> {
+    let short = |feature: &String| feature.len() <= limits.text_bytes;
+    let features = features.into_iter().filter(short);
+    features.take(limits.features).collect()
+}
+
+fn names(names: Vec<String>, limits: &RestLimits) -> Vec<Locator> {
+    let short = |name: &String| name.len() <= limits.name_bytes;
+    let names = names.into_iter().filter(short).take(limits.names);
+    names.map(|name| Locator { name, params: None }).collect()
+}

@@ -1,0 +1,77 @@
+//! A `DiscoveryResponse` in JSON.
+//!
+//! Everything that is not said in it would be taken for absent, so a resource
+//! that JSON cannot say in full is left out as a whole, and the caller is told.
+
+use trunkline_core::message::{Delivered, SotwResponse};
+use trunkline_core::name::Name;
+use trunkline_core::resource::TypeUrl;
+use trunkline_proto::descriptor;
+use trunkline_proto::prost_reflect::DynamicMessage;
+use trunkline_proto::text::{Loss, loss, to_node};
+
+use crate::wire::sotw_frames;
+
+const RESPONSE: &str = "envoy.service.discovery.v3.DiscoveryResponse";
+
+/// A response as text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The JSON.
+    pub body: String,
+    /// Resources that are not in it.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A resource that JSON cannot say. Where a response is the whole set (S38), a
+/// client that polls takes it for deleted, so someone should hear of it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{name} cannot be written as JSON: it has {loss}")]
+pub struct LeftOut {
+    /// Its name.
+    pub name: Name,
+    /// What would be lost.
+    pub loss: Loss,
+}
+
+/// Writes a response. `identifier` names this server in it.
+#[must_use]
+pub fn write(response: &SotwResponse, identifier: &str) -> Written {
+    let mut left_out = Vec::new();
+    let mut listed = Vec::with_capacity(response.resources.len());
+    for delivered in response.resources.iter() {
+        match lost(&response.type_url, delivered) {
+            None => listed.push(delivered.clone()),
+            Some(loss) => left_out.push(LeftOut {
+                name: delivered.resource.name.clone(),
+                loss,
+            }),
+        }
+    }
+    let said = SotwResponse {
+        resources: listed.into(),
+        // Older clients do not know them, and refuse what they do not know.
+        errors: Vec::new(),
+        ..response.clone()
+    };
+    // One encoder for both: what JSON says is what gRPC says.
+    let bytes = sotw_frames(&said, identifier).to_bytes();
+    let message = descriptor::message(RESPONSE)
+        .and_then(|of| DynamicMessage::decode(of, bytes).ok())
+        .map(|message| to_node(&message, None).to_json());
+    Written {
+        body: message.unwrap_or_default(),
+        left_out,
+    }
+}
+
+fn lost(type_url: &TypeUrl, delivered: &Delivered) -> Option<Loss> {
+    let body = delivered.resource.body.clone()?;
+    let Some(of) = descriptor::message(type_url.as_str()) else {
+        return Some(Loss::Type(type_url.to_string()));
+    };
+    match DynamicMessage::decode(of, body) {
+        Ok(message) => loss(&message),
+        Err(_) => Some(Loss::Malformed(type_url.to_string())),
+    }
+}
