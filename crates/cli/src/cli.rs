@@ -84,6 +84,11 @@ pub(crate) enum Command {
         SYNCED: the client has accepted all. STALE: it has yet to answer. NACKED: it rejects\n\
         something, and the reason is shown. Files that are bad are listed at the end.")]
     Status(Status),
+    /// Runs a control plane with a backend, a client and, if there is one, Envoy
+    #[command(after_help = "Examples:\n  \
+        trunkline demo\n  \
+        trunkline demo --envoy /usr/local/bin/envoy")]
+    Demo(Demo),
     /// Writes an example of a settings file
     #[command(after_help = "Example:\n  \
         trunkline settings --print-defaults > trunkline.yaml\n  \
@@ -223,6 +228,17 @@ pub(crate) struct Status {
     pub(crate) output: StatusOutput,
     #[command(flatten)]
     pub(crate) remote: Remote,
+}
+
+/// Flags of `demo`.
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// An Envoy to start in front of the backend, instead of the one that is found
+    #[arg(long, value_name = "PATH")]
+    pub(crate) envoy: Option<PathBuf>,
+    /// Stops by itself after this time
+    #[arg(long, value_name = "TIME", value_parser = crate::settings::duration)]
+    pub(crate) duration: Option<std::time::Duration>,
 }
 
 /// Flags of `settings`.

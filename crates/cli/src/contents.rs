@@ -1,21 +1,12 @@
-//! Contents from files: what the watcher finds is applied, and how the files
-//! stand is logged when it changes.
+//! Contents from files: how they are watched, and what is logged of them.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::watch;
-use trunkline::{BoxFuture, Contents, Writer};
-use trunkline_store::{Dangling, Files, FilesStatus, Options, Watcher};
+use trunkline_store::{Dangling, FileContents, Files, FilesStatus, Options};
 
 use crate::settings::{OnDangling, Settings};
-
-/// Files that fill a server.
-pub(crate) struct FromFiles {
-    /// Taken by the one who runs it.
-    watcher: Mutex<Option<Watcher>>,
-    status: watch::Receiver<Arc<FilesStatus>>,
-}
 
 /// How files are read and watched.
 pub(crate) fn options(dangling: OnDangling) -> Options {
@@ -28,59 +19,22 @@ pub(crate) fn options(dangling: OnDangling) -> Options {
     }
 }
 
-impl FromFiles {
-    /// Begins to watch.
-    ///
-    /// # Errors
-    /// The system does not give another thread.
-    pub(crate) fn watch(settings: &Settings) -> std::io::Result<Self> {
-        let options = Options {
-            quiet: settings.config_quiet,
-            rescan: settings.config_rescan,
-            ..options(settings.dangling)
-        };
-        let watcher = Files::new(&settings.config, options).watch()?;
-        let status = watcher.status();
-        Ok(Self {
-            watcher: Mutex::new(Some(watcher)),
-            status,
-        })
-    }
-
-    /// How the files stand, now and later.
-    pub(crate) fn status(&self) -> watch::Receiver<Arc<FilesStatus>> {
-        self.status.clone()
-    }
-}
-
-impl Contents for FromFiles {
-    fn run(self: Arc<Self>, writer: Writer) -> BoxFuture<'static, ()> {
-        Box::pin(async move {
-            let taken = {
-                let mut watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
-                watcher.take()
-            };
-            let Some(mut watcher) = taken else {
-                return;
-            };
-            tokio::join!(feed(&mut watcher, &writer), tell(self.status()));
-        })
-    }
-}
-
-async fn feed(watcher: &mut Watcher, writer: &Writer) {
-    while let Some(update) = watcher.next().await {
-        match writer.apply("files", update.changes) {
-            Ok(_) if update.first => writer.loaded(),
-            Ok(_) => {}
-            // It is said with the file that is to blame.
-            Err(error) => watcher.refused(error),
-        }
-    }
+/// Begins to watch files.
+///
+/// # Errors
+/// The system does not give another thread.
+pub(crate) fn watch(settings: &Settings) -> std::io::Result<FileContents> {
+    let options = Options {
+        quiet: settings.config_quiet,
+        rescan: settings.config_rescan,
+        ..options(settings.dangling)
+    };
+    let watcher = Files::new(&settings.config, options).watch()?;
+    Ok(FileContents::new(watcher))
 }
 
 /// Logs each problem when it comes and each file when it is good again.
-async fn tell(mut status: watch::Receiver<Arc<FilesStatus>>) {
+pub(crate) async fn tell(mut status: watch::Receiver<Arc<FilesStatus>>) {
     let mut told = Told::default();
     loop {
         let now = status.borrow_and_update().clone();

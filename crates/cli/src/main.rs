@@ -13,13 +13,16 @@ mod cli;
 mod client;
 mod command;
 mod contents;
+mod demo;
 mod failure;
 mod journal;
 mod kinds;
 mod log;
 mod metrics;
 mod output;
+mod running;
 mod settings;
+mod signals;
 mod version;
 
 use std::process::ExitCode;

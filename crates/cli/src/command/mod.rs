@@ -4,6 +4,7 @@ mod apply;
 mod changes;
 mod completions;
 mod delete;
+mod demo;
 mod get;
 mod serve;
 mod settings;
@@ -25,6 +26,7 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
         Command::Apply(args) => apply::run(&args),
         Command::Delete(args) => delete::run(&args),
         Command::Status(args) => status::run(&args),
+        Command::Demo(args) => demo::run(&args, cli.global),
         Command::Settings(args) => settings::run(&args),
         Command::Completions { shell } => completions::run(shell),
     }

@@ -44,13 +44,13 @@ fn table(clients: &[Value]) -> String {
 fn row(client: &Value, state: &Value) -> Vec<String> {
     let text = |of: &Value, key: &str| of[key].as_str().unwrap_or_default().to_owned();
     let type_url = TypeUrl::new(text(state, "type"));
-    let mut asked = state["subscriptions"].to_string();
-    if state["wildcard"] == true {
-        asked = match asked.as_str() {
-            "0" => "*".to_owned(),
-            names => format!("*+{names}"),
-        };
-    }
+    let count = state["subscriptions"].as_u64().unwrap_or_default();
+    // The wildcard is one of them.
+    let asked = match (state["wildcard"] == true, count) {
+        (false, names) => names.to_string(),
+        (true, 0 | 1) => "*".to_owned(),
+        (true, more) => format!("*+{}", more - 1),
+    };
     vec![
         text(client, "node"),
         client["stream"].to_string(),

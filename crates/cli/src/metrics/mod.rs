@@ -84,8 +84,7 @@ impl Metrics {
         let (mut asked, mut parked) = (zeroes(), zeroes());
         for state in clients.iter().flat_map(|client| &client.types) {
             let label = kinds::label(&state.type_url);
-            let wildcard = usize::from(state.wildcard);
-            *asked.entry(label).or_default() += number(state.subscriptions + wildcard);
+            *asked.entry(label).or_default() += number(state.subscriptions);
             *parked.entry(label).or_default() += number(state.parked.len());
         }
         for (label, count) in asked {

@@ -29,6 +29,7 @@ pub(crate) use print::example;
 pub(crate) use raw::Raw;
 pub(crate) use resolve::resolve;
 pub(crate) use types::{Address, ByteSize, Choice, LogFormat, LogLevel, OnDangling};
+pub(crate) use value::duration;
 
 /// All settings of a server, complete and checked.
 #[derive(Clone, Debug, PartialEq)]

@@ -15,6 +15,11 @@ impl Address {
         Self(text.to_owned())
     }
 
+    /// Loopback, with whatever port is free.
+    pub(crate) fn any_port() -> Self {
+        Self::known("127.0.0.1:0")
+    }
+
     /// As it is written.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
