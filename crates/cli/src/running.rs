@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use trunkline::Server;
 use trunkline::listen::Listening;
 use trunkline::tls::{Tls, TlsError, TlsFiles};
+use trunkline_proto::descriptor;
 use trunkline_store::FilesStatus;
 
 use crate::admin::{self, Admin, Guard};
@@ -39,6 +40,8 @@ impl Running {
     /// Takes the addresses and begins to serve.
     pub(crate) async fn start(settings: &Settings) -> Result<Self> {
         let tls = tls(settings)?;
+        // Loaded on first use, which should not be a client's.
+        let _ = descriptor::pool();
         let (listen, xds) = bind(&settings.listen, "--listen").await?;
         let (admin, web) = bind(&settings.admin, "--admin").await?;
         let (server, api) = build(settings)?;
