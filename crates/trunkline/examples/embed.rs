@@ -1,0 +1,40 @@
+//! A control plane in a program of one's own: contents from a text, what
+//! happens on its streams printed, mounted beside another route on axum.
+//!
+//! ```text
+//! cargo run -p trunkline --example embed          # serves on 127.0.0.1:18000
+//! envoy -c crates/trunkline/examples/envoy.yaml   # in another terminal
+//! curl localhost:10000                            # in a third: hello
+//! ```
+#![allow(clippy::print_stdout, reason = "this is what the example shows")]
+
+use std::{error::Error, sync::Arc};
+
+use axum::{Router, routing::get};
+use trunkline::{Change, Server, TypeUrl, wire::accept_text};
+use trunkline_proto::text;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let server = Server::builder()
+        .observe(|peer, report| println!("stream {} of {}: {report:?}", peer.stream, peer.node))
+        .build();
+
+    let file = text::read(
+        "hello.yaml",
+        include_str!("hello.yaml"),
+        &Default::default(),
+    );
+    let mut changes = Vec::new();
+    for resource in &file.resources {
+        let type_url = TypeUrl::new(&resource.type_url);
+        changes.push(Change::Upsert(type_url, Arc::new(accept_text(resource)?)));
+    }
+    server.apply(changes)?;
+
+    let app = Router::new()
+        .route("/", get(|| async { "a control plane\n" }))
+        .fallback_service(server.service());
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:18000").await?;
+    Ok(axum::serve(listener, app).await?)
+}
