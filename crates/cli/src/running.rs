@@ -44,6 +44,12 @@ impl Running {
         let _ = descriptor::pool();
         let (listen, xds) = bind(&settings.listen, "--listen").await?;
         let (admin, web) = bind(&settings.admin, "--admin").await?;
+        if tls.is_none() && !admin.ip().is_loopback() {
+            tracing::warn!(
+                %admin,
+                "whoever reaches the admin address can read what is served; secrets are not shown"
+            );
+        }
         let (server, api) = build(settings)?;
         if let Some(tls) = tls.clone() {
             tokio::spawn(async move { tls.watch(reloaded).await });

@@ -172,6 +172,14 @@ mod tests {
     }
 
     #[test]
+    fn the_page_of_the_documentation_has_every_route() {
+        let page = include_str!("../../../../docs/admin-api.md");
+        for Route { method, path, .. } in ROUTES {
+            assert!(page.contains(&format!("| `{method} {path}` |")), "{path}");
+        }
+    }
+
+    #[test]
     fn references_in_the_description_lead_somewhere() {
         fn walk(value: &Value, root: &Value) {
             if let Some(target) = value.get("$ref").and_then(Value::as_str) {
