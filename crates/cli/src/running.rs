@@ -98,7 +98,7 @@ fn build(settings: &Settings) -> Result<(Server, Admin)> {
         .options(|options| settings.fill(options))
         .hooks(Count(Arc::clone(&metrics)))
         .hooks(audit)
-        .hooks(Journal);
+        .hooks(Journal::default());
     let mut files: Option<watch::Receiver<Arc<FilesStatus>>> = None;
     if !settings.config.is_empty() {
         let contents = contents::watch(settings)

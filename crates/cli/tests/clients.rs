@@ -115,6 +115,16 @@ async fn a_client_is_stale_then_synced_then_nacked_with_its_reason() {
     );
     assert_eq!(line["reason"], "too\nslow");
 
+    // Another client that rejects the same is not another line.
+    let mut other = Client::connect(&server).await;
+    other.answer(Some("too slow for me too")).await;
+    metric(&server, "trunkline_parked_resources{type=\"cds\"} 2");
+    let log = server.running.log();
+    let warned = log.iter().filter(|line| line["level"] == "WARN");
+    assert_eq!(warned.count(), 1);
+    drop(other);
+    metric(&server, "trunkline_streams 1");
+
     let (_, debug) = server.get("/debug/clients");
     let debug: Value = serde_json::from_str(&debug).unwrap();
     let resource = &debug["clients"][0]["resources"][0];
