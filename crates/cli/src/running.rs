@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use trunkline::Server;
 use trunkline::listen::Listening;
 use trunkline::tls::{Tls, TlsError, TlsFiles};
+use trunkline_proto::descriptor;
 use trunkline_store::FilesStatus;
 
 use crate::admin::{self, Admin, Guard};
@@ -39,8 +40,16 @@ impl Running {
     /// Takes the addresses and begins to serve.
     pub(crate) async fn start(settings: &Settings) -> Result<Self> {
         let tls = tls(settings)?;
+        // Loaded on first use, which should not be a client's.
+        let _ = descriptor::pool();
         let (listen, xds) = bind(&settings.listen, "--listen").await?;
         let (admin, web) = bind(&settings.admin, "--admin").await?;
+        if tls.is_none() && !admin.ip().is_loopback() {
+            tracing::warn!(
+                %admin,
+                "whoever reaches the admin address can read what is served; secrets are not shown"
+            );
+        }
         let (server, api) = build(settings)?;
         if let Some(tls) = tls.clone() {
             tokio::spawn(async move { tls.watch(reloaded).await });
@@ -89,7 +98,7 @@ fn build(settings: &Settings) -> Result<(Server, Admin)> {
         .options(|options| settings.fill(options))
         .hooks(Count(Arc::clone(&metrics)))
         .hooks(audit)
-        .hooks(Journal);
+        .hooks(Journal::default());
     let mut files: Option<watch::Receiver<Arc<FilesStatus>>> = None;
     if !settings.config.is_empty() {
         let contents = contents::watch(settings)

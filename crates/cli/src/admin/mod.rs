@@ -104,6 +104,10 @@ pub(crate) fn router(admin: Admin) -> Router {
     });
     routes
         .fallback(async || Refusal::new(StatusCode::NOT_FOUND, "no such path; / lists all"))
+        .method_not_allowed_fallback(async || {
+            let status = StatusCode::METHOD_NOT_ALLOWED;
+            Refusal::new(status, "this path has no such method; / lists all")
+        })
         .layer(limit)
         .layer(middleware::from_fn_with_state(Arc::clone(&admin), admit))
         .with_state(admin)
@@ -165,6 +169,14 @@ mod tests {
         told.sort();
         known.sort();
         assert_eq!(told, known);
+    }
+
+    #[test]
+    fn the_page_of_the_documentation_has_every_route() {
+        let page = include_str!("../../../../docs/admin-api.md");
+        for Route { method, path, .. } in ROUTES {
+            assert!(page.contains(&format!("| `{method} {path}` |")), "{path}");
+        }
     }
 
     #[test]

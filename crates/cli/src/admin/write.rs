@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::Extension;
+use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
@@ -56,10 +57,20 @@ pub(super) async fn apply(
     Extension(who): Extension<Who>,
     uri: Uri,
     headers: HeaderMap,
-    body: Bytes,
+    body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Refusal> {
     let dry_run = Query::read(&uri, &["dry_run"])?.switch("dry_run")?;
     writable(&admin)?;
+    let body = body.map_err(|rejected| match rejected.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => Refusal::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!(
+                "the body has more than {} bytes; split it, or raise --max-admin-body",
+                admin.body_limit
+            ),
+        ),
+        status => Refusal::new(status, rejected.body_text()),
+    })?;
     let format = format(&headers);
     let lock = Arc::clone(&admin.writes).lock_owned().await;
     super::aside(move || {

@@ -1,7 +1,9 @@
 //! `trunkline serve`: a server, from its settings to its end.
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use tokio::time::timeout;
 
 use crate::cli::{self, Global};
 use crate::failure::{Failure, Result};
@@ -9,6 +11,9 @@ use crate::log;
 use crate::running::Running;
 use crate::settings::{Choice as _, Raw, Settings, resolve};
 use crate::signals::Ends;
+
+/// The first contents are there by then, unless something is wrong.
+const SOON: Duration = Duration::from_millis(500);
 
 pub(super) fn run(args: cli::Serve, global: Global) -> Result<()> {
     let settings = settings(args, global)?;
@@ -60,10 +65,10 @@ async fn say_when_ready(running: &Running, start: Instant) {
         admin,
         ..
     } = running;
-    if !server.is_ready() {
+    if timeout(SOON, server.ready()).await.is_err() {
         tracing::info!(%listen, %admin, "waiting for the first contents");
+        server.ready().await;
     }
-    server.ready().await;
     let resources: usize = server.read(|db| db.types().map(|(id, _)| db.len(id)).sum());
     let millis = start.elapsed().as_millis();
     tracing::info!(%listen, %admin, resources, millis, "ready");

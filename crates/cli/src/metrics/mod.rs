@@ -116,3 +116,24 @@ fn number(count: usize) -> i64 {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_of_the_documentation_has_every_metric() {
+        let page = include_str!("../../../../docs/admin-api.md");
+        let text = Metrics::new().text(&Server::default(), &[], None);
+        let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+        for line in types {
+            let (name, kind) = line.split_once(' ').unwrap();
+            let end = match kind {
+                "counter" => "_total",
+                "info" => "_info",
+                _ => "",
+            };
+            assert!(page.contains(&format!("`{name}{end}`")), "{name}{end}");
+        }
+    }
+}
