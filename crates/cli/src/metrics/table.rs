@@ -86,7 +86,7 @@ impl Table {
             received_bytes: add.counter("received_bytes", "Bytes of requests"),
             sent_bytes: add.counter("sent_bytes", "Bytes of responses"),
             convergence: add.histogram("convergence_seconds", "From a change being accepted until every subscriber has answered"),
-            first_config: add.histogram("first_config_seconds", "From a stream's first request until all it asked for at first is answered"),
+            first_config: add.histogram("first_config_seconds", "From a stream being let in until it accepted its first response"),
             config_errors: add.gauge("config_errors", "Mistakes in files of resources"),
             config_bad_files: add.gauge("config_bad_files", "Files of resources with a mistake; their last good contents stay"),
         }
