@@ -94,6 +94,13 @@ fn may_write(
 ) -> Result<String, Refusal> {
     let shown = bearer(request);
     let address = address(connection);
+    if shown.is_some() && !connection.secure && !is_local(connection) {
+        return Err(Refusal::new(
+            StatusCode::FORBIDDEN,
+            "a token that travels in the clear is everybody's: start the server with --tls-cert \
+             and --tls-key, and use another token",
+        ));
+    }
     match (token, shown) {
         (Some(token), Some(shown)) if same(token, shown) => {
             return Ok(format!("api token from {address}"));
@@ -113,8 +120,9 @@ fn may_write(
         (None, true) => Ok(format!("api {address}")),
         (None, false) => Err(Refusal::new(
             StatusCode::FORBIDDEN,
-            "writing from another machine needs TLS with a client certificate, or a token: start \
-             the server with --tls-cert, --tls-key and --tls-client-ca, or with --admin-token-file",
+            "writing from another machine needs TLS, and a client certificate or a token: start \
+             the server with --tls-cert and --tls-key, and with --tls-client-ca or \
+             --admin-token-file",
         )),
     }
 }
@@ -250,11 +258,14 @@ mod tests {
         writeln!(file, "sesame").unwrap();
         let guard = Guard::new(Some(file.path().to_owned()));
         let local = caller("127.0.0.1", "127.0.0.1");
-        let remote = caller("10.0.0.2", "10.0.0.1");
+        let mut remote = caller("10.0.0.2", "10.0.0.1");
         let with = |token: &str| {
             let value = format!("Bearer {token}");
             request(Method::DELETE, &[HERE, ("authorization", &value)])
         };
+        // In the clear it would be everybody's.
+        assert_eq!(status(&guard, &with("sesame"), &remote), 403);
+        remote.secure = true;
         for who in [&local, &remote] {
             assert_eq!(status(&guard, &with("sesame"), who), 200);
             assert_eq!(status(&guard, &with("sesam"), who), 401);
