@@ -5,13 +5,9 @@
     reason = "all of this is tests"
 )]
 
-mod dump;
-mod flow;
 mod grpc;
-mod journal;
 mod order;
 mod ready;
 mod reconnect;
 mod rejection;
 mod resources;
-mod serving;
