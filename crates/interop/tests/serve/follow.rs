@@ -1,0 +1,115 @@
+//! Envoy becomes ready from files and follows every kind of change in them.
+
+use std::time::Duration;
+
+use interop::{Backend, Envoy, Mode, assert_no_init_fetch_timeout, http};
+
+use crate::certificates::Authority;
+use crate::site::Site;
+use crate::texts::{cluster_from, endpoints, listener_from, route, secret, tls_listener};
+use crate::way::{DELTA, SOTW, Way};
+
+/// Envoy polls ten times a second; after fifteen seconds it would give up.
+const SOON: Duration = Duration::from_secs(10);
+
+fn becomes_ready_and_follows_files(way: Way) {
+    let source = way.source();
+    let [first, second, third] = ["first", "second", "third"].map(Backend::start);
+    let authority = Authority::new();
+    let (old, new) = (authority.issue(), authority.issue());
+    let clusters = |timeout| ["c1", "c2"].map(|name| cluster_from(name, &source, timeout));
+    let http = |name: &str| listener_from(name, "r", &source);
+    let tls = || tls_listener("tls", "r", "cert", &source);
+    let assignments =
+        |second: &Backend| [("c1", &first), ("c2", second)].map(|(n, b)| endpoints(n, b.address()));
+    let site = Site::new(&[
+        ("clusters.yaml", &clusters(1)),
+        ("endpoints.yaml", &assignments(&second)),
+        ("listeners.yaml", &[http("http"), tls()]),
+        ("routes.yaml", &[route("r", "c1")]),
+        ("secrets.yaml", &[secret("cert", &old)]),
+    ]);
+    let serving = site.serve();
+    let envoy = Envoy::start(&way.bootstrap(serving.port));
+    assert_no_init_fetch_timeout(&envoy);
+    let listener = envoy.listener("http").expect("the listener");
+    let answers = |at, text: &str| {
+        envoy.wait_for(&format!("the answer {text}"), SOON, |_| {
+            let answer = http::get(at, "/").expect("an answer");
+            (answer.body == text).then_some(())
+        });
+    };
+    answers(listener, "first");
+
+    site.write("routes.yaml", &[route("r", "c2")]);
+    answers(listener, "second");
+    site.write("endpoints.yaml", &assignments(&third));
+    answers(listener, "third");
+
+    site.write("clusters.yaml", &clusters(7));
+    envoy.wait_for("the changed clusters", SOON, |envoy| {
+        let all = envoy.active_clusters();
+        all.values().all(|timeout| timeout == "7s").then_some(())
+    });
+    answers(listener, "third");
+
+    site.write("listeners.yaml", &[http("another"), tls()]);
+    let another = envoy.wait_for("another listener", SOON, |envoy| envoy.listener("another"));
+    answers(another, "third");
+    envoy.wait_for("the listener to go", SOON, |envoy| {
+        envoy.listener("http").is_none().then_some(())
+    });
+
+    let tls = envoy.listener("tls").expect("the listener");
+    assert!(old.is_shown(tls));
+    site.write("secrets.yaml", &[secret("cert", &new)]);
+    envoy.wait_for("the new certificate", SOON, |_| {
+        new.is_shown(tls).then_some(())
+    });
+    assert_no_init_fetch_timeout(&envoy);
+}
+
+#[test]
+fn s52_files_are_followed_by_state_of_the_world() {
+    becomes_ready_and_follows_files(SOTW);
+}
+
+#[test]
+fn s52_files_are_followed_by_delta() {
+    becomes_ready_and_follows_files(DELTA);
+}
+
+#[test]
+fn s67_files_are_followed_by_polling() {
+    becomes_ready_and_follows_files(Way::Rest);
+}
+
+/// A bad edit changes nothing; the next good one counts.
+#[test]
+fn s51_a_bad_file_costs_nothing() {
+    let (first, second) = (Backend::start("first"), Backend::start("second"));
+    let site = Site::new(&[
+        (
+            "clusters.yaml",
+            &[cluster_from("c", interop::bootstrap::ADS, 1)],
+        ),
+        ("endpoints.yaml", &[endpoints("c", first.address())]),
+        (
+            "http.yaml",
+            &[
+                listener_from("http", "r", interop::bootstrap::ADS),
+                route("r", "c"),
+            ],
+        ),
+    ]);
+    let serving = site.serve();
+    let envoy = Envoy::start(&Way::Ads(Mode::Delta).bootstrap(serving.port));
+    let listener = envoy.listener("http").expect("the listener");
+    site.write("http.yaml", &["- nonsense: [".to_owned()]);
+    site.write("endpoints.yaml", &[endpoints("c", second.address())]);
+    envoy.wait_for("the good file", SOON, |_| {
+        let answer = http::get(listener, "/").expect("an answer");
+        (answer.body == "second").then_some(())
+    });
+    assert_no_init_fetch_timeout(&envoy);
+}

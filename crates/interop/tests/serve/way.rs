@@ -1,0 +1,29 @@
+//! The ways in which Envoy asks a server.
+
+use interop::{Mode, bootstrap};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    Ads(Mode),
+    Rest,
+}
+
+pub(crate) const SOTW: Way = Way::Ads(Mode::Sotw);
+pub(crate) const DELTA: Way = Way::Ads(Mode::Delta);
+
+impl Way {
+    pub(crate) fn bootstrap(self, port: u16) -> String {
+        match self {
+            Self::Ads(mode) => bootstrap::ads(port, mode, "n1"),
+            Self::Rest => bootstrap::rest(port, "n1"),
+        }
+    }
+
+    /// Where resources say that others come from, in YAML.
+    pub(crate) fn source(self) -> String {
+        match self {
+            Self::Ads(_) => bootstrap::ADS.to_owned(),
+            Self::Rest => bootstrap::rest_source(),
+        }
+    }
+}
