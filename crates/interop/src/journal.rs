@@ -98,6 +98,12 @@ impl Journal {
         self.lock()[since..].iter().filter_map(of_type).collect()
     }
 
+    /// How many entries are what is looked for.
+    #[must_use]
+    pub fn count(&self, look: impl Fn(&Entry) -> bool) -> usize {
+        self.lock().iter().filter(|entry| look(entry)).count()
+    }
+
     /// Waits until an entry since a place is what is looked for.
     ///
     /// # Panics

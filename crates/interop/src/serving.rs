@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
@@ -16,6 +16,7 @@ use crate::journal::Journal;
 
 /// More than anything here takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Serves until it is dropped.
 #[derive(Debug)]
@@ -172,9 +173,18 @@ pub fn of_files(folder: &Path) -> Builder {
     Server::builder().contents(FileContents::new(watcher))
 }
 
+/// The server before on this port may not have let go of it yet.
 async fn listen(port: u16) -> TcpListener {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    TcpListener::bind(address)
-        .await
-        .unwrap_or_else(|error| panic!("cannot listen on {address}: {error}"))
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match TcpListener::bind(address).await {
+            Ok(listener) => return listener,
+            Err(error) => assert!(
+                Instant::now() < deadline,
+                "cannot listen on {address}: {error}"
+            ),
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
 }

@@ -3,12 +3,15 @@
 #![allow(clippy::expect_used, reason = "all of this is tests")]
 
 mod certificates;
+mod drain;
 mod follow;
+mod grpc;
 mod rejection;
 mod removal;
 mod restart;
 mod site;
 mod texts;
+mod tls;
 mod way;
 
 use std::path::PathBuf;
