@@ -10,10 +10,9 @@ use trunkline::load::LoadClusters;
 
 use crate::script;
 use crate::site::Site;
-use crate::texts::{cluster_with, endpoints, manager, other, rds, route};
+use crate::texts::{ROUTER, cluster_with, endpoints, manager, other, rds, route};
 
 const SOON: Duration = Duration::from_secs(15);
-const ROUTER: &str = r#"{name: router, typed_config: {"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}}"#;
 
 /// A gRPC server that answers with a text.
 fn backend(text: &str) -> (Script, SocketAddr) {

@@ -6,12 +6,14 @@ mod certificates;
 mod drain;
 mod follow;
 mod grpc;
+mod on_demand;
 mod rejection;
 mod removal;
 mod restart;
 mod site;
 mod texts;
 mod tls;
+mod virtual_hosts;
 mod way;
 
 use std::path::PathBuf;

@@ -6,7 +6,7 @@ use interop::bootstrap::ADS;
 
 use crate::certificates::Certificate;
 
-const ROUTER: &str = r#"{name: router, typed_config: {"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}}"#;
+pub(crate) const ROUTER: &str = r#"{name: router, typed_config: {"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}}"#;
 
 fn item(message: &str, fields: &str) -> String {
     format!(r#"- {{"@type": type.googleapis.com/{message}, {fields}}}"#)
