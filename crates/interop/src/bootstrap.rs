@@ -15,14 +15,20 @@ pub enum Mode {
     Delta,
 }
 
+impl Mode {
+    fn api_type(self) -> &'static str {
+        match self {
+            Self::Sotw => "GRPC",
+            Self::Delta => "DELTA_GRPC",
+        }
+    }
+}
+
 /// Envoy as a client of an ADS server on this port of loopback, for listeners
 /// and clusters and all that these refer to by ADS.
 #[must_use]
 pub fn ads(ads_port: u16, mode: Mode, node_id: &str) -> String {
-    let api_type = match mode {
-        Mode::Sotw => "GRPC",
-        Mode::Delta => "DELTA_GRPC",
-    };
+    let api_type = mode.api_type();
     let server = server_cluster(ads_port, HTTP2);
     format!(
         r#"node: {{id: {node_id}, cluster: interop}}
@@ -75,7 +81,17 @@ pub fn ads_tls(
 /// refer to others do it by [`rest_source`].
 #[must_use]
 pub fn rest(port: u16, node_id: &str) -> String {
-    let (source, server) = (rest_source(), server_cluster(port, ""));
+    without_ads(&rest_source(), &server_cluster(port, ""), node_id)
+}
+
+/// Envoy that has a stream for each type, and for each resource that refers to
+/// others by [`stream_source`].
+#[must_use]
+pub fn streams(port: u16, mode: Mode, node_id: &str) -> String {
+    without_ads(&stream_source(mode), &server_cluster(port, HTTP2), node_id)
+}
+
+fn without_ads(source: &str, server: &str, node_id: &str) -> String {
     format!(
         r#"node: {{id: {node_id}, cluster: interop}}
 {ADMIN}
@@ -97,6 +113,16 @@ pub fn rest_source() -> String {
     "{resource_api_version: V3, api_config_source: {api_type: REST, transport_api_version: V3, \
      cluster_names: [xds], refresh_delay: 0.1s, request_timeout: 2s}}"
         .to_owned()
+}
+
+/// Where resources come from by a stream of their own, as a value in YAML.
+#[must_use]
+pub fn stream_source(mode: Mode) -> String {
+    let api_type = mode.api_type();
+    format!(
+        "{{resource_api_version: V3, api_config_source: {{api_type: {api_type}, \
+         transport_api_version: V3, grpc_services: [{{envoy_grpc: {{cluster_name: xds}}}}]}}}}"
+    )
 }
 
 const HTTP2: &str = r#"    typed_extension_protocol_options:

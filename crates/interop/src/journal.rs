@@ -142,6 +142,21 @@ impl Journal {
         });
     }
 
+    /// Waits until so many responses are what is looked for.
+    ///
+    /// # Panics
+    ///
+    /// When they are not in time.
+    pub fn wait_times(&self, what: &str, times: usize, look: impl Fn(&Sent) -> bool) {
+        let is = |entry: &&Entry| match entry {
+            Entry::Sent(sent) => look(sent),
+            _ => false,
+        };
+        self.wait_all(what, 0, |entries| {
+            (entries.iter().filter(is).count() >= times).then_some(())
+        });
+    }
+
     /// Waits until something is found to be at fault, and gives its name, its
     /// version and what the peer said.
     ///

@@ -69,7 +69,19 @@ impl Serving {
     /// When the port cannot be had, or the contents do not come.
     #[must_use]
     pub fn over(builder: Builder, port: u16, tls: Option<Tls>) -> Self {
-        Self::begin(builder, Vec::new(), port, tls)
+        let serving = Self::begin(builder, Vec::new(), port, tls);
+        serving.block_on(serving.server.ready());
+        serving
+    }
+
+    /// The same, without waiting for the contents.
+    ///
+    /// # Panics
+    ///
+    /// When the port cannot be had.
+    #[must_use]
+    pub fn unready(builder: Builder, port: u16) -> Self {
+        Self::begin(builder, Vec::new(), port, None)
     }
 
     fn begin(builder: Builder, contents: Vec<Change>, port: u16, tls: Option<Tls>) -> Self {
@@ -97,15 +109,13 @@ impl Serving {
             let server = server.clone();
             async move { server.serve_with(listener, tls).await }
         });
-        let serving = Self {
+        Self {
             journal,
             port,
-            server: server.clone(),
+            server,
             runtime: Some(runtime),
             task: Some(task),
-        };
-        serving.block_on(server.ready());
-        serving
+        }
     }
 
     /// Changes the contents.

@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use interop::{Backend, Envoy, Mode, assert_no_init_fetch_timeout, http};
+use trunkline::kind;
 
 use crate::certificates::Authority;
 use crate::site::Site;
-use crate::texts::{cluster_from, endpoints, listener_from, route, secret, tls_listener};
+use crate::texts::{
+    cluster_from, endpoints, listener_from, route, secret, static_cluster, tls_listener,
+};
 use crate::way::{DELTA, SOTW, Way};
 
 /// Envoy polls ten times a second; after fifteen seconds it would give up.
@@ -82,6 +85,31 @@ fn s52_files_are_followed_by_delta() {
 #[test]
 fn s67_files_are_followed_by_polling() {
     becomes_ready_and_follows_files(Way::Rest);
+}
+
+#[test]
+fn s3_files_are_followed_by_a_stream_for_each_type() {
+    becomes_ready_and_follows_files(Way::Streams(Mode::Sotw));
+}
+
+#[test]
+fn s3_files_are_followed_by_a_delta_stream_for_each_type() {
+    becomes_ready_and_follows_files(Way::Streams(Mode::Delta));
+}
+
+/// Who polls and has the newest is told so in a word.
+#[test]
+fn s67_what_has_not_changed_is_not_sent_to_who_polls() {
+    let backend = Backend::start("any");
+    let site = Site::new(&[("all.yaml", &[static_cluster("c", backend.address())])]);
+    let serving = site.serve();
+    let envoy = Envoy::start(&Way::Rest.bootstrap(serving.port));
+    envoy.wait_for("some more polls", SOON, |envoy| {
+        let attempts = envoy.stat("cluster_manager.cds.update_attempt");
+        attempts.filter(|attempts| *attempts >= 5)
+    });
+    assert_eq!(serving.journal.sent(0, kind::CDS).len(), 1);
+    assert_eq!(envoy.stat("cluster_manager.cds.update_failure"), Some(0));
 }
 
 /// A bad edit changes nothing; the next good one counts.

@@ -6,6 +6,7 @@ mod certificates;
 mod drain;
 mod follow;
 mod grpc;
+mod hazards;
 mod on_demand;
 mod rejection;
 mod removal;

@@ -9,7 +9,7 @@ use interop::{Backend, Envoy, assert_no_init_fetch_timeout, http};
 use trunkline::kind;
 
 use crate::site::Site;
-use crate::texts::{listener_of, other, rds, route, routes, static_cluster};
+use crate::texts::{ON_DEMAND, listener_of, other, rds, route, routes, static_cluster};
 use crate::way::{DELTA, SOTW, Way};
 
 const SOON: Duration = Duration::from_secs(10);
@@ -107,8 +107,6 @@ fn scoped() -> String {
     )
 }
 
-const PLAIN_ON_DEMAND: &str = r#"{name: on_demand, typed_config: {"@type": type.googleapis.com/envoy.extensions.filters.http.on_demand.v3.OnDemand}}"#;
-
 fn routes_of_scopes(way: Way) {
     let (first, second) = (Backend::start("first"), Backend::start("second"));
     let inline = r#"route_configuration: {name: inline, virtual_hosts: [{name: all, domains: ["*"], routes: [{match: {prefix: ""}, route: {cluster: first}}]}]}"#;
@@ -128,7 +126,7 @@ fn routes_of_scopes(way: Way) {
         (
             "http.yaml",
             &[
-                listener_of("http", &scoped(), PLAIN_ON_DEMAND),
+                listener_of("http", &scoped(), ON_DEMAND),
                 route("ra", "first"),
                 route("rb", "second"),
             ],

@@ -102,3 +102,62 @@ fn s50_state_of_the_world_gets_nothing_of_a_set_that_is_the_same() {
     assert_eq!(sent(&serving, kind::LDS), [""; 0]);
     assert_no_init_fetch_timeout(&envoy);
 }
+
+/// What was removed while nobody was there to say so is removed all the same.
+fn what_went_meanwhile_goes(way: Way) {
+    let (_site, _serving, envoy, _backend) = restarted(way, |site| {
+        site.write("clusters.yaml", &["c0", "c2"].map(cluster));
+    });
+    envoy.wait_for("the cluster to go", SOON, |envoy| {
+        let held: Vec<_> = envoy.active_clusters().into_keys().collect();
+        (held == ["c0", "c2"]).then_some(())
+    });
+    assert_no_init_fetch_timeout(&envoy);
+}
+
+#[test]
+fn s38_a_cluster_that_went_meanwhile_goes_by_state_of_the_world() {
+    what_went_meanwhile_goes(SOTW);
+}
+
+#[test]
+fn s45_a_cluster_that_went_meanwhile_goes_by_delta() {
+    what_went_meanwhile_goes(DELTA);
+}
+
+/// A server that cannot read its files says nothing, rather than that there is
+/// nothing.
+#[test]
+fn s51_a_server_without_good_files_takes_nothing_away() {
+    let backend = Backend::start("first");
+    let site = site(&backend);
+    let serving = site.serve();
+    let port = serving.port;
+    let envoy = Envoy::start(&SOTW.bootstrap(port));
+    let flow = Flow::start(envoy.listener("http").expect("the listener"));
+    serving.stop();
+    site.write("clusters.yaml", &["- nonsense: [".to_owned()]);
+    let serving = site.serve_unready(port, |options| {
+        options.ready_patience = Duration::from_millis(50);
+        options.refusal_delay = Duration::from_millis(50);
+    });
+    let failed = || {
+        envoy
+            .stat("cluster_manager.cds.update_failure")
+            .unwrap_or(0)
+    };
+    let before = failed();
+    envoy.wait_for("Envoy to be refused twice", SOON, |_| {
+        (failed() >= before + 2).then_some(())
+    });
+    assert!(!serving.server.is_ready());
+    assert_eq!(envoy.active_clusters().len(), 3);
+
+    let clusters = ["c0", "c1", "c2", "c3"].map(cluster);
+    site.write("clusters.yaml", &clusters);
+    envoy.wait_for("the mended file", SOON, |envoy| {
+        (envoy.active_clusters().len() == 4).then_some(())
+    });
+    let flowed = flow.stop();
+    assert_eq!(flowed.failures, [""; 0], "of {}", flowed.answered);
+}

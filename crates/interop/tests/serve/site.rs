@@ -45,6 +45,11 @@ impl Site {
         Serving::over(of_files(&self.folder).options(options), port, None)
     }
 
+    /// A server that may have to wait for good files.
+    pub(crate) fn serve_unready(&self, port: u16, options: impl FnOnce(&mut Options)) -> Serving {
+        Serving::unready(of_files(&self.folder).options(options), port)
+    }
+
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }

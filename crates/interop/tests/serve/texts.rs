@@ -8,6 +8,9 @@ use crate::certificates::Certificate;
 
 pub(crate) const ROUTER: &str = r#"{name: router, typed_config: {"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}}"#;
 
+/// The filter by which requests wait for what they need.
+pub(crate) const ON_DEMAND: &str = r#"{name: on_demand, typed_config: {"@type": type.googleapis.com/envoy.extensions.filters.http.on_demand.v3.OnDemand}}"#;
+
 fn item(message: &str, fields: &str) -> String {
     format!(r#"- {{"@type": type.googleapis.com/{message}, {fields}}}"#)
 }

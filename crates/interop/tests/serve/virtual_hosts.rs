@@ -3,25 +3,27 @@
 use std::time::Duration;
 
 use interop::bootstrap::ADS;
-use interop::{Backend, Envoy, Serving, assert_no_init_fetch_timeout, http};
+use interop::{Backend, Envoy, Mode, Serving, assert_no_init_fetch_timeout, bootstrap, http};
 
 use crate::site::Site;
-use crate::texts::{host, listener_of, other, rds, static_cluster, virtual_host};
+use crate::texts::{ON_DEMAND, host, listener_of, other, rds, static_cluster, virtual_host};
 use crate::way::DELTA;
 
 const SOON: Duration = Duration::from_secs(10);
-const ON_DEMAND: &str = r#"{name: on_demand, typed_config: {"@type": type.googleapis.com/envoy.extensions.filters.http.on_demand.v3.OnDemand}}"#;
-
 fn listener(name: &str, route: &str) -> String {
     listener_of(name, &rds(route, ADS), ON_DEMAND)
 }
 
 /// Has one host itself and leaves the others to VHDS.
 fn leaves_hosts(name: &str) -> String {
+    leaves_hosts_to(name, ADS)
+}
+
+fn leaves_hosts_to(name: &str, source: &str) -> String {
     let own = virtual_host("own", "own.com", "c");
     other(
         "envoy.config.route.v3.RouteConfiguration",
-        &format!("name: {name:?}, virtual_hosts: [{own}], vhds: {{config_source: {ADS}}}"),
+        &format!("name: {name:?}, virtual_hosts: [{own}], vhds: {{config_source: {source}}}"),
     )
 }
 
@@ -90,6 +92,30 @@ fn s76_a_route_configuration_that_comes_later_has_hosts_as_well() {
     });
     assert_eq!(status(&envoy, "second", "foo.com"), 200);
     assert_eq!(status(&envoy, "second", "none.com"), 404);
+    assert_no_init_fetch_timeout(&envoy);
+}
+
+/// A stream of hosts alone does not say which route configuration it is for.
+#[test]
+fn s66_route_configurations_have_streams_of_hosts_of_their_own() {
+    let backend = Backend::start("served");
+    let source = bootstrap::stream_source(Mode::Delta);
+    let of = |route: &str| [listener(route, route), leaves_hosts_to(route, &source)];
+    let site = Site::new(&[
+        ("clusters.yaml", &[static_cluster("c", backend.address())]),
+        ("one.yaml", &of("r1")),
+        ("two.yaml", &of("r2")),
+        (
+            "hosts.yaml",
+            &["r1", "r2"].map(|route| host_of(route, "foo.com")),
+        ),
+    ]);
+    let serving = site.serve();
+    let envoy = Envoy::start(&DELTA.bootstrap(serving.port));
+    for route in ["r1", "r2"] {
+        assert_eq!(status(&envoy, route, "foo.com"), 200);
+        assert_eq!(status(&envoy, route, "none.com"), 404);
+    }
     assert_no_init_fetch_timeout(&envoy);
 }
 

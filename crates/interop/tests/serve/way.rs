@@ -5,6 +5,8 @@ use interop::{Mode, bootstrap};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     Ads(Mode),
+    /// A stream for each type.
+    Streams(Mode),
     Rest,
 }
 
@@ -15,6 +17,7 @@ impl Way {
     pub(crate) fn bootstrap(self, port: u16) -> String {
         match self {
             Self::Ads(mode) => bootstrap::ads(port, mode, "n1"),
+            Self::Streams(mode) => bootstrap::streams(port, mode, "n1"),
             Self::Rest => bootstrap::rest(port, "n1"),
         }
     }
@@ -23,6 +26,7 @@ impl Way {
     pub(crate) fn source(self) -> String {
         match self {
             Self::Ads(_) => bootstrap::ADS.to_owned(),
+            Self::Streams(mode) => bootstrap::stream_source(mode),
             Self::Rest => bootstrap::rest_source(),
         }
     }
