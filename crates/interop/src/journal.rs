@@ -12,6 +12,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub enum Entry {
     /// A stream, by its number, made its first request.
     Opened(u64),
+    /// A request of so many bytes came in.
+    Requested(usize),
     /// A response went out.
     Sent(Sent),
     /// Something happened on a stream.
@@ -63,6 +65,7 @@ impl Journal {
     pub(crate) fn write(&self, peer: Peer<'_>, report: Report<'_>) {
         let entry = match report {
             Report::Opened => Entry::Opened(peer.stream),
+            Report::Requested { bytes, .. } => Entry::Requested(bytes),
             Report::Sent(sent) => Entry::Sent(Sent {
                 stream: peer.stream,
                 type_url: sent.type_url.to_string(),

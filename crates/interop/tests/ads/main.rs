@@ -6,6 +6,7 @@
 )]
 
 mod grpc;
+mod large;
 mod order;
 mod ready;
 mod reconnect;

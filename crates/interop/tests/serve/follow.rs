@@ -7,8 +7,10 @@ use trunkline::kind;
 
 use crate::certificates::Authority;
 use crate::site::Site;
+use crate::status;
 use crate::texts::{
-    cluster_from, endpoints, listener_from, route, secret, static_cluster, tls_listener,
+    cluster, cluster_from, endpoints, listener, listener_from, route, secret, static_cluster,
+    tls_listener,
 };
 use crate::way::{DELTA, SOTW, Way};
 
@@ -87,6 +89,17 @@ fn s67_files_are_followed_by_polling() {
     becomes_ready_and_follows_files(Way::Rest);
 }
 
+/// It does not ask for endpoints again when their cluster changes.
+#[test]
+fn s53_files_are_followed_by_the_unified_client() {
+    becomes_ready_and_follows_files(Way::Unified(Mode::Sotw));
+}
+
+#[test]
+fn s53_files_are_followed_by_the_unified_delta_client() {
+    becomes_ready_and_follows_files(Way::Unified(Mode::Delta));
+}
+
 #[test]
 fn s3_files_are_followed_by_a_stream_for_each_type() {
     becomes_ready_and_follows_files(Way::Streams(Mode::Sotw));
@@ -140,4 +153,32 @@ fn s51_a_bad_file_costs_nothing() {
         (answer.body == "second").then_some(())
     });
     assert_no_init_fetch_timeout(&envoy);
+}
+
+/// Envoy can be told to say who it is once for each stream.
+#[test]
+fn s1_a_node_may_be_said_once() {
+    let backend = Backend::start("any");
+    let site = Site::new(&[(
+        "all.yaml",
+        &[
+            cluster("c"),
+            endpoints("c", backend.address()),
+            listener("http", "r"),
+            route("r", "c"),
+        ],
+    )]);
+    let serving = site.serve();
+    for mode in [Mode::Sotw, Mode::Delta] {
+        let plain = Way::Ads(mode).bootstrap(serving.port);
+        let (place, once) = (
+            "  ads_config:\n",
+            "    set_node_on_first_message_only: true\n",
+        );
+        let bootstrap = plain.replace(place, &format!("{place}{once}"));
+        assert_ne!(bootstrap, plain);
+        let envoy = Envoy::start(&bootstrap);
+        assert_eq!(status(&envoy, "http"), 200);
+        assert_no_init_fetch_timeout(&envoy);
+    }
 }

@@ -7,6 +7,7 @@ use interop::{Backend, Envoy, Flow, assert_no_init_fetch_timeout};
 use crate::site::Site;
 use crate::texts::{cluster, endpoints, listener, route};
 use crate::way::{DELTA, SOTW, Way};
+use crate::{status, wait_for_status};
 
 const ROUNDS: usize = 5;
 const SOON: Duration = Duration::from_secs(10);
@@ -72,4 +73,35 @@ fn s42_a_deleted_file_takes_its_resources_along() {
         let clusters: Vec<_> = envoy.active_clusters().into_keys().collect();
         (clusters == ["c2"]).then_some(())
     });
+}
+
+/// Were they only said to be removed, Envoy would go on using them.
+fn deleted_endpoints_and_routes_are_really_gone(way: Way) {
+    let backend = Backend::start("any");
+    let site = Site::new(&[
+        ("all.yaml", &[cluster("c"), listener("http", "r")]),
+        ("endpoints.yaml", &[endpoints("c", backend.address())]),
+        ("route.yaml", &[route("r", "c")]),
+    ]);
+    let serving = site.serve();
+    let envoy = Envoy::start(&way.bootstrap(serving.port));
+    assert_eq!(status(&envoy, "http"), 200);
+    site.remove("endpoints.yaml");
+    wait_for_status(&envoy, "the endpoints to go", 503);
+    site.remove("route.yaml");
+    wait_for_status(&envoy, "the routes to go", 404);
+    site.write("endpoints.yaml", &[endpoints("c", backend.address())]);
+    site.write("route.yaml", &[route("r", "c")]);
+    wait_for_status(&envoy, "all to be back", 200);
+    assert_no_init_fetch_timeout(&envoy);
+}
+
+#[test]
+fn s74_deleted_endpoints_and_routes_go_by_state_of_the_world() {
+    deleted_endpoints_and_routes_are_really_gone(SOTW);
+}
+
+#[test]
+fn s74_deleted_endpoints_and_routes_go_by_delta() {
+    deleted_endpoints_and_routes_are_really_gone(DELTA);
 }
