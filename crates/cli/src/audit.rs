@@ -11,6 +11,10 @@ use trunkline::{Changed, Hooks};
 
 use crate::admin::time;
 
+/// Resources of one change that are told one by one in the log; the first load
+/// of a large set would drown everything else.
+const IN_LOG: usize = 20;
+
 /// A server's hooks that write down who changed what.
 #[derive(Debug)]
 pub(crate) struct Audit {
@@ -71,6 +75,15 @@ impl Hooks for Audit {
             if let Err(error) = self.write(origin, changed, file) {
                 tracing::error!(%error, "the audit log cannot be written");
             }
+            return;
+        }
+        if changed.len() > IN_LOG {
+            tracing::info!(
+                target: "audit",
+                who = origin,
+                resources = changed.len(),
+                "change; give --audit-log to have each in a line of its own"
+            );
             return;
         }
         for change in changed {
