@@ -37,7 +37,7 @@ dynamic_resources:
   ads_config:
     api_type: {api_type}
     transport_api_version: V3
-    grpc_services: [{{envoy_grpc: {{cluster_name: xds}}}}]
+    grpc_services: [{{{CLIENT}}}]
   cds_config: {ADS}
   lds_config: {ADS}
 static_resources:
@@ -103,6 +103,11 @@ static_resources:
 {server}"#
     )
 }
+
+/// By which client Envoy speaks ADS, as a field in YAML. It tries again each
+/// second at least, where by default it would wait for up to thirty.
+pub const CLIENT: &str = "envoy_grpc: {cluster_name: xds, \
+    retry_policy: {retry_back_off: {base_interval: 0.1s, max_interval: 1s}}}";
 
 /// Where resources come from by ADS, as a value in YAML.
 pub const ADS: &str = "{ads: {}, resource_api_version: V3}";

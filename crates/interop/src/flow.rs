@@ -10,6 +10,8 @@ use crate::http;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(5);
+/// Between two requests, so that other tests have the machine as well.
+const PACE: Duration = Duration::from_millis(2);
 
 /// Sends requests to a listener until it is stopped.
 #[derive(Debug)]
@@ -94,6 +96,7 @@ fn flow(listener: SocketAddr, shared: &Shared) -> Vec<String> {
             Ok(response) => failures.push(format!("{} {}", response.status, response.body)),
             Err(error) => failures.push(error.to_string()),
         }
+        thread::sleep(PACE);
     }
     failures
 }

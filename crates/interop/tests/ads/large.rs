@@ -49,7 +49,7 @@ fn s80_delta_is_split_into_messages_that_grpc_takes() {
     let port = serving.port;
     let plain = bootstrap::ads(port, Mode::Delta, "n1");
     let bootstrap = plain.replace(
-        "envoy_grpc: {cluster_name: xds}",
+        bootstrap::CLIENT,
         &format!("google_grpc: {{target_uri: \"127.0.0.1:{port}\", stat_prefix: ads}}"),
     );
     assert_ne!(bootstrap, plain);

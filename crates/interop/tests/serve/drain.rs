@@ -64,10 +64,9 @@ fn s79_streams_of_a_draining_server_end_one_by_one() {
     let server = draining.server.clone();
     draining.spawn(async move { server.drain().await });
     let moved = draining.journal.wait("a stream to end", place, closed);
+    site.write("endpoints.yaml", &[endpoints("c", second.address())]);
     let next = site.serve_on(draining.port);
     next.journal.wait("a client to come", 0, opened);
-
-    site.write("endpoints.yaml", &[endpoints("c", second.address())]);
     for envoy in &envoys {
         answers(envoy, "second");
     }

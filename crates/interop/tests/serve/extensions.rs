@@ -119,3 +119,35 @@ fn s57_filters_are_followed_by_state_of_the_world() {
 fn s57_filters_are_followed_by_delta() {
     filters_are_followed_and_never_removed(DELTA);
 }
+
+/// There is no way to say that a filter does not exist, so Envoy is not told,
+/// and a listener that has a default does not need to be.
+fn a_missing_filter_with_a_default_holds_nothing_up(way: Way) {
+    let fault = "type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFault";
+    let by_name = format!(
+        "{{name: ends, config_discovery: {{config_source: {ADS}, type_urls: [{fault}], \
+         default_config: {{\"@type\": {fault}}}, apply_default_config_without_warming: true}}}}"
+    );
+    let backend = Backend::start("any");
+    let http = listener_of("http", &rds("r", ADS), &by_name);
+    let site = Site::new(&[
+        ("clusters.yaml", &[static_cluster("c", backend.address())]),
+        ("http.yaml", &[http, route("r", "c")]),
+    ]);
+    let serving = site.serve();
+    let envoy = Envoy::start(&way.bootstrap(serving.port));
+    assert_eq!(status(&envoy, "http"), 200);
+    assert_no_init_fetch_timeout(&envoy);
+    site.write("filter.yaml", &[filter(418)]);
+    wait_for_status(&envoy, "the filter", 418);
+}
+
+#[test]
+fn s35_a_missing_filter_with_a_default_by_state_of_the_world() {
+    a_missing_filter_with_a_default_holds_nothing_up(SOTW);
+}
+
+#[test]
+fn s35_a_missing_filter_with_a_default_by_delta() {
+    a_missing_filter_with_a_default_holds_nothing_up(DELTA);
+}

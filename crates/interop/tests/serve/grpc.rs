@@ -94,6 +94,20 @@ fn s50_grpc_survives_a_restart_of_the_server_and_follows_files() {
     assert_eq!(client.finish(SOON), Some(0), "{}", client.text());
 }
 
+/// What a response to gRPC leaves out of what it asked for is gone.
+#[test]
+fn s40_what_is_deleted_is_gone_for_grpc() {
+    let (_first, first) = backend("first");
+    let site = site(first);
+    let serving = site.serve();
+    let mut client = client(&serving, &["never"]);
+    client.wait_for_line("answer first", SOON);
+    site.remove("svc.yaml");
+    assert_eq!(client.finish(SOON), Some(1));
+    let said = client.text();
+    assert!(said.contains("UNAVAILABLE"), "{said}");
+}
+
 #[test]
 fn grpc_reports_its_load() {
     let (_first, first) = backend("first");

@@ -2,6 +2,7 @@
 //! peers.
 #![allow(clippy::expect_used, reason = "all of this is tests")]
 
+mod admission;
 mod certificates;
 mod drain;
 mod extensions;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use interop::{Backend, Envoy, Flow, Sent, Serving, assert_no_init_fetch_timeout, http};
 use trunkline::kind;
+use trunkline::status::Clients as _;
 
 use crate::site::Site;
 use crate::texts::{cluster, endpoints, listener, route};
@@ -91,7 +92,14 @@ fn s46_s48_delta_gets_only_what_changed_in_files_meanwhile() {
 #[test]
 fn s50_state_of_the_world_gets_nothing_of_a_set_that_is_the_same() {
     let (site, serving, envoy, backend) = restarted(SOTW, |_| {});
-    // An answer to this proves that the sets have been resumed.
+    envoy.wait_for("all types to be resumed", SOON, |_| {
+        let clients = serving.server.clients();
+        clients
+            .iter()
+            .any(|client| client.types.len() == 4)
+            .then_some(())
+    });
+    // An answer to this proves that nothing is on its way.
     site.write("clusters.yaml", &["c0", "c1", "c2", "c3"].map(cluster));
     site.write("more.yaml", &[endpoints("c3", backend.address())]);
     envoy.wait_for("the new cluster", SOON, |envoy| {

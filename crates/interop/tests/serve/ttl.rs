@@ -30,7 +30,7 @@ fn what_has_a_ttl_is_kept_alive(way: Way) {
         &[
             cluster("c"),
             lasting("c", "0.5s", &endpoints("c", backend.address())),
-            lasting("short", "1s", &static_cluster("short", backend.address())),
+            lasting("short", "2s", &static_cluster("short", backend.address())),
             listener("http", "r"),
             route("r", "short"),
         ],
@@ -40,7 +40,7 @@ fn what_has_a_ttl_is_kept_alive(way: Way) {
     let flow = Flow::start(envoy.listener("http").expect("the listener"));
     serving
         .journal
-        .wait_times("the cluster again and again", 6, |sent| {
+        .wait_times("the cluster again and again", 4, |sent| {
             sent.type_url == kind::CDS && sent.brings("short")
         });
     let flowed = flow.stop();
