@@ -20,7 +20,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .observe(|peer, report| println!("stream {} of {}: {report:?}", peer.stream, peer.node))
         .build();
 
-    let file = text::read("hello.yaml", include_str!("hello.yaml"), &Default::default());
+    let file = text::read(
+        "hello.yaml",
+        include_str!("hello.yaml"),
+        &Default::default(),
+    );
     let mut changes = Vec::new();
     for resource in &file.resources {
         let type_url = TypeUrl::new(&resource.type_url);
