@@ -4,9 +4,9 @@
 //! core    proto          neither knows the other
 //!     \   /
 //!   trunkline
-//!    /     \
-//! store   proxy
-//!    \     /
+//!   /    |    \
+//! store bench proxy
+//!   \    |    /
 //!      cli
 //! ```
 //!
@@ -46,6 +46,10 @@ const PLACES: &[Place] = &[
         may_use: &["trunkline-core", "trunkline-proto", "trunkline"],
     },
     Place {
+        name: "trunkline-bench",
+        may_use: &["trunkline-core", "trunkline-proto", "trunkline"],
+    },
+    Place {
         name: "trunkline-proxy",
         may_use: &["trunkline-core", "trunkline-proto", "trunkline"],
     },
@@ -80,6 +84,7 @@ const PRODUCT: &[&str] = &[
     "trunkline-proto",
     "trunkline",
     "trunkline-store",
+    "trunkline-bench",
     "trunkline-proxy",
 ];
 

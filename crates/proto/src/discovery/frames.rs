@@ -34,9 +34,6 @@ const RESOURCE_BODY: u32 = 2;
 /// The number of `Any.value`.
 const ANY_VALUE: u32 = 2;
 
-/// The type URL of a resource in its SotW wrapper (S58).
-pub(super) const WRAPPER: &str = "type.googleapis.com/envoy.service.discovery.v3.Resource";
-
 /// One entry of `resources` (or a segment of them), key and length included:
 /// encoded once, shared by every stream that gets it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,7 +83,7 @@ impl Field {
     #[must_use]
     pub fn sotw_wrapped(resource: &Resource) -> Self {
         Self::sotw(&Any {
-            type_url: WRAPPER.to_owned(),
+            type_url: Resource::TYPE_URL.to_owned(),
             value: resource.encode_to_vec().into(),
         })
     }

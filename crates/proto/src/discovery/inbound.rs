@@ -9,7 +9,8 @@ use bytes::Bytes;
 use super::{
     limits::Limits,
     message::{
-        DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse, Status,
+        DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse,
+        Resource, Status,
     },
     scan::{self, Shape},
     shape,
@@ -95,7 +96,7 @@ pub enum DecodeError {
     },
 }
 
-/// The four messages that a peer can send.
+/// The four messages that a peer can send, and the wrapper inside one of them.
 pub trait Inbound: Sized {
     /// Reads `raw`; bodies in the result are slices of it.
     ///
@@ -105,7 +106,7 @@ pub trait Inbound: Sized {
     fn decode_checked(raw: Bytes, limits: &Limits) -> Result<Checked<Self>, DecodeError>;
 }
 
-/// What differs between the four.
+/// What differs between them.
 pub(super) trait Bounded: prost::Message + Default {
     const SHAPE: &'static Shape;
 
@@ -212,4 +213,12 @@ impl Bounded for DeltaDiscoveryResponse {
         refuse.list("resources", &mut self.resources, |r| &r.name);
         refuse.list("removed_resources", &mut self.removed_resources, |n| n);
     }
+}
+
+/// In a state-of-the-world response it is the body of an `Any`, which the scan
+/// of the response does not look into (S58).
+impl Bounded for Resource {
+    const SHAPE: &'static Shape = &shape::RESOURCE;
+
+    fn refuse(&mut self, _: &mut Refuse<'_>) {}
 }

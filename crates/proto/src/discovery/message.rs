@@ -129,6 +129,11 @@ pub struct Resource {
     pub metadata: Option<Bytes>,
 }
 
+impl Resource {
+    /// The type URL of a resource in its SotW wrapper (S58).
+    pub const TYPE_URL: &'static str = "type.googleapis.com/envoy.service.discovery.v3.Resource";
+}
+
 /// A SotW request: a subscription, an ACK or a NACK (S11).
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct DiscoveryRequest {

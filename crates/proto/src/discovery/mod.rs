@@ -14,10 +14,11 @@
 //! ```
 //!
 //! Reading starts at [`decode`](Inbound::decode_checked), writing at
-//! [`encode_sotw`] and [`encode_delta`].
+//! [`encode_sotw`] and [`encode_delta`]; a [`Glance`] is for who needs little.
 
 mod constraints;
 mod frames;
+mod glance;
 mod inbound;
 mod limits;
 mod message;
@@ -31,6 +32,7 @@ pub use constraints::{
     Constraint, ConstraintList, DynamicParameterConstraints, Exists, SingleConstraint, constraint,
 };
 pub use frames::{Field, Frames, batches, encode_delta, encode_sotw};
+pub use glance::{Entry, Glance, fields, name_of};
 pub use inbound::{Checked, DecodeError, Inbound, Refusal};
 pub use limits::Limits;
 pub use message::{

@@ -152,7 +152,7 @@ impl Scan<'_> {
 
 /// The next field: its number, and its bytes if it is length-delimited.
 /// `None` when the bytes end inside it or it has no valid wire type.
-fn next<'a>(bytes: &mut &'a [u8]) -> Option<(u32, Option<&'a [u8]>)> {
+pub(super) fn next<'a>(bytes: &mut &'a [u8]) -> Option<(u32, Option<&'a [u8]>)> {
     let key = varint(bytes)?;
     let number = u32::try_from(key >> 3).ok().filter(|n| *n > 0)?;
     match key & 7 {

@@ -83,7 +83,7 @@ static VERSION: Shape = Shape {
     fields: &[name(1, "key"), text(2, "value", |l| l.text_bytes)],
 };
 
-static RESOURCE: Shape = Shape {
+pub(super) static RESOURCE: Shape = Shape {
     name: "Resource",
     fields: &[
         text(1, "version", |l| l.text_bytes),

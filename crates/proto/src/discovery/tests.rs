@@ -324,7 +324,7 @@ fn s58_a_ttl_travels_in_the_wrapper_on_sotw() {
     let field = Field::sotw_wrapped(&resource);
     let bytes = encode_sotw(&DiscoveryResponse::default(), [&field]).to_bytes();
     let read = DiscoveryResponse::decode(bytes).unwrap();
-    assert_eq!(read.resources[0].type_url, frames::WRAPPER);
+    assert_eq!(read.resources[0].type_url, Resource::TYPE_URL);
     assert_eq!(
         Resource::decode(read.resources[0].value.clone()).unwrap(),
         resource

@@ -2,26 +2,32 @@
 //! of both `trunkline-proto` and `trunkline-core`.
 //!
 //! ```text
-//! received bytes ── request ──▶ core's request   (node read only when it changes)
-//! core's response ── response ──▶ frames of shared bytes
+//! a server: received bytes ── request ──▶ core's request   (node read when it changes)
+//!           core's response ── response ──▶ frames of shared bytes
+//! a client: core's request ── ask ──▶ bytes
+//!           received bytes ── heard ──▶ core's response, bodies not copied
 //! encoded contents ── accept ──▶ core's resource, with its facts
 //! a resource of a file ── authored ──▶ the same, with what stands around it
 //! constraints: both ways
 //! ```
 //!
-//! Nothing is decided here. What a peer sent beyond a limit is taken out of the
-//! request and reported beside it.
+//! Nothing is decided here. What a peer sent beyond a limit, or nobody can read,
+//! is taken out of the message and reported beside it.
 
 mod accept;
+mod ask;
 mod authored;
 mod constraints;
+mod heard;
 mod node;
 mod request;
 mod response;
 
 pub use accept::{AcceptError, accept};
+pub use ask::RequestWriter;
 pub use authored::accept_text;
 pub use constraints::{ConstraintReadError, read_constraints, write_constraints};
+pub use heard::{Heard, read_response};
 pub(crate) use request::Reader;
 pub use request::Refused;
 pub(crate) use response::{delta_frames, sotw_frames};

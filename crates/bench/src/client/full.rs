@@ -1,0 +1,191 @@
+//! A client as real ones are: the engine's own sink, which holds what it was
+//! sent.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use trunkline::wire::{RequestWriter, read_response};
+use trunkline_core::Moment;
+use trunkline_core::change::Change;
+use trunkline_core::message::Mode;
+use trunkline_core::name::{Ask, Name};
+use trunkline_core::resource::TypeUrl;
+use trunkline_core::sink::{
+    Delivery, FetchTimeout, Rejection, Response, Scope, Sink, SinkConfig, Verdict,
+};
+use trunkline_proto::discovery::Limits;
+
+use super::ledger::Ledger;
+use super::shared::Shared;
+use super::spec::{Habit, Spec, Want};
+use crate::contents::Kind;
+use crate::measure::Counters;
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(crate) struct Full {
+    sink: Sink,
+    mode: Mode,
+    writer: RequestWriter,
+    shared: Arc<Shared>,
+    pub(crate) ledger: Ledger,
+    rejects_all: bool,
+    rejects: Option<String>,
+    led: Vec<Kind>,
+}
+
+impl Full {
+    pub(crate) fn new(spec: &Spec, shared: Arc<Shared>, ledger: Ledger) -> Self {
+        let config = SinkConfig {
+            scope: match spec.only {
+                None => Scope::Aggregated,
+                Some(kind) => Scope::Single(kind.url().into()),
+            },
+            // A server that is slow is to be measured, not given up.
+            fetch_timeout: FetchTimeout::Never,
+            ..SinkConfig::new(spec.mode, spec.node())
+        };
+        let led = |(kind, want): &(Kind, Want)| (*want == Want::Led).then_some(*kind);
+        let mut full = Self {
+            sink: Sink::new(config),
+            mode: spec.mode,
+            writer: spec.writer(),
+            shared,
+            ledger,
+            rejects_all: spec.habit == Habit::Rejects,
+            rejects: spec.rejects.clone(),
+            led: spec.wants.iter().filter_map(led).collect(),
+        };
+        for (kind, want) in &spec.wants {
+            match want {
+                Want::All => full.subscribe(*kind, Ask::Wildcard),
+                Want::Names(names) => names.iter().for_each(|index| full.want(*kind, *index)),
+                Want::Led => {}
+            }
+        }
+        full
+    }
+
+    pub(crate) fn want(&mut self, kind: Kind, index: usize) {
+        let name = self.shared.truth.recipe.name(index);
+        self.subscribe(kind, Ask::Name(Name::new(&name)));
+    }
+
+    fn subscribe(&mut self, kind: Kind, ask: Ask) {
+        let now = self.now();
+        // Its own types are all that a client is told to ask for.
+        let _ = self.sink.subscribe(&kind.url().into(), ask, now);
+    }
+
+    fn now(&self) -> Moment {
+        Moment::new(self.shared.truth.start().elapsed())
+    }
+
+    pub(crate) fn connected(&mut self) {
+        self.sink.handle_connected();
+    }
+
+    pub(crate) fn disconnected(&mut self) {
+        self.sink.handle_disconnected("the stream ended");
+    }
+
+    pub(crate) fn say(&mut self) -> Option<Bytes> {
+        let request = self.sink.poll_request(self.now())?;
+        Some(self.writer.write(request))
+    }
+
+    /// Takes a response; false if it is none.
+    pub(crate) fn hear(&mut self, raw: Bytes) -> bool {
+        let bytes = raw.len();
+        let Ok(mut heard) = read_response(self.mode, raw, &Limits::DEFAULT) else {
+            return false;
+        };
+        self.keep(&mut heard.response);
+        let delivery = match self.sink.handle_response(heard.response) {
+            Ok(delivery) => delivery,
+            Err(error) => {
+                self.shared.fault(error.to_string());
+                return false;
+            }
+        };
+        let Some(kind) = Kind::of(delivery.type_url.as_str()) else {
+            return false;
+        };
+        let mut rejected = heard.unreadable;
+        rejected.extend(self.judge(&delivery));
+        self.ledger.answered(kind, delivery.resources.len(), bytes);
+        self.note(kind, &delivery, &rejected);
+        self.answer(kind, delivery, rejected);
+        true
+    }
+
+    /// Shares what other clients hold as well.
+    fn keep(&self, response: &mut Response) {
+        let (url, resources) = match response {
+            Response::Delta(response) => (&response.type_url, &mut response.resources),
+            Response::Sotw(response) => (&response.type_url, &mut response.resources),
+        };
+        if let Some(kind) = Kind::of(url.as_str()) {
+            let mut kept = resources.to_vec();
+            for delivered in &mut kept {
+                self.shared.keep(kind, &mut delivered.resource);
+            }
+            *resources = kept.into();
+        }
+    }
+
+    fn judge(&self, delivery: &Delivery) -> Vec<Rejection> {
+        let bad = |name: &Name| {
+            self.rejects_all
+                || self
+                    .rejects
+                    .as_ref()
+                    .is_some_and(|bad| bad == name.as_str())
+        };
+        let names = delivery.resources.iter().map(|resource| &resource.name);
+        names
+            .filter(|name| bad(name))
+            .map(|name| Rejection::of(name, "this client was told to reject it"))
+            .collect()
+    }
+
+    fn note(&mut self, kind: Kind, delivery: &Delivery, rejected: &[Rejection]) {
+        let bad = |name: &Name| rejected.iter().any(|r| r.name.as_ref() == Some(name));
+        let leads_to = self.led.iter().find(|led| led.led_to_by() == Some(kind));
+        let leads_to = leads_to.copied();
+        for resource in &delivery.resources {
+            if !rejected.is_empty() && bad(&resource.name) {
+                continue;
+            }
+            let body = resource.body.as_deref().unwrap_or_default();
+            let gained = self.ledger.saw(kind, resource.name.as_str(), body);
+            if let (Some(index), Some(to)) = (gained, leads_to) {
+                self.want(to, index);
+            }
+        }
+    }
+
+    fn answer(&mut self, kind: Kind, delivery: Delivery, rejected: Vec<Rejection>) {
+        let counters = &self.shared.counters;
+        Counters::add(
+            match rejected.is_empty() {
+                true => &counters.acks,
+                false => &counters.nacks,
+            },
+            1,
+        );
+        let verdict = Verdict::reject(rejected);
+        let now = self.now();
+        let Ok(outcome) =
+            self.sink
+                .handle_verdict(&delivery.type_url, &delivery.nonce, verdict, now)
+        else {
+            return;
+        };
+        for change in outcome.effects.changes {
+            if let Change::Remove(_, name) | Change::RemoveVariant(_, name, _) = change {
+                self.ledger.lost(kind, name.as_str());
+            }
+        }
+    }
+}

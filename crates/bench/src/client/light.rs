@@ -1,0 +1,268 @@
+//! A client that keeps the revision of each resource and nothing else.
+//!
+//! It says what a full one says: it acknowledges, names what it holds when it
+//! comes back, and checks what it is sent. What it leaves out is the machinery
+//! of a real client: bodies, versions of its own (the tool knows what a server
+//! calls each revision), aliases, variants, errors of the source and times to
+//! live. It does not reject.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use trunkline::wire::RequestWriter;
+use trunkline_core::kind::Kind as Rules;
+use trunkline_core::message::{DeltaRequest, Locator, Mode, Node, SotwRequest};
+use trunkline_core::resource::{Nonce, Version};
+use trunkline_core::sink::Request;
+use trunkline_proto::discovery::Glance;
+
+use super::ledger::Ledger;
+use super::shared::Shared;
+use super::spec::{Spec, Want};
+use crate::contents::Kind;
+use crate::measure::Counters;
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(crate) struct Light {
+    mode: Mode,
+    node: Node,
+    /// The server of this stream was told who asks.
+    introduced: bool,
+    writer: RequestWriter,
+    shared: Arc<Shared>,
+    pub(crate) ledger: Ledger,
+    types: Vec<Type>,
+    said: VecDeque<Request>,
+}
+
+/// What a client asks for of a type, and how far it is.
+#[derive(Debug)]
+struct Type {
+    kind: Kind,
+    want: Want,
+    /// Names that the server was not told of.
+    news: Vec<usize>,
+    version: Option<Version>,
+    nonce: Option<Nonce>,
+    asked: bool,
+}
+
+impl Light {
+    pub(crate) fn new(spec: &Spec, shared: Arc<Shared>, ledger: Ledger) -> Self {
+        let one = |(kind, want): &(Kind, Want)| Type {
+            kind: *kind,
+            want: match want {
+                Want::Led => Want::Names(Vec::new()),
+                other => other.clone(),
+            },
+            news: Vec::new(),
+            version: None,
+            nonce: None,
+            asked: false,
+        };
+        Self {
+            mode: spec.mode,
+            node: spec.node(),
+            introduced: false,
+            writer: spec.writer(),
+            shared,
+            ledger,
+            types: spec.wants.iter().map(one).collect(),
+            said: VecDeque::new(),
+        }
+    }
+
+    pub(crate) fn want(&mut self, kind: Kind, index: usize) {
+        let Some(state) = self.types.iter_mut().find(|state| state.kind == kind) else {
+            return;
+        };
+        if let Want::Names(names) = &mut state.want {
+            names.push(index);
+            state.news.push(index);
+        }
+    }
+
+    pub(crate) fn connected(&mut self) {
+        for place in 0..self.types.len() {
+            let state = &mut self.types[place];
+            state.asked = false;
+            state.nonce = None;
+            state.news = match &state.want {
+                Want::Names(names) => names.clone(),
+                _ => Vec::new(),
+            };
+        }
+        self.speak();
+    }
+
+    pub(crate) fn disconnected(&mut self) {
+        self.introduced = false;
+        self.said.clear();
+    }
+
+    pub(crate) fn say(&mut self) -> Option<Bytes> {
+        if self.said.is_empty() {
+            self.speak();
+        }
+        let mut request = self.said.pop_front()?;
+        if !std::mem::replace(&mut self.introduced, true) {
+            let node = Some(self.node.clone());
+            match &mut request {
+                Request::Delta(request) => request.node = node,
+                Request::Sotw(request) => request.node = node,
+            }
+        }
+        Some(self.writer.write(request))
+    }
+
+    /// Says what the server was not told of.
+    fn speak(&mut self) {
+        for place in 0..self.types.len() {
+            let state = &self.types[place];
+            let first = !state.asked && state.want == Want::All;
+            if first || !state.news.is_empty() {
+                let request = match self.mode {
+                    Mode::Delta => Request::Delta(self.subscribe(place)),
+                    Mode::Sotw => Request::Sotw(self.list(place)),
+                };
+                self.said.push_back(request);
+                let state = &mut self.types[place];
+                state.asked = true;
+                state.news.clear();
+            }
+        }
+    }
+
+    /// A delta request for what is new.
+    fn subscribe(&self, place: usize) -> DeltaRequest {
+        let state = &self.types[place];
+        let kind = state.kind;
+        let held = (!state.asked)
+            .then(|| self.ledger.holds(kind))
+            .into_iter()
+            .flatten();
+        let named = held.filter_map(|(index, revision)| {
+            let version = self.shared.version(kind, index, revision)?;
+            Some((self.shared.truth.recipe.name(index), version))
+        });
+        DeltaRequest {
+            type_url: Some(kind.url().into()),
+            subscribe: self.names(place, &state.news),
+            initial_versions: named.collect(),
+            ..DeltaRequest::default()
+        }
+    }
+
+    /// A state-of-the-world request, which lists everything.
+    fn list(&self, place: usize) -> SotwRequest {
+        let state = &self.types[place];
+        let all: &[usize] = match &state.want {
+            Want::Names(names) => names,
+            _ => &[],
+        };
+        SotwRequest {
+            type_url: Some(state.kind.url().into()),
+            names: self.names(place, all),
+            version: state.version.clone(),
+            nonce: state.nonce.clone(),
+            ..SotwRequest::default()
+        }
+    }
+
+    fn names(&self, place: usize, names: &[usize]) -> Vec<Locator> {
+        let state = &self.types[place];
+        let bare = Rules::of(&state.kind.url().into()).legacy_wildcard;
+        if state.want == Want::All && !bare {
+            return vec!["*".into()];
+        }
+        let recipe = &self.shared.truth.recipe;
+        let name = |index: &usize| Locator::from(recipe.name(*index).as_str());
+        names.iter().map(name).collect()
+    }
+
+    /// Takes a response; false if it is none.
+    pub(crate) fn hear(&mut self, raw: &[u8]) -> bool {
+        let glance = match self.mode {
+            Mode::Delta => Glance::delta(raw),
+            Mode::Sotw => Glance::sotw(raw),
+        };
+        let place = Kind::of(glance.type_url)
+            .and_then(|kind| self.types.iter().position(|state| state.kind == kind));
+        let Some(place) = place.filter(|_| !glance.nonce.is_empty()) else {
+            return false;
+        };
+        let kind = self.types[place].kind;
+        let leads_to = |state: &Type| {
+            (state.kind.led_to_by() == Some(kind) && state.want != Want::All).then_some(state.kind)
+        };
+        let leads_to = self.types.iter().find_map(leads_to);
+        let (mut count, known) = (0, self.ledger.held);
+        for entry in glance.entries() {
+            count += 1;
+            let Some(body) = entry.body else { continue };
+            if let Some(index) = self.ledger.saw(kind, entry.name, body) {
+                if let Some(to) = leads_to {
+                    self.want(to, index);
+                }
+            }
+            if let (false, Some(index)) = (
+                entry.version.is_empty(),
+                self.shared.truth.recipe.index(entry.name),
+            ) {
+                let revision = self.ledger.revision(kind, index);
+                self.shared.called(kind, index, revision, entry.version);
+            }
+        }
+        for name in glance.removed() {
+            self.ledger.lost(kind, name);
+        }
+        if self.mode == Mode::Sotw && count < known {
+            self.lose_absent(kind, &glance);
+        }
+        self.ledger.answered(kind, count, raw.len());
+        self.answer(place, &glance);
+        true
+    }
+
+    /// What a whole set leaves out is gone (C29).
+    fn lose_absent(&mut self, kind: Kind, glance: &Glance<'_>) {
+        if !Rules::of(&kind.url().into()).whole_set {
+            return;
+        }
+        let recipe = &self.shared.truth.recipe;
+        let mut there = vec![false; self.shared.truth.count];
+        for entry in glance.entries() {
+            if let Some(index) = recipe.index(entry.name).filter(|i| *i < there.len()) {
+                there[index] = true;
+            }
+        }
+        let held = self.ledger.holds(kind).map(|(index, _)| index);
+        let absent: Vec<usize> = held.filter(|index| !there[*index]).collect();
+        for index in absent {
+            let name = self.shared.truth.recipe.name(index);
+            self.ledger.lost(kind, &name);
+        }
+    }
+
+    fn answer(&mut self, place: usize, glance: &Glance<'_>) {
+        Counters::add(&self.shared.counters.acks, 1);
+        let state = &mut self.types[place];
+        state.nonce = Some(Nonce::new(glance.nonce));
+        let request = match self.mode {
+            Mode::Delta => Request::Delta(DeltaRequest {
+                type_url: Some(state.kind.url().into()),
+                nonce: state.nonce.clone(),
+                ..DeltaRequest::default()
+            }),
+            Mode::Sotw => {
+                state.version = Some(Version::new(glance.version));
+                // It lists all names, so it says what is new as well.
+                state.news.clear();
+                Request::Sotw(self.list(place))
+            }
+        };
+        self.said.push_back(request);
+    }
+}

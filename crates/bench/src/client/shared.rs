@@ -1,0 +1,135 @@
+//! What all clients have in common.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{Notify, watch};
+use trunkline_core::name::Name;
+use trunkline_core::resource::{Resource, Version};
+
+use crate::contents::{Kind, Truth};
+use crate::measure::{Counters, Latencies};
+
+/// What clients are to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Orders {
+    /// Nobody is connected.
+    pub(crate) away: bool,
+    /// It is over.
+    pub(crate) stop: bool,
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) truth: Truth,
+    pub(crate) counters: Counters,
+    /// From being told to connect to the first configuration.
+    pub(crate) first: Latencies,
+    /// From a change to its arrival.
+    pub(crate) converged: Latencies,
+    /// From asking for a name to its answer.
+    pub(crate) answered: Latencies,
+    pub(crate) orders: watch::Sender<Orders>,
+    /// Clients that have their first configuration.
+    configured: AtomicUsize,
+    /// Streams that are open.
+    connected: AtomicUsize,
+    /// Told when one of these numbers changes.
+    pub(crate) progress: Notify,
+    resources: [Mutex<HashMap<Name, Arc<Resource>>>; 4],
+    versions: [Mutex<HashMap<usize, (u32, Version)>>; 4],
+    /// What went wrong last on a stream, for people.
+    fault: Mutex<Option<String>>,
+}
+
+impl Shared {
+    pub(crate) fn new(truth: Truth) -> Self {
+        Self {
+            truth,
+            counters: Counters::default(),
+            first: Latencies::default(),
+            converged: Latencies::default(),
+            answered: Latencies::default(),
+            orders: watch::Sender::new(Orders::default()),
+            configured: AtomicUsize::new(0),
+            connected: AtomicUsize::new(0),
+            progress: Notify::new(),
+            resources: Default::default(),
+            versions: Default::default(),
+            fault: Mutex::default(),
+        }
+    }
+
+    /// One client more has its first configuration.
+    pub(crate) fn configured(&self) {
+        self.configured.fetch_add(1, Ordering::AcqRel);
+        self.progress.notify_waiters();
+    }
+
+    pub(crate) fn are_configured(&self) -> usize {
+        self.configured.load(Ordering::Acquire)
+    }
+
+    /// A stream was opened.
+    pub(crate) fn connected(&self) {
+        Counters::add(&self.counters.streams, 1);
+        self.connected.fetch_add(1, Ordering::AcqRel);
+        self.progress.notify_waiters();
+    }
+
+    /// A stream ended.
+    pub(crate) fn disconnected(&self) {
+        self.connected.fetch_sub(1, Ordering::AcqRel);
+        self.progress.notify_waiters();
+    }
+
+    pub(crate) fn are_connected(&self) -> usize {
+        self.connected.load(Ordering::Acquire)
+    }
+
+    /// A stream failed.
+    pub(crate) fn fault(&self, fault: String) {
+        *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = Some(fault);
+    }
+
+    /// What failed last.
+    pub(crate) fn last_fault(&self) -> Option<String> {
+        let fault = self.fault.lock();
+        fault.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The same resource at the same version is kept once for all clients.
+    pub(crate) fn keep(&self, kind: Kind, resource: &mut Arc<Resource>) {
+        let kept = self.resources[kind.place()].lock();
+        let mut kept = kept.unwrap_or_else(PoisonError::into_inner);
+        match kept.get_mut(resource.name.as_str()) {
+            Some(known) if **known == **resource => *resource = Arc::clone(known),
+            Some(known) => *known = Arc::clone(resource),
+            None => {
+                kept.insert(resource.name.clone(), Arc::clone(resource));
+            }
+        }
+    }
+
+    /// A server calls a revision by this version.
+    pub(crate) fn called(&self, kind: Kind, index: usize, revision: u32, version: &str) {
+        let versions = self.versions[kind.place()].lock();
+        let mut versions = versions.unwrap_or_else(PoisonError::into_inner);
+        match versions.get_mut(&index) {
+            Some((known, _)) if *known >= revision => {}
+            _ => {
+                versions.insert(index, (revision, Version::new(version)));
+            }
+        }
+    }
+
+    /// What a server calls a revision, if it is the newest that was seen.
+    pub(crate) fn version(&self, kind: Kind, index: usize, revision: u32) -> Option<Version> {
+        let versions = self.versions[kind.place()].lock();
+        let versions = versions.unwrap_or_else(PoisonError::into_inner);
+        let (known, version) = versions.get(&index)?;
+        (*known == revision).then(|| version.clone())
+    }
+}

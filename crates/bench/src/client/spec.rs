@@ -1,0 +1,201 @@
+//! Who a client is and what it asks for, decided before it connects.
+
+use bytes::Bytes;
+use prost::Message as _;
+use trunkline::wire::RequestWriter;
+use trunkline_core::message::{Mode, Node};
+use trunkline_core::params::Params;
+use trunkline_proto::discovery;
+use trunkline_proto::envoy::google::protobuf::{Struct, Value, value};
+
+use super::ledger::Complete;
+use crate::contents::Kind;
+use crate::options::{Asking, Options, Told, Variant};
+
+/// How a client behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Habit {
+    /// As it should.
+    Good,
+    /// Rejects every response.
+    Rejects,
+    /// Does not read, for ever or for so long.
+    Sleeps(Option<std::time::Duration>),
+}
+
+/// What a client asks for of a type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Want {
+    /// Everything.
+    All,
+    /// These places.
+    Names(Vec<usize>),
+    /// What another type leads to.
+    Led,
+}
+
+/// See the module's documentation.
+#[derive(Clone, Debug)]
+pub(crate) struct Spec {
+    /// Which one.
+    pub(crate) number: usize,
+    pub(crate) mode: Mode,
+    pub(crate) habit: Habit,
+    /// Keeps revisions only.
+    pub(crate) light: bool,
+    /// The type of its stream, if it has one for each.
+    pub(crate) only: Option<Kind>,
+    pub(crate) wants: Vec<(Kind, Want)>,
+    pub(crate) complete: Complete,
+    /// Asks for names one after another, so many in a second.
+    pub(crate) demand: Option<f64>,
+    /// A name that it rejects.
+    pub(crate) rejects: Option<String>,
+    category: Option<usize>,
+    told: Told,
+}
+
+impl Spec {
+    /// The streams of all clients.
+    pub(crate) fn all(options: &Options, driven: bool) -> Vec<Self> {
+        let mut random = fastrand::Rng::with_seed(options.seed);
+        let mut specs = Vec::new();
+        let others = options.nackers + options.slow_readers;
+        for number in 0..options.clients + others {
+            let habit = match number.checked_sub(options.clients) {
+                None => Habit::Good,
+                Some(n) if n < options.nackers => Habit::Rejects,
+                Some(_) => Habit::Sleeps(options.slow_for.map(std::time::Duration::from_secs_f64)),
+            };
+            specs.extend(Self::of_client(options, driven, number, habit, &mut random));
+        }
+        specs
+    }
+
+    fn of_client(
+        options: &Options,
+        driven: bool,
+        number: usize,
+        habit: Habit,
+        random: &mut fastrand::Rng,
+    ) -> Vec<Self> {
+        let names = names(options, random);
+        let want = |kind: Kind| (kind, want(options, kind, &names));
+        let spec = |only: Option<Kind>, wants: Vec<(Kind, Want)>| Self {
+            number,
+            mode: match options.mode {
+                Variant::Delta => Mode::Delta,
+                Variant::Sotw => Mode::Sotw,
+            },
+            habit,
+            light: options.light && habit == Habit::Good,
+            only,
+            complete: complete(options, driven, habit, wants.len()),
+            wants,
+            demand: (options.ask == Asking::Demand).then_some(options.demand_rate),
+            rejects: options.nack.clone(),
+            category: (options.categories > 0).then(|| number % options.categories),
+            told: options.told_by,
+        };
+        match options.per_type {
+            false => vec![spec(
+                None,
+                options.types.iter().copied().map(want).collect(),
+            )],
+            true => {
+                let kinds = options.types.iter().copied();
+                kinds
+                    .map(|kind| spec(Some(kind), vec![want(kind)]))
+                    .collect()
+            }
+        }
+    }
+
+    /// The node, as far as the rules care.
+    pub(crate) fn node(&self) -> Node {
+        Node {
+            id: format!("bench-{}", self.number),
+            cluster: "bench".into(),
+            user_agent: "trunkline-bench".into(),
+            client_features: Vec::new(),
+        }
+    }
+
+    /// What writes its requests.
+    pub(crate) fn writer(&self) -> RequestWriter {
+        let Some(category) = self.category else {
+            return RequestWriter::default();
+        };
+        let category = format!("c{category}");
+        match self.told {
+            Told::Metadata => RequestWriter::new(discovery::Node {
+                metadata: Some(metadata(category)),
+                ..discovery::Node::default()
+            }),
+            Told::Locators => match Params::new([("category", category)]) {
+                Ok(params) => RequestWriter::default().with_params(params),
+                // One short parameter is below every limit.
+                Err(_) => RequestWriter::default(),
+            },
+        }
+    }
+
+    /// The method that it calls.
+    pub(crate) fn path(&self) -> &'static str {
+        match (self.only, self.mode) {
+            (None, Mode::Sotw) => {
+                "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources"
+            }
+            (None, Mode::Delta) => {
+                "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources"
+            }
+            (Some(kind), Mode::Sotw) => kind.methods()[0],
+            (Some(kind), Mode::Delta) => kind.methods()[1],
+        }
+    }
+}
+
+/// The names that a client asks for, unless it asks for everything.
+fn names(options: &Options, random: &mut fastrand::Rng) -> Vec<usize> {
+    if options.ask != Asking::Named {
+        return Vec::new();
+    }
+    let some = options.names.min(options.resources);
+    let mut names = random.choose_multiple(0..options.resources, some);
+    names.sort_unstable();
+    names
+}
+
+fn want(options: &Options, kind: Kind, names: &[usize]) -> Want {
+    let led = |from: Kind| options.types.contains(&from);
+    match (options.ask, kind.led_to_by()) {
+        (Asking::Named, _) => Want::Names(names.to_vec()),
+        (Asking::Demand, _) => Want::Names(Vec::new()),
+        // On a stream of its own it does not hear of the others.
+        (Asking::Wildcard, Some(_)) if options.per_type => {
+            Want::Names((0..options.resources).collect())
+        }
+        (Asking::Wildcard, Some(from)) if led(from) => Want::Led,
+        (Asking::Wildcard, _) => Want::All,
+    }
+}
+
+fn complete(options: &Options, driven: bool, habit: Habit, kinds: usize) -> Complete {
+    match (habit, driven, options.ask) {
+        (Habit::Rejects | Habit::Sleeps(_), _, _) => Complete::Never,
+        (_, false, _) => Complete::Answered(kinds),
+        (_, _, Asking::Wildcard) => Complete::Holding(kinds * options.resources),
+        (_, _, Asking::Named) => Complete::Holding(kinds * options.names.min(options.resources)),
+        (_, _, Asking::Demand) => Complete::Holding(kinds),
+    }
+}
+
+fn metadata(category: String) -> Bytes {
+    let category = Value {
+        kind: Some(value::Kind::StringValue(category)),
+    };
+    let metadata = Struct {
+        fields: [("category".to_owned(), category)].into(),
+    };
+    metadata.encode_to_vec().into()
+}

@@ -1,0 +1,119 @@
+//! The types that the tool can make contents of.
+
+use clap::ValueEnum;
+use serde::Serialize;
+use trunkline_core::kind;
+use trunkline_proto::discovery::fields;
+
+/// A type of resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize)]
+pub enum Kind {
+    /// Clusters.
+    #[value(name = "cds")]
+    #[serde(rename = "cds")]
+    Clusters,
+    /// Endpoints.
+    #[value(name = "eds")]
+    #[serde(rename = "eds")]
+    Endpoints,
+    /// Listeners.
+    #[value(name = "lds")]
+    #[serde(rename = "lds")]
+    Listeners,
+    /// Routes.
+    #[value(name = "rds")]
+    #[serde(rename = "rds")]
+    Routes,
+}
+
+impl Kind {
+    /// Every one, in the order in which a client asks.
+    pub const ALL: [Self; 4] = [
+        Self::Clusters,
+        Self::Endpoints,
+        Self::Listeners,
+        Self::Routes,
+    ];
+
+    /// Its place in [`Self::ALL`].
+    pub(crate) fn place(self) -> usize {
+        self as usize
+    }
+
+    /// The short name that people use.
+    #[must_use]
+    pub fn short(self) -> &'static str {
+        ["cds", "eds", "lds", "rds"][self.place()]
+    }
+
+    /// Its type URL.
+    #[must_use]
+    pub fn url(self) -> &'static str {
+        [kind::CDS, kind::EDS, kind::LDS, kind::RDS][self.place()]
+    }
+
+    pub(crate) fn of(url: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.url() == url)
+    }
+
+    /// The type whose resources lead to these by name: a client asks for those
+    /// it was led to.
+    pub(crate) fn led_to_by(self) -> Option<Self> {
+        match self {
+            Self::Endpoints => Some(Self::Clusters),
+            Self::Routes => Some(Self::Listeners),
+            Self::Clusters | Self::Listeners => None,
+        }
+    }
+
+    /// The methods of its own service, for state of the world and for delta.
+    pub(crate) fn methods(self) -> [&'static str; 2] {
+        match self {
+            Self::Clusters => [
+                "/envoy.service.cluster.v3.ClusterDiscoveryService/StreamClusters",
+                "/envoy.service.cluster.v3.ClusterDiscoveryService/DeltaClusters",
+            ],
+            Self::Endpoints => [
+                "/envoy.service.endpoint.v3.EndpointDiscoveryService/StreamEndpoints",
+                "/envoy.service.endpoint.v3.EndpointDiscoveryService/DeltaEndpoints",
+            ],
+            Self::Listeners => [
+                "/envoy.service.listener.v3.ListenerDiscoveryService/StreamListeners",
+                "/envoy.service.listener.v3.ListenerDiscoveryService/DeltaListeners",
+            ],
+            Self::Routes => [
+                "/envoy.service.route.v3.RouteDiscoveryService/StreamRoutes",
+                "/envoy.service.route.v3.RouteDiscoveryService/DeltaRoutes",
+            ],
+        }
+    }
+
+    /// Where the revision stands in a body: numbers of fields, from the outside
+    /// in. See [`super::make`].
+    fn revision_path(self) -> &'static [u32] {
+        match self {
+            // alt_stat_name
+            Self::Clusters => &[28],
+            // endpoints, lb_endpoints, endpoint, hostname
+            Self::Endpoints => &[2, 2, 1, 3],
+            // stat_prefix
+            Self::Listeners => &[28],
+            // virtual_hosts, name
+            Self::Routes => &[2, 1],
+        }
+    }
+
+    /// The revision that a body says it is of; none if it is not one of the
+    /// tool's.
+    pub(crate) fn revision(self, body: &[u8]) -> Option<u32> {
+        let mut at = body;
+        for number in self.revision_path() {
+            at = fields(at).find(|(n, _)| n == number)?.1;
+        }
+        std::str::from_utf8(at)
+            .ok()?
+            .strip_prefix("rev-")?
+            .parse()
+            .ok()
+    }
+}

@@ -1,0 +1,127 @@
+//! Files in a directory that the server watches: many resources in one at the
+//! beginning, one for each that changes.
+//!
+//! A resource stays in the file in which it began, so a change writes that file
+//! anew, beside it first and then in its place: nobody reads half of one.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use trunkline::BoxFuture;
+
+use super::{Driver, Put, yaml};
+use crate::contents::Kind;
+use crate::error::{Error, Result};
+
+/// Resources of one file, so that a change rewrites little.
+const EACH: usize = 100;
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(super) struct Files {
+    directory: PathBuf,
+    /// The file of each resource.
+    places: HashMap<(Kind, String), usize>,
+    /// What is in each file.
+    files: Vec<Vec<Put>>,
+}
+
+impl Files {
+    pub(super) fn new(directory: &str) -> Result<Self> {
+        let directory = PathBuf::from(directory);
+        std::fs::create_dir_all(&directory).map_err(|source| Error::File {
+            path: directory.clone(),
+            source,
+        })?;
+        Ok(Self {
+            directory,
+            places: HashMap::new(),
+            files: Vec::new(),
+        })
+    }
+
+    /// Takes a resource in; the number of its file.
+    fn place(&mut self, put: &Put) -> usize {
+        let key = (put.kind, put.name.clone());
+        if let Some(file) = self.places.get(&key).copied() {
+            let same = |other: &&mut Put| other.kind == put.kind && other.name == put.name;
+            if let Some(old) = self.files[file].iter_mut().find(same) {
+                *old = put.clone();
+            }
+            return file;
+        }
+        if self.files.last().is_none_or(|last| last.len() >= EACH) {
+            self.files.push(Vec::new());
+        }
+        let file = self.files.len() - 1;
+        self.files[file].push(put.clone());
+        self.places.insert(key, file);
+        file
+    }
+
+    async fn write(&self, file: usize) -> Result<()> {
+        let path = self.directory.join(format!("bench-{file:05}.yaml"));
+        let beside = self.directory.join(format!(".bench-{file:05}.tmp"));
+        let text = yaml(&self.files[file])?;
+        let written = async {
+            tokio::fs::write(&beside, text).await?;
+            tokio::fs::rename(&beside, &path).await
+        };
+        written.await.map_err(|source| Error::File { path, source })
+    }
+}
+
+impl Driver for Files {
+    fn needs_no_server(&self) -> bool {
+        true
+    }
+
+    fn put<'a>(&'a mut self, resources: &'a [Put]) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let mut changed: Vec<usize> = resources.iter().map(|put| self.place(put)).collect();
+            changed.sort_unstable();
+            changed.dedup();
+            for file in changed {
+                self.write(file).await?;
+            }
+            Ok(())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_change_rewrites_the_file_it_began_in() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut files = Files::new(directory.path().to_str().unwrap()).unwrap();
+        let put = |index: usize, revision: u32| {
+            let recipe = crate::contents::Recipe {
+                kinds: vec![Kind::Clusters],
+                prefix: "b".into(),
+                size: 0,
+            };
+            Put {
+                kind: Kind::Clusters,
+                name: recipe.name(index),
+                body: recipe.body(Kind::Clusters, index, revision),
+            }
+        };
+        let all: Vec<Put> = (0..EACH + 1).map(|index| put(index, 1)).collect();
+        files.put(&all).await.unwrap();
+        files.put(&[put(EACH, 2)]).await.unwrap();
+        let read = |file: &str| std::fs::read_to_string(directory.path().join(file)).unwrap();
+        assert_eq!(read("bench-00000.yaml").matches("rev-1").count(), EACH);
+        let second = read("bench-00001.yaml");
+        assert_eq!(
+            (
+                second.matches("rev-2").count(),
+                second.matches("rev-1").count()
+            ),
+            (1, 0)
+        );
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
+    }
+}

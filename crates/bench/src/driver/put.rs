@@ -1,0 +1,56 @@
+//! Encoded resources over HTTP: the way of the servers that the tool starts,
+//! and of peers that are given a small program around them.
+//!
+//! `POST /resources` with an encoded `DiscoveryResponse` of one type: its
+//! resources are added or replaced, together.
+
+use bytes::Bytes;
+use http::Method;
+use prost::Message as _;
+use trunkline::BoxFuture;
+use trunkline_proto::discovery::{Any, DiscoveryResponse};
+
+use super::http::Http;
+use super::{Driver, Put};
+use crate::contents::Kind;
+use crate::error::Result;
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(super) struct ByHttp(Http);
+
+impl ByHttp {
+    pub(super) fn new(url: &str) -> Result<Self> {
+        Ok(Self(Http::new(url)?))
+    }
+}
+
+impl Driver for ByHttp {
+    fn put<'a>(&'a mut self, resources: &'a [Put]) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            for kind in Kind::ALL {
+                let of_kind = resources.iter().filter(|put| put.kind == kind);
+                let resources: Vec<Any> = of_kind.map(any).collect();
+                if resources.is_empty() {
+                    continue;
+                }
+                let message = DiscoveryResponse {
+                    type_url: kind.url().to_owned(),
+                    resources,
+                    ..DiscoveryResponse::default()
+                };
+                let body = Bytes::from(message.encode_to_vec());
+                let kind = "application/x-protobuf";
+                self.0.send(Method::POST, "/resources", kind, body).await?;
+            }
+            Ok(())
+        })
+    }
+}
+
+fn any(put: &Put) -> Any {
+    Any {
+        type_url: put.kind.url().to_owned(),
+        value: put.body.clone(),
+    }
+}

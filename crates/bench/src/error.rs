@@ -1,0 +1,56 @@
+//! What can keep a measurement from being made.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why there is no report.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Two flags that do not go together, or a value that means nothing.
+    #[error("{0}")]
+    Usage(String),
+    /// The server could not be reached.
+    #[error(
+        "cannot connect to {address}: {source}; is the server running, and is this its xDS address?"
+    )]
+    Connect {
+        /// Where.
+        address: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// What was to change the server's contents failed.
+    #[error("the driver failed: {0}")]
+    Driver(String),
+    /// A server that was to be started did not.
+    #[error("the server did not start: {0}")]
+    Start(String),
+    /// A file could not be written or read.
+    #[error("{path}: {source}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The runtime or a socket of the tool's own failed.
+    #[error("the tool itself failed: {0}")]
+    Own(#[from] io::Error),
+    /// Clients did not get what they should have in time.
+    #[error("{phase}: {done} of {all} after {seconds} s; {hint}")]
+    Late {
+        /// In which phase.
+        phase: &'static str,
+        /// How many did.
+        done: u64,
+        /// How many should have.
+        all: u64,
+        /// How long was waited.
+        seconds: u64,
+        /// What was seen on streams meanwhile.
+        hint: String,
+    },
+}
+
+/// The result of what may fail.
+pub type Result<T> = std::result::Result<T, Error>;

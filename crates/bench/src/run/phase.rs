@@ -1,0 +1,66 @@
+//! What is counted while something happens.
+
+use std::time::Instant;
+
+use super::target::Target;
+use crate::client::Shared;
+use crate::measure::{Count, Process, Usage};
+use crate::report::Phase;
+
+/// A phase that has begun.
+pub(super) struct Begun {
+    name: &'static str,
+    at: Instant,
+    count: Count,
+    server: Option<Usage>,
+    tool: Usage,
+}
+
+impl Begun {
+    pub(super) fn new(name: &'static str, shared: &Shared, target: &Target) -> Self {
+        target.reset_peak();
+        Self {
+            name,
+            count: shared.counters.read(),
+            server: target.usage(),
+            tool: Process::own().usage().unwrap_or_default(),
+            at: Instant::now(),
+        }
+    }
+
+    /// The server's memory when it began.
+    pub(super) fn memory(&self) -> Option<u64> {
+        self.server.map(|usage| usage.memory)
+    }
+
+    pub(super) fn end(self, shared: &Shared, target: &Target) -> Phase {
+        let seconds = self.at.elapsed().as_secs_f64();
+        let tool = Process::own().usage().unwrap_or_default();
+        let server = target.usage();
+        let server = match (server, &self.server) {
+            (Some(now), Some(before)) => Some(now.since(before)),
+            // It was started meanwhile.
+            (now, None) => now,
+            (None, _) => None,
+        };
+        let count = shared.counters.read() - self.count;
+        let some = |quantiles: crate::measure::Quantiles| {
+            Some(quantiles).filter(|quantiles| quantiles.count > 0)
+        };
+        Phase {
+            name: self.name,
+            seconds,
+            server,
+            server_memory_before: self.memory(),
+            tool: tool.since(&self.tool),
+            first_configuration: some(shared.first.take()),
+            convergence: some(shared.converged.take()),
+            answer: some(shared.answered.take()),
+            cpu_per_update: server
+                .filter(|_| count.delivered > 0)
+                .map(|server| server.cpu() * 1e6 / count.delivered as f64),
+            count,
+            ..Phase::default()
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! The things that can happen to a server and its clients.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use super::phase::Begun;
+use super::target::Target;
+use crate::client::{self, Complete, Ended, Orders, Pool, Shared, Spec, Zipf};
+use crate::contents::Kind;
+use crate::driver::Put;
+use crate::error::{Error, Result};
+use crate::options::{Asking, Options};
+use crate::progress::Progress;
+use crate::report::{Check, Phase, Report, Scenario};
+
+/// How often something that is waited for is looked at.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// See the module's documentation.
+pub(super) struct Stage<'a> {
+    options: &'a Options,
+    shared: Arc<Shared>,
+    specs: Vec<Spec>,
+    /// Streams that somebody waits for.
+    counted: usize,
+    pool: Option<Arc<Pool>>,
+    clients: JoinSet<Ended>,
+    phases: Vec<Phase>,
+    progress: Progress,
+    random: fastrand::Rng,
+    /// The server's memory before the first stream.
+    memory: Option<u64>,
+}
+
+impl<'a> Stage<'a> {
+    pub(super) fn new(options: &'a Options, shared: Arc<Shared>, specs: Vec<Spec>) -> Self {
+        let counts = |spec: &&Spec| spec.complete != Complete::Never;
+        Self {
+            counted: specs.iter().filter(counts).count(),
+            options,
+            shared,
+            specs,
+            pool: None,
+            clients: JoinSet::new(),
+            phases: Vec::new(),
+            progress: Progress::new(),
+            random: fastrand::Rng::with_seed(options.seed ^ 0x5eed),
+            memory: None,
+        }
+    }
+
+    /// Gives the server its contents.
+    pub(super) async fn load(&mut self, target: &mut Target) -> Result<()> {
+        let begun = Begun::new("load", &self.shared, target);
+        let truth = &self.shared.truth;
+        let all = self.options.types.iter().copied();
+        let all = all.flat_map(|kind| (0..truth.count).map(move |index| (kind, index)));
+        let all: Vec<(Kind, usize)> = all.collect();
+        let mut done = 0;
+        for some in all.chunks(target.batch()) {
+            let puts: Vec<Put> = some.iter().map(|at| self.make(*at, 1)).collect();
+            target.put(&puts).await?;
+            for (kind, index) in some {
+                self.shared.truth.begin(*kind, *index);
+            }
+            done += some.len() as u64;
+            self.progress.tell("load", done, all.len() as u64);
+        }
+        self.end(begun, target);
+        Ok(())
+    }
+
+    fn make(&self, (kind, index): (Kind, usize), revision: u32) -> Put {
+        let recipe = &self.shared.truth.recipe;
+        Put {
+            kind,
+            name: recipe.name(index),
+            body: recipe.body(kind, index, revision),
+        }
+    }
+
+    /// Connects all clients, and waits until each has its first configuration.
+    pub(super) async fn connect(&mut self, target: &Target) -> Result<()> {
+        let begun = Begun::new("connect", &self.shared, target);
+        self.memory = begun.memory();
+        let pool = Pool::new(target.address.clone(), self.options.connections);
+        let pool = Arc::clone(self.pool.insert(Arc::new(pool)));
+        let zipf = (self.options.ask == Asking::Demand)
+            .then(|| Arc::new(Zipf::new(self.options.resources, self.options.zipf)));
+        let start = Instant::now();
+        let ramp = self.options.ramp / self.specs.len().max(1) as f64;
+        for (place, spec) in std::mem::take(&mut self.specs).into_iter().enumerate() {
+            let begin = start + Duration::from_secs_f64(ramp * place as f64);
+            let (shared, pool) = (Arc::clone(&self.shared), Arc::clone(&pool));
+            let life = client::run(spec, shared, pool, zipf.clone(), begin);
+            self.clients.spawn(life);
+        }
+        let all = self.counted as u64;
+        let shared = Arc::clone(&self.shared);
+        let configured = || shared.are_configured() as u64;
+        self.wait("connect", all, configured).await?;
+        let phase = begun.end(&self.shared, target);
+        self.keep(phase);
+        Ok(())
+    }
+
+    /// Makes changes, one when the last has arrived or so many in a second.
+    pub(super) async fn change(&mut self, target: &mut Target) -> Result<()> {
+        if self.options.changes == 0 {
+            return Ok(());
+        }
+        let begun = Begun::new("changes", &self.shared, target);
+        let mut made = 0;
+        let mut next = Instant::now();
+        while made < self.options.changes {
+            let some = self.options.batch.clamp(1, self.options.changes - made);
+            let places: Vec<_> = (0..some).map(|_| self.any()).collect();
+            self.make_changes(target, &places).await?;
+            made += some;
+            let (all, shared) = (self.options.changes as u64, Arc::clone(&self.shared));
+            self.progress.tell("changes", made as u64, all);
+            if self.options.rate > 0.0 {
+                next += Duration::from_secs_f64(some as f64 / self.options.rate);
+                sleep_until(next).await;
+            } else {
+                self.settle(shared.truth.last()).await?;
+            }
+        }
+        self.settle_all().await?;
+        let phase = begun.end(&self.shared, target);
+        self.keep(phase);
+        Ok(())
+    }
+
+    /// A resource to be changed.
+    fn any(&mut self) -> (Kind, usize) {
+        let kind = self.options.change.unwrap_or(self.options.types[0]);
+        (kind, self.random.usize(0..self.options.resources))
+    }
+
+    /// Makes changes together; how many bytes they have at all who get them.
+    async fn make_changes(&self, target: &mut Target, places: &[(Kind, usize)]) -> Result<u64> {
+        let mut puts: Vec<Put> = Vec::new();
+        let mut bytes = 0;
+        for (kind, index) in places {
+            let put_already = |put: &Put| {
+                put.kind == *kind && self.shared.truth.recipe.index(&put.name) == Some(*index)
+            };
+            // One resource changes once in a transaction.
+            if puts.iter().any(put_already) {
+                continue;
+            }
+            if let Some(revision) = self.shared.truth.change(*kind, *index) {
+                let put = self.make((*kind, *index), revision);
+                let holders = self.shared.truth.holders(*kind, *index);
+                bytes += put.body.len() as u64 * u64::from(holders);
+                puts.push(put);
+            }
+        }
+        for some in puts.chunks(target.batch()) {
+            target.put(some).await?;
+        }
+        Ok(bytes)
+    }
+
+    /// All clients lose their connections and come back; a part of the contents
+    /// changes meanwhile.
+    pub(super) async fn storm(&mut self, target: &mut Target) -> Result<()> {
+        self.shared.orders.send_modify(|orders| orders.away = true);
+        if let Some(pool) = &self.pool {
+            pool.forget().await;
+        }
+        let shared = Arc::clone(&self.shared);
+        let gone = (self.clients.len()) as u64;
+        let away = || gone.saturating_sub(shared.are_connected() as u64);
+        self.wait("leave", gone, away).await?;
+        // The server notices, too.
+        sleep(Duration::from_millis(500)).await;
+        let part = self.options.changed_meanwhile.clamp(0.0, 1.0);
+        let changed = (self.options.resources as f64 * part) as usize;
+        let kind = self.options.change.unwrap_or(self.options.types[0]);
+        let places: Vec<_> = (0..changed).map(|index| (kind, index)).collect();
+        let bytes = self.make_changes(target, &places).await?;
+        self.shared.converged.take();
+
+        let begun = Begun::new("reconnect storm", &self.shared, target);
+        self.shared.orders.send_modify(|orders| orders.away = false);
+        let all = self.clients.len() as u64;
+        let shared = Arc::clone(&self.shared);
+        self.wait("return", all, || shared.are_connected() as u64)
+            .await?;
+        // Whoever sees this one has been told of all that came before.
+        let last = self.options.resources - 1;
+        self.make_changes(target, &[(kind, last)]).await?;
+        self.settle_all().await?;
+        let mut phase = begun.end(&self.shared, target);
+        // Most of the time from a change to its arrival nobody was there.
+        phase.convergence = None;
+        phase.changed_bytes = Some(bytes);
+        self.keep(phase);
+        Ok(())
+    }
+
+    /// Lets time pass.
+    pub(super) async fn idle(&mut self, target: &Target) {
+        if self.options.duration <= 0.0 {
+            return;
+        }
+        let begun = Begun::new("idle", &self.shared, target);
+        sleep(Duration::from_secs_f64(self.options.duration)).await;
+        self.end(begun, target);
+    }
+
+    fn end(&mut self, begun: Begun, target: &Target) {
+        let phase = begun.end(&self.shared, target);
+        self.keep(phase);
+    }
+
+    fn keep(&mut self, mut phase: Phase) {
+        let streams = self.shared.are_connected();
+        if let (Some(server), Some(before)) = (phase.server, self.memory)
+            && streams > 0
+        {
+            let more = server.memory as f64 - before as f64;
+            phase.memory_per_stream = Some(more / streams as f64);
+        }
+        self.phases.push(phase);
+        self.progress.clear();
+    }
+
+    /// Waits until a change has arrived at all who should see it.
+    async fn settle(&mut self, revision: u32) -> Result<()> {
+        let shared = Arc::clone(&self.shared);
+        loop {
+            let arrived = shared.truth.arrived.notified();
+            if shared.truth.waiting(revision) == 0 {
+                return Ok(());
+            }
+            if timeout(LOOK, arrived).await.is_err() {
+                break;
+            }
+        }
+        // It takes long enough to watch for progress.
+        let all = shared.truth.waiting(revision);
+        let done = || all.saturating_sub(shared.truth.waiting(revision));
+        self.wait("changes", all, done).await
+    }
+
+    async fn settle_all(&mut self) -> Result<()> {
+        for revision in 2..=self.shared.truth.last() {
+            self.settle(revision).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until all are done; an error if none has been for long.
+    async fn wait(&mut self, phase: &'static str, all: u64, done: impl Fn() -> u64) -> Result<()> {
+        let patience = Duration::from_secs(self.options.patience);
+        let (mut best, mut since) = (0, Instant::now());
+        loop {
+            let now = done();
+            self.progress.tell(phase, now, all);
+            if now >= all {
+                self.progress.clear();
+                return Ok(());
+            }
+            if now > best {
+                (best, since) = (now, Instant::now());
+            }
+            if since.elapsed() > patience {
+                self.progress.clear();
+                let fault = self.shared.last_fault();
+                return Err(Error::Late {
+                    phase,
+                    done: now,
+                    all,
+                    seconds: self.options.patience,
+                    hint: fault.unwrap_or_else(|| "no stream failed".into()),
+                });
+            }
+            // Looked at often while little is left to wait for.
+            let progress = self.shared.progress.notified();
+            let _ = timeout(LOOK.min(Duration::from_millis(5)), progress).await;
+        }
+    }
+
+    /// Ends all clients and says what was found.
+    pub(super) async fn finish(mut self, target: &Target) -> Report {
+        let stop = Orders {
+            stop: true,
+            ..Orders::default()
+        };
+        self.shared.orders.send_replace(stop);
+        let mut check = Check::default();
+        while let Some(ended) = self.clients.join_next().await {
+            let ended = ended.unwrap_or_default();
+            check.stale += ended.behind;
+            check.missing += ended.missing;
+        }
+        let count = self.shared.counters.read();
+        check.wrong = count.wrong;
+        check.backwards = count.backwards;
+        check.lost = count.lost;
+        let kind = self.options.types[0];
+        let size = self.make((kind, 0), 1).body.len();
+        Report {
+            scenario: Scenario::of(self.options, target.name.clone(), size),
+            warnings: super::warnings(self.options, &self.phases, &self.shared),
+            started_in: target.started_in(),
+            phases: self.phases,
+            check,
+        }
+    }
+}

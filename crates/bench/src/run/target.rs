@@ -1,0 +1,112 @@
+//! The server that is measured, and what gives it contents.
+
+use crate::driver::{self, Driver, Put};
+use crate::error::{Error, Result};
+use crate::measure::{Process, Usage};
+use crate::options::{Child, Options};
+use crate::serving::Started;
+
+/// See the module's documentation.
+pub(crate) struct Target {
+    driver: Option<Box<dyn Driver>>,
+    started: Option<Started>,
+    own: Option<Child>,
+    /// Where it serves.
+    pub(crate) address: String,
+    process: Option<Process>,
+    /// What it is, for the report.
+    pub(crate) name: String,
+}
+
+impl Target {
+    /// Everything but the server itself.
+    pub(crate) async fn prepare(options: &Options) -> Result<Self> {
+        let own = match (&options.address, &options.start, options.floor) {
+            (_, _, true) => Some(Child::Floor),
+            (None, None, false) => Some(Child::Library),
+            _ => None,
+        };
+        let driver = match (&options.driver, own) {
+            (Some(_), Some(_)) => {
+                return Err(Error::Usage(
+                    "--driver is for a server of one's own; give its address, or --start".into(),
+                ));
+            }
+            (Some(text), None) => driver::parse(text)?,
+            // Without a driver, what the server has is what is measured.
+            (None, _) => None,
+        };
+        Ok(Self {
+            driver,
+            started: None,
+            own,
+            address: options.address.clone().unwrap_or_default(),
+            process: options.pid.map(Process::new),
+            name: match own {
+                Some(Child::Library) => "the library's own".into(),
+                Some(Child::Floor) => "the floor".into(),
+                None => options
+                    .start
+                    .clone()
+                    .or_else(|| options.address.clone())
+                    .unwrap_or_default(),
+            },
+        })
+    }
+
+    /// Whether contents are there before the server is.
+    pub(crate) fn loads_before_start(&self) -> bool {
+        self.own.is_none() && self.driver.as_ref().is_some_and(|d| d.needs_no_server())
+    }
+
+    /// Starts the server, if it is to be started.
+    pub(crate) async fn start(&mut self, options: &Options) -> Result<()> {
+        let started = match (self.own, &options.start) {
+            (Some(own), _) => Started::own(options, own).await?,
+            (None, Some(command)) => Started::command(options, command).await?,
+            (None, None) => return Ok(()),
+        };
+        self.address.clone_from(&started.address);
+        self.process = started.process();
+        if let Some(control) = &started.control {
+            self.driver = driver::parse(&format!("put=http://{control}"))?;
+        }
+        self.started = Some(started);
+        Ok(())
+    }
+
+    /// Whether contents can be put.
+    pub(crate) fn is_driven(&self) -> bool {
+        self.driver.is_some() || self.own.is_some()
+    }
+
+    /// How long the server took until it accepted connections, if it was
+    /// started.
+    pub(crate) fn started_in(&self) -> Option<f64> {
+        let started = self.started.as_ref()?;
+        Some(started.took.as_secs_f64())
+    }
+
+    pub(crate) async fn put(&mut self, resources: &[Put]) -> Result<()> {
+        match &mut self.driver {
+            Some(driver) => driver.put(resources).await,
+            None => Ok(()),
+        }
+    }
+
+    /// How many are best put at once.
+    pub(crate) fn batch(&self) -> usize {
+        self.driver.as_ref().map_or(1, |driver| driver.batch())
+    }
+
+    /// What the server has used, if its process is known.
+    pub(crate) fn usage(&self) -> Option<Usage> {
+        self.process.and_then(Process::usage)
+    }
+
+    pub(crate) fn reset_peak(&self) {
+        if let Some(process) = self.process {
+            process.reset_peak();
+        }
+    }
+}

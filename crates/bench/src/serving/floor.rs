@@ -1,0 +1,230 @@
+//! A server that only writes: the limit of this HTTP/2 stack.
+//!
+//! It knows nothing of the protocol. Contents of one type are encoded once,
+//! into one buffer, and every stream is given that buffer: the whole set after
+//! the first bytes of its request, and each change when it is made. Requests
+//! are received and dropped. No version, order, subscription or answer is
+//! looked at, nothing is kept for a stream but how far it is.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use bytes::{BufMut as _, Bytes, BytesMut};
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Request, Response};
+use http_body::{Body as _, Frame};
+use hyper::body::Incoming;
+use tokio::net::TcpListener;
+use trunkline::listen::Listening;
+use trunkline_core::resource::Version;
+use trunkline_proto::discovery::{
+    Any, DeltaDiscoveryResponse, DiscoveryResponse, Resource, name_of,
+};
+
+use super::control;
+
+const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
+
+pub(super) async fn serve(xds: TcpListener, control: TcpListener) {
+    let floor = Arc::new(Floor::default());
+    let putting = Arc::clone(&floor);
+    tokio::spawn(control::serve(control, move |put| {
+        putting.put(put);
+        Ok(())
+    }));
+    let listening = Listening {
+        connections: 100_000,
+        streams: 100_000,
+        ..Listening::default()
+    };
+    listening.serve(xds, Service(floor), || {}).await;
+}
+
+#[derive(Default)]
+struct Floor(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    type_url: String,
+    contents: BTreeMap<String, Bytes>,
+    /// Framed messages of both variants: the last change, and everything.
+    change: [Bytes; 2],
+    whole: [Bytes; 2],
+    /// How many changes there were since somebody listened.
+    changes: u64,
+    listening: bool,
+    asleep: Vec<Waker>,
+}
+
+impl Floor {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put(&self, put: DiscoveryResponse) {
+        let mut state = self.lock();
+        state.type_url = put.type_url;
+        let mut changed = Vec::new();
+        for any in put.resources {
+            let name = name_of(&any.value).unwrap_or_default().to_owned();
+            state.contents.insert(name.clone(), any.value.clone());
+            changed.push((name, any.value));
+        }
+        state.whole = [Bytes::new(), Bytes::new()];
+        if !state.listening {
+            return;
+        }
+        state.changes += 1;
+        state.write_whole();
+        let of_change = changed.iter().map(|(name, body)| (name.as_str(), body));
+        let delta = state.delta(of_change);
+        // State of the world has no smaller message than the whole.
+        state.change = [state.whole[0].clone(), delta];
+        state.asleep.drain(..).for_each(Waker::wake);
+    }
+}
+
+impl State {
+    /// Writes everything, once after each change.
+    fn write_whole(&mut self) {
+        if self.whole[0].is_empty() {
+            let all = || {
+                self.contents
+                    .iter()
+                    .map(|(name, body)| (name.as_str(), body))
+            };
+            self.whole = [self.sotw(all()), self.delta(all())];
+        }
+    }
+
+    fn nonce(&self) -> String {
+        self.changes.to_string()
+    }
+
+    fn any(&self, body: &Bytes) -> Any {
+        Any {
+            type_url: self.type_url.clone(),
+            value: body.clone(),
+        }
+    }
+
+    fn sotw<'a>(&self, all: impl Iterator<Item = (&'a str, &'a Bytes)>) -> Bytes {
+        framed(&DiscoveryResponse {
+            version_info: self.nonce(),
+            resources: all.map(|(_, body)| self.any(body)).collect(),
+            type_url: self.type_url.clone(),
+            nonce: self.nonce(),
+            ..DiscoveryResponse::default()
+        })
+    }
+
+    fn delta<'a>(&self, all: impl Iterator<Item = (&'a str, &'a Bytes)>) -> Bytes {
+        let resource = |(name, body): (&str, &Bytes)| Resource {
+            version: Version::of_body(body).to_string(),
+            resource: Some(self.any(body)),
+            name: name.to_owned(),
+            ..Resource::default()
+        };
+        framed(&DeltaDiscoveryResponse {
+            resources: all.map(resource).collect(),
+            type_url: self.type_url.clone(),
+            nonce: self.nonce(),
+            ..DeltaDiscoveryResponse::default()
+        })
+    }
+}
+
+fn framed(message: &impl prost::Message) -> Bytes {
+    let mut bytes = BytesMut::with_capacity(message.encoded_len() + 5);
+    bytes.put_u8(0);
+    bytes.put_u32(u32::try_from(message.encoded_len()).unwrap_or(u32::MAX));
+    message.encode_raw(&mut bytes);
+    bytes.freeze()
+}
+
+#[derive(Clone)]
+struct Service(Arc<Floor>);
+
+impl tower_service::Service<Request<Incoming>> for Service {
+    type Response = Response<Stream>;
+    type Error = Infallible;
+    type Future = std::future::Ready<Result<Response<Stream>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Incoming>) -> Self::Future {
+        let variant = usize::from(request.uri().path().contains("/Delta"));
+        let mut response = Response::new(Stream {
+            floor: Arc::clone(&self.0),
+            variant,
+            requests: request.into_body(),
+            at: None,
+            asleep: None,
+        });
+        response.headers_mut().insert(CONTENT_TYPE, GRPC);
+        std::future::ready(Ok(response))
+    }
+}
+
+struct Stream {
+    floor: Arc<Floor>,
+    variant: usize,
+    requests: Incoming,
+    /// The change that was written last; none before the first request.
+    at: Option<u64>,
+    /// The change after which it last asked to be woken.
+    asleep: Option<u64>,
+}
+
+impl Stream {
+    /// Drops what was received; whether there was something.
+    fn listen(&mut self, cx: &mut Context<'_>) -> Option<bool> {
+        let mut heard = false;
+        while let Poll::Ready(frame) = Pin::new(&mut self.requests).poll_frame(cx) {
+            frame?.ok()?;
+            heard = true;
+        }
+        Some(heard)
+    }
+}
+
+impl http_body::Body for Stream {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let Some(heard) = self.listen(cx) else {
+            return Poll::Ready(None);
+        };
+        let floor = Arc::clone(&self.floor);
+        let mut state = floor.lock();
+        let bytes = match self.at {
+            None if heard => {
+                state.listening = true;
+                state.write_whole();
+                state.whole[self.variant].clone()
+            }
+            // One change at a time: a stream that missed some is behind for
+            // good, which the check at the end shows.
+            Some(at) if at < state.changes => state.change[self.variant].clone(),
+            _ => {
+                // It is the same task each time, so once for each change is enough.
+                if self.at.is_some() && self.asleep != Some(state.changes) {
+                    self.asleep = Some(state.changes);
+                    state.asleep.push(cx.waker().clone());
+                }
+                return Poll::Pending;
+            }
+        };
+        self.at = Some(state.changes);
+        Poll::Ready(Some(Ok(Frame::data(bytes))))
+    }
+}

@@ -1,0 +1,160 @@
+//! The report for people.
+
+use std::fmt::Write as _;
+
+use crate::measure::{Quantiles, Usage};
+use crate::report::{Check, Phase, Report};
+
+/// The report as text.
+pub(crate) fn show(report: &Report) -> String {
+    let mut text = String::new();
+    let s = &report.scenario;
+    let types: Vec<_> = s.types.iter().map(|kind| kind.short()).collect();
+    // Writing to a String cannot fail, here and below.
+    let _ = writeln!(
+        text,
+        "{} clients, {:?}, {}, {} resources of {} bytes, server: {}",
+        s.clients,
+        s.mode,
+        types.join("+"),
+        s.resources,
+        s.size,
+        s.server
+    );
+    if let Some(seconds) = report.started_in {
+        let _ = writeln!(text, "started in {seconds:.3} s");
+    }
+    for phase in &report.phases {
+        show_phase(&mut text, phase);
+    }
+    check(&mut text, &report.check);
+    for warning in &report.warnings {
+        let _ = writeln!(text, "! {warning}");
+    }
+    text
+}
+
+fn show_phase(text: &mut String, phase: &Phase) {
+    let _ = writeln!(text, "\n{} ({:.3} s)", phase.name, phase.seconds);
+    let mut row = |name: &str, value: String| {
+        let _ = writeln!(text, "  {name:<22}{value}");
+    };
+    let count = &phase.count;
+    let per_second = |n: u64| n as f64 / phase.seconds.max(1e-9);
+    if let Some(first) = &phase.first_configuration {
+        row("first configuration", quantiles(first));
+    }
+    if let Some(convergence) = &phase.convergence {
+        row("convergence", quantiles(convergence));
+    }
+    if let Some(answer) = &phase.answer {
+        row("answer", quantiles(answer));
+    }
+    if count.delivered > 0 {
+        let overtaken = match count.overtaken {
+            0 => String::new(),
+            some => format!(", {some} overtaken"),
+        };
+        let rate = per_second(count.delivered);
+        row(
+            "updates delivered",
+            format!("{}, {rate:.0} a second{overtaken}", count.delivered),
+        );
+    }
+    if count.responses > 0 {
+        row(
+            "received",
+            format!(
+                "{} responses, {} resources, {}",
+                count.responses,
+                count.resources,
+                bytes(count.bytes as f64)
+            ),
+        );
+        row(
+            "said",
+            format!(
+                "{} requests, {}, {} rejections",
+                count.requests,
+                bytes(count.request_bytes as f64),
+                count.nacks
+            ),
+        );
+    }
+    if let Some(changed) = phase.changed_bytes {
+        row("changed meanwhile", bytes(changed as f64));
+    }
+    if let Some(server) = &phase.server {
+        row("server", usage(server));
+    }
+    if let Some(cpu) = phase.cpu_per_update {
+        row("server CPU per update", format!("{cpu:.2} µs"));
+    }
+    if let Some(memory) = phase.memory_per_stream {
+        row("memory per stream", bytes(memory));
+    }
+    row("tool", usage(&phase.tool));
+}
+
+fn check(text: &mut String, check: &Check) {
+    let verdict = match *check == Check::default() {
+        true => "all contents right".to_owned(),
+        false => format!(
+            "{} stale, {} missing, {} wrong, {} backwards, {} lost",
+            check.stale, check.missing, check.wrong, check.backwards, check.lost
+        ),
+    };
+    let _ = writeln!(text, "\nat the end: {verdict}");
+}
+
+fn quantiles(q: &Quantiles) -> String {
+    format!(
+        "p50 {:.1} ms, p90 {:.1} ms, p99 {:.1} ms, max {:.1} ms",
+        q.p50, q.p90, q.p99, q.max
+    )
+}
+
+fn usage(usage: &Usage) -> String {
+    format!(
+        "{:.2} s CPU ({:.2} user, {:.2} system), {} now, {} at most",
+        usage.cpu(),
+        usage.user,
+        usage.system,
+        bytes(usage.memory as f64),
+        bytes(usage.peak as f64)
+    )
+}
+
+/// A number of bytes with three digits.
+fn bytes(number: f64) -> String {
+    let mut units = ["B", "kB", "MB", "GB"].into_iter();
+    let mut number = number;
+    let mut unit = units.next().unwrap_or_default();
+    for next in units {
+        if number.abs() < 1000.0 {
+            break;
+        }
+        number /= 1000.0;
+        unit = next;
+    }
+    let digits = if number.abs() < 100.0 && unit != "B" {
+        1
+    } else {
+        0
+    };
+    format!("{number:.digits$} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_have_units() {
+        let all = [0.0, 999.0, 1500.0, 123_456.0, 5e7, -2e9].map(bytes);
+        assert_eq!(
+            all,
+            ["0 B", "999 B", "1.5 kB", "123 kB", "50.0 MB", "-2.0 GB"]
+        );
+    }
+}

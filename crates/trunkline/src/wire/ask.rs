@@ -1,0 +1,246 @@
+//! Requests of one's own: from what a sink says to bytes.
+//!
+//! The other direction is in [`super::request`].
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use prost::Message as _;
+use trunkline_core::message::{self, DeltaRequest, ErrorDetail, Locator, SotwRequest};
+use trunkline_core::params::Params;
+use trunkline_core::resource::{Nonce, TypeUrl, Version};
+use trunkline_core::sink::Request;
+use trunkline_proto::discovery::{
+    DeltaDiscoveryRequest, DiscoveryRequest, Node, ResourceLocator, Status,
+};
+
+/// Writes the requests of one sink.
+///
+/// The rules know little of a node; what else it says of itself (metadata,
+/// locality, version) is given here once.
+#[derive(Debug, Default)]
+pub struct RequestWriter {
+    about: Node,
+    params: Option<Params>,
+    /// The node that was written last: streams come and go, and it stays.
+    written: Option<(message::Node, Bytes)>,
+}
+
+impl RequestWriter {
+    /// Says of the node what the rules do not know. Its id, cluster, user agent
+    /// and features come from the requests.
+    #[must_use]
+    pub fn new(about: Node) -> Self {
+        Self {
+            about,
+            ..Self::default()
+        }
+    }
+
+    /// Asks for every name with these parameters (TP2). A type that is asked
+    /// for as a whole by naming nothing cannot carry them: state of the world
+    /// does not tell that from asking for nothing, so such a request stays as
+    /// it is; a delta stream names the wildcard instead.
+    #[must_use]
+    pub fn with_params(mut self, params: Params) -> Self {
+        self.params = Some(params);
+        self
+    }
+
+    /// The bytes of a request, without what gRPC puts before them.
+    #[must_use]
+    pub fn write(&mut self, request: Request) -> Bytes {
+        match request {
+            Request::Sotw(request) => self.sotw(request),
+            Request::Delta(request) => self.delta(request),
+        }
+    }
+
+    fn sotw(&mut self, request: SotwRequest) -> Bytes {
+        let (resource_names, resource_locators) = self.names(request.names);
+        let message = DiscoveryRequest {
+            version_info: said(request.version.as_ref().map(Version::as_str)),
+            node: request.node.map(|node| self.node(node)),
+            resource_names,
+            type_url: said(request.type_url.as_ref().map(TypeUrl::as_str)),
+            response_nonce: said(request.nonce.as_ref().map(Nonce::as_str)),
+            error_detail: request.error.map(status),
+            resource_locators,
+        };
+        message.encode_to_vec().into()
+    }
+
+    fn delta(&mut self, mut request: DeltaRequest) -> Bytes {
+        let silent = request.subscribe.is_empty() && request.unsubscribe.is_empty();
+        if self.params.is_some() && silent && request.nonce.is_none() {
+            request.subscribe.push("*".into());
+        }
+        let (resource_names_subscribe, resource_locators_subscribe) = self.names(request.subscribe);
+        let (resource_names_unsubscribe, resource_locators_unsubscribe) =
+            self.names(request.unsubscribe);
+        let held = request.initial_versions.into_iter();
+        let message = DeltaDiscoveryRequest {
+            node: request.node.map(|node| self.node(node)),
+            type_url: said(request.type_url.as_ref().map(TypeUrl::as_str)),
+            resource_names_subscribe,
+            resource_names_unsubscribe,
+            initial_resource_versions: held.map(|(name, v)| (name, v.to_string())).collect(),
+            response_nonce: said(request.nonce.as_ref().map(Nonce::as_str)),
+            error_detail: request.error.map(status),
+            resource_locators_subscribe,
+            resource_locators_unsubscribe,
+        };
+        message.encode_to_vec().into()
+    }
+
+    /// Names without parameters and names with them.
+    fn names(&self, asked: Vec<Locator>) -> (Vec<String>, Vec<ResourceLocator>) {
+        let (mut plain, mut with) = (Vec::new(), Vec::new());
+        for Locator { name, params } in asked {
+            match params.as_ref().or(self.params.as_ref()) {
+                None => plain.push(name),
+                Some(params) => with.push(ResourceLocator {
+                    name,
+                    dynamic_parameters: pairs(params),
+                }),
+            }
+        }
+        (plain, with)
+    }
+
+    fn node(&mut self, node: message::Node) -> Bytes {
+        if let Some((_, bytes)) = self.written.as_ref().filter(|(last, _)| *last == node) {
+            return bytes.clone();
+        }
+        let message = Node {
+            id: node.id.clone(),
+            cluster: node.cluster.clone(),
+            user_agent_name: node.user_agent.clone(),
+            client_features: node.client_features.clone(),
+            ..self.about.clone()
+        };
+        let bytes = Bytes::from(message.encode_to_vec());
+        self.written = Some((node, bytes.clone()));
+        bytes
+    }
+}
+
+fn said(text: Option<&str>) -> String {
+    text.unwrap_or_default().to_owned()
+}
+
+fn status(error: ErrorDetail) -> Status {
+    Status {
+        code: error.code,
+        message: error.message,
+        details: Vec::new(),
+    }
+}
+
+fn pairs(params: &Params) -> BTreeMap<String, String> {
+    let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
+    params.iter().map(owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::request::Reader;
+    use super::*;
+
+    fn node() -> message::Node {
+        message::Node {
+            id: "n1".into(),
+            cluster: "c1".into(),
+            user_agent: "bench".into(),
+            client_features: vec!["f".into()],
+        }
+    }
+
+    fn params() -> Params {
+        Params::new([("env", "prod")]).unwrap()
+    }
+
+    #[test]
+    fn what_a_sink_says_a_server_reads() {
+        let sotw = SotwRequest {
+            node: Some(node()),
+            type_url: Some("t".into()),
+            names: vec!["a".into(), "b".into()],
+            version: Some("v".into()),
+            nonce: Some("7".into()),
+            error: Some(ErrorDetail {
+                code: 3,
+                message: "bad".into(),
+            }),
+        };
+        let bytes = RequestWriter::default().write(Request::Sotw(sotw.clone()));
+        assert_eq!(Reader::default().sotw(bytes).unwrap().request, sotw);
+
+        let delta = DeltaRequest {
+            node: Some(node()),
+            type_url: Some("t".into()),
+            subscribe: vec![
+                "a".into(),
+                Locator {
+                    name: "b".into(),
+                    params: Some(params()),
+                },
+            ],
+            unsubscribe: vec!["c".into()],
+            initial_versions: vec![("a".into(), "1".into())],
+            nonce: Some("7".into()),
+            error: None,
+        };
+        let bytes = RequestWriter::default().write(Request::Delta(delta.clone()));
+        assert_eq!(Reader::default().delta(bytes).unwrap().request, delta);
+    }
+
+    #[test]
+    fn a_node_says_what_the_rules_do_not_know() {
+        let about = Node {
+            metadata: Some(Bytes::from_static(b"\x0a\x00")),
+            id: "not this".into(),
+            ..Node::default()
+        };
+        let mut writer = RequestWriter::new(about);
+        let mut write = |id: &str| {
+            let node = message::Node {
+                id: id.into(),
+                ..node()
+            };
+            let request = DeltaRequest {
+                node: Some(node),
+                ..DeltaRequest::default()
+            };
+            let bytes = writer.write(Request::Delta(request));
+            let raw = DeltaDiscoveryRequest::decode(bytes).unwrap().node.unwrap();
+            Node::decode(raw).unwrap()
+        };
+        let said = write("n1");
+        assert_eq!(said.metadata.as_deref(), Some(&b"\x0a\x00"[..]));
+        assert_eq!((&*said.id, &*said.cluster), ("n1", "c1"));
+        assert_eq!(write("n1"), said);
+        assert_eq!(write("n2").id, "n2");
+    }
+
+    #[test]
+    fn parameters_go_with_every_name() {
+        let mut writer = RequestWriter::default().with_params(params());
+        let mut read = |subscribe: Vec<Locator>, nonce: Option<Nonce>| {
+            let request = DeltaRequest {
+                subscribe,
+                nonce,
+                ..DeltaRequest::default()
+            };
+            let bytes = writer.write(Request::Delta(request));
+            Reader::default().delta(bytes).unwrap().request.subscribe
+        };
+        let with = |name: &str| Locator {
+            name: name.into(),
+            params: Some(params()),
+        };
+        assert_eq!(read(vec!["a".into()], None), [with("a")]);
+        assert_eq!(read(Vec::new(), None), [with("*")]);
+        assert_eq!(read(Vec::new(), Some("1".into())), []);
+    }
+}

@@ -1,0 +1,199 @@
+//! What a server writes, a client reads; what nobody should write, it rejects.
+
+use super::super::response::{delta_frames, sotw_frames};
+use super::*;
+use prost::Message as _;
+use trunkline_core::kind;
+
+fn resource(name: &str) -> resource::Resource {
+    let body = [b"\x0a", &[name.len() as u8][..], name.as_bytes()].concat();
+    resource::Resource::new(Name::new(name), body.into())
+}
+
+fn read(mode: Mode, bytes: Vec<u8>) -> Heard {
+    read_response(mode, bytes.into(), &Limits::default()).unwrap()
+}
+
+fn reasons(heard: &Heard) -> Vec<(Option<&str>, &str)> {
+    let each = heard.unreadable.iter();
+    each.map(|r| (r.name.as_ref().map(Name::as_str), r.reason.as_str()))
+        .collect()
+}
+
+#[test]
+fn a_delta_response_is_read_as_it_was_said() {
+    let constraints: Constraints = "env=prod".parse().unwrap();
+    let variant = resource::Resource {
+        aliases: Box::new(["b".into()]),
+        ttl: Some(std::time::Duration::from_millis(1500)),
+        constraints: Some(constraints.clone()),
+        ..resource("a")
+    };
+    let beat = resource::Resource {
+        ttl: Some(std::time::Duration::from_secs(3)),
+        body: None,
+        ..resource("h")
+    };
+    let absent = resource::Resource {
+        aliases: Box::new(["n".into()]),
+        body: None,
+        ..resource("n")
+    };
+    let error = resource::ResourceError {
+        code: ErrorCode::PermissionDenied,
+        message: "not for you".into(),
+    };
+    let said = DeltaResponse {
+        type_url: kind::CDS.into(),
+        nonce: "1".into(),
+        resources: vec![
+            Delivered::full(Arc::new(variant)),
+            Delivered {
+                resource: Arc::new(beat),
+                form: Form::Heartbeat,
+            },
+            Delivered::full(Arc::new(absent)),
+        ],
+        removed: vec!["gone".into()],
+        removed_variants: vec![("c".into(), constraints)],
+        errors: vec![("e".into(), Arc::new(error))],
+    };
+    let bytes = delta_frames(&said, "me").to_bytes();
+    let heard = read(Mode::Delta, bytes.to_vec());
+    assert_eq!(heard.response, Response::Delta(said));
+    assert_eq!(heard.unreadable, []);
+}
+
+#[test]
+fn a_state_of_the_world_response_is_read_wrapped_or_not() {
+    let lasting = resource::Resource {
+        ttl: Some(std::time::Duration::from_secs(3)),
+        ..resource("b")
+    };
+    let wrapped = Delivered {
+        resource: Arc::new(lasting),
+        form: Form::Wrapped,
+    };
+    let bare = Delivered::full(Arc::new(resource("a")));
+    let said = |resources: Vec<Delivered>| SotwResponse {
+        type_url: kind::CDS.into(),
+        version: "v".into(),
+        nonce: "1".into(),
+        resources: resources.into(),
+        errors: Vec::new(),
+    };
+    let bytes = sotw_frames(&said(vec![bare.clone(), wrapped.clone()]), "me").to_bytes();
+    let heard = read(Mode::Sotw, bytes.to_vec());
+    // How it was carried is no part of what it is.
+    let wrapped = Delivered {
+        form: Form::Full,
+        ..wrapped
+    };
+    assert_eq!(heard.response, Response::Sotw(said(vec![bare, wrapped])));
+    assert_eq!(heard.unreadable, []);
+}
+
+#[test]
+fn bodies_are_slices_of_what_was_received() {
+    let one = Delivered::full(Arc::new(resource("a")));
+    let said = DeltaResponse {
+        type_url: kind::CDS.into(),
+        nonce: "1".into(),
+        resources: vec![one],
+        removed: Vec::new(),
+        removed_variants: Vec::new(),
+        errors: Vec::new(),
+    };
+    let raw = delta_frames(&said, "me").to_bytes();
+    let heard = read_response(Mode::Delta, raw.clone(), &Limits::default()).unwrap();
+    let Response::Delta(response) = heard.response else {
+        panic!("a delta response");
+    };
+    let body = response.resources[0].resource.body.clone().unwrap();
+    assert!(raw.as_ptr_range().contains(&body.as_ptr()));
+}
+
+#[test]
+fn c27_what_cannot_be_read_costs_itself_only() {
+    let any = |type_url: &str, value: &'static [u8]| Any {
+        type_url: type_url.into(),
+        value: Bytes::from_static(value),
+    };
+    let message = DiscoveryResponse {
+        type_url: kind::CDS.into(),
+        resources: vec![
+            any(kind::CDS, b"\x0a\x01a"),
+            any(kind::CDS, b""),
+            any(kind::EDS, b"\x0a\x01b"),
+            any(Resource::TYPE_URL, b"\xff"),
+        ],
+        ..DiscoveryResponse::default()
+    };
+    let heard = read(Mode::Sotw, message.encode_to_vec());
+    let Response::Sotw(response) = &heard.response else {
+        panic!("a state-of-the-world response");
+    };
+    let names: Vec<_> = response
+        .resources
+        .iter()
+        .map(|d| d.resource.name.as_str())
+        .collect();
+    assert_eq!(names, ["a"]);
+    let reasons = reasons(&heard);
+    assert_eq!(reasons.len(), 3);
+    assert_eq!(reasons[0], (None, "a resource without a name"));
+    assert_eq!(reasons[1].0, Some("b"));
+    assert_eq!(reasons[2].0, None);
+}
+
+#[test]
+fn s62_a_constraint_that_says_nothing_rejects_its_resource() {
+    use trunkline_proto::discovery::{Constraint, DynamicParameterConstraints, SingleConstraint};
+    let single = SingleConstraint {
+        key: "env".into(),
+        test: None,
+    };
+    let said = DynamicParameterConstraints {
+        r#type: Some(Constraint::Single(single)),
+    };
+    let message = DeltaDiscoveryResponse {
+        type_url: kind::CDS.into(),
+        resources: vec![Resource {
+            name: "a".into(),
+            resource_name: Some(ResourceName {
+                name: "a".into(),
+                dynamic_parameter_constraints: Some(said),
+            }),
+            ..Resource::default()
+        }],
+        ..DeltaDiscoveryResponse::default()
+    };
+    let heard = read(Mode::Delta, message.encode_to_vec());
+    assert_eq!(reasons(&heard)[0].0, Some("a"));
+}
+
+#[test]
+fn a_removal_without_constraints_is_of_the_name() {
+    let message = DeltaDiscoveryResponse {
+        removed_resources: vec!["a".into()],
+        removed_resource_names: ["a", "b"]
+            .map(|name| ResourceName {
+                name: name.into(),
+                dynamic_parameter_constraints: None,
+            })
+            .to_vec(),
+        ..DeltaDiscoveryResponse::default()
+    };
+    let Response::Delta(response) = read(Mode::Delta, message.encode_to_vec()).response else {
+        panic!("a delta response");
+    };
+    assert_eq!(response.removed, ["a".into(), "b".into()]);
+}
+
+#[test]
+fn what_is_no_response_is_an_error() {
+    let raw = Bytes::from_static(b"\x12\x09");
+    for mode in [Mode::Delta, Mode::Sotw] {
+        assert!(read_response(mode, raw.clone(), &Limits::default()).is_err());
+    }
+}
