@@ -18,8 +18,9 @@ pub struct Options {
     /// and measure that: the limit that no server of this kind can pass
     #[arg(long, conflicts_with_all = ["address", "start"], help_heading = "Server")]
     pub floor: bool,
-    /// Start this server, once the contents are there, and measure it; {address}
-    /// stands for the one it should listen on
+    /// Start this server and measure it; {address} stands for the one it should
+    /// serve on, and {control}, if it is there, for one where it takes contents
+    /// as `--driver put` gives them
     #[arg(
         long,
         value_name = "COMMAND",

@@ -57,8 +57,9 @@ fn check(options: &Options) -> Result<()> {
     if options.floor && options.types.len() != 1 {
         return wrong("--floor writes one type only; give one with --types");
     }
-    if options.start.is_some() && options.driver.is_none() {
-        return wrong("--start needs --driver, to give the server its contents");
+    let control = |start: &String| start.contains("{control}");
+    if options.start.as_ref().is_some_and(|start| !control(start)) && options.driver.is_none() {
+        return wrong("--start needs --driver or {control}, to give the server its contents");
     }
     if options.light && options.nack.is_some() {
         return wrong("--light clients reject nothing; leave --nack or --light out");

@@ -11,6 +11,8 @@ pub(crate) struct Target {
     driver: Option<Box<dyn Driver>>,
     started: Option<Started>,
     own: Option<Child>,
+    /// Whether a server that is to be started takes contents by itself.
+    takes: bool,
     /// Where it serves.
     pub(crate) address: String,
     process: Option<Process>,
@@ -40,6 +42,10 @@ impl Target {
             driver,
             started: None,
             own,
+            takes: options
+                .start
+                .as_ref()
+                .is_some_and(|s| s.contains("{control}")),
             address: options.address.clone().unwrap_or_default(),
             process: options.pid.map(Process::new),
             name: match own {
@@ -77,7 +83,7 @@ impl Target {
 
     /// Whether contents can be put.
     pub(crate) fn is_driven(&self) -> bool {
-        self.driver.is_some() || self.own.is_some()
+        self.driver.is_some() || self.own.is_some() || self.takes
     }
 
     /// How long the server took until it accepted connections, if it was

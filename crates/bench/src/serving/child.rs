@@ -59,13 +59,18 @@ impl Started {
     pub(crate) async fn command(options: &Options, text: &str) -> Result<Self> {
         let start = |error: std::io::Error| Error::Start(format!("`{text}`: {error}"));
         let address = free().await.map_err(start)?;
+        let control = match text.contains("{control}") {
+            true => Some(free().await.map_err(start)?),
+            false => None,
+        };
         let text = text.replace("{address}", &address);
+        let text = text.replace("{control}", control.as_deref().unwrap_or_default());
         // One process, so that its number is the server's.
         let mut command = pinned(options, "sh".as_ref());
         command.args(["-c", &format!("exec {text}")]);
         let begun = std::time::Instant::now();
         let mut child = spawn(command.stdout(Stdio::null())).map_err(start)?;
-        while TcpStream::connect(&address).await.is_err() {
+        while !accepts(&address).await || !accepts(control.as_ref().unwrap_or(&address)).await {
             if let Some(status) = child.try_wait().map_err(start)? {
                 return Err(Error::Start(format!("`{text}` ended with {status}")));
             }
@@ -80,7 +85,7 @@ impl Started {
         Ok(Self {
             child,
             address,
-            control: None,
+            control,
             took: begun.elapsed(),
         })
     }
@@ -88,6 +93,10 @@ impl Started {
     pub(crate) fn process(&self) -> Option<Process> {
         self.child.id().map(Process::new)
     }
+}
+
+async fn accepts(address: &str) -> bool {
+    TcpStream::connect(address).await.is_ok()
 }
 
 fn spawn(command: &mut Command) -> std::io::Result<Child> {
