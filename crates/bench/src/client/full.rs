@@ -9,7 +9,6 @@ use trunkline_core::Moment;
 use trunkline_core::change::Change;
 use trunkline_core::message::Mode;
 use trunkline_core::name::{Ask, Name};
-use trunkline_core::resource::TypeUrl;
 use trunkline_core::sink::{
     Delivery, FetchTimeout, Rejection, Response, Scope, Sink, SinkConfig, Verdict,
 };
