@@ -1,6 +1,7 @@
 //! The commands, each in a file of its own.
 
 mod apply;
+mod bench;
 mod changes;
 mod completions;
 mod delete;
@@ -26,6 +27,7 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
         Command::Apply(args) => apply::run(&args),
         Command::Delete(args) => delete::run(&args),
         Command::Status(args) => status::run(&args),
+        Command::Bench(options) => bench::run(*options),
         Command::Demo(args) => demo::run(&args, cli.global),
         Command::Settings(args) => settings::run(&args),
         Command::Completions { shell } => completions::run(shell),
