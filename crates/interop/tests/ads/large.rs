@@ -12,7 +12,8 @@ use crate::resources::{cluster, cluster_of_service, put_cluster, put_endpoints};
 
 /// What gRPC takes by default.
 const USUAL: usize = 4 << 20;
-const SOON: Duration = Duration::from_secs(10);
+/// Less than the fifteen seconds after which Envoy would give up.
+const SOON: Duration = Duration::from_secs(14);
 
 /// A cluster of one mebibyte.
 fn heavy(name: &str) -> Cluster {
@@ -85,7 +86,7 @@ fn a_large_request_is_taken(mode: Mode) {
     let serving = Serving::start(clusters.map(|cluster| put_cluster(&cluster)).collect());
     let port = serving.port;
     let mut envoy = Envoy::spawn(&bootstrap::ads(port, mode, "n1"));
-    envoy.wait_until_ready(SOON);
+    println!("{mode:?}: ready after {:?}", envoy.wait_until_ready(SOON));
     assert_no_init_fetch_timeout(&envoy);
     serving.stop();
 
