@@ -135,14 +135,15 @@ impl Database {
     /// All that is listed as a set that streams share, made once for each
     /// change; `wrap` is whether a `Resource` may be around what needs one.
     pub fn whole(&mut self, id: FollowId, wrap: bool) -> Arc<Whole> {
-        let (table, view_id) = self.followed(id);
-        if let Some(whole) = table.view(view_id).whole(wrap) {
+        let type_id = self.subscribers.type_id(id.subscriber);
+        let view_id = self.subscribers.following(id).view;
+        let table = self.table_mut(type_id);
+        if let Some(whole) = table.view_mut(view_id).whole(wrap) {
             return whole;
         }
         let ttl = table.kind.ttl_in_sotw;
         let deliver = |resource| Delivered::for_sotw(resource, wrap, ttl);
         let whole = Arc::new(Whole::new(self.list(id).into_iter().map(deliver).collect()));
-        let type_id = self.subscribers.type_id(id.subscriber);
         self.table_mut(type_id)
             .view_mut(view_id)
             .keep_whole(wrap, &whole);
@@ -181,8 +182,9 @@ impl Database {
     /// What is news to a follower at `from`. Made once for all followers that
     /// stand there.
     pub fn batch(&mut self, id: FollowId, from: Seq) -> Arc<Batch> {
-        let (table, view_id) = self.followed(id);
-        let view = table.view(view_id);
+        let type_id = self.subscribers.type_id(id.subscriber);
+        let view_id = self.subscribers.following(id).view;
+        let view = self.table_mut(type_id).view_mut(view_id);
         if let Some(shared) = view.shared_batch(from) {
             return shared;
         }
@@ -222,11 +224,18 @@ impl Database {
             by_name: OnceLock::new(),
             parts: Mutex::default(),
         });
-        let type_id = self.subscribers.type_id(id.subscriber);
         self.table_mut(type_id)
             .view_mut(view_id)
             .share_batch(&batch);
         batch
+    }
+
+    /// Forgets lists that were made for many streams and that none asked for
+    /// since this was last called: to be called now and then.
+    pub fn trim(&mut self) {
+        for table in &mut self.tables {
+            table.trim();
+        }
     }
 }
 
@@ -236,5 +245,42 @@ pub(super) fn same_listing(a: Option<&Arc<Resource>>, b: Option<&Arc<Resource>>)
         (None, None) => true,
         (Some(a), Some(b)) => super::same(a, b),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::change::Change;
+    use crate::params::ParamsId;
+    use crate::resource::TypeUrl;
+
+    #[test]
+    fn what_was_made_for_many_is_forgotten_when_nobody_asks() {
+        let mut db = Database::new();
+        let url = TypeUrl::new("t");
+        let resource = Resource::new(Name::new("a"), "x".into());
+        db.apply(vec![Change::Upsert(url.clone(), Arc::new(resource))])
+            .unwrap();
+        let type_id = db.type_id(&url);
+        let stream = db.open_stream();
+        let subscriber = db.add_subscriber(stream, type_id, ParamsId::EMPTY);
+        let follow = db.follow(subscriber, &Scope::All);
+        let kept = |db: &mut Database| {
+            let batch = Arc::downgrade(&db.batch(follow, 0));
+            let whole = Arc::downgrade(&db.whole(follow, false));
+            (batch, whole)
+        };
+        let (batch, whole) = kept(&mut db);
+        db.trim();
+        assert!(batch.upgrade().is_some() && whole.upgrade().is_some());
+        db.trim();
+        assert!(batch.upgrade().is_none() && whole.upgrade().is_none());
+        // A change makes it outdated at once.
+        let (batch, whole) = kept(&mut db);
+        let other = Resource::new(Name::new("a"), "y".into());
+        db.apply(vec![Change::Upsert(url, Arc::new(other))])
+            .unwrap();
+        assert!(batch.upgrade().is_none() && whole.upgrade().is_none());
     }
 }

@@ -289,6 +289,10 @@ impl Table {
             .expect("the view is kept")
     }
 
+    pub(super) fn trim(&mut self) {
+        self.views.iter_mut().flatten().for_each(View::trim);
+    }
+
     pub(super) fn views(&self) -> impl Iterator<Item = (ViewId, &View)> {
         self.views
             .iter()

@@ -145,6 +145,9 @@ pub(super) struct View {
     batches: HashMap<Seq, Weak<Batch>>,
     /// The step that every new stream makes; forgotten likewise.
     whole_batch: Option<Arc<Batch>>,
+    /// Whether somebody made use of what is kept for others, since that was
+    /// last asked.
+    used: bool,
     /// The members as whole sets, without and with what needs a wrapper; made
     /// when somebody asks, forgotten with the next change.
     wholes: [Option<Arc<Whole>>; 2],
@@ -166,6 +169,7 @@ impl View {
             positions: BTreeMap::new(),
             batches: HashMap::new(),
             whole_batch: None,
+            used: false,
             wholes: [None, None],
         }
     }
@@ -334,8 +338,17 @@ impl View {
         self.log.since(position)
     }
 
+    /// Forgets what was kept for others and was of no use for a while.
+    pub(super) fn trim(&mut self) {
+        if !std::mem::take(&mut self.used) {
+            self.whole_batch = None;
+            self.wholes = [None, None];
+        }
+    }
+
     /// A step that another stream makes too, if one does.
-    pub(super) fn shared_batch(&self, from: Seq) -> Option<Arc<Batch>> {
+    pub(super) fn shared_batch(&mut self, from: Seq) -> Option<Arc<Batch>> {
+        self.used = true;
         self.batches.get(&from)?.upgrade()
     }
 
@@ -348,7 +361,8 @@ impl View {
     }
 
     /// The members as a whole set, if it was made.
-    pub(super) fn whole(&self, wrap: bool) -> Option<Arc<Whole>> {
+    pub(super) fn whole(&mut self, wrap: bool) -> Option<Arc<Whole>> {
+        self.used = true;
         self.wholes[usize::from(wrap)].clone()
     }
 

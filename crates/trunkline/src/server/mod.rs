@@ -50,7 +50,8 @@ mod status;
 mod stream;
 mod wave;
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use tokio::net::TcpListener;
 use trunkline_core::change::Change;
@@ -123,6 +124,7 @@ impl Server {
         if !self.shared.begin() {
             return;
         }
+        tokio::spawn(trim(Arc::downgrade(&self.shared)));
         for (place, contents) in self.shared.contents.iter().enumerate() {
             let shared = Arc::clone(&self.shared);
             tokio::spawn(Arc::clone(contents).run(Writer { shared, place }));
@@ -189,6 +191,20 @@ impl Server {
     fn begin_to_end(&self) {
         self.shared.health.set_ready(false);
         self.shared.draining.cancel();
+    }
+}
+
+/// How often memory is looked through for what is of no use any more.
+const TRIM: Duration = Duration::from_secs(30);
+
+/// Gives memory back for as long as there is a server.
+async fn trim(shared: Weak<Shared>) {
+    loop {
+        tokio::time::sleep(TRIM).await;
+        let Some(shared) = shared.upgrade().filter(|s| !s.stopped.is_cancelled()) else {
+            return;
+        };
+        shared.with(Database::trim);
     }
 }
 
