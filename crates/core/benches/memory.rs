@@ -163,7 +163,10 @@ fn stream_in_parts() {
         let what = format!("a wildcard stream at most, while it takes {count} resources");
         Report::note(&what, &most.to_string());
         let left = ALLOCATOR.current_usage() - before;
-        Report::note("the same stream afterwards", &left.to_string());
+        Report::note(
+            "the same stream afterwards, and the step that the next one shares",
+            &left.to_string(),
+        );
     }
 }
 

@@ -119,7 +119,7 @@ pub struct DeltaResponse {
     /// Names this response on its stream.
     pub nonce: Nonce,
     /// What changed.
-    pub resources: Vec<Delivered>,
+    pub resources: Set,
     /// What is gone, by name.
     pub removed: Vec<Name>,
     /// Which variants are gone (TP2).

@@ -57,6 +57,21 @@ impl From<Vec<Delivered>> for Set {
     }
 }
 
+impl FromIterator<Delivered> for Set {
+    fn from_iter<I: IntoIterator<Item = Delivered>>(resources: I) -> Self {
+        Self::Own(resources.into_iter().collect())
+    }
+}
+
+/// What is added to a shared list makes it a list of one's own.
+impl Extend<Delivered> for Set {
+    fn extend<I: IntoIterator<Item = Delivered>>(&mut self, more: I) {
+        let mut own = self.to_vec();
+        own.extend(more);
+        *self = Self::Own(own);
+    }
+}
+
 impl PartialEq for Set {
     fn eq(&self, other: &Self) -> bool {
         **self == **other

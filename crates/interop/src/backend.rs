@@ -102,10 +102,8 @@ fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
         shared.answered.fetch_add(1, Ordering::SeqCst);
         let text = &shared.text;
         let length = text.len();
-        write!(
-            answers,
-            "HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{text}"
-        )?;
+        let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{text}");
+        answers.write_all(answer.as_bytes())?;
     }
 }
 

@@ -144,6 +144,26 @@ impl Envoy {
         self.json("/config_dump?include_eds")
     }
 
+    /// The clusters from servers that are in use, not those that still warm,
+    /// each with its connect timeout, by which tests tell versions apart.
+    ///
+    /// # Panics
+    ///
+    /// When the admin page does not answer with JSON.
+    #[must_use]
+    pub fn active_clusters(&self) -> BTreeMap<String, String> {
+        let dump = self.config_dump();
+        let configs = dump["configs"].as_array().into_iter().flatten();
+        let clusters = configs
+            .filter_map(|config| config["dynamic_active_clusters"].as_array())
+            .flatten();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        clusters
+            .map(|entry| &entry["cluster"])
+            .map(|cluster| (text(&cluster["name"]), text(&cluster["connect_timeout"])))
+            .collect()
+    }
+
     /// Where a listener listens, once it does.
     ///
     /// # Panics

@@ -45,10 +45,9 @@ pub fn get_as(address: SocketAddr, host: &str, path: &str) -> io::Result<Respons
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    write!(
-        stream,
-        "GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n"
-    )?;
+    // In one piece: a peer takes its time to acknowledge a small one.
+    let request = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes())?;
     read_response(&mut BufReader::new(stream))
 }
 

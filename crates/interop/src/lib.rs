@@ -1,19 +1,20 @@
 //! Real peers for tests.
 //!
 //! [`Envoy`] starts the released binary, waits until it is ready and asks its
-//! admin page; [`Backend`] is what requests through it end at; [`bootstrap`]
-//! holds the configurations that make it a client of an ADS server. Everything
-//! listens on loopback, waits a bounded time and is gone when its value is
-//! dropped.
+//! admin page; [`Script`] runs gRPC in Python; [`Backend`] is what requests end
+//! at, and [`Flow`] sends them; [`bootstrap`] holds the configurations that make
+//! Envoy a client of a server; [`Serving`] is that server, and its [`Journal`]
+//! what it reported. Everything listens on loopback, waits a bounded time and is
+//! gone when its value is dropped.
 //!
 //! ```no_run
-//! use interop::{Backend, Envoy, Mode, assert_no_init_fetch_timeout, bootstrap, http};
+//! use interop::{Backend, Envoy, Mode, Serving, assert_no_init_fetch_timeout, bootstrap, http};
 //!
-//! # fn server(backend: std::net::SocketAddr) -> u16 { 0 }
+//! # fn contents(backend: std::net::SocketAddr) -> Vec<trunkline::Change> { Vec::new() }
 //! # fn main() -> std::io::Result<()> {
 //! let backend = Backend::start("hello");
-//! let ads_port = server(backend.address()); // the server under test
-//! let envoy = Envoy::start(&bootstrap::ads(ads_port, Mode::Delta, "node-1"));
+//! let serving = Serving::start(contents(backend.address()));
+//! let envoy = Envoy::start(&bootstrap::ads(serving.port, Mode::Delta, "node-1"));
 //! if let Some(listener) = envoy.listener("http") {
 //!     assert_eq!(http::get(listener, "/")?.body, "hello");
 //! }
@@ -23,8 +24,7 @@
 //! ```
 //!
 //! `cargo xtask setup` installs the peers. All calls block: from an async
-//! test, make them on a thread of their own, and let the server under test run
-//! on another.
+//! test, make them on a thread of their own.
 //!
 //! This is a harness, so what cannot go on panics with the reason and, for a
 //! peer, the end of its log.
@@ -33,15 +33,21 @@
 mod backend;
 pub mod bootstrap;
 mod envoy;
+mod flow;
 pub mod http;
+mod journal;
 mod place;
 mod port;
 mod process;
 mod script;
+mod serving;
 
 pub use backend::Backend;
 pub use bootstrap::Mode;
 pub use envoy::{Envoy, assert_no_init_fetch_timeout};
-pub use place::python;
+pub use flow::{Flow, Flowed};
+pub use journal::{Entry, Journal, Sent};
+pub use place::{folder, python};
 pub use port::free_port;
 pub use script::Script;
+pub use serving::{Serving, of_files};

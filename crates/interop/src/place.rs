@@ -44,6 +44,17 @@ pub fn python() -> PathBuf {
     python
 }
 
+/// An empty folder for files of the test that runs on this thread. It stays
+/// until the test runs again.
+///
+/// # Panics
+///
+/// When it cannot be made.
+#[must_use]
+pub fn folder(name: &str) -> PathBuf {
+    scratch(name)
+}
+
 /// A folder for what a peer reads and writes: named for the test that runs on
 /// this thread, and numbered in the order in which the test starts its peers.
 /// What an earlier run of the test left is removed.

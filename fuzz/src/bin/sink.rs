@@ -237,7 +237,7 @@ impl Answer {
                 _ => Form::Full,
             },
         });
-        let resources = resources.collect();
+        let resources: Vec<_> = resources.collect();
         let errors = self
             .errors
             .iter()
@@ -249,7 +249,7 @@ impl Answer {
             Response::Delta(DeltaResponse {
                 type_url,
                 nonce,
-                resources,
+                resources: resources.into(),
                 removed: self.removed.iter().map(|name| name.name()).collect(),
                 removed_variants: variants
                     .map(|(name, of)| (name.name(), of.constraints()))

@@ -9,7 +9,6 @@ use trunkline_core::Moment;
 use trunkline_core::change::Change;
 use trunkline_core::message::Mode;
 use trunkline_core::name::{Ask, Name};
-use trunkline_core::resource::TypeUrl;
 use trunkline_core::sink::{
     Delivery, FetchTimeout, Rejection, Response, Scope, Sink, SinkConfig, Verdict,
 };
@@ -121,20 +120,16 @@ impl Full {
 
     /// Shares what other clients hold as well.
     fn keep(&self, response: &mut Response) {
-        let share = |url: &TypeUrl, resources: &mut [trunkline_core::message::Delivered]| {
-            if let Some(kind) = Kind::of(url.as_str()) {
-                for delivered in resources {
-                    self.shared.keep(kind, &mut delivered.resource);
-                }
-            }
+        let (url, resources) = match response {
+            Response::Delta(response) => (&response.type_url, &mut response.resources),
+            Response::Sotw(response) => (&response.type_url, &mut response.resources),
         };
-        match response {
-            Response::Delta(response) => share(&response.type_url, &mut response.resources),
-            Response::Sotw(response) => {
-                let mut resources = response.resources.to_vec();
-                share(&response.type_url, &mut resources);
-                response.resources = resources.into();
+        if let Some(kind) = Kind::of(url.as_str()) {
+            let mut kept = resources.to_vec();
+            for delivered in &mut kept {
+                self.shared.keep(kind, &mut delivered.resource);
             }
+            *resources = kept.into();
         }
     }
 

@@ -3,7 +3,7 @@
 //! A follower names its view by [`FollowId`], never by the view itself, for a
 //! view may be divided under it.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use super::subscribers::{Edge, FollowId, Following, SubscriberId};
 use super::view::{Batch, Scope, Seq};
@@ -220,6 +220,7 @@ impl Database {
             gone,
             left,
             by_name: OnceLock::new(),
+            parts: Mutex::default(),
         });
         let type_id = self.subscribers.type_id(id.subscriber);
         self.table_mut(type_id)

@@ -17,12 +17,14 @@
 //! view is bounded by what its streams hold, however fast it changes.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock, Weak};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use hashbrown::{HashMap, HashSet};
 
 use super::log::Log;
 use super::{EntryId, SubscriberId};
+use crate::message::Delivered;
 use crate::name::{Ask, Glob, Name};
 use crate::params::{Constraints, ParamsId};
 use crate::resource::Resource;
@@ -84,6 +86,8 @@ pub struct Batch {
     pub left: Vec<(Name, Constraints)>,
     /// The items by name; made when somebody looks for one.
     pub(super) by_name: OnceLock<Box<[u32]>>,
+    /// Parts of it as responses; streams with the same limits make the same.
+    pub(super) parts: Mutex<Vec<(Range<usize>, Arc<Whole>)>>,
 }
 
 impl Batch {
@@ -97,6 +101,22 @@ impl Batch {
         });
         let found = by_name.binary_search_by(|place| self.name(*place).cmp(name));
         found.ok().map(|found| by_name[found] as usize)
+    }
+
+    /// What the items of a part bring, by name, made once for all streams that
+    /// are told just that.
+    #[must_use]
+    pub fn brings(&self, part: &Range<usize>) -> Arc<Whole> {
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, whole)) = parts.iter().find(|(range, _)| range == part) {
+            return Arc::clone(whole);
+        }
+        let items = self.items[part.clone()].iter();
+        let mut new: Vec<Arc<Resource>> = items.filter_map(|(_, item)| item.clone()).collect();
+        new.sort_by(|a, b| a.name.cmp(&b.name));
+        let whole = Arc::new(Whole::new(new.into_iter().map(Delivered::full).collect()));
+        parts.push((part.clone(), Arc::clone(&whole)));
+        whole
     }
 
     fn name(&self, place: u32) -> &Name {
@@ -123,6 +143,8 @@ pub(super) struct View {
     positions: BTreeMap<Seq, usize>,
     /// The steps being made now; forgotten with the next change.
     batches: HashMap<Seq, Weak<Batch>>,
+    /// The step that every new stream makes; forgotten likewise.
+    whole_batch: Option<Arc<Batch>>,
     /// The members as whole sets, without and with what needs a wrapper; made
     /// when somebody asks, forgotten with the next change.
     wholes: [Option<Arc<Whole>>; 2],
@@ -143,6 +165,7 @@ impl View {
             sweep_at: 64,
             positions: BTreeMap::new(),
             batches: HashMap::new(),
+            whole_batch: None,
             wholes: [None, None],
         }
     }
@@ -203,6 +226,7 @@ impl View {
     ) {
         self.head += 1;
         self.batches.clear();
+        self.whole_batch = None;
         self.wholes = [None, None];
         if let Some(old) = old {
             self.members -= 1;
@@ -317,6 +341,9 @@ impl View {
 
     /// Lets other streams share a step.
     pub(super) fn share_batch(&mut self, batch: &Arc<Batch>) {
+        if batch.from == 0 {
+            self.whole_batch = Some(Arc::clone(batch));
+        }
         self.batches.insert(batch.from, Arc::downgrade(batch));
     }
 

@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(response.type_url.as_str(), kind::SDS);
         assert_eq!(
             (response.resources, response.removed),
-            (vec![], vec!["a".into()])
+            (vec![].into(), vec!["a".into()])
         );
         session.close(&mut db);
         assert_eq!(db.check(), Ok(()));

@@ -78,7 +78,7 @@ impl Response {
                 type_url: response.type_url,
                 nonce: response.nonce,
                 version: None,
-                resources: response.resources,
+                resources: response.resources.to_vec(),
                 removed: response.removed,
                 removed_variants: response.removed_variants,
                 errors: response.errors,

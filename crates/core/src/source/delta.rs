@@ -1,18 +1,20 @@
 //! Delta: reading requests and writing responses.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use hashbrown::HashSet;
 
 use super::ask::InitialVersions;
 use super::{AskKey, Conversation, Key, Selected, Told, forms};
-use crate::database::{Choice, Database, Scope};
+use crate::database::{Batch, Choice, Database, Scope};
 use crate::interest::DeltaStar;
 use crate::kind::Absent;
 use crate::message::{Delivered, DeltaResponse, Form, Mode};
 use crate::name::{Ask, Name};
-use crate::params::ParamsId;
-use crate::resource::{Nonce, Resource};
+use crate::params::{Constraints, ParamsId};
+use crate::resource::{Nonce, Resource, ResourceError};
+use crate::set::Set;
 
 /// What a request asks for, read and within the limits.
 #[derive(Debug, Default)]
@@ -22,6 +24,31 @@ pub(crate) struct DeltaAsks {
     pub(crate) initial: InitialVersions,
     /// Whether it names anything but `*`, be it refused (S27).
     pub(crate) names: bool,
+}
+
+/// A response that is being written.
+#[derive(Default)]
+struct Draft {
+    resources: Vec<Delivered>,
+    removed: Vec<Name>,
+    removed_variants: Vec<(Name, Constraints)>,
+    errors: Vec<(Name, Arc<ResourceError>)>,
+}
+
+/// The part of a step that is all there is to say, if many streams may be told
+/// just that.
+fn plain_step(selected: &Selected) -> Option<(&Batch, Range<usize>)> {
+    let [step] = &selected.steps[..] else {
+        return None;
+    };
+    let batch = step.batch.as_deref()?;
+    let plain = step.except.is_empty()
+        && batch.left.is_empty()
+        && selected.keys.is_empty()
+        && selected.foreign.is_empty()
+        && selected.refused.is_empty()
+        && selected.heartbeats.is_empty();
+    plain.then(|| (batch, step.part.clone()))
 }
 
 impl Conversation {
@@ -69,14 +96,18 @@ impl Conversation {
         selected: &Selected,
         nonce: Nonce,
     ) -> Option<DeltaResponse> {
-        let mut response = DeltaResponse {
-            type_url: self.url.clone(),
-            nonce,
-            resources: Vec::new(),
+        let mut response = Draft {
             removed: selected.foreign.clone(),
-            removed_variants: Vec::new(),
-            errors: Vec::new(),
+            ..Draft::default()
         };
+        if let Some((batch, part)) = plain_step(selected) {
+            let items = batch.items[part.clone()].iter();
+            let gone = items.filter(|(_, item)| item.is_none());
+            response.removed = gone.map(|(name, _)| name.clone()).collect();
+            response.removed.sort();
+            let resources = Set::Shared(batch.brings(&part));
+            return self.finish(nonce, resources, response);
+        }
         for (key, choice) in &selected.keys {
             let told = self
                 .slot(key)
@@ -114,11 +145,23 @@ impl Conversation {
             .resources
             .extend(selected.heartbeats.iter().map(heartbeat));
         unique(&mut response);
-        let empty = response.resources.is_empty()
-            && response.removed.is_empty()
-            && response.removed_variants.is_empty()
-            && response.errors.is_empty();
-        (!empty || self.owes_answer).then_some(response)
+        let resources = std::mem::take(&mut response.resources).into();
+        self.finish(nonce, resources, response)
+    }
+
+    fn finish(&self, nonce: Nonce, resources: Set, rest: Draft) -> Option<DeltaResponse> {
+        let empty = resources.is_empty()
+            && rest.removed.is_empty()
+            && rest.removed_variants.is_empty()
+            && rest.errors.is_empty();
+        (!empty || self.owes_answer).then(|| DeltaResponse {
+            type_url: self.url.clone(),
+            nonce,
+            resources,
+            removed: rest.removed,
+            removed_variants: rest.removed_variants,
+            errors: rest.errors,
+        })
     }
 
     /// Whether one variant goes while the peer keeps another of the same name:
@@ -159,7 +202,7 @@ impl Conversation {
         (!kept).then(|| old.name.clone())
     }
 
-    fn write_one(&self, response: &mut DeltaResponse, name: &Name, told: &Told, choice: &Choice) {
+    fn write_one(&self, response: &mut Draft, name: &Name, told: &Told, choice: &Choice) {
         let replaced = told.resource().and_then(|old| old.constraints.clone());
         match choice {
             Choice::Is(resource) => {
@@ -211,7 +254,7 @@ fn told_other_variant(told: &Told, choice: &Choice) -> bool {
 }
 
 /// No variant twice, and no name both there and gone (S41): Envoy rejects that.
-fn unique(response: &mut DeltaResponse) {
+fn unique(response: &mut Draft) {
     let key = |d: &Delivered| (d.resource.name.clone(), d.resource.constraints.clone());
     response.resources.sort_by_cached_key(key);
     response.resources.dedup_by(|a, b| key(a) == key(b));

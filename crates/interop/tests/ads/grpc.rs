@@ -4,11 +4,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use interop::Script;
+use interop::{Script, Serving};
 use trunkline::kind;
 
 use crate::resources::{cluster, put_api_listener, put_cluster, put_endpoints, put_route, remove};
-use crate::serving::Serving;
 
 const ROUNDS: usize = 10;
 const SOON: Duration = Duration::from_secs(15);

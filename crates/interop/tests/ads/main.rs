@@ -5,13 +5,10 @@
     reason = "all of this is tests"
 )]
 
-mod dump;
-mod flow;
 mod grpc;
-mod journal;
+mod large;
 mod order;
 mod ready;
 mod reconnect;
 mod rejection;
 mod resources;
-mod serving;

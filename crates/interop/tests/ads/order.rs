@@ -2,15 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use interop::{Backend, Envoy, Mode, assert_no_init_fetch_timeout, bootstrap, free_port};
+use interop::{
+    Backend, Envoy, Flow, Mode, Serving, assert_no_init_fetch_timeout, bootstrap, free_port,
+};
 use trunkline::kind;
 
-use crate::dump::active_clusters;
-use crate::flow::Flow;
 use crate::resources::{
     cluster, put_cluster, put_endpoints, put_listener, put_listener_on, put_route, remove,
 };
-use crate::serving::Serving;
 
 const ROUNDS: usize = 10;
 
@@ -36,7 +35,7 @@ fn a_replaced_cluster_costs_no_request(mode: Mode) {
             put_cluster(&cluster(&new)),
         ]);
         envoy.wait_for("the old cluster to go", Duration::from_secs(5), |envoy| {
-            let clusters: Vec<_> = active_clusters(envoy).into_keys().collect();
+            let clusters: Vec<_> = envoy.active_clusters().into_keys().collect();
             (clusters == [new.as_str()]).then_some(())
         });
     }
@@ -91,7 +90,7 @@ fn a_replaced_listener_costs_no_request(mode: Mode) {
                 sent.brings(&route)
             });
     }
-    assert_eq!(active_clusters(&envoy).len(), 4, "none is taken away yet");
+    assert_eq!(envoy.active_clusters().len(), 4, "none is taken away yet");
     let flowed = flow.stop();
     assert_eq!(flowed.failures, [""; 0], "of {}", flowed.answered);
     assert_no_init_fetch_timeout(&envoy);

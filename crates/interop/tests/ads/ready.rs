@@ -2,12 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use interop::{Backend, Envoy, Mode, assert_no_init_fetch_timeout, bootstrap, http};
+use interop::{Backend, Envoy, Mode, Serving, assert_no_init_fetch_timeout, bootstrap, http};
 use trunkline::{Change, kind};
 
-use crate::dump::active_clusters;
 use crate::resources::{cluster, put_cluster, put_endpoints, put_listener, put_route, seconds};
-use crate::serving::Serving;
 
 /// Envoy becomes ready in a fraction of a second; after fifteen it gives up
 /// waiting for a type. Between the two there is room for a busy machine.
@@ -51,7 +49,7 @@ fn becomes_ready_and_follows_changes(mode: Mode) {
         .journal
         .wait_accepted("the changed cluster", place, kind::CDS, |_| true);
     println!("{mode:?}: a cluster changed after {:?}", start.elapsed());
-    assert_eq!(active_clusters(&envoy), [("c".into(), "2s".into())].into());
+    assert_eq!(envoy.active_clusters(), [("c".into(), "2s".into())].into());
     assert_eq!(http::get(listener, "/").expect("an answer").body, "second");
     assert_no_init_fetch_timeout(&envoy);
     assert_eq!(envoy.stop(), Some(0));

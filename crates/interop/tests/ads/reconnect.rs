@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use interop::{Backend, Envoy, Mode, assert_no_init_fetch_timeout, bootstrap, http};
+use interop::{Backend, Envoy, Mode, Serving, assert_no_init_fetch_timeout, bootstrap, http};
 use trunkline::{Change, kind};
 
 use crate::resources::{cluster, put_cluster, put_endpoints, put_listener, put_route};
-use crate::serving::Serving;
 
 fn contents(backend: &Backend) -> Vec<Change> {
     let mut all = vec![put_listener("http", "r"), put_route("r", "c0")];

@@ -3,16 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use interop::{Backend, Envoy, Mode, assert_no_init_fetch_timeout, bootstrap, http};
-use trunkline::{Change, Event, Name, Version, kind};
+use interop::{Backend, Envoy, Mode, Serving, assert_no_init_fetch_timeout, bootstrap, http};
+use trunkline::{Change, Name, Version, kind};
 use trunkline_proto::envoy::envoy::config::cluster::v3::{Cluster, cluster::LbPolicy};
 
-use crate::dump::active_clusters;
-use crate::journal::Entry;
 use crate::resources::{
     cluster, put_cluster, put_endpoints, put_endpoints_at, put_listener, put_route, seconds,
 };
-use crate::serving::Serving;
 
 const SOON: Duration = Duration::from_secs(5);
 const BAD: usize = 5;
@@ -67,13 +64,8 @@ fn bad_cluster(spoil: Spoil) -> Change {
 
 /// Waits until something is parked and gives its name and version.
 fn parked(serving: &Serving) -> (Name, Version) {
-    let is_parked = |entry: &Entry| match entry {
-        Entry::Event(Event::Parked { name, version, .. }) => Some((name.clone(), version.clone())),
-        _ => None,
-    };
-    serving
-        .journal
-        .wait("the bad one to be parked", 0, is_parked)
+    let (name, version, _) = serving.journal.wait_parked(0);
+    (name, version)
 }
 
 fn identity(change: &Change) -> (Name, Version) {
@@ -85,7 +77,7 @@ fn identity(change: &Change) -> (Name, Version) {
 
 fn wait_for_clusters(envoy: &Envoy, what: &str, expected: &BTreeMap<String, String>) {
     envoy.wait_for(what, SOON, |envoy| {
-        (active_clusters(envoy) == *expected).then_some(())
+        (envoy.active_clusters() == *expected).then_some(())
     });
 }
 

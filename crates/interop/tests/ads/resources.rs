@@ -43,6 +43,17 @@ pub(crate) fn cluster(name: &str) -> Cluster {
     }
 }
 
+/// A cluster that gets its endpoints by another name.
+pub(crate) fn cluster_of_service(name: &str, service: &str) -> Cluster {
+    Cluster {
+        eds_cluster_config: Some(cluster::EdsClusterConfig {
+            eds_config: Some(ads()),
+            service_name: service.to_owned(),
+        }),
+        ..cluster(name)
+    }
+}
+
 pub(crate) fn put_cluster(cluster: &Cluster) -> Change {
     put(kind::CDS, cluster)
 }

@@ -40,6 +40,7 @@ mod error;
 mod json;
 mod loss;
 mod near;
+mod plain;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -52,6 +53,8 @@ pub use binary::read_bytes;
 pub use document::{Document, Resource, read, read_as};
 pub use error::{Problem, TextError};
 pub use loss::{Loss, loss};
+pub use near::nearest;
+pub use plain::parse;
 pub(crate) use time::print_duration;
 pub use time::print_timestamp;
 pub use tree::{Entry, Node, Position, Value};

@@ -1,45 +1,64 @@
-//! Messages as an HTTP body: frames that share bytes, and the status as the
-//! last word.
+//! A stream as the body of a response: it is driven by whoever sends it.
+//!
+//! ```text
+//!   transport has room ──▶ poll_frame ──▶ frames that are left of the last message
+//!                                    └──▶ requests, time, changes ──▶ the next message
+//! ```
+//!
+//! There is no task and no queue: a message is built at the moment at which the
+//! transport asks for one, from the newest state. A peer that does not read is
+//! not asked what it wants either.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::fmt;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::vec;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use http::HeaderMap;
 use http_body::Frame;
-use tokio::sync::mpsc;
 use tonic::Status;
 use trunkline_proto::discovery::Frames;
 
-use super::flight::Ticket;
+use super::driver::Driver;
+use super::hooks::BoxFuture;
 
-/// What a stream's task gives to its body.
-#[derive(Debug)]
-pub(super) enum Outgoing {
-    /// A message, and what counts it until it was taken.
-    Message(Frames, Arc<Ticket>),
-    /// Nothing more.
-    End(Status),
+/// See the module's documentation.
+pub(super) struct Body {
+    state: State,
+    /// What is left of the messages that were built.
+    frames: VecDeque<Bytes>,
 }
 
-/// The body of a response; without a source it is empty.
-#[derive(Debug, Default)]
-pub(super) struct Body {
-    /// None once the status has been said.
-    source: Option<mpsc::Receiver<Outgoing>>,
-    /// The rest of the message that is being sent.
-    rest: vec::IntoIter<Bytes>,
-    ticket: Option<Arc<Ticket>>,
+enum State {
+    /// Whether it may begin is being found out.
+    Admitting(BoxFuture<'static, Result<Box<Driver>, Status>>),
+    /// It speaks.
+    Open(Box<Driver>),
+    /// The status has been said.
+    Ended,
 }
 
 impl Body {
-    pub(super) fn new(source: mpsc::Receiver<Outgoing>) -> Self {
+    /// A stream that begins when it is let in.
+    pub(super) fn new(admitting: BoxFuture<'static, Result<Box<Driver>, Status>>) -> Self {
         Self {
-            source: Some(source),
-            ..Self::default()
+            state: State::Admitting(admitting),
+            frames: VecDeque::new(),
+        }
+    }
+
+    /// The next messages, or how the stream ended.
+    fn poll_messages(&mut self, cx: &mut Context<'_>) -> Poll<Result<Vec<Frames>, Status>> {
+        loop {
+            match &mut self.state {
+                State::Admitting(admitting) => {
+                    self.state = State::Open(ready!(admitting.as_mut().poll(cx))?);
+                }
+                State::Open(driver) => return driver.poll(cx),
+                State::Ended => return Poll::Ready(Ok(Vec::new())),
+            }
         }
     }
 }
@@ -53,45 +72,61 @@ impl http_body::Body for Body {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         loop {
-            if let Some(bytes) = self.rest.next() {
+            if let Some(bytes) = self.frames.pop_front() {
                 return Poll::Ready(Some(Ok(Frame::data(bytes))));
             }
-            if let Some(ticket) = self.ticket.take() {
-                ticket.land();
-            }
-            let Some(source) = &mut self.source else {
+            if matches!(self.state, State::Ended) {
                 return Poll::Ready(None);
-            };
-            let status = match ready!(source.poll_recv(cx)) {
-                Some(Outgoing::Message(frames, ticket)) => {
-                    self.ticket = Some(ticket);
-                    self.rest = framed(frames).into_iter();
-                    continue;
+            }
+            match ready!(self.poll_messages(cx)) {
+                Ok(messages) => {
+                    for message in messages {
+                        frame(message, &mut self.frames);
+                    }
                 }
-                Some(Outgoing::End(status)) => status,
-                None => Status::internal("the stream ended without a word"),
-            };
-            self.source = None;
-            return Poll::Ready(Some(Ok(Frame::trailers(trailers(&status)))));
+                Err(status) => {
+                    // Of which nothing is left when the peer hears of the end.
+                    self.state = State::Ended;
+                    return Poll::Ready(Some(Ok(Frame::trailers(trailers(&status)))));
+                }
+            }
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.source.is_none() && self.rest.as_slice().is_empty()
+        matches!(self.state, State::Ended) && self.frames.is_empty()
     }
 }
 
-/// The frames of a message behind gRPC's five bytes: not compressed, and how
-/// long it is.
-fn framed(message: Frames) -> Vec<Bytes> {
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Body").finish_non_exhaustive()
+    }
+}
+
+/// Adds a message behind gRPC's five bytes: not compressed, and how long it is.
+fn frame(message: Frames, frames: &mut VecDeque<Bytes>) {
     let mut prefix = BytesMut::with_capacity(5);
     prefix.put_u8(0);
     // A set larger than four gigabytes is beyond gRPC, and beyond any peer.
     prefix.put_u32(u32::try_from(message.len()).unwrap_or(u32::MAX));
-    let mut frames = message.into_vec();
-    frames.insert(0, prefix.freeze());
-    frames
+    let mut pieces = message.into_vec().into_iter();
+    match pieces.next() {
+        // One frame less for the transport to handle.
+        Some(first) if first.len() < SMALL => {
+            prefix.extend_from_slice(&first);
+            frames.push_back(prefix.freeze());
+        }
+        first => {
+            frames.push_back(prefix.freeze());
+            frames.extend(first);
+        }
+    }
+    frames.extend(pieces);
 }
+
+/// Bytes up to which a first piece is copied behind the prefix.
+const SMALL: usize = 4096;
 
 fn trailers(status: &Status) -> HeaderMap {
     let mut headers = HeaderMap::new();
@@ -104,9 +139,8 @@ fn trailers(status: &Status) -> HeaderMap {
 
 #[cfg(test)]
 mod tests {
-    use super::super::flight::Flight;
     use super::*;
-    use trunkline_proto::discovery::{DeltaDiscoveryResponse, encode_delta};
+    use trunkline_proto::discovery::{DeltaDiscoveryResponse, Field, encode_delta};
 
     async fn next(body: &mut Body) -> Option<Frame<Bytes>> {
         let frame =
@@ -114,39 +148,34 @@ mod tests {
         frame.await.map(|Ok(frame)| frame)
     }
 
-    #[tokio::test]
-    async fn a_message_and_the_status_at_the_end() {
-        let (sender, source) = mpsc::channel(2);
-        let mut body = Body::new(source);
+    #[test]
+    fn a_message_says_how_long_it_is() {
         let head = DeltaDiscoveryResponse {
             nonce: "1".into(),
             ..DeltaDiscoveryResponse::default()
         };
-        let message = encode_delta(&head, []);
-        let end = Status::invalid_argument("no type");
-        let ticket = Arc::new(Flight::new(0, 0)).start(message.len());
-        sender
-            .send(Outgoing::Message(message.clone(), ticket))
-            .await
-            .unwrap();
-        sender.send(Outgoing::End(end)).await.unwrap();
+        let mut frames = VecDeque::new();
+        frame(encode_delta(&head, []), &mut frames);
+        assert_eq!(frames.len(), 1);
+        assert_eq!(frames[0][..], *b"\0\0\0\0\x03\x2a\x011");
 
-        let prefix = next(&mut body).await.unwrap().into_data().unwrap();
-        assert_eq!(&prefix[..], [0, 0, 0, 0, 3]);
-        let data = next(&mut body).await.unwrap().into_data().unwrap();
-        assert_eq!(data, message.to_bytes());
-        let trailers = next(&mut body).await.unwrap().into_trailers().unwrap();
-        assert_eq!(trailers["grpc-status"], "3");
-        assert!(http_body::Body::is_end_stream(&body));
-        assert!(next(&mut body).await.is_none());
+        let large = Field::written(Bytes::from(vec![7; 10_000]));
+        let message = encode_delta(&head, [&large]);
+        let length = message.len() as u32;
+        let mut frames = VecDeque::new();
+        frame(message, &mut frames);
+        assert_eq!(frames[0][1..5], length.to_be_bytes());
+        let sent: usize = frames.iter().map(Bytes::len).sum();
+        assert_eq!(sent, length as usize + 5);
     }
 
     #[tokio::test]
-    async fn a_task_that_vanished_is_an_error() {
-        let (sender, source) = mpsc::channel(1);
-        drop(sender);
-        let mut body = Body::new(source);
+    async fn who_is_not_let_in_hears_the_status() {
+        let refusal = std::future::ready(Err(Status::unavailable("not yet")));
+        let mut body = Body::new(Box::pin(refusal));
         let trailers = next(&mut body).await.unwrap().into_trailers().unwrap();
-        assert_eq!(trailers["grpc-status"], "13");
+        assert_eq!(trailers["grpc-status"], "14");
+        assert!(http_body::Body::is_end_stream(&body));
+        assert!(next(&mut body).await.is_none());
     }
 }

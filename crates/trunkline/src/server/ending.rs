@@ -1,5 +1,6 @@
 //! When a stream has to end although its peer does not want it to.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -10,14 +11,14 @@ use crate::listen::Closing;
 
 /// Waits until the stream has to end. A server that drains, and a connection
 /// that is too old, end their streams one by one (S79).
-pub(super) async fn ending(shared: &Shared, closing: Option<Closing>, number: u64) -> Status {
+pub(super) async fn ending(shared: Arc<Shared>, closing: Option<Closing>, number: u64) -> Status {
     let closing = closing.map_or_else(CancellationToken::new, |Closing(token)| token);
     let orderly = async {
         tokio::select! {
             () = shared.draining.cancelled() => {}
             () = closing.cancelled() => {}
         }
-        tokio::time::sleep(delay(shared, number)).await;
+        tokio::time::sleep(delay(&shared, number)).await;
     };
     tokio::select! {
         () = orderly => Status::unavailable("this server asks its clients to connect again"),

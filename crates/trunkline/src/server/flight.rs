@@ -55,7 +55,8 @@ impl Flight {
         Some(limit)
     }
 
-    fn full(&self) -> Option<Limit> {
+    /// Which limit is met, if one is.
+    pub(super) fn full(&self) -> Option<Limit> {
         if self.pushes.load(Ordering::Relaxed) >= self.max_pushes {
             Some(Limit::Pushes)
         } else if self.bytes.load(Ordering::Relaxed) >= self.max_bytes {

@@ -4,8 +4,8 @@
 //!  contents ─▶ apply ─▶ database ─▶ woken streams      one lock, never held
 //!                          ▲              │            while something is
 //!                          │ lock         ▼            encoded or sent
-//!  requests ─▶ task of a stream: handle, poll ─▶ one message ─▶ body ─▶ HTTP
-//!                          ▲                     (a channel of one)
+//!  requests ─▶ body of a response: handle, poll ─▶ one message ─▶ HTTP
+//!                          ▲                     (when it has room)
 //!                          └── clock
 //! ```
 //!
@@ -14,24 +14,24 @@
 //! | `service`, `paths` | which request is which stream |
 //! | `services`, `poll` | the services beside it, and REST |
 //! | `admit` | whether a stream may begin |
-//! | `drive` | the task of a stream: waits, and does nothing else |
+//! | `body`, `driver` | a stream as the body of a response: waits, and decides nothing |
+//! | `requests` | messages cut out of what arrives |
 //! | `ending` | when a stream has to end |
 //! | `status` | how clients stand |
 //! | `stream`, `marks` | the session of a stream: bytes in, frames out |
 //! | `shared` | the database and who is woken by it |
 //! | `wave` | how long a change takes to arrive |
 //! | `flight`, `pace` | how much at once, how fast |
-//! | `body` | frames as an HTTP body, the status at its end |
 //! | `contents`, `hooks`, `report`, `options` | what an embedder gives, decides and is told |
 //!
-//! A response is built when the body has taken the one before, so a slow peer
-//! costs two messages at most and gets the newest state next.
+//! A response is built when the transport has taken the one before, so a slow
+//! peer costs one message at most and gets the newest state next.
 
 mod admit;
 mod body;
 mod builder;
 mod contents;
-mod drive;
+mod driver;
 mod ending;
 mod flight;
 mod hook_set;
@@ -42,6 +42,7 @@ mod pace;
 mod paths;
 mod poll;
 mod report;
+mod requests;
 mod service;
 mod services;
 mod shared;

@@ -7,17 +7,17 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Method, Request, Response};
-use tokio::sync::mpsc;
-use tonic::Streaming;
+use tonic::Status;
 use trunkline_core::message::Mode;
 use trunkline_core::resource::TypeUrl;
 
 use super::admit;
-use super::body::{Body, Outgoing};
-use super::drive::{self, Raw};
+use super::body::Body;
+use super::driver::Driver;
 use super::ending;
 use super::hooks::{BoxFuture, Call, Connection};
 use super::paths;
+use super::requests::Requests;
 use super::services;
 use super::shared::Shared;
 use super::stream::Stream;
@@ -79,49 +79,36 @@ async fn answer(
     }
 }
 
-/// Begins a stream, whose task ends with it.
+/// Begins a stream, which lives as long as the body of the response.
 fn open(
     shared: Arc<Shared>,
     stream: (Mode, Option<TypeUrl>),
     request: Request<tonic::body::Body>,
 ) -> Response<tonic::body::Body> {
     let (head, requests) = request.into_parts();
-    let limit = shared.options.request_bytes;
-    let requests = Streaming::new_request(Raw, requests, None, Some(limit));
-    let (sender, source) = mpsc::channel(1);
-    tokio::spawn(run(shared, stream, head, requests, sender));
-    let mut response = Response::new(tonic::body::Body::new(Body::new(source)));
+    let requests = Requests::new(requests, shared.options.request_bytes);
+    let body = Body::new(Box::pin(begin(shared, stream, head, requests)));
+    let mut response = Response::new(tonic::body::Body::new(body));
     response.headers_mut().insert(CONTENT_TYPE, GRPC);
     response
 }
 
-/// Runs a stream to its end and says how it ended.
-async fn run(
+/// Lets a stream in, or says why not.
+async fn begin(
     shared: Arc<Shared>,
     stream: (Mode, Option<TypeUrl>),
     mut head: http::request::Parts,
-    requests: Streaming<Bytes>,
-    out: mpsc::Sender<Outgoing>,
-) {
+    requests: Requests,
+) -> Result<Box<Driver>, Status> {
     let closing = head.extensions.remove::<Closing>();
     let call = Call {
         path: head.uri.path().to_owned(),
         headers: head.headers,
         connection: head.extensions.remove::<Connection>().unwrap_or_default(),
     };
-    let status = tokio::select! {
-        admitted = admit::admit(&shared, &call) => match admitted {
-            Ok((_admission, identity)) => {
-                let connection = call.connection;
-                let stream = Stream::new(Arc::clone(&shared), stream, connection, identity);
-                let ending = ending::ending(&shared, closing, stream.number);
-                // Of which nothing is left when the peer hears of the end.
-                drive::drive(&shared, stream, requests, &out, ending).await
-            }
-            Err(status) => status,
-        },
-        () = out.closed() => return,
-    };
-    // If nobody reads it, the peer has gone.
-    let _ = out.send(Outgoing::End(status)).await;
+    let (admission, identity) = admit::admit(&shared, &call).await?;
+    let stream = Stream::new(Arc::clone(&shared), stream, call.connection, identity);
+    let ending = Box::pin(ending::ending(Arc::clone(&shared), closing, stream.number));
+    let driver = Driver::new(shared, stream, requests, ending, admission);
+    Ok(Box::new(driver))
 }

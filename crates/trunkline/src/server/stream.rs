@@ -1,16 +1,18 @@
 //! The session of a stream: bytes in, frames out. No waiting.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::Context;
 use std::time::{Instant, SystemTime};
 
+use atomic_waker::AtomicWaker;
 use bytes::Bytes;
-use tokio::sync::Notify;
 use trunkline_core::database::{Choice, Database, Edge};
 use trunkline_core::kind;
-use trunkline_core::message::{Mode, Node};
+use trunkline_core::message::{DeltaResponse, Mode, Node, SotwResponse};
 use trunkline_core::name::{Ask, Name};
 use trunkline_core::params::ParamsId;
-use trunkline_core::resource::TypeUrl;
+use trunkline_core::resource::{Nonce, TypeUrl};
 use trunkline_core::session::{Config, Event, ProtocolError, Session};
 use trunkline_proto::discovery::{DecodeError, Frames, Limits};
 
@@ -44,7 +46,9 @@ pub(super) struct Stream {
     shared: Arc<Shared>,
     begun: Instant,
     /// Told by the database that there is something to look at.
-    woken: Notify,
+    woken: AtomicBool,
+    /// Who has to hear of it.
+    waker: AtomicWaker,
     /// The changes that the peer has not answered yet.
     waves: Mutex<Vec<Arc<Wave>>>,
     /// Bound by the first request (S2).
@@ -61,6 +65,39 @@ pub(super) struct Talk {
     pub(super) session: Option<Session>,
     pub(super) marks: Marks,
     configured: bool,
+}
+
+/// What a stream has to say.
+pub(super) struct Spoken {
+    pub(super) messages: Vec<Frames>,
+    /// Whether there may be more.
+    pub(super) more: bool,
+}
+
+/// A response of either protocol.
+enum Response {
+    Sotw(SotwResponse),
+    Delta(DeltaResponse),
+}
+
+/// Resources from which a response takes a while to be sent.
+const LARGE: usize = 32;
+
+impl Response {
+    fn name(&self) -> (&TypeUrl, &Nonce) {
+        match self {
+            Self::Sotw(response) => (&response.type_url, &response.nonce),
+            Self::Delta(response) => (&response.type_url, &response.nonce),
+        }
+    }
+
+    fn is_large(&self) -> bool {
+        let resources = match self {
+            Self::Sotw(response) => response.resources.len(),
+            Self::Delta(response) => response.resources.len(),
+        };
+        resources > LARGE
+    }
 }
 
 /// What a request led to, to be reported when nothing is locked.
@@ -95,7 +132,8 @@ impl Stream {
             identity,
             opened: SystemTime::now(),
             begun: Instant::now(),
-            woken: Notify::new(),
+            woken: AtomicBool::new(false),
+            waker: AtomicWaker::new(),
             waves: Mutex::default(),
             node: OnceLock::new(),
             talk: Mutex::new(Talk {
@@ -249,67 +287,73 @@ impl Stream {
         }
     }
 
-    /// The next message, built from the newest state.
-    pub(super) fn poll(&self) -> Option<Frames> {
+    /// The next messages, one of a type at most, built from the newest state.
+    pub(super) fn poll(&self) -> Spoken {
         let waves = std::mem::take(&mut *self.waves());
-        let frames = match self.mode {
-            Mode::Sotw => self.poll_sotw(),
-            Mode::Delta => self.poll_delta(),
-        };
-        let talk = self.talk();
-        let settled = frames.is_none() && talk.session.as_ref().is_none_or(Session::is_answered);
-        drop(talk);
+        let (responses, answered) = self.poll_session();
+        let more = responses.last().is_some_and(Response::is_large);
         // What is dropped here has arrived.
-        if !settled && !waves.is_empty() {
+        if !(answered && responses.is_empty()) && !waves.is_empty() {
             let mut kept = self.waves();
             kept.splice(0..0, waves);
             kept.truncate(wave::KEPT);
         }
+        let messages = responses.iter().map(|response| self.write(response));
+        Spoken {
+            messages: messages.collect(),
+            more,
+        }
+    }
+
+    /// What there is to say, and whether all that was said is answered. What
+    /// is large is said alone: what comes next can be newer then.
+    fn poll_session(&self) -> (Vec<Response>, bool) {
+        let now = self.shared.now();
+        let mut talk = self.talk();
+        let Talk { session, marks, .. } = &mut *talk;
+        let Some(session) = session else {
+            return (Vec::new(), true);
+        };
+        let (responses, revision) = self.shared.with_revision(|db| {
+            let mut responses = Vec::new();
+            while !responses.last().is_some_and(Response::is_large)
+                && let Some(response) = match self.mode {
+                    Mode::Sotw => session.poll_sotw(db, now).map(Response::Sotw),
+                    Mode::Delta => session.poll_delta(db, now).map(Response::Delta),
+                }
+            {
+                responses.push(response);
+            }
+            responses
+        });
+        for response in &responses {
+            let (type_url, nonce) = response.name();
+            marks.sent(type_url, nonce, revision);
+        }
+        (responses, session.is_answered())
+    }
+
+    fn write(&self, response: &Response) -> Frames {
+        let identifier = &self.shared.options.identifier;
+        let (frames, resources, removed) = match response {
+            Response::Sotw(response) => {
+                let frames = wire::sotw_frames(response, identifier);
+                (frames, &response.resources, &[][..])
+            }
+            Response::Delta(response) => {
+                let frames = wire::delta_frames(response, identifier);
+                (frames, &response.resources, &response.removed[..])
+            }
+        };
+        let (type_url, nonce) = response.name();
+        self.report(Report::Sent(Sent {
+            type_url,
+            nonce,
+            resources,
+            removed,
+            bytes: frames.len(),
+        }));
         frames
-    }
-
-    fn poll_sotw(&self) -> Option<Frames> {
-        let now = self.shared.now();
-        let response = {
-            let mut talk = self.talk();
-            let session = talk.session.as_mut()?;
-            let (response, revision) = self.shared.with_revision(|db| session.poll_sotw(db, now));
-            let response = response?;
-            talk.marks
-                .sent(&response.type_url, &response.nonce, revision);
-            response
-        };
-        let frames = wire::sotw_frames(&response, &self.shared.options.identifier);
-        self.report(Report::Sent(Sent {
-            type_url: &response.type_url,
-            nonce: &response.nonce,
-            resources: &response.resources,
-            removed: &[],
-            bytes: frames.len(),
-        }));
-        Some(frames)
-    }
-
-    fn poll_delta(&self) -> Option<Frames> {
-        let now = self.shared.now();
-        let response = {
-            let mut talk = self.talk();
-            let session = talk.session.as_mut()?;
-            let (response, revision) = self.shared.with_revision(|db| session.poll_delta(db, now));
-            let response = response?;
-            talk.marks
-                .sent(&response.type_url, &response.nonce, revision);
-            response
-        };
-        let frames = wire::delta_frames(&response, &self.shared.options.identifier);
-        self.report(Report::Sent(Sent {
-            type_url: &response.type_url,
-            nonce: &response.nonce,
-            resources: &response.resources,
-            removed: &response.removed,
-            bytes: frames.len(),
-        }));
-        Some(frames)
     }
 
     /// When to poll again, now that there was nothing to say.
@@ -327,12 +371,16 @@ impl Stream {
                 waves.push(Arc::clone(wave));
             }
         }
-        self.woken.notify_one();
+        self.woken.store(true, Ordering::Release);
+        self.waker.wake();
     }
 
-    /// Waits until there may be something to say.
-    pub(super) async fn woken(&self) {
-        self.woken.notified().await;
+    /// Whether there may be something to say since this was last asked; if not,
+    /// whoever asks is woken when there is.
+    pub(super) fn is_woken(&self, cx: &Context<'_>) -> bool {
+        // Before it is looked at, so that nothing is missed.
+        self.waker.register(cx.waker());
+        self.woken.swap(false, Ordering::AcqRel)
     }
 
     /// The peer has gone, or has to.

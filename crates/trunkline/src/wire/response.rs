@@ -33,12 +33,24 @@ pub(crate) fn delta_frames(response: &DeltaResponse, identifier: &str) -> Frames
         resource_errors: errors(&response.errors),
         ..DeltaDiscoveryResponse::default()
     };
-    let fields: Vec<Field> = response
-        .resources
-        .iter()
-        .map(|delivered| Field::delta(&wrapped(&response.type_url, delivered)))
-        .collect();
-    encode_delta(&head, &fields)
+    let url = &response.type_url;
+    let field = |delivered: &Delivered| Field::delta(&wrapped(url, delivered));
+    encode_delta(&head, &fields(&response.resources, field))
+}
+
+/// The resources of a response. What many streams get is written for the first.
+fn fields(resources: &Set, field: impl Fn(&Delivered) -> Field) -> Vec<Field> {
+    match resources {
+        Set::Own(resources) => resources.iter().map(field).collect(),
+        Set::Shared(whole) => {
+            let write = |resources: &[Delivered]| {
+                let fields: Vec<Field> = resources.iter().map(field).collect();
+                segments(&fields)
+            };
+            let segments = whole.written(write).iter();
+            segments.cloned().map(Field::written).collect()
+        }
+    }
 }
 
 /// A state-of-the-world response as frames.
@@ -51,23 +63,9 @@ pub(crate) fn sotw_frames(response: &SotwResponse, identifier: &str) -> Frames {
         resource_errors: errors(&response.errors),
         ..DiscoveryResponse::default()
     };
-    match &response.resources {
-        Set::Own(resources) => encode_sotw(&head, &sotw_fields(&response.type_url, resources)),
-        // Written for the first of many streams that get it.
-        Set::Shared(whole) => {
-            let segments = whole.written(|resources| {
-                let fields = sotw_fields(&response.type_url, resources);
-                segments(&fields)
-            });
-            let fields: Vec<Field> = segments.iter().cloned().map(Field::written).collect();
-            encode_sotw(&head, &fields)
-        }
-    }
-}
-
-fn sotw_fields(url: &TypeUrl, resources: &[Delivered]) -> Vec<Field> {
-    let field = |delivered| sotw_field(url, delivered);
-    resources.iter().map(field).collect()
+    let url = &response.type_url;
+    let field = |delivered: &Delivered| sotw_field(url, delivered);
+    encode_sotw(&head, &fields(&response.resources, field))
 }
 
 /// Bytes of a piece of a shared set. Large pieces are few for a transport to
@@ -183,7 +181,7 @@ mod tests {
         DeltaResponse {
             type_url: "t".into(),
             nonce: "1".into(),
-            resources,
+            resources: resources.into(),
             removed: vec!["gone".into()],
             removed_variants: Vec::new(),
             errors: Vec::new(),

@@ -56,7 +56,7 @@ fn versions_are_told_under_the_resources_own_name() {
 fn a_resource_without_a_body_does_not_exist() {
     let mut bench = Bench::asking(Mode::Delta, &["vhds r/a"]);
     let mut response = delta("vhds", "n1", &[], &[]);
-    response.resources.push(nothing("r/a@#r/a"));
+    response.resources.extend([nothing("r/a@#r/a")]);
     let gone = "vhds r/a ! Deleted: the source says that it does not exist";
     assert_eq!(bench.accept(response), ["-vhds r/a", gone]);
     assert_eq!(bench.states(), ["vhds r/a DoesNotExist Deleted"]);

@@ -258,7 +258,7 @@ fn delta(short: &str, nonce: &str, resources: &[&str], removed: &[&str]) -> Delt
     DeltaResponse {
         type_url: type_of(short),
         nonce: nonce.into(),
-        resources: full(resources),
+        resources: full(resources).into(),
         removed: removed.iter().map(|name| Name::new(name)).collect(),
         removed_variants: Vec::new(),
         errors: Vec::new(),

@@ -190,7 +190,7 @@ fn e10_a_heartbeat_refreshes_and_is_no_news() {
     ] {
         bench.wait(wait);
         let mut response = delta("eds", nonce, &[], &[]);
-        response.resources.push(beat(text));
+        response.resources.extend([beat(text)]);
         assert_eq!(bench.accept(response), [""; 0]);
         assert_eq!(bench.due(), due, "{nonce}");
         assert_eq!(bench.requests(), [format!("eds nonce={nonce}")]);

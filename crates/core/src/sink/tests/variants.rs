@@ -136,7 +136,7 @@ fn e10_each_variant_has_its_own_ttl() {
     assert_eq!(bench.wait(100), ["-cds a[env=prod]"]);
     assert_eq!(bench.due(), Some(100));
     let mut response = delta("cds", "n2", &[], &[]);
-    response.resources.push(beat("a@2[env=test]!200"));
+    response.resources.extend([beat("a@2[env=test]!200")]);
     bench.accept(response);
     bench.requests();
     assert_eq!(bench.due(), Some(200));

@@ -53,7 +53,8 @@ fn a_delta_response_is_read_as_it_was_said() {
                 form: Form::Heartbeat,
             },
             Delivered::full(Arc::new(absent)),
-        ],
+        ]
+        .into(),
         removed: vec!["gone".into()],
         removed_variants: vec![("c".into(), constraints)],
         errors: vec![("e".into(), Arc::new(error))],
@@ -99,7 +100,7 @@ fn bodies_are_slices_of_what_was_received() {
     let said = DeltaResponse {
         type_url: kind::CDS.into(),
         nonce: "1".into(),
-        resources: vec![one],
+        resources: vec![one].into(),
         removed: Vec::new(),
         removed_variants: Vec::new(),
         errors: Vec::new(),

@@ -9,36 +9,65 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// One report, with all that tests look at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Entry {
+pub enum Entry {
+    /// A stream, by its number, made its first request.
+    Opened(u64),
+    /// A request of so many bytes came in.
+    Requested(usize),
+    /// A response went out.
     Sent(Sent),
+    /// Something happened on a stream.
     Event(Event),
+    /// A stream is over.
+    Closed(u64),
 }
 
 /// A response.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Sent {
-    pub(crate) type_url: String,
-    pub(crate) resources: Vec<(Name, Version)>,
-    pub(crate) removed: Vec<Name>,
+pub struct Sent {
+    /// On which stream.
+    pub stream: u64,
+    /// Its type.
+    pub type_url: String,
+    /// What it brings.
+    pub resources: Vec<(Name, Version)>,
+    /// What it says is gone.
+    pub removed: Vec<Name>,
+    /// Its length on the wire.
+    pub bytes: usize,
 }
 
 impl Sent {
-    pub(crate) fn brings(&self, name: &str) -> bool {
+    /// Whether it brings something of this name.
+    #[must_use]
+    pub fn brings(&self, name: &str) -> bool {
         self.resources.iter().any(|(own, _)| own.as_str() == name)
+    }
+
+    /// The names of what it brings.
+    #[must_use]
+    pub fn names(&self) -> Vec<&str> {
+        self.resources
+            .iter()
+            .map(|(name, _)| name.as_str())
+            .collect()
     }
 }
 
 /// All reports of one server.
 #[derive(Debug, Default)]
-pub(crate) struct Journal {
+pub struct Journal {
     entries: Mutex<Vec<Entry>>,
     written: Condvar,
 }
 
 impl Journal {
-    pub(crate) fn write(&self, _: Peer<'_>, report: Report<'_>) {
+    pub(crate) fn write(&self, peer: Peer<'_>, report: Report<'_>) {
         let entry = match report {
+            Report::Opened => Entry::Opened(peer.stream),
+            Report::Requested { bytes, .. } => Entry::Requested(bytes),
             Report::Sent(sent) => Entry::Sent(Sent {
+                stream: peer.stream,
                 type_url: sent.type_url.to_string(),
                 resources: sent
                     .resources
@@ -46,8 +75,10 @@ impl Journal {
                     .map(|d| (d.resource.name.clone(), d.resource.version.clone()))
                     .collect(),
                 removed: sent.removed.to_vec(),
+                bytes: sent.bytes,
             }),
             Report::Event(event) => Entry::Event(event.clone()),
+            Report::Closed => Entry::Closed(peer.stream),
             _ => return,
         };
         self.lock().push(entry);
@@ -55,12 +86,14 @@ impl Journal {
     }
 
     /// Where the next entry will stand.
-    pub(crate) fn place(&self) -> usize {
+    #[must_use]
+    pub fn place(&self) -> usize {
         self.lock().len()
     }
 
     /// The responses of a type since a place.
-    pub(crate) fn sent(&self, since: usize, type_url: &str) -> Vec<Sent> {
+    #[must_use]
+    pub fn sent(&self, since: usize, type_url: &str) -> Vec<Sent> {
         let of_type = |entry: &Entry| match entry {
             Entry::Sent(sent) if sent.type_url == type_url => Some(sent.clone()),
             _ => None,
@@ -68,18 +101,27 @@ impl Journal {
         self.lock()[since..].iter().filter_map(of_type).collect()
     }
 
+    /// How many entries are what is looked for.
+    #[must_use]
+    pub fn count(&self, look: impl Fn(&Entry) -> bool) -> usize {
+        self.lock().iter().filter(|entry| look(entry)).count()
+    }
+
     /// Waits until an entry since a place is what is looked for.
-    pub(crate) fn wait<T>(
-        &self,
-        what: &str,
-        since: usize,
-        look: impl Fn(&Entry) -> Option<T>,
-    ) -> T {
+    ///
+    /// # Panics
+    ///
+    /// When none comes in time.
+    pub fn wait<T>(&self, what: &str, since: usize, look: impl Fn(&Entry) -> Option<T>) -> T {
         self.wait_all(what, since, |entries| entries.iter().find_map(&look))
     }
 
     /// Waits until a response that is what is looked for is accepted.
-    pub(crate) fn wait_accepted(
+    ///
+    /// # Panics
+    ///
+    /// When none is in time.
+    pub fn wait_accepted(
         &self,
         what: &str,
         since: usize,
@@ -88,7 +130,7 @@ impl Journal {
     ) {
         let sends = |entry: &Entry| match entry {
             Entry::Sent(sent) => sent.type_url == type_url && look(sent),
-            Entry::Event(_) => false,
+            _ => false,
         };
         let accepts = |entry: &Entry| match entry {
             Entry::Event(Event::Acked { type_url: url, .. }) => url.as_str() == type_url,
@@ -101,6 +143,40 @@ impl Journal {
                 .find(|entry| accepts(entry))
                 .map(drop)
         });
+    }
+
+    /// Waits until so many responses are what is looked for.
+    ///
+    /// # Panics
+    ///
+    /// When they are not in time.
+    pub fn wait_times(&self, what: &str, times: usize, look: impl Fn(&Sent) -> bool) {
+        let is = |entry: &&Entry| match entry {
+            Entry::Sent(sent) => look(sent),
+            _ => false,
+        };
+        self.wait_all(what, 0, |entries| {
+            (entries.iter().filter(is).count() >= times).then_some(())
+        });
+    }
+
+    /// Waits until something is found to be at fault, and gives its name, its
+    /// version and what the peer said.
+    ///
+    /// # Panics
+    ///
+    /// When nothing is in time.
+    pub fn wait_parked(&self, since: usize) -> (Name, Version, String) {
+        let parked = |entry: &Entry| match entry {
+            Entry::Event(Event::Parked {
+                name,
+                version,
+                error,
+                ..
+            }) => Some((name.clone(), version.clone(), error.message.clone())),
+            _ => None,
+        };
+        self.wait("the bad one to be parked", since, parked)
     }
 
     fn wait_all<T>(&self, what: &str, since: usize, look: impl Fn(&[Entry]) -> Option<T>) -> T {

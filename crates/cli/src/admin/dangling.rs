@@ -1,0 +1,96 @@
+//! References that lead nowhere, once a change is made.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use trunkline::{Name, Reference, Resource, Server, TypeUrl, kind};
+use trunkline_core::database::Database;
+use trunkline_proto::text::Position;
+
+use super::error::Detail;
+use crate::kinds;
+
+type Placed = (TypeUrl, Arc<Resource>, Position);
+
+/// What these resources refer to, and neither they nor the server have.
+///
+/// References to routes and clusters are looked at always. Other types often
+/// come from another server, so they are looked at if there are some of them.
+pub(super) fn dangling(server: &Server, given: &[Placed]) -> Vec<Detail> {
+    let mut own = Own::default();
+    for (url, resource, _) in given {
+        own.types.insert(url);
+        own.names.insert((url, &resource.name));
+        own.names
+            .extend(resource.aliases.iter().map(|alias| (url, alias)));
+    }
+    let loose: Vec<(&Resource, &Reference, Position)> = server.read(|db| {
+        let all = given.iter().flat_map(|(_, resource, at)| {
+            let references = resource.facts().references.iter();
+            references.map(|reference| (&**resource, reference, *at))
+        });
+        all.filter(|(_, reference, _)| !own.has(reference) && !holds(db, &own, reference))
+            .collect()
+    });
+    let mut aliases = Aliases::new(server);
+    loose
+        .into_iter()
+        .filter(|(_, reference, _)| !aliases.has(reference))
+        .map(|(resource, reference, at)| detail(resource, reference, at))
+        .collect()
+}
+
+/// What is given.
+#[derive(Default)]
+struct Own<'a> {
+    names: HashSet<(&'a TypeUrl, &'a Name)>,
+    types: HashSet<&'a TypeUrl>,
+}
+
+impl Own<'_> {
+    fn has(&self, Reference { type_url, name }: &Reference) -> bool {
+        self.names.contains(&(type_url, name))
+    }
+}
+
+/// Whether the server has it, or need not have it.
+fn holds(db: &Database, own: &Own<'_>, Reference { type_url, name }: &Reference) -> bool {
+    let id = db.find_type(type_url);
+    let some = own.types.contains(type_url) || id.is_some_and(|id| db.len(id) > 0);
+    let expected = some || [kind::RDS, kind::CDS].contains(&type_url.as_str());
+    !expected || id.is_some_and(|id| !db.variants(id, name).is_empty())
+}
+
+/// The other names of what the server has; taken once for each type.
+struct Aliases<'a> {
+    server: &'a Server,
+    by_type: HashMap<TypeUrl, HashSet<Name>>,
+}
+
+impl<'a> Aliases<'a> {
+    fn new(server: &'a Server) -> Self {
+        let by_type = HashMap::new();
+        Self { server, by_type }
+    }
+
+    fn has(&mut self, Reference { type_url, name }: &Reference) -> bool {
+        let all = self.by_type.entry(type_url.clone()).or_insert_with(|| {
+            let held = super::resources::all(self.server, type_url);
+            held.iter()
+                .flat_map(|r| r.aliases.iter().cloned())
+                .collect()
+        });
+        all.contains(name)
+    }
+}
+
+fn detail(resource: &Resource, reference: &Reference, at: Position) -> Detail {
+    let kind = kinds::short(&reference.type_url);
+    let (by, name) = (&resource.name, &reference.name);
+    Detail {
+        line: Some(at.line),
+        column: Some(at.column),
+        field: String::new(),
+        message: format!("{by:?} refers to {kind} {name:?}, which is not there"),
+    }
+}

@@ -1,0 +1,146 @@
+//! What the server serves, in the shape of Envoy's own `/config_dump`, so that
+//! what reads that reads this.
+//!
+//! Envoy has no dump for runtimes, virtual hosts and single endpoints; those are
+//! under `/api/v1/resources` only.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use serde_json::{Value, json};
+use trunkline::{Resource, Server, TypeUrl, kind};
+
+use super::error::Refusal;
+use super::{Shared, resources, view};
+
+/// How the resources of a type stand in a dump.
+struct Shape {
+    type_url: &'static str,
+    dump: &'static str,
+    list: &'static str,
+    /// One of them, of its name, its version and its body.
+    one: fn(name: &str, version: &str, body: Value) -> Value,
+}
+
+const SHAPES: &[Shape] = &[
+    Shape {
+        type_url: kind::CDS,
+        dump: "ClustersConfigDump",
+        list: "dynamic_active_clusters",
+        one: |_, version, body| json!({"version_info": version, "cluster": body}),
+    },
+    Shape {
+        type_url: kind::EDS,
+        dump: "EndpointsConfigDump",
+        list: "dynamic_endpoint_configs",
+        one: |_, version, body| json!({"version_info": version, "endpoint_config": body}),
+    },
+    Shape {
+        type_url: kind::LDS,
+        dump: "ListenersConfigDump",
+        list: "dynamic_listeners",
+        one: |name, version, body| {
+            let state = json!({"version_info": version, "listener": body});
+            json!({"name": name, "active_state": state})
+        },
+    },
+    Shape {
+        type_url: kind::SRDS,
+        dump: "ScopedRoutesConfigDump",
+        list: "dynamic_scoped_route_configs",
+        one: |name, version, body| {
+            let bodies = [body];
+            json!({"name": name, "version_info": version, "scoped_route_configs": bodies})
+        },
+    },
+    Shape {
+        type_url: kind::RDS,
+        dump: "RoutesConfigDump",
+        list: "dynamic_route_configs",
+        one: |_, version, body| json!({"version_info": version, "route_config": body}),
+    },
+    Shape {
+        type_url: kind::SDS,
+        dump: "SecretsConfigDump",
+        list: "dynamic_active_secrets",
+        one: |name, version, body| json!({"name": name, "version_info": version, "secret": body}),
+    },
+    Shape {
+        type_url: kind::ECDS,
+        dump: "EcdsConfigDump",
+        list: "ecds_filters",
+        one: |_, version, body| json!({"version_info": version, "ecds_filter": body}),
+    },
+];
+
+/// `GET /config_dump`
+pub(super) async fn dump(State(admin): State<Shared>) -> Result<Response, Refusal> {
+    super::aside(move || axum::Json(whole(&admin.server)).into_response()).await
+}
+
+fn whole(server: &Server) -> Value {
+    let configs = SHAPES.iter().filter_map(|shape| {
+        let type_url = TypeUrl::from(shape.type_url);
+        let held = resources::all(server, &type_url);
+        (!held.is_empty()).then(|| part(shape, &type_url, &held))
+    });
+    json!({"configs": configs.collect::<Vec<_>>()})
+}
+
+fn part(shape: &Shape, type_url: &TypeUrl, held: &[Arc<Resource>]) -> Value {
+    let one = |resource: &Arc<Resource>| {
+        let body = view::body(type_url, resource);
+        (shape.one)(resource.name.as_str(), resource.version.as_str(), body)
+    };
+    let list: Vec<Value> = held.iter().map(one).collect();
+    let dump = format!("type.googleapis.com/envoy.admin.v3.{}", shape.dump);
+    json!({"@type": dump, shape.list: list})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trunkline::Change;
+    use trunkline_proto::text::{Options, read};
+
+    const SECRET: &str = r#"
+resources:
+- "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
+  name: backend
+- "@type": type.googleapis.com/envoy.config.listener.v3.Listener
+  name: ingress
+- "@type": type.googleapis.com/envoy.config.route.v3.RouteConfiguration
+  name: routes
+- "@type": type.googleapis.com/envoy.config.route.v3.ScopedRouteConfiguration
+  name: scope
+- "@type": type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment
+  cluster_name: backend
+- "@type": type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig
+  name: filter
+- "@type": type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret
+  name: cert
+  tls_certificate: {private_key: {inline_string: swordfish}}
+"#;
+
+    #[test]
+    fn the_dump_is_one_that_envoy_could_have_made_and_hides_secrets() {
+        let server = Server::default();
+        let document = read("f.yaml", SECRET, &Options::default());
+        assert_eq!(document.errors, []);
+        let changes = document.resources.iter().map(|read| {
+            let resource = trunkline::wire::accept_text(read).unwrap();
+            Change::Upsert(TypeUrl::new(&read.type_url), Arc::new(resource))
+        });
+        server.apply(changes.collect()).unwrap();
+        let mut dump = whole(&server);
+        assert_eq!(dump["configs"].as_array().unwrap().len(), SHAPES.len());
+        assert!(!dump.to_string().contains("swordfish"));
+        assert!(dump.to_string().contains("[redacted]"));
+        // Every key is one that Envoy's own message has.
+        dump["@type"] = "type.googleapis.com/envoy.admin.v3.ConfigDump".into();
+        let read = read("dump.json", &dump.to_string(), &Options::default());
+        assert_eq!(read.errors, []);
+        assert_eq!(read.resources.len(), 1);
+    }
+}

@@ -1,0 +1,87 @@
+//! What the API answers when it does not do what it was asked for.
+
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
+use serde::Serialize;
+
+/// A refusal: why, and what of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) status: StatusCode,
+    pub(crate) message: String,
+    pub(crate) details: Vec<Detail>,
+}
+
+/// One thing that is wrong, with its place in the body if it has one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Detail {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) line: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) column: Option<usize>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) field: String,
+    pub(crate) message: String,
+}
+
+impl Detail {
+    /// Without a place.
+    pub(crate) fn new(message: impl ToString) -> Self {
+        Self {
+            message: message.to_string(),
+            ..Self::default()
+        }
+    }
+}
+
+impl Refusal {
+    /// A refusal without details.
+    pub(crate) fn new(status: StatusCode, message: impl ToString) -> Self {
+        Self {
+            status,
+            message: message.to_string(),
+            details: Vec::new(),
+        }
+    }
+
+    /// What was asked for makes no sense.
+    pub(crate) fn bad(message: impl ToString) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, message)
+    }
+
+    /// What was given is wrong, in these places.
+    pub(crate) fn invalid(message: impl ToString, details: Vec<Detail>) -> Self {
+        Self {
+            details,
+            ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, message)
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Envelope<'a> {
+    error: Body<'a>,
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    message: &'a str,
+    details: &'a [Detail],
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let error = Body {
+            message: &self.message,
+            details: &self.details,
+        };
+        let mut response = (self.status, axum::Json(Envelope { error })).into_response();
+        if self.status == StatusCode::UNAUTHORIZED {
+            let bearer = HeaderValue::from_static("Bearer");
+            response
+                .headers_mut()
+                .insert(header::WWW_AUTHENTICATE, bearer);
+        }
+        response
+    }
+}

@@ -1,0 +1,75 @@
+//! The files that contents come from, and load reports: as JSON.
+
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use serde::Serialize;
+use trunkline_store::{FileStatus, Problem};
+
+use super::Shared;
+
+#[derive(Serialize)]
+struct List {
+    /// Whether every file has been good once.
+    loaded: bool,
+    files: Vec<Shown>,
+    /// What keeps changes from being seen at once.
+    warnings: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Shown {
+    path: String,
+    status: &'static str,
+    since: String,
+    resources: usize,
+    errors: Vec<String>,
+    warnings: Vec<String>,
+}
+
+/// `GET /api/v1/files`
+pub(super) async fn list(State(admin): State<Shared>) -> Response {
+    let status = admin.files.as_ref().map(|files| files.borrow().clone());
+    let Some(status) = status else {
+        return axum::Json(List {
+            loaded: true,
+            files: Vec::new(),
+            warnings: Vec::new(),
+        })
+        .into_response();
+    };
+    axum::Json(List {
+        loaded: status.loaded,
+        files: status.files.iter().map(shown).collect(),
+        warnings: texts(&status.unwatched),
+    })
+    .into_response()
+}
+
+fn shown(file: &FileStatus) -> Shown {
+    Shown {
+        path: file.path.to_string(),
+        status: if file.is_good() { "GOOD" } else { "BAD" },
+        since: super::time(file.since),
+        resources: file.resources,
+        errors: texts(&file.errors),
+        warnings: texts(&file.warnings),
+    }
+}
+
+fn texts(problems: &[Problem]) -> Vec<String> {
+    problems.iter().map(Problem::to_string).collect()
+}
+
+#[derive(Serialize)]
+struct Loads {
+    loads: Vec<trunkline::load::ClusterLoad>,
+    /// Reports that were left out because there were too many.
+    refused: u64,
+}
+
+/// `GET /api/v1/loads`
+pub(super) async fn loads(State(admin): State<Shared>) -> Response {
+    let loads = admin.server.load().reports().snapshot();
+    let refused = admin.server.load().reports().refused();
+    axum::Json(Loads { loads, refused }).into_response()
+}

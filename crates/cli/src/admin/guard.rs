@@ -1,0 +1,310 @@
+//! Who may ask, and who may write.
+//!
+//! ```text
+//! Host ──▶ a name of this machine, where only this machine should reach us
+//! write ─▶ Origin is ours ─▶ a token or a certificate, or local and neither is set up
+//! ```
+//!
+//! A page in somebody's browser can send requests to addresses of their
+//! machine. It cannot leave out `Origin` when it writes, and when it got here
+//! by a name of its own that it bent to this address, `Host` shows that name.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use http::request::Parts;
+use http::{Method, StatusCode, Uri, header};
+use subtle::ConstantTimeEq as _;
+use trunkline::Connection;
+
+use super::error::Refusal;
+
+/// Nobody outside this machine can be at either end.
+fn is_local(connection: &Connection) -> bool {
+    let loopback = |address: SocketAddr| address.ip().to_canonical().is_loopback();
+    connection.peer.is_some_and(loopback) && connection.local.is_some_and(loopback)
+}
+
+/// Where a connection comes from, in words.
+fn address(connection: &Connection) -> String {
+    let peer = connection.peer;
+    peer.map_or_else(|| "unknown".to_owned(), |peer| peer.ip().to_string())
+}
+
+/// What writing takes.
+#[derive(Debug, Default)]
+pub(crate) struct Guard {
+    token_file: Option<PathBuf>,
+}
+
+/// Paths that monitoring asks for by whatever name.
+const OPEN: [&str; 2] = ["/ready", "/metrics"];
+
+impl Guard {
+    /// With a token, if there is a file with one.
+    pub(crate) fn new(token_file: Option<PathBuf>) -> Self {
+        Self { token_file }
+    }
+
+    /// The token of this moment: files are replaced when tokens are.
+    ///
+    /// # Errors
+    /// It cannot be read, or is empty.
+    pub(crate) fn token(&self) -> Result<Option<String>, String> {
+        let Some(path) = &self.token_file else {
+            return Ok(None);
+        };
+        let shown = path.display();
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| format!("the token file {shown} cannot be read: {error}"))?;
+        match text.trim() {
+            "" => Err(format!("the token file {shown} is empty")),
+            token => Ok(Some(token.to_owned())),
+        }
+    }
+
+    /// Whether a request may go on, and who makes it.
+    pub(crate) fn admit(
+        &self,
+        request: &Parts,
+        connection: &Connection,
+    ) -> Result<String, Refusal> {
+        if is_local(connection) && !OPEN.contains(&request.uri.path()) {
+            host(request)?;
+        }
+        if matches!(request.method, Method::GET | Method::HEAD) {
+            return Ok(format!("api {}", address(connection)));
+        }
+        origin(request, connection)?;
+        let token = self.token().map_err(|error| {
+            tracing::error!("{error}; writes over the admin API are refused until it is there");
+            Refusal::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "the server's token file cannot be used; its log says why",
+            )
+        })?;
+        may_write(request, connection, token.as_deref())
+    }
+}
+
+fn may_write(
+    request: &Parts,
+    connection: &Connection,
+    token: Option<&str>,
+) -> Result<String, Refusal> {
+    let shown = bearer(request);
+    let address = address(connection);
+    if shown.is_some() && !connection.secure && !is_local(connection) {
+        return Err(Refusal::new(
+            StatusCode::FORBIDDEN,
+            "a token that travels in the clear is everybody's: start the server with --tls-cert \
+             and --tls-key, and use another token",
+        ));
+    }
+    match (token, shown) {
+        (Some(token), Some(shown)) if same(token, shown) => {
+            return Ok(format!("api token from {address}"));
+        }
+        (Some(_), Some(_)) => return Err(unauthorized("the token is not the right one")),
+        _ => {}
+    }
+    if connection.certified {
+        let name = connection.identity.as_deref();
+        return Ok(format!("api {}", name.unwrap_or(&address)));
+    }
+    match (token, is_local(connection)) {
+        (Some(_), _) => Err(unauthorized(
+            "writing needs the token of the server: send it as `Authorization: Bearer <token>` \
+             (`trunkline` takes --token-file)",
+        )),
+        (None, true) => Ok(format!("api {address}")),
+        (None, false) => Err(Refusal::new(
+            StatusCode::FORBIDDEN,
+            "writing from another machine needs TLS, and a client certificate or a token: start \
+             the server with --tls-cert and --tls-key, and with --tls-client-ca or \
+             --admin-token-file",
+        )),
+    }
+}
+
+fn unauthorized(message: &str) -> Refusal {
+    Refusal::new(StatusCode::UNAUTHORIZED, message)
+}
+
+fn bearer(request: &Parts) -> Option<&str> {
+    let value = request.headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme
+        .eq_ignore_ascii_case("bearer")
+        .then_some(token.trim())
+}
+
+/// In a time that does not tell how much of it is right.
+fn same(token: &str, shown: &str) -> bool {
+    token.as_bytes().ct_eq(shown.as_bytes()).into()
+}
+
+/// The authority by which the server is asked for: of the URI in HTTP/2, else
+/// of the header.
+fn authority(request: &Parts) -> Option<String> {
+    if let Some(authority) = request.uri.authority() {
+        return Some(authority.to_string());
+    }
+    let host = request.headers.get(header::HOST)?.to_str().ok()?;
+    Some(host.to_owned())
+}
+
+fn host(request: &Parts) -> Result<(), Refusal> {
+    let authority = authority(request).unwrap_or_default();
+    if is_loopback_name(&authority) {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        StatusCode::MISDIRECTED_REQUEST,
+        format!(
+            "this address is for this machine only and is called localhost, 127.0.0.1 or [::1], \
+             not {authority:?}"
+        ),
+    ))
+}
+
+fn is_loopback_name(authority: &str) -> bool {
+    let Ok(uri) = format!("http://{authority}/").parse::<Uri>() else {
+        return false;
+    };
+    let host = uri.host().unwrap_or_default();
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    match bare.parse::<IpAddr>() {
+        Ok(ip) => ip.to_canonical().is_loopback(),
+        Err(_) => host.eq_ignore_ascii_case("localhost"),
+    }
+}
+
+fn origin(request: &Parts, connection: &Connection) -> Result<(), Refusal> {
+    let Some(origin) = request.headers.get(header::ORIGIN) else {
+        return Ok(());
+    };
+    let scheme = if connection.secure { "https" } else { "http" };
+    let own = authority(request).map(|authority| format!("{scheme}://{authority}"));
+    if own.is_some_and(|own| origin.as_bytes().eq_ignore_ascii_case(own.as_bytes())) {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        StatusCode::FORBIDDEN,
+        "a page of another site may not write here",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    fn caller(peer: &str, local: &str) -> Connection {
+        let mut connection = Connection::default();
+        connection.peer = Some(format!("{peer}:5000").parse().unwrap());
+        connection.local = Some(format!("{local}:18001").parse().unwrap());
+        connection
+    }
+
+    fn request(method: Method, headers: &[(&str, &str)]) -> Parts {
+        let mut builder = http::Request::builder().method(method).uri("/api/v1/x");
+        for (name, value) in headers {
+            builder = builder.header(*name, *value);
+        }
+        builder.body(()).unwrap().into_parts().0
+    }
+
+    fn status(guard: &Guard, request: &Parts, connection: &Connection) -> u16 {
+        let admitted = guard.admit(request, connection);
+        admitted.map_or_else(|refusal| refusal.status.as_u16(), |_| 200)
+    }
+
+    const HERE: (&str, &str) = ("host", "127.0.0.1:18001");
+
+    #[test]
+    fn writes_from_elsewhere_need_a_token_or_a_certificate() {
+        let open = Guard::default();
+        let write = request(Method::POST, &[("host", "10.0.0.1:18001")]);
+        let mut remote = caller("10.0.0.2", "10.0.0.1");
+        assert_eq!(status(&open, &write, &remote), 403);
+        let read = request(Method::GET, &[("host", "10.0.0.1:18001")]);
+        assert_eq!(status(&open, &read, &remote), 200);
+        // TLS alone says who we are, not who they are.
+        remote.secure = true;
+        assert_eq!(status(&open, &write, &remote), 403);
+        remote.certified = true;
+        remote.identity = Some("spiffe://example/ops".into());
+        assert_eq!(
+            open.admit(&write, &remote).unwrap(),
+            "api spiffe://example/ops"
+        );
+        // One end that is not local is enough to be from elsewhere.
+        let write = request(Method::POST, &[HERE]);
+        assert_eq!(status(&open, &write, &caller("127.0.0.1", "10.0.0.1")), 403);
+        assert_eq!(
+            status(&open, &write, &caller("127.0.0.1", "127.0.0.1")),
+            200
+        );
+        assert_eq!(
+            status(&open, &write, &caller("[::ffff:127.0.0.1]", "[::1]")),
+            200
+        );
+    }
+
+    #[test]
+    fn a_token_that_is_set_up_is_asked_for_everywhere() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        writeln!(file, "sesame").unwrap();
+        let guard = Guard::new(Some(file.path().to_owned()));
+        let local = caller("127.0.0.1", "127.0.0.1");
+        let mut remote = caller("10.0.0.2", "10.0.0.1");
+        let with = |token: &str| {
+            let value = format!("Bearer {token}");
+            request(Method::DELETE, &[HERE, ("authorization", &value)])
+        };
+        // In the clear it would be everybody's.
+        assert_eq!(status(&guard, &with("sesame"), &remote), 403);
+        remote.secure = true;
+        for who in [&local, &remote] {
+            assert_eq!(status(&guard, &with("sesame"), who), 200);
+            assert_eq!(status(&guard, &with("sesam"), who), 401);
+            assert_eq!(status(&guard, &request(Method::POST, &[HERE]), who), 401);
+            assert_eq!(status(&guard, &request(Method::GET, &[HERE]), who), 200);
+        }
+        let gone = Guard::new(Some("no/such/file".into()));
+        assert_eq!(status(&gone, &with("sesame"), &local), 500);
+    }
+
+    #[test]
+    fn a_page_in_a_browser_may_not_write() {
+        let guard = Guard::default();
+        let local = caller("127.0.0.1", "127.0.0.1");
+        let from = |origin: &str| request(Method::POST, &[HERE, ("origin", origin)]);
+        assert_eq!(status(&guard, &from("http://evil.example"), &local), 403);
+        assert_eq!(status(&guard, &from("null"), &local), 403);
+        assert_eq!(status(&guard, &from("http://127.0.0.1:9"), &local), 403);
+        assert_eq!(status(&guard, &from("http://127.0.0.1:18001"), &local), 200);
+    }
+
+    #[test]
+    fn a_name_that_was_bent_to_this_machine_is_refused() {
+        let guard = Guard::default();
+        let local = caller("127.0.0.1", "127.0.0.1");
+        for (host, expected) in [
+            ("evil.example:18001", 421),
+            ("localhost.evil.example", 421),
+            ("", 421),
+            ("127.0.0.1@evil.example", 421),
+            ("localhost:18001", 200),
+            ("[::1]:18001", 200),
+            ("127.1.2.3", 200),
+        ] {
+            let request = request(Method::GET, &[("host", host)]);
+            assert_eq!(status(&guard, &request, &local), expected, "{host}");
+        }
+        let open = http::Request::get("/metrics").header("host", "node.example");
+        let open = open.body(()).unwrap().into_parts().0;
+        assert_eq!(status(&guard, &open, &local), 200);
+    }
+}

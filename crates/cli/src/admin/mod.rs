@@ -1,0 +1,198 @@
+//! The admin API: what the server holds and whom it serves, over HTTP.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `guard` | who may ask, who may write |
+//! | `resources`, `view` | what is held, shown without secrets |
+//! | `write`, `accept`, `dangling` | changes |
+//! | `status`, `files` | clients; files and load reports |
+//! | `dump`, `pages` | `/config_dump`; the index, `/ready`, `/metrics` |
+//! | `query`, `error` | parameters and refusals |
+
+mod accept;
+mod dangling;
+mod dump;
+mod error;
+mod files;
+mod guard;
+mod pages;
+mod query;
+mod resources;
+mod status;
+mod view;
+mod write;
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{MethodRouter, delete, get, post};
+use http::StatusCode;
+use tokio::sync::{Mutex, watch};
+use trunkline::{Connection, Server};
+use trunkline_store::FilesStatus;
+
+use self::error::Refusal;
+pub(crate) use self::guard::Guard;
+use crate::metrics::Metrics;
+use crate::settings::OnDangling;
+
+/// What the API is about.
+pub(crate) struct Admin {
+    pub(crate) server: Server,
+    pub(crate) metrics: Arc<Metrics>,
+    /// How the files stand, if contents come from files.
+    pub(crate) files: Option<watch::Receiver<Arc<FilesStatus>>>,
+    pub(crate) guard: Guard,
+    pub(crate) dangling: OnDangling,
+    pub(crate) body_limit: usize,
+    /// One change after the other: each is checked against what it finds.
+    pub(crate) writes: Arc<Mutex<()>>,
+}
+
+type Shared = Arc<Admin>;
+
+/// Who makes a request, for the audit log.
+#[derive(Clone, Debug)]
+struct Who(String);
+
+/// One way to ask.
+struct Route {
+    method: &'static str,
+    path: &'static str,
+    answer: fn() -> MethodRouter<Shared>,
+}
+
+macro_rules! routes {
+    ($($method:ident $path:literal $handler:path;)*) => {
+        &[$(Route {
+            method: stringify!($method),
+            path: $path,
+            answer: || routes!(@ $method, $handler),
+        },)*]
+    };
+    (@ GET, $handler:path) => { get($handler) };
+    (@ POST, $handler:path) => { post($handler) };
+    (@ DELETE, $handler:path) => { delete($handler) };
+}
+
+/// Every way to ask; `openapi.json` describes each.
+const ROUTES: &[Route] = routes! {
+    GET "/api/v1/resources/{type}" resources::list;
+    POST "/api/v1/resources" write::apply;
+    DELETE "/api/v1/resources/{type}" write::delete;
+    GET "/api/v1/status" status::list;
+    GET "/api/v1/files" files::list;
+    GET "/api/v1/loads" files::loads;
+    GET "/api/v1/openapi.json" pages::openapi;
+    GET "/config_dump" dump::dump;
+    GET "/debug/clients" status::debug;
+    GET "/metrics" pages::metrics;
+    GET "/ready" pages::ready;
+    GET "/" pages::index;
+};
+
+/// The whole API.
+pub(crate) fn router(admin: Admin) -> Router {
+    let limit = DefaultBodyLimit::max(admin.body_limit);
+    let admin = Arc::new(admin);
+    let routes = ROUTES.iter().fold(Router::new(), |router, route| {
+        router.route(route.path, (route.answer)())
+    });
+    routes
+        .fallback(async || Refusal::new(StatusCode::NOT_FOUND, "no such path; / lists all"))
+        .method_not_allowed_fallback(async || {
+            let status = StatusCode::METHOD_NOT_ALLOWED;
+            Refusal::new(status, "this path has no such method; / lists all")
+        })
+        .layer(limit)
+        .layer(middleware::from_fn_with_state(Arc::clone(&admin), admit))
+        .with_state(admin)
+}
+
+/// Lets a request on to what answers it, if it may.
+async fn admit(State(admin): State<Shared>, request: Request, next: Next) -> Response {
+    let (mut head, body) = request.into_parts();
+    let admitted = match head.extensions.get::<Connection>() {
+        Some(connection) => admin.guard.admit(&head, connection),
+        None => Err(Refusal::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "nothing is known of the connection",
+        )),
+    };
+    match admitted {
+        Ok(who) => {
+            head.extensions.insert(Who(who));
+            next.run(Request::from_parts(head, body)).await
+        }
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+/// Does something long where it keeps nobody waiting.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
+    let failed = |_| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the answer was dropped");
+    tokio::task::spawn_blocking(work).await.map_err(failed)
+}
+
+/// A time as people and programs read it.
+pub(crate) fn time(at: SystemTime) -> String {
+    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let seconds = i64::try_from(since.as_secs()).unwrap_or_default();
+    let millis = since.subsec_millis() * 1_000_000;
+    trunkline_proto::text::print_timestamp(seconds, i32::try_from(millis).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    #[test]
+    fn every_route_is_described_and_no_other() {
+        let described: Value = serde_json::from_str(pages::OPENAPI).unwrap();
+        assert_eq!(described["openapi"], "3.1.0");
+        let paths = described["paths"].as_object().unwrap();
+        let mut told: Vec<(String, String)> = Vec::new();
+        for (path, methods) in paths {
+            for (method, about) in methods.as_object().unwrap() {
+                assert!(about["summary"].is_string(), "{method} {path}");
+                assert!(about["responses"].is_object(), "{method} {path}");
+                told.push((method.to_uppercase(), path.clone()));
+            }
+        }
+        let known = |route: &Route| (route.method.to_owned(), route.path.to_owned());
+        let mut known: Vec<_> = ROUTES.iter().map(known).collect();
+        told.sort();
+        known.sort();
+        assert_eq!(told, known);
+    }
+
+    #[test]
+    fn the_page_of_the_documentation_has_every_route() {
+        let page = include_str!("../../../../docs/admin-api.md");
+        for Route { method, path, .. } in ROUTES {
+            assert!(page.contains(&format!("| `{method} {path}` |")), "{path}");
+        }
+    }
+
+    #[test]
+    fn references_in_the_description_lead_somewhere() {
+        fn walk(value: &Value, root: &Value) {
+            if let Some(target) = value.get("$ref").and_then(Value::as_str) {
+                let pointer = target.strip_prefix('#').unwrap();
+                assert!(root.pointer(pointer).is_some(), "{target}");
+            }
+            match value {
+                Value::Object(map) => map.values().for_each(|inner| walk(inner, root)),
+                Value::Array(list) => list.iter().for_each(|inner| walk(inner, root)),
+                _ => {}
+            }
+        }
+        let described: Value = serde_json::from_str(pages::OPENAPI).unwrap();
+        walk(&described, &described);
+    }
+}

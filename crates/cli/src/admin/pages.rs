@@ -1,0 +1,65 @@
+//! What stands beside the API: an index, readiness, metrics, the description.
+
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use http::{StatusCode, header};
+use trunkline::status::Clients as _;
+
+use super::error::Refusal;
+use super::{ROUTES, Shared};
+
+/// The description of the API, in the form of OpenAPI 3.1.
+pub(super) const OPENAPI: &str = include_str!("openapi.json");
+
+const TEXT: [(header::HeaderName, &str); 1] = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
+
+/// `GET /`
+pub(super) async fn index() -> Response {
+    let mut text = String::from("trunkline: admin API\n\n");
+    for route in ROUTES {
+        text.push_str(&format!("{:<6} {}\n", route.method, route.path));
+    }
+    text.push_str("\nDescribed in /api/v1/openapi.json\n");
+    (TEXT, text).into_response()
+}
+
+/// `GET /api/v1/openapi.json`
+pub(super) async fn openapi() -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], OPENAPI).into_response()
+}
+
+/// `GET /ready`
+pub(super) async fn ready(State(admin): State<Shared>) -> Response {
+    let unready = |reason: String| {
+        let text = format!("{reason}\n");
+        (StatusCode::SERVICE_UNAVAILABLE, TEXT, text).into_response()
+    };
+    if admin.server.is_draining() {
+        return unready("DRAINING: the server is about to stop".to_owned());
+    }
+    if admin.server.is_ready() {
+        return (TEXT, "LIVE\n").into_response();
+    }
+    let mut reason = String::from("INITIALIZING: the first contents are not complete");
+    if let Some(files) = &admin.files {
+        let status = files.borrow().clone();
+        for error in status.errors() {
+            reason.push_str(&format!("\n{error}"));
+        }
+    }
+    unready(reason)
+}
+
+/// `GET /metrics`
+pub(super) async fn metrics(State(admin): State<Shared>) -> Result<Response, Refusal> {
+    const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    super::aside(move || {
+        let files = admin.files.as_ref().map(|files| files.borrow().clone());
+        let clients = admin.server.clients();
+        let text = admin
+            .metrics
+            .text(&admin.server, &clients, files.as_deref());
+        ([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response()
+    })
+    .await
+}

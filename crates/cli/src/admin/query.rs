@@ -1,0 +1,79 @@
+//! The parameters of a request: strict, because a slip in `dry_run` must not
+//! make a change.
+
+use http::Uri;
+
+use super::error::Refusal;
+
+/// What stands behind the question mark.
+#[derive(Debug, Default)]
+pub(super) struct Query(Vec<(String, String)>);
+
+impl Query {
+    /// Reads the parameters, of which only these are known.
+    pub(super) fn read(uri: &Uri, known: &[&str]) -> Result<Self, Refusal> {
+        let query = uri.query().unwrap_or_default();
+        let pairs: Vec<(String, String)> = form_urlencoded::parse(query.as_bytes())
+            .into_owned()
+            .collect();
+        match pairs.iter().find(|(key, _)| !known.contains(&key.as_str())) {
+            None => Ok(Self(pairs)),
+            Some((key, _)) => Err(Refusal::bad(format!(
+                "unknown parameter {key:?}; known are: {}",
+                known.join(", ")
+            ))),
+        }
+    }
+
+    /// Every value of a parameter.
+    pub(super) fn all<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
+        let pairs = self.0.iter().filter(move |(name, _)| name == key);
+        pairs.map(|(_, value)| value.as_str())
+    }
+
+    /// The value of a parameter that is given once.
+    pub(super) fn one<'a>(&'a self, key: &'a str) -> Result<Option<&'a str>, Refusal> {
+        let mut all = self.all(key);
+        let first = all.next();
+        match all.next() {
+            None => Ok(first),
+            Some(_) => Err(Refusal::bad(format!("{key} may be given once only"))),
+        }
+    }
+
+    /// Whether something is switched on.
+    pub(super) fn switch(&self, key: &str) -> Result<bool, Refusal> {
+        match self.one(key)? {
+            None | Some("false") => Ok(false),
+            Some("true" | "") => Ok(true),
+            Some(other) => Err(Refusal::bad(format!(
+                "{key}: expected true or false, found {other:?}"
+            ))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(query: &str) -> Result<Query, Refusal> {
+        let uri = format!("/x?{query}").parse().unwrap();
+        Query::read(&uri, &["name", "dry_run"])
+    }
+
+    #[test]
+    fn names_are_decoded_and_may_be_many() {
+        let query = read("name=a%2Fb&name=c+d").unwrap();
+        assert_eq!(query.all("name").collect::<Vec<_>>(), ["a/b", "c d"]);
+        assert!(query.one("name").is_err());
+    }
+
+    #[test]
+    fn a_slip_is_refused() {
+        assert!(read("dryrun=true").is_err());
+        assert!(read("dry_run=yes").unwrap().switch("dry_run").is_err());
+        assert!(read("dry_run=true").unwrap().switch("dry_run").unwrap());
+        assert!(!read("").unwrap().switch("dry_run").unwrap());
+    }
+}

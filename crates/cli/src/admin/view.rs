@@ -1,0 +1,163 @@
+//! A resource as it is shown: in the form of a file, without its secrets.
+
+use bytes::Bytes;
+use prost::Message as _;
+use serde::Serialize;
+use serde_json::{Value, json};
+use trunkline::wire::write_constraints;
+use trunkline::{Name, Resource, TypeUrl};
+use trunkline_proto::descriptor::types;
+use trunkline_proto::{discovery, facts, redact, text};
+
+/// One resource, or one variant of it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Shown {
+    #[serde(rename = "type")]
+    pub(crate) type_url: String,
+    pub(crate) name: String,
+    pub(crate) version: String,
+    /// For whom it is, if not for all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) constraints: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) aliases: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ttl_seconds: Option<f64>,
+    /// As it would stand in a file; left out of summaries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) resource: Option<Value>,
+}
+
+impl Shown {
+    /// Without its contents.
+    pub(crate) fn summary(type_url: &TypeUrl, resource: &Resource) -> Self {
+        Self {
+            type_url: type_url.to_string(),
+            name: resource.name.to_string(),
+            version: resource.version.to_string(),
+            constraints: resource.constraints.as_ref().map(ToString::to_string),
+            aliases: resource.aliases.iter().map(Name::to_string).collect(),
+            ttl_seconds: resource.ttl.map(|ttl| ttl.as_secs_f64()),
+            resource: None,
+        }
+    }
+
+    /// With its contents.
+    pub(crate) fn whole(type_url: &TypeUrl, resource: &Resource) -> Self {
+        Self {
+            resource: Some(in_a_file(type_url, resource)),
+            ..Self::summary(type_url, resource)
+        }
+    }
+}
+
+/// The body alone, as JSON with its type.
+pub(crate) fn body(type_url: &TypeUrl, resource: &Resource) -> Value {
+    let body = resource.body.clone().unwrap_or_default();
+    shown(type_url.as_str(), body).unwrap_or_else(|| json!({"@type": type_url.as_str()}))
+}
+
+/// A message without its secrets; none if it cannot be read, for then it cannot
+/// be told what in it is secret.
+fn shown(type_url: &str, body: Bytes) -> Option<Value> {
+    let message = redact::redact(type_url, body).ok()?;
+    let text = text::to_node(&message, Some(type_url)).to_json();
+    serde_json::from_str(&text).ok()
+}
+
+/// The body, in a wrapper if something belongs to it.
+fn in_a_file(type_url: &TypeUrl, resource: &Resource) -> Value {
+    let bare = facts::names_itself(type_url.as_str())
+        && resource.aliases.is_empty()
+        && resource.ttl.is_none()
+        && resource.constraints.is_none()
+        && resource.facts().carried.is_none();
+    let wrapped = (!bare).then(|| {
+        let wrapper = wrapper(type_url, resource).encode_to_vec();
+        shown(types::RESOURCE, wrapper.into())
+    });
+    wrapped
+        .flatten()
+        .unwrap_or_else(|| body(type_url, resource))
+}
+
+fn wrapper(type_url: &TypeUrl, resource: &Resource) -> discovery::Resource {
+    let name = resource.name.to_string();
+    let constraints = resource.constraints.as_ref();
+    let carried = resource.facts().carried.as_deref();
+    let do_not_cache = carried.is_some_and(|carried| carried.do_not_cache);
+    discovery::Resource {
+        aliases: resource.aliases.iter().map(Name::to_string).collect(),
+        ttl: resource.ttl.map(|ttl| discovery::Duration {
+            seconds: i64::try_from(ttl.as_secs()).unwrap_or(i64::MAX),
+            nanos: i32::try_from(ttl.subsec_nanos()).unwrap_or_default(),
+        }),
+        cache_control: do_not_cache.then_some(discovery::CacheControl { do_not_cache }),
+        resource_name: constraints.map(|constraints| discovery::ResourceName {
+            name: name.clone(),
+            dynamic_parameter_constraints: Some(write_constraints(constraints.expr())),
+        }),
+        metadata: carried.and_then(|carried| carried.metadata.clone()),
+        name,
+        resource: resource.body.clone().map(|value| discovery::Any {
+            type_url: type_url.to_string(),
+            value,
+        }),
+        ..discovery::Resource::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trunkline::kind;
+    use trunkline::wire::accept_text;
+
+    fn accepted(text: &str) -> (TypeUrl, Resource) {
+        let read = text::read("f.yaml", text, &text::Options::default());
+        assert_eq!(read.errors, [], "{text}");
+        let one = &read.resources[0];
+        (TypeUrl::new(&one.type_url), accept_text(one).unwrap())
+    }
+
+    #[test]
+    fn what_is_shown_reads_back_as_the_same_resource() {
+        let wrapped = |of: &str| {
+            format!(
+                "\"@type\": {}\nname: {of}\naliases: [a]\nttl: 1.5s\n\
+                 cache_control: {{do_not_cache: true}}\n\
+                 metadata: {{filter_metadata: {{a: {{k: v}}}}}}\n\
+                 resource_name:\n  name: {of}\n  dynamic_parameter_constraints: \
+                 {{constraint: {{key: env, value: prod}}}}\nresource:\n",
+                types::RESOURCE
+            )
+        };
+        for text in [
+            format!("\"@type\": {}\nname: c\nconnect_timeout: 1s", kind::CDS),
+            format!("{}  \"@type\": {}\n  name: c", wrapped("c"), kind::CDS),
+            format!(
+                "\"@type\": {}\nname: r/d\nresource:\n  \"@type\": {}\n  name: v\n  domains: [d]",
+                types::RESOURCE,
+                kind::VHDS
+            ),
+        ] {
+            let (type_url, resource) = accepted(&text);
+            let shown = Shown::whole(&type_url, &resource).resource.unwrap();
+            let (again, same) = accepted(&shown.to_string());
+            assert_eq!((again, same), (type_url, resource), "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_body_that_is_not_known_is_not_shown() {
+        let type_url = TypeUrl::new("type.example.com/a.B");
+        let resource = Resource::new("x".into(), "swordfish".into());
+        let shown = Shown::whole(&type_url, &resource);
+        let text = serde_json::to_string(&shown).unwrap();
+        assert!(
+            text.contains("a.B") && !text.contains("swordfish"),
+            "{text}"
+        );
+        assert!(!text.contains("c3dvcmRmaXNo"), "nor in base64: {text}");
+    }
+}

@@ -1,0 +1,141 @@
+//! The audit log: one line for each resource that an accepted change touched.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
+
+use serde::Serialize;
+use trunkline::{Changed, Hooks};
+
+use crate::admin::time;
+
+/// Resources of one change that are told one by one in the log; the first load
+/// of a large set would drown everything else.
+const IN_LOG: usize = 20;
+
+/// A server's hooks that write down who changed what.
+#[derive(Debug)]
+pub(crate) struct Audit {
+    /// `None` writes to the log, with the target `audit`.
+    file: Option<Mutex<File>>,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    time: &'a str,
+    who: &'a str,
+    #[serde(rename = "type")]
+    type_url: &'a str,
+    name: &'a str,
+    constraints: Option<String>,
+    from: Option<&'a str>,
+    to: Option<&'a str>,
+}
+
+impl Audit {
+    /// Adds to a file, or to the log.
+    ///
+    /// # Errors
+    /// The file cannot be opened.
+    pub(crate) fn open(path: Option<&Path>) -> io::Result<Self> {
+        let open = |path| OpenOptions::new().append(true).create(true).open(path);
+        let file = path.map(open).transpose()?;
+        Ok(Self {
+            file: file.map(Mutex::new),
+        })
+    }
+
+    fn write(&self, origin: &str, changed: &[Changed], file: &Mutex<File>) -> io::Result<()> {
+        let now = time(SystemTime::now());
+        let mut text = Vec::new();
+        for change in changed {
+            let line = Line {
+                time: &now,
+                who: origin,
+                type_url: change.type_url.as_str(),
+                name: change.name.as_str(),
+                constraints: change.constraints.as_ref().map(ToString::to_string),
+                from: change.from.as_ref().map(|version| version.as_str()),
+                to: change.to.as_ref().map(|version| version.as_str()),
+            };
+            serde_json::to_writer(&mut text, &line)?;
+            text.push(b'\n');
+        }
+        // The lines of one change stay together.
+        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.write_all(&text)
+    }
+}
+
+impl Hooks for Audit {
+    fn changed(&self, origin: &str, changed: &[Changed]) {
+        if let Some(file) = &self.file {
+            if let Err(error) = self.write(origin, changed, file) {
+                tracing::error!(%error, "the audit log cannot be written");
+            }
+            return;
+        }
+        if changed.len() > IN_LOG {
+            tracing::info!(
+                target: "audit",
+                who = origin,
+                resources = changed.len(),
+                "change; give --audit-log to have each in a line of its own"
+            );
+            return;
+        }
+        for change in changed {
+            tracing::info!(
+                target: "audit",
+                who = origin,
+                "type" = change.type_url.as_str(),
+                name = change.name.as_str(),
+                constraints = change.constraints.as_ref().map(tracing::field::display),
+                from = change.from.as_ref().map(|version| version.as_str()),
+                to = change.to.as_ref().map(|version| version.as_str()),
+                "change"
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+    use std::sync::Arc;
+    use trunkline::{Change, Resource, Server, kind};
+
+    #[test]
+    fn every_change_is_a_line_with_who_what_and_versions() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("audit.log");
+        let audit = Audit::open(Some(&path)).unwrap();
+        let server = Server::builder().hooks(audit).build();
+        let put = |body: &'static str| {
+            let resource = Resource::new("a".into(), body.into());
+            Change::Upsert(kind::CDS.into(), Arc::new(resource))
+        };
+        server.apply_as("api me", vec![put("1")]).unwrap();
+        server.apply_as("api me", vec![put("1")]).unwrap();
+        server.apply_as("api you", vec![put("2")]).unwrap();
+        let gone = Change::Remove(kind::CDS.into(), "a".into());
+        server.apply_as("api you", vec![gone]).unwrap();
+
+        let text = std::fs::read_to_string(path).unwrap();
+        let lines: Vec<Value> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let who: Vec<_> = lines.iter().map(|line| line["who"].clone()).collect();
+        assert_eq!(who, ["api me", "api you", "api you"]);
+        assert_eq!(lines[0]["from"], json!(null));
+        assert_eq!(lines[0]["to"], lines[1]["from"]);
+        assert_eq!(lines[2]["to"], json!(null));
+        assert_eq!(lines[0]["type"], kind::CDS);
+        assert_eq!(lines[0]["name"], "a");
+        assert!(lines[0]["time"].as_str().unwrap().ends_with('Z'));
+    }
+}

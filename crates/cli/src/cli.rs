@@ -1,0 +1,258 @@
+//! The command line: names, flags and defaults are a contract.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+use crate::failure;
+use crate::settings::{Flags, LogFormat, LogLevel};
+use crate::version;
+
+/// Serves, checks and shows xDS configuration.
+///
+/// A control plane for Envoy and gRPC: resources come from files or over an
+/// API, every change is checked, and reaches all clients that it concerns.
+#[derive(Debug, Parser)]
+#[command(
+    name = "trunkline",
+    version = version::VERSION,
+    long_version = version::LONG,
+    after_help = failure::CODES,
+    propagate_version = true,
+    max_term_width = 100
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Flags of every command.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Global {
+    /// How lines of the log look [default: text]
+    #[arg(long, global = true, value_name = "FORMAT", help_heading = "Log")]
+    pub(crate) log_format: Option<LogFormat>,
+    /// How much is logged [default: info]
+    #[arg(long, global = true, value_name = "LEVEL", help_heading = "Log")]
+    pub(crate) log_level: Option<LogLevel>,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serves resources to xDS clients until it is told to stop
+    #[command(after_help = "Examples:\n  \
+        trunkline serve --config /etc/trunkline          serve what is in a directory, and watch it\n  \
+        trunkline serve                                  serve what `trunkline apply` brings\n  \
+        trunkline serve --settings trunkline.yaml        with settings from a file\n  \
+        trunkline serve --listen 0.0.0.0:18000 --tls-cert c.pem --tls-key k.pem --tls-client-ca ca.pem\n\n\
+        SIGTERM and SIGINT drain and stop the server; a second one stops it at once.")]
+    Serve(Serve),
+    /// Checks files of resources as `serve` would, and exits
+    #[command(after_help = "Examples:\n  \
+        trunkline validate clusters.yaml\n  \
+        trunkline validate --dangling error /etc/trunkline\n\n\
+        Exits with 1 if there is an error, and prints each as file:line:column: field: what.")]
+    Validate(Validate),
+    /// Shows the resources that a server serves
+    #[command(after_help = "Examples:\n  \
+        trunkline get cds\n  \
+        trunkline get cds backend -o yaml\n  \
+        trunkline get type.googleapis.com/envoy.config.cluster.v3.Cluster -o json\n\n\
+        Secrets are shown as [redacted]. What -o yaml prints can be given to `apply`.")]
+    Get(Get),
+    /// Adds or changes the resources of a file: all of them, or none
+    #[command(after_help = "Examples:\n  \
+        trunkline apply -f clusters.yaml\n  \
+        trunkline get cds backend -o yaml | sed s/8080/9090/ | trunkline apply -f -\n  \
+        trunkline apply -f clusters.yaml --dry-run\n\n\
+        Works with a server that was started without --config.")]
+    Apply(Apply),
+    /// Removes resources: all that are named, or none
+    #[command(after_help = "Examples:\n  \
+        trunkline delete cds backend\n  \
+        trunkline delete rds first second\n\n\
+        Works with a server that was started without --config.")]
+    Delete(Delete),
+    /// Shows each client of a server: whether it has what it should have
+    #[command(after_help = "Examples:\n  \
+        trunkline status\n  \
+        trunkline status -o json\n\n\
+        SYNCED: the client has accepted all. STALE: it has yet to answer. NACKED: it rejects\n\
+        something, and the reason is shown. Files that are bad are listed at the end.")]
+    Status(Status),
+    /// Measures an xDS server, this one or another, as many clients would
+    #[command(after_help = "Examples:\n  \
+        trunkline bench --clients 1000 --resources 5000        a server of its own\n  \
+        trunkline bench --floor --clients 1000                 what no server can beat\n  \
+        trunkline bench 127.0.0.1:18000 --driver admin=http://127.0.0.1:18001 --pid $(pgrep trunkline)\n  \
+        trunkline bench 10.0.0.7:18000 --driver none --clients 50    what there is, of any server\n\n\
+        CPU of the server is the main figure; times on a machine that is shared say little.")]
+    Bench(Box<trunkline_bench::Options>),
+    /// Runs a control plane with a backend, a client and, if there is one, Envoy
+    #[command(after_help = "Examples:\n  \
+        trunkline demo\n  \
+        trunkline demo --envoy /usr/local/bin/envoy")]
+    Demo(Demo),
+    /// Writes an example of a settings file
+    #[command(after_help = "Example:\n  \
+        trunkline settings --print-defaults > trunkline.yaml\n  \
+        trunkline serve --settings trunkline.yaml")]
+    Settings(Settings),
+    /// Writes completions for a shell
+    #[command(after_help = "Examples:\n  \
+        trunkline completions bash > /etc/bash_completion.d/trunkline\n  \
+        trunkline completions zsh > ~/.zfunc/_trunkline\n  \
+        trunkline completions fish > ~/.config/fish/completions/trunkline.fish")]
+    Completions {
+        /// Which shell
+        shell: Shell,
+    },
+}
+
+/// Flags of `serve`.
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// The server's own settings, in YAML; flags win over them
+    #[arg(long, value_name = "FILE")]
+    pub(crate) settings: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) flags: Flags,
+}
+
+/// Flags of `validate`.
+#[derive(Debug, Args)]
+pub(crate) struct Validate {
+    /// Files, or directories of files
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// What a reference to a resource that is not there means
+    #[arg(long, value_name = "HOW", default_value = "warn")]
+    pub(crate) dangling: crate::settings::OnDangling,
+}
+
+/// How to reach a server.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Remote {
+    /// The server's admin address: host:port, or a URL with http:// or https://
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:18001")]
+    pub(crate) admin: String,
+    /// The authorities of the server's certificate, in PEM, instead of those of the system
+    #[arg(long, value_name = "FILE", help_heading = "Security")]
+    pub(crate) tls_ca: Option<PathBuf>,
+    /// A certificate to show to the server, in PEM
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "Security",
+        requires = "tls_key"
+    )]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// Its private key, in PEM
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "Security",
+        requires = "tls_cert"
+    )]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// A file with the token that the server wants to see
+    #[arg(long, value_name = "FILE", help_heading = "Security")]
+    pub(crate) token_file: Option<PathBuf>,
+}
+
+/// How resources are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// One line for each.
+    Table,
+    /// As a file of resources.
+    Yaml,
+    /// The same in JSON.
+    Json,
+}
+
+/// How a status is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StatusOutput {
+    /// One line for each client and type.
+    Table,
+    /// All that is known.
+    Json,
+}
+
+/// Flags of `get`.
+#[derive(Debug, Args)]
+pub(crate) struct Get {
+    /// lds cds rds eds sds srds vhds rtds ecds leds, or a type URL
+    #[arg(value_name = "TYPE")]
+    pub(crate) kind: String,
+    /// One resource; without it, all of the type
+    pub(crate) name: Option<String>,
+    /// How it is shown
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) output: Output,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}
+
+/// Flags of `apply`.
+#[derive(Debug, Args)]
+pub(crate) struct Apply {
+    /// A file of resources, in YAML or JSON; `-` is standard input
+    #[arg(short = 'f', long = "file", value_name = "FILE")]
+    pub(crate) file: String,
+    /// Only say what would change
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}
+
+/// Flags of `delete`.
+#[derive(Debug, Args)]
+pub(crate) struct Delete {
+    /// lds cds rds eds sds srds vhds rtds ecds leds, or a type URL
+    #[arg(value_name = "TYPE")]
+    pub(crate) kind: String,
+    /// Which resources
+    #[arg(required = true, value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+    /// Only say what would change
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}
+
+/// Flags of `status`.
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    /// How it is shown
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) output: StatusOutput,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}
+
+/// Flags of `demo`.
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// An Envoy to start in front of the backend, instead of the one that is found
+    #[arg(long, value_name = "PATH")]
+    pub(crate) envoy: Option<PathBuf>,
+    /// Stops by itself after this time
+    #[arg(long, value_name = "TIME", value_parser = crate::settings::duration)]
+    pub(crate) duration: Option<std::time::Duration>,
+}
+
+/// Flags of `settings`.
+#[derive(Debug, Args)]
+pub(crate) struct Settings {
+    /// Writes every key with its meaning and its default
+    #[arg(long, required = true)]
+    pub(crate) print_defaults: bool,
+}

@@ -1,0 +1,20 @@
+//! `bench`: measures a server.
+
+use trunkline_bench::Options;
+
+use crate::failure::{Failure, Result};
+
+pub(crate) fn run(options: Options) -> Result<()> {
+    let options = Options {
+        // The servers that it starts are this program, too.
+        command: vec!["bench".to_owned()],
+        ..options
+    };
+    match trunkline_bench::run(&options) {
+        Ok(Some(report)) if !report.is_correct() => Err(Failure::wrong(
+            "clients saw something that they should not have; the report says what",
+        )),
+        Ok(_) => Ok(()),
+        Err(error) => Err(Failure::wrong(error)),
+    }
+}

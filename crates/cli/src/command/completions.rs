@@ -1,0 +1,14 @@
+//! `trunkline completions`: what a shell needs to complete the command line.
+
+use clap::CommandFactory as _;
+use clap_complete::{Shell, generate};
+
+use super::print;
+use crate::cli::Cli;
+use crate::failure::Result;
+
+pub(super) fn run(shell: Shell) -> Result<()> {
+    let mut script = Vec::new();
+    generate(shell, &mut Cli::command(), "trunkline", &mut script);
+    print(&script)
+}

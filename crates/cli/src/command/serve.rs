@@ -1,0 +1,87 @@
+//! `trunkline serve`: a server, from its settings to its end.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use tokio::time::timeout;
+
+use crate::cli::{self, Global};
+use crate::failure::{Failure, Result};
+use crate::log;
+use crate::running::Running;
+use crate::settings::{Choice as _, Raw, Settings, resolve};
+use crate::signals::Ends;
+
+/// The first contents are there by then, unless something is wrong.
+const SOON: Duration = Duration::from_millis(500);
+
+pub(super) fn run(args: cli::Serve, global: Global) -> Result<()> {
+    let settings = settings(args, global)?;
+    log::start(settings.log_format, settings.log_level);
+    super::runtime()?.block_on(serve(&settings))
+}
+
+/// Flags, the file that they name, defaults.
+fn settings(args: cli::Serve, global: Global) -> Result<Settings> {
+    let mut flags = args.flags.0;
+    if let Some(format) = global.log_format {
+        flags.set("log_format", vec![format.name().to_owned()]);
+    }
+    if let Some(level) = global.log_level {
+        flags.set("log_level", vec![level.name().to_owned()]);
+    }
+    let file = args.settings.as_deref().map(read).transpose()?;
+    resolve(file.as_ref(), &flags).map_err(Failure::usage)
+}
+
+fn read(path: &Path) -> Result<Raw> {
+    let shown = path.display().to_string();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::usage(format!("--settings {shown}: {error}")))?;
+    Raw::read(&shown, &text).map_err(Failure::usage)
+}
+
+/// Serves until a signal ends it.
+async fn serve(settings: &Settings) -> Result<()> {
+    let start = Instant::now();
+    let mut ends = Ends::new()?;
+    let mut running = Running::start(settings).await?;
+    let ready = say_when_ready(&running, start);
+    tokio::select! {
+        () = async { ready.await; std::future::pending().await } => {}
+        () = ends.next() => {}
+    }
+    drain(&mut running, settings, &mut ends).await;
+    running.finish().await;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// The one line that says that clients are served.
+async fn say_when_ready(running: &Running, start: Instant) {
+    let Running {
+        server,
+        listen,
+        admin,
+        ..
+    } = running;
+    if timeout(SOON, server.ready()).await.is_err() {
+        tracing::info!(%listen, %admin, "waiting for the first contents");
+        server.ready().await;
+    }
+    let resources: usize = server.read(|db| db.types().map(|(id, _)| db.len(id)).sum());
+    let millis = start.elapsed().as_millis();
+    tracing::info!(%listen, %admin, resources, millis, "ready");
+}
+
+/// Until nobody is connected, for as long as is allowed, unless there is a
+/// second signal.
+async fn drain(running: &mut Running, settings: &Settings, ends: &mut Ends) {
+    let seconds = settings.times.drain.as_secs_f64();
+    tracing::info!(seconds, "draining; a second signal stops at once");
+    tokio::select! {
+        _ = &mut running.serving => {}
+        () = running.server.drain() => {}
+        () = ends.next() => running.server.stop(),
+    }
+}

@@ -1,0 +1,13 @@
+//! `trunkline settings`: an example of a settings file.
+
+use super::print;
+use crate::cli;
+use crate::failure::Result;
+use crate::settings;
+
+pub(super) fn run(args: &cli::Settings) -> Result<()> {
+    match args.print_defaults {
+        true => print(settings::example().as_bytes()),
+        false => Ok(()),
+    }
+}

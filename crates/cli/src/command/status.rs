@@ -1,0 +1,106 @@
+//! `trunkline status`: each client of a server, and files that are bad.
+
+use serde_json::{Value, json};
+use trunkline::TypeUrl;
+
+use super::{ask, print};
+use crate::cli::{self, StatusOutput};
+use crate::client::Client;
+use crate::failure::Result;
+use crate::kinds;
+use crate::output::{self, Table};
+
+pub(super) fn run(args: &cli::Status) -> Result<()> {
+    let client = Client::new(&args.remote)?;
+    let (clients, files) = ask(async {
+        let clients = client.get("/api/v1/status").await?;
+        Ok((clients, client.get("/api/v1/files").await?))
+    })?;
+    let clients = super::list(&clients, "clients")?;
+    let files = super::list(&files, "files")?;
+    let text = match args.output {
+        StatusOutput::Json => output::json(&json!({"clients": clients, "files": files})),
+        StatusOutput::Table => table(&clients) + &bad(&files),
+    };
+    print(text.as_bytes())
+}
+
+fn table(clients: &[Value]) -> String {
+    if clients.is_empty() {
+        return "no clients are connected\n".to_owned();
+    }
+    let mut table = Table::new(&[
+        "NODE", "STREAM", "TYPE", "STATUS", "SENT", "ACKED", "SUBS", "REASON",
+    ]);
+    for client in clients {
+        let empty = Vec::new();
+        for state in client["types"].as_array().unwrap_or(&empty) {
+            table.row(row(client, state));
+        }
+    }
+    table.text()
+}
+
+fn row(client: &Value, state: &Value) -> Vec<String> {
+    let text = |of: &Value, key: &str| of[key].as_str().unwrap_or_default().to_owned();
+    let type_url = TypeUrl::new(text(state, "type"));
+    let count = state["subscriptions"].as_u64().unwrap_or_default();
+    // The wildcard is one of them.
+    let asked = match (state["wildcard"] == true, count) {
+        (false, names) => names.to_string(),
+        (true, 0 | 1) => "*".to_owned(),
+        (true, more) => format!("*+{}", more - 1),
+    };
+    vec![
+        text(client, "node"),
+        client["stream"].to_string(),
+        kinds::short(&type_url).to_owned(),
+        text(state, "status"),
+        text(state, "sent_version"),
+        text(state, "acked_version"),
+        asked,
+        reason(state),
+    ]
+}
+
+/// What the client rejects, and why.
+fn reason(state: &Value) -> String {
+    if state["status"] != "NACKED" {
+        return String::new();
+    }
+    let empty = Vec::new();
+    let rejected = state["rejected"].as_array().unwrap_or(&empty).iter();
+    let names: Vec<&str> = rejected.filter_map(|one| one["name"].as_str()).collect();
+    let error = state["error"].as_str().unwrap_or_default();
+    match names.is_empty() {
+        true => error.to_owned(),
+        false => format!("{}: {error}", names.join(", ")),
+    }
+}
+
+fn bad(files: &[Value]) -> String {
+    let bad: Vec<&Value> = files
+        .iter()
+        .filter(|file| file["status"] == "BAD")
+        .collect();
+    if bad.is_empty() {
+        return String::new();
+    }
+    let mut text = format!(
+        "\n{} bad; the last good contents stay:\n",
+        match bad.len() {
+            1 => "1 file is".to_owned(),
+            several => format!("{several} files are"),
+        }
+    );
+    for file in bad {
+        let since = file["since"].as_str().unwrap_or_default();
+        let path = file["path"].as_str().unwrap_or_default();
+        text.push_str(&format!("{path} (since {since})\n"));
+        let empty = Vec::new();
+        for error in file["errors"].as_array().unwrap_or(&empty) {
+            text.push_str(&format!("  {}\n", error.as_str().unwrap_or_default()));
+        }
+    }
+    text
+}

@@ -1,0 +1,46 @@
+//! A service for traffic to reach: says which version of it answers.
+
+use std::convert::Infallible;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpListener;
+
+use crate::failure::{Failure, Result};
+
+/// Starts it on a free port, which is returned.
+pub(super) async fn start(version: &'static str) -> Result<u16> {
+    let listener = listener().await?;
+    let port = listener.local_addr().map_err(Failure::wrong)?.port();
+    tokio::spawn(async move {
+        while let Ok((socket, _)) = listener.accept().await {
+            let service = service_fn(move |request| answer(version, request));
+            let connection = http1::Builder::new().serve_connection(TokioIo::new(socket), service);
+            // A client that goes away early is no failure.
+            tokio::spawn(async move { drop(connection.await) });
+        }
+    });
+    Ok(port)
+}
+
+/// A free port of loopback.
+pub(super) async fn listener() -> Result<TcpListener> {
+    let bound = TcpListener::bind(("127.0.0.1", 0)).await;
+    bound.map_err(|error| Failure::wrong(format!("no port is free: {error}")))
+}
+
+async fn answer(
+    version: &str,
+    request: Request<Incoming>,
+) -> std::result::Result<Response<Full<Bytes>>, Infallible> {
+    let text = format!(
+        "hello from {version}, you asked for {}\n",
+        request.uri().path()
+    );
+    Ok(Response::new(Full::new(text.into())))
+}

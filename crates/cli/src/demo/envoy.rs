@@ -1,0 +1,101 @@
+//! An Envoy that takes its configuration from the demo, where one is installed.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use tokio::process::{Child, Command};
+
+use crate::failure::{Failure, Result};
+
+/// One that was installed for the tests of this project.
+const FOR_TESTS: &str = "target/venv/bin/envoy";
+
+/// An Envoy that runs; it ends when it is dropped.
+pub(super) struct Envoy {
+    pub(super) process: Child,
+    log: PathBuf,
+}
+
+/// The Envoy that is named, or one that is installed.
+pub(super) fn find(named: Option<&Path>) -> Result<Option<PathBuf>> {
+    if let Some(named) = named {
+        return match named.is_file() {
+            true => Ok(Some(named.to_owned())),
+            false => Err(Failure::wrong(format!(
+                "--envoy {}: there is no such file",
+                named.display()
+            ))),
+        };
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let installed = std::env::split_paths(&path).map(|dir| dir.join("envoy"));
+    let all = installed.chain([PathBuf::from(FOR_TESTS)]);
+    Ok(all.into_iter().find(|path| path.is_file()))
+}
+
+/// Starts it; what it logs is in the folder.
+pub(super) fn start(path: &Path, folder: &Path, xds: u16) -> Result<Envoy> {
+    let failed = |error: std::io::Error| {
+        Failure::wrong(format!("{} does not start: {error}", path.display()))
+    };
+    let bootstrap = folder.join("envoy.yaml");
+    std::fs::write(&bootstrap, self::bootstrap(xds)).map_err(failed)?;
+    let log = folder.join("envoy.log");
+    let file = File::create(&log).map_err(failed)?;
+    let process = Command::new(path)
+        .args(["--concurrency", "1", "--disable-hot-restart"])
+        .args(["--log-level", "warning", "--config-path"])
+        .arg(bootstrap)
+        .stdin(Stdio::null())
+        .stdout(file.try_clone().map_err(failed)?)
+        .stderr(file)
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(failed)?;
+    Ok(Envoy { process, log })
+}
+
+/// Waits until it ends by itself, which it should not; says so.
+pub(super) async fn died(envoy: Option<&mut Envoy>) -> String {
+    let Some(envoy) = envoy else {
+        return std::future::pending().await;
+    };
+    let status = match envoy.process.wait().await {
+        Ok(status) => status.to_string(),
+        Err(error) => error.to_string(),
+    };
+    let log = std::fs::read_to_string(&envoy.log).unwrap_or_default();
+    let lines: Vec<&str> = log.lines().collect();
+    let last = lines[lines.len().saturating_sub(5)..].join("\n  ");
+    format!("Envoy has ended ({status}); its last words:\n  {last}")
+}
+
+fn bootstrap(xds: u16) -> String {
+    format!(
+        r#"node: {{id: demo-envoy, cluster: demo}}
+dynamic_resources:
+  ads_config:
+    api_type: DELTA_GRPC
+    transport_api_version: V3
+    set_node_on_first_message_only: true
+    grpc_services: [{{envoy_grpc: {{cluster_name: trunkline}}}}]
+  lds_config: {{ads: {{}}, resource_api_version: V3}}
+  cds_config: {{ads: {{}}, resource_api_version: V3}}
+static_resources:
+  clusters:
+  - name: trunkline
+    type: STATIC
+    connect_timeout: 1s
+    typed_extension_protocol_options:
+      envoy.extensions.upstreams.http.v3.HttpProtocolOptions:
+        "@type": type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions
+        explicit_http_config: {{http2_protocol_options: {{}}}}
+    load_assignment:
+      cluster_name: trunkline
+      endpoints:
+      - lb_endpoints:
+        - endpoint: {{address: {{socket_address: {{address: 127.0.0.1, port_value: {xds}}}}}}}
+"#
+    )
+}

@@ -1,0 +1,100 @@
+//! The demo: everything that xDS takes, in one process and a folder that goes
+//! away with it.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `sample` | the resources, as files |
+//! | `backend` | what traffic should reach |
+//! | `view` | a client that prints what it receives |
+//! | `envoy` | an Envoy, where there is one |
+//! | `words` | what is said to the person in front of it |
+
+mod backend;
+mod envoy;
+mod sample;
+mod view;
+mod words;
+
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+
+use crate::cli;
+use crate::failure::{Failure, Result};
+use crate::running::Running;
+use crate::settings::{Address, Settings};
+use crate::signals::Ends;
+
+/// Where Envoy listens, if the port is free.
+const INGRESS: u16 = 10_000;
+
+/// Runs until a signal comes, or its time is over.
+pub(crate) async fn run(args: &cli::Demo) -> Result<()> {
+    let mut ends = Ends::new()?;
+    let failed = |error| Failure::wrong(format!("no folder for the demo: {error}"));
+    let folder = tempfile::Builder::new()
+        .prefix("trunkline-demo-")
+        .tempdir()
+        .map_err(failed)?;
+    let ports = sample::Ports {
+        ingress: free(INGRESS).await?,
+        v1: backend::start("v1").await?,
+        v2: backend::start("v2").await?,
+    };
+    let config = folder.path().join("resources");
+    sample::write(&config, &ports).map_err(failed)?;
+
+    let mut settings = Settings::new();
+    settings.config = vec![config.clone()];
+    settings.listen = free_address(&settings.listen).await;
+    settings.admin = free_address(&settings.admin).await;
+    let running = Running::start(&settings).await?;
+    running.server.ready().await;
+
+    let found = envoy::find(args.envoy.as_deref())?;
+    let envoy = found.map(|path| envoy::start(&path, folder.path(), running.listen.port()));
+    let mut envoy = envoy.transpose()?;
+    words::say(&running, &config, &ports, envoy.is_some());
+    let view = tokio::spawn(view::run(running.listen));
+
+    tokio::select! {
+        () = ends.next() => println!("\nstopping"),
+        () = after(args.duration) => println!("\nthe time is over"),
+        died = envoy::died(envoy.as_mut()) => println!("\n{died}"),
+    }
+    view.abort();
+    if let Some(mut envoy) = envoy {
+        // It goes when it is dropped, too; this waits for it.
+        let _ = envoy.process.kill().await;
+    }
+    running.server.stop();
+    running.finish().await;
+    Ok(())
+}
+
+async fn after(duration: Option<Duration>) {
+    match duration {
+        Some(duration) => tokio::time::sleep(duration).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// This address, or one with a port that is free.
+async fn free_address(wanted: &Address) -> Address {
+    match TcpListener::bind(wanted.as_str()).await {
+        Ok(_) => wanted.clone(),
+        Err(_) => Address::any_port(),
+    }
+}
+
+/// This port of loopback, or another one if it is taken.
+async fn free(wanted: u16) -> Result<u16> {
+    let listener = match TcpListener::bind(("127.0.0.1", wanted)).await {
+        Ok(listener) => listener,
+        Err(_) => backend::listener().await?,
+    };
+    let address = listener.local_addr();
+    address
+        .map(|address| address.port())
+        .map_err(Failure::wrong)
+}

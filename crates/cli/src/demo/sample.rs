@@ -1,0 +1,109 @@
+//! The resources of the demo: a listener, its routes, two versions of a
+//! service.
+
+use std::io;
+use std::path::Path;
+
+/// Where things are, on loopback.
+pub(super) struct Ports {
+    pub(super) ingress: u16,
+    pub(super) v1: u16,
+    pub(super) v2: u16,
+}
+
+/// Writes the files.
+pub(super) fn write(folder: &Path, ports: &Ports) -> io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let endpoints = endpoints("v1", ports.v1) + &endpoints("v2", ports.v2);
+    for (file, text) in [
+        ("listener.yaml", listener(ports.ingress)),
+        ("routes.yaml", ROUTES.to_owned()),
+        ("clusters.yaml", cluster("v1") + &cluster("v2")),
+        ("endpoints.yaml", endpoints),
+    ] {
+        let text = match file {
+            "routes.yaml" => text,
+            _ => format!("resources:\n{text}"),
+        };
+        std::fs::write(folder.join(file), text)?;
+    }
+    Ok(())
+}
+
+const ROUTES: &str = r#"# Where requests go: try another cluster here, v2.
+resources:
+- "@type": type.googleapis.com/envoy.config.route.v3.RouteConfiguration
+  name: routes
+  virtual_hosts:
+  - name: all
+    domains: ["*"]
+    routes:
+    - match: {prefix: /}
+      route: {cluster: v1}
+"#;
+
+fn listener(port: u16) -> String {
+    format!(
+        r#"- "@type": type.googleapis.com/envoy.config.listener.v3.Listener
+  name: ingress
+  address: {{socket_address: {{address: 127.0.0.1, port_value: {port}}}}}
+  filter_chains:
+  - filters:
+    - name: http
+      typed_config:
+        "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+        stat_prefix: ingress
+        rds:
+          route_config_name: routes
+          config_source: {{ads: {{}}, resource_api_version: V3}}
+        http_filters:
+        - name: router
+          typed_config:
+            "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router
+"#
+    )
+}
+
+fn cluster(name: &str) -> String {
+    format!(
+        r#"- "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
+  name: {name}
+  type: EDS
+  connect_timeout: 1s
+  eds_cluster_config:
+    eds_config: {{ads: {{}}, resource_api_version: V3}}
+"#
+    )
+}
+
+fn endpoints(name: &str, port: u16) -> String {
+    format!(
+        r#"- "@type": type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment
+  cluster_name: {name}
+  endpoints:
+  - lb_endpoints:
+    - endpoint: {{address: {{socket_address: {{address: 127.0.0.1, port_value: {port}}}}}}}
+"#
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trunkline_store::{Files, Options};
+
+    #[test]
+    fn the_sample_is_valid_and_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let ports = Ports {
+            ingress: 1,
+            v1: 2,
+            v2: 3,
+        };
+        write(dir.path(), &ports).unwrap();
+        let loaded = Files::new([dir.path()], Options::default()).load();
+        assert_eq!(loaded.errors, []);
+        assert_eq!(loaded.warnings, []);
+        assert_eq!(loaded.resources.len(), 6);
+    }
+}

@@ -1,0 +1,84 @@
+//! A client that prints what it receives: incremental ADS, over the wire.
+
+use std::collections::HashSet;
+use std::net::SocketAddr;
+
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::Endpoint;
+use trunkline::{TypeUrl, kind};
+use trunkline_proto::envoy::envoy::config::core::v3::Node;
+use trunkline_proto::envoy::envoy::service::discovery::v3::aggregated_discovery_service_client::AggregatedDiscoveryServiceClient;
+use trunkline_proto::envoy::envoy::service::discovery::v3::{
+    DeltaDiscoveryRequest, DeltaDiscoveryResponse,
+};
+
+use crate::kinds;
+
+/// What it asks for, all of each.
+const TYPES: [&str; 4] = [kind::LDS, kind::CDS, kind::RDS, kind::EDS];
+
+/// Prints until the stream ends.
+pub(super) async fn run(server: SocketAddr) {
+    if let Err(error) = watch(server).await {
+        println!("the client that is watched has lost the server: {error}");
+    }
+}
+
+async fn watch(server: SocketAddr) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let channel = Endpoint::from_shared(format!("http://{server}"))?
+        .connect()
+        .await?;
+    let (requests, stream) = mpsc::channel(TYPES.len() * 2);
+    for type_url in TYPES {
+        requests.send(first(type_url)).await?;
+    }
+    let stream = ReceiverStream::new(stream);
+    let mut client = AggregatedDiscoveryServiceClient::new(channel);
+    let mut responses = client
+        .delta_aggregated_resources(stream)
+        .await?
+        .into_inner();
+    let mut held = HashSet::new();
+    while let Some(response) = responses.message().await? {
+        show(&response, &mut held);
+        let ack = DeltaDiscoveryRequest {
+            type_url: response.type_url,
+            response_nonce: response.nonce,
+            ..DeltaDiscoveryRequest::default()
+        };
+        requests.send(ack).await?;
+    }
+    Ok(())
+}
+
+fn first(type_url: &str) -> DeltaDiscoveryRequest {
+    DeltaDiscoveryRequest {
+        node: Some(Node {
+            id: "demo-view".to_owned(),
+            cluster: "demo".to_owned(),
+            user_agent_name: "trunkline demo".to_owned(),
+            ..Node::default()
+        }),
+        type_url: type_url.to_owned(),
+        resource_names_subscribe: vec!["*".to_owned()],
+        ..DeltaDiscoveryRequest::default()
+    }
+}
+
+/// New, changed, gone: one line each.
+fn show(response: &DeltaDiscoveryResponse, held: &mut HashSet<(String, String)>) {
+    let type_url = TypeUrl::new(&response.type_url);
+    let kind = kinds::short(&type_url);
+    for resource in &response.resources {
+        let key = (response.type_url.clone(), resource.name.clone());
+        let sign = if held.insert(key) { '+' } else { '~' };
+        println!("  {sign} {kind} {:<10} {}", resource.name, resource.version);
+    }
+    for name in &response.removed_resources {
+        // What it never had is not gone.
+        if held.remove(&(response.type_url.clone(), name.clone())) {
+            println!("  - {kind} {name}");
+        }
+    }
+}

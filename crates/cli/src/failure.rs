@@ -1,0 +1,66 @@
+//! How a command fails: what it says, and the code with which it ends.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// Why a command did not do what it was asked for.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    kind: Kind,
+    message: String,
+}
+
+/// Whose fault it is; each has an exit code, which is a contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// What the user gave is wrong, or a check failed: 1.
+    Wrong,
+    /// The command line or the settings make no sense: 2, as clap has it.
+    Usage,
+    /// The server cannot be reached: 3.
+    Unreachable,
+}
+
+/// What the exit codes mean, for `--help`.
+pub(crate) const CODES: &str = "Exit codes: 0 done; 1 what was given is wrong, or a check failed; \
+     2 the command line or the settings make no sense; 3 the server cannot be reached.";
+
+/// What commands return.
+pub(crate) type Result<T> = std::result::Result<T, Failure>;
+
+impl Failure {
+    /// What the user gave is wrong.
+    pub(crate) fn wrong(message: impl fmt::Display) -> Self {
+        Self::new(Kind::Wrong, message)
+    }
+
+    /// The command line or the settings make no sense.
+    pub(crate) fn usage(message: impl fmt::Display) -> Self {
+        Self::new(Kind::Usage, message)
+    }
+
+    /// The server cannot be reached.
+    pub(crate) fn unreachable(message: impl fmt::Display) -> Self {
+        Self::new(Kind::Unreachable, message)
+    }
+
+    fn new(kind: Kind, message: impl fmt::Display) -> Self {
+        let message = message.to_string();
+        Self { kind, message }
+    }
+
+    /// With what the process ends.
+    pub(crate) fn code(&self) -> ExitCode {
+        match self.kind {
+            Kind::Wrong => 1.into(),
+            Kind::Usage => 2.into(),
+            Kind::Unreachable => 3.into(),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}

@@ -1,0 +1,107 @@
+//! What is logged of streams: rejections always, the rest when it is asked for.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use trunkline::{Event, Hooks, Limit, Name, Peer, Report, TypeUrl, Version};
+use trunkline_proto::redact;
+
+use crate::kinds;
+
+/// Rejections that are remembered.
+const REMEMBERED: usize = 1000;
+
+/// A server's hooks that log.
+#[derive(Debug, Default)]
+pub(crate) struct Journal {
+    /// What was rejected last: a fleet that rejects one resource is one line.
+    rejected: Mutex<VecDeque<(TypeUrl, Name, Version)>>,
+}
+
+impl Journal {
+    /// Whether nobody rejected it before, as far as is remembered.
+    fn is_first(&self, type_url: &TypeUrl, name: &Name, version: &Version) -> bool {
+        let key = (type_url.clone(), name.clone(), version.clone());
+        let mut rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
+        if rejected.contains(&key) {
+            return false;
+        }
+        if rejected.len() == REMEMBERED {
+            rejected.pop_front();
+        }
+        rejected.push_back(key);
+        true
+    }
+}
+
+impl Hooks for Journal {
+    fn report(&self, peer: Peer<'_>, report: Report<'_>) {
+        let (stream, node) = (peer.stream, peer.node);
+        match report {
+            Report::Opened => tracing::debug!(stream, node, "a stream begins"),
+            Report::Closed => tracing::debug!(stream, node, "a stream ends"),
+            // Of a NACK of many it is found out which one is at fault, and
+            // that one is logged.
+            Report::Event(Event::Parked {
+                type_url,
+                name,
+                version,
+                error,
+            }) => {
+                let kind = kinds::short(type_url);
+                let reason = redact::quoted(&error.message);
+                let (named, versioned) = (name.as_str(), version.as_str());
+                if self.is_first(type_url, name, version) {
+                    tracing::warn!(
+                        stream,
+                        node,
+                        "type" = kind,
+                        name = named,
+                        version = versioned,
+                        reason = &*reason,
+                        "a client rejects a resource; it is not sent to it again until it \
+                         changes, and `trunkline status` shows who else rejects it"
+                    );
+                } else {
+                    tracing::debug!(stream, node, "type" = kind, name = named, "and another one");
+                }
+            }
+            Report::Event(Event::Nacked {
+                type_url, error, ..
+            }) => tracing::debug!(
+                stream,
+                node,
+                "type" = kinds::short(type_url),
+                reason = &*redact::quoted(&error.message),
+                "a client rejects a response"
+            ),
+            Report::Event(Event::Refused { type_url, reason }) => {
+                let kind = kinds::short(type_url);
+                tracing::debug!(stream, node, "type" = kind, %reason, "a name is refused");
+            }
+            Report::Refused(refused) => {
+                tracing::debug!(stream, node, ?refused, "a name is refused");
+            }
+            Report::Missing { type_url, name } => {
+                let kind = kinds::short(type_url);
+                let name = name.as_str();
+                tracing::debug!(stream, node, "type" = kind, name, "a name does not exist");
+            }
+            Report::Sent(sent) => tracing::debug!(
+                stream,
+                node,
+                "type" = kinds::short(sent.type_url),
+                nonce = sent.nonce.as_str(),
+                resources = sent.resources.len(),
+                removed = sent.removed.len(),
+                bytes = sent.bytes,
+                "a response goes out"
+            ),
+            _ => {}
+        }
+    }
+
+    fn limited(&self, limit: Limit) {
+        tracing::debug!(limit = limit.as_str(), "a limit is met");
+    }
+}

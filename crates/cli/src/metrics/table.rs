@@ -1,0 +1,156 @@
+//! Every metric: its name, its help, its kind.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::Registry;
+use trunkline::Limit;
+
+use crate::{kinds, version};
+
+/// One label; its values are constants of this program.
+pub(super) type Label = [(&'static str, &'static str); 1];
+
+/// A count for each value of a label.
+pub(super) type Counters = Family<Label, Counter>;
+type Gauges = Family<Label, Gauge>;
+
+/// From a tenth of a millisecond to a minute: loopback to a slow fleet.
+const SECONDS: [f64; 17] = [
+    0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
+    5.0, 15.0, 60.0,
+];
+
+/// Every limit that can be met.
+const LIMITS: [Limit; 6] = [
+    Limit::Streams,
+    Limit::Connections,
+    Limit::RequestRate,
+    Limit::Pushes,
+    Limit::Bytes,
+    Limit::NotReady,
+];
+
+/// All metrics but those that never change.
+pub(super) struct Table {
+    pub(super) connected_clients: Gauge,
+    pub(super) streams: Gauge,
+    pub(super) ready: Gauge,
+    pub(super) requests: Counters,
+    pub(super) pushes: Counters,
+    pub(super) resources_sent: Counters,
+    pub(super) acks: Counters,
+    pub(super) nacks: Counters,
+    pub(super) parked: Gauges,
+    pub(super) resources: Gauges,
+    pub(super) subscriptions: Gauges,
+    pub(super) changes: Counters,
+    pub(super) missing: Counters,
+    pub(super) denied: Counters,
+    pub(super) refused_names: Counters,
+    pub(super) limits: Counters,
+    pub(super) received_bytes: Counter,
+    pub(super) sent_bytes: Counter,
+    pub(super) convergence: Histogram,
+    pub(super) first_config: Histogram,
+    pub(super) config_errors: Gauge,
+    pub(super) config_bad_files: Gauge,
+}
+
+impl Table {
+    #[rustfmt::skip]
+    pub(super) fn register(registry: &mut Registry) -> Self {
+        let mut add = Adder(registry);
+        constants(&mut add);
+        Self {
+            connected_clients: add.gauge("connected_clients", "Clients that have a stream, by node"),
+            streams: add.gauge("streams", "Streams that have made a request"),
+            ready: add.gauge("ready", "1 once the first contents are complete"),
+            requests: add.by_type("requests", "Requests received"),
+            pushes: add.by_type("pushes", "Responses sent"),
+            resources_sent: add.by_type("resources_sent", "Resources in responses sent"),
+            acks: add.by_type("acks", "Responses that clients accepted"),
+            nacks: add.by_type("nacks", "Responses that clients rejected"),
+            parked: add.gauges("parked_resources", "Resources that a client rejected on their own, which are not sent to it again unchanged"),
+            resources: add.gauges("resources", "Names that have contents"),
+            subscriptions: add.gauges("subscriptions", "Names, globs and wildcards that streams subscribe to"),
+            changes: add.by_type("changes", "Resources that accepted changes added, changed or removed"),
+            missing: add.by_type("missing_names", "Names that do not exist and got their first subscriber"),
+            denied: add.by_type("denied", "Types that a client asked for and may not see"),
+            refused_names: add.counters("refused_names", "Names that were taken out of requests, for want of sense or beyond a limit", "by", &["request", "subscription"]),
+            limits: add.counters("limits", "Times that a limit was met", "limit", &LIMITS.map(Limit::as_str)),
+            received_bytes: add.counter("received_bytes", "Bytes of requests"),
+            sent_bytes: add.counter("sent_bytes", "Bytes of responses"),
+            convergence: add.histogram("convergence_seconds", "From a change being accepted until every subscriber has answered"),
+            first_config: add.histogram("first_config_seconds", "From a stream being let in until it accepted its first response"),
+            config_errors: add.gauge("config_errors", "Mistakes in files of resources"),
+            config_bad_files: add.gauge("config_bad_files", "Files of resources with a mistake; their last good contents stay"),
+        }
+    }
+}
+
+fn constants(add: &mut Adder<'_>) {
+    let build = vec![("version", version::VERSION), ("commit", version::COMMIT)];
+    let help = "What this program was built from";
+    add.0.register("trunkline_build", help, Info::new(build));
+    let start: Gauge = Gauge::default();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    start.set(i64::try_from(now.unwrap_or_default().as_secs()).unwrap_or_default());
+    let help = "When the process started, in seconds since 1970";
+    add.0.register("process_start_time_seconds", help, start);
+}
+
+/// Registers metrics under their full names.
+struct Adder<'a>(&'a mut Registry);
+
+impl Adder<'_> {
+    fn add<M: prometheus_client::registry::Metric + Clone>(
+        &mut self,
+        name: &str,
+        help: &str,
+        metric: M,
+    ) -> M {
+        let name = format!("trunkline_{name}");
+        self.0.register(name, help, metric.clone());
+        metric
+    }
+
+    fn gauge(&mut self, name: &str, help: &str) -> Gauge {
+        self.add(name, help, Gauge::default())
+    }
+
+    fn gauges(&mut self, name: &str, help: &str) -> Gauges {
+        self.add(name, help, Gauges::default())
+    }
+
+    fn counter(&mut self, name: &str, help: &str) -> Counter {
+        self.add(name, help, Counter::default())
+    }
+
+    /// By type; each begins at zero, so that the first one is seen as a step.
+    fn by_type(&mut self, name: &str, help: &str) -> Counters {
+        self.counters(name, help, "type", &kinds::LABELS)
+    }
+
+    fn counters(
+        &mut self,
+        name: &str,
+        help: &str,
+        label: &'static str,
+        values: &[&'static str],
+    ) -> Counters {
+        let counters = Counters::default();
+        for value in values {
+            drop(counters.get_or_create(&[(label, value)]));
+        }
+        self.add(name, help, counters)
+    }
+
+    fn histogram(&mut self, name: &str, help: &str) -> Histogram {
+        self.add(name, help, Histogram::new(SECONDS))
+    }
+}

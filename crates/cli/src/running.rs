@@ -1,0 +1,150 @@
+//! A server that runs with its contents and its admin API: what `serve` and
+//! `demo` have in common.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+use tokio::sync::{Mutex, watch};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use trunkline::Server;
+use trunkline::listen::Listening;
+use trunkline::tls::{Tls, TlsError, TlsFiles};
+use trunkline_proto::descriptor;
+use trunkline_store::FilesStatus;
+
+use crate::admin::{self, Admin, Guard};
+use crate::audit::Audit;
+use crate::contents;
+use crate::failure::{Failure, Result};
+use crate::journal::Journal;
+use crate::metrics::{Count, Metrics};
+use crate::settings::{Address, Settings};
+
+/// A server on its two addresses.
+pub(crate) struct Running {
+    pub(crate) server: Server,
+    /// Where xDS is served.
+    pub(crate) listen: SocketAddr,
+    /// Where the admin API is served.
+    pub(crate) admin: SocketAddr,
+    /// Ends when nobody is served any more.
+    pub(crate) serving: JoinHandle<()>,
+    api: JoinHandle<()>,
+    api_stopped: CancellationToken,
+}
+
+impl Running {
+    /// Takes the addresses and begins to serve.
+    pub(crate) async fn start(settings: &Settings) -> Result<Self> {
+        let tls = tls(settings)?;
+        // Loaded on first use, which should not be a client's.
+        let _ = descriptor::pool();
+        let (listen, xds) = bind(&settings.listen, "--listen").await?;
+        let (admin, web) = bind(&settings.admin, "--admin").await?;
+        if tls.is_none() && !admin.ip().is_loopback() {
+            tracing::warn!(
+                %admin,
+                "whoever reaches the admin address can read what is served; secrets are not shown"
+            );
+        }
+        let (server, api) = build(settings)?;
+        if let Some(tls) = tls.clone() {
+            tokio::spawn(async move { tls.watch(reloaded).await });
+        }
+        let listening = Listening {
+            tls: tls.clone(),
+            ..Listening::default()
+        };
+        let api_stopped = listening.stopped.clone();
+        let api = tokio::spawn(listening.serve(web, admin::router(api), || {}));
+        let serving = server.clone();
+        let serving = tokio::spawn(async move { serving.serve_with(xds, tls).await });
+        Ok(Self {
+            server,
+            listen,
+            admin,
+            serving,
+            api,
+            api_stopped,
+        })
+    }
+
+    /// Waits until streams have ended, then ends the admin API.
+    pub(crate) async fn finish(self) {
+        // Neither ends otherwise than it should: what panics is logged.
+        if !self.serving.is_finished() {
+            let _ = self.serving.await;
+        }
+        self.api_stopped.cancel();
+        let _ = self.api.await;
+    }
+}
+
+/// A server, and what its admin API needs.
+fn build(settings: &Settings) -> Result<(Server, Admin)> {
+    let metrics = Metrics::new();
+    let audit = Audit::open(settings.audit_log.as_deref()).map_err(|error| {
+        let path = settings.audit_log.as_deref().unwrap_or(Path::new(""));
+        Failure::wrong(format!("--audit-log {}: {error}", path.display()))
+    })?;
+    let guard = Guard::new(settings.admin_token_file.clone());
+    guard
+        .token()
+        .map_err(|error| Failure::wrong(format!("--admin-token-file: {error}")))?;
+    let mut builder = Server::builder()
+        .options(|options| settings.fill(options))
+        .hooks(Count(Arc::clone(&metrics)))
+        .hooks(audit)
+        .hooks(Journal::default());
+    let mut files: Option<watch::Receiver<Arc<FilesStatus>>> = None;
+    if !settings.config.is_empty() {
+        let contents = contents::watch(settings)
+            .map_err(|error| Failure::wrong(format!("files cannot be watched: {error}")))?;
+        tokio::spawn(contents::tell(contents.status()));
+        files = Some(contents.status());
+        builder = builder.contents(contents);
+    }
+    let server = builder.build();
+    let admin = Admin {
+        server: server.clone(),
+        metrics,
+        files,
+        guard,
+        dangling: settings.dangling,
+        body_limit: settings.limits.admin_body.0,
+        writes: Arc::new(Mutex::new(())),
+    };
+    Ok((server, admin))
+}
+
+async fn bind(address: &Address, flag: &str) -> Result<(SocketAddr, TcpListener)> {
+    let bound = TcpListener::bind(address.as_str()).await;
+    let listener = bound.and_then(|listener| Ok((listener.local_addr()?, listener)));
+    listener.map_err(|error| {
+        Failure::wrong(format!(
+            "cannot listen on {address}: {error}; choose another with {flag}"
+        ))
+    })
+}
+
+fn tls(settings: &Settings) -> Result<Option<Tls>> {
+    let (Some(cert), Some(key)) = (&settings.tls_cert, &settings.tls_key) else {
+        return Ok(None);
+    };
+    let files = TlsFiles {
+        cert: cert.clone(),
+        key: key.clone(),
+        client_ca: settings.tls_client_ca.clone(),
+    };
+    Tls::load(files).map(Some).map_err(Failure::wrong)
+}
+
+fn reloaded(result: std::result::Result<(), TlsError>) {
+    match result {
+        Ok(()) => tracing::info!("new TLS certificates are in use"),
+        Err(error) => tracing::error!(%error, "the TLS files cannot be used; the old ones stay"),
+    }
+}

@@ -1,0 +1,84 @@
+//! The flags of `serve`: one for each row of the table.
+
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
+
+use super::Settings;
+use super::raw::Raw;
+use super::table::{self, Setting};
+use super::value::Arity;
+
+/// Settings that were given as flags.
+#[derive(Debug, Default)]
+pub(crate) struct Flags(pub(crate) Raw);
+
+/// Flags of every command, so not of this one.
+const GLOBAL: [&str; 2] = ["log_format", "log_level"];
+
+/// The flag of a key.
+pub(super) fn name(key: &str) -> String {
+    key.replace('_', "-")
+}
+
+fn own() -> impl Iterator<Item = (&'static str, &'static Setting)> {
+    let all = table::SECTIONS.iter();
+    let all = all.flat_map(|section| section.settings.iter().map(|s| (section.title, s)));
+    all.filter(|(_, setting)| !GLOBAL.contains(&setting.key))
+}
+
+fn arg(section: &'static str, setting: &'static Setting) -> Arg {
+    let mut defaults = Settings::new();
+    let field = (setting.field)(&mut defaults);
+    let default = field.show();
+    let about = match default.first() {
+        Some(value) => format!("{} [default: {value}]", setting.about),
+        None => setting.about.to_owned(),
+    };
+    let heading = section.split(':').next().unwrap_or(section);
+    let arg = Arg::new(setting.key)
+        .long(name(setting.key))
+        .value_name(setting.value)
+        .help(about)
+        .help_heading(heading);
+    let arg = match field.choices() {
+        [] => arg,
+        words => arg.value_parser(PossibleValuesParser::new(words)),
+    };
+    match field.arity() {
+        Arity::One => arg,
+        Arity::Many => arg.action(ArgAction::Append),
+        Arity::Switch => arg
+            .num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("true"),
+    }
+}
+
+impl Args for Flags {
+    fn augment_args(command: Command) -> Command {
+        own().fold(command, |command, (section, setting)| {
+            command.arg(arg(section, setting))
+        })
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Flags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let mut flags = Self::default();
+        flags.update_from_arg_matches(matches)?;
+        Ok(flags)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        for (_, setting) in own() {
+            if let Some(values) = matches.get_many::<String>(setting.key) {
+                self.0.set(setting.key, values.cloned().collect());
+            }
+        }
+        Ok(())
+    }
+}

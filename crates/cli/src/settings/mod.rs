@@ -1,0 +1,103 @@
+//! The server's own settings: a file, flags that win over it, and defaults.
+//!
+//! ```text
+//! file ── raw ─┐
+//!              ├─▶ resolve, by the table ──▶ Settings
+//! flags ───────┘
+//! ```
+//!
+//! Each setting is one row of a table: its key in the file, its flag, what it
+//! means and where it is kept. So no flag is without a key, and the example
+//! file cannot forget one.
+
+mod defaults;
+mod flags;
+mod print;
+mod raw;
+mod resolve;
+mod table;
+#[cfg(test)]
+mod tests;
+mod types;
+mod value;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub(crate) use flags::Flags;
+pub(crate) use print::example;
+pub(crate) use raw::Raw;
+pub(crate) use resolve::resolve;
+pub(crate) use types::{Address, ByteSize, Choice, LogFormat, LogLevel, OnDangling};
+pub(crate) use value::duration;
+
+/// All settings of a server, complete and checked.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Settings {
+    pub(crate) listen: Address,
+    pub(crate) admin: Address,
+    pub(crate) config: Vec<PathBuf>,
+    pub(crate) dangling: OnDangling,
+    pub(crate) config_quiet: Duration,
+    pub(crate) config_rescan: Duration,
+    pub(crate) tls_cert: Option<PathBuf>,
+    pub(crate) tls_key: Option<PathBuf>,
+    pub(crate) tls_client_ca: Option<PathBuf>,
+    pub(crate) admin_token_file: Option<PathBuf>,
+    pub(crate) allow_plaintext_secrets: bool,
+    pub(crate) audit_log: Option<PathBuf>,
+    pub(crate) log_format: LogFormat,
+    pub(crate) log_level: LogLevel,
+    pub(crate) sending: Sending,
+    pub(crate) limits: Limits,
+    pub(crate) times: Times,
+    pub(crate) load: Load,
+}
+
+/// How resources are sent.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Sending {
+    pub(crate) identifier: String,
+    pub(crate) debounce: Duration,
+    pub(crate) repeat_endpoints: bool,
+    pub(crate) named_only: Vec<String>,
+}
+
+/// What peers may make the server hold and do.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Limits {
+    pub(crate) streams: usize,
+    pub(crate) connections: usize,
+    pub(crate) subscriptions: usize,
+    pub(crate) globs: usize,
+    pub(crate) types: usize,
+    pub(crate) params: usize,
+    pub(crate) all_params: usize,
+    pub(crate) name: ByteSize,
+    pub(crate) error: ByteSize,
+    pub(crate) request: ByteSize,
+    pub(crate) response: ByteSize,
+    pub(crate) requests_per_second: u32,
+    pub(crate) pushes: usize,
+    pub(crate) bytes_in_flight: ByteSize,
+    pub(crate) admin_body: ByteSize,
+}
+
+/// How long things may take.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Times {
+    pub(crate) drain: Duration,
+    pub(crate) ready_patience: Duration,
+    pub(crate) refusal_delay: Duration,
+    pub(crate) keep_alive: Duration,
+    pub(crate) keep_alive_timeout: Duration,
+    pub(crate) max_connection_age: Duration,
+}
+
+/// What clients are asked to report of their load.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Load {
+    pub(crate) clusters: Vec<String>,
+    pub(crate) interval: Duration,
+    pub(crate) endpoints: bool,
+}

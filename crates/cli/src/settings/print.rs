@@ -1,0 +1,64 @@
+//! The example file: every key with its meaning and its default.
+
+use std::fmt::Write as _;
+
+use super::Settings;
+use super::table::{SECTIONS, Setting};
+use super::value::Arity;
+
+const WIDTH: usize = 78;
+
+/// The text of a settings file that changes nothing.
+pub(crate) fn example() -> String {
+    let mut text = String::from(
+        "# Settings of `trunkline serve`: every key and its default. Keys may be left\n\
+         # out; a flag of the same name (--max-streams for max_streams) wins over the\n\
+         # file. Times are written as 50ms, 5s, 30m or 1h, sizes as 4096, 64KiB or 3MiB.\n",
+    );
+    for section in SECTIONS {
+        let _ = writeln!(text);
+        comment(&mut text, &format!("── {}", section.title));
+        for setting in section.settings {
+            let _ = writeln!(text);
+            one(&mut text, setting);
+        }
+    }
+    text
+}
+
+fn one(text: &mut String, setting: &Setting) {
+    let mut settings = Settings::new();
+    let field = (setting.field)(&mut settings);
+    let words = match (field.arity(), field.choices()) {
+        (Arity::One, [_, ..]) => format!("{} ({})", setting.about, field.choices().join(", ")),
+        _ => setting.about.to_owned(),
+    };
+    comment(text, &words);
+    let key = setting.key;
+    let _ = match (field.show().first(), field.arity()) {
+        (Some(value), _) => writeln!(text, "{key}: {}", quoted(value)),
+        (None, Arity::Many) => writeln!(text, "{key}: []  # {}...", setting.value),
+        (None, _) => writeln!(text, "# {key}: {}", setting.value),
+    };
+}
+
+/// A plain value may start with what YAML takes for something else.
+fn quoted(value: &str) -> String {
+    match value.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+        true => value.to_owned(),
+        false => format!("{value:?}"),
+    }
+}
+
+fn comment(text: &mut String, words: &str) {
+    let mut line = String::from("#");
+    for word in words.split(' ') {
+        if line.chars().count() + 1 + word.chars().count() > WIDTH {
+            let _ = writeln!(text, "{line}");
+            line = String::from("#");
+        }
+        line.push(' ');
+        line.push_str(word);
+    }
+    let _ = writeln!(text, "{line}");
+}

@@ -1,0 +1,112 @@
+//! Settings as they are written: texts by key, with their places.
+
+use std::collections::BTreeMap;
+
+use trunkline_proto::text::{self, Format, Node, Position, Value, nearest};
+
+use super::resolve::SettingsError;
+use super::table;
+
+/// Texts by key.
+#[derive(Debug, Default)]
+pub(crate) struct Raw {
+    /// The file, if it is one.
+    pub(super) file: Option<String>,
+    pub(super) values: BTreeMap<&'static str, Given>,
+}
+
+/// The values of one key, each with its place in the file.
+#[derive(Debug, Default)]
+pub(super) struct Given(pub(super) Vec<(String, Position)>);
+
+impl Raw {
+    /// Reads the text of a settings file.
+    pub(crate) fn read(file: &str, text: &str) -> Result<Self, SettingsError> {
+        let limits = text::Limits {
+            bytes: 1 << 20,
+            ..text::Limits::default()
+        };
+        let documents = text::parse(Format::of(file), file, text, &limits)?;
+        let mut raw = Self {
+            file: Some(file.to_owned()),
+            values: BTreeMap::new(),
+        };
+        for document in documents {
+            raw.document(document)?;
+        }
+        Ok(raw)
+    }
+
+    /// Sets what was given by a flag.
+    pub(crate) fn set(&mut self, key: &'static str, values: Vec<String>) {
+        let at = Position::default();
+        let values = values.into_iter().map(|value| (value, at));
+        self.values.insert(key, Given(values.collect()));
+    }
+
+    fn document(&mut self, document: Node) -> Result<(), SettingsError> {
+        let entries = match document.value {
+            // All lines may be comments.
+            Value::Null => return Ok(()),
+            Value::Map(entries) => entries,
+            _ => return Err(self.error(document.at, "expected keys and values")),
+        };
+        for entry in entries {
+            let known = table::all().find(|setting| setting.key == entry.key);
+            let Some(setting) = known else {
+                return Err(self.unknown(entry.at, &entry.key));
+            };
+            let given = self.values(setting.key, entry.node)?;
+            if self.values.insert(setting.key, given).is_some() {
+                let what = format!("the key {:?} occurs twice; keep one", entry.key);
+                return Err(self.error(entry.at, what));
+            }
+        }
+        Ok(())
+    }
+
+    fn unknown(&self, at: Position, key: &str) -> SettingsError {
+        let near = nearest(key, table::all().map(|setting| setting.key.to_owned()));
+        let hint = match near {
+            Some(near) => format!("did you mean {near:?}?"),
+            None => "`trunkline settings --print-defaults` shows all".to_owned(),
+        };
+        self.error(at, format!("unknown key {key:?}; {hint}"))
+    }
+
+    fn values(&self, key: &str, node: Node) -> Result<Given, SettingsError> {
+        let at = node.at;
+        match node.value {
+            // Nothing said: the default.
+            Value::Null => Ok(Given::default()),
+            Value::List(list) => {
+                let one = |node| self.scalar(key, node);
+                list.into_iter()
+                    .map(one)
+                    .collect::<Result<_, _>>()
+                    .map(Given)
+            }
+            value => Ok(Given(vec![self.scalar(key, Node { at, value })?])),
+        }
+    }
+
+    fn scalar(&self, key: &str, node: Node) -> Result<(String, Position), SettingsError> {
+        let text = match node.value {
+            Value::Bool(value) => value.to_string(),
+            Value::Number(text) | Value::String(text) => text,
+            Value::Null | Value::List(_) | Value::Map(_) => {
+                let what = format!("{key}: expected a value, or a list of values");
+                return Err(self.error(node.at, what));
+            }
+        };
+        Ok((text, node.at))
+    }
+
+    pub(super) fn error(&self, at: Position, what: impl Into<String>) -> SettingsError {
+        SettingsError::File {
+            file: self.file.clone().unwrap_or_default(),
+            at,
+            what: what.into(),
+        }
+    }
+}

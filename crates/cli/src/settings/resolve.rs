@@ -1,0 +1,89 @@
+//! From what is written to settings that are complete: flags win over the
+//! file, the file over the defaults.
+
+use trunkline_proto::text::{Position, TextError};
+
+use super::raw::{Given, Raw};
+use super::table::{self, Setting};
+use super::value::{Arity, BadValue};
+use super::{Settings, flags};
+
+/// What is wrong with settings.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SettingsError {
+    /// The file is not YAML or JSON.
+    #[error(transparent)]
+    Text(#[from] Box<TextError>),
+    /// Something in the file.
+    #[error("{file}:{at}: {what}")]
+    File {
+        /// The file.
+        file: String,
+        /// Where.
+        at: Position,
+        /// What.
+        what: String,
+    },
+    /// Something about a flag.
+    #[error("--{flag}: {bad}")]
+    Flag {
+        /// The flag.
+        flag: String,
+        /// What.
+        bad: BadValue,
+    },
+    /// One setting needs another.
+    #[error("{0}")]
+    Together(&'static str),
+}
+
+/// The settings of a file, if there is one, and flags.
+pub(crate) fn resolve(file: Option<&Raw>, flags: &Raw) -> Result<Settings, SettingsError> {
+    let mut settings = Settings::new();
+    for setting in table::all() {
+        let by_flag = flags.values.get(setting.key).map(|given| (flags, given));
+        let in_file = || file.and_then(|raw| Some((raw, raw.values.get(setting.key)?)));
+        if let Some((raw, given)) = by_flag.or_else(in_file) {
+            put(&mut settings, setting, raw, given)?;
+        }
+    }
+    check(&settings)?;
+    Ok(settings)
+}
+
+fn put(
+    settings: &mut Settings,
+    setting: &Setting,
+    raw: &Raw,
+    Given(values): &Given,
+) -> Result<(), SettingsError> {
+    let field = (setting.field)(settings);
+    if let (Some((_, at)), true) = (values.get(1), field.arity() != Arity::Many) {
+        return Err(raw.error(*at, format!("{}: takes one value only", setting.key)));
+    }
+    for (text, at) in values {
+        field.put(text).map_err(|bad| match raw.file {
+            Some(_) => raw.error(*at, format!("{}: {bad}", setting.key)),
+            None => SettingsError::Flag {
+                flag: flags::name(setting.key),
+                bad,
+            },
+        })?;
+    }
+    Ok(())
+}
+
+/// What settings mean only together.
+fn check(settings: &Settings) -> Result<(), SettingsError> {
+    let wrong = match (
+        &settings.tls_cert,
+        &settings.tls_key,
+        &settings.tls_client_ca,
+    ) {
+        (Some(_), None, _) => "--tls-cert needs --tls-key beside it",
+        (None, Some(_), _) => "--tls-key needs --tls-cert beside it",
+        (None, None, Some(_)) => "--tls-client-ca needs --tls-cert and --tls-key beside it",
+        _ => return Ok(()),
+    };
+    Err(SettingsError::Together(wrong))
+}

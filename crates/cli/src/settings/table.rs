@@ -1,0 +1,103 @@
+//! The table of settings, in the order in which the example file has them.
+
+use super::Settings;
+use super::value::Field;
+
+/// One setting: a key of the file, a flag of `serve`, a place.
+pub(crate) struct Setting {
+    /// In the file; the flag is the same with dashes.
+    pub(crate) key: &'static str,
+    /// What stands for a value in help.
+    pub(crate) value: &'static str,
+    /// What it means, in a line.
+    pub(crate) about: &'static str,
+    /// Where it is kept.
+    pub(crate) field: fn(&mut Settings) -> &mut dyn Field,
+}
+
+/// Settings that belong together.
+pub(crate) struct Section {
+    pub(crate) title: &'static str,
+    pub(crate) settings: &'static [Setting],
+}
+
+macro_rules! sections {
+    ($($title:literal { $($key:literal $value:literal $about:literal $($path:ident).+;)* })*) => {
+        /// Every section.
+        pub(crate) const SECTIONS: &[Section] = &[$(Section {
+            title: $title,
+            settings: &[$(Setting {
+                key: $key,
+                value: $value,
+                about: $about,
+                field: |settings| &mut settings.$($path).+,
+            },)*],
+        },)*];
+    };
+}
+
+sections! {
+    "Addresses" {
+        "listen" "ADDR" "Where xDS is served, over HTTP/2 and HTTP/1.1; port 0 takes a free one" listen;
+        "admin" "ADDR" "Where the admin API, /ready and /metrics are served" admin;
+    }
+    "Contents" {
+        "config" "PATH" "A file or a directory of resources, watched; without any, contents come by `apply` and are kept in memory" config;
+        "dangling" "HOW" "What a reference to a resource that is not there means: `warn` says so, `error` refuses the change" dangling;
+        "config_quiet" "TIME" "How long files must be left alone before they are read" config_quiet;
+        "config_rescan" "TIME" "How often files are looked at where the system does not tell of changes" config_rescan;
+    }
+    "Security" {
+        "tls_cert" "FILE" "The certificate chain of both addresses, in PEM; taken anew when the file changes" tls_cert;
+        "tls_key" "FILE" "Its private key, in PEM" tls_key;
+        "tls_client_ca" "FILE" "The authorities of clients, in PEM: clients must show a certificate from one of them" tls_client_ca;
+        "admin_token_file" "FILE" "A file with a token: who writes over the admin API must show it, or a client certificate" admin_token_file;
+        "allow_plaintext_secrets" "BOOL" "Whether secrets (SDS) are given to clients that are neither local nor behind TLS" allow_plaintext_secrets;
+        "audit_log" "FILE" "A file that gets one JSON line for each accepted change; without it the lines go to the log" audit_log;
+    }
+    "Sending" {
+        "identifier" "NAME" "What the server calls itself in its responses" sending.identifier;
+        "debounce" "TIME" "How long a change waits for others, so that a burst is one response" sending.debounce;
+        "repeat_endpoints" "BOOL" "Whether a changed cluster gets its endpoints again, which Envoy needs" sending.repeat_endpoints;
+        "named_only" "TYPE" "A type of which an empty first request asks for nothing, instead of for all" sending.named_only;
+    }
+    "Limits: what is beyond them is refused or waits, and is counted in trunkline_limits_total or trunkline_refused_names_total" {
+        "max_streams" "N" "Streams at once" limits.streams;
+        "max_connections" "N" "Connections at once; one more waits" limits.connections;
+        "max_subscriptions" "N" "Names and globs that one stream may subscribe to" limits.subscriptions;
+        "max_globs" "N" "Globs among them" limits.globs;
+        "max_types" "N" "Types that one stream may ask for" limits.types;
+        "max_params" "N" "Sets of dynamic parameters that one stream may bring" limits.params;
+        "max_all_params" "N" "Sets of dynamic parameters from all streams together" limits.all_params;
+        "max_name_bytes" "SIZE" "Bytes in a resource name" limits.name;
+        "max_error_bytes" "SIZE" "Bytes of the text of a NACK that are kept" limits.error;
+        "max_request_bytes" "SIZE" "Bytes in a request; an Envoy that reconnects names all that it holds" limits.request;
+        "max_response_bytes" "SIZE" "Bytes of bodies in a delta response, unless one body is larger; clients take 4 MiB by default" limits.response;
+        "max_requests_per_second" "N" "Requests of one stream in a second; what is more waits" limits.requests_per_second;
+        "max_pushes" "N" "Responses on their way at once; 0 is no bound" limits.pushes;
+        "max_bytes_in_flight" "SIZE" "Bytes of responses on their way at once; 0 is no bound" limits.bytes_in_flight;
+        "max_admin_body" "SIZE" "Bytes in the body of a request to the admin API" limits.admin_body;
+    }
+    "Times" {
+        "drain_time" "TIME" "After SIGTERM, over how long streams are ended one by one while the server goes on serving" times.drain;
+        "ready_patience" "TIME" "How long a stream waits for the first contents before it is told UNAVAILABLE" times.ready_patience;
+        "refusal_delay" "TIME" "How long a stream that is refused is held, so that its client does not come back at once" times.refusal_delay;
+        "keep_alive" "TIME" "How often a silent connection is asked whether it is still there" times.keep_alive;
+        "keep_alive_timeout" "TIME" "How long it may take to answer" times.keep_alive_timeout;
+        "max_connection_age" "TIME" "How old a connection may become, give or take a tenth, so that a fleet spreads over replicas; 0s is for ever" times.max_connection_age;
+    }
+    "Load reports (LRS)" {
+        "load_clusters" "NAME" "A cluster on which clients report; without any, they report on all" load.clusters;
+        "load_interval" "TIME" "How often they report" load.interval;
+        "load_endpoints" "BOOL" "Whether they report on each endpoint" load.endpoints;
+    }
+    "Log" {
+        "log_format" "FORMAT" "How lines of the log look" log_format;
+        "log_level" "LEVEL" "How much is logged" log_level;
+    }
+}
+
+/// Every setting.
+pub(crate) fn all() -> impl Iterator<Item = &'static Setting> {
+    SECTIONS.iter().flat_map(|section| section.settings)
+}

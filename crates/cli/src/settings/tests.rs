@@ -1,0 +1,126 @@
+//! Settings as people write them, right and wrong.
+
+use std::time::Duration;
+
+use super::*;
+
+fn read(text: &str) -> Result<Settings, String> {
+    let raw = Raw::read("s.yaml", text).map_err(|e| e.to_string())?;
+    resolve(Some(&raw), &Raw::default()).map_err(|e| e.to_string())
+}
+
+#[test]
+fn the_example_file_changes_nothing() {
+    let text = example();
+    assert_eq!(read(&text).unwrap(), Settings::new());
+    for setting in table::all() {
+        let key = setting.key;
+        let lines = text.lines().map(|line| line.trim_start_matches("# "));
+        let times = lines.filter(|line| line.starts_with(&format!("{key}: ")));
+        assert_eq!(times.count(), 1, "{key}");
+    }
+}
+
+/// What is commented out in the example has to work when it is not.
+#[test]
+fn keys_without_a_default_are_read() {
+    let text = example();
+    let all: String = text
+        .lines()
+        .map(
+            |line| match line.strip_prefix("# ").filter(|l| l.contains(": FILE")) {
+                Some(key) => format!("{key}\n"),
+                None => format!("{line}\n"),
+            },
+        )
+        .collect();
+    let settings = read(&all).unwrap();
+    assert_eq!(settings.tls_key.unwrap().to_str(), Some("FILE"));
+    assert_eq!(settings.audit_log.unwrap().to_str(), Some("FILE"));
+}
+
+#[test]
+fn a_key_that_is_not_known_is_refused_with_its_line_and_a_near_one() {
+    assert_eq!(
+        read("listen: a:1\nmax_stream: 5\n").unwrap_err(),
+        "s.yaml:2:1: unknown key \"max_stream\"; did you mean \"max_streams\"?"
+    );
+    let far = read("bananas: 5\n").unwrap_err();
+    assert!(far.contains("--print-defaults"), "{far}");
+}
+
+#[test]
+fn values_are_checked_where_they_stand() {
+    for (text, said) in [
+        (
+            "listen: nowhere",
+            "s.yaml:1:9: listen: \"nowhere\" is not an address",
+        ),
+        ("debounce: 5", "s.yaml:1:11: debounce: \"5\" is not a time"),
+        (
+            "max_streams: -1",
+            "s.yaml:1:14: max_streams: \"-1\" is not a number",
+        ),
+        ("dangling: no", "is not one of warn, error"),
+        ("load_endpoints: maybe", "is not true or false"),
+        (
+            "listen: [a:1, b:2]",
+            "s.yaml:1:15: listen: takes one value only",
+        ),
+        ("listen: {a: 1}", "expected a value"),
+        ("- a", "s.yaml:1:1: expected keys and values"),
+        ("listen: a:1\nlisten: a:2", "s.yaml:2:1"),
+        ("a: [", "s.yaml:2:1: cannot be read"),
+        ("tls_key: k", "--tls-key needs --tls-cert"),
+        ("tls_client_ca: k", "--tls-client-ca needs"),
+    ] {
+        let error = read(text).unwrap_err();
+        assert!(error.contains(said), "{text}: {error}");
+    }
+}
+
+#[test]
+fn flags_win_over_the_file_and_the_file_over_defaults() {
+    let file = Raw::read("s.yaml", "debounce: 7ms\nconfig: [a, b]\nmax_streams: 5\n").unwrap();
+    let mut flags = Raw::default();
+    flags.set("config", vec!["c".into()]);
+    flags.set("debounce", vec!["9ms".into()]);
+    let settings = resolve(Some(&file), &flags).unwrap();
+    assert_eq!(settings.sending.debounce, Duration::from_millis(9));
+    assert_eq!(settings.config, [PathBuf::from("c")]);
+    assert_eq!(settings.limits.streams, 5);
+    assert_eq!(settings.limits.globs, Settings::new().limits.globs);
+    flags.set("listen", vec!["x".into()]);
+    let error = resolve(Some(&file), &flags).unwrap_err();
+    assert!(error.to_string().starts_with("--listen: \"x\" is not"));
+}
+
+#[test]
+fn the_defaults_are_those_of_the_library() {
+    let mut options = trunkline::Options::default();
+    Settings::new().fill(&mut options);
+    let library = format!("{:?}", trunkline::Options::default());
+    assert_eq!(format!("{options:?}"), library);
+}
+
+#[test]
+fn every_limit_reaches_the_library() {
+    let mut changed = Settings::new();
+    let before = format!("{:?}", trunkline::Options::default());
+    for (key, value) in [
+        ("max_streams", "7"),
+        ("max_pushes", "7"),
+        ("max_name_bytes", "7"),
+        ("max_subscriptions", "7"),
+        ("drain_time", "7s"),
+        ("max_connection_age", "0s"),
+        ("named_only", "lds"),
+    ] {
+        let setting = table::all().find(|s| s.key == key).unwrap();
+        (setting.field)(&mut changed).put(value).unwrap();
+        let mut options = trunkline::Options::default();
+        changed.fill(&mut options);
+        assert_ne!(format!("{options:?}"), before, "{key}");
+        changed = Settings::new();
+    }
+}

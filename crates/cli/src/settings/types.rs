@@ -1,0 +1,169 @@
+//! Types of settings that Rust does not have.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::value::BadValue;
+
+/// A host and a port, such as `127.0.0.1:18000` or `[::1]:0`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Address(String);
+
+impl Address {
+    /// One that is known to be good.
+    pub(super) fn known(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
+    /// Loopback, with whatever port is free.
+    pub(crate) fn any_port() -> Self {
+        Self::known("127.0.0.1:0")
+    }
+
+    /// As it is written.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Address {
+    type Err = BadValue;
+
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        let bad = || BadValue::new(text, "an address with a port, such as 127.0.0.1:18000");
+        let (host, port) = text.rsplit_once(':').ok_or_else(bad)?;
+        let port: Result<u16, _> = port.parse();
+        if host.is_empty() || port.is_err() {
+            return Err(bad());
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A number of bytes: `4096`, `64KiB`, `3MiB`, `1GiB`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ByteSize(pub(crate) usize);
+
+const UNITS: [(&str, usize); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+
+impl FromStr for ByteSize {
+    type Err = BadValue;
+
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        let bad = || BadValue::new(text, "a number of bytes, such as 4096, 64KiB or 3MiB");
+        let unit = UNITS.iter().find_map(|(unit, size)| {
+            let count = text.strip_suffix(unit)?;
+            Some((count, *size))
+        });
+        let (count, size) = unit.unwrap_or((text, 1));
+        let count: usize = count.replace('_', "").parse().map_err(|_| bad())?;
+        count.checked_mul(size).map(Self).ok_or_else(bad)
+    }
+}
+
+impl fmt::Display for ByteSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let whole = |(_, size): &&(&str, usize)| self.0 >= *size && self.0.is_multiple_of(*size);
+        match UNITS.iter().find(whole) {
+            Some((unit, size)) => write!(f, "{}{unit}", self.0 / size),
+            None => write!(f, "{}", self.0),
+        }
+    }
+}
+
+/// One of few words.
+pub(crate) trait Choice: Copy + 'static {
+    /// All of them.
+    const ALL: &'static [Self];
+    /// Their words, in the same order.
+    const NAMES: &'static [&'static str];
+
+    /// The word.
+    fn name(self) -> &'static str;
+}
+
+macro_rules! choice {
+    ($(#[$doc:meta])* $type:ident { $($(#[$of:meta])* $name:ident = $word:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+        pub(crate) enum $type { $($(#[$of])* #[value(name = $word)] $name,)* }
+
+        impl Choice for $type {
+            const ALL: &'static [Self] = &[$(Self::$name),*];
+            const NAMES: &'static [&'static str] = &[$($word),*];
+
+            fn name(self) -> &'static str {
+                match self { $(Self::$name => $word,)* }
+            }
+        }
+    };
+}
+
+choice!(
+    /// What a reference to a resource that is not there means.
+    OnDangling {
+        /// A warning.
+        Warn = "warn",
+        /// A mistake: the change is refused.
+        Error = "error",
+    }
+);
+
+choice!(
+    /// How lines of the log look.
+    LogFormat {
+        /// For people.
+        Text = "text",
+        /// For programs: one object in a line.
+        Json = "json",
+    }
+);
+
+choice!(
+    /// How much is logged.
+    LogLevel {
+        /// What needs somebody.
+        Error = "error",
+        /// And what may need somebody.
+        Warn = "warn",
+        /// And what happened to the server and its contents.
+        Info = "info",
+        /// And what happens on streams.
+        Debug = "debug",
+        /// Everything.
+        Trace = "trace",
+    }
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_read_back_as_they_are_shown() {
+        for text in ["0", "4096B", "1000", "4KiB", "3MiB", "1GiB", "5MiB"] {
+            match text.parse::<ByteSize>() {
+                Ok(size) => assert_eq!(size.to_string(), text),
+                Err(_) => assert_eq!(text, "4096B"),
+            }
+        }
+        assert_eq!("4096".parse::<ByteSize>().unwrap().to_string(), "4KiB");
+        assert!("99999999999999999999GiB".parse::<ByteSize>().is_err());
+    }
+
+    #[test]
+    fn an_address_has_a_port() {
+        for good in ["127.0.0.1:0", "[::1]:18000", "localhost:1"] {
+            assert!(good.parse::<Address>().is_ok(), "{good}");
+        }
+        for bad in ["127.0.0.1", ":80", "a:b", "a:70000", ""] {
+            assert!(bad.parse::<Address>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! Values as people write them, in a file or behind a flag: read and shown by
+//! the same rules.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::types::{Address, ByteSize, Choice};
+
+/// Why a text is not a value.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{found:?} is not {expected}")]
+pub(crate) struct BadValue {
+    found: String,
+    expected: String,
+}
+
+impl BadValue {
+    pub(super) fn new(found: &str, expected: impl Into<String>) -> Self {
+        Self {
+            found: found.to_owned(),
+            expected: expected.into(),
+        }
+    }
+}
+
+/// How often a setting is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arity {
+    /// One value.
+    One,
+    /// As many as are wanted.
+    Many,
+    /// `true` or `false`; the flag alone is `true`.
+    Switch,
+}
+
+/// A place in the settings that text goes into and comes from.
+pub(crate) trait Field {
+    /// Takes a value; one more, where there may be many.
+    fn put(&mut self, text: &str) -> Result<(), BadValue>;
+
+    /// All values, as `put` takes them. Nothing, if there is none.
+    fn show(&self) -> Vec<String>;
+
+    /// How often it may be given.
+    fn arity(&self) -> Arity {
+        Arity::One
+    }
+
+    /// The only values, where they are few.
+    fn choices(&self) -> &'static [&'static str] {
+        &[]
+    }
+}
+
+impl Field for String {
+    fn put(&mut self, text: &str) -> Result<(), BadValue> {
+        text.clone_into(self);
+        Ok(())
+    }
+
+    fn show(&self) -> Vec<String> {
+        vec![self.clone()]
+    }
+}
+
+impl Field for Address {
+    fn put(&mut self, text: &str) -> Result<(), BadValue> {
+        *self = text.parse()?;
+        Ok(())
+    }
+
+    fn show(&self) -> Vec<String> {
+        vec![self.to_string()]
+    }
+}
+
+impl Field for Option<PathBuf> {
+    fn put(&mut self, text: &str) -> Result<(), BadValue> {
+        *self = Some(path(text)?);
+        Ok(())
+    }
+
+    fn show(&self) -> Vec<String> {
+        self.iter().map(|path| path.display().to_string()).collect()
+    }
+}
+
+impl Field for Vec<PathBuf> {
+    fn put(&mut self, text: &str) -> Result<(), BadValue> {
+        self.push(path(text)?);
+        Ok(())
+    }
+
+    fn show(&self) -> Vec<String> {
+        self.iter().map(|path| path.display().to_string()).collect()
+    }
+
+    fn arity(&self) -> Arity {
+        Arity::Many
+    }
+}
+
+impl Field for Vec<String> {
+    fn put(&mut self, text: &str) -> Result<(), BadValue> {
+        self.push(text.to_owned());
+        Ok(())
+    }
+
+    fn show(&self) -> Vec<String> {
+        self.clone()
+    }
+
+    fn arity(&self) -> Arity {
+        Arity::Many
+    }
+}
+
+impl Field for usize {
+    fn put(&mut self, text: &str) -> Result<(), BadValue> {
+        *self = number(text)?;
+        Ok(())
+    }
+
+    fn show(&self) -> Vec<String> {
+        vec![self.to_string()]
+    }
+}
+
+impl Field for u32 {
+    fn put(&mut self, text: &str) -> Result<(), BadValue> {
+        *self = number(text)?;
+        Ok(())
+    }
+
+    fn show(&self) -> Vec<String> {
+        vec![self.to_string()]
+    }
+}
+
+impl Field for ByteSize {
+    fn put(&mut self, text: &str) -> Result<(), BadValue> {
+        *self = text.parse()?;
+        Ok(())
+    }
+
+    fn show(&self) -> Vec<String> {
+        vec![self.to_string()]
+    }
+}
+
+impl Field for bool {
+    fn put(&mut self, text: &str) -> Result<(), BadValue> {
+        *self = match text {
+            "true" => true,
+            "false" => false,
+            _ => return Err(BadValue::new(text, "true or false")),
+        };
+        Ok(())
+    }
+
+    fn show(&self) -> Vec<String> {
+        vec![self.to_string()]
+    }
+
+    fn arity(&self) -> Arity {
+        Arity::Switch
+    }
+
+    fn choices(&self) -> &'static [&'static str] {
+        &["true", "false"]
+    }
+}
+
+impl Field for Duration {
+    fn put(&mut self, text: &str) -> Result<(), BadValue> {
+        *self = duration(text)?;
+        Ok(())
+    }
+
+    fn show(&self) -> Vec<String> {
+        let millis = self.as_millis();
+        let shown = match millis {
+            0 => "0s".to_owned(),
+            m if m % 3_600_000 == 0 => format!("{}h", m / 3_600_000),
+            m if m % 60_000 == 0 => format!("{}m", m / 60_000),
+            m if m % 1000 == 0 => format!("{}s", m / 1000),
+            m => format!("{m}ms"),
+        };
+        vec![shown]
+    }
+}
+
+impl<T: Choice> Field for T {
+    fn put(&mut self, text: &str) -> Result<(), BadValue> {
+        let named = T::ALL.iter().find(|one| one.name() == text);
+        *self =
+            *named.ok_or_else(|| BadValue::new(text, format!("one of {}", T::NAMES.join(", "))))?;
+        Ok(())
+    }
+
+    fn show(&self) -> Vec<String> {
+        vec![self.name().to_owned()]
+    }
+
+    fn choices(&self) -> &'static [&'static str] {
+        T::NAMES
+    }
+}
+
+fn path(text: &str) -> Result<PathBuf, BadValue> {
+    match text {
+        "" => Err(BadValue::new(text, "a path")),
+        text => Ok(text.into()),
+    }
+}
+
+fn number<T: std::str::FromStr>(text: &str) -> Result<T, BadValue> {
+    let plain = text.replace('_', "");
+    let bad = |_| BadValue::new(text, "a number, such as 1000");
+    plain.parse().map_err(bad)
+}
+
+/// A number and a unit: `50ms`, `1.5s`, `30m`, `1h`.
+pub(crate) fn duration(text: &str) -> Result<Duration, BadValue> {
+    let bad = || BadValue::new(text, "a time, such as 50ms, 5s, 30m or 1h");
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
+    let (count, unit) = text.split_at(end.ok_or_else(bad)?);
+    let seconds = match unit {
+        "ms" => 0.001,
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(bad()),
+    };
+    let count: f64 = count.parse().map_err(|_| bad())?;
+    let seconds = count * seconds;
+    // More than a century is a slip, and would not fit the clocks of some systems.
+    if seconds > 3.2e9 {
+        return Err(bad());
+    }
+    Duration::try_from_secs_f64(seconds).map_err(|_| bad())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_read_back_as_they_are_shown() {
+        for text in ["0s", "1ms", "1500ms", "5s", "30m", "2h"] {
+            assert_eq!(duration(text).unwrap().show(), [text]);
+        }
+        assert_eq!(duration("1.5s").unwrap(), Duration::from_millis(1500));
+        for text in ["", "5", "s", "-1s", "1d", "1e9h", "99999999h", "1.2.3s"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_may_be_grouped() {
+        let mut count = 0_usize;
+        count.put("100_000").unwrap();
+        assert_eq!(count, 100_000);
+        assert!(count.put("many").is_err());
+    }
+}

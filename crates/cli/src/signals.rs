@@ -1,0 +1,35 @@
+//! Signals that end the program.
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::failure::{Failure, Result};
+
+/// SIGTERM and SIGINT. SIGHUP does nothing: files are watched, and a terminal
+/// that goes away must not take a server with it.
+pub(crate) struct Ends {
+    term: Signal,
+    int: Signal,
+    _hup: Signal,
+}
+
+impl Ends {
+    /// From now on.
+    pub(crate) fn new() -> Result<Self> {
+        let on = |kind| {
+            signal(kind).map_err(|error| Failure::wrong(format!("no signal handler: {error}")))
+        };
+        Ok(Self {
+            term: on(SignalKind::terminate())?,
+            int: on(SignalKind::interrupt())?,
+            _hup: on(SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits for one.
+    pub(crate) async fn next(&mut self) {
+        tokio::select! {
+            _ = self.term.recv() => {}
+            _ = self.int.recv() => {}
+        }
+    }
+}

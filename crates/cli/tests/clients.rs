@@ -1,0 +1,189 @@
+//! What is seen of clients: a real stream, and what the program says of it.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod support;
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use support::{CLUSTER, Server, good, until};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::Streaming;
+use trunkline_proto::envoy::envoy::config::core::v3::Node;
+use trunkline_proto::envoy::envoy::service::discovery::v3::aggregated_discovery_service_client::AggregatedDiscoveryServiceClient;
+use trunkline_proto::envoy::envoy::service::discovery::v3::{
+    DeltaDiscoveryRequest, DeltaDiscoveryResponse,
+};
+use trunkline_proto::envoy::google::rpc::Status;
+
+const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+
+/// A client on a delta stream.
+struct Client {
+    requests: mpsc::Sender<DeltaDiscoveryRequest>,
+    responses: Streaming<DeltaDiscoveryResponse>,
+}
+
+impl Client {
+    async fn connect(server: &Server) -> Self {
+        let url = format!("http://{}", server.listen);
+        let mut ads = AggregatedDiscoveryServiceClient::connect(url)
+            .await
+            .unwrap();
+        let (requests, stream) = mpsc::channel(8);
+        let first = DeltaDiscoveryRequest {
+            node: Some(Node {
+                id: "node-1".into(),
+                ..Node::default()
+            }),
+            type_url: CDS.into(),
+            resource_names_subscribe: vec!["*".into()],
+            ..DeltaDiscoveryRequest::default()
+        };
+        requests.send(first).await.unwrap();
+        let stream = ReceiverStream::new(stream);
+        let responses = ads.delta_aggregated_resources(stream).await.unwrap();
+        Self {
+            requests,
+            responses: responses.into_inner(),
+        }
+    }
+
+    async fn answer(&mut self, error: Option<&str>) {
+        let response = self.responses.message().await.unwrap().unwrap();
+        let answer = DeltaDiscoveryRequest {
+            type_url: CDS.into(),
+            response_nonce: response.nonce,
+            error_detail: error.map(|message| Status {
+                code: 3,
+                message: message.into(),
+                ..Status::default()
+            }),
+            ..DeltaDiscoveryRequest::default()
+        };
+        self.requests.send(answer).await.unwrap();
+    }
+}
+
+fn row(server: &Server, word: &str) -> String {
+    until(word, || {
+        let table = good(&server.ask(&["status"]));
+        table
+            .lines()
+            .find(|line| line.contains(word))
+            .map(str::to_owned)
+    })
+}
+
+fn metric(server: &Server, line: &str) {
+    until(line, || {
+        let (_, text) = server.get("/metrics");
+        text.lines().any(|other| other == line).then_some(())
+    });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_is_stale_then_synced_then_nacked_with_its_reason() {
+    let server = Server::start(&[]);
+    good(&server.ask_with(&["apply", "-f", "-"], CLUSTER));
+    let mut client = Client::connect(&server).await;
+    let stale = row(&server, "STALE");
+    assert!(stale.starts_with("node-1"), "{stale}");
+    client.answer(None).await;
+    let synced = row(&server, "SYNCED");
+    assert!(
+        synced.contains(" cds ") && synced.contains(" * "),
+        "{synced}"
+    );
+    metric(&server, "trunkline_connected_clients 1");
+    metric(&server, "trunkline_acks_total{type=\"cds\"} 1");
+    metric(&server, "trunkline_subscriptions{type=\"cds\"} 1");
+    metric(&server, "trunkline_first_config_seconds_count 1");
+
+    good(&server.ask_with(&["apply", "-f", "-"], &CLUSTER.replace("1s", "2s")));
+    client.answer(Some("too\nslow")).await;
+    let nacked = row(&server, "NACKED");
+    assert!(nacked.ends_with("backend: too slow"), "{nacked}");
+    metric(&server, "trunkline_nacks_total{type=\"cds\"} 1");
+    metric(&server, "trunkline_parked_resources{type=\"cds\"} 1");
+    let line = server.running.logged("a client rejects a resource");
+    assert_eq!(
+        (&line["name"], &line["node"]),
+        (&"backend".into(), &"node-1".into())
+    );
+    assert_eq!(line["reason"], "too\nslow");
+
+    // Another client that rejects the same is not another line.
+    let mut other = Client::connect(&server).await;
+    other.answer(Some("too slow for me too")).await;
+    metric(&server, "trunkline_parked_resources{type=\"cds\"} 2");
+    let log = server.running.log();
+    let warned = log.iter().filter(|line| line["level"] == "WARN");
+    assert_eq!(warned.count(), 1);
+    drop(other);
+    metric(&server, "trunkline_streams 1");
+
+    let (_, debug) = server.get("/debug/clients");
+    let debug: Value = serde_json::from_str(&debug).unwrap();
+    let resource = &debug["clients"][0]["resources"][0];
+    assert_eq!(
+        (&resource["name"], &resource["status"]),
+        (&"backend".into(), &"NACKED".into())
+    );
+    assert_eq!(resource["error"], "too\nslow");
+
+    good(&server.ask_with(&["apply", "-f", "-"], &CLUSTER.replace("1s", "3s")));
+    client.answer(None).await;
+    row(&server, "SYNCED");
+    metric(&server, "trunkline_parked_resources{type=\"cds\"} 0");
+    drop(client);
+    metric(&server, "trunkline_connected_clients 0");
+    metric(&server, "trunkline_streams 0");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn s79_a_drain_ends_streams_and_the_program_ends_when_they_have() {
+    let mut server = Server::start(&["--drain-time", "200ms"]);
+    good(&server.ask_with(&["apply", "-f", "-"], CLUSTER));
+    let mut client = Client::connect(&server).await;
+    client.answer(None).await;
+    row(&server, "SYNCED");
+    server.running.signal(rustix::process::Signal::TERM);
+    // The server ends the stream; the client does not have to.
+    assert!(!matches!(client.responses.message().await, Ok(Some(_))));
+    assert_eq!(server.running.wait().code(), Some(0));
+}
+
+#[test]
+fn the_demo_works_without_an_envoy_and_cleans_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_trunkline"))
+        .args(["demo", "--duration", "1m"])
+        .current_dir(dir.path())
+        .env("PATH", dir.path())
+        .env("TMPDIR", dir.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut wanted = vec![
+        "No Envoy is installed",
+        "+ cds v1",
+        "+ cds v2",
+        "+ eds v1",
+        "+ lds ingress",
+        "+ rds routes",
+    ];
+    while !wanted.is_empty() {
+        let line = lines.next().expect("the demo ended early").unwrap();
+        wanted.retain(|part| !line.contains(part));
+    }
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let left = std::fs::read_dir(dir.path()).unwrap().count();
+    assert_eq!(left, 0, "the folder of the demo is gone");
+}

@@ -1,0 +1,316 @@
+//! A server and those who ask it, over sockets.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use rustix::process::Signal;
+use serde_json::Value;
+use support::{CLUSTER, SECRET, Server, bad, good, put, said, until};
+
+#[test]
+fn apply_get_delete_and_status() {
+    let server = Server::start(&[]);
+    assert_eq!(server.get("/ready"), (200, "LIVE\n".to_owned()));
+    let applied = good(&server.ask_with(&["apply", "-f", "-"], CLUSTER));
+    assert!(applied.starts_with("cds/backend created "), "{applied}");
+    let again = good(&server.ask_with(&["apply", "-f", "-"], CLUSTER));
+    assert_eq!(again, "1 unchanged\n");
+
+    let table = good(&server.ask(&["get", "cds"]));
+    assert!(table.starts_with("NAME     VERSION\nbackend  "), "{table}");
+    let yaml = good(&server.ask(&["get", "cds", "backend", "-o", "yaml"]));
+    assert!(yaml.contains("connect_timeout: \"1s\""), "{yaml}");
+    let same = good(&server.ask_with(&["apply", "-f", "-"], &yaml));
+    assert_eq!(same, "1 unchanged\n", "what get prints is what apply takes");
+    let url = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+    let json: Value =
+        serde_json::from_str(&good(&server.ask(&["get", url, "-o", "json"]))).unwrap();
+    assert_eq!(json["resources"][0]["@type"], url);
+
+    let changed = CLUSTER.replace("1s", "2s");
+    let dry = good(&server.ask_with(&["apply", "-f", "-", "--dry-run"], &changed));
+    assert!(
+        dry.starts_with("cds/backend changed ") && dry.contains("dry run"),
+        "{dry}"
+    );
+    let yaml = good(&server.ask(&["get", "cds", "backend", "-o", "yaml"]));
+    assert!(
+        yaml.contains("connect_timeout: \"1s\""),
+        "a dry run changes nothing"
+    );
+    let real = good(&server.ask_with(&["apply", "-f", "-"], &changed));
+    assert!(real.starts_with("cds/backend changed "), "{real}");
+
+    let error = bad(&server.ask(&["get", "cds", "bakend"]), 1);
+    assert!(
+        error.contains("there is no cds \"bakend\"; did you mean \"backend\"?"),
+        "{error}"
+    );
+    let error = bad(&server.ask(&["delete", "cds", "backend", "nothing"]), 1);
+    assert!(error.contains("there is no cds \"nothing\""), "{error}");
+    good(&server.ask(&["get", "cds", "backend"]));
+    let gone = good(&server.ask(&["delete", "cds", "backend"]));
+    assert!(gone.starts_with("cds/backend deleted "), "{gone}");
+    bad(&server.ask(&["get", "cds", "backend"]), 1);
+
+    assert_eq!(good(&server.ask(&["status"])), "no clients are connected\n");
+    let json: Value = serde_json::from_str(&good(&server.ask(&["status", "-o", "json"]))).unwrap();
+    assert_eq!(json["clients"], Value::Array(vec![]));
+}
+
+#[test]
+fn a_bad_file_changes_nothing_and_says_where_it_is_bad() {
+    let server = Server::start(&[]);
+    let two = format!(
+        "{CLUSTER}- \"@type\": type.googleapis.com/envoy.config.cluster.v3.Cluster\n  nam: x\n"
+    );
+    let error = bad(&server.ask_with(&["apply", "-f", "-"], &two), 1);
+    assert!(error.contains("1 mistake; nothing was changed"), "{error}");
+    assert!(
+        error.contains("standard input:6:3: resources[1]: unknown field \"nam\" in Cluster"),
+        "{error}"
+    );
+    bad(&server.ask(&["get", "cds", "backend"]), 1);
+    let twice = format!("{CLUSTER}{}", CLUSTER.replace("resources:\n", ""));
+    let error = bad(&server.ask_with(&["apply", "-f", "-"], &twice), 1);
+    assert!(
+        error.contains("cds \"backend\" is there already, at 2:"),
+        "{error}"
+    );
+    // Envoy's own rules on fields.
+    let nameless = CLUSTER.replace("name: backend", "alt_stat_name: x");
+    let error = bad(&server.ask_with(&["apply", "-f", "-"], &nameless), 1);
+    assert!(error.contains("resources[0]"), "{error}");
+}
+
+#[test]
+fn secrets_are_not_shown_and_what_is_shown_is_not_taken_for_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let audit = dir.path().join("audit.log");
+    let server = Server::start(&["--audit-log", audit.to_str().unwrap()]);
+    good(&server.ask_with(&["apply", "-f", "-"], SECRET));
+    let yaml = good(&server.ask(&["get", "sds", "-o", "yaml"]));
+    assert!(yaml.contains("[redacted]"), "{yaml}");
+    for path in [
+        "/api/v1/resources/sds",
+        "/config_dump",
+        "/debug/clients",
+        "/metrics",
+    ] {
+        let (status, body) = server.get(path);
+        assert_eq!(status, 200, "{path}");
+        assert!(!body.contains("swordfish"), "{path}: {body}");
+    }
+    assert!(server.get("/config_dump").1.contains("SecretsConfigDump"));
+    let error = bad(&server.ask_with(&["apply", "-f", "-"], &yaml), 1);
+    assert!(error.contains("put the secret in"), "{error}");
+    let lines = std::fs::read_to_string(audit).unwrap();
+    let line: Value = serde_json::from_str(lines.trim()).unwrap();
+    assert_eq!(
+        (&line["name"], &line["who"]),
+        (&"cert".into(), &"api 127.0.0.1".into())
+    );
+    assert!(!lines.contains("swordfish"));
+}
+
+#[test]
+fn files_have_the_last_word() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("clusters.yaml");
+    put(&file, CLUSTER);
+    let server = Server::start(&["--config", dir.path().to_str().unwrap()]);
+    assert_eq!(server.running.logged("ready")["resources"], 1);
+    let refusal = "contents come from files: edit them, or start the server without --config";
+    let error = bad(&server.ask_with(&["apply", "-f", "-"], CLUSTER), 1);
+    assert!(error.contains(refusal), "{error}");
+    let error = bad(&server.ask(&["delete", "cds", "backend"]), 1);
+    assert!(error.contains(refusal), "{error}");
+
+    put(&file, &CLUSTER.replace("backend", "other"));
+    until("the edit to be served", || {
+        (server.get("/api/v1/resources/cds?name=other").0 == 200).then_some(())
+    });
+    assert_eq!(server.get("/api/v1/resources/cds?name=backend").0, 404);
+
+    put(&file, "nonsense");
+    let line = server.running.logged("clusters.yaml:1:1");
+    assert_eq!(line["level"], "ERROR");
+    let status = until("the status to know", || {
+        let status = good(&server.ask(&["status"]));
+        status.contains("1 file is bad").then_some(status)
+    });
+    assert!(status.contains("clusters.yaml:1:1: "), "{status}");
+    assert!(
+        server
+            .get("/metrics")
+            .1
+            .contains("\ntrunkline_config_bad_files 1\n")
+    );
+    good(&server.ask(&["get", "cds", "other"]));
+    put(&file, CLUSTER);
+    server.running.logged("the file is good again");
+    assert!(
+        server
+            .get("/metrics")
+            .1
+            .contains("\ntrunkline_config_errors 0\n")
+    );
+}
+
+#[test]
+fn s51_not_ready_while_the_first_file_is_bad() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("clusters.yaml");
+    put(&file, "nonsense");
+    let flags = ["--config", dir.path().to_str().unwrap()];
+    let server = Server::start_until(&flags, "waiting for the first contents");
+    let reason = until("the reason", || {
+        let (status, body) = server.get("/ready");
+        assert_eq!(status, 503);
+        body.contains("clusters.yaml:1:1").then_some(body)
+    });
+    assert!(reason.starts_with("INITIALIZING"), "{reason}");
+    put(&file, CLUSTER);
+    server.running.logged("ready");
+    assert_eq!(server.get("/ready").0, 200);
+}
+
+#[test]
+fn a_signal_drains_and_ends_well() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let mut server = Server::start(&["--drain-time", "100ms"]);
+        server.running.signal(Signal::HUP);
+        assert_eq!(server.get("/ready").0, 200);
+        server.running.signal(signal);
+        assert_eq!(server.running.wait().code(), Some(0));
+        server.running.logged("stopped");
+        let ready = server.running.log();
+        let ready = ready.iter().filter(|line| line["message"] == "ready");
+        assert_eq!(ready.count(), 1, "one line when it is ready");
+    }
+}
+
+#[test]
+fn a_second_signal_ends_the_drain() {
+    // Somebody who stays: a connection of HTTP/2 that is told to go and does not.
+    let mut server = Server::start(&["--drain-time", "1h"]);
+    let mut socket = std::net::TcpStream::connect(server.listen).unwrap();
+    std::io::Write::write_all(
+        &mut socket,
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0",
+    )
+    .unwrap();
+    std::io::Read::read_exact(&mut socket, &mut [0; 9]).unwrap();
+    server.running.signal(Signal::TERM);
+    server.running.logged("draining");
+    server.running.signal(Signal::TERM);
+    assert_eq!(server.running.wait().code(), Some(0));
+}
+
+#[test]
+fn metrics_have_the_promised_names() {
+    let server = Server::start(&[]);
+    good(&server.ask_with(&["apply", "-f", "-"], CLUSTER));
+    let (status, text) = server.get("/metrics");
+    assert_eq!(status, 200);
+    for name in [
+        "trunkline_connected_clients 0",
+        "trunkline_streams 0",
+        "trunkline_ready 1",
+        "trunkline_requests_total{type=\"cds\"} 0",
+        "trunkline_pushes_total{type=\"cds\"} 0",
+        "trunkline_acks_total{type=\"cds\"} 0",
+        "trunkline_nacks_total{type=\"other\"} 0",
+        "trunkline_parked_resources{type=\"cds\"} 0",
+        "trunkline_convergence_seconds_bucket",
+        "trunkline_first_config_seconds_bucket",
+        "trunkline_received_bytes_total 0",
+        "trunkline_sent_bytes_total 0",
+        "trunkline_subscriptions{type=\"eds\"} 0",
+        "trunkline_config_errors 0",
+        "trunkline_limits_total{limit=\"streams\"} 0",
+        "trunkline_refused_names_total{by=\"request\"} 0",
+        "trunkline_resources{type=\"cds\"} 1",
+        "trunkline_changes_total{type=\"cds\"} 1",
+        "trunkline_build_info{version=",
+        "process_start_time_seconds ",
+    ] {
+        let found = text.lines().any(|line| line.starts_with(name));
+        assert!(found, "{name}: {text}");
+    }
+    assert!(text.ends_with("# EOF\n"));
+}
+
+#[test]
+fn the_api_answers_in_json_and_describes_itself() {
+    let server = Server::start(&[]);
+    let (status, body) = server.get("/api/v1/openapi.json");
+    assert_eq!(status, 200);
+    let described: Value = serde_json::from_str(&body).unwrap();
+    assert!(described["paths"]["/api/v1/resources"]["post"].is_object());
+    for (path, expected) in [
+        ("/api/v1/status", 200),
+        ("/api/v1/files", 200),
+        ("/api/v1/loads", 200),
+        ("/debug/clients", 200),
+        ("/config_dump", 200),
+        (
+            "/api/v1/resources/type.googleapis.com%2Fenvoy.config.cluster.v3.Cluster",
+            200,
+        ),
+        ("/api/v1/resources/clusters", 400),
+        ("/api/v1/resources/cds?nam=x", 400),
+        ("/api/v1/resources/cds?name=x", 404),
+        ("/no/such/path", 404),
+    ] {
+        let (status, body) = server.get(path);
+        assert_eq!(status, expected, "{path}: {body}");
+        let body: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(
+            body["error"]["message"].is_string(),
+            status != 200,
+            "{path}"
+        );
+    }
+    let (status, _) = server.http("DELETE", "/api/v1/resources/cds", &[], "");
+    assert_eq!(status, 400, "a delete of nothing is a slip");
+    assert!(server.get("/").1.contains("/config_dump"));
+}
+
+#[test]
+fn a_body_has_a_limit_and_a_path_its_methods() {
+    let server = Server::start(&["--max-admin-body", "100"]);
+    let long = format!("{CLUSTER}# {}", "x".repeat(100));
+    let (status, body) = server.http("POST", "/api/v1/resources", &[], &long);
+    assert_eq!(status, 413);
+    assert!(body.contains("raise --max-admin-body"), "{body}");
+    let (status, body) = server.http("PUT", "/api/v1/resources", &[], "");
+    assert_eq!(status, 405);
+    assert!(body.contains("no such method"), "{body}");
+}
+
+#[test]
+fn dangling_references_are_warned_of_or_refused() {
+    let routes = r#"resources:
+- "@type": type.googleapis.com/envoy.config.route.v3.RouteConfiguration
+  name: routes
+  virtual_hosts:
+  - name: all
+    domains: ["*"]
+    routes: [{match: {prefix: /}, route: {cluster: backend}}]
+"#;
+    let server = Server::start(&[]);
+    let output = server.ask_with(&["apply", "-f", "-"], routes);
+    good(&output);
+    let warning = "standard input:2:3: \"routes\" refers to cds \"backend\", which is not there";
+    assert!(said(&output).contains(warning), "{}", said(&output));
+    good(&server.ask_with(&["apply", "-f", "-"], CLUSTER));
+    let output = server.ask_with(&["apply", "-f", "-"], routes);
+    assert_eq!(said(&output), "");
+
+    let strict = Server::start(&["--dangling", "error"]);
+    let error = bad(&strict.ask_with(&["apply", "-f", "-"], routes), 1);
+    assert!(error.contains(warning), "{error}");
+    let both = format!("{CLUSTER}{}", routes.replace("resources:\n", ""));
+    good(&strict.ask_with(&["apply", "-f", "-"], &both));
+}

@@ -1,0 +1,219 @@
+//! Runs the program as people do.
+#![allow(dead_code, clippy::unwrap_used, unreachable_pub)]
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The program with these arguments, and what is on its standard input.
+pub fn run_with(args: &[&str], input: &str) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_trunkline"))
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(input.as_bytes())
+        .unwrap();
+    child.wait_with_output().unwrap()
+}
+
+/// The program with these arguments.
+pub fn run(args: &[&str]) -> Output {
+    run_with(args, "")
+}
+
+/// What it printed, once it is known to have succeeded.
+pub fn good(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(0), "{}", said(output));
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// What it complained of, once it is known to have ended with this code.
+pub fn bad(output: &Output, code: i32) -> String {
+    assert_eq!(output.status.code(), Some(code), "{}", said(output));
+    said(output)
+}
+
+pub fn said(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// Asks until there is an answer.
+pub fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        assert!(Instant::now() < deadline, "waited too long for {what}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A program that runs; it is ended when it is dropped.
+pub struct Running {
+    child: Child,
+    lines: Arc<Mutex<Vec<String>>>,
+}
+
+impl Running {
+    /// Starts it; it logs JSON.
+    pub fn start(args: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_trunkline"))
+            .args(["--log-format", "json"])
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = Arc::<Mutex<Vec<String>>>::default();
+        let (kept, stderr) = (Arc::clone(&lines), child.stderr.take().unwrap());
+        thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                kept.lock().unwrap().push(line);
+            }
+        });
+        Self { child, lines }
+    }
+
+    pub fn pid(&self) -> rustix::process::Pid {
+        rustix::process::Pid::from_child(&self.child)
+    }
+
+    pub fn log(&self) -> Vec<Value> {
+        let lines = self.lines.lock().unwrap().clone();
+        let parsed = lines.iter().map(|line| serde_json::from_str(line));
+        parsed.filter_map(Result::ok).collect()
+    }
+
+    /// The first line of the log with this message.
+    pub fn logged(&self, message: &str) -> Value {
+        until(message, || {
+            let mut lines = self.log().into_iter();
+            lines.find(|line| {
+                line["message"]
+                    .as_str()
+                    .unwrap_or_default()
+                    .contains(message)
+            })
+        })
+    }
+
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        rustix::process::kill_process(self.pid(), signal).unwrap();
+    }
+
+    pub fn wait(&mut self) -> ExitStatus {
+        until("the end of the program", || self.child.try_wait().unwrap())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A server on ports of its own.
+pub struct Server {
+    pub running: Running,
+    pub listen: SocketAddr,
+    pub admin: SocketAddr,
+}
+
+impl Server {
+    /// Starts `serve` with these flags, and waits until it is ready.
+    pub fn start(flags: &[&str]) -> Self {
+        Self::start_until(flags, "ready")
+    }
+
+    /// The same, until it logs this.
+    pub fn start_until(flags: &[&str], message: &str) -> Self {
+        let mut args = vec!["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+        args.extend(flags);
+        let running = Running::start(&args);
+        let line = running.logged(message);
+        let address = |key: &str| line[key].as_str().unwrap().parse().unwrap();
+        Self {
+            listen: address("listen"),
+            admin: address("admin"),
+            running,
+        }
+    }
+
+    /// The program, with `--admin` for this server.
+    pub fn ask(&self, args: &[&str]) -> Output {
+        self.ask_with(args, "")
+    }
+
+    pub fn ask_with(&self, args: &[&str], input: &str) -> Output {
+        let admin = self.admin.to_string();
+        let mut all = args.to_vec();
+        all.extend(["--admin", &admin]);
+        run_with(&all, input)
+    }
+
+    pub fn get(&self, path: &str) -> (u16, String) {
+        self.http("GET", path, &[], "")
+    }
+
+    /// A request as it stands on the wire.
+    pub fn http(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> (u16, String) {
+        let mut socket = TcpStream::connect(self.admin).unwrap();
+        let mut text = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");
+        if !headers.iter().any(|(name, _)| *name == "host") {
+            text.push_str(&format!("host: {}\r\n", self.admin));
+        }
+        for (name, value) in headers {
+            text.push_str(&format!("{name}: {value}\r\n"));
+        }
+        text.push_str(&format!("content-length: {}\r\n\r\n{body}", body.len()));
+        socket.write_all(text.as_bytes()).unwrap();
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, body.to_owned())
+    }
+}
+
+/// Writes a file as a careful program does: beside it, then in its place.
+pub fn put(path: &Path, text: &str) {
+    let new = path.with_extension("new");
+    std::fs::write(&new, text).unwrap();
+    std::fs::rename(new, path).unwrap();
+}
+
+pub const CLUSTER: &str = r#"resources:
+- "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
+  name: backend
+  connect_timeout: 1s
+"#;
+
+pub const SECRET: &str = r#"resources:
+- "@type": type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret
+  name: cert
+  tls_certificate: {private_key: {inline_string: swordfish}}
+"#;

@@ -1,0 +1,174 @@
+//! gRPC without any proxy, from files: clients and servers.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use interop::bootstrap::ADS;
+use interop::{Entry, Script, Sent, Serving, free_port};
+use trunkline::kind;
+use trunkline::load::LoadClusters;
+
+use crate::script;
+use crate::site::Site;
+use crate::texts::{ROUTER, cluster_with, endpoints, manager, other, rds, route};
+
+const SOON: Duration = Duration::from_secs(15);
+
+/// A gRPC server that answers with a text.
+fn backend(text: &str) -> (Script, SocketAddr) {
+    let mut script = script("backend.py", &[text], &[]);
+    let port = script.wait_for_line("port ", SOON).parse().expect("a port");
+    (script, SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+}
+
+fn bootstrap(port: u16) -> String {
+    format!(
+        r#"{{"xds_servers": [{{"server_uri": "127.0.0.1:{port}",
+            "channel_creds": [{{"type": "insecure"}}], "server_features": ["xds_v3"]}}],
+            "server_listener_resource_name_template": "grpc/server?at=%s",
+            "node": {{"id": "g1", "cluster": "interop"}}}}"#
+    )
+}
+
+/// A client that calls until it is answered with a text.
+fn client(serving: &Serving, arguments: &[&str]) -> Script {
+    let bootstrap = bootstrap(serving.port);
+    let variables = [("GRPC_XDS_BOOTSTRAP_CONFIG", bootstrap.as_str())];
+    script(
+        "client.py",
+        &[&["xds:///svc"], arguments].concat(),
+        &variables,
+    )
+}
+
+/// What gRPC clients ask for by the name of a service.
+fn api_listener(name: &str, route: &str) -> String {
+    let manager = manager(name, &rds(route, ADS), ROUTER);
+    // The manager alone, without the name that it has as a filter.
+    let config = manager
+        .strip_prefix("{name: http, typed_config: ")
+        .and_then(|rest| rest.strip_suffix('}'))
+        .expect("a filter");
+    other(
+        "envoy.config.listener.v3.Listener",
+        &format!("name: {name:?}, api_listener: {{api_listener: {config}}}"),
+    )
+}
+
+fn site(at: SocketAddr) -> Site {
+    let reporting =
+        format!("type: EDS, eds_cluster_config: {{eds_config: {ADS}}}, lrs_server: {{self: {{}}}}");
+    Site::new(&[
+        ("endpoints.yaml", &[endpoints("c", at)]),
+        (
+            "svc.yaml",
+            &[
+                api_listener("svc", "r"),
+                route("r", "c"),
+                cluster_with("c", &reporting),
+            ],
+        ),
+    ])
+}
+
+#[test]
+fn s50_grpc_survives_a_restart_of_the_server_and_follows_files() {
+    let (_first, first) = backend("first");
+    let (_second, second) = backend("second");
+    let (_third, third) = backend("third");
+    let site = site(first);
+    let serving = site.serve();
+    let mut client = client(&serving, &["third"]);
+    client.wait_for_line("answer first", SOON);
+    site.write("endpoints.yaml", &[endpoints("c", second)]);
+    client.wait_for_line("answer second", SOON);
+
+    let port = serving.port;
+    serving.stop();
+    let serving = site.serve_on(port);
+    serving.journal.wait("the client to come back", 0, |entry| {
+        matches!(entry, Entry::Opened(_)).then_some(())
+    });
+    site.write("endpoints.yaml", &[endpoints("c", third)]);
+    // It ends with a failure as soon as a call fails.
+    assert_eq!(client.finish(SOON), Some(0), "{}", client.text());
+}
+
+/// What a response to gRPC leaves out of what it asked for is gone.
+#[test]
+fn s40_what_is_deleted_is_gone_for_grpc() {
+    let (_first, first) = backend("first");
+    let site = site(first);
+    let serving = site.serve();
+    let mut client = client(&serving, &["never"]);
+    client.wait_for_line("answer first", SOON);
+    site.remove("svc.yaml");
+    assert_eq!(client.finish(SOON), Some(1));
+    let said = client.text();
+    assert!(said.contains("UNAVAILABLE"), "{said}");
+}
+
+#[test]
+fn grpc_reports_its_load() {
+    let (_first, first) = backend("first");
+    let (_second, second) = backend("second");
+    let site = site(first);
+    let serving = site.serve_with(0, |options| {
+        options.load.interval = Duration::from_millis(100);
+        options.load.clusters = LoadClusters::All;
+    });
+    let mut client = client(&serving, &["second"]);
+    let reported = async {
+        loop {
+            let all = serving.server.load().reports().snapshot();
+            let busy = all.iter().any(|load| {
+                let requests = load.localities.iter().map(|l| (&l.place, &l.requests));
+                let mut here = requests.filter(|(place, _)| place.region == "here");
+                load.cluster == "c" && load.node == "g1" && here.any(|(_, r)| r.successful > 0)
+            });
+            if busy {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    serving.block_on(reported);
+    site.write("endpoints.yaml", &[endpoints("c", second)]);
+    assert_eq!(client.finish(SOON), Some(0), "{}", client.text());
+}
+
+/// The listener that tells a gRPC server how to serve.
+fn server_listener(at: SocketAddr) -> String {
+    let routes = r#"route_config: {name: inline, virtual_hosts: [{name: all, domains: ["*"], routes: [{match: {prefix: ""}, non_forwarding_action: {}}]}]}"#;
+    let manager = manager("server", routes, ROUTER);
+    let (ip, port) = (at.ip(), at.port());
+    other(
+        "envoy.config.listener.v3.Listener",
+        &format!(
+            "name: \"grpc/server?at={at}\", \
+             address: {{socket_address: {{address: {ip}, port_value: {port}}}}}, \
+             filter_chains: [{{filters: [{manager}]}}]"
+        ),
+    )
+}
+
+#[test]
+fn s40_a_grpc_server_serves_as_it_is_told() {
+    let at = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
+    let site = site(at);
+    let serving = site.serve();
+    let bootstrap = bootstrap(serving.port);
+    let variables = [("GRPC_XDS_BOOTSTRAP_CONFIG", bootstrap.as_str())];
+    let mut server = script("server.py", &[&at.to_string(), "told"], &variables);
+    server.wait_for_line("started", SOON);
+    let name = format!("grpc/server?at={at}");
+    assert!(std::net::TcpStream::connect(at).is_err(), "not yet");
+
+    site.write("server.yaml", &[server_listener(at)]);
+    let brings = |sent: &Sent| sent.names() == [name.as_str()];
+    serving
+        .journal
+        .wait_accepted("the listener", 0, kind::LDS, brings);
+    let mut client = client(&serving, &["told", "patient"]);
+    assert_eq!(client.finish(SOON), Some(0), "{}", client.text());
+}

@@ -1,0 +1,46 @@
+//! The server as it is run: what is written into files takes effect in real
+//! peers.
+#![allow(clippy::expect_used, reason = "all of this is tests")]
+
+mod admission;
+mod certificates;
+mod drain;
+mod extensions;
+mod follow;
+mod grpc;
+mod load;
+mod names;
+mod on_demand;
+mod rejection;
+mod removal;
+mod restart;
+mod secrets;
+mod site;
+mod texts;
+mod tls;
+mod ttl;
+mod virtual_hosts;
+mod way;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use interop::{Envoy, Script, http};
+
+/// Starts a script of this folder's neighbour.
+fn script(name: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Script {
+    let tests = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/py");
+    Script::start(&PathBuf::from(tests).join(name), arguments, variables)
+}
+
+/// What a request to a listener is answered with.
+fn status(envoy: &Envoy, listener: &str) -> u16 {
+    let at = envoy.listener(listener).expect("the listener");
+    http::get(at, "/").expect("an answer").status
+}
+
+fn wait_for_status(envoy: &Envoy, what: &str, expected: u16) {
+    envoy.wait_for(what, Duration::from_secs(10), |envoy| {
+        (status(envoy, "http") == expected).then_some(())
+    });
+}

@@ -1,0 +1,63 @@
+//! Text that holds no resources: as a tree, for whoever has keys of their own.
+
+use super::{
+    Format, Limits,
+    error::TextError,
+    json,
+    tree::{Node, Position},
+    yaml,
+};
+
+/// Every document of a text, with places but without a meaning.
+///
+/// ```
+/// use trunkline_proto::text::{Format, Limits, Value, parse};
+///
+/// let documents = parse(Format::Yaml, "s.yaml", "listen: 8080", &Limits::default())?;
+/// assert!(matches!(&documents[0].value, Value::Map(keys) if keys[0].key == "listen"));
+/// # Ok::<(), Box<trunkline_proto::text::TextError>>(())
+/// ```
+///
+/// # Errors
+/// The text is too long, or is not YAML or JSON.
+pub fn parse(
+    format: Format,
+    file: &str,
+    text: &str,
+    limits: &Limits,
+) -> Result<Vec<Node>, Box<TextError>> {
+    let start = Position { line: 1, column: 1 };
+    let (len, max) = (text.len(), limits.bytes);
+    let parsed = match format {
+        _ if len > max => Err((start, super::Problem::TooLong { len, max })),
+        Format::Yaml => yaml::parse(text, limits),
+        Format::Json => json::parse(text, limits).map(|root| vec![root]),
+    };
+    parsed.map_err(|(at, problem)| {
+        Box::new(TextError {
+            file: file.to_owned(),
+            at,
+            path: String::new(),
+            problem,
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistake_has_a_place() {
+        let limits = Limits::default();
+        let error = parse(Format::Yaml, "s.yaml", "a: [", &limits).unwrap_err();
+        assert_eq!(error.file, "s.yaml");
+        assert_eq!(error.at.line, 2);
+        let limits = Limits { bytes: 2, ..limits };
+        let error = parse(Format::Json, "s.json", "{  }", &limits).unwrap_err();
+        assert!(matches!(
+            error.problem,
+            super::super::Problem::TooLong { .. }
+        ));
+    }
+}
