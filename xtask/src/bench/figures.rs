@@ -6,6 +6,8 @@
 pub(super) enum Server {
     /// The library's own.
     Trunkline,
+    /// The program `trunkline`, with contents from files.
+    Files,
     /// The one that only writes the same bytes.
     Floor,
     /// go-control-plane, with one of its caches.
@@ -16,6 +18,7 @@ impl Server {
     pub(super) fn name(self) -> String {
         match self {
             Self::Trunkline => "Trunkline".to_owned(),
+            Self::Files => "Trunkline, from files".to_owned(),
             Self::Floor => "floor".to_owned(),
             Self::Go(cache) => format!("go-control-plane, {cache} cache"),
         }
@@ -24,6 +27,7 @@ impl Server {
     fn slug(self) -> String {
         match self {
             Self::Trunkline => "trunkline".to_owned(),
+            Self::Files => "files".to_owned(),
             Self::Floor => "floor".to_owned(),
             Self::Go(cache) => format!("go-{cache}"),
         }
@@ -49,6 +53,8 @@ pub(super) enum Column {
     Peak(&'static str),
     PerStream(&'static str),
     Seconds(&'static str),
+    /// From the start of a server to the first configuration of a client.
+    Cold,
     ServerCpu(&'static str),
     Received(&'static str),
     Changed(&'static str),
@@ -229,6 +235,22 @@ pub(super) const FIGURES: &[Figure] = &[
             Column::Convergence,
             Column::CpuPerUpdate,
             Column::Memory("changes"),
+        ],
+    },
+    Figure {
+        number: 8,
+        title: "Cold start with 100 000 clusters in 1 000 files, and one more change",
+        about: "From the start of the program until a client has everything; then one file of \
+                100 clusters is written anew, and the time is until the client has the one \
+                that changed.",
+        flags: "--clients 1 --resources 100000 --light --patience 300",
+        quick: "--clients 1 --resources 500 --light --changes 2",
+        runs: &[run(Server::Files, "", "--changes 20")],
+        columns: &[
+            Column::Cold,
+            Column::Peak("connect"),
+            Column::Memory("changes"),
+            Column::Convergence,
         ],
     },
 ];

@@ -14,6 +14,7 @@
 mod engine;
 mod figures;
 mod machine;
+mod picture;
 mod reports;
 mod servers;
 mod times;
@@ -26,6 +27,7 @@ use crate::failure::{Failure, Result};
 use crate::workspace::{Workspace, capture};
 
 const PAGE: &str = "docs/benchmarks.md";
+const PICTURES: &str = "docs/benchmarks";
 
 /// What is asked for.
 #[derive(Default)]
@@ -88,12 +90,19 @@ fn parse(mut args: lexopt::Parser) -> Result<Asked> {
 
 fn write(workspace: &Workspace) -> Result<()> {
     let engine = engine::found(workspace)?;
-    let figures = reports::tables(&servers::folder(workspace, false));
+    let (figures, pictures) = reports::tables(&servers::folder(workspace, false));
     let machine = machine::describe(workspace)?;
     let go = capture(workspace.program("go").arg("version")).unwrap_or_default();
     let text = page(&machine, go.trim(), &figures, &engine);
-    fs::write(workspace.root().join(PAGE), text)
-        .map_err(|error| Failure::new(format!("cannot write {PAGE}: {error}")))?;
+    let folder = workspace.root().join(PICTURES);
+    let written = fs::create_dir_all(&folder)
+        .and_then(|()| {
+            pictures
+                .iter()
+                .try_for_each(|(name, p)| fs::write(folder.join(name), p))
+        })
+        .and_then(|()| fs::write(workspace.root().join(PAGE), text));
+    written.map_err(|error| Failure::new(format!("cannot write {PAGE}: {error}")))?;
     println!("written to {PAGE}");
     Ok(())
 }

@@ -7,10 +7,11 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::figures::{Column, FIGURES, Figure, Run};
+use super::picture;
 
-/// All figures that were measured.
-pub(super) fn tables(folder: &Path) -> String {
-    let mut text = String::new();
+/// All figures that were measured, and pictures of them by name.
+pub(super) fn tables(folder: &Path) -> (String, Vec<(String, String)>) {
+    let (mut text, mut pictures) = (String::new(), Vec::new());
     for figure in FIGURES {
         let read = |run: &Run| Some((*run, report(&folder.join(figure.file(run)))?));
         let rows: Vec<(Run, Value)> = figure.runs.iter().filter_map(read).collect();
@@ -18,11 +19,33 @@ pub(super) fn tables(folder: &Path) -> String {
             // Writing to a String cannot fail, here and below.
             let _ = writeln!(text, "### {}. {}\n", figure.number, figure.title);
             let _ = writeln!(text, "{}\n", figure.about);
+            if let Some(picture) = picture(figure, &rows) {
+                let name = format!("{}.svg", figure.number);
+                let _ = writeln!(text, "![{}](benchmarks/{name})\n", figure.title);
+                pictures.push((name, picture));
+            }
             text.push_str(&table(figure, &rows));
             text.push('\n');
         }
     }
-    text
+    (text, pictures)
+}
+
+/// The first column as bars, where there is something to compare.
+fn picture(figure: &Figure, rows: &[(Run, Value)]) -> Option<String> {
+    let column = figure.columns.first()?;
+    let row = |(run, report): &(Run, Value)| {
+        Some((name(run), column.number(report)?, column.value(report)))
+    };
+    let rows: Vec<_> = rows.iter().filter_map(row).collect();
+    (rows.len() > 1).then(|| picture::bars(column.title(), &rows))
+}
+
+fn name(run: &Run) -> String {
+    match run.label {
+        "" => run.server.name(),
+        label => format!("{}, {label}", run.server.name()),
+    }
 }
 
 /// What does not exist was not measured.
@@ -39,11 +62,7 @@ fn table(figure: &Figure, rows: &[(Run, Value)]) -> String {
     text.push_str(&"--:|".repeat(figure.columns.len()));
     text.push('\n');
     for (run, report) in rows {
-        let name = match run.label {
-            "" => run.server.name(),
-            label => format!("{}, {label}", run.server.name()),
-        };
-        let _ = write!(text, "| {name} |");
+        let _ = write!(text, "| {} |", name(run));
         for column in figure.columns {
             let _ = write!(text, " {} |", column.value(report));
         }
@@ -83,6 +102,7 @@ impl Column {
             Self::Peak(_) => "peak of memory",
             Self::PerStream(_) => "memory for each stream",
             Self::Seconds(_) => "time",
+            Self::Cold => "cold start",
             Self::ServerCpu(_) => "CPU",
             Self::Received(_) => "received",
             Self::Changed(_) => "changed",
@@ -93,35 +113,45 @@ impl Column {
         self.read(report).unwrap_or_else(|| "?".to_owned())
     }
 
+    /// What a bar is as long as.
+    fn number(self, report: &Value) -> Option<f64> {
+        match self {
+            Self::CpuPerUpdate => number(report, "changes", "/cpu_per_update"),
+            Self::Convergence => number(report, "changes", "/convergence/p99"),
+            Self::Memory(name) => number(report, name, "/server/memory"),
+            Self::Peak(name) => number(report, name, "/server/peak"),
+            Self::PerStream(name) => number(report, name, "/memory_per_stream"),
+            Self::Seconds(name) => number(report, name, "/seconds"),
+            Self::Cold => {
+                Some(report["started_in"].as_f64()? + number(report, "connect", "/seconds")?)
+            }
+            Self::ServerCpu(name) => Some(
+                number(report, name, "/server/user")? + number(report, name, "/server/system")?,
+            ),
+            Self::Received(name) => number(report, name, "/count/bytes"),
+            Self::Changed(name) => number(report, name, "/changed_bytes"),
+        }
+    }
+
     fn read(self, report: &Value) -> Option<String> {
-        let phase = |name: &str| {
-            let phases = report["phases"].as_array()?;
-            phases.iter().find(|phase| phase["name"] == name)
-        };
-        let number = |name: &str, pointer: &str| phase(name)?.pointer(pointer)?.as_f64();
+        let number = self.number(report)?;
         Some(match self {
-            Self::CpuPerUpdate => format!("{:.1} µs", number("changes", "/cpu_per_update")?),
+            Self::CpuPerUpdate => format!("{number:.1} µs"),
             Self::Convergence => {
-                let at = |q: &str| number("changes", &format!("/convergence/{q}"));
-                format!(
-                    "{:.1} / {:.1} / {:.1} ms",
-                    at("p50")?,
-                    at("p99")?,
-                    at("max")?
-                )
+                let at = |q: &str| self::number(report, "changes", &format!("/convergence/{q}"));
+                format!("{:.1} / {number:.1} / {:.1} ms", at("p50")?, at("max")?)
             }
-            Self::Memory(name) => bytes(number(name, "/server/memory")?),
-            Self::Peak(name) => bytes(number(name, "/server/peak")?),
-            Self::PerStream(name) => bytes(number(name, "/memory_per_stream")?),
-            Self::Seconds(name) => format!("{:.2} s", number(name, "/seconds")?),
-            Self::ServerCpu(name) => {
-                let cpu = number(name, "/server/user")? + number(name, "/server/system")?;
-                format!("{cpu:.2} s")
-            }
-            Self::Received(name) => bytes(number(name, "/count/bytes")?),
-            Self::Changed(name) => bytes(number(name, "/changed_bytes")?),
+            Self::Seconds(_) | Self::Cold | Self::ServerCpu(_) => format!("{number:.2} s"),
+            _ => bytes(number),
         })
     }
+}
+
+/// A number of a phase.
+fn number(report: &Value, phase: &str, pointer: &str) -> Option<f64> {
+    let phases = report["phases"].as_array()?;
+    let phase = phases.iter().find(|one| one["name"] == phase)?;
+    phase.pointer(pointer)?.as_f64()
 }
 
 fn bytes(number: f64) -> String {

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use super::figures::{FIGURES, Figure, Run, Server};
 use crate::failure::{Failure, Result};
@@ -23,11 +24,12 @@ pub(super) fn measure(
     numbers: &[usize],
     peers_only: bool,
 ) -> Result<()> {
-    let tool = build(workspace)?;
-    let peer = build_peer(workspace)?;
+    let programs = Programs::build(workspace, quick)?;
+    if peers_only && programs.peer.is_none() {
+        return Ok(());
+    }
     let folder = folder(workspace, quick);
-    fs::create_dir_all(&folder)
-        .map_err(|error| Failure::new(format!("cannot make {}: {error}", folder.display())))?;
+    make(&folder)?;
     let mut bad = 0;
     for figure in FIGURES {
         if !numbers.is_empty() && !numbers.contains(&figure.number) {
@@ -35,10 +37,10 @@ pub(super) fn measure(
         }
         for one in figure.runs {
             let is_peer = matches!(one.server, Server::Go(_));
-            if (is_peer && peer.is_none()) || (peers_only && !is_peer) {
+            if (is_peer && programs.peer.is_none()) || (peers_only && !is_peer) {
                 continue;
             }
-            let mut command = command(workspace, &tool, peer.as_deref(), figure, one, quick);
+            let mut command = programs.command(workspace, figure, one, quick)?;
             command.arg("--report").arg(folder.join(figure.file(one)));
             bad += usize::from(!status(&mut command)?.success());
         }
@@ -51,12 +53,89 @@ pub(super) fn measure(
     }
 }
 
-fn build(workspace: &Workspace) -> Result<PathBuf> {
-    run(&mut workspace.cargo(&["build", "--release", "--package", "trunkline-bench"]))?;
-    Ok(workspace.target().join("release/trunkline-bench"))
+/// What is run.
+struct Programs {
+    tool: PathBuf,
+    trunkline: PathBuf,
+    /// The program around go-control-plane; none where Go is missing.
+    peer: Option<PathBuf>,
 }
 
-/// The program around go-control-plane; none where Go is missing.
+impl Programs {
+    /// A quick look takes what tests have built already: its times mean nothing.
+    fn build(workspace: &Workspace, quick: bool) -> Result<Self> {
+        let (profile, folder) = match quick {
+            true => ("dev", "debug"),
+            false => ("release", "release"),
+        };
+        let packages = ["--package", "trunkline-bench", "--package", "trunkline-cli"];
+        run(workspace
+            .cargo(&["build", "--profile", profile])
+            .args(packages))?;
+        let built = workspace.target().join(folder);
+        Ok(Self {
+            tool: built.join("trunkline-bench"),
+            trunkline: built.join("trunkline"),
+            peer: build_peer(workspace)?,
+        })
+    }
+
+    /// The tool on one core and the server on another, where there are two.
+    fn command(
+        &self,
+        workspace: &Workspace,
+        figure: &Figure,
+        one: &Run,
+        quick: bool,
+    ) -> Result<Command> {
+        let mut command = match apart(workspace) {
+            false => workspace.program(&self.tool),
+            true => {
+                let mut command = workspace.program("taskset");
+                command.args(["-c", "1"]).arg(&self.tool);
+                command.args(["--threads", "1", "--server-cores", "0"]);
+                command
+            }
+        };
+        let flags = match quick {
+            true => vec![figure.quick],
+            false => vec![figure.flags, one.flags],
+        };
+        command.args(flags.iter().flat_map(|flags| flags.split_whitespace()));
+        match (one.server, &self.peer) {
+            (Server::Trunkline, _) | (Server::Go(_), None) => {}
+            (Server::Files, _) => {
+                let files = workspace.target().join("bench/files");
+                // What an earlier run left is not part of this one.
+                let _ = fs::remove_dir_all(&files);
+                make(&files)?;
+                let (program, files) = (self.trunkline.display(), files.display());
+                let start = format!(
+                    "{program} serve --config {files} --listen {{address}} \
+                     --admin 127.0.0.1:0 --ready-patience 5m --log-level error"
+                );
+                command.args(["--driver", &format!("files={files}"), "--start", &start]);
+            }
+            (Server::Floor, _) => {
+                command.arg("--floor");
+            }
+            (Server::Go(cache), Some(peer)) => {
+                let start = format!(
+                    "{} -cache {cache} -listen {{address}} -control {{control}}",
+                    peer.display()
+                );
+                command.args(["--start", &start]);
+            }
+        }
+        Ok(command)
+    }
+}
+
+fn make(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder)
+        .map_err(|error| Failure::new(format!("cannot make {}: {error}", folder.display())))
+}
+
 fn build_peer(workspace: &Workspace) -> Result<Option<PathBuf>> {
     if capture(workspace.program("go").arg("version")).is_err() {
         println!("Go is not installed: go-control-plane is left out");
@@ -65,47 +144,13 @@ fn build_peer(workspace: &Workspace) -> Result<Option<PathBuf>> {
     let program = workspace.target().join("bench/go-control-plane");
     let mut go = workspace.program("go");
     go.current_dir(workspace.root().join(PEER));
-    run(go.args(["build", "-o"]).arg(&program).arg("."))?;
-    Ok(Some(program))
-}
-
-/// The tool on one core and the server on another, where there are two.
-fn command(
-    workspace: &Workspace,
-    tool: &Path,
-    peer: Option<&Path>,
-    figure: &Figure,
-    one: &Run,
-    quick: bool,
-) -> std::process::Command {
-    let mut command = match apart(workspace) {
-        false => workspace.program(tool),
-        true => {
-            let mut command = workspace.program("taskset");
-            command.args(["-c", "1"]).arg(tool);
-            command.args(["--threads", "1", "--server-cores", "0"]);
-            command
-        }
-    };
-    let flags = match quick {
-        true => vec![figure.quick],
-        false => vec![figure.flags, one.flags],
-    };
-    command.args(flags.iter().flat_map(|flags| flags.split_whitespace()));
-    match (one.server, peer) {
-        (Server::Trunkline, _) | (Server::Go(_), None) => {}
-        (Server::Floor, _) => {
-            command.arg("--floor");
-        }
-        (Server::Go(cache), Some(peer)) => {
-            let start = format!(
-                "{} -cache {cache} -listen {{address}} -control {{control}}",
-                peer.display()
-            );
-            command.args(["--start", &start]);
-        }
+    go.args(["build", "-o"]).arg(&program).arg(".");
+    if !status(&mut go)?.success() {
+        // Its modules come over the network, which is not always there.
+        println!("go-control-plane could not be built, see above: it is left out");
+        return Ok(None);
     }
-    command
+    Ok(Some(program))
 }
 
 fn apart(workspace: &Workspace) -> bool {
