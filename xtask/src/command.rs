@@ -52,8 +52,8 @@ pub(crate) const COMMANDS: &[Command] = &[
     },
     Command {
         name: "bench",
-        usage: "[--quick]",
-        about: "what the engine costs in time, memory and work; writes docs/benchmarks.md",
+        usage: "[engine|servers|peers|page]... [--figure N]... [--quick]",
+        about: "what the engine and whole servers cost, beside a floor and peers; writes docs/benchmarks.md",
         run: bench::command,
     },
     Command {

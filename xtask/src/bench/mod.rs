@@ -1,106 +1,130 @@
-//! Runs the benchmarks of core and writes `docs/benchmarks.md` from what they
-//! found.
+//! Measures, and writes `docs/benchmarks.md` from what was found.
 //!
-//! Times come from criterion's files, counts as the table that the benchmark
-//! `memory` prints. A bar that is missed fails the command, after the page is
-//! written.
+//! | part | measures | leaves behind |
+//! |---|---|---|
+//! | `engine` | core by itself | `target/bench/engine.md` |
+//! | `servers` | the library, the floor and peers, by `trunkline-bench` | a report for each run under `target/bench` |
+//! | `peers` | of these, the peers only | the same |
+//! | `page` | nothing | the page, from what is there |
+//!
+//! Without a part, all of them in this order. A bar on counts that is missed
+//! fails the command, after the page is written; a time or a figure of a server
+//! never does, but wrong contents at a client do.
 
+mod engine;
+mod figures;
 mod machine;
+mod picture;
+mod reports;
+mod servers;
 mod times;
 
 use std::fs;
-use std::process::Stdio;
 
 use lexopt::Arg;
 
 use crate::failure::{Failure, Result};
-use crate::workspace::{Workspace, run};
+use crate::workspace::{Workspace, capture};
 
 const PAGE: &str = "docs/benchmarks.md";
+const PICTURES: &str = "docs/benchmarks";
 
-/// Whose benchmarks these are.
-const BENCH: [&str; 4] = ["bench", "--package", "trunkline-core", "--bench"];
+/// What is asked for.
+#[derive(Default)]
+struct Asked {
+    quick: bool,
+    parts: Vec<String>,
+    figures: Vec<usize>,
+}
 
-/// Runs everything and writes the page.
+/// Runs the parts that are asked for.
 pub(crate) fn command(workspace: &Workspace, args: lexopt::Parser) -> Result<()> {
-    let quick = parse(args)?;
-    let (counts, kept) = counts(workspace)?;
-    let times = times::table(&measure(workspace, quick)?);
-    let text = page(&machine::describe(workspace)?, quick, &counts, &times);
-    fs::write(workspace.root().join(PAGE), text)
-        .map_err(|error| Failure::new(format!("cannot write {PAGE}: {error}")))?;
-    println!("written to {PAGE}");
+    let asked = parse(args)?;
+    let wants = |part: &str| asked.parts.is_empty() || asked.parts.iter().any(|p| p == part);
+    let kept = match wants("engine") {
+        true => engine::measure(workspace, asked.quick)?,
+        false => true,
+    };
+    if wants("servers") {
+        servers::measure(workspace, asked.quick, &asked.figures, false)?;
+    } else if wants("peers") {
+        servers::measure(workspace, asked.quick, &asked.figures, true)?;
+    }
+    if wants("page") && !asked.quick {
+        write(workspace)?;
+    }
     match kept {
         true => Ok(()),
         false => Err(Failure::new("a bar is missed; see the table above")),
     }
 }
 
-fn parse(mut args: lexopt::Parser) -> Result<bool> {
-    let mut quick = false;
+/// A smoke test: the tool runs and clients hold what they should. No time
+/// matters, and no page is written.
+pub(crate) fn gate(workspace: &Workspace) -> Result<()> {
+    servers::measure(workspace, true, &[], false)
+}
+
+fn parse(mut args: lexopt::Parser) -> Result<Asked> {
+    let mut asked = Asked::default();
     while let Some(arg) = args.next()? {
         match arg {
-            Arg::Long("quick") => quick = true,
+            Arg::Long("quick") => asked.quick = true,
+            Arg::Long("figure") => {
+                let number = args.value()?.to_string_lossy().parse();
+                let wrong = |_| Failure::new("--figure takes the number of a figure");
+                asked.figures.push(number.map_err(wrong)?);
+            }
+            Arg::Value(part) => {
+                let part = part.to_string_lossy().into_owned();
+                if !["engine", "servers", "peers", "page"].contains(&part.as_str()) {
+                    return Err(Failure::new(format!("there is no part `{part}`")));
+                }
+                asked.parts.push(part);
+            }
             other => return Err(other.unexpected().into()),
         }
     }
-    Ok(quick)
+    Ok(asked)
 }
 
-/// What the benchmark `memory` prints, and whether all bars are kept.
-fn counts(workspace: &Workspace) -> Result<(String, bool)> {
-    let mut bench = workspace.cargo(&BENCH);
-    let output = bench
-        .arg("memory")
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|error| Failure::new(format!("cargo did not start: {error}")))?;
-    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-    println!("{printed}");
-    if printed.trim().is_empty() {
-        return Err(Failure::new("the benchmark `memory` printed nothing"));
-    }
-    Ok((printed, output.status.success()))
+fn write(workspace: &Workspace) -> Result<()> {
+    let engine = engine::found(workspace)?;
+    let (figures, pictures) = reports::tables(&servers::folder(workspace, false));
+    let machine = machine::describe(workspace)?;
+    let go = capture(workspace.program("go").arg("version")).unwrap_or_default();
+    let text = page(&machine, go.trim(), &figures, &engine);
+    let folder = workspace.root().join(PICTURES);
+    let written = fs::create_dir_all(&folder)
+        .and_then(|()| {
+            pictures
+                .iter()
+                .try_for_each(|(name, p)| fs::write(folder.join(name), p))
+        })
+        .and_then(|()| fs::write(workspace.root().join(PAGE), text));
+    written.map_err(|error| Failure::new(format!("cannot write {PAGE}: {error}")))?;
+    println!("written to {PAGE}");
+    Ok(())
 }
 
-/// Runs the benchmark `engine` and reads what criterion wrote of it.
-fn measure(workspace: &Workspace, quick: bool) -> Result<Vec<times::Time>> {
-    let written = workspace.target().join("criterion");
-    // What an earlier run measured is not a result of this one.
-    if written.exists() {
-        fs::remove_dir_all(&written).map_err(|error| {
-            Failure::new(format!("cannot empty {}: {error}", written.display()))
-        })?;
-    }
-    let mut bench = workspace.cargo(&BENCH);
-    bench.args(["engine", "--", "--noplot"]);
-    if quick {
-        bench.arg("--quick");
-    }
-    run(bench.env("CRITERION_HOME", &written))?;
-    times::read(&written)
-}
-
-fn page(machine: &str, quick: bool, counts: &str, times: &str) -> String {
-    let option = if quick { " --quick" } else { "" };
+fn page(machine: &str, go: &str, figures: &str, engine: &str) -> String {
     format!(
         "# Benchmarks\n\n\
-         What the engine costs: `crates/core/benches`. \
-         This page is written by the command below.\n\n\
-         ```sh\ncargo xtask bench{option}\n```\n\n\
-         Machine: {machine}.\n\n\
-         ## Counts\n\n\
-         Bytes are those asked of the allocator, without its own rounding. Work is what \
-         `Database::work` counts until every stream has accepted the change. \
-         The same on every machine; a bar that is missed fails the command. \
-         At smaller sizes, `crates/core/tests/cost.rs` keeps the counts in every test run.\n\
-         {counts}\n\
-         ## Times\n\n\
-         The fastest of many samples, and how each compares with the first of its kind. A time is never a reason to \
-         fail: another machine has others. What a ratio shows is whether a cost grows with what \
-         should not matter. The bar for a change with named subscribers is 3 × between a thousand \
-         and a million resources; where any of them may change, fewer are in a cache the more \
-         there are, and that is what the ratio shows.\n\n\
-         {times}"
+         What Trunkline costs, beside what the same HTTP/2 stack costs when it only writes the \
+         same bytes (the floor), and beside go-control-plane. This page is written by\n\n\
+         ```sh\ncargo xtask bench\n```\n\n\
+         Machine: {machine}. {go}.\n\n\
+         ## Servers\n\n\
+         Each run starts a server as a process of its own, on one core, and `trunkline-bench` on \
+         another. The main figure is the server's CPU, user and system, for each change that \
+         arrives at a client: unlike a time it does not depend on how fast clients are, and with \
+         one core for all of them times are mostly theirs. Memory is what the system counts as \
+         resident. go-control-plane is v0.14.0 with gRPC 1.85.0, one linear cache or one \
+         snapshot for all nodes, no callbacks and no logging, write buffers shared \
+         (`bench/peers/go-control-plane`). The floor keeps no versions, order, subscriptions or \
+         answers: no server can do less on this stack.\n\n\
+         {figures}\
+         ## The engine by itself\n\n\
+         {engine}"
     )
 }

@@ -3,7 +3,7 @@
 
 use crate::failure::Result;
 use crate::workspace::{Workspace, run};
-use crate::{deps, rules, setup, sim, tidy};
+use crate::{bench, deps, rules, setup, sim, tidy};
 
 /// One part of the gate.
 pub(super) struct Part {
@@ -71,6 +71,12 @@ pub(super) const PARTS: &[Part] = &[
         about: "simulated worlds of servers, relays and clients with faults",
         needs: &[],
         run: sim::gate,
+    },
+    Part {
+        name: "bench",
+        about: "the measuring tool runs, and its clients hold what they should",
+        needs: &[],
+        run: bench::gate,
     },
     Part {
         name: "interop",
