@@ -292,8 +292,9 @@ impl Stream {
         let waves = std::mem::take(&mut *self.waves());
         let (responses, answered) = self.poll_session();
         let more = responses.last().is_some_and(Response::is_large);
+        let settled = answered && responses.is_empty();
         // What is dropped here has arrived.
-        if !(answered && responses.is_empty()) && !waves.is_empty() {
+        if !settled && !waves.is_empty() {
             let mut kept = self.waves();
             kept.splice(0..0, waves);
             kept.truncate(wave::KEPT);
