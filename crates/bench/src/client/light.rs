@@ -202,10 +202,10 @@ impl Light {
         for entry in glance.entries() {
             count += 1;
             let Some(body) = entry.body else { continue };
-            if let Some(index) = self.ledger.saw(kind, entry.name, body) {
-                if let Some(to) = leads_to {
-                    self.want(to, index);
-                }
+            if let Some(index) = self.ledger.saw(kind, entry.name, body)
+                && let Some(to) = leads_to
+            {
+                self.want(to, index);
             }
             if let (false, Some(index)) = (
                 entry.version.is_empty(),

@@ -33,7 +33,7 @@ pub(crate) struct Ended {
 #[derive(Debug)]
 enum Machine {
     Full(Box<Full>),
-    Light(Light),
+    Light(Box<Light>),
 }
 
 impl Machine {
@@ -100,7 +100,7 @@ pub(crate) async fn run(
     sleep_until(begin).await;
     let ledger = Ledger::new(spec.number, Arc::clone(&shared), spec.complete);
     let machine = match spec.light {
-        true => Machine::Light(Light::new(&spec, Arc::clone(&shared), ledger)),
+        true => Machine::Light(Box::new(Light::new(&spec, Arc::clone(&shared), ledger))),
         false => Machine::Full(Box::new(Full::new(&spec, Arc::clone(&shared), ledger))),
     };
     let random = fastrand::Rng::with_seed(spec.number as u64);
