@@ -75,6 +75,10 @@ pub(crate) struct Conversation {
     pub(crate) suspects: BTreeMap<Key, Choice>,
     /// Groups of suspects that will be tried on their own (S12).
     pub(crate) trials: VecDeque<Vec<Key>>,
+    /// How many responses were rejected since one was accepted.
+    pub(crate) rejected_in_a_row: u32,
+    /// When a group was last tried.
+    pub(crate) tried_at: Moment,
     /// What failed alone, by the version that did: not sent again (S12).
     pub(crate) parked: BTreeMap<Name, Version>,
     /// Names that only the peer knows of: it is told that they are gone.
@@ -141,6 +145,8 @@ impl Conversation {
             waiting: BTreeMap::new(),
             suspects: BTreeMap::new(),
             trials: VecDeque::new(),
+            rejected_in_a_row: 0,
+            tried_at: Moment::START,
             parked: BTreeMap::new(),
             foreign: BTreeSet::new(),
             placeholders: BTreeSet::new(),

@@ -56,6 +56,13 @@ impl Selected {
     }
 }
 
+/// Responses in a row that a peer may reject before it is tried slowly: more
+/// than it takes to find one bad resource among all that there can be.
+const HOPELESS: u32 = 256;
+
+/// How long lies between two trials then.
+const TRIAL_PAUSE: Duration = Duration::from_millis(50);
+
 impl Conversation {
     /// Works out what to say now; empty if there is nothing.
     pub(crate) fn select(&mut self, db: &mut Database, context: &Context<'_>) -> Selected {
@@ -67,24 +74,27 @@ impl Conversation {
             ..Selected::default()
         };
         if self.is_whole() {
-            self.select_trial(db, &mut selected);
+            self.select_trial(db, context.now, &mut selected);
             self.select_news(db, context, &mut selected);
             return selected;
         }
         if self.trial_turn {
-            self.select_trial(db, &mut selected);
+            self.select_trial(db, context.now, &mut selected);
         }
         if selected.keys.is_empty() {
             self.select_news(db, context, &mut selected);
         }
         if selected.is_empty() {
-            self.select_trial(db, &mut selected);
+            self.select_trial(db, context.now, &mut selected);
         }
         selected
     }
 
     /// The next group of suspects, as far as they are still what was rejected.
-    fn select_trial(&mut self, db: &mut Database, selected: &mut Selected) {
+    fn select_trial(&mut self, db: &mut Database, now: Moment, selected: &mut Selected) {
+        if self.next_trial().is_some_and(|moment| now < moment) {
+            return;
+        }
         while let Some(group) = self.trials.pop_front() {
             for key in group {
                 let Some(sent) = self.suspects.remove(&key) else {
@@ -99,9 +109,17 @@ impl Conversation {
                 }
             }
             if !selected.keys.is_empty() {
+                self.tried_at = now;
                 return;
             }
         }
+    }
+
+    /// When the next group may be tried, if that has to wait: a peer that
+    /// rejects all it is sent is not worth much of our time (S69).
+    fn next_trial(&self) -> Option<Moment> {
+        let hopeless = self.rejected_in_a_row > HOPELESS && !self.trials.is_empty();
+        hopeless.then(|| self.tried_at + TRIAL_PAUSE)
     }
 
     fn select_news(&mut self, db: &mut Database, context: &Context<'_>, selected: &mut Selected) {
@@ -324,7 +342,11 @@ impl Conversation {
     pub(crate) fn deadlines(&self, patience: Duration) -> impl Iterator<Item = Moment> + '_ {
         let waiting = self.waiting.values().copied();
         let silent = self.outstanding.back().map(|last| last.sent_at + patience);
-        waiting.chain(silent).chain(self.refresh.next())
+        let trial = self.next_trial();
+        waiting
+            .chain(silent)
+            .chain(self.refresh.next())
+            .chain(trial)
     }
 }
 

@@ -108,6 +108,7 @@ impl Conversation {
                 break;
             }
         }
+        self.rejected_in_a_row = 0;
         self.trial_turn = !self.trial_turn;
         self.tidy_members(db);
         replaced
@@ -163,6 +164,7 @@ impl Conversation {
             return Vec::new();
         };
         let suspects = self.suspects_of(db, response);
+        self.rejected_in_a_row = self.rejected_in_a_row.saturating_add(1);
         self.trial_turn = !self.trial_turn;
         let parked = self.try_again(db, suspects, error);
         self.tidy_members(db);
