@@ -20,22 +20,11 @@ const PREFIX: usize = 5;
 /// No server sends more at once.
 const LONGEST: usize = 1 << 30;
 
-/// An error and what is behind it.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
-}
-
 /// How a stream ended.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CallError {
     /// Below gRPC.
-    #[error("the connection failed: {}", chain(.0))]
+    #[error("the connection failed: {}", causes(.0))]
     Transport(#[from] hyper::Error),
     /// By the server's word.
     #[error("the server ended the stream with status {code}: {message}")]
@@ -51,6 +40,18 @@ pub(crate) enum CallError {
     /// A message that cannot be.
     #[error("a message that is compressed, or longer than {LONGEST} bytes")]
     Message,
+}
+
+/// An error and what led to it.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
 }
 
 /// A connection of HTTP/2, which carries many streams.

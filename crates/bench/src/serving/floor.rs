@@ -26,6 +26,10 @@ use trunkline_proto::discovery::{
 
 use super::control;
 
+/// The place of what state-of-the-world streams are given; the other is for
+/// delta.
+const SOTW: usize = 0;
+
 const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 
 pub(super) async fn serve(xds: TcpListener, control: TcpListener) {
@@ -50,9 +54,12 @@ struct Floor(Mutex<State>);
 struct State {
     type_url: String,
     contents: BTreeMap<String, Bytes>,
+    /// What changed last.
+    changed: Vec<String>,
     /// Framed messages of both variants: the last change, and everything.
-    change: [Bytes; 2],
-    whole: [Bytes; 2],
+    /// Written for the first stream that needs one.
+    change: [Option<Bytes>; 2],
+    whole: [Option<Bytes>; 2],
     /// How many changes there were since somebody listened.
     changes: u64,
     listening: bool,
@@ -67,37 +74,53 @@ impl Floor {
     fn put(&self, put: DiscoveryResponse) {
         let mut state = self.lock();
         state.type_url = put.type_url;
-        let mut changed = Vec::new();
+        state.changed.clear();
         for any in put.resources {
             let name = name_of(&any.value).unwrap_or_default().to_owned();
-            state.contents.insert(name.clone(), any.value.clone());
-            changed.push((name, any.value));
+            state.contents.insert(name.clone(), any.value);
+            state.changed.push(name);
         }
-        state.whole = [Bytes::new(), Bytes::new()];
-        if !state.listening {
-            return;
+        state.whole = [None, None];
+        state.change = [None, None];
+        if state.listening {
+            state.changes += 1;
+            state.asleep.drain(..).for_each(Waker::wake);
         }
-        state.changes += 1;
-        state.write_whole();
-        let of_change = changed.iter().map(|(name, body)| (name.as_str(), body));
-        let delta = state.delta(of_change);
-        // State of the world has no smaller message than the whole.
-        state.change = [state.whole[0].clone(), delta];
-        state.asleep.drain(..).for_each(Waker::wake);
     }
 }
 
 impl State {
-    /// Writes everything, once after each change.
-    fn write_whole(&mut self) {
-        if self.whole[0].is_empty() {
-            let all = || {
-                self.contents
-                    .iter()
-                    .map(|(name, body)| (name.as_str(), body))
-            };
-            self.whole = [self.sotw(all()), self.delta(all())];
+    /// Everything, in one variant.
+    fn whole(&mut self, variant: usize) -> Bytes {
+        if let Some(written) = &self.whole[variant] {
+            return written.clone();
         }
+        let all = self
+            .contents
+            .iter()
+            .map(|(name, body)| (name.as_str(), body));
+        let written = match variant {
+            SOTW => self.sotw(all),
+            _ => self.delta(all),
+        };
+        self.whole[variant] = Some(written.clone());
+        written
+    }
+
+    /// The last change, in one variant.
+    fn change(&mut self, variant: usize) -> Bytes {
+        if variant == SOTW {
+            // State of the world has no smaller message than the whole.
+            return self.whole(SOTW);
+        }
+        if let Some(written) = &self.change[variant] {
+            return written.clone();
+        }
+        let body = |name: &String| self.contents.get_key_value(name);
+        let changed = self.changed.iter().filter_map(body);
+        let written = self.delta(changed.map(|(name, body)| (name.as_str(), body)));
+        self.change[variant] = Some(written.clone());
+        written
     }
 
     fn nonce(&self) -> String {
@@ -209,12 +232,11 @@ impl http_body::Body for Stream {
         let bytes = match self.at {
             None if heard => {
                 state.listening = true;
-                state.write_whole();
-                state.whole[self.variant].clone()
+                state.whole(self.variant)
             }
             // One change at a time: a stream that missed some is behind for
             // good, which the check at the end shows.
-            Some(at) if at < state.changes => state.change[self.variant].clone(),
+            Some(at) if at < state.changes => state.change(self.variant),
             _ => {
                 // It is the same task each time, so once for each change is enough.
                 if self.at.is_some() && self.asleep != Some(state.changes) {

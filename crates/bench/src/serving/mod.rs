@@ -14,7 +14,7 @@ mod library;
 
 pub(crate) use child::Started;
 
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 
 use crate::error::Result;
 use crate::options::Child;
@@ -22,12 +22,21 @@ use crate::options::Child;
 /// Is a server that another process of this program started, until that one
 /// ends it.
 pub(crate) async fn serve(child: Child) -> Result<()> {
-    let xds = TcpListener::bind("127.0.0.1:0").await?;
-    let control = TcpListener::bind("127.0.0.1:0").await?;
+    let (xds, control) = (listen()?, listen()?);
     child::announce(&xds, &control)?;
     match child {
         Child::Library => library::serve(xds, control).await,
         Child::Floor => floor::serve(xds, control).await,
     }
     Ok(())
+}
+
+/// Connections that may wait to be accepted: with fewer, clients that come all
+/// at once are reset by the system before the server knows of them.
+const WAITING: u32 = 1 << 14;
+
+fn listen() -> std::io::Result<TcpListener> {
+    let socket = TcpSocket::new_v4()?;
+    socket.bind(([127, 0, 0, 1], 0).into())?;
+    socket.listen(WAITING)
 }
