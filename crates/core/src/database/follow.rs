@@ -172,6 +172,14 @@ impl Database {
             .collect()
     }
 
+    /// Whether there is more behind `position` than [`Self::news`] tell: a name
+    /// that is gone and that nobody held was forgotten.
+    #[must_use]
+    pub fn forgot_since(&self, id: FollowId, position: Seq) -> bool {
+        let (table, view) = self.followed(id);
+        table.view(view).forgot_since(position)
+    }
+
     /// Whether what is not listed does not exist.
     #[must_use]
     pub fn knows_all(&self, id: FollowId) -> bool {

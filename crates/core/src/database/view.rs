@@ -133,6 +133,8 @@ pub(super) struct View {
     head: Seq,
     /// Speaks of every member, and of what is gone but still held by a stream.
     log: Log,
+    /// The last position at which the log forgot a name that is gone.
+    forgot: Seq,
     members: usize,
     /// The sum of the members' fingerprints: the version of the set.
     sum: u128,
@@ -161,6 +163,7 @@ impl View {
             subscribers: HashSet::new(),
             head: 0,
             log: Log::default(),
+            forgot: 0,
             members: 0,
             sum: 0,
             history: HashMap::new(),
@@ -185,6 +188,7 @@ impl View {
         let mut copy = Self {
             log: self.log.clone(),
             head: self.head,
+            forgot: self.forgot,
             members: self.members,
             sum: self.sum,
             history: self.history.clone(),
@@ -244,7 +248,7 @@ impl View {
         if new.is_some() || self.history.contains_key(&entry) {
             self.log.push(self.head, entry);
         } else {
-            self.log.forget(entry);
+            self.forget(entry);
         }
     }
 
@@ -312,6 +316,7 @@ impl View {
 
     /// Drops the last word on a name that is gone and that nobody holds.
     pub(super) fn forget(&mut self, entry: EntryId) {
+        self.forgot = self.head;
         self.log.forget(entry);
     }
 
@@ -344,6 +349,12 @@ impl View {
             self.whole_batch = None;
             self.wholes = [None, None];
         }
+    }
+
+    /// Whether the log forgot a name that is gone behind `position`: news since
+    /// then do not speak of it.
+    pub(super) fn forgot_since(&self, position: Seq) -> bool {
+        self.forgot > position
     }
 
     /// A step that another stream makes too, if one does.

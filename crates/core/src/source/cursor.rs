@@ -148,6 +148,13 @@ impl Conversation {
         for (index, cursor) in self.cursors.iter_mut().enumerate() {
             let Some(cursor) = cursor else { continue };
             let (pending, parked, suspects) = (&self.pending, &self.parked, &self.suspects);
+            // Where nearly all have a reason, looking at each costs more than
+            // the few that have none: a peer that rejects thousands answers
+            // thousands of times.
+            let reasons = pending.len() + parked.len() + suspects.len();
+            if cursor.members.len() <= reasons + reasons / 8 {
+                continue;
+            }
             let mut members = std::mem::take(&mut cursor.members);
             members.retain(|name, slot| {
                 let key = Key::Member(index, name.clone());

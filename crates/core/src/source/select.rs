@@ -178,13 +178,19 @@ impl Conversation {
     /// a peer was told on its own may be ahead of its position.
     fn look_at_exceptions(&mut self, db: &Database) {
         for (index, cursor) in self.cursors.iter().enumerate() {
-            let Some(cursor) = cursor.as_ref().filter(|c| db.head(c.follow) != c.reached) else {
+            let Some(cursor) = cursor.as_ref().filter(|c| !c.members.is_empty()) else {
                 continue;
             };
-            let keys = cursor
-                .members
-                .keys()
-                .map(|name| Key::Member(index, name.clone()));
+            let exceptions: Vec<Name> = match db.forgot_since(cursor.follow, cursor.reached) {
+                true => cursor.members.keys().cloned().collect(),
+                false => {
+                    let news = db.news(cursor.follow, cursor.reached).into_iter();
+                    let excepted = news.filter(|name| cursor.members.contains_key(name));
+                    excepted.collect()
+                }
+            };
+            let keys = exceptions.into_iter();
+            let keys = keys.map(|name| Key::Member(index, name));
             self.pending.extend(keys);
         }
     }
