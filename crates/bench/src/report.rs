@@ -13,6 +13,8 @@ pub struct Report {
     pub scenario: Scenario,
     /// Seconds until a server that the tool started accepted connections.
     pub started_in: Option<f64>,
+    /// Programs that wanted to run on the machine before this began.
+    pub load: Option<f64>,
     /// What happened, one after the other.
     pub phases: Vec<Phase>,
     /// Whether clients held the right contents at the end.

@@ -68,6 +68,12 @@ fn table(figure: &Figure, rows: &[(Run, Value)]) -> String {
         }
         text.push('\n');
     }
+    for (run, report) in rows {
+        let warnings = report["warnings"].as_array().map_or(&[][..], Vec::as_slice);
+        for warning in warnings.iter().filter_map(Value::as_str) {
+            let _ = writeln!(text, "\n{}: {warning}.", name(run));
+        }
+    }
     text.push_str("\n```sh\n");
     for (_, report) in rows {
         let command = report["scenario"]["command"].as_str().unwrap_or_default();
@@ -181,6 +187,17 @@ mod tests {
         assert_eq!(Column::Peak("connect").value(&report), "2.5 MB");
         assert_eq!(Column::Memory("changes").value(&report), "900.0 B");
         assert_eq!(Column::Memory("idle").value(&report), "?");
+    }
+
+    #[test]
+    fn a_table_says_what_keeps_it_from_being_believed() {
+        let figure = &FIGURES[0];
+        let report = json!({"warnings": ["the machine was busy"], "scenario": {"command": "x"}});
+        let shown = table(figure, &[(figure.runs[0], report)]);
+        assert!(
+            shown.contains("\nTrunkline: the machine was busy.\n"),
+            "{shown}"
+        );
     }
 
     #[test]

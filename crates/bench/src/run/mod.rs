@@ -23,7 +23,7 @@ use crate::{serving, table};
 
 use stage::Stage;
 use target::Target;
-use warnings::warnings;
+use warnings::{load, warnings};
 
 /// Measures, and writes the report where [`Options::output`] and
 /// [`Options::report`] say. None where this process is only a server that

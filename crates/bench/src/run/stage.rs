@@ -33,6 +33,8 @@ pub(super) struct Stage<'a> {
     random: fastrand::Rng,
     /// The server's memory before the first stream.
     memory: Option<u64>,
+    /// How busy the machine was before.
+    load: Option<f64>,
 }
 
 impl<'a> Stage<'a> {
@@ -49,6 +51,7 @@ impl<'a> Stage<'a> {
             progress: Progress::new(),
             random: fastrand::Rng::with_seed(options.seed ^ 0x5eed),
             memory: None,
+            load: super::load(),
         }
     }
 
@@ -308,7 +311,8 @@ impl<'a> Stage<'a> {
         let size = self.make((kind, 0), 1).body.len();
         Report {
             scenario: Scenario::of(self.options, target.name.clone(), size),
-            warnings: super::warnings(self.options, &self.phases, &self.shared),
+            warnings: super::warnings(self.options, &self.phases, &self.shared, self.load),
+            load: self.load,
             started_in: target.started_in(),
             phases: self.phases,
             check,
