@@ -98,15 +98,14 @@ fn some_names_and_names_on_demand() {
 
 #[test]
 fn bad_clients_do_not_count() {
-    let report = bench("--clients 3 --resources 20 --changes 5 --nackers 1 --slow-readers 1");
+    // Time for the client that rejects: nobody waits for it.
+    let bad = "--nackers 1 --slow-readers 1 --duration 0.5";
+    let report = bench(&format!("--clients 3 --resources 20 --changes 5 {bad}"));
     right(&report);
     assert_eq!(phase(&report, "changes")["count"]["delivered"], 15);
-    assert!(
-        phase(&report, "connect")["count"]["nacks"]
-            .as_u64()
-            .unwrap()
-            > 0
-    );
+    let nacks = |phase: &Value| phase["count"]["nacks"].as_u64().unwrap();
+    let phases = report["phases"].as_array().unwrap();
+    assert!(phases.iter().map(nacks).sum::<u64>() > 0, "{report:#}");
 }
 
 #[test]
