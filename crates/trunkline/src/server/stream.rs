@@ -14,6 +14,7 @@ use trunkline_core::name::{Ask, Name};
 use trunkline_core::params::ParamsId;
 use trunkline_core::resource::{Nonce, TypeUrl};
 use trunkline_core::session::{Config, Event, ProtocolError, Session};
+use trunkline_core::sink::Request;
 use trunkline_proto::discovery::{DecodeError, Frames, Limits};
 
 use super::hooks::Connection;
@@ -159,40 +160,31 @@ impl Stream {
         let now = self.shared.now();
         let mut talk = self.talk();
         let talk = &mut *talk;
-        match self.mode {
+        let request = match self.mode {
             Mode::Sotw => {
                 let read = talk.reader.sotw(raw)?;
                 outcome.refused = read.refused;
-                let request = read.request;
-                let session = self.begin(
-                    talk,
-                    request.node.as_ref(),
-                    request.type_url.as_ref(),
-                    outcome,
-                );
-                self.shared.with(|db| {
-                    let fault = session.handle_sotw(db, request, now);
-                    take_edges(db, outcome);
-                    fault
-                })?;
+                Request::Sotw(read.request)
             }
             Mode::Delta => {
                 let read = talk.reader.delta(raw)?;
                 outcome.refused = read.refused;
-                let request = read.request;
-                let session = self.begin(
-                    talk,
-                    request.node.as_ref(),
-                    request.type_url.as_ref(),
-                    outcome,
-                );
-                self.shared.with(|db| {
-                    let fault = session.handle_delta(db, request, now);
-                    take_edges(db, outcome);
-                    fault
-                })?;
+                Request::Delta(read.request)
             }
-        }
+        };
+        let (node, type_url) = match &request {
+            Request::Sotw(request) => (&request.node, &request.type_url),
+            Request::Delta(request) => (&request.node, &request.type_url),
+        };
+        let session = self.begin(talk, node.as_ref(), type_url.as_ref(), outcome);
+        self.shared.with(|db| {
+            let fault = match request {
+                Request::Sotw(request) => session.handle_sotw(db, request, now),
+                Request::Delta(request) => session.handle_delta(db, request, now),
+            };
+            take_edges(db, outcome);
+            fault
+        })?;
         while let Some(event) = talk.session.as_mut().and_then(Session::poll_event) {
             talk.marks.answered(&event);
             outcome.configured |= matches!(event, Event::Acked { .. }) && !talk.configured;
