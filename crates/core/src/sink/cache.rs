@@ -138,6 +138,12 @@ impl Cache {
         }
     }
 
+    /// Whether the source said that the name does not exist.
+    pub(super) fn knows_absent(&self, name: &Name) -> bool {
+        let entry = self.entries.get(name);
+        entry.is_some_and(|e| e.held.is_empty() && e.state == CacheState::DoesNotExist)
+    }
+
     /// The name's time runs, unless there is an answer already (C33).
     pub(super) fn await_answer(&mut self, name: &Name, until: Moment) {
         let waits = |entry: &Entry| {

@@ -91,17 +91,24 @@ impl Conversation {
         self.cache.make_foreign();
     }
 
-    /// Wants one thing more; what is still held of it, from when it was wanted before.
+    /// Wants one thing more; what is still known of it, from when it was wanted
+    /// before. That it does not exist is known too: the source may say so again,
+    /// but that would be no news (C28).
     pub(super) fn subscribe(&mut self, wanted: Ask) -> Transaction {
         let mut held = self.cache.held_for(&wanted);
         held.retain(|resource| !self.asking.wants_resource(resource));
+        let mut known = Transaction::new();
         if let Ask::Name(name) = &wanted {
+            if self.cache.knows_absent(name) && !self.asking.wants(name) {
+                known.push(Change::Remove(self.type_url.clone(), name.clone()));
+            }
             self.cache.expect(name);
         }
         self.asking.subscribe(wanted);
         held.retain(|resource| self.asking.wants_resource(resource));
         let upsert = |resource| Change::Upsert(self.type_url.clone(), resource);
-        held.into_iter().map(upsert).collect()
+        known.extend(held.into_iter().map(upsert));
+        known
     }
 
     /// Wants one thing less. What the source was told of is evicted when it is

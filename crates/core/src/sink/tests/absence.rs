@@ -112,3 +112,14 @@ fn c31_what_has_an_error_is_not_absent() {
         ["!cds a Unavailable", "cds a ~ Source(Unavailable): busy"]
     );
 }
+
+/// A name is asked for again before the source heard that it was not: what is
+/// known of it is said at once, for the source's own word would be no news.
+#[test]
+fn c28_that_a_name_does_not_exist_is_known_to_who_asks_again() {
+    let mut bench = Bench::asking(Mode::Delta, &["lds a"]);
+    bench.unsub("lds a");
+    assert_eq!(bench.accept(delta("lds", "n1", &[], &["a"])), [""; 0]);
+    assert_eq!(bench.sub_again("lds a"), ["-lds a"]);
+    assert_eq!(bench.sub_again("lds a"), [""; 0]);
+}
