@@ -12,6 +12,10 @@ pub struct Limits {
     pub name_bytes: usize,
     /// Names and globs one stream may subscribe to, over all its types.
     pub subscriptions: usize,
+    /// Hosts one stream may subscribe to that no virtual host names: those that
+    /// do not exist, and those that a wildcard brings. A proxy asks for every
+    /// host that anybody sends it.
+    pub hosts: usize,
     /// Globs one stream may subscribe to, over all its types: each may be a view.
     pub globs: usize,
     /// Types one stream may ask for.
@@ -32,6 +36,7 @@ impl Default for Limits {
         Self {
             name_bytes: 4096,
             subscriptions: 1_000_000,
+            hosts: 10_000,
             globs: 256,
             types: 64,
             params: 256,

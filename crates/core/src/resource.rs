@@ -13,6 +13,7 @@ use smol_str::{SmolStr, format_smolstr};
 use twox_hash::XxHash3_128;
 
 use crate::facts::Facts;
+use crate::hosts::HostName;
 use crate::name::Name;
 use crate::params::Constraints;
 
@@ -152,6 +153,17 @@ impl Resource {
             + 2 * self.name.as_str().len()
             + aliases
             + 128
+    }
+
+    /// Every other name under which it answers: its aliases, and for a virtual
+    /// host the hosts that it names itself (S36).
+    pub fn other_names(&self) -> impl Iterator<Item = Name> + '_ {
+        let own = HostName::split(self.name.as_str());
+        let hosts = own.into_iter().flat_map(|own| {
+            let hosts = self.facts().domains.explicit();
+            hosts.map(move |host| Name::new(&format!("{}/{host}", own.route)))
+        });
+        self.aliases.iter().cloned().chain(hosts)
     }
 
     /// What the rules need to know of the body; the empty facts if none were found.

@@ -284,6 +284,9 @@ impl Database {
         let first = asked.is_empty();
         asked.insert((id, params));
         if first {
+            if let Some(hosts) = &mut table.hosts {
+                hosts.asked.insert(name.as_str(), entry);
+            }
             self.subscribers
                 .edge(type_id, Ask::Name(name.clone()), Edge::First);
         }
@@ -300,6 +303,10 @@ impl Database {
         kept.subscribers.remove((id, params));
         if kept.subscribers.is_empty() {
             let name = kept.name.clone();
+            if let Some(hosts) = &mut table.hosts {
+                hosts.asked.remove(name.as_str(), entry);
+                hosts.forget_forms(entry);
+            }
             table.tidy(entry);
             self.subscribers.edge(type_id, Ask::Name(name), Edge::Last);
         }

@@ -10,6 +10,7 @@
 //! whenever it can send: after a request, after the database woke the stream,
 //! after a timeout.
 
+mod base;
 mod effects;
 mod event;
 mod request;
@@ -18,6 +19,7 @@ mod status;
 use std::collections::VecDeque;
 use std::time::Duration;
 
+pub use base::Base;
 pub use event::{Event, ProtocolError, Refusal};
 pub use status::{NameState, NameStatus, TypeStatus};
 
@@ -43,6 +45,8 @@ pub struct Config {
     pub limits: Limits,
     /// The parameters of the stream (TP2).
     pub params: Params,
+    /// What the peer gets without asking.
+    pub base: Base,
     /// Whether the peer understands `resource_errors` (TP3).
     pub speaks_errors: bool,
     /// Whether a cluster that changed gets its endpoints again although those
@@ -69,6 +73,7 @@ impl Config {
             named_only: Vec::new(),
             limits: Limits::default(),
             params: Params::default(),
+            base: Base::default(),
             speaks_errors: false,
             repeat_endpoints: true,
             ack_patience: Duration::from_secs(5),

@@ -1,5 +1,7 @@
 //! Reading requests: whose they are, what they answer, what they ask for.
 
+use hashbrown::HashSet;
+
 use super::{EVENTS, Event, ProtocolError, Refusal, Session};
 use crate::database::{Database, Scope, TypeId};
 use crate::facts::Reference;
@@ -11,7 +13,7 @@ use crate::moment::Moment;
 use crate::name::{Ask, Name};
 use crate::params::{Params, ParamsId};
 use crate::resource::{Nonce, TypeUrl};
-use crate::source::{Conversation, DeltaAsks, Terms};
+use crate::source::{Conversation, DeltaAsks, InitialVersions, Terms};
 
 impl Session {
     /// A delta request. Answer, subscriptions and initial versions are each
@@ -41,6 +43,13 @@ impl Session {
                 });
             }
         }
+        let base = match (first, &self.conversations[index]) {
+            (true, Some(hosts)) if hosts.kind.on_demand => {
+                let (names, initial) = (&request.subscribe, &request.initial_versions);
+                self.base_of_request(db, hosts.type_id, names, initial)
+            }
+            _ => Vec::new(),
+        };
         let mut asks = DeltaAsks {
             names: names_something(&request.subscribe),
             unsubscribe: self.read(db, &url, request.unsubscribe),
@@ -64,6 +73,8 @@ impl Session {
             let versions = request.initial_versions.into_iter().take(subscriptions);
             let ours = versions.filter(|(name, _)| name.len() <= name_bytes);
             asks.initial = ours.map(|(name, v)| (Name::new(&name), v)).collect();
+            self.spare_known_refusals(index, &asks.initial);
+            self.add_base(db, index, base, &mut asks.subscribe);
         }
         if let Some(conversation) = &mut self.conversations[index] {
             conversation.handle_delta(db, asks);
@@ -277,6 +288,11 @@ impl Session {
         let (limits, globs) = (self.config.limits.clone(), used(Conversation::globs));
         let mut room_for_names = limits.subscriptions.saturating_sub(names);
         let mut room_for_globs = limits.globs.saturating_sub(globs);
+        let hosts = self.conversations[index]
+            .as_ref()
+            .map_or(0, |c| c.asks.len());
+        let hosts = hosts.saturating_sub(leaving);
+        let mut room_for_hosts = limits.hosts.saturating_sub(hosts).min(room_for_names);
         let mut refusals = Vec::new();
         let Some(conversation) = &mut self.conversations[index] else {
             return refusals;
@@ -288,6 +304,11 @@ impl Session {
                     let known = conversation.cursor_of(&Scope::Glob(glob.clone())).is_some();
                     (known, &mut room_for_globs)
                 }
+                Ask::Name(name) if conversation.kind.on_demand => {
+                    let known = conversation.has_ask(db, name, *params)
+                        || db.names_host(conversation.type_id, name);
+                    (known, &mut room_for_hosts)
+                }
                 Ask::Name(name) => (conversation.has_ask(db, name, *params), &mut room_for_names),
             };
             if known || *room > 0 {
@@ -297,7 +318,10 @@ impl Session {
             refusals.push(match ask {
                 Ask::Name(name) => {
                     conversation.refused.insert(name.clone());
-                    let limit = limits.subscriptions;
+                    let limit = match conversation.kind.on_demand {
+                        true => limits.hosts,
+                        false => limits.subscriptions,
+                    };
                     Refusal::Subscriptions { limit }
                 }
                 _ => Refusal::Globs {
@@ -307,6 +331,34 @@ impl Session {
             false
         });
         refusals
+    }
+
+    /// Takes the base set as asked for, as far as it is not.
+    fn add_base(
+        &self,
+        db: &Database,
+        index: usize,
+        base: Vec<Name>,
+        subscribe: &mut Vec<(Ask, ParamsId)>,
+    ) {
+        let Some(conversation) = &self.conversations[index] else {
+            return;
+        };
+        let room = self.config.limits.subscriptions;
+        let asked: HashSet<_> = subscribe.iter().map(|(ask, _)| ask.clone()).collect();
+        let known = |name: &Name| db.names_host(conversation.type_id, name);
+        let base = base.into_iter().filter(known).map(Ask::Name);
+        let new = base.filter(|ask| !asked.contains(ask)).take(room);
+        subscribe.extend(new.map(|ask| (ask, self.params)));
+    }
+
+    /// What a client knows not to exist need not be refused again: a proxy lists
+    /// every host that it ever asked for.
+    fn spare_known_refusals(&mut self, index: usize, initial: &InitialVersions) {
+        if let Some(conversation) = &mut self.conversations[index] {
+            let knows = |name: &Name| initial.get(name).is_some_and(|v| v.as_str().is_empty());
+            conversation.refused.retain(|name| !knows(name));
+        }
     }
 
     /// One request can hold millions of bad names: beyond a number they are

@@ -48,13 +48,14 @@ pub(crate) fn empty_body(name: &Name) -> Arc<Resource> {
     Arc::new(Resource::new(name.clone(), body.freeze()))
 }
 
-/// A resource without a body that has its own name as alias.
-pub(crate) fn bodyless(name: &Name) -> Arc<Resource> {
+/// A resource without a body that has the name that was asked for as alias. It
+/// has that as its own name, too, unless something else is called so.
+pub(crate) fn bodyless(own: Name, asked: &Name) -> Arc<Resource> {
     Arc::new(Resource {
-        aliases: Box::new([name.clone()]),
+        aliases: Box::new([asked.clone()]),
         version: Version::new(""),
         body: None,
-        ..Resource::new(name.clone(), Bytes::new())
+        ..Resource::new(own, Bytes::new())
     })
 }
 

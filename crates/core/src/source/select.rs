@@ -131,7 +131,12 @@ impl Conversation {
             .foreign
             .extend(std::mem::take(&mut self.placeholders));
         self.select_foreign(db, context, &mut budget, selected);
-        selected.refused.extend(std::mem::take(&mut self.refused));
+        while budget > 0
+            && let Some(name) = self.refused.pop_first()
+        {
+            budget = budget.saturating_sub(2 * name.as_str().len() + 16);
+            selected.refused.push(name);
+        }
         self.look_at_exceptions(db);
         for key in std::mem::take(&mut self.pending) {
             self.select_key(db, context, key, &mut budget, selected);
@@ -159,6 +164,8 @@ impl Conversation {
                 // It exists again: then it is news, to a peer that holds
                 // something of that name from before.
                 Choice::Is(_) | Choice::Failed(..) => self.hold_older(&name),
+                // What replaces it may have its domains: they go together.
+                Choice::Absent if self.kind.on_demand => selected.foreign.push(name),
                 Choice::Absent
                     if room > 0 && !context.order.removal_waits(db, &self.url, &name) =>
                 {
@@ -226,7 +233,11 @@ impl Conversation {
         budget: &mut usize,
         selected: &mut Selected,
     ) {
-        if *budget == 0 {
+        // Hosts that a peer holds change together, whatever that takes: one may
+        // have got a domain that was another's, and twice it would be rejected.
+        let holds = |slot: &Slot| slot.told.may_hold();
+        let together = self.kind.on_demand && self.slot(&key).is_some_and(holds);
+        if *budget == 0 && !together {
             self.pending.insert(key);
             return;
         }
@@ -241,7 +252,7 @@ impl Conversation {
             }
             Decision::Say(choice) => {
                 let size = choice.resource().map_or(0, |r| r.wire_size());
-                if size > *budget && !selected.keys.is_empty() {
+                if size > *budget && !selected.keys.is_empty() && !together {
                     *budget = 0;
                     self.pending.insert(key);
                     return;
@@ -316,7 +327,8 @@ impl Conversation {
                     .is_some_and(|until| *until <= context.now);
                 !overdue && context.order.addition_waits(db, &self.kind, resource)
             }
-            Choice::Absent if told.may_hold() => {
+            // Nothing names a host: when it goes nothing is left to dangle.
+            Choice::Absent if told.may_hold() && !self.kind.on_demand => {
                 let name = told
                     .resource()
                     .map_or_else(|| self.key_name(db, key), |r| r.name.clone());

@@ -306,7 +306,11 @@ impl Conversation {
         let before = fingerprint(&slot.told);
         slot.told = change(std::mem::take(&mut slot.told));
         let after = fingerprint(&slot.told);
-        if matches!(key, Key::Ask(_)) {
+        let is_older = slot.told == Told::Older;
+        if let Key::Ask(ask) = key {
+            if !is_older {
+                self.held_as.remove(ask);
+            }
             self.told_sum = self.told_sum.wrapping_sub(before).wrapping_add(after);
         }
     }

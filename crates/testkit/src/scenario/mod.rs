@@ -30,7 +30,9 @@
 //! `c1@v1` is the resource `c1` with the body `v1`; its version is made from
 //! the body and never written. `c1@empty` has its name and nothing else,
 //! `c1@none` has no body at all. More is said in parentheses, with commas:
-//! `c1@v1(aka x y, ttl 5s, for env=prod, vhds 1)`.
+//! `c1@v1(aka x y, ttl 5s, for env=prod, vhds 1)`. A virtual host with
+//! `(domains a.com *.b.com)` has a body with its name and its domains; `base s`
+//! puts it in a base set.
 //!
 //! # The operator
 //!
@@ -72,9 +74,9 @@
 //! `stream` takes `sotw` or `delta`; a program, `envoy`, `grpc` or none;
 //! `only TYPE` for a stream of one type; `errors` if the client reads resource
 //! errors; `endpoints-once` if S53 is switched off; and `hold=`, `drain=`, `patience=`, `resume=` (durations), `names=`,
-//! `subscriptions=`, `globs=`, `types=`, `response=`, `text=` (limits),
+//! `subscriptions=`, `hosts=`, `globs=`, `types=`, `response=`, `text=` (limits),
 //! `named=TYPE` (an empty request for it means nothing), `feature=TEXT`,
-//! `param.KEY=VALUE`.
+//! `param.KEY=VALUE`, `base=SET` and `base-host=NAME` (what it gets without asking).
 //!
 //! # The server
 //!

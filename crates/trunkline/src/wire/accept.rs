@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use trunkline_core::facts::{Carried, Facts, Reference};
+use trunkline_core::hosts::Domains;
 use trunkline_core::name::Name;
 use trunkline_core::resource::{Resource, TypeUrl, Version};
 use trunkline_proto::facts::{self, FactsError};
@@ -72,7 +73,7 @@ pub(super) fn core_facts(found: facts::Facts, carried: Option<Box<Carried>>) -> 
     references.dedup();
     let facts = Facts {
         references: references.into(),
-        domains: found.domains.into_iter().map(Box::from).collect(),
+        domains: Domains::new(found.domains),
         vhds: found.vhds.map(|way| Version::of_body(&way)),
         carried,
     };

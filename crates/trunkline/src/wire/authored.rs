@@ -103,6 +103,7 @@ fn carried(wrapper: &discovery::Resource) -> Option<Carried> {
     let carried = Carried {
         metadata: wrapper.metadata.clone(),
         do_not_cache: wrapper.cache_control.is_some_and(|c| c.do_not_cache),
+        ..Carried::default()
     };
     (carried != Carried::default()).then_some(carried)
 }

@@ -107,7 +107,10 @@ fn wrapped(url: &TypeUrl, delivered: &Delivered) -> Resource {
         version: resource.version.to_string(),
         resource: body,
         name: resource.name.to_string(),
-        aliases: resource.aliases.iter().map(Name::to_string).collect(),
+        aliases: resource
+            .other_names()
+            .map(|name| name.to_string())
+            .collect(),
         ttl: resource.ttl.map(duration),
         cache_control: carried
             .filter(|carried| carried.do_not_cache)
