@@ -176,7 +176,6 @@ impl Item {
             references: references.into(),
             domains: Domains::new(&self.domains),
             vhds: self.vhds.clone(),
-            ..Facts::default()
         };
         Arc::new(Resource {
             name: Name::new(&self.name),
