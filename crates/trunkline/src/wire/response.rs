@@ -219,7 +219,7 @@ mod tests {
         use trunkline_core::session::{Config, Session};
 
         let mut db = Database::new();
-        let url = TypeUrl::from(trunkline_core::kind::CDS);
+        let url = TypeUrl::from(kind::CDS);
         let put = |n: usize| {
             let body = Bytes::from(vec![7; 1000]);
             Change::Upsert(url.clone(), Arc::new(resource(&format!("{n:03}"), body)))
