@@ -75,7 +75,7 @@ impl Conversation {
         match forms::absent(&self.kind, self.dialect, self.mode, false) {
             Absent::EmptyBody => forms::empty_body(name).version == *version,
             Absent::Bodyless => forms::bodyless(name).version == *version,
-            Absent::Removed | Absent::Silence => false,
+            Absent::Removed | Absent::Unreadable | Absent::Silence => false,
         }
     }
 

@@ -9,6 +9,7 @@ mod extensions;
 mod follow;
 mod grpc;
 mod load;
+mod missing;
 mod names;
 mod on_demand;
 mod rejection;

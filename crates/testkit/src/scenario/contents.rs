@@ -20,6 +20,8 @@ pub(super) enum Body {
     Text(String),
     /// The resource's name in its first field and nothing else.
     Empty,
+    /// The same, and then what no one can read.
+    Unreadable,
     /// No body.
     None,
 }
@@ -28,6 +30,7 @@ impl Body {
     fn parse(text: &str) -> Self {
         match text {
             "empty" => Self::Empty,
+            "unreadable" => Self::Unreadable,
             "none" => Self::None,
             text => Self::Text(unquoted(text).unwrap_or(text).to_owned()),
         }
@@ -37,6 +40,7 @@ impl Body {
         match self {
             Self::Text(text) => Some(Bytes::copy_from_slice(text.as_bytes())),
             Self::Empty => Some(empty(name)),
+            Self::Unreadable => Some(unreadable(name)),
             Self::None => None,
         }
     }
@@ -61,6 +65,11 @@ pub(super) fn empty(name: &str) -> Bytes {
     body.put_u8(length as u8);
     body.put_slice(name.as_bytes());
     body.freeze()
+}
+
+/// The same with a field after it that cannot be.
+pub(super) fn unreadable(name: &str) -> Bytes {
+    [&empty(name)[..], b"\x07"].concat().into()
 }
 
 /// One resource: `c1@v1(aka x, ttl 5s, for env=prod, vhds 1, wrapped)`.
