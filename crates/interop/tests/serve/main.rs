@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, reason = "all of this is tests")]
 
 mod admission;
+mod burst;
 mod certificates;
 mod drain;
 mod extensions;
