@@ -10,9 +10,10 @@ use super::super::{Database, TypeId};
 use super::form::{self, Shape};
 use super::{Hosts, domains_of, own_domains};
 use crate::hosts::{Domain, HostName};
+use crate::kind;
 use crate::name::Name;
 use crate::params::{ParamsId, ParamsTable};
-use crate::resource::Resource;
+use crate::resource::{Resource, TypeUrl};
 
 /// Why a host gets what it gets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -105,8 +106,8 @@ impl Table {
         table: &mut ParamsTable,
         work: &mut Work,
     ) -> Option<Match> {
-        let HostName { route, host } = HostName::split(name.as_str())?;
-        let host = host.to_ascii_lowercase();
+        let name = HostName::split(name.as_str())?;
+        let (route, host) = (name.route, self.hosts.as_ref()?.sought(name));
         for domain in self.hosts.as_ref()?.candidates(route, &host) {
             for owner in self.owners_of(route, domain) {
                 work.entries += 1;
@@ -139,6 +140,24 @@ impl Table {
         source: &Arc<Resource>,
         found: &Match,
     ) -> Option<(Arc<Resource>, Given)> {
+        let (made, given) = self.shape(asked, name, source, found)?;
+        let answers = made.name == *name || made.other_names().any(|other| other == *name);
+        if answers {
+            return Some((made, given));
+        }
+        // Who asked waits until it is named.
+        let forms = &mut self.hosts.as_mut()?.forms;
+        let named = forms.get(asked, Shape::Named, &made, || form::named(&made, name));
+        Some((named, given))
+    }
+
+    fn shape(
+        &mut self,
+        asked: EntryId,
+        name: &Name,
+        source: &Arc<Resource>,
+        found: &Match,
+    ) -> Option<(Arc<Resource>, Given)> {
         let domains = &source.facts().domains;
         if !found.by_wildcard && !domains.have_wildcards() {
             return Some((Arc::clone(source), Given::Whole));
@@ -146,35 +165,28 @@ impl Table {
         let narrowed = self.narrowed_name(name);
         let hosts = self.hosts.as_mut()?;
         let alone = |domain| hosts.is_alone(&self.entries, found.owner, domain);
-        let alone = domains.iter().all(alone);
-        let forms = &mut hosts.forms;
-        match (alone, found.by_wildcard) {
-            (true, false) => Some((Arc::clone(source), Given::Whole)),
-            (true, true) => {
-                let made = forms.get(asked, Shape::Named, source, || form::named(source, name));
-                Some((made, Given::Whole))
-            }
-            (false, false) => {
-                domains.explicit().next()?;
-                let place = found.owner;
-                let made = forms.get(place, Shape::Explicit, source, || form::explicit(source));
-                Some((made, Given::WithoutWildcards))
-            }
-            (false, true) => {
-                let (narrowed, host) = narrowed?;
-                let make = || form::narrow(source, narrowed, &host);
-                let made = forms.get(asked, Shape::Narrow, source, make);
-                Some((made, Given::Narrowed))
-            }
+        if domains.iter().all(alone) {
+            return Some((Arc::clone(source), Given::Whole));
         }
+        let forms = &mut hosts.forms;
+        if found.by_wildcard {
+            let (narrowed, host) = narrowed?;
+            let make = || form::narrow(source, narrowed, &host);
+            let made = forms.get(asked, Shape::Narrow, source, make);
+            return Some((made, Given::Narrowed));
+        }
+        domains.explicit().next()?;
+        let place = found.owner;
+        let made = forms.get(place, Shape::Explicit, source, || form::explicit(source));
+        Some((made, Given::WithoutWildcards))
     }
 
     /// What a virtual host for one host alone is called: as it was asked for,
     /// unless an author called another so.
     fn narrowed_name(&self, asked: &Name) -> Option<(Name, String)> {
-        let HostName { route, host } = HostName::split(asked.as_str())?;
-        let host = host.to_ascii_lowercase();
-        let name = self.unused_name(&format!("{route}/{host}"));
+        let asked = HostName::split(asked.as_str())?;
+        let host = self.hosts.as_ref()?.sought(asked);
+        let name = self.unused_name(&format!("{}/{host}", asked.route));
         form::can_be_domain(&host).then_some((name, host))
     }
 
@@ -280,6 +292,30 @@ impl Table {
 }
 
 impl Database {
+    /// A route configuration changed: ports may count now, or no longer.
+    pub(in super::super) fn note_ports(&mut self, type_id: TypeId, entry: EntryId) {
+        let routes = self.table(type_id);
+        if routes.url.as_str() != kind::RDS {
+            return;
+        }
+        let (name, variants) = (routes.entry(entry).name.clone(), routes.entry(entry));
+        let variants = variants.content.resources();
+        let portless = !variants.is_empty() && variants.iter().all(|r| r.facts().ignores_port);
+        let hosts = match self.find_type(&TypeUrl::from(kind::VHDS)) {
+            Some(hosts) => hosts,
+            None if !portless => return,
+            None => self.type_id(&TypeUrl::from(kind::VHDS)),
+        };
+        let table = self.table_mut(hosts);
+        let asked = table.hosts.as_mut().map(|hosts| {
+            let entries = &table.entries;
+            hosts.set_portless(entries, name.as_str(), portless)
+        });
+        for host in asked.into_iter().flatten() {
+            self.tell_asking(hosts, host);
+        }
+    }
+
     /// A name under which nothing is held: the one that was asked for, if it may be.
     pub(crate) fn unused_name(&self, type_id: TypeId, asked: &Name) -> Name {
         self.table(type_id).unused_name(asked.as_str())
@@ -288,11 +324,12 @@ impl Database {
     /// Whether a virtual host names this host itself.
     #[must_use]
     pub fn names_host(&self, type_id: TypeId, asked: &Name) -> bool {
-        let Some(HostName { route, host }) = HostName::split(asked.as_str()) else {
+        let table = self.table(type_id);
+        let (Some(hosts), Some(name)) = (&table.hosts, HostName::split(asked.as_str())) else {
             return false;
         };
-        let host = host.to_ascii_lowercase();
-        let owners = self.table(type_id).owners_of(route, Domain::Exact(&host));
+        let host = hosts.sought(name);
+        let owners = table.owners_of(name.route, Domain::Exact(&host));
         !owners.is_empty()
     }
 
@@ -307,7 +344,7 @@ impl Database {
         let (Some(hosts), Some(name)) = (&table.hosts, HostName::split(asked.as_str())) else {
             return HostExplanation::default();
         };
-        let host = name.host.to_ascii_lowercase();
+        let host = hosts.sought(name);
         let mut considered = Vec::new();
         for domain in hosts.candidates(name.route, &host) {
             for owner in table.owners_of(name.route, domain) {
