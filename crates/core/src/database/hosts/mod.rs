@@ -11,8 +11,10 @@
 
 mod asked;
 mod base;
+mod change;
 mod conflict;
 mod crowd;
+mod explain;
 mod form;
 mod resolve;
 
@@ -27,8 +29,9 @@ use crate::hosts::{Domain, HostName, without_port};
 use asked::Asked;
 use base::BaseSets;
 use crowd::Crowd;
+pub use explain::{Considered, HostExplanation};
 use form::Forms;
-pub use resolve::{Considered, Given, HostExplanation};
+pub use resolve::Given;
 
 /// See the module's documentation.
 #[derive(Debug, Default)]
@@ -268,6 +271,12 @@ impl Hosts {
     /// Nobody asks for a name any more, or it holds something else.
     pub(super) fn forget_forms(&mut self, entry: EntryId) {
         self.forms.forget(entry);
+    }
+
+    /// How many domains there are, of all virtual hosts, and how many hosts that
+    /// are asked for.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        (self.domains.len(), self.asked.all().count())
     }
 
     pub(super) fn hash(&self, route: &str, domain: Domain<'_>) -> u32 {
