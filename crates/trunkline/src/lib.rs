@@ -19,6 +19,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod bell;
 pub mod health;
 pub mod listen;
 pub mod load;

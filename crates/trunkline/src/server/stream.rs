@@ -1,11 +1,8 @@
 //! The session of a stream: bytes in, frames out. No waiting.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::task::Context;
 use std::time::{Instant, SystemTime};
 
-use atomic_waker::AtomicWaker;
 use bytes::Bytes;
 use trunkline_core::database::{Choice, Database, Edge};
 use trunkline_core::kind;
@@ -21,7 +18,8 @@ use super::hooks::Connection;
 use super::marks::Marks;
 use super::report::{Peer, Report, Sent};
 use super::shared::Shared;
-use super::wave::{self, Wave};
+use super::wave::{Wave, Waves};
+use crate::bell::Bell;
 use crate::wire::{self, Reader, Refused};
 
 /// The peer broke the protocol.
@@ -46,12 +44,10 @@ pub(super) struct Stream {
     pub(super) opened: SystemTime,
     shared: Arc<Shared>,
     begun: Instant,
-    /// Told by the database that there is something to look at.
-    woken: AtomicBool,
-    /// Who has to hear of it.
-    waker: AtomicWaker,
+    /// Rings when there is something to look at.
+    pub(super) bell: Arc<Bell>,
     /// The changes that the peer has not answered yet.
-    waves: Mutex<Vec<Arc<Wave>>>,
+    waves: Waves,
     /// Bound by the first request (S2).
     node: OnceLock<String>,
     /// Taken by the stream's task for each message, and by who looks on. Never
@@ -68,11 +64,22 @@ pub(super) struct Talk {
     configured: bool,
 }
 
+/// Rings a stream's bell: the database has something for it.
+pub(super) const NEWS: u8 = 2;
+
 /// What a stream has to say.
 pub(super) struct Spoken {
-    pub(super) messages: Vec<Frames>,
-    /// Whether there may be more.
-    pub(super) more: bool,
+    pub(super) message: Option<Frames>,
+    pub(super) next: Next,
+}
+
+/// When a stream may have something to say again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Next {
+    /// Now.
+    pub(super) now: bool,
+    /// Then, although nothing happens.
+    pub(super) due: Option<tokio::time::Instant>,
 }
 
 /// A response of either protocol.
@@ -81,23 +88,12 @@ enum Response {
     Delta(DeltaResponse),
 }
 
-/// Resources from which a response takes a while to be sent.
-const LARGE: usize = 32;
-
 impl Response {
     fn name(&self) -> (&TypeUrl, &Nonce) {
         match self {
             Self::Sotw(response) => (&response.type_url, &response.nonce),
             Self::Delta(response) => (&response.type_url, &response.nonce),
         }
-    }
-
-    fn is_large(&self) -> bool {
-        let resources = match self {
-            Self::Sotw(response) => response.resources.len(),
-            Self::Delta(response) => response.resources.len(),
-        };
-        resources > LARGE
     }
 }
 
@@ -133,9 +129,8 @@ impl Stream {
             identity,
             opened: SystemTime::now(),
             begun: Instant::now(),
-            woken: AtomicBool::new(false),
-            waker: AtomicWaker::new(),
-            waves: Mutex::default(),
+            bell: Bell::new(),
+            waves: Waves::default(),
             node: OnceLock::new(),
             talk: Mutex::new(Talk {
                 reader: Reader::new(limits),
@@ -148,15 +143,21 @@ impl Stream {
     }
 
     /// Takes a request.
-    pub(super) fn handle(self: &Arc<Self>, raw: Bytes) -> Result<(), Fault> {
+    pub(super) fn handle(self: &Arc<Self>, raw: Bytes) -> Result<Next, Fault> {
         let bytes = raw.len();
         let mut outcome = Outcome::default();
-        let fault = self.take(raw, &mut outcome);
+        let waves = self.waves.len();
+        let taken = self.take(raw, &mut outcome);
         self.tell(bytes, &outcome);
-        fault
+        let (next, answered) = taken?;
+        if answered && !next.now {
+            self.waves.arrived(waves);
+        }
+        Ok(next)
     }
 
-    fn take(self: &Arc<Self>, raw: Bytes, outcome: &mut Outcome) -> Result<(), Fault> {
+    /// Says as well whether all that was said is answered.
+    fn take(self: &Arc<Self>, raw: Bytes, outcome: &mut Outcome) -> Result<(Next, bool), Fault> {
         let now = self.shared.now();
         let mut talk = self.talk();
         let talk = &mut *talk;
@@ -176,37 +177,45 @@ impl Stream {
             Request::Sotw(request) => (&request.node, &request.type_url),
             Request::Delta(request) => (&request.node, &request.type_url),
         };
-        let session = self.begin(talk, node.as_ref(), type_url.as_ref(), outcome);
-        self.shared.with(|db| {
+        let session = self.begin(&mut talk.session, node.as_ref(), type_url.as_ref(), outcome);
+        let quiet = self.shared.with(|db| {
             let fault = match request {
                 Request::Sotw(request) => session.handle_sotw(db, request, now),
                 Request::Delta(request) => session.handle_delta(db, request, now),
             };
             take_edges(db, outcome);
-            fault
+            fault.map(|()| session.is_quiet(db))
         })?;
-        while let Some(event) = talk.session.as_mut().and_then(Session::poll_event) {
+        while let Some(event) = session.poll_event() {
             talk.marks.answered(&event);
             outcome.configured |= matches!(event, Event::Acked { .. }) && !talk.configured;
             talk.configured |= outcome.configured;
-            outcome.events.push(event);
+            if self.shared.hooks.are_any() {
+                outcome.events.push(event);
+            }
         }
-        Ok(())
+        Ok((self.next(session, quiet), session.is_answered()))
+    }
+
+    fn next(&self, session: &Session, quiet: bool) -> Next {
+        let due = session.poll_timeout();
+        Next {
+            now: !quiet,
+            due: due.map(|due| self.shared.instant(due)),
+        }
     }
 
     /// The session, which the first request opens, ready to hear of a type.
     fn begin<'a>(
         self: &Arc<Self>,
-        talk: &'a mut Talk,
+        session: &'a mut Option<Session>,
         node: Option<&Node>,
         type_url: Option<&TypeUrl>,
         outcome: &mut Outcome,
     ) -> &'a mut Session {
         self.introduce(node);
-        outcome.opens = talk.session.is_none();
-        let session = talk
-            .session
-            .get_or_insert_with(|| self.shared.open(self.config(), self));
+        outcome.opens = session.is_none();
+        let session = session.get_or_insert_with(|| self.shared.open(self.config(), self));
         let type_url = self.only.as_ref().or(type_url);
         outcome.type_url = type_url.cloned();
         if let Some(type_url) = type_url
@@ -279,51 +288,45 @@ impl Stream {
         }
     }
 
-    /// The next messages, one of a type at most, built from the newest state.
+    /// The next message, built from the newest state.
     pub(super) fn poll(&self) -> Spoken {
-        let waves = std::mem::take(&mut *self.waves());
-        let (responses, answered) = self.poll_session();
-        let more = responses.last().is_some_and(Response::is_large);
-        let settled = answered && responses.is_empty();
-        // What is dropped here has arrived.
-        if !settled && !waves.is_empty() {
-            let mut kept = self.waves();
-            kept.splice(0..0, waves);
-            kept.truncate(wave::KEPT);
+        let waves = self.waves.len();
+        let (response, next, answered) = self.poll_session();
+        if answered && response.is_none() {
+            self.waves.arrived(waves);
         }
-        let messages = responses.iter().map(|response| self.write(response));
         Spoken {
-            messages: messages.collect(),
-            more,
+            message: response.map(|response| self.write(&response)),
+            next,
         }
     }
 
-    /// What there is to say, and whether all that was said is answered. What
-    /// is large is said alone: what comes next can be newer then.
-    fn poll_session(&self) -> (Vec<Response>, bool) {
+    /// What there is to say, and whether all that was said is answered. One
+    /// response at a time: what comes next can be newer then.
+    fn poll_session(&self) -> (Option<Response>, Next, bool) {
         let now = self.shared.now();
         let mut talk = self.talk();
         let Talk { session, marks, .. } = &mut *talk;
         let Some(session) = session else {
-            return (Vec::new(), true);
+            let next = Next {
+                now: false,
+                due: None,
+            };
+            return (None, next, true);
         };
-        let (responses, revision) = self.shared.with_revision(|db| {
-            let mut responses = Vec::new();
-            while !responses.last().is_some_and(Response::is_large)
-                && let Some(response) = match self.mode {
-                    Mode::Sotw => session.poll_sotw(db, now).map(Response::Sotw),
-                    Mode::Delta => session.poll_delta(db, now).map(Response::Delta),
-                }
-            {
-                responses.push(response);
-            }
-            responses
+        let ((response, quiet), revision) = self.shared.with_revision(|db| {
+            let response = match self.mode {
+                Mode::Sotw => session.poll_sotw(db, now).map(Response::Sotw),
+                Mode::Delta => session.poll_delta(db, now).map(Response::Delta),
+            };
+            let quiet = response.is_none() || session.is_quiet(db);
+            (response, quiet)
         });
-        for response in &responses {
+        if let Some(response) = &response {
             let (type_url, nonce) = response.name();
             marks.sent(type_url, nonce, revision);
         }
-        (responses, session.is_answered())
+        (response, self.next(session, quiet), session.is_answered())
     }
 
     fn write(&self, response: &Response) -> Frames {
@@ -349,31 +352,12 @@ impl Stream {
         frames
     }
 
-    /// When to poll again, now that there was nothing to say.
-    pub(super) fn deadline(&self) -> Option<tokio::time::Instant> {
-        let due = self.talk().session.as_ref()?.poll_timeout()?;
-        Some(self.shared.instant(due))
-    }
-
     /// There may be something to say.
     pub(super) fn wake(&self, wave: Option<&Arc<Wave>>) {
         if let Some(wave) = wave {
-            let mut waves = self.waves();
-            if waves.len() < wave::KEPT {
-                wave.reach();
-                waves.push(Arc::clone(wave));
-            }
+            self.waves.add(wave);
         }
-        self.woken.store(true, Ordering::Release);
-        self.waker.wake();
-    }
-
-    /// Whether there may be something to say since this was last asked; if not,
-    /// whoever asks is woken when there is.
-    pub(super) fn is_woken(&self, cx: &Context<'_>) -> bool {
-        // Before it is looked at, so that nothing is missed.
-        self.waker.register(cx.waker());
-        self.woken.swap(false, Ordering::AcqRel)
+        self.bell.ring(NEWS);
     }
 
     /// The peer has gone, or has to.
@@ -382,7 +366,7 @@ impl Stream {
             return;
         };
         self.shared.close(session);
-        self.waves().clear();
+        self.waves.arrived(usize::MAX);
         let mut outcome = Outcome::default();
         self.shared.with(|db| take_edges(db, &mut outcome));
         self.unwanted(&outcome.unwanted);
@@ -391,10 +375,6 @@ impl Stream {
 
     pub(super) fn talk(&self) -> MutexGuard<'_, Talk> {
         self.talk.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn waves(&self) -> MutexGuard<'_, Vec<Arc<Wave>>> {
-        self.waves.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn peer(&self) -> Peer<'_> {
@@ -407,7 +387,9 @@ impl Stream {
     }
 
     pub(super) fn report(&self, report: Report<'_>) {
-        self.shared.hooks.report(self.peer(), report);
+        if self.shared.hooks.are_any() {
+            self.shared.hooks.report(self.peer(), report);
+        }
     }
 }
 
