@@ -15,7 +15,14 @@ use crate::way::DELTA;
 const SEEDS: u64 = 3;
 const STEPS: usize = 12;
 const NAMES: [&str; 8] = [
-    "v1", "v2", "v3", "v4", "v5", "a.foo.com", "c.foo.com", "foo.com:80",
+    "v1",
+    "v2",
+    "v3",
+    "v4",
+    "v5",
+    "a.foo.com",
+    "c.foo.com",
+    "foo.com:80",
 ];
 const DOMAINS: [&str; 26] = [
     "a.foo.com",
@@ -122,7 +129,10 @@ impl Whole {
     fn edit(&mut self, dice: &mut Dice) {
         let name = dice.pick(&NAMES);
         let domain = dice.pick(&DOMAINS);
-        let owner = self.0.iter().find(|(_, (domains, _))| domains.contains(&domain));
+        let owner = self
+            .0
+            .iter()
+            .find(|(_, (domains, _))| domains.contains(&domain));
         let owner = owner.map(|(name, _)| *name);
         match dice.below(6) {
             0 => {
@@ -221,9 +231,12 @@ impl Pair {
 fn change_while_away(world: &World, gate: &Gate, change: impl FnOnce()) {
     let before = world.serving.journal.place();
     gate.shut();
-    world.serving.journal.wait("Envoy to be gone", before, |entry| {
-        matches!(entry, interop::Entry::Closed(_)).then_some(())
-    });
+    world
+        .serving
+        .journal
+        .wait("Envoy to be gone", before, |entry| {
+            matches!(entry, interop::Entry::Closed(_)).then_some(())
+        });
     change();
     gate.open();
 }

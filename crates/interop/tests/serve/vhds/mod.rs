@@ -5,8 +5,12 @@
 //! A virtual host answers with a text of its own, so a test sees which one a
 //! host belongs to.
 
+mod bad;
+mod burst;
 mod law;
+mod reconnect;
 mod replies;
+mod routes;
 mod shadow;
 
 use std::net::SocketAddr;
@@ -38,7 +42,9 @@ fn vhost_with(route: &str, name: &str, domains: &[&str], action: &str) -> String
     let name = format!("{route}/{name}");
     other(
         "envoy.config.route.v3.VirtualHost",
-        &format!(r#"name: {name:?}, domains: {domains:?}, routes: [{{match: {{prefix: ""}}, {action}}}]"#),
+        &format!(
+            r#"name: {name:?}, domains: {domains:?}, routes: [{{match: {{prefix: ""}}, {action}}}]"#
+        ),
     )
 }
 
@@ -80,7 +86,20 @@ fn say_together<T: AsRef<str>>(at: SocketAddr, hosts: &[T]) -> Vec<String> {
         .map(|host| (host, http::ask_as(at, host, "/").expect("a connection")))
         .collect();
     let answers = asked.into_iter();
-    answers.map(|(host, asked)| read(host, asked.answer())).collect()
+    answers
+        .map(|(host, asked)| read(host, asked.answer()))
+        .collect()
+}
+
+/// A bootstrap by which Envoy says who it is once, instead of in every request:
+/// that is sixty kilobytes, and not many of those pass while the server is not
+/// heard.
+fn short_requests(bootstrap: &str) -> String {
+    let place = "    transport_api_version: V3\n    grpc_services";
+    let short = place.replace('\n', "\n    set_node_on_first_message_only: true\n");
+    let with = bootstrap.replace(place, &short);
+    assert_ne!(with, bootstrap);
+    with
 }
 
 /// An Envoy with a listener `http` on the route configuration `r1`.
@@ -116,6 +135,27 @@ impl World {
         }
     }
 
+    /// Stops the server, and starts another in its place.
+    fn restarted<T>(self, meanwhile: impl FnOnce(&Site, SocketAddr) -> T) -> (Self, T) {
+        let Self {
+            site,
+            serving,
+            envoy,
+            http,
+        } = self;
+        let port = serving.port;
+        serving.stop();
+        let made = meanwhile(&site, http);
+        let serving = site.serve_on(port);
+        let world = Self {
+            site,
+            serving,
+            envoy,
+            http,
+        };
+        (world, made)
+    }
+
     fn says(&self, host: &str) -> String {
         says(self.http, host)
     }
@@ -132,9 +172,8 @@ impl World {
 
     fn wait_at(&self, at: SocketAddr, host: &str, expected: &str) {
         let what = format!("{host} to say {expected}");
-        self.envoy.wait_for(&what, SOON, |_| {
-            (says(at, host) == expected).then_some(())
-        });
+        self.envoy
+            .wait_for(&what, SOON, |_| (says(at, host) == expected).then_some(()));
     }
 
     /// How many requests for hosts came, answers aside.

@@ -91,7 +91,10 @@ fn s35_a_host_does_not_exist_although_a_virtual_host_is_called_like_it() {
     assert_eq!(world.says("b.foo.com"), "wild");
     assert_eq!(world.says("a.foo.com"), "under");
     assert_eq!(world.says("y.com"), "called");
-    assert_eq!((world.says("x.com"), world.says("z.com")), ("404".into(), "404".into()));
+    assert_eq!(
+        (world.says("x.com"), world.says("z.com")),
+        ("404".into(), "404".into())
+    );
     let asked = world.asked();
     assert!(asked <= before + 5, "{asked} requests");
     let (brought, _) = world.sent(0);

@@ -33,7 +33,11 @@ fn s36_what_comes_under_a_wildcard_takes_its_hosts_and_gives_them_back() {
         world.wait("a.wild.com", "wild");
         let asked = world.asked();
         assert_eq!(world.says(&format!("late{round}.wild.com")), "wild");
-        assert_eq!(world.asked(), asked, "the wildcard is held as a whole again");
+        assert_eq!(
+            world.asked(),
+            asked,
+            "the wildcard is held as a whole again"
+        );
     }
     for flow in flows {
         let flowed = flow.stop();
@@ -50,10 +54,22 @@ fn s36_wildcards_under_wildcards() {
         (vhost("star", &["*"], "star"), "any.net", "star"),
         (vhost("com", &["*.com"], "com"), "other.com", "com"),
         (vhost("foo", &["*.foo.com"], "foo"), "a.foo.com", "foo"),
-        (vhost("bar", &["*-bar.foo.com"], "bar"), "a-bar.foo.com", "bar"),
-        (vhost("exact", &["x-bar.foo.com"], "exact"), "x-bar.foo.com", "exact"),
+        (
+            vhost("bar", &["*-bar.foo.com"], "bar"),
+            "a-bar.foo.com",
+            "bar",
+        ),
+        (
+            vhost("exact", &["x-bar.foo.com"], "exact"),
+            "x-bar.foo.com",
+            "exact",
+        ),
         // Before the star, and behind every suffix.
-        (vhost("prefix", &["x-bar.*"], "prefix"), "x-bar.net", "prefix"),
+        (
+            vhost("prefix", &["x-bar.*"], "prefix"),
+            "x-bar.net",
+            "prefix",
+        ),
     ];
     let texts: Vec<_> = all.iter().map(|(text, ..)| text.clone()).collect();
     let world = World::new(&texts[..1]);
@@ -91,10 +107,16 @@ fn s41_a_domain_moves_from_one_virtual_host_to_another() {
     for _ in 0..3 {
         world.put(&all(&["a.com"], &["c.com", "b.com"]));
         world.wait("b.com", "two");
-        assert_eq!((world.says("a.com"), world.says("c.com")), ("one".into(), "two".into()));
+        assert_eq!(
+            (world.says("a.com"), world.says("c.com")),
+            ("one".into(), "two".into())
+        );
         world.put(&all(&["b.com", "a.com", "*.com"], &["c.com"]));
         world.wait("b.com", "one");
-        assert_eq!((world.says("c.com"), world.says("d.com")), ("two".into(), "one".into()));
+        assert_eq!(
+            (world.says("c.com"), world.says("d.com")),
+            ("two".into(), "one".into())
+        );
     }
     let flowed = flow.stop();
     assert_eq!(flowed.failures, [""; 0], "of {}", flowed.answered);
