@@ -22,6 +22,7 @@
 pub mod health;
 pub mod listen;
 pub mod load;
+pub mod node;
 pub mod reflection;
 pub mod rest;
 mod server;
