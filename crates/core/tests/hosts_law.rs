@@ -416,7 +416,7 @@ fn change(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     /// S36, S66, S76 under every change: law 2.
     #[test]

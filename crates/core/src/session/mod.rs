@@ -305,6 +305,7 @@ impl Session {
                 keys: selected.keys,
                 steps: selected.steps,
                 orphans: Vec::new(),
+                apart: selected.apart,
             };
             conversation.sent(db, outstanding);
         }

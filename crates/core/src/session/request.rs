@@ -393,7 +393,7 @@ impl Session {
     }
 
     /// The answer to a response: rejected if there is an error, and for no
-    /// other reason (S11).
+    /// other reason (S11). What was meant to be rejected is accepted by that.
     fn verdict(
         &mut self,
         db: &mut Database,
@@ -406,6 +406,7 @@ impl Session {
             return;
         };
         let type_url = conversation.url.clone();
+        let error = error.filter(|_| !conversation.expects_rejection(&nonce));
         let Some(mut error) = error else {
             let drain = match conversation.kind.drains {
                 true => self.config.drain,

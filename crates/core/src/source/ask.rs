@@ -112,7 +112,7 @@ impl Conversation {
         match forms::absent(&self.kind, self.dialect, self.mode, false) {
             Absent::EmptyBody => forms::empty_body(name).version == *version,
             Absent::Bodyless => version.as_str().is_empty(),
-            Absent::Removed | Absent::Silence => false,
+            Absent::Removed | Absent::Unreadable | Absent::Silence => false,
         }
     }
 

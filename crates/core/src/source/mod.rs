@@ -15,6 +15,7 @@
 //! State of the world and delta share all of it; `delta.rs` and `sotw.rs` only
 //! read requests and write responses.
 
+mod apart;
 mod ask;
 mod behind;
 mod cursor;

@@ -25,6 +25,8 @@ pub(crate) struct Selected {
     pub(crate) refused: Vec<Name>,
     /// What is still good and must be said to be (S59).
     pub(crate) heartbeats: Vec<Arc<Resource>>,
+    /// Whether this is what the peer is meant to reject, and nothing else.
+    pub(crate) apart: bool,
 }
 
 /// What to do with one name.
@@ -80,13 +82,15 @@ impl Conversation {
         }
         if self.trial_turn {
             self.select_trial(db, context.now, &mut selected);
+            self.select_apart(db, context, &mut selected);
         }
-        if selected.keys.is_empty() {
+        if selected.keys.is_empty() && !selected.apart {
             self.select_news(db, context, &mut selected);
         }
         if selected.is_empty() {
             self.select_trial(db, context.now, &mut selected);
         }
+        self.select_apart(db, context, &mut selected);
         selected
     }
 
@@ -132,6 +136,7 @@ impl Conversation {
             .extend(std::mem::take(&mut self.placeholders));
         self.select_foreign(db, context, &mut budget, selected);
         while budget > 0
+            && !self.speaks_apart()
             && let Some(name) = self.refused.pop_first()
         {
             budget = budget.saturating_sub(2 * name.as_str().len() + 16);
@@ -248,6 +253,9 @@ impl Conversation {
                     let until = context.now + context.hold;
                     self.waiting.entry(key.clone()).or_insert(until);
                 }
+                self.pending.insert(key);
+            }
+            Decision::Say(choice) if self.goes_apart(&key, &choice) != selected.apart => {
                 self.pending.insert(key);
             }
             Decision::Say(choice) => {

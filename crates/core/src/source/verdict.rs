@@ -29,6 +29,8 @@ pub(crate) struct Outstanding {
     /// Names it brought under a wildcard or glob that was dropped since. If
     /// that is asked for again before the answer, the peer may hold them.
     pub(crate) orphans: Vec<Name>,
+    /// Whether it is meant to be rejected.
+    pub(crate) apart: bool,
 }
 
 impl Outstanding {
@@ -189,6 +191,7 @@ impl Conversation {
             self.move_cursor(db, &step);
         }
         suspects.extend(response.keys);
+        self.spare_absent(&mut suspects);
         for (key, sent) in &suspects {
             match sent {
                 Choice::Absent => self.set_told(key, |_| Told::Doubt),
@@ -299,7 +302,7 @@ impl Conversation {
         }
     }
 
-    fn set_told(&mut self, key: &Key, change: impl FnOnce(Told) -> Told) {
+    pub(super) fn set_told(&mut self, key: &Key, change: impl FnOnce(Told) -> Told) {
         let Some(slot) = self.slot_mut(key) else {
             return;
         };

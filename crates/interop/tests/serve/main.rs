@@ -3,12 +3,14 @@
 #![allow(clippy::expect_used, reason = "all of this is tests")]
 
 mod admission;
+mod burst;
 mod certificates;
 mod drain;
 mod extensions;
 mod follow;
 mod grpc;
 mod load;
+mod missing;
 mod names;
 mod on_demand;
 mod rejection;

@@ -21,6 +21,8 @@ pub(super) enum Body {
     Text(String),
     /// The resource's name in its first field and nothing else.
     Empty,
+    /// The same, and then what no one can read.
+    Unreadable,
     /// No body.
     None,
 }
@@ -29,6 +31,7 @@ impl Body {
     fn parse(text: &str) -> Self {
         match text {
             "empty" => Self::Empty,
+            "unreadable" => Self::Unreadable,
             "none" => Self::None,
             text => Self::Text(unquoted(text).unwrap_or(text).to_owned()),
         }
@@ -38,6 +41,7 @@ impl Body {
         match self {
             Self::Text(text) => Some(Bytes::copy_from_slice(text.as_bytes())),
             Self::Empty => Some(empty(name)),
+            Self::Unreadable => Some(unreadable(name)),
             Self::None => None,
         }
     }
@@ -70,6 +74,11 @@ fn put_field(body: &mut BytesMut, number: u8, text: &str) {
     }
     body.put_u8(length as u8);
     body.put_slice(text.as_bytes());
+}
+
+/// The same with a field after it that cannot be.
+pub(super) fn unreadable(name: &str) -> Bytes {
+    [&empty(name)[..], b"\x07"].concat().into()
 }
 
 /// The text of a virtual host, if its name is this and its domains are these.

@@ -29,7 +29,8 @@
 //!
 //! `c1@v1` is the resource `c1` with the body `v1`; its version is made from
 //! the body and never written. `c1@empty` has its name and nothing else,
-//! `c1@none` has no body at all. More is said in parentheses, with commas:
+//! `c1@unreadable` is what a client must reject, `c1@none` has no body at all.
+//! More is said in parentheses, with commas:
 //! `c1@v1(aka x y, ttl 5s, for env=prod, vhds 1)`. A virtual host with
 //! `(domains a.com *.b.com)` has a body with its name and its domains; `base s`
 //! puts it in a base set.
