@@ -91,7 +91,7 @@ mod tests {
     use trunkline_proto::text;
 
     /// A node as it would be written in a bootstrap.
-    pub(in crate::node) fn node(yaml: &str) -> Node {
+    fn node(yaml: &str) -> Node {
         let text = format!("\"@type\": type.googleapis.com/envoy.config.core.v3.Node\n{yaml}");
         let read = text::read("n.yaml", &text, &text::Options::default());
         assert_eq!(read.errors, []);

@@ -9,19 +9,20 @@ use atomic_waker::AtomicWaker;
 use bytes::Bytes;
 use trunkline_core::database::{Choice, Database, Edge};
 use trunkline_core::kind;
-use trunkline_core::message::{DeltaResponse, Mode, Node, SotwResponse};
+use trunkline_core::message::{DeltaResponse, Mode, SotwResponse};
 use trunkline_core::name::{Ask, Name};
 use trunkline_core::params::ParamsId;
 use trunkline_core::resource::{Nonce, TypeUrl};
 use trunkline_core::session::{Config, Event, ProtocolError, Session};
 use trunkline_core::sink::Request;
-use trunkline_proto::discovery::{DecodeError, Frames, Limits};
+use trunkline_proto::discovery::{DecodeError, Frames, Limits, Node};
 
 use super::hooks::Connection;
 use super::marks::Marks;
 use super::report::{Peer, Report, Sent};
 use super::shared::Shared;
 use super::wave::{self, Wave};
+use crate::node::Described;
 use crate::wire::{self, Reader, Refused};
 
 /// The peer broke the protocol.
@@ -65,6 +66,8 @@ pub(super) struct Talk {
     /// Begins with the first request, which says whose it is.
     pub(super) session: Option<Session>,
     pub(super) marks: Marks,
+    /// What rules know of the node, if there are rules.
+    pub(super) described: Option<Box<Described>>,
     configured: bool,
 }
 
@@ -141,6 +144,7 @@ impl Stream {
                 reader: Reader::new(limits),
                 session: None,
                 marks: Marks::default(),
+                described: None,
                 configured: false,
             }),
             shared,
@@ -160,21 +164,21 @@ impl Stream {
         let now = self.shared.now();
         let mut talk = self.talk();
         let talk = &mut *talk;
-        let request = match self.mode {
+        let (request, node) = match self.mode {
             Mode::Sotw => {
                 let read = talk.reader.sotw(raw)?;
                 outcome.refused = read.refused;
-                Request::Sotw(read.request)
+                (Request::Sotw(read.request), read.node)
             }
             Mode::Delta => {
                 let read = talk.reader.delta(raw)?;
                 outcome.refused = read.refused;
-                Request::Delta(read.request)
+                (Request::Delta(read.request), read.node)
             }
         };
-        let (node, type_url) = match &request {
-            Request::Sotw(request) => (&request.node, &request.type_url),
-            Request::Delta(request) => (&request.node, &request.type_url),
+        let type_url = match &request {
+            Request::Sotw(request) => &request.type_url,
+            Request::Delta(request) => &request.type_url,
         };
         let session = self.begin(talk, node.as_ref(), type_url.as_ref(), outcome);
         self.shared.with(|db| {
@@ -202,11 +206,20 @@ impl Stream {
         type_url: Option<&TypeUrl>,
         outcome: &mut Outcome,
     ) -> &'a mut Session {
-        self.introduce(node);
+        self.introduce(node.map(|node| &node.id));
         outcome.opens = talk.session.is_none();
-        let session = talk
-            .session
-            .get_or_insert_with(|| self.shared.open(self.config(), self));
+        let Talk {
+            session, described, ..
+        } = talk;
+        let session = session.get_or_insert_with(|| self.shared.open(self.config(), self));
+        let rules = &self.shared.base;
+        if let Some(node) = node
+            && described.is_none()
+            && !rules.is_empty()
+        {
+            let known = described.insert(Box::new(Described::new(node, rules.wanted())));
+            session.set_base(rules.base(known));
+        }
         let type_url = self.only.as_ref().or(type_url);
         outcome.type_url = type_url.cloned();
         if let Some(type_url) = type_url
@@ -220,9 +233,9 @@ impl Stream {
     }
 
     /// Says who is at the other end; what is said first counts (S2).
-    pub(super) fn introduce(&self, node: Option<&Node>) {
-        if let Some(node) = node {
-            self.node.get_or_init(|| node.id.clone());
+    pub(super) fn introduce(&self, node: Option<&String>) {
+        if let Some(id) = node {
+            self.node.get_or_init(|| id.clone());
         }
     }
 
