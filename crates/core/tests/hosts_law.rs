@@ -136,6 +136,17 @@ fn is_wild(domain: &str) -> bool {
     domain.starts_with('*') || domain.ends_with('*')
 }
 
+/// The second route configuration ignores ports.
+fn sought(route: usize, host: &str) -> &str {
+    match route {
+        0 => host,
+        _ => host
+            .strip_suffix(":80")
+            .or(host.strip_suffix(":81"))
+            .unwrap_or(host),
+    }
+}
+
 fn sees(constraint: usize, env: usize) -> bool {
     match constraint {
         0 => true,
@@ -149,7 +160,7 @@ fn oracle(whole: &Whole, route: usize, host: &str, env: usize) -> Option<u32> {
         .iter()
         .filter(|((r, ..), h)| *r == route && sees(h.constraint, env));
     let table = seen.flat_map(|(_, h)| h.domains.iter().map(|d| (*d, h.mark)));
-    search(table, host)
+    search(table, sought(route, host))
 }
 
 fn field(number: u8, text: &[u8]) -> Vec<u8> {
@@ -259,7 +270,7 @@ impl Proxy {
         });
         let table =
             mine.flat_map(|(_, (domains, mark))| domains.iter().map(|d| (d.as_str(), *mark)));
-        search(table, host)
+        search(table, sought(route, host))
     }
 
     fn route(&mut self, db: &mut Database, route: usize, host: &str) {
@@ -422,6 +433,12 @@ proptest! {
     #[test]
     fn on_demand_routes_every_host_as_the_whole_would(ops in proptest::collection::vec(op(), 1..40)) {
         let mut db = Database::new();
+        let portless = Facts { ignores_port: true, ..Facts::default() };
+        let portless = Resource {
+            facts: Some(Box::new(portless)),
+            ..Resource::new(Name::new(ROUTES[1]), Bytes::new())
+        };
+        db.apply(vec![Change::Upsert(kind::RDS.into(), Arc::new(portless))]).unwrap();
         let (mut whole, mut marks) = (Whole::new(), 0);
         let mut proxies: Vec<_> = (0..ENVS.len()).map(Proxy::new).collect();
         proxies.iter_mut().for_each(|proxy| proxy.connect(&mut db));

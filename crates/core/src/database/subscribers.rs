@@ -285,7 +285,7 @@ impl Database {
         asked.insert((id, params));
         if first {
             if let Some(hosts) = &mut table.hosts {
-                hosts.asked.insert(name.as_str(), entry);
+                hosts.ask(name.as_str(), entry);
             }
             self.subscribers
                 .edge(type_id, Ask::Name(name.clone()), Edge::First);
@@ -304,8 +304,7 @@ impl Database {
         if kept.subscribers.is_empty() {
             let name = kept.name.clone();
             if let Some(hosts) = &mut table.hosts {
-                hosts.asked.remove(name.as_str(), entry);
-                hosts.forget_forms(entry);
+                hosts.unask(name.as_str(), entry);
             }
             table.tidy(entry);
             self.subscribers.edge(type_id, Ask::Name(name), Edge::Last);

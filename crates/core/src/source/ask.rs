@@ -287,7 +287,8 @@ impl Conversation {
 fn serves(held: &Resource, asked: &Name) -> bool {
     let domains = &held.facts().domains;
     let host = HostName::split(asked.as_str()).map_or("", |name| name.host);
-    domains.is_empty() || domains.iter().any(|domain| domain.matches(host))
+    let serves = |host| domains.iter().any(|domain| domain.matches(host));
+    domains.is_empty() || serves(host) || (held.other_names().any(|name| name == *asked))
 }
 
 /// What a name adds to the sum of what is held.

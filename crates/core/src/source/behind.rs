@@ -28,8 +28,8 @@ impl Conversation {
         }
         let old = told.resource()?;
         choice.resource().filter(|new| new.name != old.name)?;
-        let kept = match old.facts().domains.have_wildcards() {
-            // Hosts that it does not name lead to it.
+        let kept = match old.facts().domains.have_wildcards() || !old.aliases.is_empty() {
+            // Hosts that it does not name may lead to it.
             true => {
                 let given = given.get_or_insert_with(|| self.all_given(db));
                 given.contains(&old.name)

@@ -26,6 +26,7 @@ mod slot;
 mod sotw;
 mod standing;
 mod step;
+mod together;
 mod ttl;
 mod verdict;
 

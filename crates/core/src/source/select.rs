@@ -146,6 +146,7 @@ impl Conversation {
         for key in std::mem::take(&mut self.pending) {
             self.select_key(db, context, key, &mut budget, selected);
         }
+        self.wait_together(selected);
         for index in 0..self.cursors.len() {
             if budget > 0 {
                 self.select_step(db, context, index, &mut budget, selected);

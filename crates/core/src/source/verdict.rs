@@ -223,7 +223,7 @@ impl Conversation {
                 .filter_map(|(key, sent)| self.park(key, sent))
                 .collect();
         }
-        let groups = self.groups(db, suspects.keys().cloned().collect(), error);
+        let groups = self.groups(db, &suspects, error);
         for group in groups.into_iter().rev() {
             self.trials.push_front(group);
         }
@@ -234,17 +234,26 @@ impl Conversation {
     /// Halves; or, if the peer's text names some but not all, those and the
     /// rest. The text decides in which order things are tried, never what is
     /// blamed (S64).
-    fn groups(&self, db: &Database, keys: Vec<Key>, error: &ErrorDetail) -> Vec<Vec<Key>> {
-        let (named, rest): (Vec<_>, Vec<_>) = keys
+    fn groups(
+        &self,
+        db: &Database,
+        suspects: &BTreeMap<Key, Choice>,
+        error: &ErrorDetail,
+    ) -> Vec<Vec<Key>> {
+        let mut units = self.units(suspects);
+        if units.len() == 1 {
+            units = suspects.keys().map(|key| vec![key.clone()]).collect();
+        }
+        let is_named = |key: &Key| error.message.contains(self.key_name(db, key).as_str());
+        let (named, rest): (Vec<_>, Vec<_>) = units
             .iter()
             .cloned()
-            .partition(|key| error.message.contains(self.key_name(db, key).as_str()));
+            .partition(|unit| unit.iter().any(is_named));
         if !named.is_empty() && !rest.is_empty() {
-            return vec![rest, named];
+            return vec![rest.concat(), named.concat()];
         }
-        let mut left = keys;
-        let right = left.split_off(left.len() / 2);
-        [left, right]
+        let right = units.split_off(units.len() / 2);
+        [units.concat(), right.concat()]
             .into_iter()
             .filter(|half| !half.is_empty())
             .collect()

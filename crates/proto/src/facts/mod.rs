@@ -56,6 +56,8 @@ pub struct Facts {
     /// How the virtual hosts of a route configuration are asked for on demand,
     /// if they are: its `vhds`, encoded canonically, so that a change shows.
     pub vhds: Option<Vec<u8>>,
+    /// Whether a route configuration finds hosts without regard to their port.
+    pub ignores_port: bool,
 }
 
 /// Why there are no facts.
@@ -128,7 +130,13 @@ pub fn of_message(message: &DynamicMessage) -> Result<Facts, FactsError> {
         } else {
             None
         },
+        ignores_port: is(types::ROUTE_CONFIGURATION) && ignores_port(message),
     })
+}
+
+fn ignores_port(route: &DynamicMessage) -> bool {
+    let field = route.get_field_by_name("ignore_port_in_host_matching");
+    field.and_then(|value| value.as_bool()).unwrap_or_default()
 }
 
 fn vhds(route: &DynamicMessage) -> Result<Option<Vec<u8>>, FactsError> {

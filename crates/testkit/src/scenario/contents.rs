@@ -100,6 +100,7 @@ pub(super) struct Item {
     pub(super) domains: Vec<String>,
     base: Vec<String>,
     vhds: Option<Version>,
+    portless: bool,
     references: Vec<Reference>,
 }
 
@@ -131,6 +132,7 @@ impl Item {
             domains: Vec::new(),
             base: Vec::new(),
             vhds: None,
+            portless: false,
             references: Vec::new(),
         };
         for part in parts(extras.unwrap_or_default())? {
@@ -148,6 +150,7 @@ impl Item {
             "wrapped" => self.wrapped = true,
             "domains" => self.domains = words(value)?,
             "base" => self.base = words(value)?,
+            "portless" => self.portless = true,
             "vhds" => self.vhds = Some(value.into()),
             _ => return Err(format!("`{part}` says nothing about a resource")),
         }
@@ -185,6 +188,7 @@ impl Item {
             references: references.into(),
             domains: Domains::new(&self.domains),
             vhds: self.vhds.clone(),
+            ignores_port: self.portless,
         };
         Arc::new(Resource {
             name: Name::new(&self.name),

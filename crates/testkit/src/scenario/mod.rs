@@ -33,7 +33,7 @@
 //! More is said in parentheses, with commas:
 //! `c1@v1(aka x y, ttl 5s, for env=prod, vhds 1)`. A virtual host with
 //! `(domains a.com *.b.com)` has a body with its name and its domains; `base s`
-//! puts it in a base set.
+//! puts it in a base set. A route configuration that is `portless` ignores ports.
 //!
 //! # The operator
 //!

@@ -155,8 +155,13 @@ fn named(resource: &Resource) -> String {
         true => String::new(),
         false => format!("[version {}]", resource.version),
     };
-    let body = body(name, resource.body.as_deref(), &domains(resource));
-    format!("{name}@{body}{odd}")
+    format!("{name}@{}{odd}", text(resource))
+}
+
+/// A body as it is written.
+pub(super) fn text(resource: &Resource) -> String {
+    let name = resource.name.as_str();
+    body(name, resource.body.as_deref(), &domains(resource))
 }
 
 fn domains(resource: &Resource) -> Vec<String> {

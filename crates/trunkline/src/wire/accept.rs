@@ -76,6 +76,7 @@ pub(super) fn core_facts(found: facts::Facts, carried: Option<Box<Carried>>) -> 
         references: references.into(),
         domains: Domains::new(found.domains),
         vhds: found.vhds.map(|way| Version::of_body(&way)),
+        ignores_port: found.ignores_port,
         carried,
     };
     (facts != Facts::default()).then(|| Box::new(facts))
