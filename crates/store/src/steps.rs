@@ -68,6 +68,7 @@ impl Files {
         let name = match error {
             ApplyError::Overlap { name, .. }
             | ApplyError::Undecided { name, .. }
+            | ApplyError::Domain { second: name, .. }
             | ApplyError::NoBody { name } => name,
         };
         if first {
