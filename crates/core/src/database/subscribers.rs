@@ -270,6 +270,11 @@ impl Database {
         }))
     }
 
+    /// Other parameters of a subscriber, for what it follows from now on.
+    pub(crate) fn set_params(&mut self, id: SubscriberId, params: ParamsId) {
+        self.subscribers.get_mut(id).params = params;
+    }
+
     /// A stream asks for a type no longer. Its names and views are left before.
     pub fn remove_subscriber(&mut self, id: SubscriberId) {
         self.subscribers.list.remove(id.0);

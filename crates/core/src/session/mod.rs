@@ -164,6 +164,12 @@ impl Session {
         }
     }
 
+    /// The client says something else of itself from now on: it is told what
+    /// that changes, in one response of each type (TP2).
+    pub fn set_params(&mut self, db: &mut Database, params: Params) {
+        self.params = db.intern_params(params);
+    }
+
     /// Whether a type was asked for before.
     #[must_use]
     pub fn speaks_of(&self, type_url: &TypeUrl) -> bool {
@@ -245,6 +251,9 @@ impl Session {
     ) -> Option<(Response, Selected)> {
         if !conversation.may_speak(now, self.config.ack_patience) {
             return None;
+        }
+        if conversation.params != self.params && conversation.may_move() {
+            conversation.move_to(db, self.params);
         }
         let known = conversation.knows_all(db);
         if !known && conversation.is_whole() {

@@ -224,9 +224,14 @@ impl Session {
         names: Vec<Locator>,
     ) -> Vec<(Ask, ParamsId)> {
         let mut asks = Vec::with_capacity(names.len());
+        // Those that it is asked with now, be there others to take up.
+        let mut all = self.conversations.iter().flatten();
+        let own = all
+            .find(|c| c.url == *url)
+            .map_or(self.params, |c| c.params);
         for locator in names {
             match Ask::parse(&locator.name, self.config.limits.name_bytes) {
-                Ok(ask) => match self.read_params(db, locator.params) {
+                Ok(ask) => match self.read_params(db, locator.params, own) {
                     Ok(params) => asks.push((ask, params)),
                     Err(refusal) => self.refuse(url, refusal),
                 },
@@ -242,9 +247,10 @@ impl Session {
         &mut self,
         db: &mut Database,
         params: Option<Params>,
+        own: ParamsId,
     ) -> Result<ParamsId, Refusal> {
         let Some(params) = params else {
-            return Ok(self.params);
+            return Ok(own);
         };
         if let Some(known) = db.find_params(&params) {
             return Ok(known);

@@ -21,6 +21,7 @@ mod behind;
 mod cursor;
 mod delta;
 mod forms;
+mod moving;
 mod select;
 mod slot;
 mod sotw;

@@ -58,6 +58,7 @@
 //! |---|---|
 //! | `stream delta envoy only cds hold=15s` | opens a stream (see below) |
 //! | `close`, `reconnect` | ends it; ends it and opens another like it |
+//! | `become env=test` | the client says something else of itself |
 //! | `> cds` | a request that names nothing |
 //! | `> cds sub a b unsub c have a@v1` | delta: subscribe, unsubscribe, initial versions |
 //! | `> cds [a b]` | state of the world: all the names. Without a list, the names are those of the request before |
