@@ -23,6 +23,7 @@ mod bell;
 pub mod health;
 pub mod listen;
 pub mod load;
+pub mod node;
 pub mod reflection;
 pub mod rest;
 mod server;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use trunkline::{Changed, Event, Hooks, Limit, Peer, Report, TypeUrl};
+use trunkline_core::session::Refusal;
 
 use super::table::Counters;
 use super::{Metrics, lock};
@@ -43,7 +44,10 @@ impl Hooks for Count {
             Report::Refused(_) => self.0.refused("request"),
             Report::Event(Event::Acked { type_url, .. }) => one(&table.acks, type_url),
             Report::Event(Event::Nacked { type_url, .. }) => one(&table.nacks, type_url),
-            Report::Event(Event::Refused { .. }) => self.0.refused("subscription"),
+            Report::Event(Event::Refused { reason, .. }) => self.0.refused(match reason {
+                Refusal::Hosts { .. } => "host",
+                _ => "subscription",
+            }),
             _ => {}
         }
     }

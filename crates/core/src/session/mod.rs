@@ -189,9 +189,12 @@ impl Session {
     /// [`Self::poll_timeout`] is reached. Saves polling after an answer that
     /// leads to nothing; false does not promise that there is something.
     #[must_use]
-    pub fn is_quiet(&self, db: &Database) -> bool {
+    pub fn is_quiet(&self, db: &Database, now: Moment) -> bool {
         let mut all = self.conversations.iter().flatten();
-        all.all(|conversation| conversation.params == self.params && conversation.is_quiet(db))
+        all.all(|conversation| {
+            !conversation.may_speak(now, self.config.ack_patience)
+                || (conversation.params == self.params && conversation.is_quiet(db))
+        })
     }
 
     /// What happened since this was last asked.

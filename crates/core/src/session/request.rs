@@ -302,7 +302,9 @@ impl Session {
             .as_ref()
             .map_or(0, |c| c.asks.len());
         let hosts = hosts.saturating_sub(leaving);
-        let mut room_for_hosts = limits.hosts.saturating_sub(hosts).min(room_for_names);
+        let mut room_for_hosts = limits.hosts.saturating_sub(hosts);
+        let too_many_hosts = room_for_hosts < room_for_names;
+        room_for_hosts = room_for_hosts.min(room_for_names);
         let mut refusals = Vec::new();
         let Some(conversation) = &mut self.conversations[index] else {
             return refusals;
@@ -328,11 +330,14 @@ impl Session {
             refusals.push(match ask {
                 Ask::Name(name) => {
                     conversation.refused.insert(name.clone());
-                    let limit = match conversation.kind.on_demand {
-                        true => limits.hosts,
-                        false => limits.subscriptions,
-                    };
-                    Refusal::Subscriptions { limit }
+                    match conversation.kind.on_demand && too_many_hosts {
+                        true => Refusal::Hosts {
+                            limit: limits.hosts,
+                        },
+                        false => Refusal::Subscriptions {
+                            limit: limits.subscriptions,
+                        },
+                    }
                 }
                 _ => Refusal::Globs {
                     limit: limits.globs,

@@ -366,20 +366,19 @@ impl Conversation {
     }
 
     /// Whether there is nothing to say until something happens or a deadline
-    /// passes: an answer is awaited, or the peer was told everything.
+    /// passes: the peer was told everything.
     pub(crate) fn is_quiet(&self, db: &Database) -> bool {
         let told = |cursor: &Cursor| {
             db.head(cursor.follow) == cursor.reached && cursor.walks.iter().all(Walk::is_sent)
         };
-        !self.outstanding.is_empty()
-            || (!self.owes_answer
-                && self.pending.is_empty()
-                && self.trials.is_empty()
-                && self.foreign.is_empty()
-                && self.placeholders.is_empty()
-                && self.refused.is_empty()
-                && self.cursors.iter().flatten().all(told)
-                && db.dirty(self.subscriber).next().is_none())
+        !self.owes_answer
+            && self.pending.is_empty()
+            && self.trials.is_empty()
+            && self.foreign.is_empty()
+            && self.placeholders.is_empty()
+            && self.refused.is_empty()
+            && self.cursors.iter().flatten().all(told)
+            && db.dirty(self.subscriber).next().is_none()
     }
 
     /// The moments at which something may have to be said although nothing happens.

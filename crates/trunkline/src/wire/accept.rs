@@ -71,6 +71,7 @@ pub(super) fn core_facts(found: facts::Facts, carried: Option<Box<Carried>>) -> 
     // Two spellings of one name are one, and stand elsewhere.
     references.sort();
     references.dedup();
+    let carried = with_base_sets(carried, found.base_sets);
     let facts = Facts {
         references: references.into(),
         domains: Domains::new(found.domains),
@@ -79,6 +80,16 @@ pub(super) fn core_facts(found: facts::Facts, carried: Option<Box<Carried>>) -> 
         carried,
     };
     (facts != Facts::default()).then(|| Box::new(facts))
+}
+
+/// Few virtual hosts belong to base sets, so that stands with what few have.
+fn with_base_sets(carried: Option<Box<Carried>>, sets: Vec<String>) -> Option<Box<Carried>> {
+    if sets.is_empty() {
+        return carried;
+    }
+    let mut carried = carried.unwrap_or_default();
+    carried.base_sets = sets.into_iter().map(Box::from).collect();
+    Some(carried)
 }
 
 #[cfg(test)]
@@ -107,6 +118,19 @@ mod tests {
             name: "c".into(),
         };
         assert!(resource.facts().refers_to(&endpoints));
+    }
+
+    #[test]
+    fn s36_the_base_sets_of_a_virtual_host_are_known() {
+        let text = format!(
+            "\"@type\": {}\nname: v\ndomains: [d]\n\
+             metadata: {{filter_metadata: {{trunkline: {{base_sets: [b, a]}}}}}}",
+            kind::VHDS
+        );
+        let read = trunkline_proto::text::read("v.yaml", &text, &Default::default());
+        let body = read.resources[0].body.clone();
+        let resource = accept(&kind::VHDS.into(), body).unwrap();
+        assert_eq!(resource.facts().base_sets(), [Box::from("a"), "b".into()]);
     }
 
     #[test]

@@ -29,7 +29,7 @@ use crate::hosts::{Domain, HostName, without_port};
 use asked::Asked;
 use base::BaseSets;
 use crowd::Crowd;
-pub use explain::{Considered, HostExplanation};
+pub use explain::{Considered, Found, HostExplanation};
 use form::Forms;
 pub use resolve::Given;
 

@@ -26,7 +26,7 @@ pub enum Given {
 
 /// What matched a host.
 pub(super) struct Match {
-    owner: EntryId,
+    pub(super) owner: EntryId,
     pub(super) choice: Choice,
     by_wildcard: bool,
 }
@@ -49,20 +49,32 @@ impl Table {
         if let Some(found) = self.match_host(&name, params, table, work) {
             return Some(self.given(id, &name, found));
         }
-        let owners = self.owners(id).to_vec();
-        for owner in [id].into_iter().chain(owners) {
-            let choice = self.own_choice(owner, params, table, work);
-            let found = Match {
-                owner,
-                choice,
-                by_wildcard: false,
-            };
+        for found in self.called(id, params, table, work) {
             match self.given(id, &name, found) {
                 Choice::Absent => {}
                 choice => return Some(choice),
             }
         }
         Some(Choice::Absent)
+    }
+
+    /// The virtual hosts that are called as a host is: by name, or by alias.
+    pub(super) fn called(
+        &mut self,
+        id: EntryId,
+        params: ParamsId,
+        table: &mut ParamsTable,
+        work: &mut Work,
+    ) -> Vec<Match> {
+        let owners = self.owners(id).to_vec();
+        let owners = [id].into_iter().chain(owners);
+        owners
+            .map(|owner| Match {
+                owner,
+                choice: self.own_choice(owner, params, table, work),
+                by_wildcard: false,
+            })
+            .collect()
     }
 
     fn given(&mut self, asked: EntryId, name: &Name, found: Match) -> Choice {
