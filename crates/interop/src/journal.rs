@@ -16,6 +16,8 @@ pub enum Entry {
     Requested(usize),
     /// A response went out.
     Sent(Sent),
+    /// That response has so many bytes, which is more than its peer may take.
+    Oversized(usize),
     /// Something happened on a stream.
     Event(Event),
     /// A stream is over.
@@ -77,6 +79,7 @@ impl Journal {
                 removed: sent.removed.to_vec(),
                 bytes: sent.bytes,
             }),
+            Report::Oversized(response) => Entry::Oversized(response.bytes),
             Report::Event(event) => Entry::Event(event.clone()),
             Report::Closed => Entry::Closed(peer.stream),
             _ => return,

@@ -15,6 +15,7 @@ use trunkline_core::params::ParamsId;
 use trunkline_core::resource::{Nonce, TypeUrl};
 use trunkline_core::session::{Config, Event, ProtocolError, Session};
 use trunkline_core::sink::Request;
+use trunkline_core::source::Dialect;
 use trunkline_proto::discovery::{DecodeError, Frames, Limits};
 
 use super::hooks::Connection;
@@ -282,7 +283,7 @@ impl Stream {
     /// The next messages, one of a type at most, built from the newest state.
     pub(super) fn poll(&self) -> Spoken {
         let waves = std::mem::take(&mut *self.waves());
-        let (responses, answered) = self.poll_session();
+        let (responses, answered, dialect) = self.poll_session();
         let more = responses.last().is_some_and(Response::is_large);
         let settled = answered && responses.is_empty();
         // What is dropped here has arrived.
@@ -291,7 +292,9 @@ impl Stream {
             kept.splice(0..0, waves);
             kept.truncate(wave::KEPT);
         }
-        let messages = responses.iter().map(|response| self.write(response));
+        let messages = responses
+            .iter()
+            .map(|response| self.write(response, dialect));
         Spoken {
             messages: messages.collect(),
             more,
@@ -300,12 +303,12 @@ impl Stream {
 
     /// What there is to say, and whether all that was said is answered. What
     /// is large is said alone: what comes next can be newer then.
-    fn poll_session(&self) -> (Vec<Response>, bool) {
+    fn poll_session(&self) -> (Vec<Response>, bool, Dialect) {
         let now = self.shared.now();
         let mut talk = self.talk();
         let Talk { session, marks, .. } = &mut *talk;
         let Some(session) = session else {
-            return (Vec::new(), true);
+            return (Vec::new(), true, Dialect::Standard);
         };
         let (responses, revision) = self.shared.with_revision(|db| {
             let mut responses = Vec::new();
@@ -323,10 +326,10 @@ impl Stream {
             let (type_url, nonce) = response.name();
             marks.sent(type_url, nonce, revision);
         }
-        (responses, session.is_answered())
+        (responses, session.is_answered(), session.dialect())
     }
 
-    fn write(&self, response: &Response) -> Frames {
+    fn write(&self, response: &Response, dialect: Dialect) -> Frames {
         let identifier = &self.shared.options.identifier;
         let (frames, resources, removed) = match response {
             Response::Sotw(response) => {
@@ -346,6 +349,9 @@ impl Stream {
             removed,
             bytes: frames.len(),
         }));
+        if dialect == Dialect::Standard {
+            self.tell_size((type_url, nonce), resources, frames.len());
+        }
         frames
     }
 
