@@ -12,13 +12,14 @@
 //! let server = Server::builder().build();
 //! let resource = Resource::new("backend".into(), cluster);
 //! server.apply(vec![Change::Upsert(kind::CDS.into(), Arc::new(resource))])?;
-//! let listener = tokio::net::TcpListener::bind("127.0.0.1:18000").await?;
+//! let listener = trunkline::listen::bind("127.0.0.1:18000").await?;
 //! server.serve(listener).await;
 //! # Ok(())
 //! # }
 //! ```
 #![forbid(unsafe_code)]
 
+mod bind;
 pub mod health;
 pub mod listen;
 pub mod load;

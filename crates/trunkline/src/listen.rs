@@ -18,6 +18,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub use crate::bind::bind;
 use crate::server::Connection;
 use crate::tls::{PeerCertificate, Tls};
 
