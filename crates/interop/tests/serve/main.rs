@@ -9,6 +9,7 @@ mod drain;
 mod extensions;
 mod follow;
 mod grpc;
+mod large;
 mod load;
 mod missing;
 mod names;

@@ -12,6 +12,7 @@ use trunkline_core::params::ParamsId;
 use trunkline_core::resource::{Nonce, TypeUrl};
 use trunkline_core::session::{Config, Event, ProtocolError, Session};
 use trunkline_core::sink::Request;
+use trunkline_core::source::Dialect;
 use trunkline_proto::discovery::{DecodeError, Frames, Limits, Node};
 
 use super::hooks::Connection;
@@ -309,14 +310,14 @@ impl Stream {
             self.waves.arrived(waves);
         }
         Spoken {
-            message: response.map(|response| self.write(&response)),
+            message: response.map(|(response, dialect)| self.write(&response, dialect)),
             next,
         }
     }
 
     /// What there is to say, and whether all that was said is answered. One
     /// response at a time: what comes next can be newer then.
-    fn poll_session(&self) -> (Option<Response>, Next, bool) {
+    fn poll_session(&self) -> (Option<(Response, Dialect)>, Next, bool) {
         let now = self.shared.now();
         let mut talk = self.talk();
         let Talk { session, marks, .. } = &mut *talk;
@@ -339,10 +340,12 @@ impl Stream {
             let (type_url, nonce) = response.name();
             marks.sent(type_url, nonce, revision);
         }
+        let dialect = session.dialect();
+        let response = response.map(|response| (response, dialect));
         (response, self.next(session, quiet), session.is_answered())
     }
 
-    fn write(&self, response: &Response) -> Frames {
+    fn write(&self, response: &Response, dialect: Dialect) -> Frames {
         let identifier = &self.shared.options.identifier;
         let (frames, resources, removed) = match response {
             Response::Sotw(response) => {
@@ -362,6 +365,9 @@ impl Stream {
             removed,
             bytes: frames.len(),
         }));
+        if dialect == Dialect::Standard {
+            self.tell_size((type_url, nonce), resources, frames.len());
+        }
         frames
     }
 
