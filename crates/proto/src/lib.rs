@@ -10,6 +10,7 @@
 //! | [`facts`] | name, references and domains of a resource |
 //! | [`canonical`] | the one encoding of a message |
 //! | [`redact`] | messages without their secrets |
+//! | [`vhosts`] | virtual hosts taken out of a route configuration, and renamed |
 //! | [`envoy`] | Envoy's own messages, typed, from the crate `envoy-types` |
 //!
 //! What it is not: no rule of the protocol lives here (those are in
@@ -24,6 +25,7 @@ mod path;
 pub mod redact;
 pub mod text;
 pub mod validate;
+pub mod vhosts;
 
 pub use path::{Path, Step};
 /// The crate whose types appear in this one's.
