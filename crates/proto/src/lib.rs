@@ -8,6 +8,7 @@
 //! | [`text`] | YAML and JSON both ways, every mistake with its place |
 //! | [`validate`] | the rules that Envoy puts on fields |
 //! | [`facts`] | name, references and domains of a resource |
+//! | [`quick`] | validation, facts and encoding of what is plain, in one pass |
 //! | [`canonical`] | the one encoding of a message |
 //! | [`redact`] | messages without their secrets |
 //! | [`vhosts`] | virtual hosts taken out of a route configuration, and renamed |
@@ -22,6 +23,7 @@ pub mod descriptor;
 pub mod discovery;
 pub mod facts;
 mod path;
+pub mod quick;
 pub mod redact;
 pub mod text;
 pub mod validate;

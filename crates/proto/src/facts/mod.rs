@@ -19,7 +19,7 @@
 //! assert_eq!(facts.references[0].1, "s");
 //! ```
 
-mod references;
+pub(crate) mod references;
 #[cfg(test)]
 mod tests;
 
@@ -41,7 +41,7 @@ pub struct Facts {
     /// known.
     pub name: Option<String>,
     /// What it refers to: type URL and name, sorted, each once.
-    pub references: Vec<(String, String)>,
+    pub references: Vec<(&'static str, String)>,
     /// The domains, if it is a virtual host.
     pub domains: Vec<String>,
     /// How the virtual hosts of a route configuration are asked for on demand,
@@ -131,7 +131,7 @@ pub fn names_itself(type_url: &str) -> bool {
 }
 
 /// The field that holds the name of a resource of this type.
-fn name_field(message: &str) -> Option<&'static str> {
+pub(crate) fn name_field(message: &str) -> Option<&'static str> {
     let named = |url: &&&str| full_name(url) == message;
     let field = match *types::ALL.iter().find(named)? {
         types::CLUSTER_LOAD_ASSIGNMENT => "cluster_name",

@@ -62,7 +62,7 @@ pub fn accept(type_url: &TypeUrl, body: Bytes) -> Result<Resource, AcceptError> 
 
 /// The facts as the rules know them, and what is carried beside the body.
 pub(super) fn core_facts(found: facts::Facts, carried: Option<Box<Carried>>) -> Option<Box<Facts>> {
-    let refers = |(type_url, name): (String, String)| Reference {
+    let refers = |(type_url, name): (&str, String)| Reference {
         type_url: TypeUrl::new(type_url),
         name: Name::new(&name),
     };
