@@ -8,6 +8,7 @@
 //! | [`text`] | YAML and JSON both ways, every mistake with its place |
 //! | [`validate`] | the rules that Envoy puts on fields |
 //! | [`facts`] | name, references and domains of a resource |
+//! | [`pieces`] | binary files, a resource at a time |
 //! | [`quick`] | validation, facts and encoding of what is plain, in one pass |
 //! | [`canonical`] | the one encoding of a message |
 //! | [`redact`] | messages without their secrets |
@@ -23,6 +24,7 @@ pub mod descriptor;
 pub mod discovery;
 pub mod facts;
 mod path;
+pub mod pieces;
 pub mod quick;
 pub mod redact;
 pub mod text;
