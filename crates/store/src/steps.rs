@@ -8,8 +8,8 @@ use trunkline::{ApplyError, Change, Name};
 use crate::diff;
 use crate::file::{FileId, Wish};
 use crate::files::Files;
+use crate::item::Parsed;
 use crate::problem::{Fault, Problem};
-use crate::read::Parsed;
 use crate::settle::{Settled, settle};
 
 /// A change of one file, to be taken back if it is refused.
@@ -86,8 +86,8 @@ impl Files {
         let new = |step: &Step| step.after.as_ref().is_some_and(|after| has(after, name));
         let anyone = steps.iter().any(new);
         for step in &steps {
-            if let Some(after) = &step.after {
-                self.index.remove(&step.id, after);
+            if step.after.is_some() {
+                self.index.remove(&step.id);
             }
         }
         for step in steps {
