@@ -4,11 +4,11 @@
 //! same domain, whatever the letters' case. Variants that no client sees
 //! together do not meet.
 
-use std::borrow::Cow;
 use std::hash::BuildHasher as _;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 use trunkline::kind;
+use trunkline_core::hosts::{Domain, HostName};
 
 use crate::index::overlap;
 use crate::item::Item;
@@ -68,10 +68,10 @@ impl Domains {
             return Ok(());
         };
         for (place, domain) in domains(found.item).enumerate() {
-            let hash = hash(&self.hasher, route(found.item), &domain);
+            let hash = hash(&self.hasher, route(found.item), domain);
             let others = self.table.iter_hash(hash);
             let clash = others
-                .filter_map(|other| clash(&found, held, &domain, *other, files))
+                .filter_map(|other| clash(&found, held, domain, *other, files))
                 .next();
             if let Some(clash) = clash {
                 self.remove(held, files);
@@ -95,7 +95,7 @@ impl Domains {
             let Some(own) = Entry::new(held, place) else {
                 continue;
             };
-            let hash = hash(&self.hasher, route(found.item), &domain);
+            let hash = hash(&self.hasher, route(found.item), domain);
             if let Ok(entry) = self.table.find_entry(hash, |other| *other == own) {
                 entry.remove();
             }
@@ -108,56 +108,43 @@ pub(crate) fn count(item: &Item) -> usize {
     domains(item).count()
 }
 
-fn hash(hasher: &DefaultHashBuilder, route: &str, domain: &str) -> u64 {
+fn hash(hasher: &DefaultHashBuilder, route: &str, domain: Domain<'_>) -> u64 {
     hasher.hash_one((route, domain))
 }
 
 fn hash_of(hasher: &DefaultHashBuilder, entry: Entry, files: &Slots) -> u64 {
-    let Some(found) = files.get(entry.held()) else {
-        return 0;
-    };
-    let domain = domains(found.item).nth(entry.domain());
-    hash(hasher, route(found.item), &domain.unwrap_or_default())
+    let found = files.get(entry.held()).map(|found| found.item);
+    let domain = found.and_then(|item| Some((item, domains(item).nth(entry.domain())?)));
+    domain.map_or(0, |(item, domain)| hash(hasher, route(item), domain))
 }
 
 /// The route configuration that a virtual host is of.
 fn route(item: &Item) -> &str {
-    let name = item.resource.name.as_str();
-    name.rsplit_once('/').map_or("", |(route, _)| route)
+    let name = HostName::split(item.resource.name.as_str());
+    name.map_or("", |name| name.route)
 }
 
-/// In small letters.
-fn domains(item: &Item) -> impl Iterator<Item = Cow<'_, str>> {
+fn domains(item: &Item) -> impl Iterator<Item = Domain<'_>> {
     let is_host = item.type_url.as_str() == kind::VHDS;
-    let all = item
-        .resource
-        .facts()
-        .domains
-        .iter()
-        .filter(move |_| is_host);
-    all.map(
-        |domain| match domain.bytes().any(|b| b.is_ascii_uppercase()) {
-            true => Cow::Owned(domain.to_ascii_lowercase()),
-            false => Cow::Borrowed(&**domain),
-        },
-    )
+    let all = item.resource.facts().domains.iter();
+    all.filter(move |_| is_host)
 }
 
 /// Whether two have a domain in common, and a client sees both.
 fn clash(
     found: &Found<'_>,
     held: Held,
-    domain: &str,
+    domain: Domain<'_>,
     entry: Entry,
     files: &Slots,
 ) -> Option<(Held, Fault)> {
     let other = files.get(entry.held())?;
     let theirs = domains(other.item).nth(entry.domain());
-    if theirs.as_deref() != Some(domain) || route(other.item) != route(found.item) {
+    if theirs != Some(domain) || route(other.item) != route(found.item) {
         return None;
     }
     let name = found.item.resource.name.clone();
-    let domain = domain.into();
+    let domain = domain.to_string().into();
     if entry.held() == held {
         return Some((held, Fault::DomainTwice { domain, name }));
     }

@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 
 use trunkline::kind;
+use trunkline_core::hosts::{Domain, HostName};
 use trunkline_core::params::Constraints;
 
 use super::error::Detail;
@@ -12,15 +13,16 @@ use super::given::Given;
 
 /// Virtual hosts that Envoy would refuse together.
 pub(super) fn conflicts(given: &[Given]) -> Vec<Detail> {
-    let mut seen: HashMap<(&str, String), Vec<&Given>> = HashMap::new();
+    let mut seen: HashMap<(&str, Domain<'_>), Vec<&Given>> = HashMap::new();
     let mut found = Vec::new();
     let hosts = given.iter();
     for one in hosts.filter(|one| one.type_url.as_str() == kind::VHDS) {
         let name = &one.resource.name;
-        let (route, _) = name.as_str().rsplit_once('/').unwrap_or_default();
-        for domain in &one.resource.facts().domains {
-            let domain = domain.to_ascii_lowercase();
-            let others = seen.entry((route, domain.clone())).or_default();
+        let Some(HostName { route, .. }) = HostName::split(name.as_str()) else {
+            continue;
+        };
+        for domain in one.resource.facts().domains.iter() {
+            let others = seen.entry((route, domain)).or_default();
             let other = others.iter().find(|other| together(one, other));
             let message = match other {
                 None => {
@@ -28,11 +30,11 @@ pub(super) fn conflicts(given: &[Given]) -> Vec<Detail> {
                     continue;
                 }
                 Some(other) if std::ptr::eq(*other, one) => {
-                    format!("virtual host {name:?} has the domain {domain:?} twice; take one out")
+                    format!("virtual host {name:?} has the domain \"{domain}\" twice; take one out")
                 }
                 Some(other) => format!(
                     "virtual hosts {name:?}, this one, and {:?}, at {}, both have the domain \
-                     {domain:?}; take it out of one",
+                     \"{domain}\"; take it out of one",
                     other.resource.name, other.place
                 ),
             };

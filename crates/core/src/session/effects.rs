@@ -53,6 +53,9 @@ impl Session {
                     .then(|| new.name.clone())
             })
             .collect();
+        for route in &restarted {
+            self.ask_for_base(db, route);
+        }
         if let Some(hosts) = self.conversation_mut(kind::VHDS) {
             for route in restarted {
                 hosts.placeholders.insert(placeholder(&route));
@@ -85,7 +88,7 @@ impl Session {
     /// The route configurations that the peer was sent, accepted or not: Envoy
     /// asks for hosts before it accepts their routes. On a stream of virtual
     /// hosts alone, all there are.
-    fn held_routes(&self, db: &mut Database) -> Vec<std::sync::Arc<Resource>> {
+    pub(super) fn held_routes(&self, db: &mut Database) -> Vec<std::sync::Arc<Resource>> {
         let url = TypeUrl::from(kind::RDS);
         match self.conversations.iter().flatten().find(|c| c.url == url) {
             Some(routes) => routes

@@ -15,15 +15,19 @@
 //! State of the world and delta share all of it; `delta.rs` and `sotw.rs` only
 //! read requests and write responses.
 
+mod apart;
 mod ask;
+mod behind;
 mod cursor;
 mod delta;
 mod forms;
+mod moving;
 mod select;
 mod slot;
 mod sotw;
 mod standing;
 mod step;
+mod together;
 mod ttl;
 mod verdict;
 
@@ -31,6 +35,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use hashbrown::HashMap;
 
+pub(crate) use ask::InitialVersions;
 pub(crate) use cursor::Cursor;
 pub(crate) use delta::DeltaAsks;
 pub use forms::Dialect;
@@ -83,6 +88,9 @@ pub(crate) struct Conversation {
     pub(crate) parked: BTreeMap<Name, Version>,
     /// Names that only the peer knows of: it is told that they are gone.
     pub(crate) foreign: BTreeSet<Name>,
+    /// Under which name a peer holds something older, where that may not be the
+    /// name that it asks by: a host.
+    pub(crate) held_as: BTreeMap<AskKey, Name>,
     /// Names that never exist, by which a client that waits for virtual hosts
     /// hears that there are none yet (S76).
     pub(crate) placeholders: BTreeSet<Name>,
@@ -149,6 +157,7 @@ impl Conversation {
             tried_at: Moment::START,
             parked: BTreeMap::new(),
             foreign: BTreeSet::new(),
+            held_as: BTreeMap::new(),
             placeholders: BTreeSet::new(),
             refused: BTreeSet::new(),
             refused_sum: 0,

@@ -1,42 +1,16 @@
-//! Secrets that are missing or bad.
+//! Secrets that are bad.
 
 use std::time::Duration;
 
 use interop::bootstrap::ADS;
-use interop::{Backend, Envoy, assert_no_init_fetch_timeout};
+use interop::{Backend, Envoy};
 
 use crate::certificates::Authority;
 use crate::site::Site;
-use crate::status;
-use crate::texts::{listener, route, secret, static_cluster, tls_listener};
+use crate::texts::{route, secret, static_cluster, tls_listener};
 use crate::way::DELTA;
 
 const SOON: Duration = Duration::from_secs(10);
-
-/// All listeners wait for it, those without TLS too.
-#[test]
-fn s35_a_missing_secret_holds_nothing_up_by_delta() {
-    let backend = Backend::start("any");
-    let site = Site::new(&[(
-        "all.yaml",
-        &[
-            static_cluster("c", backend.address()),
-            route("r", "c"),
-            listener("http", "r"),
-            tls_listener("tls", "r", "cert", ADS),
-        ],
-    )]);
-    let serving = site.serve();
-    let envoy = Envoy::start(&DELTA.bootstrap(serving.port));
-    assert_eq!(status(&envoy, "http"), 200);
-    assert_no_init_fetch_timeout(&envoy);
-    let certificate = Authority::new().issue();
-    site.write("secret.yaml", &[secret("cert", &certificate)]);
-    let tls = envoy.listener("tls").expect("the listener");
-    envoy.wait_for("the certificate", SOON, |_| {
-        certificate.is_shown(tls).then_some(())
-    });
-}
 
 /// The key of another certificate: Envoy finds out, and keeps the old one.
 #[test]

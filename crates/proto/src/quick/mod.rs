@@ -24,11 +24,14 @@ mod value;
 mod walk;
 
 use crate::descriptor::{full_name, types};
-use crate::facts::{Facts, name_field};
+use crate::facts::{Facts, NAMESPACE, name_field};
 use crate::vhosts::{self, VHDS};
 
-/// The number of `VirtualHost.domains`.
+/// The numbers of fields of a `VirtualHost`.
 const DOMAINS: u32 = 2;
+const METADATA: u32 = 24;
+/// `RouteConfiguration.ignore_port_in_host_matching`.
+const IGNORE_PORT: u32 = 14;
 
 /// The facts of a body that is canonical and breaks no rule; `None` if that is
 /// not certain.
@@ -48,15 +51,25 @@ pub fn look(type_url: &str, body: &[u8]) -> Option<Facts> {
     let is_route = message == full_name(types::ROUTE_CONFIGURATION);
     for field in vhosts::fields(body) {
         let field = field.ok()?;
-        if Some(field.number) == name {
-            facts.name = Some(text(field.value)?).filter(|name| !name.is_empty());
-        } else if is_host && field.number == DOMAINS {
-            facts.domains.push(text(field.value)?);
-        } else if is_route && field.number == VHDS {
-            facts.vhds = Some(field.value.to_vec());
+        match field.number {
+            number if Some(number) == name => {
+                facts.name = Some(text(field.value)?).filter(|name| !name.is_empty());
+            }
+            DOMAINS if is_host => facts.domains.push(text(field.value)?),
+            // What is said there is for others to read.
+            METADATA if is_host && mentions(field.value, NAMESPACE) => return None,
+            VHDS if is_route => facts.vhds = Some(field.value.to_vec()),
+            // What is canonical is not written if it is false.
+            IGNORE_PORT if is_route => facts.ignores_port = true,
+            _ => {}
         }
     }
     Some(facts)
+}
+
+fn mentions(bytes: &[u8], word: &str) -> bool {
+    let mut parts = bytes.windows(word.len());
+    parts.any(|part| part == word.as_bytes())
 }
 
 fn text(bytes: &[u8]) -> Option<String> {

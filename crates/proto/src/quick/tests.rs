@@ -77,7 +77,7 @@ fn value(field: &FieldDescriptor, dice: &mut Dice, depth: usize) -> Value {
     match field.kind() {
         Kind::Message(entry) if field.is_map() => {
             let of = entry.map_entry_value_field();
-            let keys = ["", "a", "b", "x-y"];
+            let keys = ["", "a", "b", "x-y", NAMESPACE, facts::BASE_SETS];
             let count = 1 + dice.below(3);
             let pairs = (0..count).map(|_| {
                 let key = MapKey::String(dice.of(&keys).to_owned());
@@ -184,6 +184,7 @@ resources:
   name: r
   virtual_hosts: [{name: v, domains: [d], routes: [{match: {prefix: /}, route: {cluster: c}}]}]
   vhds: {config_source: {ads: {}, initial_fetch_timeout: 0.05s}}
+  ignore_port_in_host_matching: true
 - "@type": type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment
   cluster_name: c
   endpoints:
@@ -207,6 +208,23 @@ fn plain_bodies_are_taken_the_short_way() {
     assert_eq!(names, ["a", "b", "c", "m"]);
 }
 
+/// The numbers of fields that stand in the code by hand.
+#[test]
+fn fields_have_the_numbers_that_envoy_gave_them() {
+    for (url, field, number) in [
+        (types::VIRTUAL_HOST, "domains", DOMAINS),
+        (types::VIRTUAL_HOST, "metadata", METADATA),
+        (
+            types::ROUTE_CONFIGURATION,
+            "ignore_port_in_host_matching",
+            IGNORE_PORT,
+        ),
+    ] {
+        let of = descriptor::message(url).unwrap();
+        assert_eq!(of.get_field_by_name(field).unwrap().number(), number);
+    }
+}
+
 /// Of each of these, the long way has something to say or to change.
 #[test]
 fn what_is_not_plain_is_left() {
@@ -228,5 +246,9 @@ fn what_is_not_plain_is_left() {
         assert_eq!(look(types::VIRTUAL_HOST, bytes), None, "{why}");
     }
     assert!(agree(types::VIRTUAL_HOST, b"\x0a\x01v\x12\x01d\x20\x01"));
+    let base = "{\"@type\": x/envoy.config.route.v3.VirtualHost, name: v, domains: [d], \
+                metadata: {filter_metadata: {trunkline: {base_sets: [a]}}}}";
+    let read = text::read("f.yaml", base, &text::Options::default());
+    assert_eq!(look(types::VIRTUAL_HOST, &read.resources[0].body), None);
     assert_eq!(look("not.known.Type", b""), None);
 }

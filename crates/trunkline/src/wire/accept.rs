@@ -111,6 +111,19 @@ mod tests {
     }
 
     #[test]
+    fn s36_the_base_sets_of_a_virtual_host_are_known() {
+        let text = format!(
+            "\"@type\": {}\nname: v\ndomains: [d]\n\
+             metadata: {{filter_metadata: {{trunkline: {{base_sets: [b, a]}}}}}}",
+            kind::VHDS
+        );
+        let read = trunkline_proto::text::read("v.yaml", &text, &Default::default());
+        let body = read.resources[0].body.clone();
+        let resource = accept(&kind::VHDS.into(), body).unwrap();
+        assert_eq!(resource.facts().base_sets(), [Box::from("a"), "b".into()]);
+    }
+
+    #[test]
     fn a_resource_needs_a_name_and_a_body_of_its_type() {
         let url = TypeUrl::from(kind::CDS);
         let nameless = accept(&url, Bytes::new());

@@ -137,6 +137,7 @@ fn carried(wrapper: &discovery::Resource) -> Option<Carried> {
     let carried = Carried {
         metadata: wrapper.metadata.clone(),
         do_not_cache: wrapper.cache_control.is_some_and(|c| c.do_not_cache),
+        ..Carried::default()
     };
     (carried != Carried::default()).then_some(carried)
 }
@@ -178,6 +179,7 @@ impl Around {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trunkline_core::hosts::Domains;
     use trunkline_core::kind;
 
     const WRAPPED: &str = r#"
@@ -269,7 +271,7 @@ resource:
         assert_eq!(host.name.as_str(), "r/d");
         assert_eq!(host.body.as_deref(), Some(&b"\x0a\x03r/d\x12\x01d"[..]));
         assert_eq!(host.version, Version::of_body(host.body.as_ref().unwrap()));
-        assert_eq!(host.facts().domains[..], ["d".into()]);
+        assert_eq!(host.facts().domains, Domains::new(["d"]));
         let name = Name::new("v");
         assert_eq!(
             accepted(&virtual_host("''")),

@@ -10,21 +10,24 @@ use trunkline_core::message::{Delivered, DeltaResponse, Form, SotwResponse};
 use trunkline_core::name::Name;
 use trunkline_core::params::Constraints;
 use trunkline_core::resource::{self, ErrorCode, TypeUrl};
-use trunkline_core::set::Set;
+use trunkline_core::set::{Set, Whole};
 use trunkline_proto::discovery::{
-    Any, CacheControl, ControlPlane, DeltaDiscoveryResponse, DiscoveryResponse, Duration, Field,
-    Frames, Resource, ResourceError, ResourceName, Status, encode_delta, encode_sotw,
+    Any, CacheControl, DeltaDiscoveryResponse, DiscoveryResponse, Duration, Field, Frames, Head,
+    Resource, ResourceError, ResourceName, Status, encode_delta, encode_sotw,
 };
 
 use super::constraints::write_constraints;
 
 /// A delta response as frames.
 pub(crate) fn delta_frames(response: &DeltaResponse, identifier: &str) -> Frames {
-    let head = DeltaDiscoveryResponse {
-        type_url: response.type_url.to_string(),
-        nonce: response.nonce.to_string(),
+    let head = Head {
+        type_url: response.type_url.as_str(),
+        nonce: response.nonce.as_str(),
+        identifier,
+        ..Head::default()
+    };
+    let rest = DeltaDiscoveryResponse {
         removed_resources: response.removed.iter().map(Name::to_string).collect(),
-        control_plane: Some(control_plane(identifier)),
         removed_resource_names: response
             .removed_variants
             .iter()
@@ -35,37 +38,44 @@ pub(crate) fn delta_frames(response: &DeltaResponse, identifier: &str) -> Frames
     };
     let url = &response.type_url;
     let field = |delivered: &Delivered| Field::delta(&wrapped(url, delivered));
-    encode_delta(&head, &fields(&response.resources, field))
+    match &response.resources {
+        Set::Own(resources) => {
+            let fields: Vec<Field> = resources.iter().map(field).collect();
+            encode_delta(head, &rest, fields.iter().flat_map(Field::pieces))
+        }
+        Set::Shared(whole) => encode_delta(head, &rest, written(whole, field)),
+    }
 }
 
-/// The resources of a response. What many streams get is written for the first.
-fn fields(resources: &Set, field: impl Fn(&Delivered) -> Field) -> Vec<Field> {
-    match resources {
-        Set::Own(resources) => resources.iter().map(field).collect(),
-        Set::Shared(whole) => {
-            let write = |resources: &[Delivered]| {
-                let fields: Vec<Field> = resources.iter().map(field).collect();
-                segments(&fields)
-            };
-            let segments = whole.written(write).iter();
-            segments.cloned().map(Field::written).collect()
-        }
-    }
+/// Resources that many streams get, written for the first.
+fn written(whole: &Whole, field: impl Fn(&Delivered) -> Field) -> &[Bytes] {
+    whole.written(|resources| {
+        let fields: Vec<Field> = resources.iter().map(field).collect();
+        segments(&fields)
+    })
 }
 
 /// A state-of-the-world response as frames.
 pub(crate) fn sotw_frames(response: &SotwResponse, identifier: &str) -> Frames {
-    let head = DiscoveryResponse {
-        version_info: response.version.to_string(),
-        type_url: response.type_url.to_string(),
-        nonce: response.nonce.to_string(),
-        control_plane: Some(control_plane(identifier)),
+    let head = Head {
+        type_url: response.type_url.as_str(),
+        nonce: response.nonce.as_str(),
+        version: response.version.as_str(),
+        identifier,
+    };
+    let rest = DiscoveryResponse {
         resource_errors: errors(&response.errors),
         ..DiscoveryResponse::default()
     };
     let url = &response.type_url;
     let field = |delivered: &Delivered| sotw_field(url, delivered);
-    encode_sotw(&head, &fields(&response.resources, field))
+    match &response.resources {
+        Set::Own(resources) => {
+            let fields: Vec<Field> = resources.iter().map(field).collect();
+            encode_sotw(head, &rest, fields.iter().flat_map(Field::pieces))
+        }
+        Set::Shared(whole) => encode_sotw(head, &rest, written(whole, field)),
+    }
 }
 
 /// Bytes of a piece of a shared set. Large pieces are few for a transport to
@@ -107,7 +117,10 @@ fn wrapped(url: &TypeUrl, delivered: &Delivered) -> Resource {
         version: resource.version.to_string(),
         resource: body,
         name: resource.name.to_string(),
-        aliases: resource.aliases.iter().map(Name::to_string).collect(),
+        aliases: resource
+            .other_names()
+            .map(|name| name.to_string())
+            .collect(),
         ttl: resource.ttl.map(duration),
         cache_control: carried
             .filter(|carried| carried.do_not_cache)
@@ -130,12 +143,6 @@ fn duration(ttl: std::time::Duration) -> Duration {
     Duration {
         seconds: i64::try_from(ttl.as_secs().min(LONGEST)).unwrap_or_default(),
         nanos: i32::try_from(ttl.subsec_nanos()).unwrap_or_default(),
-    }
-}
-
-fn control_plane(identifier: &str) -> ControlPlane {
-    ControlPlane {
-        identifier: identifier.to_owned(),
     }
 }
 
@@ -172,6 +179,8 @@ mod tests {
     use super::*;
     use prost::Message as _;
     use trunkline_core::facts::{Carried, Facts};
+    use trunkline_core::hosts::Domains;
+    use trunkline_core::kind;
 
     fn resource(name: &str, body: Bytes) -> resource::Resource {
         resource::Resource::new(Name::new(name), body)
@@ -202,7 +211,7 @@ mod tests {
         };
         for frames in [delta, sotw_frames(&sotw, "me")] {
             let shares = |frame: &Bytes| frame.as_ptr() == body.as_ptr();
-            assert!(frames.as_slice().iter().any(shares));
+            assert!(frames.iter().any(shares));
         }
     }
 
@@ -214,7 +223,7 @@ mod tests {
         use trunkline_core::session::{Config, Session};
 
         let mut db = Database::new();
-        let url = TypeUrl::from(trunkline_core::kind::CDS);
+        let url = TypeUrl::from(kind::CDS);
         let put = |n: usize| {
             let body = Bytes::from(vec![7; 1000]);
             Change::Upsert(url.clone(), Arc::new(resource(&format!("{n:03}"), body)))
@@ -233,7 +242,7 @@ mod tests {
         let (one, other) = (first(), first());
         assert_eq!(one, other);
         let large = |frames: &Frames| -> Vec<*const u8> {
-            let all = frames.as_slice().iter();
+            let all = frames.iter();
             all.filter(|f| f.len() > 10_000)
                 .map(|f| f.as_ptr())
                 .collect()
@@ -255,6 +264,7 @@ mod tests {
                 carried: Some(Box::new(Carried {
                     metadata: Some(Bytes::from_static(b"meta")),
                     do_not_cache: true,
+                    ..Carried::default()
                 })),
                 ..Facts::default()
             })),
@@ -298,6 +308,19 @@ mod tests {
         let error = &message.resource_errors[0];
         assert_eq!(error.resource_name.as_ref().unwrap().name, "e");
         assert_eq!(error.error_detail.as_ref().unwrap().code, 7);
+    }
+
+    #[test]
+    fn s36_a_virtual_host_answers_to_every_host_that_it_names() {
+        let host = resource::Resource {
+            facts: Some(Box::new(Facts {
+                domains: Domains::new(["a.com", "*.a.com", "b.com:80"]),
+                ..Facts::default()
+            })),
+            ..resource("r/1/v", Bytes::from_static(b"body"))
+        };
+        let written = wrapped(&kind::VHDS.into(), &Delivered::full(Arc::new(host)));
+        assert_eq!(written.aliases, ["r/1/a.com", "r/1/b.com:80"]);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use trunkline_core::facts::{Carried, Facts, Reference};
+use trunkline_core::hosts::Domains;
 use trunkline_core::name::Name;
 use trunkline_core::resource::{TypeUrl, Version};
 use trunkline_proto::{descriptor, facts};
@@ -65,12 +66,23 @@ impl Shared {
         references.dedup();
         let facts = Facts {
             references: references.into(),
-            domains: found.domains.into_iter().map(Box::from).collect(),
+            domains: Domains::new(found.domains),
             vhds: found.vhds.map(|way| Version::of_body(&way)),
-            carried,
+            ignores_port: found.ignores_port,
+            carried: with_base_sets(carried, found.base_sets),
         };
         (facts != Facts::default()).then(|| Box::new(facts))
     }
+}
+
+/// Few virtual hosts belong to base sets, so that stands with what few have.
+fn with_base_sets(carried: Option<Box<Carried>>, sets: Vec<String>) -> Option<Box<Carried>> {
+    if sets.is_empty() {
+        return carried;
+    }
+    let mut carried = carried.unwrap_or_default();
+    carried.base_sets = sets.into_iter().map(Box::from).collect();
+    Some(carried)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use super::*;
 use prost::Message as _;
 use std::io::Cursor;
+use trunkline_core::hosts::Domains;
 use trunkline_core::kind;
 use trunkline_core::resource::Version;
 use trunkline_proto::discovery::{Any, DiscoveryResponse};
@@ -91,7 +92,7 @@ fn virtual_hosts_in_a_route_configuration_with_vhds_are_resources_of_their_own()
         panic!("{:?}", accepted.hosts);
     };
     assert_eq!((a.name.as_str(), b.name.as_str()), ("r/a%2Fb", "r/b"));
-    assert_eq!(a.facts().domains[..], ["a".into(), "*.a".into()]);
+    assert_eq!(a.facts().domains, Domains::new(["a", "*.a"]));
     assert_eq!(a.facts().references[0].name.as_str(), "c");
     let own = r#"{"@type": type.googleapis.com/envoy.config.route.v3.VirtualHost, name: r/b, domains: [b], request_headers_to_remove: [x]}"#;
     let own = Intake::default().text(&read(own)).unwrap();
