@@ -233,7 +233,7 @@ pub(crate) fn same(kind: Kind, one: &[u8], other: &[u8]) -> bool {
     }
 }
 
-fn ads() -> ConfigSource {
+pub(super) fn ads() -> ConfigSource {
     ConfigSource {
         resource_api_version: ApiVersion::V3.into(),
         config_source_specifier: Some(config_source::ConfigSourceSpecifier::Ads(

@@ -4,16 +4,19 @@
 //! |---|---|
 //! | `guard` | who may ask, who may write |
 //! | `resources`, `view` | what is held, shown without secrets |
-//! | `write`, `accept`, `dangling` | changes |
+//! | `write`, `accept`, `given`, `dangling`, `domains`, `derived` | changes |
 //! | `status`, `files` | clients; files and load reports |
 //! | `dump`, `pages` | `/config_dump`; the index, `/ready`, `/metrics` |
 //! | `query`, `error` | parameters and refusals |
 
 mod accept;
 mod dangling;
+mod derived;
+mod domains;
 mod dump;
 mod error;
 mod files;
+mod given;
 mod guard;
 mod pages;
 mod query;
@@ -35,6 +38,7 @@ use tokio::sync::{Mutex, watch};
 use trunkline::{Connection, Server};
 use trunkline_store::FilesStatus;
 
+pub(crate) use self::derived::Derived;
 use self::error::Refusal;
 pub(crate) use self::guard::Guard;
 use crate::metrics::Metrics;
@@ -50,7 +54,7 @@ pub(crate) struct Admin {
     pub(crate) dangling: OnDangling,
     pub(crate) body_limit: usize,
     /// One change after the other: each is checked against what it finds.
-    pub(crate) writes: Arc<Mutex<()>>,
+    pub(crate) writes: Arc<Mutex<Derived>>,
 }
 
 type Shared = Arc<Admin>;
