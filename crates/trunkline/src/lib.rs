@@ -19,6 +19,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod explain;
 pub mod health;
 pub mod listen;
 pub mod load;

@@ -28,8 +28,7 @@ pub(super) fn accept(
     format: Format,
     on_dangling: OnDangling,
 ) -> Result<Accepted, Refusal> {
-    let text = std::str::from_utf8(&body)
-        .map_err(|_| Refusal::bad("the body is not text; send YAML or JSON in UTF-8"))?;
+    let text = in_utf8(&body)?;
     let document = text::read_as(format, "body", text, &text::Options::default());
     let mut errors: Vec<Detail> = document.errors.into_iter().map(detail).collect();
     let mut resources = Vec::new();
@@ -95,7 +94,13 @@ fn duplicate(type_url: &TypeUrl, name: &Name, first: Position) -> String {
     format!("{kind} {name:?} is there already, at {first}; remove one or rename it")
 }
 
-fn detail(error: TextError) -> Detail {
+/// A body as text.
+pub(super) fn in_utf8(body: &[u8]) -> Result<&str, Refusal> {
+    std::str::from_utf8(body)
+        .map_err(|_| Refusal::bad("the body is not text; send YAML or JSON in UTF-8"))
+}
+
+pub(super) fn detail(error: TextError) -> Detail {
     Detail {
         line: Some(error.at.line),
         column: Some(error.at.column),

@@ -61,16 +61,7 @@ pub(super) async fn apply(
 ) -> Result<Response, Refusal> {
     let dry_run = Query::read(&uri, &["dry_run"])?.switch("dry_run")?;
     writable(&admin)?;
-    let body = body.map_err(|rejected| match rejected.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => Refusal::new(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            format!(
-                "the body has more than {} bytes; split it, or raise --max-admin-body",
-                admin.body_limit
-            ),
-        ),
-        status => Refusal::new(status, rejected.body_text()),
-    })?;
+    let body = self::body(&admin, body)?;
     let format = format(&headers);
     let lock = Arc::clone(&admin.writes).lock_owned().await;
     super::aside(move || {
@@ -132,7 +123,24 @@ fn writable(admin: &super::Admin) -> Result<(), Refusal> {
     }
 }
 
-fn format(headers: &HeaderMap) -> Format {
+/// The body of a request, unless it is too long.
+pub(super) fn body(
+    admin: &super::Admin,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Bytes, Refusal> {
+    body.map_err(|rejected| match rejected.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => Refusal::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!(
+                "the body has more than {} bytes; split it, or raise --max-admin-body",
+                admin.body_limit
+            ),
+        ),
+        status => Refusal::new(status, rejected.body_text()),
+    })
+}
+
+pub(super) fn format(headers: &HeaderMap) -> Format {
     let kind = headers.get(header::CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     match kind.split(';').next().map(str::trim) {

@@ -40,6 +40,7 @@ mod error;
 mod json;
 mod loss;
 mod near;
+mod node;
 mod plain;
 mod read;
 #[cfg(test)]
@@ -54,6 +55,7 @@ pub use document::{Document, Resource, read, read_as};
 pub use error::{Problem, TextError};
 pub use loss::{Loss, loss};
 pub use near::nearest;
+pub use node::read_node;
 pub use plain::parse;
 pub(crate) use time::print_duration;
 pub use time::print_timestamp;
