@@ -10,7 +10,7 @@ use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use trunkline::Server;
-use trunkline::listen::Listening;
+use trunkline::listen::{self, Listening};
 use trunkline::tls::{Tls, TlsError, TlsFiles};
 use trunkline_proto::descriptor;
 use trunkline_store::FilesStatus;
@@ -121,7 +121,7 @@ fn build(settings: &Settings) -> Result<(Server, Admin)> {
 }
 
 async fn bind(address: &Address, flag: &str) -> Result<(SocketAddr, TcpListener)> {
-    let bound = TcpListener::bind(address.as_str()).await;
+    let bound = listen::bind(address.as_str()).await;
     let listener = bound.and_then(|listener| Ok((listener.local_addr()?, listener)));
     listener.map_err(|error| {
         Failure::wrong(format!(

@@ -35,6 +35,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let app = Router::new()
         .route("/", get(|| async { "a control plane\n" }))
         .fallback_service(server.service());
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:18000").await?;
+    let listener = trunkline::listen::bind("127.0.0.1:18000").await?;
     Ok(axum::serve(listener, app).await?)
 }

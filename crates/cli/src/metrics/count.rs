@@ -38,6 +38,7 @@ impl Hooks for Count {
                 more(&table.resources_sent, sent.type_url, sent.resources.len());
                 table.sent_bytes.inc_by(sent.bytes as u64);
             }
+            Report::Oversized(oversized) => one(&table.oversized, oversized.type_url),
             Report::Missing { type_url, .. } => one(&table.missing, type_url),
             Report::Denied { type_url } => one(&table.denied, type_url),
             Report::Configured(took) => table.first_config.observe(took.as_secs_f64()),

@@ -6,7 +6,6 @@ use super::{EVENTS, Event, ProtocolError, Refusal, Session};
 use crate::database::{Database, Scope, TypeId};
 use crate::facts::Reference;
 use crate::interest::Wildcard;
-use crate::kind::Kind;
 use crate::limits::Limits;
 use crate::message::{DeltaRequest, ErrorDetail, Locator, Mode, Node, SotwRequest};
 use crate::moment::Moment;
@@ -42,6 +41,10 @@ impl Session {
                     nonce,
                 });
             }
+        }
+        if !first && request.subscribe.is_empty() && request.unsubscribe.is_empty() {
+            // An answer and nothing else, as most requests are.
+            return Ok(());
         }
         let base = match (first, &self.conversations[index]) {
             (true, Some(hosts)) if hosts.kind.on_demand => {
@@ -180,15 +183,10 @@ impl Session {
 
     /// The conversation about a type, and whether it begins with this request.
     fn conversation(&mut self, db: &mut Database, url: &TypeUrl) -> Option<(usize, bool)> {
-        let rank = |c: &Conversation| (c.kind.rank, c.url.clone());
-        let place = (Kind::of(url).rank, url.clone());
-        let found = self
-            .conversations
-            .binary_search_by(|c| c.as_ref().map(rank).cmp(&Some(place.clone())));
-        let index = match found {
-            Ok(index) => return Some((index, false)),
-            Err(index) => index,
-        };
+        let mut all = self.conversations.iter();
+        if let Some(index) = all.position(|c| c.as_ref().is_some_and(|c| c.url == *url)) {
+            return Some((index, false));
+        }
         let limit = self.config.limits.types;
         if self.conversations.len() >= limit || url.as_str().len() > self.config.limits.name_bytes {
             self.refuse(url, Refusal::Types { limit });
@@ -203,7 +201,12 @@ impl Session {
         let table = self.table(db, url);
         let mut new = Conversation::new(db, self.stream, url, table, terms);
         new.kind.legacy_wildcard &= self.knows_legacy_wildcard(url);
-        self.conversations.insert(index, Some(new));
+        let rank = |c: &Conversation| (c.kind.rank, c.url.clone());
+        let place = rank(&new);
+        let index = self
+            .conversations
+            .partition_point(|c| c.as_ref().is_some_and(|c| rank(c) < place));
+        self.conversations.insert(index, Some(Box::new(new)));
         Some((index, true))
     }
 
@@ -288,7 +291,8 @@ impl Session {
         leaving: usize,
     ) -> Vec<Refusal> {
         let used = |count: fn(&Conversation) -> usize| -> usize {
-            self.conversations.iter().flatten().map(count).sum()
+            let all = self.conversations.iter().flatten();
+            all.map(|conversation| count(conversation)).sum()
         };
         let names = used(Conversation::subscriptions).saturating_sub(leaving);
         let (limits, globs) = (self.config.limits.clone(), used(Conversation::globs));

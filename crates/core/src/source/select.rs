@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::step::Step;
-use super::{AskKey, Conversation, Key, Slot, Told};
+use super::step::{Step, Walk};
+use super::{AskKey, Conversation, Cursor, Key, Slot, Told};
 use crate::database::{Choice, Database};
 use crate::limits::Limits;
 use crate::moment::Moment;
@@ -363,6 +363,22 @@ impl Conversation {
         self.outstanding
             .back()
             .is_none_or(|last| last.sent_at + patience <= now)
+    }
+
+    /// Whether there is nothing to say until something happens or a deadline
+    /// passes: the peer was told everything.
+    pub(crate) fn is_quiet(&self, db: &Database) -> bool {
+        let told = |cursor: &Cursor| {
+            db.head(cursor.follow) == cursor.reached && cursor.walks.iter().all(Walk::is_sent)
+        };
+        !self.owes_answer
+            && self.pending.is_empty()
+            && self.trials.is_empty()
+            && self.foreign.is_empty()
+            && self.placeholders.is_empty()
+            && self.refused.is_empty()
+            && self.cursors.iter().flatten().all(told)
+            && db.dirty(self.subscriber).next().is_none()
     }
 
     /// The moments at which something may have to be said although nothing happens.

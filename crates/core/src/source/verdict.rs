@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::ask::fingerprint;
 use super::step::{Step, join};
-use super::{Conversation, Dialect, Key, Told};
+use super::{Conversation, Cursor, Dialect, Key, Told};
 use crate::database::{Choice, Database, Seq};
 use crate::message::ErrorDetail;
 use crate::moment::Moment;
@@ -129,6 +129,13 @@ impl Conversation {
             replaced.extend(told.resource().map(|old| (Arc::clone(old), choice.clone())));
         }
         for step in &response.steps {
+            let cursor = self.cursors.get(step.cursor).and_then(Option::as_ref);
+            let plain = |c: &Cursor| c.members.is_empty() && c.position == step.from;
+            if cursor.is_some_and(plain) {
+                // What the step replaces is what everybody held who made it.
+                replaced.extend(step.replaces());
+                continue;
+            }
             for (name, item) in step.items() {
                 if let Some(old) = self.member_told(db, step.cursor, name).resource() {
                     let new = item.clone().map_or(Choice::Absent, Choice::Is);

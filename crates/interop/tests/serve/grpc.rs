@@ -12,10 +12,10 @@ use crate::script;
 use crate::site::Site;
 use crate::texts::{ROUTER, cluster_with, endpoints, manager, other, rds, route};
 
-const SOON: Duration = Duration::from_secs(15);
+pub(crate) const SOON: Duration = Duration::from_secs(15);
 
 /// A gRPC server that answers with a text.
-fn backend(text: &str) -> (Script, SocketAddr) {
+pub(crate) fn backend(text: &str) -> (Script, SocketAddr) {
     let mut script = script("backend.py", &[text], &[]);
     let port = script.wait_for_line("port ", SOON).parse().expect("a port");
     (script, SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
@@ -31,7 +31,7 @@ fn bootstrap(port: u16) -> String {
 }
 
 /// A client that calls until it is answered with a text.
-fn client(serving: &Serving, arguments: &[&str]) -> Script {
+pub(crate) fn client(serving: &Serving, arguments: &[&str]) -> Script {
     let bootstrap = bootstrap(serving.port);
     let variables = [("GRPC_XDS_BOOTSTRAP_CONFIG", bootstrap.as_str())];
     script(
@@ -42,7 +42,7 @@ fn client(serving: &Serving, arguments: &[&str]) -> Script {
 }
 
 /// What gRPC clients ask for by the name of a service.
-fn api_listener(name: &str, route: &str) -> String {
+pub(crate) fn api_listener(name: &str, route: &str) -> String {
     let manager = manager(name, &rds(route, ADS), ROUTER);
     // The manager alone, without the name that it has as a filter.
     let config = manager

@@ -9,6 +9,7 @@ mod drain;
 mod extensions;
 mod follow;
 mod grpc;
+mod large;
 mod load;
 mod missing;
 mod names;
@@ -21,6 +22,7 @@ mod site;
 mod texts;
 mod tls;
 mod ttl;
+mod vhds;
 mod virtual_hosts;
 mod way;
 

@@ -39,6 +39,7 @@ mod hook_set;
 mod hooks;
 mod marks;
 mod options;
+mod oversize;
 mod pace;
 mod paths;
 mod poll;
@@ -66,7 +67,7 @@ pub use builder::Builder;
 pub use contents::{Changed, Contents, Writer};
 pub use hooks::{BoxFuture, Call, Connection, Hooks, Limit};
 pub use options::Options;
-pub use report::{Peer, Report, Sent};
+pub use report::{Oversized, Peer, Report, Sent};
 pub use service::Service;
 
 use shared::Shared;

@@ -121,9 +121,11 @@ impl Shared {
             let before = Before::look(&state.db, &changes);
             state.db.apply(changes)?;
             state.revision += 1;
-            state
-                .wave
-                .get_or_insert_with(|| Arc::new(Wave::new(&self.hooks)));
+            if self.hooks.are_any() {
+                state
+                    .wave
+                    .get_or_insert_with(|| Arc::new(Wave::new(&self.hooks)));
+            }
             before.compare(&state.db)
         };
         self.wake_soon();

@@ -14,6 +14,11 @@ use twox_hash::XxHash3_128;
 pub(super) struct NodeMemory(Option<u128>);
 
 impl NodeMemory {
+    /// Whether it is the one that was read before.
+    pub(super) fn is(&self, raw: &[u8]) -> bool {
+        self.0.is_some_and(|hash| hash == XxHash3_128::oneshot(raw))
+    }
+
     /// The node, if it is not the one that was read before.
     pub(super) fn read(
         &mut self,
@@ -21,12 +26,11 @@ impl NodeMemory {
         limits: &Limits,
     ) -> Result<Option<Node>, DecodeError> {
         let Some(raw) = raw else { return Ok(None) };
-        let hash = Some(XxHash3_128::oneshot(raw));
-        if self.0 == hash {
+        if self.is(raw) {
             return Ok(None);
         }
         let node = Node::parse(raw, limits)?;
-        self.0 = hash;
+        self.0 = Some(XxHash3_128::oneshot(raw));
         Ok(Some(node))
     }
 }

@@ -14,6 +14,7 @@ use super::super::contents::short;
 use super::super::request::Request;
 use super::super::script::Opening;
 use super::super::show::Message;
+use crate::world::link::is_quiet;
 
 /// See the module's documentation.
 pub(super) struct Stream {
@@ -112,6 +113,7 @@ impl Stream {
         now: Moment,
     ) -> Result<Option<Message>, String> {
         let session = self.session.as_mut().ok_or("the stream is closed")?;
+        let silent = is_quiet(session, db, now);
         let said = match self.opening.config.mode {
             Mode::Delta => session.poll_delta(db, now).map(Message::from),
             Mode::Sotw => session.poll_sotw(db, now).map(Message::from),
@@ -120,6 +122,9 @@ impl Stream {
         match said {
             None => (self.quiet, self.woken) = (true, false),
             Some(message) => {
+                if silent {
+                    return Err(format!("a quiet session says  {}", message.line()));
+                }
                 if self.quiet && !self.woken {
                     return Err(format!("nobody announced  {}", message.line()));
                 }
