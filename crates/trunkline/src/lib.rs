@@ -21,6 +21,7 @@
 
 mod bell;
 mod bind;
+pub mod explain;
 pub mod health;
 pub mod listen;
 pub mod load;

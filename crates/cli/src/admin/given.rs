@@ -208,7 +208,7 @@ impl Read {
     }
 }
 
-fn detail(error: TextError) -> Detail {
+pub(super) fn detail(error: TextError) -> Detail {
     let in_text = error.at != Position::default();
     Detail {
         line: in_text.then_some(error.at.line),

@@ -5,7 +5,8 @@
 //! | `guard` | who may ask, who may write |
 //! | `resources`, `view` | what is held, shown without secrets |
 //! | `write`, `accept`, `given`, `dangling`, `domains`, `derived` | changes |
-//! | `status`, `files` | clients; files and load reports |
+//! | `status`, `explain` | clients; why one gets what it gets |
+//! | `files` | files and load reports |
 //! | `dump`, `pages` | `/config_dump`; the index, `/ready`, `/metrics` |
 //! | `query`, `error` | parameters and refusals |
 
@@ -15,6 +16,7 @@ mod derived;
 mod domains;
 mod dump;
 mod error;
+mod explain;
 mod files;
 mod given;
 mod guard;
@@ -89,6 +91,8 @@ const ROUTES: &[Route] = routes! {
     POST "/api/v1/resources" write::apply;
     DELETE "/api/v1/resources/{type}" write::delete;
     GET "/api/v1/status" status::list;
+    GET "/api/v1/explain" explain::of_client;
+    POST "/api/v1/explain" explain::of_node;
     GET "/api/v1/files" files::list;
     GET "/api/v1/loads" files::loads;
     GET "/api/v1/openapi.json" pages::openapi;

@@ -93,16 +93,7 @@ pub(super) async fn apply(
     };
     let part = part(&query)?;
     writable(&admin)?;
-    let body = body.map_err(|rejected| match rejected.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => Refusal::new(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            format!(
-                "the body has more than {} bytes; split it, or raise --max-admin-body",
-                admin.body_limit
-            ),
-        ),
-        status => Refusal::new(status, rejected.body_text()),
-    })?;
+    let body = self::body(&admin, body)?;
     let form = form(&headers);
     let mut derived = Arc::clone(&admin.writes).lock_owned().await;
     super::aside(move || {
@@ -226,7 +217,24 @@ fn writable(admin: &super::Admin) -> Result<(), Refusal> {
     }
 }
 
-fn form(headers: &HeaderMap) -> Form {
+/// The body of a request, unless it is too long.
+pub(super) fn body(
+    admin: &super::Admin,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Bytes, Refusal> {
+    body.map_err(|rejected| match rejected.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => Refusal::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!(
+                "the body has more than {} bytes; split it, or raise --max-admin-body",
+                admin.body_limit
+            ),
+        ),
+        status => Refusal::new(status, rejected.body_text()),
+    })
+}
+
+pub(super) fn form(headers: &HeaderMap) -> Form {
     let kind = headers.get(header::CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     match kind.split(';').next().map(str::trim) {

@@ -17,7 +17,7 @@
 //! | `body`, `driver` | a stream as the body of a response: waits, and decides nothing |
 //! | `requests` | messages cut out of what arrives |
 //! | `ending` | when a stream has to end |
-//! | `status` | how clients stand |
+//! | `status`, `explain` | how clients stand, and why a host gets what it gets |
 //! | `stream`, `marks` | the session of a stream: bytes in, frames out |
 //! | `shared` | the database and who is woken by it |
 //! | `wave` | how long a change takes to arrive |
@@ -33,6 +33,7 @@ mod builder;
 mod contents;
 mod driver;
 mod ending;
+mod explain;
 mod flight;
 mod hook_set;
 mod hooks;

@@ -396,10 +396,15 @@ impl Stream {
         self.talk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What the peer calls itself; empty until its first request.
+    pub(super) fn node_id(&self) -> &str {
+        self.node.get().map_or("", String::as_str)
+    }
+
     fn peer(&self) -> Peer<'_> {
         Peer {
             stream: self.number,
-            node: self.node.get().map_or("", String::as_str),
+            node: self.node_id(),
             identity: self.identity.as_deref(),
             connection: &self.connection,
         }
