@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use trunkline::Server;
@@ -115,7 +115,7 @@ fn build(settings: &Settings) -> Result<(Server, Admin)> {
         guard,
         dangling: settings.dangling,
         body_limit: settings.limits.admin_body.0,
-        writes: Arc::new(Mutex::new(())),
+        writes: Arc::default(),
     };
     Ok((server, admin))
 }

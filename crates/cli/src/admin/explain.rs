@@ -17,8 +17,9 @@ use trunkline_proto::{redact, text};
 
 use super::Shared;
 use super::error::Refusal;
+use super::given::{self, Form};
 use super::query::Query;
-use super::{accept, write};
+use super::write;
 
 /// All that there is to say.
 #[derive(Debug, Serialize)]
@@ -120,12 +121,15 @@ pub(super) async fn of_node(
     let query = Query::read(&uri, &["route", "host"])?;
     let (route, host) = (needed(&query, "route")?, needed(&query, "host")?);
     let body = write::body(&admin, body)?;
-    let format = write::format(&headers);
+    let Form::Text(format) = write::form(&headers) else {
+        return Err(Refusal::bad("a node is asked about in YAML or JSON"));
+    };
     super::aside(move || {
-        let read = accept::in_utf8(&body)?;
-        let node = text::read_node(format, "body", read, &text::Options::default());
+        let text = std::str::from_utf8(&body);
+        let text = text.map_err(|_| Refusal::bad("the body is not text; send it in UTF-8"))?;
+        let node = text::read_node(format, "body", text, &text::Options::default());
         let node = node.map_err(|errors| {
-            let details = errors.into_iter().map(accept::detail).collect();
+            let details = errors.into_iter().map(given::detail).collect();
             Refusal::invalid("this is no node", details)
         })?;
         answer(admin.server.explain_node(&node, &route, &host))

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `guard` | who may ask, who may write |
 //! | `resources`, `view` | what is held, shown without secrets |
-//! | `write`, `accept`, `dangling` | changes |
+//! | `write`, `accept`, `given`, `dangling`, `domains`, `derived` | changes |
 //! | `status`, `explain` | clients; why one gets what it gets |
 //! | `files` | files and load reports |
 //! | `dump`, `pages` | `/config_dump`; the index, `/ready`, `/metrics` |
@@ -12,10 +12,13 @@
 
 mod accept;
 mod dangling;
+mod derived;
+mod domains;
 mod dump;
 mod error;
 mod explain;
 mod files;
+mod given;
 mod guard;
 mod pages;
 mod query;
@@ -37,6 +40,7 @@ use tokio::sync::{Mutex, watch};
 use trunkline::{Connection, Server};
 use trunkline_store::FilesStatus;
 
+pub(crate) use self::derived::Derived;
 use self::error::Refusal;
 pub(crate) use self::guard::Guard;
 use crate::metrics::Metrics;
@@ -52,7 +56,7 @@ pub(crate) struct Admin {
     pub(crate) dangling: OnDangling,
     pub(crate) body_limit: usize,
     /// One change after the other: each is checked against what it finds.
-    pub(crate) writes: Arc<Mutex<()>>,
+    pub(crate) writes: Arc<Mutex<Derived>>,
 }
 
 type Shared = Arc<Admin>;

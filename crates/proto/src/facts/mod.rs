@@ -20,7 +20,7 @@
 //! ```
 
 mod base;
-mod references;
+pub(crate) mod references;
 #[cfg(test)]
 mod tests;
 
@@ -48,7 +48,7 @@ pub struct Facts {
     /// known.
     pub name: Option<String>,
     /// What it refers to: type URL and name, sorted, each once.
-    pub references: Vec<(String, String)>,
+    pub references: Vec<(&'static str, String)>,
     /// The domains, if it is a virtual host.
     pub domains: Vec<String>,
     /// The base sets that a virtual host counts itself to, sorted, each once.
@@ -159,7 +159,7 @@ pub fn names_itself(type_url: &str) -> bool {
 }
 
 /// The field that holds the name of a resource of this type.
-fn name_field(message: &str) -> Option<&'static str> {
+pub(crate) fn name_field(message: &str) -> Option<&'static str> {
     let named = |url: &&&str| full_name(url) == message;
     let field = match *types::ALL.iter().find(named)? {
         types::CLUSTER_LOAD_ASSIGNMENT => "cluster_name",

@@ -1,10 +1,8 @@
 //! Virtual hosts that a client gets without asking, by what its node says.
 
-use std::sync::Arc;
-
 use trunkline::node::{BaseRule, NodeMatch};
 use trunkline::wire::accept_text;
-use trunkline::{Change, Server, kind};
+use trunkline::{Server, kind};
 use trunkline_proto::envoy::envoy::config::core::v3::{Locality, Node};
 use trunkline_proto::envoy::envoy::service::discovery::v3::{
     DeltaDiscoveryRequest, DeltaDiscoveryResponse,
@@ -37,14 +35,14 @@ resource:
 }
 
 fn put(server: &Server, texts: &[String]) {
-    let change = |text: &String| {
+    let changes = |text: &String| {
         let read = text::read("f.yaml", text, &text::Options::default());
         assert_eq!(read.errors, []);
-        let resource = accept_text(&read.resources[0]).unwrap();
-        let type_url = read.resources[0].type_url.as_str().into();
-        Change::Upsert(type_url, Arc::new(resource))
+        accept_text(&read.resources[0]).unwrap().changes()
     };
-    server.apply(texts.iter().map(change).collect()).unwrap();
+    server
+        .apply(texts.iter().flat_map(changes).collect())
+        .unwrap();
 }
 
 fn rule(field: &str, pattern: &str, sets: &[&str], hosts: &[&str]) -> BaseRule {
