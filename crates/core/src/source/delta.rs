@@ -88,6 +88,8 @@ impl Conversation {
         }
         if self.kind.on_demand && !asks.initial.is_empty() {
             self.drop_other_hosts(&asks.initial);
+            let told = asks.initial.values().filter_map(forms::negative_number);
+            self.negatives = told.max().unwrap_or(0).wrapping_add(1);
         }
         self.forgive_answer();
     }
@@ -235,7 +237,7 @@ impl Conversation {
                         response.resources.push(Delivered::full(empty));
                     }
                     Absent::Bodyless => {
-                        let negative = forms::bodyless(own, name);
+                        let negative = forms::bodyless(own, name, self.negatives);
                         response.resources.push(Delivered::full(negative));
                     }
                     Absent::Silence => {}

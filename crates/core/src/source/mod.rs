@@ -36,6 +36,7 @@ pub(crate) use ask::InitialVersions;
 pub(crate) use cursor::Cursor;
 pub(crate) use delta::DeltaAsks;
 pub use forms::Dialect;
+pub(crate) use forms::is_negative;
 pub(crate) use select::{Context, Selected};
 pub(crate) use slot::{AskKey, Key, Slot, Told};
 pub(crate) use standing::Standing;
@@ -93,6 +94,9 @@ pub(crate) struct Conversation {
     pub(crate) placeholders: BTreeSet<Name>,
     /// Names that are refused, not remembered: told that they do not exist (S72).
     pub(crate) refused: BTreeSet<Name>,
+    /// By which names that do not exist are told apart from those of other
+    /// responses.
+    pub(crate) negatives: u64,
     /// Stands for the names that the last list had and that were refused.
     refused_sum: u64,
     /// Responses without an answer: one, or two if the peer is silent for long.
@@ -157,6 +161,7 @@ impl Conversation {
             held_as: BTreeMap::new(),
             placeholders: BTreeSet::new(),
             refused: BTreeSet::new(),
+            negatives: 1,
             refused_sum: 0,
             outstanding: VecDeque::new(),
             last_nonce: None,

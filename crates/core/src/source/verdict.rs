@@ -325,6 +325,7 @@ impl Conversation {
             }
         }
         self.last_nonce = Some(response.nonce.clone());
+        self.negatives = self.negatives.wrapping_add(1);
         self.outstanding.push_back(response);
         if self.outstanding.len() > 2
             && let Some(first) = self.outstanding.pop_front()
