@@ -62,13 +62,18 @@ impl Conversation {
         };
         let before = self.wildcard;
         self.wildcard = before.after_delta(says, self.kind.legacy_wildcard);
+        let mut kept = Vec::new();
         for (ask, params) in &asks.unsubscribe {
             match ask {
+                Ask::Name(name) if self.kind.on_demand => {
+                    kept.extend(self.unask_host(db, name, *params));
+                }
                 Ask::Name(name) => self.unask(db, name, *params),
                 Ask::Glob(glob) => self.unfollow(db, &Scope::Glob(glob.clone())),
                 Ask::Wildcard => self.unfollow(db, &Scope::All),
             }
         }
+        self.take_hosts(db, kept);
         let asked_again = says.subscribes_star && before.is_on();
         if self.wildcard.is_on() && (!before.is_on() || asked_again) {
             self.owes_answer = true;

@@ -17,6 +17,7 @@
 
 mod ask;
 mod behind;
+mod closed;
 mod cursor;
 mod delta;
 mod forms;
@@ -33,6 +34,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use hashbrown::HashMap;
 
 pub(crate) use ask::InitialVersions;
+use closed::Closed;
 pub(crate) use cursor::Cursor;
 pub(crate) use delta::DeltaAsks;
 pub use forms::Dialect;
@@ -92,6 +94,8 @@ pub(crate) struct Conversation {
     /// Names that never exist, by which a client that waits for virtual hosts
     /// hears that there are none yet (S76).
     pub(crate) placeholders: BTreeSet<Name>,
+    /// What hosts are not spoken of for now.
+    pub(crate) closed: Closed,
     /// Names that are refused, not remembered: told that they do not exist (S72).
     pub(crate) refused: BTreeSet<Name>,
     /// By which names that do not exist are told apart from those of other
@@ -160,6 +164,7 @@ impl Conversation {
             foreign: BTreeSet::new(),
             held_as: BTreeMap::new(),
             placeholders: BTreeSet::new(),
+            closed: Closed::default(),
             refused: BTreeSet::new(),
             negatives: 1,
             refused_sum: 0,
@@ -254,6 +259,14 @@ impl Conversation {
             Key::Ask(ask) => db.name(self.type_id, ask.entry).clone(),
             Key::Member(_, name) => name.clone(),
         }
+    }
+
+    /// Whether nothing can be said of a key for now (S76). Who asks is answered.
+    fn is_closed(&self, db: &Database, key: &Key) -> bool {
+        let asks = |slot: &Slot| slot.forced || slot.told == Told::Nothing;
+        self.kind.on_demand
+            && !self.slot(key).is_some_and(asks)
+            && self.closed.has(&self.key_name(db, key))
     }
 
     /// Forgets all that is under way about a key.
