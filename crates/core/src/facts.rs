@@ -30,6 +30,8 @@ pub struct Facts {
     /// How a route configuration leaves virtual hosts to VHDS, if it does: when
     /// that changes, a client begins with none (S76).
     pub vhds: Option<Version>,
+    /// Whether a route configuration finds hosts without regard to their port.
+    pub ignores_port: bool,
     /// What few resources have any of: it stands here so that the others do not
     /// pay for it.
     pub carried: Option<Box<Carried>>,

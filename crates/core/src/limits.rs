@@ -27,7 +27,8 @@ pub struct Limits {
     pub all_params: usize,
     /// Bytes of a NACK's text that are kept.
     pub error_bytes: usize,
-    /// Bytes of bodies put into one delta response, unless one body is larger (S44, S80).
+    /// Bytes of bodies put into one response that can be split, unless one body
+    /// is larger (S44, S80).
     pub response_bytes: usize,
 }
 

@@ -42,7 +42,7 @@ struct InUse {
 
 /// The other types of a stream, as one type sees them.
 pub(crate) struct Order<'a> {
-    others: &'a [Option<Conversation>],
+    others: &'a [Option<Box<Conversation>>],
     draining: &'a Draining,
     /// The peer resumed a moment ago, and has yet to say what it holds.
     resuming: bool,
@@ -52,7 +52,7 @@ pub(crate) struct Order<'a> {
 
 impl<'a> Order<'a> {
     pub(crate) fn new(
-        others: &'a [Option<Conversation>],
+        others: &'a [Option<Box<Conversation>>],
         draining: &'a Draining,
         resuming: bool,
     ) -> Self {
@@ -142,6 +142,7 @@ impl<'a> Order<'a> {
     }
 
     fn conversation(&self, url: &TypeUrl) -> Option<&'a Conversation> {
-        self.others.iter().flatten().find(|other| other.url == *url)
+        let mut all = self.others.iter().flatten();
+        all.find(|other| other.url == *url).map(|other| &**other)
     }
 }

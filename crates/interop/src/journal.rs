@@ -21,6 +21,8 @@ pub enum Entry {
     },
     /// A response went out.
     Sent(Sent),
+    /// That response has so many bytes, which is more than its peer may take.
+    Oversized(usize),
     /// Something happened on a stream.
     Event(Event),
     /// A stream is over.
@@ -85,6 +87,7 @@ impl Journal {
                 removed: sent.removed.to_vec(),
                 bytes: sent.bytes,
             }),
+            Report::Oversized(response) => Entry::Oversized(response.bytes),
             Report::Event(event) => Entry::Event(event.clone()),
             Report::Closed => Entry::Closed(peer.stream),
             _ => return,

@@ -21,7 +21,7 @@ const NAMED: usize = 3;
 /// let contents = FileContents::new(files.watch()?);
 /// let status = contents.status();
 /// let server = trunkline::Server::builder().contents(contents).build();
-/// let listener = tokio::net::TcpListener::bind("127.0.0.1:18000").await?;
+/// let listener = trunkline::listen::bind("127.0.0.1:18000").await?;
 /// server.serve(listener).await;
 /// # Ok(())
 /// # }

@@ -8,8 +8,8 @@ use trunkline::{ApplyError, Change};
 use crate::diff;
 use crate::file::{FileId, Wish};
 use crate::files::Files;
+use crate::item::Parsed;
 use crate::problem::{Fault, Problem};
-use crate::read::Parsed;
 use crate::settle::{Settled, settle};
 
 /// A change of one file, to be taken back if it is refused.
@@ -88,8 +88,8 @@ impl Files {
         let new = |step: &Step| step.after.as_deref().is_some_and(has);
         let anyone = steps.iter().any(new);
         for step in &steps {
-            if let Some(after) = &step.after {
-                self.index.remove(&step.id, after);
+            if step.after.is_some() {
+                self.index.remove(&step.id);
             }
         }
         for step in steps {

@@ -18,6 +18,8 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::bell::{Bell, Listener};
+pub use crate::bind::bind;
 use crate::server::Connection;
 use crate::tls::{PeerCertificate, Tls};
 
@@ -206,19 +208,31 @@ impl Listening {
         });
         let protocol = self.protocol();
         let mut serving = pin!(protocol.serve_connection(TokioIo::new(io), service));
-        let mut aged = pin!(self.age());
+        let mut over = pin!(self.over());
+        let mut listener = Listener::new(Bell::new());
         let mut leaving = false;
-        loop {
-            tokio::select! {
-                // What a connection died of is of no interest to others.
-                _ = serving.as_mut() => return,
-                () = &mut aged, if !leaving => {}
-                () = self.draining.cancelled(), if !leaving => {}
+        std::future::poll_fn(|cx| {
+            // A connection is polled for every message, and seldom over.
+            if listener.heard(cx) != 0
+                && !leaving
+                && over.as_mut().poll(&mut listener.context()).is_ready()
+            {
+                // New streams go elsewhere; those that are open end one by one.
+                leaving = true;
+                serving.as_mut().graceful_shutdown();
+                closing.cancel();
             }
-            // New streams go elsewhere; those that are open end one by one.
-            leaving = true;
-            serving.as_mut().graceful_shutdown();
-            closing.cancel();
+            // What a connection died of is of no interest to others.
+            serving.as_mut().poll(cx).map(drop)
+        })
+        .await;
+    }
+
+    /// Waits until a connection has to end: it is too old, or all have to.
+    async fn over(&self) {
+        tokio::select! {
+            () = self.age() => {}
+            () = self.draining.cancelled() => {}
         }
     }
 

@@ -117,7 +117,8 @@ mod tests {
         let read = text::read("f.yaml", text, &text::Options::default());
         assert_eq!(read.errors, [], "{text}");
         let one = &read.resources[0];
-        (TypeUrl::new(&one.type_url), accept_text(one).unwrap())
+        let accepted = accept_text(one).unwrap();
+        (accepted.type_url, accepted.resource)
     }
 
     #[test]

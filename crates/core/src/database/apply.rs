@@ -220,6 +220,7 @@ impl Database {
         for host in self.table_mut(type_id).move_domains(entry, &old) {
             self.tell_asking(type_id, host);
         }
+        self.note_ports(type_id, entry);
         self.move_aliases(type_id, entry, aliases(&old), new_aliases);
         self.table_mut(type_id).tidy(entry);
     }
@@ -288,7 +289,7 @@ impl Database {
     }
 
     /// Tells all who ask for a name, for something else may answer to it now.
-    fn tell_asking(&mut self, type_id: TypeId, alias: EntryId) {
+    pub(super) fn tell_asking(&mut self, type_id: TypeId, alias: EntryId) {
         self.work.entries += 1;
         let asking: Vec<_> = self
             .table(type_id)

@@ -198,7 +198,7 @@ impl Database {
         }
         let to = view.head();
         let entries: Vec<_> = view.since(from).map(|(_, entry)| entry).collect();
-        let (mut items, mut left) = (Vec::new(), Vec::new());
+        let (mut items, mut left, mut referring) = (Vec::new(), Vec::new(), Vec::new());
         for entry in entries {
             self.work.entries += 1;
             let current = self.listed(id, entry);
@@ -208,6 +208,10 @@ impl Database {
                 continue;
             }
             let name = table.entry(entry).name.clone();
+            let refers = |held: &&Arc<Resource>| !held.facts().references.is_empty();
+            if let Some(held) = held.as_ref().filter(refers) {
+                referring.push((items.len(), Arc::clone(held)));
+            }
             let variant = held.and_then(|held| held.constraints.clone());
             if variant != current.as_ref().and_then(|r| r.constraints.clone()) {
                 left.extend(variant.map(|variant| (name.clone(), variant)));
@@ -228,6 +232,7 @@ impl Database {
             bytes,
             items,
             gone,
+            referring,
             left,
             by_name: OnceLock::new(),
             parts: Mutex::default(),

@@ -270,6 +270,11 @@ impl Database {
         }))
     }
 
+    /// Other parameters of a subscriber, for what it follows from now on.
+    pub(crate) fn set_params(&mut self, id: SubscriberId, params: ParamsId) {
+        self.subscribers.get_mut(id).params = params;
+    }
+
     /// A stream asks for a type no longer. Its names and views are left before.
     pub fn remove_subscriber(&mut self, id: SubscriberId) {
         self.subscribers.list.remove(id.0);
@@ -285,7 +290,7 @@ impl Database {
         asked.insert((id, params));
         if first {
             if let Some(hosts) = &mut table.hosts {
-                hosts.asked.insert(name.as_str(), entry);
+                hosts.ask(name.as_str(), entry);
             }
             self.subscribers
                 .edge(type_id, Ask::Name(name.clone()), Edge::First);
@@ -304,8 +309,7 @@ impl Database {
         if kept.subscribers.is_empty() {
             let name = kept.name.clone();
             if let Some(hosts) = &mut table.hosts {
-                hosts.asked.remove(name.as_str(), entry);
-                hosts.forget_forms(entry);
+                hosts.unask(name.as_str(), entry);
             }
             table.tidy(entry);
             self.subscribers.edge(type_id, Ask::Name(name), Edge::Last);

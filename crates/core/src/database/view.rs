@@ -82,6 +82,9 @@ pub struct Batch {
     pub items: Vec<Item>,
     /// The names that are gone, sorted.
     pub gone: Vec<Name>,
+    /// What was held before in the place of an item, where that refers to other
+    /// resources: they stay in use for a while (S73).
+    pub referring: Vec<(usize, Arc<Resource>)>,
     /// Variants that give way to others, or to nothing (TP2).
     pub left: Vec<(Name, Constraints)>,
     /// The items by name; made when somebody looks for one.

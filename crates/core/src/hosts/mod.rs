@@ -30,9 +30,41 @@ impl<'a> HostName<'a> {
     }
 }
 
+/// A host without its port, if it has one.
+#[must_use]
+pub fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        // Without brackets, more than one colon is an address without a port.
+        Some((before, port))
+            if !port.is_empty()
+                && port.bytes().all(|b| b.is_ascii_digit())
+                && (!before.contains(':') || before.ends_with(']')) =>
+        {
+            before
+        }
+        _ => host,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_port_is_digits_behind_a_colon() {
+        let table = [
+            ("a.com:80", "a.com"),
+            ("a.com", "a.com"),
+            ("a.com:", "a.com:"),
+            ("a.com:http", "a.com:http"),
+            ("[::1]:80", "[::1]"),
+            ("::1", "::1"),
+            ("[::1]", "[::1]"),
+        ];
+        for (host, bare) in table {
+            assert_eq!(without_port(host), bare);
+        }
+    }
 
     #[test]
     fn a_route_may_have_slashes_in_its_name() {

@@ -6,7 +6,6 @@ use super::{EVENTS, Event, ProtocolError, Refusal, Session};
 use crate::database::{Database, Scope, TypeId};
 use crate::facts::Reference;
 use crate::interest::Wildcard;
-use crate::kind::Kind;
 use crate::limits::Limits;
 use crate::message::{DeltaRequest, ErrorDetail, Locator, Mode, Node, SotwRequest};
 use crate::moment::Moment;
@@ -42,6 +41,10 @@ impl Session {
                     nonce,
                 });
             }
+        }
+        if !first && request.subscribe.is_empty() && request.unsubscribe.is_empty() {
+            // An answer and nothing else, as most requests are.
+            return Ok(());
         }
         let base = match (first, &self.conversations[index]) {
             (true, Some(hosts)) if hosts.kind.on_demand => {
@@ -180,15 +183,10 @@ impl Session {
 
     /// The conversation about a type, and whether it begins with this request.
     fn conversation(&mut self, db: &mut Database, url: &TypeUrl) -> Option<(usize, bool)> {
-        let rank = |c: &Conversation| (c.kind.rank, c.url.clone());
-        let place = (Kind::of(url).rank, url.clone());
-        let found = self
-            .conversations
-            .binary_search_by(|c| c.as_ref().map(rank).cmp(&Some(place.clone())));
-        let index = match found {
-            Ok(index) => return Some((index, false)),
-            Err(index) => index,
-        };
+        let mut all = self.conversations.iter();
+        if let Some(index) = all.position(|c| c.as_ref().is_some_and(|c| c.url == *url)) {
+            return Some((index, false));
+        }
         let limit = self.config.limits.types;
         if self.conversations.len() >= limit || url.as_str().len() > self.config.limits.name_bytes {
             self.refuse(url, Refusal::Types { limit });
@@ -203,7 +201,12 @@ impl Session {
         let table = self.table(db, url);
         let mut new = Conversation::new(db, self.stream, url, table, terms);
         new.kind.legacy_wildcard &= self.knows_legacy_wildcard(url);
-        self.conversations.insert(index, Some(new));
+        let rank = |c: &Conversation| (c.kind.rank, c.url.clone());
+        let place = rank(&new);
+        let index = self
+            .conversations
+            .partition_point(|c| c.as_ref().is_some_and(|c| rank(c) < place));
+        self.conversations.insert(index, Some(Box::new(new)));
         Some((index, true))
     }
 
@@ -224,9 +227,14 @@ impl Session {
         names: Vec<Locator>,
     ) -> Vec<(Ask, ParamsId)> {
         let mut asks = Vec::with_capacity(names.len());
+        // Those that it is asked with now, be there others to take up.
+        let mut all = self.conversations.iter().flatten();
+        let own = all
+            .find(|c| c.url == *url)
+            .map_or(self.params, |c| c.params);
         for locator in names {
             match Ask::parse(&locator.name, self.config.limits.name_bytes) {
-                Ok(ask) => match self.read_params(db, locator.params) {
+                Ok(ask) => match self.read_params(db, locator.params, own) {
                     Ok(params) => asks.push((ask, params)),
                     Err(refusal) => self.refuse(url, refusal),
                 },
@@ -242,9 +250,10 @@ impl Session {
         &mut self,
         db: &mut Database,
         params: Option<Params>,
+        own: ParamsId,
     ) -> Result<ParamsId, Refusal> {
         let Some(params) = params else {
-            return Ok(self.params);
+            return Ok(own);
         };
         if let Some(known) = db.find_params(&params) {
             return Ok(known);
@@ -282,7 +291,8 @@ impl Session {
         leaving: usize,
     ) -> Vec<Refusal> {
         let used = |count: fn(&Conversation) -> usize| -> usize {
-            self.conversations.iter().flatten().map(count).sum()
+            let all = self.conversations.iter().flatten();
+            all.map(|conversation| count(conversation)).sum()
         };
         let names = used(Conversation::subscriptions).saturating_sub(leaving);
         let (limits, globs) = (self.config.limits.clone(), used(Conversation::globs));
@@ -292,7 +302,9 @@ impl Session {
             .as_ref()
             .map_or(0, |c| c.asks.len());
         let hosts = hosts.saturating_sub(leaving);
-        let mut room_for_hosts = limits.hosts.saturating_sub(hosts).min(room_for_names);
+        let mut room_for_hosts = limits.hosts.saturating_sub(hosts);
+        let too_many_hosts = room_for_hosts < room_for_names;
+        room_for_hosts = room_for_hosts.min(room_for_names);
         let mut refusals = Vec::new();
         let Some(conversation) = &mut self.conversations[index] else {
             return refusals;
@@ -318,11 +330,14 @@ impl Session {
             refusals.push(match ask {
                 Ask::Name(name) => {
                     conversation.refused.insert(name.clone());
-                    let limit = match conversation.kind.on_demand {
-                        true => limits.hosts,
-                        false => limits.subscriptions,
-                    };
-                    Refusal::Subscriptions { limit }
+                    match conversation.kind.on_demand && too_many_hosts {
+                        true => Refusal::Hosts {
+                            limit: limits.hosts,
+                        },
+                        false => Refusal::Subscriptions {
+                            limit: limits.subscriptions,
+                        },
+                    }
                 }
                 _ => Refusal::Globs {
                     limit: limits.globs,
@@ -393,7 +408,7 @@ impl Session {
     }
 
     /// The answer to a response: rejected if there is an error, and for no
-    /// other reason (S11).
+    /// other reason (S11). What was meant to be rejected is accepted by that.
     fn verdict(
         &mut self,
         db: &mut Database,
@@ -406,6 +421,7 @@ impl Session {
             return;
         };
         let type_url = conversation.url.clone();
+        let error = error.filter(|_| !conversation.expects_rejection(&nonce));
         let Some(mut error) = error else {
             let drain = match conversation.kind.drains {
                 true => self.config.drain,

@@ -7,8 +7,9 @@ use super::Session;
 use crate::database::Database;
 use crate::message::ErrorDetail;
 use crate::name::Name;
+use crate::params::ParamsId;
 use crate::resource::{Nonce, Resource, TypeUrl, Version};
-use crate::source::Told;
+use crate::source::{AskKey, Key, Slot, Told};
 
 /// How one type stands on one stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +66,10 @@ impl Session {
             return Vec::new();
         };
         let mut found: BTreeMap<Name, (NameState, Option<Arc<Resource>>)> = BTreeMap::new();
-        for (key, slot) in &conversation.asks {
+        // What holds something is listed under the name of that: a host may be
+        // asked for by another.
+        let without = |slot: &Slot| slot.told.certain().is_none();
+        for (key, slot) in conversation.asks.iter().filter(|(_, slot)| without(slot)) {
             let name = db.name(conversation.type_id, key.entry).clone();
             let state = match slot.told {
                 Told::Absent => NameState::Absent,
@@ -78,8 +82,10 @@ impl Session {
         }
         for response in &conversation.outstanding {
             let single = response.keys.iter().map(|(key, choice)| {
-                let name = conversation.key_name(db, key);
-                (name, choice.resource().cloned())
+                let sent = choice.resource().cloned();
+                let name = sent.as_ref().map(|sent| sent.name.clone());
+                let name = name.unwrap_or_else(|| conversation.key_name(db, key));
+                (name, sent)
             });
             let items = response.steps.iter().flat_map(|step| step.items());
             let stepped = items.map(|(name, item)| (name.clone(), item.clone()));
@@ -97,6 +103,36 @@ impl Session {
             resource,
         };
         found.into_iter().map(status).collect()
+    }
+
+    /// How one name stands that the peer asks for itself; `None` if it does
+    /// not.
+    pub fn asked(&self, db: &mut Database, type_url: &TypeUrl, name: &Name) -> Option<NameStatus> {
+        let mut all = self.conversations.iter().flatten();
+        let conversation = all.find(|c| c.url == *type_url)?;
+        let entry = db.find(conversation.type_id, name)?;
+        let ask = AskKey {
+            entry,
+            params: conversation.params,
+        };
+        let told = &conversation.asks.get(&ask)?.told;
+        let key = Key::Ask(ask);
+        let mut sent = conversation.outstanding.iter().rev();
+        let sent = sent.find_map(|response| response.sent(&key));
+        let (state, resource) = match (conversation.target(db, &key).resource(), sent, told) {
+            (Some(r), ..) if conversation.is_parked(r) => {
+                (NameState::Rejected(r.version.clone()), told.resource())
+            }
+            (_, Some(sent), _) => (NameState::Sent, sent.resource()),
+            (_, None, Told::Absent) => (NameState::Absent, None),
+            (_, None, told) if told.certain().is_some() => (NameState::Accepted, told.resource()),
+            (_, None, told) => (NameState::Requested, told.resource()),
+        };
+        Some(NameStatus {
+            name: name.clone(),
+            state,
+            resource: resource.cloned(),
+        })
     }
 
     /// What the peer holds of a type, by name: what it accepted, without names
@@ -132,6 +168,14 @@ impl Session {
         held
     }
 
+    /// The parameters by which the peer is given variants of a type.
+    #[must_use]
+    pub fn params_for(&self, type_url: &TypeUrl) -> ParamsId {
+        let mut all = self.conversations.iter().flatten();
+        let conversation = all.find(|c| c.url == *type_url);
+        conversation.map_or(self.params, |c| c.params)
+    }
+
     /// How each type stands, in order of rank.
     pub fn status(&self) -> impl Iterator<Item = TypeStatus> + '_ {
         self.conversations
@@ -158,6 +202,8 @@ impl Session {
 mod tests {
     use super::*;
     use crate::change::Change;
+    use crate::facts::Facts;
+    use crate::hosts::Domains;
     use crate::kind;
     use crate::message::{DeltaRequest, ErrorDetail, Mode};
     use crate::moment::Moment;
@@ -226,6 +272,94 @@ mod tests {
             ]
         );
         assert!(!session.is_answered());
+    }
+
+    #[test]
+    fn s16_a_host_stands_under_the_name_of_its_virtual_host() {
+        let (mut db, now) = (Database::new(), Moment::START);
+        let host = |name: &str, domain: &str| {
+            let facts = Facts {
+                domains: Domains::new([domain]),
+                ..Facts::default()
+            };
+            let resource = Resource {
+                facts: Some(Box::new(facts)),
+                ..Resource::new(Name::new(name), "x".into())
+            };
+            Change::Upsert(kind::VHDS.into(), Arc::new(resource))
+        };
+        db.apply(vec![host("r/web", "a.com"), host("r/bad", "b.com")])
+            .unwrap();
+        let mut session = Session::open(&mut db, Config::new(Mode::Delta));
+        let ask = |name: &str, nonce, error: Option<&str>| DeltaRequest {
+            type_url: Some(kind::VHDS.into()),
+            subscribe: [name]
+                .iter()
+                .filter(|n| !n.is_empty())
+                .map(|n| (*n).into())
+                .collect(),
+            nonce,
+            error: error.map(|text| ErrorDetail {
+                code: 3,
+                message: text.into(),
+            }),
+            ..DeltaRequest::default()
+        };
+        let state = |session: &Session, db: &mut Database, name: &str| {
+            let status = session.asked(db, &kind::VHDS.into(), &Name::new(name));
+            status.map(|status| (status.state, status.resource.map(|r| r.name.to_string())))
+        };
+        let web = || Some("r/web".to_owned());
+        assert_eq!(state(&session, &mut db, "r/a.com"), None);
+        let hear = |session: &mut Session, db: &mut Database, name: &str| {
+            session
+                .handle_delta(db, ask(name, None, None), now)
+                .unwrap();
+        };
+        hear(&mut session, &mut db, "r/a.com");
+        assert_eq!(
+            state(&session, &mut db, "r/a.com"),
+            Some((NameState::Requested, None))
+        );
+        let first = session.poll_delta(&mut db, now).unwrap();
+        assert_eq!(
+            state(&session, &mut db, "r/a.com"),
+            Some((NameState::Sent, web()))
+        );
+        session
+            .handle_delta(&mut db, ask("", Some(first.nonce), None), now)
+            .unwrap();
+        assert_eq!(
+            state(&session, &mut db, "r/a.com"),
+            Some((NameState::Accepted, web()))
+        );
+        hear(&mut session, &mut db, "r/b.com");
+        let bad = session.poll_delta(&mut db, now).unwrap();
+        session
+            .handle_delta(&mut db, ask("", Some(bad.nonce), Some("no")), now)
+            .unwrap();
+        let version = Version::of_body(b"x");
+        assert_eq!(
+            state(&session, &mut db, "r/b.com"),
+            Some((NameState::Rejected(version), None))
+        );
+        let none = session.poll_delta(&mut db, now).unwrap();
+        session
+            .handle_delta(&mut db, ask("", Some(none.nonce), None), now)
+            .unwrap();
+        hear(&mut session, &mut db, "r/c.com");
+        let none = session.poll_delta(&mut db, now).unwrap();
+        session
+            .handle_delta(&mut db, ask("", Some(none.nonce), None), now)
+            .unwrap();
+        assert_eq!(
+            state(&session, &mut db, "r/c.com"),
+            Some((NameState::Absent, None))
+        );
+        let names = session.names(&mut db, &kind::VHDS.into());
+        let names: Vec<_> = names.iter().map(|n| n.name.as_str()).collect();
+        assert_eq!(names, ["r/b.com", "r/bad", "r/c.com", "r/web"]);
+        assert_eq!(session.params_for(&kind::VHDS.into()), ParamsId::EMPTY);
     }
 
     #[test]

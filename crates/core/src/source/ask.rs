@@ -113,7 +113,7 @@ impl Conversation {
         match forms::absent(&self.kind, self.dialect, self.mode, false) {
             Absent::EmptyBody => forms::empty_body(name).version == *version,
             Absent::Bodyless => forms::is_negative(version),
-            Absent::Removed | Absent::Silence => false,
+            Absent::Removed | Absent::Unreadable | Absent::Silence => false,
         }
     }
 
@@ -288,7 +288,8 @@ impl Conversation {
 fn serves(held: &Resource, asked: &Name) -> bool {
     let domains = &held.facts().domains;
     let host = HostName::split(asked.as_str()).map_or("", |name| name.host);
-    domains.is_empty() || domains.iter().any(|domain| domain.matches(host))
+    let serves = |host| domains.iter().any(|domain| domain.matches(host));
+    domains.is_empty() || serves(host) || (held.other_names().any(|name| name == *asked))
 }
 
 /// What a name adds to the sum of what is held.

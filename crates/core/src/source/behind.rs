@@ -30,8 +30,8 @@ impl Conversation {
         }
         let old = told.resource()?;
         choice.resource().filter(|new| new.name != old.name)?;
-        let kept = match old.facts().domains.have_wildcards() {
-            // Hosts that it does not name lead to it.
+        let kept = match old.facts().domains.have_wildcards() || !old.aliases.is_empty() {
+            // Hosts that it does not name may lead to it.
             true => {
                 let given = given.get_or_insert_with(|| self.all_given(db));
                 given.contains(&old.name)
@@ -77,7 +77,7 @@ impl Conversation {
         if waits && self.dialect == Dialect::Envoy {
             return Vec::new();
         }
-        let mut kept: Vec<Name> = self.held_under(key).into_iter().collect();
+        let mut kept: Vec<Name> = self.held_by(key).into_iter().collect();
         if !self.wildcard.is_on() {
             kept.clear();
         }
@@ -86,7 +86,7 @@ impl Conversation {
     }
 
     /// The names of what a peer may hold by one that it asks by.
-    fn held_under(&self, key: &Key) -> HashSet<Name> {
+    fn held_by(&self, key: &Key) -> HashSet<Name> {
         let told = self.slot(key).and_then(|slot| slot.told.resource());
         let sent = self.outstanding.iter().filter_map(|r| r.sent(key));
         let sent = sent.filter_map(Choice::resource);

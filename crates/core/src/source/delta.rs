@@ -10,7 +10,7 @@ use super::{Conversation, Key, Selected, Told, forms};
 use crate::database::{Batch, Choice, Database, Scope};
 use crate::interest::DeltaStar;
 use crate::kind::Absent;
-use crate::message::{Delivered, DeltaResponse, Form, Mode};
+use crate::message::{Delivered, DeltaResponse, Form};
 use crate::name::{Ask, Name};
 use crate::params::{Constraints, ParamsId};
 use crate::resource::{Nonce, Resource, ResourceError};
@@ -234,8 +234,7 @@ impl Conversation {
                 if let Some(old) = replaced {
                     response.removed_variants.push((name.clone(), old));
                 }
-                let held = told.resource().is_some();
-                match forms::absent(&self.kind, self.dialect, Mode::Delta, held) {
+                match self.absent_form(told) {
                     Absent::Removed => response.removed.push(name.clone()),
                     Absent::EmptyBody => {
                         let empty = forms::empty_body(name);
@@ -243,6 +242,10 @@ impl Conversation {
                     }
                     Absent::Bodyless => {
                         let negative = forms::bodyless(own, name, self.negatives);
+                        response.resources.push(Delivered::full(negative));
+                    }
+                    Absent::Unreadable => {
+                        let negative = forms::unreadable(name);
                         response.resources.push(Delivered::full(negative));
                     }
                     Absent::Silence => {}

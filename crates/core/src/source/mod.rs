@@ -15,17 +15,20 @@
 //! State of the world and delta share all of it; `delta.rs` and `sotw.rs` only
 //! read requests and write responses.
 
+mod apart;
 mod ask;
 mod behind;
 mod closed;
 mod cursor;
 mod delta;
 mod forms;
+mod moving;
 mod select;
 mod slot;
 mod sotw;
 mod standing;
 mod step;
+mod together;
 mod ttl;
 mod verdict;
 

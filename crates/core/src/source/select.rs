@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::step::Step;
-use super::{AskKey, Conversation, Key, Slot, Told};
+use super::step::{Step, Walk};
+use super::{AskKey, Conversation, Cursor, Key, Slot, Told};
 use crate::database::{Choice, Database};
 use crate::limits::Limits;
 use crate::moment::Moment;
@@ -25,6 +25,8 @@ pub(crate) struct Selected {
     pub(crate) refused: Vec<Name>,
     /// What is still good and must be said to be (S59).
     pub(crate) heartbeats: Vec<Arc<Resource>>,
+    /// Whether this is what the peer is meant to reject, and nothing else.
+    pub(crate) apart: bool,
 }
 
 /// What to do with one name.
@@ -80,13 +82,15 @@ impl Conversation {
         }
         if self.trial_turn {
             self.select_trial(db, context.now, &mut selected);
+            self.select_apart(db, context, &mut selected);
         }
-        if selected.keys.is_empty() {
+        if selected.keys.is_empty() && !selected.apart {
             self.select_news(db, context, &mut selected);
         }
         if selected.is_empty() {
             self.select_trial(db, context.now, &mut selected);
         }
+        self.select_apart(db, context, &mut selected);
         selected
     }
 
@@ -132,6 +136,7 @@ impl Conversation {
             .extend(std::mem::take(&mut self.placeholders));
         self.select_foreign(db, context, &mut budget, selected);
         while budget > 0
+            && !self.speaks_apart()
             && let Some(name) = self.refused.pop_first()
         {
             budget = budget.saturating_sub(2 * name.as_str().len() + 16);
@@ -141,6 +146,7 @@ impl Conversation {
         for key in std::mem::take(&mut self.pending) {
             self.select_key(db, context, key, &mut budget, selected);
         }
+        self.wait_together(selected);
         for index in 0..self.cursors.len() {
             if budget > 0 {
                 self.select_step(db, context, index, &mut budget, selected);
@@ -251,6 +257,9 @@ impl Conversation {
                     let until = context.now + context.hold;
                     self.waiting.entry(key.clone()).or_insert(until);
                 }
+                self.pending.insert(key);
+            }
+            Decision::Say(choice) if self.goes_apart(&key, &choice) != selected.apart => {
                 self.pending.insert(key);
             }
             Decision::Say(choice) => {
@@ -367,6 +376,22 @@ impl Conversation {
         self.outstanding
             .back()
             .is_none_or(|last| last.sent_at + patience <= now)
+    }
+
+    /// Whether there is nothing to say until something happens or a deadline
+    /// passes: the peer was told everything.
+    pub(crate) fn is_quiet(&self, db: &Database) -> bool {
+        let told = |cursor: &Cursor| {
+            db.head(cursor.follow) == cursor.reached && cursor.walks.iter().all(Walk::is_sent)
+        };
+        !self.owes_answer
+            && self.pending.is_empty()
+            && self.trials.is_empty()
+            && self.foreign.is_empty()
+            && self.placeholders.is_empty()
+            && self.refused.is_empty()
+            && self.cursors.iter().flatten().all(told)
+            && db.dirty(self.subscriber).next().is_none()
     }
 
     /// The moments at which something may have to be said although nothing happens.

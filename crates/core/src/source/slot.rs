@@ -129,6 +129,16 @@ pub(crate) struct Slot {
     pub(crate) forced: bool,
 }
 
+impl Slot {
+    /// Nothing is to be said again.
+    pub(crate) fn of(told: Told) -> Self {
+        Self {
+            told,
+            forced: false,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,6 +13,7 @@ use super::{Context, Conversation, Key, Selected};
 use crate::database::{Batch, Choice, Database, Item, Seq, same};
 use crate::name::Name;
 use crate::params::Constraints;
+use crate::resource::Resource;
 
 /// A step that is made in parts (S44). It is shared by all streams that make
 /// it; a stream costs two numbers, however large the step is.
@@ -64,6 +65,19 @@ impl Step {
         let places = self.part.clone().zip(part);
         let said = |(place, _): &(usize, _)| self.except.binary_search(place).is_err();
         places.filter(said).map(|(_, item)| item)
+    }
+
+    /// What it brings in place of something that refers to other resources,
+    /// and that.
+    pub(crate) fn replaces(&self) -> impl Iterator<Item = (Arc<Resource>, Choice)> + '_ {
+        let batch = self.batch.iter();
+        let referring = batch.flat_map(|batch| batch.referring.iter().map(move |r| (batch, r)));
+        let said =
+            |place: usize| self.part.contains(&place) && self.except.binary_search(&place).is_err();
+        referring.filter_map(move |(batch, (place, old))| {
+            let new = batch.items[*place].1.clone();
+            said(*place).then(|| (Arc::clone(old), new.map_or(Choice::Absent, Choice::Is)))
+        })
     }
 
     /// The variants that it takes away in favour of others (TP2).

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::ask::fingerprint;
 use super::step::{Step, join};
-use super::{Conversation, Dialect, Key, Told};
+use super::{Conversation, Cursor, Dialect, Key, Told};
 use crate::database::{Choice, Database, Seq};
 use crate::message::ErrorDetail;
 use crate::moment::Moment;
@@ -29,6 +29,8 @@ pub(crate) struct Outstanding {
     /// Names it brought under a wildcard or glob that was dropped since. If
     /// that is asked for again before the answer, the peer may hold them.
     pub(crate) orphans: Vec<Name>,
+    /// Whether it is meant to be rejected.
+    pub(crate) apart: bool,
 }
 
 impl Outstanding {
@@ -127,6 +129,13 @@ impl Conversation {
             replaced.extend(told.resource().map(|old| (Arc::clone(old), choice.clone())));
         }
         for step in &response.steps {
+            let cursor = self.cursors.get(step.cursor).and_then(Option::as_ref);
+            let plain = |c: &Cursor| c.members.is_empty() && c.position == step.from;
+            if cursor.is_some_and(plain) {
+                // What the step replaces is what everybody held who made it.
+                replaced.extend(step.replaces());
+                continue;
+            }
             for (name, item) in step.items() {
                 if let Some(old) = self.member_told(db, step.cursor, name).resource() {
                     let new = item.clone().map_or(Choice::Absent, Choice::Is);
@@ -189,6 +198,7 @@ impl Conversation {
             self.move_cursor(db, &step);
         }
         suspects.extend(response.keys);
+        self.spare_absent(&mut suspects);
         for (key, sent) in &suspects {
             match sent {
                 Choice::Absent => self.set_told(key, |_| Told::Doubt),
@@ -220,7 +230,7 @@ impl Conversation {
                 .filter_map(|(key, sent)| self.park(key, sent))
                 .collect();
         }
-        let groups = self.groups(db, suspects.keys().cloned().collect(), error);
+        let groups = self.groups(db, &suspects, error);
         for group in groups.into_iter().rev() {
             self.trials.push_front(group);
         }
@@ -231,17 +241,26 @@ impl Conversation {
     /// Halves; or, if the peer's text names some but not all, those and the
     /// rest. The text decides in which order things are tried, never what is
     /// blamed (S64).
-    fn groups(&self, db: &Database, keys: Vec<Key>, error: &ErrorDetail) -> Vec<Vec<Key>> {
-        let (named, rest): (Vec<_>, Vec<_>) = keys
+    fn groups(
+        &self,
+        db: &Database,
+        suspects: &BTreeMap<Key, Choice>,
+        error: &ErrorDetail,
+    ) -> Vec<Vec<Key>> {
+        let mut units = self.units(suspects);
+        if units.len() == 1 {
+            units = suspects.keys().map(|key| vec![key.clone()]).collect();
+        }
+        let is_named = |key: &Key| error.message.contains(self.key_name(db, key).as_str());
+        let (named, rest): (Vec<_>, Vec<_>) = units
             .iter()
             .cloned()
-            .partition(|key| error.message.contains(self.key_name(db, key).as_str()));
+            .partition(|unit| unit.iter().any(is_named));
         if !named.is_empty() && !rest.is_empty() {
-            return vec![rest, named];
+            return vec![rest.concat(), named.concat()];
         }
-        let mut left = keys;
-        let right = left.split_off(left.len() / 2);
-        [left, right]
+        let right = units.split_off(units.len() / 2);
+        [units.concat(), right.concat()]
             .into_iter()
             .filter(|half| !half.is_empty())
             .collect()
@@ -299,7 +318,7 @@ impl Conversation {
         }
     }
 
-    fn set_told(&mut self, key: &Key, change: impl FnOnce(Told) -> Told) {
+    pub(super) fn set_told(&mut self, key: &Key, change: impl FnOnce(Told) -> Told) {
         let Some(slot) = self.slot_mut(key) else {
             return;
         };

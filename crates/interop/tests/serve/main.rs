@@ -3,12 +3,15 @@
 #![allow(clippy::expect_used, reason = "all of this is tests")]
 
 mod admission;
+mod burst;
 mod certificates;
 mod drain;
 mod extensions;
 mod follow;
 mod grpc;
+mod large;
 mod load;
+mod missing;
 mod names;
 mod on_demand;
 mod rejection;

@@ -160,6 +160,16 @@ pub(crate) fn secret(name: &str, certificate: &Certificate) -> String {
     )
 }
 
+/// Whom to trust.
+pub(crate) fn trust(name: &str, authority: &str) -> String {
+    item(
+        "envoy.extensions.transport_sockets.tls.v3.Secret",
+        &format!(
+            "name: {name:?}, validation_context: {{trusted_ca: {{inline_string: {authority:?}}}}}"
+        ),
+    )
+}
+
 /// A resource of another type.
 pub(crate) fn other(message: &str, fields: &str) -> String {
     item(message, fields)

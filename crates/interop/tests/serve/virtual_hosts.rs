@@ -10,12 +10,12 @@ use crate::texts::{ON_DEMAND, host, listener_of, other, rds, static_cluster, vir
 use crate::way::DELTA;
 
 const SOON: Duration = Duration::from_secs(10);
-fn listener(name: &str, route: &str) -> String {
+pub(crate) fn listener(name: &str, route: &str) -> String {
     listener_of(name, &rds(route, ADS), ON_DEMAND)
 }
 
 /// Has one host itself and leaves the others to VHDS.
-fn leaves_hosts(name: &str) -> String {
+pub(crate) fn leaves_hosts(name: &str) -> String {
     leaves_hosts_to(name, ADS)
 }
 
@@ -28,7 +28,7 @@ fn leaves_hosts_to(name: &str, source: &str) -> String {
 }
 
 /// A host under a route configuration, called as Envoy asks for it.
-fn host_of(route: &str, domain: &str) -> String {
+pub(crate) fn host_of(route: &str, domain: &str) -> String {
     host(&format!("{route}/{domain}"), domain, "c")
 }
 

@@ -11,8 +11,8 @@
 //! ```
 //!
 //! Protobuf lets the fields of a message come in any order and in pieces, so
-//! the concatenation of all frames is one valid message. The five bytes that
-//! gRPC puts before it are the transport's; [`Frames::len`] is what it needs.
+//! the concatenation of all frames is one valid message, behind the five bytes
+//! that gRPC puts before one.
 
 use std::ops::Range;
 
@@ -33,6 +33,10 @@ const RESOURCES: u32 = 2;
 const RESOURCE_BODY: u32 = 2;
 /// The number of `Any.value`.
 const ANY_VALUE: u32 = 2;
+/// The number of `ControlPlane.identifier`.
+const IDENTIFIER: u32 = 1;
+/// gRPC's own bytes before a message: whether it is compressed, and its length.
+const PREFIX: usize = 5;
 
 /// One entry of `resources` (or a segment of them), key and length included:
 /// encoded once, shared by every stream that gets it.
@@ -102,11 +106,10 @@ impl Field {
         }
     }
 
-    /// What [`Self::to_bytes`] once gave.
+    /// What it is in a response, in order.
     #[must_use]
-    pub fn written(body: Bytes) -> Self {
-        let head = Bytes::new();
-        Self { head, body }
+    pub fn pieces(&self) -> [&Bytes; 2] {
+        [&self.head, &self.body]
     }
 
     /// Bytes on the wire.
@@ -150,15 +153,18 @@ fn delimited_len(number: u32, len: usize) -> usize {
     key_len(number) + encoded_len_varint(len as u64) + len
 }
 
-/// A message as frames that share bytes.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// A message as frames that share bytes, behind the five bytes that gRPC puts
+/// before it.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frames {
-    frames: Vec<Bytes>,
+    /// Most messages have one frame.
+    first: Bytes,
+    rest: Vec<Bytes>,
     len: usize,
 }
 
 impl Frames {
-    /// The length of the message.
+    /// The length of the message itself.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
@@ -171,93 +177,166 @@ impl Frames {
     }
 
     /// The frames, in order.
-    #[must_use]
-    pub fn as_slice(&self) -> &[Bytes] {
-        &self.frames
+    pub fn iter(&self) -> impl Iterator<Item = &Bytes> {
+        std::iter::once(&self.first).chain(&self.rest)
     }
 
-    /// The frames, in order, given away.
-    #[must_use]
-    pub fn into_vec(self) -> Vec<Bytes> {
-        self.frames
-    }
-
-    /// The message in one piece, copied.
+    /// The message itself in one piece, copied.
     #[must_use]
     pub fn to_bytes(&self) -> Bytes {
-        self.frames.concat().into()
+        let frames: Vec<&[u8]> = self.iter().map(AsRef::as_ref).collect();
+        Bytes::from(frames.concat()).slice(PREFIX..)
     }
 }
 
-/// Collects pieces; small neighbours end up in one frame.
-struct Builder {
-    frames: Vec<Bytes>,
-    tail: BytesMut,
-    len: usize,
-}
+impl IntoIterator for Frames {
+    type Item = Bytes;
+    type IntoIter = std::iter::Chain<std::iter::Once<Bytes>, std::vec::IntoIter<Bytes>>;
 
-impl Builder {
-    fn new(head: &impl Message) -> Self {
-        let mut tail = BytesMut::with_capacity(head.encoded_len() + SPLICE_BYTES);
-        head.encode_raw(&mut tail);
-        let len = tail.len();
-        let frames = Vec::new();
-        Self { frames, tail, len }
-    }
-
-    fn push(&mut self, piece: &Bytes) {
-        self.len += piece.len();
-        if piece.len() < SPLICE_BYTES {
-            self.tail.put_slice(piece);
-            return;
-        }
-        self.flush();
-        self.frames.push(piece.clone());
-    }
-
-    fn flush(&mut self) {
-        if !self.tail.is_empty() {
-            self.frames.push(self.tail.split().freeze());
-        }
-    }
-
-    fn finish<'a>(mut self, fields: impl IntoIterator<Item = &'a Field>) -> Frames {
-        for field in fields {
-            self.push(&field.head);
-            self.push(&field.body);
-        }
-        self.flush();
-        let Self { frames, len, .. } = self;
-        Frames { frames, len }
+    fn into_iter(self) -> Self::IntoIter {
+        std::iter::once(self.first).chain(self.rest)
     }
 }
 
-/// A SotW response: what `head` says, and then the shared fields.
+/// The texts that a response has beside its resources.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Head<'a> {
+    /// The type of the resources.
+    pub type_url: &'a str,
+    /// Names the response on its stream.
+    pub nonce: &'a str,
+    /// Of the whole set; delta has none.
+    pub version: &'a str,
+    /// Who speaks.
+    pub identifier: &'a str,
+}
+
+impl<'a> Head<'a> {
+    /// The texts that are fields of their own.
+    fn texts(&self) -> [(u32, &'a str); 3] {
+        [(1, self.version), (4, self.type_url), (5, self.nonce)]
+    }
+
+    fn len(&self, control_plane: u32) -> usize {
+        let texts = self.texts().map(|(number, text)| text_len(number, text));
+        let speaker = match text_len(IDENTIFIER, self.identifier) {
+            0 => 0,
+            len => delimited_len(control_plane, len),
+        };
+        texts.iter().sum::<usize>() + speaker
+    }
+
+    fn write(&self, control_plane: u32, buf: &mut BytesMut) {
+        for (number, text) in self.texts() {
+            put_text(buf, number, text);
+        }
+        if !self.identifier.is_empty() {
+            delimited(buf, control_plane, text_len(IDENTIFIER, self.identifier));
+            put_text(buf, IDENTIFIER, self.identifier);
+        }
+    }
+}
+
+fn text_len(number: u32, text: &str) -> usize {
+    match text.len() {
+        0 => 0,
+        len => delimited_len(number, len),
+    }
+}
+
+fn put_text(buf: &mut BytesMut, number: u32, text: &str) {
+    if !text.is_empty() {
+        delimited(buf, number, text.len());
+        buf.put_slice(text.as_bytes());
+    }
+}
+
+/// Whether a piece is copied behind what is before it.
+fn is_small(piece: &Bytes) -> bool {
+    piece.len() < SPLICE_BYTES
+}
+
+/// Writes a message. All that is copied, gRPC's own bytes included, is written
+/// into one buffer of just the right size: this is done for every stream.
+fn encode<'a>(
+    head: Head<'_>,
+    control_plane: u32,
+    rest: &impl Message,
+    pieces: impl Iterator<Item = &'a Bytes> + Clone,
+) -> Frames {
+    let small = pieces.clone().filter(|piece| is_small(piece));
+    let copied =
+        head.len(control_plane) + rest.encoded_len() + small.map(Bytes::len).sum::<usize>();
+    let spliced = pieces.clone().filter(|piece| !is_small(piece));
+    let len = copied + spliced.map(Bytes::len).sum::<usize>();
+
+    let mut tail = BytesMut::with_capacity(PREFIX + copied);
+    // Not compressed, and how long it is. A set larger than four gigabytes is
+    // beyond gRPC, and beyond any peer.
+    tail.put_u8(0);
+    tail.put_u32(u32::try_from(len).unwrap_or(u32::MAX));
+    head.write(control_plane, &mut tail);
+    rest.encode_raw(&mut tail);
+    let mut frames = Vec::new();
+    for piece in pieces {
+        if is_small(piece) {
+            tail.put_slice(piece);
+            continue;
+        }
+        if !tail.is_empty() {
+            frames.push(tail.split().freeze());
+        }
+        frames.push(piece.clone());
+    }
+    if frames.is_empty() {
+        let first = tail.freeze();
+        return Frames {
+            first,
+            rest: frames,
+            len,
+        };
+    }
+    if !tail.is_empty() {
+        frames.push(tail.freeze());
+    }
+    Frames {
+        first: frames.remove(0),
+        rest: frames,
+        len,
+    }
+}
+
+/// A SotW response: the texts of its head, the rest of what it says, and then
+/// the shared pieces.
 #[must_use]
 pub fn encode_sotw<'a>(
-    head: &DiscoveryResponse,
-    fields: impl IntoIterator<Item = &'a Field>,
+    head: Head<'_>,
+    rest: &DiscoveryResponse,
+    pieces: impl IntoIterator<Item = &'a Bytes, IntoIter: Clone>,
 ) -> Frames {
-    Builder::new(head).finish(fields)
+    encode(head, 6, rest, pieces.into_iter())
 }
 
-/// A delta response: what `head` says, and then the shared fields.
+/// A delta response: the texts of its head, the rest of what it says, and then
+/// the shared pieces.
 ///
 /// ```
-/// use trunkline_proto::discovery::{DeltaDiscoveryResponse, Field, Resource, encode_delta};
+/// use trunkline_proto::discovery::{DeltaDiscoveryResponse, Field, Head, Resource, encode_delta};
 ///
 /// let shared = Field::delta(&Resource { name: "a".into(), ..Resource::default() });
-/// let head = |nonce: &str| DeltaDiscoveryResponse { nonce: nonce.into(), ..Default::default() };
-/// let first = encode_delta(&head("1"), [&shared]);
-/// let second = encode_delta(&head("2"), [&shared]);
+/// let head = |nonce| Head { nonce, ..Head::default() };
+/// let rest = DeltaDiscoveryResponse::default();
+/// let first = encode_delta(head("1"), &rest, shared.pieces());
+/// let second = encode_delta(head("2"), &rest, shared.pieces());
 /// assert_eq!(first.len(), second.len());
 /// ```
 #[must_use]
 pub fn encode_delta<'a>(
-    head: &DeltaDiscoveryResponse,
-    fields: impl IntoIterator<Item = &'a Field>,
+    head: Head<'_>,
+    rest: &DeltaDiscoveryResponse,
+    pieces: impl IntoIterator<Item = &'a Bytes, IntoIter: Clone>,
 ) -> Frames {
-    Builder::new(head).finish(fields)
+    encode(head, 7, rest, pieces.into_iter())
 }
 
 /// Cuts a list of fields into runs whose bytes stay under `max` (S44, S80). A

@@ -114,6 +114,54 @@ impl<'a> Glance<'a> {
     }
 }
 
+/// A request that answers a response and says nothing else, as most do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answer<'a> {
+    /// Who speaks, encoded, if that is repeated.
+    pub node: Option<&'a [u8]>,
+    /// Of what.
+    pub type_url: &'a str,
+    /// Which response.
+    pub nonce: &'a str,
+    /// The version that was accepted; delta has none.
+    pub version: &'a str,
+}
+
+impl<'a> Answer<'a> {
+    /// In an incremental request; none if there is more in it, or less.
+    #[must_use]
+    pub fn delta(bytes: &'a [u8]) -> Option<Self> {
+        Self::read(bytes, [1, 2, 6, 0])
+    }
+
+    /// In a state-of-the-world request; none if there is more in it, or less.
+    #[must_use]
+    pub fn sotw(bytes: &'a [u8]) -> Option<Self> {
+        Self::read(bytes, [2, 4, 5, 1])
+    }
+
+    fn read(mut bytes: &'a [u8], [node, url, nonce, version]: [u32; 4]) -> Option<Self> {
+        let text = |value| std::str::from_utf8(value).ok();
+        let mut answer = Self {
+            node: None,
+            type_url: "",
+            nonce: "",
+            version: "",
+        };
+        while !bytes.is_empty() {
+            let (number, value) = scan::next(&mut bytes)?;
+            match number {
+                _ if number == node => answer.node = Some(value?),
+                _ if number == url => answer.type_url = text(value?)?,
+                _ if number == nonce => answer.nonce = text(value?)?,
+                _ if number == version => answer.version = text(value?)?,
+                _ => return None,
+            }
+        }
+        Some(answer).filter(|a| !a.type_url.is_empty() && !a.nonce.is_empty())
+    }
+}
+
 /// An `Any` of a state-of-the-world response.
 fn bare(any: &[u8]) -> Entry<'_> {
     let (url, body) = open(any);
@@ -163,7 +211,10 @@ fn text(bytes: &[u8]) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::message::{Any, DeltaDiscoveryResponse, DiscoveryResponse};
+    use super::super::message::{
+        Any, DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse,
+        Status,
+    };
     use super::*;
     use prost::Message as _;
 
@@ -238,6 +289,48 @@ mod tests {
         assert_eq!(names, [("a", ""), ("b", "v1")]);
         assert_eq!(glance.version, "s");
         assert_eq!(glance.removed().count(), 0);
+    }
+
+    #[test]
+    fn an_answer_is_one_if_it_is_nothing_else() {
+        let delta = DeltaDiscoveryRequest {
+            node: Some("node".into()),
+            type_url: "t".into(),
+            response_nonce: "7".into(),
+            ..DeltaDiscoveryRequest::default()
+        };
+        let answer = Answer {
+            node: Some(b"node"),
+            type_url: "t",
+            nonce: "7",
+            version: "",
+        };
+        assert_eq!(Answer::delta(&delta.encode_to_vec()), Some(answer));
+        let sotw = DiscoveryRequest {
+            version_info: "v".into(),
+            type_url: "t".into(),
+            response_nonce: "7".into(),
+            ..DiscoveryRequest::default()
+        };
+        let bytes = sotw.encode_to_vec();
+        let answer = Answer {
+            node: None,
+            version: "v",
+            ..answer
+        };
+        assert_eq!(Answer::sotw(&bytes), Some(answer));
+        assert_eq!(Answer::sotw(&bytes[..bytes.len() - 1]), None);
+
+        let mut more = delta.clone();
+        more.resource_names_subscribe = vec!["a".into()];
+        let mut nack = delta.clone();
+        nack.error_detail = Some(Status::default());
+        let mut first = delta;
+        first.response_nonce.clear();
+        for other in [more, nack, first] {
+            assert_eq!(Answer::delta(&other.encode_to_vec()), None);
+        }
+        assert_eq!(Answer::delta(b"\x12\x01\xff\x32\x017"), None);
     }
 
     #[test]

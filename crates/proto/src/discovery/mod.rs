@@ -10,7 +10,7 @@
 //! ```text
 //! received Bytes ── scan (limits, no allocation) ── decode ── Checked { message, refused }
 //! Resource ── Field (encoded once) ──┐
-//! head (nonce, removed, …) ──────────┴── Frames (shared bytes, total length) ── transport
+//! Head (nonce, …), rest (removed, …) ─┴── Frames (gRPC's own, shared bytes) ── transport
 //! ```
 //!
 //! Reading starts at [`decode`](Inbound::decode_checked), writing at
@@ -25,14 +25,15 @@ mod message;
 mod node;
 mod scan;
 mod shape;
+mod structs;
 #[cfg(test)]
 mod tests;
 
 pub use constraints::{
     Constraint, ConstraintList, DynamicParameterConstraints, Exists, SingleConstraint, constraint,
 };
-pub use frames::{Field, Frames, batches, encode_delta, encode_sotw};
-pub use glance::{Entry, Glance, fields, name_of};
+pub use frames::{Field, Frames, Head, batches, encode_delta, encode_sotw};
+pub use glance::{Answer, Entry, Glance, fields, name_of};
 pub use inbound::{Checked, DecodeError, Inbound, Refusal};
 pub use limits::Limits;
 pub use message::{
@@ -41,3 +42,4 @@ pub use message::{
     ResourceName, Status,
 };
 pub use node::{BuildVersion, ContextParams, Locality, Node, SemanticVersion, UserAgentVersion};
+pub use structs::values_at;

@@ -250,24 +250,46 @@ fn our_resource(len: usize) -> Resource {
     both_ways(&their_resource(len))
 }
 
+fn sotw_of(field: &Field) -> Frames {
+    encode_sotw(
+        Head::default(),
+        &DiscoveryResponse::default(),
+        field.pieces(),
+    )
+}
+
+fn delta_of<'a>(fields: impl IntoIterator<Item = &'a Field, IntoIter: Clone>) -> Frames {
+    let pieces = fields.into_iter().flat_map(Field::pieces);
+    encode_delta(Head::default(), &DeltaDiscoveryResponse::default(), pieces)
+}
+
 #[test]
 fn frames_are_the_message_and_splice_the_shared_body() {
     let resources: Vec<_> = [0, 1, 127, 128, 2047, 2048, 300_000]
         .map(our_resource)
         .into();
     let fields: Vec<_> = resources.iter().map(Field::delta).collect();
-    let head = DeltaDiscoveryResponse {
-        nonce: "n1".into(),
-        type_url: CDS.into(),
+    let rest = DeltaDiscoveryResponse {
         removed_resources: vec!["gone".into()],
         ..Default::default()
     };
-    let frames = encode_delta(&head, &fields);
+    let head = Head {
+        nonce: "n1",
+        type_url: CDS,
+        identifier: "me",
+        ..Head::default()
+    };
+    let frames = encode_delta(head, &rest, fields.iter().flat_map(Field::pieces));
     let bytes = frames.to_bytes();
     assert_eq!(frames.len(), bytes.len());
     let expected = DeltaDiscoveryResponse {
+        nonce: "n1".into(),
+        type_url: CDS.into(),
         resources: resources.clone(),
-        ..head.clone()
+        control_plane: Some(ControlPlane {
+            identifier: "me".into(),
+        }),
+        ..rest.clone()
     };
     assert_eq!(
         DeltaDiscoveryResponse::decode(bytes.clone()).unwrap(),
@@ -278,14 +300,9 @@ fn frames_are_the_message_and_splice_the_shared_body() {
 
     // The body is the same memory in the store and in both responses.
     let any = resources[6].resource.as_ref().unwrap();
-    let sotw = encode_sotw(&DiscoveryResponse::default(), [&Field::sotw(any)]);
+    let sotw = sotw_of(&Field::sotw(any));
     for frames in [&frames, &sotw] {
-        assert!(
-            frames
-                .as_slice()
-                .iter()
-                .any(|f| f.as_ptr() == any.value.as_ptr())
-        );
+        assert!(frames.iter().any(|f| f.as_ptr() == any.value.as_ptr()));
     }
     assert_eq!(
         DiscoveryResponse::decode(sotw.to_bytes())
@@ -299,11 +316,13 @@ fn frames_are_the_message_and_splice_the_shared_body() {
 fn a_segment_is_the_same_entries_in_one_piece() {
     let resources: Vec<_> = [10, 3_000, 20].map(our_resource).into();
     let fields: Vec<_> = resources.iter().map(Field::delta).collect();
-    let head = DeltaDiscoveryResponse::default();
-    let segment = Field::segment(&fields);
-    let frames = encode_delta(&head, [&segment]);
-    assert_eq!(frames.as_slice().len(), 1);
-    assert_eq!(frames.to_bytes(), encode_delta(&head, &fields).to_bytes());
+    let frames = delta_of([&Field::segment(&fields)]);
+    // The first is what gRPC puts before a message.
+    assert_eq!(
+        frames.iter().map(Bytes::len).collect::<Vec<_>>(),
+        [5, frames.len()]
+    );
+    assert_eq!(frames.to_bytes(), delta_of(&fields).to_bytes());
 }
 
 #[test]
@@ -313,7 +332,7 @@ fn s59_a_heartbeat_has_no_body() {
         version: "1".into(),
         ..Default::default()
     };
-    let frames = encode_delta(&DeltaDiscoveryResponse::default(), [&Field::delta(&beat)]);
+    let frames = delta_of([&Field::delta(&beat)]);
     let read = DeltaDiscoveryResponse::decode(frames.to_bytes()).unwrap();
     assert_eq!(read.resources, [beat]);
 }
@@ -322,7 +341,7 @@ fn s59_a_heartbeat_has_no_body() {
 fn s58_a_ttl_travels_in_the_wrapper_on_sotw() {
     let resource = our_resource(5);
     let field = Field::sotw_wrapped(&resource);
-    let bytes = encode_sotw(&DiscoveryResponse::default(), [&field]).to_bytes();
+    let bytes = sotw_of(&field).to_bytes();
     let read = DiscoveryResponse::decode(bytes).unwrap();
     assert_eq!(read.resources[0].type_url, Resource::TYPE_URL);
     assert_eq!(
@@ -462,9 +481,11 @@ proptest! {
     fn frames_equal_the_plain_encoding(lens in proptest::collection::vec(0usize..5_000, 0..8)) {
         let resources: Vec<_> = lens.into_iter().map(our_resource).collect();
         let fields: Vec<_> = resources.iter().map(Field::delta).collect();
-        let head = DeltaDiscoveryResponse { nonce: "n".into(), ..Default::default() };
-        let frames = encode_delta(&head, &fields);
-        let whole = DeltaDiscoveryResponse { resources, ..head };
+        let frames = delta_of(&fields);
+        let framed: Vec<u8> = frames.iter().flatten().copied().collect();
+        prop_assert_eq!(framed[0], 0);
+        prop_assert_eq!(&framed[1..5], (frames.len() as u32).to_be_bytes());
+        let whole = DeltaDiscoveryResponse { resources, ..Default::default() };
         prop_assert_eq!(frames.len(), whole.encoded_len());
         prop_assert_eq!(DeltaDiscoveryResponse::decode(frames.to_bytes()).unwrap(), whole);
     }

@@ -100,14 +100,32 @@ const NAMED: &[Named] = &[
 ];
 
 /// References, sorted, each once.
-pub(super) fn of(message: &DynamicMessage) -> Result<Vec<(String, String)>, FactsError> {
+pub(super) fn of(message: &DynamicMessage) -> Result<Vec<(&'static str, String)>, FactsError> {
     let mut walk = Walk {
         found: BTreeSet::new(),
     };
     walk.message(message, 0)?;
-    let found = walk.found.into_iter();
-    Ok(found.map(|(url, name)| (url.to_owned(), name)).collect())
+    Ok(walk.found.into_iter().collect())
 }
+
+/// Whether a field of a message names a cluster, or a list of them.
+pub(crate) fn names_cluster(message: &str, field: &str) -> bool {
+    CLUSTERS.contains(&(message, field))
+}
+
+/// The field of a filter that is asked for by the filter's name (ECDS).
+pub(crate) const ODD_FIELD: &str = "config_discovery";
+
+/// Whether a message refers to something otherwise than by a field that names
+/// a cluster.
+pub(crate) fn is_odd(message: &str) -> bool {
+    NAMED.iter().any(|named| named.message == message)
+        || [CLUSTER, SCOPED_ROUTE, SCOPED_RDS].contains(&message)
+}
+
+const CLUSTER: &str = "envoy.config.cluster.v3.Cluster";
+const SCOPED_ROUTE: &str = "envoy.config.route.v3.ScopedRouteConfiguration";
+const SCOPED_RDS: &str = "envoy.extensions.filters.network.http_connection_manager.v3.ScopedRds";
 
 pub(super) fn decode(
     of: MessageDescriptor,
@@ -176,18 +194,16 @@ impl Walk {
         {
             self.add(named.type_url, text(message, named.name));
         }
-        if message.has_field_by_name("config_discovery") {
+        if message.has_field_by_name(ODD_FIELD) {
             self.extension(message);
         }
         match name {
-            "envoy.config.cluster.v3.Cluster" => self.cluster(message),
-            "envoy.config.route.v3.ScopedRouteConfiguration" => {
+            CLUSTER => self.cluster(message),
+            SCOPED_ROUTE => {
                 let name = text(message, "route_configuration_name");
                 self.add(types::ROUTE_CONFIGURATION, name);
             }
-            "envoy.extensions.filters.network.http_connection_manager.v3.ScopedRds"
-                if source(message, "scoped_rds_config_source") == Source::Server =>
-            {
+            SCOPED_RDS if source(message, "scoped_rds_config_source") == Source::Server => {
                 // Without a locator the client asks for all of them.
                 let name = text(message, "srds_resources_locator").unwrap_or("*".into());
                 self.add(types::SCOPED_ROUTE_CONFIGURATION, Some(name));
@@ -216,7 +232,7 @@ impl Walk {
 
     /// A filter whose configuration is asked for by the filter's name (ECDS).
     fn extension(&mut self, filter: &DynamicMessage) {
-        let config = filter.get_field_by_name("config_discovery");
+        let config = filter.get_field_by_name(ODD_FIELD);
         let config = config.as_ref().and_then(|v| v.as_message());
         if config.is_some_and(|config| source(config, "config_source") == Source::Server) {
             self.add(types::TYPED_EXTENSION_CONFIG, text(filter, "name"));

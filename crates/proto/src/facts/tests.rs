@@ -14,7 +14,7 @@ fn facts(yaml: &str) -> Facts {
 
 /// References in short: `cluster c`, `secret s`.
 fn references(yaml: &str) -> Vec<String> {
-    let short = |(url, name): (String, String)| {
+    let short = |(url, name): (&str, String)| {
         let kind = url.rsplit('.').next().unwrap().to_owned();
         format!("{kind} {name}")
     };

@@ -21,6 +21,8 @@ pub(super) enum Body {
     Text(String),
     /// The resource's name in its first field and nothing else.
     Empty,
+    /// The same, and then what no one can read.
+    Unreadable,
     /// No body.
     None,
 }
@@ -29,6 +31,7 @@ impl Body {
     fn parse(text: &str) -> Self {
         match text {
             "empty" => Self::Empty,
+            "unreadable" => Self::Unreadable,
             "none" => Self::None,
             text => Self::Text(unquoted(text).unwrap_or(text).to_owned()),
         }
@@ -38,6 +41,7 @@ impl Body {
         match self {
             Self::Text(text) => Some(Bytes::copy_from_slice(text.as_bytes())),
             Self::Empty => Some(empty(name)),
+            Self::Unreadable => Some(unreadable(name)),
             Self::None => None,
         }
     }
@@ -72,6 +76,11 @@ fn put_field(body: &mut BytesMut, number: u8, text: &str) {
     body.put_slice(text.as_bytes());
 }
 
+/// The same with a field after it that cannot be.
+pub(super) fn unreadable(name: &str) -> Bytes {
+    [&empty(name)[..], b"\x07"].concat().into()
+}
+
 /// The text of a virtual host, if its name is this and its domains are these.
 pub(super) fn text_of(bytes: &[u8], name: &str, domains: &[String]) -> Option<String> {
     let before = virtual_host(name, domains, "");
@@ -91,6 +100,7 @@ pub(super) struct Item {
     pub(super) domains: Vec<String>,
     base: Vec<String>,
     vhds: Option<Version>,
+    portless: bool,
     references: Vec<Reference>,
 }
 
@@ -122,6 +132,7 @@ impl Item {
             domains: Vec::new(),
             base: Vec::new(),
             vhds: None,
+            portless: false,
             references: Vec::new(),
         };
         for part in parts(extras.unwrap_or_default())? {
@@ -139,6 +150,7 @@ impl Item {
             "wrapped" => self.wrapped = true,
             "domains" => self.domains = words(value)?,
             "base" => self.base = words(value)?,
+            "portless" => self.portless = true,
             "vhds" => self.vhds = Some(value.into()),
             _ => return Err(format!("`{part}` says nothing about a resource")),
         }
@@ -176,6 +188,7 @@ impl Item {
             references: references.into(),
             domains: Domains::new(&self.domains),
             vhds: self.vhds.clone(),
+            ignores_port: self.portless,
         };
         Arc::new(Resource {
             name: Name::new(&self.name),

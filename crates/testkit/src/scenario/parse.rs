@@ -71,6 +71,13 @@ fn action(words: &[String]) -> Result<Action, String> {
         "stream" => Action::Open(Box::new(opening(rest)?)),
         "close" => Action::Close,
         "reconnect" => Action::Reconnect,
+        "become" => {
+            let pairs = rest.iter().map(|word| word.split_once('='));
+            let pairs: Option<Vec<_>> = pairs.collect();
+            let pairs = pairs.ok_or("`become` takes KEY=VALUE")?;
+            let params = Params::new(pairs.iter().map(|(key, value)| (*key, *value)));
+            Action::Become(params.map_err(|error| error.to_string())?)
+        }
         "restart" => Action::Restart,
         "wait" => Action::Wait(duration(rest.first().map_or("", String::as_str))?),
         "cache" => Action::Knowledge(Knowledge::Cache),

@@ -7,7 +7,7 @@ use trunkline_core::message::{Delivered, DeltaResponse, Form, SotwResponse};
 use trunkline_core::name::Name;
 use trunkline_core::resource::{ErrorCode, Nonce, Resource, ResourceError, TypeUrl, Version};
 
-use super::contents::{Item, empty, short, text_of};
+use super::contents::{Item, empty, short, text_of, unreadable};
 use super::script::{Expected, Part};
 
 /// A response of either protocol.
@@ -156,8 +156,13 @@ fn named(resource: &Resource) -> String {
         true => String::new(),
         false => format!("[version {}]", resource.version),
     };
-    let body = body(name, resource.body.as_deref(), &domains(resource));
-    format!("{name}@{body}{odd}")
+    format!("{name}@{}{odd}", text(resource))
+}
+
+/// A body as it is written.
+pub(super) fn text(resource: &Resource) -> String {
+    let name = resource.name.as_str();
+    body(name, resource.body.as_deref(), &domains(resource))
 }
 
 fn domains(resource: &Resource) -> Vec<String> {
@@ -172,6 +177,7 @@ fn body(name: &str, bytes: Option<&[u8]>, domains: &[String]) -> String {
     match bytes {
         None => "none".to_owned(),
         Some(bytes) if bytes == empty(name) => "empty".to_owned(),
+        Some(bytes) if bytes == unreadable(name) => "unreadable".to_owned(),
         Some(bytes) => String::from_utf8_lossy(bytes).into_owned(),
     }
 }

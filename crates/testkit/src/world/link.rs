@@ -71,11 +71,13 @@ impl Link {
         if self.down.len() >= IN_FLIGHT {
             return false;
         }
+        let quiet = is_quiet(&self.session, db, now);
         let response = match mode {
             Mode::Delta => self.session.poll_delta(db, now).map(Response::Delta),
             Mode::Sotw => self.session.poll_sotw(db, now).map(Response::Sotw),
         };
         let sent = response.is_some();
+        assert!(!(sent && quiet), "a session that is quiet speaks");
         self.sent += usize::from(sent);
         self.down.extend(response);
         sent
@@ -86,4 +88,10 @@ impl Link {
     pub fn is_quiet(&self) -> bool {
         self.up.is_empty() && self.down.is_empty()
     }
+}
+
+/// Whether a session says that there is no reason to poll it now.
+pub(crate) fn is_quiet(session: &Session, db: &Database, now: Moment) -> bool {
+    let waits = session.poll_timeout().is_none_or(|due| due > now);
+    waits && session.is_quiet(db, now)
 }

@@ -15,11 +15,10 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 use http::HeaderMap;
 use http_body::Frame;
 use tonic::Status;
-use trunkline_proto::discovery::Frames;
 
 use super::driver::Driver;
 use super::hooks::BoxFuture;
@@ -49,15 +48,15 @@ impl Body {
         }
     }
 
-    /// The next messages, or how the stream ended.
-    fn poll_messages(&mut self, cx: &mut Context<'_>) -> Poll<Result<Vec<Frames>, Status>> {
+    /// Adds the next message, or says how the stream ended.
+    fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Status>> {
         loop {
             match &mut self.state {
                 State::Admitting(admitting) => {
                     self.state = State::Open(ready!(admitting.as_mut().poll(cx))?);
                 }
-                State::Open(driver) => return driver.poll(cx),
-                State::Ended => return Poll::Ready(Ok(Vec::new())),
+                State::Open(driver) => return driver.poll(cx, &mut self.frames),
+                State::Ended => return Poll::Ready(Ok(())),
             }
         }
     }
@@ -78,12 +77,8 @@ impl http_body::Body for Body {
             if matches!(self.state, State::Ended) {
                 return Poll::Ready(None);
             }
-            match ready!(self.poll_messages(cx)) {
-                Ok(messages) => {
-                    for message in messages {
-                        frame(message, &mut self.frames);
-                    }
-                }
+            match ready!(self.poll_message(cx)) {
+                Ok(()) => {}
                 Err(status) => {
                     // Of which nothing is left when the peer hears of the end.
                     self.state = State::Ended;
@@ -104,30 +99,6 @@ impl fmt::Debug for Body {
     }
 }
 
-/// Adds a message behind gRPC's five bytes: not compressed, and how long it is.
-fn frame(message: Frames, frames: &mut VecDeque<Bytes>) {
-    let mut prefix = BytesMut::with_capacity(5);
-    prefix.put_u8(0);
-    // A set larger than four gigabytes is beyond gRPC, and beyond any peer.
-    prefix.put_u32(u32::try_from(message.len()).unwrap_or(u32::MAX));
-    let mut pieces = message.into_vec().into_iter();
-    match pieces.next() {
-        // One frame less for the transport to handle.
-        Some(first) if first.len() < SMALL => {
-            prefix.extend_from_slice(&first);
-            frames.push_back(prefix.freeze());
-        }
-        first => {
-            frames.push_back(prefix.freeze());
-            frames.extend(first);
-        }
-    }
-    frames.extend(pieces);
-}
-
-/// Bytes up to which a first piece is copied behind the prefix.
-const SMALL: usize = 4096;
-
 fn trailers(status: &Status) -> HeaderMap {
     let mut headers = HeaderMap::new();
     if status.add_header(&mut headers).is_err() {
@@ -140,33 +111,11 @@ fn trailers(status: &Status) -> HeaderMap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trunkline_proto::discovery::{DeltaDiscoveryResponse, Field, encode_delta};
 
     async fn next(body: &mut Body) -> Option<Frame<Bytes>> {
         let frame =
             std::future::poll_fn(|cx| http_body::Body::poll_frame(Pin::new(&mut *body), cx));
         frame.await.map(|Ok(frame)| frame)
-    }
-
-    #[test]
-    fn a_message_says_how_long_it_is() {
-        let head = DeltaDiscoveryResponse {
-            nonce: "1".into(),
-            ..DeltaDiscoveryResponse::default()
-        };
-        let mut frames = VecDeque::new();
-        frame(encode_delta(&head, []), &mut frames);
-        assert_eq!(frames.len(), 1);
-        assert_eq!(frames[0][..], *b"\0\0\0\0\x03\x2a\x011");
-
-        let large = Field::written(Bytes::from(vec![7; 10_000]));
-        let message = encode_delta(&head, [&large]);
-        let length = message.len() as u32;
-        let mut frames = VecDeque::new();
-        frame(message, &mut frames);
-        assert_eq!(frames[0][1..5], length.to_be_bytes());
-        let sent: usize = frames.iter().map(Bytes::len).sum();
-        assert_eq!(sent, length as usize + 5);
     }
 
     #[tokio::test]

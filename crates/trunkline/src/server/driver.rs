@@ -1,14 +1,15 @@
 //! What makes a stream act: requests, changes, time, and its end. It waits for
 //! the first of them, and decides nothing.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use bytes::Bytes;
 use tokio::time::{Instant, Sleep};
 use tonic::Status;
-use trunkline_proto::discovery::Frames;
 
 use super::admit::Admission;
 use super::flight::{self, Ticket};
@@ -16,13 +17,16 @@ use super::hooks::{BoxFuture, Limit};
 use super::pace::Pace;
 use super::requests::Requests;
 use super::shared::Shared;
-use super::stream::Stream;
+use super::stream::{Fault, NEWS, Next, Stream};
+use crate::bell::{BY_WAKER, Listener};
 
 /// See the module's documentation.
 pub(super) struct Driver {
     shared: Arc<Shared>,
     stream: Arc<Stream>,
     requests: Requests,
+    /// Hears of news, and of what is seldom ready: the end and the timer.
+    listener: Listener,
     /// Ready when the stream has to end.
     ending: BoxFuture<'static, Status>,
     pace: Pace,
@@ -33,7 +37,9 @@ pub(super) struct Driver {
     /// Ready when others leave room for what there is to say.
     room: Option<BoxFuture<'static, Option<Limit>>>,
     /// What the transport may still have, and until when that counts.
-    flying: Option<(Arc<Ticket>, Instant)>,
+    flying: Option<(Ticket, Instant)>,
+    /// Fires when the next moment has come, or before: moments pass more often
+    /// than they come, and setting it anew each time costs more.
     timer: Option<Pin<Box<Sleep>>>,
     /// When there may be something to say although nothing happens.
     due: Option<Instant>,
@@ -50,6 +56,7 @@ impl Driver {
     ) -> Self {
         Self {
             pace: Pace::new(shared.options.requests_per_second),
+            listener: Listener::new(Arc::clone(&stream.bell)),
             shared,
             stream: Arc::new(stream),
             requests,
@@ -64,27 +71,43 @@ impl Driver {
         }
     }
 
-    /// The next messages, or how the stream ended. Called when the transport
-    /// has taken all that was built before.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Vec<Frames>, Status>> {
-        self.land();
+    /// Adds the next message, or says how the stream ended. Called when the
+    /// transport has taken all that was built before.
+    pub(super) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        out: &mut VecDeque<Bytes>,
+    ) -> Poll<Result<(), Status>> {
+        // What was built counts no longer.
+        self.flying = None;
         loop {
-            if let Poll::Ready(status) = self.ending.as_mut().poll(cx) {
-                return Poll::Ready(Err(status));
+            let heard = self.listener.heard(cx);
+            if heard & BY_WAKER != 0 {
+                self.look()?;
             }
             // What was asked counts before what is said.
             self.read(cx)?;
-            self.curious |= self.stream.is_woken(cx);
-            if self.curious && self.has_room(cx) {
-                let messages = self.speak();
-                if !messages.is_empty() {
-                    return Poll::Ready(Ok(messages));
-                }
+            self.curious |= heard & NEWS != 0;
+            if self.curious && self.has_room(cx) && self.speak(out) {
+                return Poll::Ready(Ok(()));
             }
-            if !self.passes(cx) {
+            if !self.passes() {
                 return Poll::Pending;
             }
         }
+    }
+
+    /// Looks at what is seldom ready.
+    fn look(&mut self) -> Result<(), Status> {
+        let mut cx = self.listener.context();
+        if let Poll::Ready(status) = self.ending.as_mut().poll(&mut cx) {
+            return Err(status);
+        }
+        let fired = |timer: &mut Pin<Box<Sleep>>| timer.as_mut().poll(&mut cx).is_ready();
+        if self.timer.as_mut().is_some_and(fired) {
+            self.timer = None;
+        }
+        Ok(())
     }
 
     /// Reads requests as far as there are any.
@@ -102,8 +125,8 @@ impl Driver {
                 Poll::Ready(Some(Ok(raw))) => {
                     self.pace.take();
                     let handled = self.stream.handle(raw);
-                    handled.map_err(|fault| Status::invalid_argument(fault.to_string()))?;
-                    self.curious = true;
+                    let refused = |fault: Fault| Status::invalid_argument(fault.to_string());
+                    self.expect(handled.map_err(refused)?);
                 }
                 Poll::Ready(Some(Err(status))) => return Err(status),
                 Poll::Ready(None) => return Err(Status::ok("")),
@@ -130,38 +153,39 @@ impl Driver {
         true
     }
 
-    fn speak(&mut self) -> Vec<Frames> {
+    /// Takes note of when there may be something to say.
+    fn expect(&mut self, next: Next) {
+        self.curious |= next.now;
+        self.due = next.due;
+    }
+
+    /// Says something; false if there is nothing.
+    fn speak(&mut self, out: &mut VecDeque<Bytes>) -> bool {
+        self.curious = false;
         let spoken = self.stream.poll();
-        self.curious = spoken.more;
-        self.due = self.stream.deadline();
-        let bytes: usize = spoken.messages.iter().map(Frames::len).sum();
-        if bytes > 0 {
-            let ticket = self.shared.flight.start(bytes);
-            self.flying = Some((ticket, Instant::now() + flight::PATIENCE));
-        }
-        spoken.messages
+        self.expect(spoken.next);
+        let Some(message) = spoken.message else {
+            return false;
+        };
+        let ticket = self.shared.flight.start(message.len());
+        self.flying = Some((ticket, Instant::now() + flight::PATIENCE));
+        out.extend(message);
+        true
     }
 
     /// Whether a moment has come that was waited for.
-    fn passes(&mut self, cx: &mut Context<'_>) -> bool {
+    fn passes(&mut self) -> bool {
         let due = self.due.filter(|_| !self.curious);
         let late = self.flying.as_ref().map(|(_, until)| *until);
-        let paced = self.pace.wait();
-        let Some(next) = [due, late, paced].into_iter().flatten().min() else {
-            self.timer = None;
+        let Some(next) = [due, late, self.pace.wait()].into_iter().flatten().min() else {
             return false;
         };
-        let timer = self
-            .timer
-            .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(next)));
-        if timer.deadline() != next {
-            timer.as_mut().reset(next);
-        }
-        if timer.as_mut().poll(cx).is_pending() {
+        if self.waits_for(next) {
             return false;
         }
         if late == Some(next) {
-            self.land();
+            // What takes too long counts no longer.
+            self.flying = None;
         }
         if due == Some(next) {
             self.due = None;
@@ -170,11 +194,25 @@ impl Driver {
         true
     }
 
-    /// What was built counts no longer: it was taken, or takes too long.
-    fn land(&mut self) {
-        if let Some((ticket, _)) = self.flying.take() {
-            ticket.land();
+    /// Sees to it that the timer fires at a moment, or before; false if the
+    /// moment has come.
+    fn waits_for(&mut self, next: Instant) -> bool {
+        if self.timer.as_ref().is_some_and(|t| t.deadline() <= next) {
+            return true;
         }
+        let mut timer = match self.timer.take() {
+            Some(timer) => timer,
+            None => Box::pin(tokio::time::sleep_until(next)),
+        };
+        if timer.deadline() != next {
+            timer.as_mut().reset(next);
+        }
+        let waits = timer
+            .as_mut()
+            .poll(&mut self.listener.context())
+            .is_pending();
+        self.timer = waits.then_some(timer);
+        waits
     }
 }
 

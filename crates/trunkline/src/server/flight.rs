@@ -4,7 +4,7 @@
 //! one message, it shares its bytes, and others do not wait for it (S69).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -22,6 +22,8 @@ pub(super) struct Flight {
     pushes: AtomicUsize,
     bytes: AtomicUsize,
     freed: Notify,
+    /// How many wait for that. With nobody to tell, telling costs a lock.
+    waiting: AtomicUsize,
 }
 
 impl Flight {
@@ -34,6 +36,7 @@ impl Flight {
             pushes: AtomicUsize::new(0),
             bytes: AtomicUsize::new(0),
             freed: Notify::new(),
+            waiting: AtomicUsize::new(0),
         }
     }
 
@@ -50,6 +53,7 @@ impl Flight {
                 freed.await;
             }
         };
+        let _waiting = Waiting::new(&self.waiting);
         // Others may be slow; that is no reason to wait longer.
         let _ = tokio::time::timeout(PATIENCE, free).await;
         Some(limit)
@@ -57,9 +61,9 @@ impl Flight {
 
     /// Which limit is met, if one is.
     pub(super) fn full(&self) -> Option<Limit> {
-        if self.pushes.load(Ordering::Relaxed) >= self.max_pushes {
+        if self.pushes.load(Ordering::SeqCst) >= self.max_pushes {
             Some(Limit::Pushes)
-        } else if self.bytes.load(Ordering::Relaxed) >= self.max_bytes {
+        } else if self.bytes.load(Ordering::SeqCst) >= self.max_bytes {
             Some(Limit::Bytes)
         } else {
             None
@@ -67,39 +71,48 @@ impl Flight {
     }
 
     /// A message goes out.
-    pub(super) fn start(self: &Arc<Self>, bytes: usize) -> Arc<Ticket> {
+    pub(super) fn start(self: &Arc<Self>, bytes: usize) -> Ticket {
         self.pushes.fetch_add(1, Ordering::Relaxed);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        Arc::new(Ticket {
+        Ticket {
             flight: Arc::clone(self),
             bytes,
-            landed: AtomicBool::new(false),
-        })
-    }
-}
-
-/// A message that counts until it has landed.
-#[derive(Debug)]
-pub(super) struct Ticket {
-    flight: Arc<Flight>,
-    bytes: usize,
-    landed: AtomicBool,
-}
-
-impl Ticket {
-    /// It counts no longer. Said again, this does nothing.
-    pub(super) fn land(&self) {
-        if !self.landed.swap(true, Ordering::Relaxed) {
-            self.flight.pushes.fetch_sub(1, Ordering::Relaxed);
-            self.flight.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
-            self.flight.freed.notify_waiters();
         }
     }
 }
 
+/// A message, which counts until this is dropped.
+#[derive(Debug)]
+pub(super) struct Ticket {
+    flight: Arc<Flight>,
+    bytes: usize,
+}
+
 impl Drop for Ticket {
     fn drop(&mut self) {
-        self.land();
+        let flight = &self.flight;
+        flight.pushes.fetch_sub(1, Ordering::SeqCst);
+        flight.bytes.fetch_sub(self.bytes, Ordering::SeqCst);
+        if flight.waiting.load(Ordering::SeqCst) > 0 {
+            flight.freed.notify_waiters();
+        }
+    }
+}
+
+/// One who waits, counted before looking whether there is room: whoever makes
+/// some after that look sees that somebody waits.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn new(waiting: &'a AtomicUsize) -> Self {
+        waiting.fetch_add(1, Ordering::SeqCst);
+        Self(waiting)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -118,8 +131,7 @@ mod tests {
         });
         tokio::task::yield_now().await;
         assert!(!waiting.is_finished());
-        ticket.land();
-        ticket.land();
+        drop(ticket);
         assert_eq!(waiting.await.unwrap(), Some(Limit::Pushes));
         assert_eq!(flight.room().await, None);
         let stuck = flight.start(1);

@@ -14,6 +14,11 @@ use super::report::{Peer, Report};
 pub(super) struct HookSet(pub(super) Vec<Box<dyn Hooks>>);
 
 impl HookSet {
+    /// Whether there is anybody to tell.
+    pub(super) fn are_any(&self) -> bool {
+        !self.0.is_empty()
+    }
+
     /// The first objection, or the first name that somebody knows.
     pub(super) async fn authenticate(&self, call: &Call) -> Result<Option<String>, Status> {
         let mut identity = None;

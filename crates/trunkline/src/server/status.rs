@@ -70,6 +70,7 @@ fn type_state(status: TypeStatus, marks: &Marks) -> TypeState {
         sent: status.sent,
         acked: status.acked,
         error: status.error,
+        oversized: mark.and_then(Mark::oversized),
         parked: status.parked,
     }
 }

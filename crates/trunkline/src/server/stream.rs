@@ -1,27 +1,27 @@
 //! The session of a stream: bytes in, frames out. No waiting.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::task::Context;
 use std::time::{Instant, SystemTime};
 
-use atomic_waker::AtomicWaker;
 use bytes::Bytes;
 use trunkline_core::database::{Choice, Database, Edge};
 use trunkline_core::kind;
-use trunkline_core::message::{DeltaResponse, Mode, Node, SotwResponse};
+use trunkline_core::message::{DeltaResponse, Mode, SotwResponse};
 use trunkline_core::name::{Ask, Name};
 use trunkline_core::params::ParamsId;
 use trunkline_core::resource::{Nonce, TypeUrl};
 use trunkline_core::session::{Config, Event, ProtocolError, Session};
 use trunkline_core::sink::Request;
-use trunkline_proto::discovery::{DecodeError, Frames, Limits};
+use trunkline_core::source::Dialect;
+use trunkline_proto::discovery::{DecodeError, Frames, Limits, Node};
 
 use super::hooks::Connection;
 use super::marks::Marks;
 use super::report::{Peer, Report, Sent};
 use super::shared::Shared;
-use super::wave::{self, Wave};
+use super::wave::{Wave, Waves};
+use crate::bell::Bell;
+use crate::node::Described;
 use crate::wire::{self, Reader, Refused};
 
 /// The peer broke the protocol.
@@ -46,12 +46,10 @@ pub(super) struct Stream {
     pub(super) opened: SystemTime,
     shared: Arc<Shared>,
     begun: Instant,
-    /// Told by the database that there is something to look at.
-    woken: AtomicBool,
-    /// Who has to hear of it.
-    waker: AtomicWaker,
+    /// Rings when there is something to look at.
+    pub(super) bell: Arc<Bell>,
     /// The changes that the peer has not answered yet.
-    waves: Mutex<Vec<Arc<Wave>>>,
+    waves: Waves,
     /// Bound by the first request (S2).
     node: OnceLock<String>,
     /// Taken by the stream's task for each message, and by who looks on. Never
@@ -65,14 +63,27 @@ pub(super) struct Talk {
     /// Begins with the first request, which says whose it is.
     pub(super) session: Option<Session>,
     pub(super) marks: Marks,
+    /// What rules know of the node, if there are rules.
+    pub(super) described: Option<Box<Described>>,
     configured: bool,
 }
 
+/// Rings a stream's bell: the database has something for it.
+pub(super) const NEWS: u8 = 2;
+
 /// What a stream has to say.
 pub(super) struct Spoken {
-    pub(super) messages: Vec<Frames>,
-    /// Whether there may be more.
-    pub(super) more: bool,
+    pub(super) message: Option<Frames>,
+    pub(super) next: Next,
+}
+
+/// When a stream may have something to say again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Next {
+    /// Now.
+    pub(super) now: bool,
+    /// Then, although nothing happens.
+    pub(super) due: Option<tokio::time::Instant>,
 }
 
 /// A response of either protocol.
@@ -81,23 +92,12 @@ enum Response {
     Delta(DeltaResponse),
 }
 
-/// Resources from which a response takes a while to be sent.
-const LARGE: usize = 32;
-
 impl Response {
     fn name(&self) -> (&TypeUrl, &Nonce) {
         match self {
             Self::Sotw(response) => (&response.type_url, &response.nonce),
             Self::Delta(response) => (&response.type_url, &response.nonce),
         }
-    }
-
-    fn is_large(&self) -> bool {
-        let resources = match self {
-            Self::Sotw(response) => response.resources.len(),
-            Self::Delta(response) => response.resources.len(),
-        };
-        resources > LARGE
     }
 }
 
@@ -133,14 +133,14 @@ impl Stream {
             identity,
             opened: SystemTime::now(),
             begun: Instant::now(),
-            woken: AtomicBool::new(false),
-            waker: AtomicWaker::new(),
-            waves: Mutex::default(),
+            bell: Bell::new(),
+            waves: Waves::default(),
             node: OnceLock::new(),
             talk: Mutex::new(Talk {
                 reader: Reader::new(limits),
                 session: None,
                 marks: Marks::default(),
+                described: None,
                 configured: false,
             }),
             shared,
@@ -148,65 +148,88 @@ impl Stream {
     }
 
     /// Takes a request.
-    pub(super) fn handle(self: &Arc<Self>, raw: Bytes) -> Result<(), Fault> {
+    pub(super) fn handle(self: &Arc<Self>, raw: Bytes) -> Result<Next, Fault> {
         let bytes = raw.len();
         let mut outcome = Outcome::default();
-        let fault = self.take(raw, &mut outcome);
+        let waves = self.waves.len();
+        let taken = self.take(raw, &mut outcome);
         self.tell(bytes, &outcome);
-        fault
+        let (next, answered) = taken?;
+        if answered && !next.now {
+            self.waves.arrived(waves);
+        }
+        Ok(next)
     }
 
-    fn take(self: &Arc<Self>, raw: Bytes, outcome: &mut Outcome) -> Result<(), Fault> {
+    /// Says as well whether all that was said is answered.
+    fn take(self: &Arc<Self>, raw: Bytes, outcome: &mut Outcome) -> Result<(Next, bool), Fault> {
         let now = self.shared.now();
         let mut talk = self.talk();
         let talk = &mut *talk;
-        let request = match self.mode {
+        let (request, node) = match self.mode {
             Mode::Sotw => {
                 let read = talk.reader.sotw(raw)?;
                 outcome.refused = read.refused;
-                Request::Sotw(read.request)
+                (Request::Sotw(read.request), read.node)
             }
             Mode::Delta => {
                 let read = talk.reader.delta(raw)?;
                 outcome.refused = read.refused;
-                Request::Delta(read.request)
+                (Request::Delta(read.request), read.node)
             }
         };
-        let (node, type_url) = match &request {
-            Request::Sotw(request) => (&request.node, &request.type_url),
-            Request::Delta(request) => (&request.node, &request.type_url),
+        let type_url = match &request {
+            Request::Sotw(request) => &request.type_url,
+            Request::Delta(request) => &request.type_url,
         };
-        let session = self.begin(talk, node.as_ref(), type_url.as_ref(), outcome);
-        self.shared.with(|db| {
+        let known = (&mut talk.session, &mut talk.described);
+        let session = self.begin(known, node.as_ref(), type_url.as_ref(), outcome);
+        let quiet = self.shared.with(|db| {
             let fault = match request {
                 Request::Sotw(request) => session.handle_sotw(db, request, now),
                 Request::Delta(request) => session.handle_delta(db, request, now),
             };
             take_edges(db, outcome);
-            fault
+            fault.map(|()| session.is_quiet(db, now))
         })?;
-        while let Some(event) = talk.session.as_mut().and_then(Session::poll_event) {
+        while let Some(event) = session.poll_event() {
             talk.marks.answered(&event);
             outcome.configured |= matches!(event, Event::Acked { .. }) && !talk.configured;
             talk.configured |= outcome.configured;
-            outcome.events.push(event);
+            if self.shared.hooks.are_any() {
+                outcome.events.push(event);
+            }
         }
-        Ok(())
+        Ok((self.next(session, quiet), session.is_answered()))
+    }
+
+    fn next(&self, session: &Session, quiet: bool) -> Next {
+        let due = session.poll_timeout();
+        Next {
+            now: !quiet,
+            due: due.map(|due| self.shared.instant(due)),
+        }
     }
 
     /// The session, which the first request opens, ready to hear of a type.
     fn begin<'a>(
         self: &Arc<Self>,
-        talk: &'a mut Talk,
+        (session, described): (&'a mut Option<Session>, &mut Option<Box<Described>>),
         node: Option<&Node>,
         type_url: Option<&TypeUrl>,
         outcome: &mut Outcome,
     ) -> &'a mut Session {
-        self.introduce(node);
-        outcome.opens = talk.session.is_none();
-        let session = talk
-            .session
-            .get_or_insert_with(|| self.shared.open(self.config(), self));
+        self.introduce(node.map(|node| &node.id));
+        outcome.opens = session.is_none();
+        let session = session.get_or_insert_with(|| self.shared.open(self.config(), self));
+        let rules = &self.shared.base;
+        if let Some(node) = node
+            && described.is_none()
+            && !rules.is_empty()
+        {
+            let known = described.insert(Box::new(Described::new(node, rules.wanted())));
+            session.set_base(rules.base(known));
+        }
         let type_url = self.only.as_ref().or(type_url);
         outcome.type_url = type_url.cloned();
         if let Some(type_url) = type_url
@@ -220,9 +243,9 @@ impl Stream {
     }
 
     /// Says who is at the other end; what is said first counts (S2).
-    pub(super) fn introduce(&self, node: Option<&Node>) {
-        if let Some(node) = node {
-            self.node.get_or_init(|| node.id.clone());
+    pub(super) fn introduce(&self, node: Option<&String>) {
+        if let Some(id) = node {
+            self.node.get_or_init(|| id.clone());
         }
     }
 
@@ -279,54 +302,50 @@ impl Stream {
         }
     }
 
-    /// The next messages, one of a type at most, built from the newest state.
+    /// The next message, built from the newest state.
     pub(super) fn poll(&self) -> Spoken {
-        let waves = std::mem::take(&mut *self.waves());
-        let (responses, answered) = self.poll_session();
-        let more = responses.last().is_some_and(Response::is_large);
-        let settled = answered && responses.is_empty();
-        // What is dropped here has arrived.
-        if !settled && !waves.is_empty() {
-            let mut kept = self.waves();
-            kept.splice(0..0, waves);
-            kept.truncate(wave::KEPT);
+        let waves = self.waves.len();
+        let (response, next, answered) = self.poll_session();
+        if answered && response.is_none() {
+            self.waves.arrived(waves);
         }
-        let messages = responses.iter().map(|response| self.write(response));
         Spoken {
-            messages: messages.collect(),
-            more,
+            message: response.map(|(response, dialect)| self.write(&response, dialect)),
+            next,
         }
     }
 
-    /// What there is to say, and whether all that was said is answered. What
-    /// is large is said alone: what comes next can be newer then.
-    fn poll_session(&self) -> (Vec<Response>, bool) {
+    /// What there is to say, and whether all that was said is answered. One
+    /// response at a time: what comes next can be newer then.
+    fn poll_session(&self) -> (Option<(Response, Dialect)>, Next, bool) {
         let now = self.shared.now();
         let mut talk = self.talk();
         let Talk { session, marks, .. } = &mut *talk;
         let Some(session) = session else {
-            return (Vec::new(), true);
+            let next = Next {
+                now: false,
+                due: None,
+            };
+            return (None, next, true);
         };
-        let (responses, revision) = self.shared.with_revision(|db| {
-            let mut responses = Vec::new();
-            while !responses.last().is_some_and(Response::is_large)
-                && let Some(response) = match self.mode {
-                    Mode::Sotw => session.poll_sotw(db, now).map(Response::Sotw),
-                    Mode::Delta => session.poll_delta(db, now).map(Response::Delta),
-                }
-            {
-                responses.push(response);
-            }
-            responses
+        let ((response, quiet), revision) = self.shared.with_revision(|db| {
+            let response = match self.mode {
+                Mode::Sotw => session.poll_sotw(db, now).map(Response::Sotw),
+                Mode::Delta => session.poll_delta(db, now).map(Response::Delta),
+            };
+            let quiet = response.is_none() || session.is_quiet(db, now);
+            (response, quiet)
         });
-        for response in &responses {
+        if let Some(response) = &response {
             let (type_url, nonce) = response.name();
             marks.sent(type_url, nonce, revision);
         }
-        (responses, session.is_answered())
+        let dialect = session.dialect();
+        let response = response.map(|response| (response, dialect));
+        (response, self.next(session, quiet), session.is_answered())
     }
 
-    fn write(&self, response: &Response) -> Frames {
+    fn write(&self, response: &Response, dialect: Dialect) -> Frames {
         let identifier = &self.shared.options.identifier;
         let (frames, resources, removed) = match response {
             Response::Sotw(response) => {
@@ -346,34 +365,18 @@ impl Stream {
             removed,
             bytes: frames.len(),
         }));
+        if dialect == Dialect::Standard {
+            self.tell_size((type_url, nonce), resources, frames.len());
+        }
         frames
-    }
-
-    /// When to poll again, now that there was nothing to say.
-    pub(super) fn deadline(&self) -> Option<tokio::time::Instant> {
-        let due = self.talk().session.as_ref()?.poll_timeout()?;
-        Some(self.shared.instant(due))
     }
 
     /// There may be something to say.
     pub(super) fn wake(&self, wave: Option<&Arc<Wave>>) {
         if let Some(wave) = wave {
-            let mut waves = self.waves();
-            if waves.len() < wave::KEPT {
-                wave.reach();
-                waves.push(Arc::clone(wave));
-            }
+            self.waves.add(wave);
         }
-        self.woken.store(true, Ordering::Release);
-        self.waker.wake();
-    }
-
-    /// Whether there may be something to say since this was last asked; if not,
-    /// whoever asks is woken when there is.
-    pub(super) fn is_woken(&self, cx: &Context<'_>) -> bool {
-        // Before it is looked at, so that nothing is missed.
-        self.waker.register(cx.waker());
-        self.woken.swap(false, Ordering::AcqRel)
+        self.bell.ring(NEWS);
     }
 
     /// The peer has gone, or has to.
@@ -382,7 +385,7 @@ impl Stream {
             return;
         };
         self.shared.close(session);
-        self.waves().clear();
+        self.waves.arrived(usize::MAX);
         let mut outcome = Outcome::default();
         self.shared.with(|db| take_edges(db, &mut outcome));
         self.unwanted(&outcome.unwanted);
@@ -393,21 +396,24 @@ impl Stream {
         self.talk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn waves(&self) -> MutexGuard<'_, Vec<Arc<Wave>>> {
-        self.waves.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What the peer calls itself; empty until its first request.
+    pub(super) fn node_id(&self) -> &str {
+        self.node.get().map_or("", String::as_str)
     }
 
     fn peer(&self) -> Peer<'_> {
         Peer {
             stream: self.number,
-            node: self.node.get().map_or("", String::as_str),
+            node: self.node_id(),
             identity: self.identity.as_deref(),
             connection: &self.connection,
         }
     }
 
     pub(super) fn report(&self, report: Report<'_>) {
-        self.shared.hooks.report(self.peer(), report);
+        if self.shared.hooks.are_any() {
+            self.shared.hooks.report(self.peer(), report);
+        }
     }
 }
 

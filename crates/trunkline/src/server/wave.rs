@@ -1,15 +1,15 @@
 //! How long a change takes to reach everybody it concerns.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use super::hook_set::HookSet;
 
 /// Waves that one stream keeps at most: a peer that never answers would hold
 /// every one.
-pub(super) const KEPT: usize = 64;
+const KEPT: usize = 64;
 
 /// A change on its way. Every stream that it concerns holds it until the peer
 /// has answered; when the last lets go, the change has arrived.
@@ -28,9 +28,40 @@ impl Wave {
             hooks: Arc::clone(hooks),
         }
     }
+}
 
-    pub(super) fn reach(&self) {
-        self.reached.store(true, Ordering::Relaxed);
+/// The waves that a stream holds, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Waves(Mutex<Vec<Arc<Wave>>>);
+
+impl Waves {
+    /// One that concerns the stream.
+    pub(super) fn add(&self, wave: &Arc<Wave>) {
+        let mut waves = self.lock();
+        if waves.len() < KEPT {
+            wave.reached.store(true, Ordering::Relaxed);
+            waves.push(Arc::clone(wave));
+        }
+    }
+
+    /// How many there are. Those that come later are not among them.
+    pub(super) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// So many have arrived.
+    pub(super) fn arrived(&self, many: usize) {
+        let arrived: Vec<Arc<Wave>> = {
+            let mut waves = self.lock();
+            let many = many.min(waves.len());
+            waves.drain(..many).collect()
+        };
+        // The last holder of a wave reports it, so not while others wait.
+        drop(arrived);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Wave>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -5,16 +5,28 @@ use trunkline_core::message::{DeltaRequest, ErrorDetail, Locator, SotwRequest};
 use trunkline_core::params::{Params, ParamsError};
 use trunkline_core::resource::{Nonce, TypeUrl, Version};
 use trunkline_proto::discovery::{
-    DecodeError, DeltaDiscoveryRequest, DiscoveryRequest, Inbound, Limits, Refusal,
+    Answer, DecodeError, DeltaDiscoveryRequest, DiscoveryRequest, Inbound, Limits, Node, Refusal,
     ResourceLocator, Status,
 };
 
-use super::node::NodeMemory;
+use super::node::{NodeMemory, core_node};
 
 /// A request, and what of it was refused.
 pub(crate) struct Read<R> {
     pub(crate) request: R,
+    /// The node, if it is not the one that was read before.
+    pub(crate) node: Option<Node>,
     pub(crate) refused: Vec<Refused>,
+}
+
+impl<R> Read<R> {
+    fn answer(request: R) -> Self {
+        Self {
+            request,
+            node: None,
+            refused: Vec::new(),
+        }
+    }
 }
 
 /// A name that was taken out of a request; the rest of it counts (S72).
@@ -38,16 +50,63 @@ pub enum Refused {
 pub(crate) struct Reader {
     limits: Limits,
     node: NodeMemory,
+    /// Types that were asked for, to be known again.
+    urls: Vec<TypeUrl>,
 }
+
+/// Types that are remembered; there are fewer kinds of resources.
+const URLS: usize = 16;
 
 impl Reader {
     pub(crate) fn new(limits: Limits) -> Self {
-        let node = NodeMemory::default();
-        Self { limits, node }
+        Self {
+            limits,
+            ..Self::default()
+        }
+    }
+
+    /// The type of an answer to something that was asked for before, by a node
+    /// that is known: then there is nothing else to read in it.
+    fn known(&self, answer: &Answer<'_>, len: usize) -> Option<&TypeUrl> {
+        let Limits {
+            message_bytes,
+            text_bytes,
+            ..
+        } = self.limits;
+        let longest = answer.nonce.len().max(answer.version.len());
+        if len > message_bytes || longest > text_bytes {
+            return None;
+        }
+        let url = |url: &&TypeUrl| url.as_str() == answer.type_url;
+        let known = answer.node.is_none_or(|node| self.node.is(node));
+        self.urls.iter().find(url).filter(|_| known)
+    }
+
+    fn url(&mut self, text: String) -> Option<TypeUrl> {
+        let url = said(text).map(TypeUrl::new)?;
+        if let Some(known) = self.urls.iter().find(|known| **known == url) {
+            return Some(known.clone());
+        }
+        if self.urls.len() < URLS {
+            self.urls.push(url.clone());
+        }
+        Some(url)
     }
 
     /// Reads a state-of-the-world request.
     pub(crate) fn sotw(&mut self, raw: Bytes) -> Result<Read<SotwRequest>, DecodeError> {
+        if let Some(answer) = Answer::sotw(&raw)
+            && let Some(url) = self.known(&answer, raw.len())
+        {
+            return Ok(Read::answer(SotwRequest {
+                type_url: Some(url.clone()),
+                nonce: Some(Nonce::new(answer.nonce)),
+                version: Some(answer.version)
+                    .filter(|version| !version.is_empty())
+                    .map(Version::new),
+                ..SotwRequest::default()
+            }));
+        }
         let checked = DiscoveryRequest::decode_checked(raw, &self.limits)?;
         let message = checked.message;
         let mut refused = refusals(checked.refused);
@@ -56,19 +115,33 @@ impl Reader {
             message.resource_locators,
             &mut refused,
         );
+        let node = self.node.read(message.node.as_ref(), &self.limits)?;
         let request = SotwRequest {
-            node: self.node.read(message.node.as_ref(), &self.limits)?,
-            type_url: said(message.type_url).map(TypeUrl::new),
+            node: node.as_ref().map(core_node),
+            type_url: self.url(message.type_url),
             names,
             version: said(message.version_info).map(Version::new),
             nonce: said(message.response_nonce).map(Nonce::new),
             error: message.error_detail.map(error_detail),
         };
-        Ok(Read { request, refused })
+        Ok(Read {
+            request,
+            node,
+            refused,
+        })
     }
 
     /// Reads a delta request.
     pub(crate) fn delta(&mut self, raw: Bytes) -> Result<Read<DeltaRequest>, DecodeError> {
+        if let Some(answer) = Answer::delta(&raw)
+            && let Some(url) = self.known(&answer, raw.len())
+        {
+            return Ok(Read::answer(DeltaRequest {
+                type_url: Some(url.clone()),
+                nonce: Some(Nonce::new(answer.nonce)),
+                ..DeltaRequest::default()
+            }));
+        }
         let checked = DeltaDiscoveryRequest::decode_checked(raw, &self.limits)?;
         let message = checked.message;
         let mut refused = refusals(checked.refused);
@@ -83,16 +156,21 @@ impl Reader {
             &mut refused,
         );
         let held = message.initial_resource_versions.into_iter();
+        let node = self.node.read(message.node.as_ref(), &self.limits)?;
         let request = DeltaRequest {
-            node: self.node.read(message.node.as_ref(), &self.limits)?,
-            type_url: said(message.type_url).map(TypeUrl::new),
+            node: node.as_ref().map(core_node),
+            type_url: self.url(message.type_url),
             subscribe,
             unsubscribe,
             initial_versions: held.map(|(name, v)| (name, Version::new(v))).collect(),
             nonce: said(message.response_nonce).map(Nonce::new),
             error: message.error_detail.map(error_detail),
         };
-        Ok(Read { request, refused })
+        Ok(Read {
+            request,
+            node,
+            refused,
+        })
     }
 }
 
@@ -138,7 +216,6 @@ mod tests {
     use super::*;
     use prost::Message as _;
     use std::collections::BTreeMap;
-    use trunkline_proto::discovery::Node;
 
     #[test]
     fn a_delta_request_is_read() {
@@ -180,6 +257,48 @@ mod tests {
         assert_eq!(request.initial_versions, [("a".into(), "1".into())]);
         assert_eq!(request.nonce, Some("7".into()));
         assert_eq!(request.error.unwrap().code, 13);
+    }
+
+    #[test]
+    fn an_answer_is_read_the_same_when_its_type_and_node_are_known() {
+        let node = |id: &str| Some(Bytes::from(id_node(id)));
+        let delta = |id: &str| DeltaDiscoveryRequest {
+            node: node(id),
+            type_url: "t".into(),
+            response_nonce: "7".into(),
+            ..DeltaDiscoveryRequest::default()
+        };
+        let sotw = |id: &str| DiscoveryRequest {
+            node: node(id),
+            type_url: "t".into(),
+            response_nonce: "7".into(),
+            version_info: "v".into(),
+            ..DiscoveryRequest::default()
+        };
+        let mut reader = Reader::default();
+        for (id, told) in [("a", true), ("a", false), ("b", true), ("b", false)] {
+            let raw = delta(id).encode_to_vec().into();
+            let read = reader.delta(raw).unwrap().request;
+            assert_eq!(read.node.map(|node| node.id), told.then(|| id.to_owned()));
+            assert_eq!(read.type_url, Some("t".into()));
+            assert_eq!(read.nonce, Some("7".into()));
+        }
+        let mut reader = Reader::default();
+        for (id, told) in [("a", true), ("a", false), ("b", true), ("b", false)] {
+            let raw = sotw(id).encode_to_vec().into();
+            let read = reader.sotw(raw).unwrap().request;
+            assert_eq!(read.node.map(|node| node.id), told.then(|| id.to_owned()));
+            assert_eq!(read.version, Some("v".into()));
+            assert_eq!(read.nonce, Some("7".into()));
+        }
+    }
+
+    fn id_node(id: &str) -> Vec<u8> {
+        let node = Node {
+            id: id.into(),
+            ..Node::default()
+        };
+        node.encode_to_vec()
     }
 
     #[test]

@@ -10,21 +10,24 @@ use trunkline_core::message::{Delivered, DeltaResponse, Form, SotwResponse};
 use trunkline_core::name::Name;
 use trunkline_core::params::Constraints;
 use trunkline_core::resource::{self, ErrorCode, TypeUrl};
-use trunkline_core::set::Set;
+use trunkline_core::set::{Set, Whole};
 use trunkline_proto::discovery::{
-    Any, CacheControl, ControlPlane, DeltaDiscoveryResponse, DiscoveryResponse, Duration, Field,
-    Frames, Resource, ResourceError, ResourceName, Status, encode_delta, encode_sotw,
+    Any, CacheControl, DeltaDiscoveryResponse, DiscoveryResponse, Duration, Field, Frames, Head,
+    Resource, ResourceError, ResourceName, Status, encode_delta, encode_sotw,
 };
 
 use super::constraints::write_constraints;
 
 /// A delta response as frames.
 pub(crate) fn delta_frames(response: &DeltaResponse, identifier: &str) -> Frames {
-    let head = DeltaDiscoveryResponse {
-        type_url: response.type_url.to_string(),
-        nonce: response.nonce.to_string(),
+    let head = Head {
+        type_url: response.type_url.as_str(),
+        nonce: response.nonce.as_str(),
+        identifier,
+        ..Head::default()
+    };
+    let rest = DeltaDiscoveryResponse {
         removed_resources: response.removed.iter().map(Name::to_string).collect(),
-        control_plane: Some(control_plane(identifier)),
         removed_resource_names: response
             .removed_variants
             .iter()
@@ -35,37 +38,44 @@ pub(crate) fn delta_frames(response: &DeltaResponse, identifier: &str) -> Frames
     };
     let url = &response.type_url;
     let field = |delivered: &Delivered| Field::delta(&wrapped(url, delivered));
-    encode_delta(&head, &fields(&response.resources, field))
+    match &response.resources {
+        Set::Own(resources) => {
+            let fields: Vec<Field> = resources.iter().map(field).collect();
+            encode_delta(head, &rest, fields.iter().flat_map(Field::pieces))
+        }
+        Set::Shared(whole) => encode_delta(head, &rest, written(whole, field)),
+    }
 }
 
-/// The resources of a response. What many streams get is written for the first.
-fn fields(resources: &Set, field: impl Fn(&Delivered) -> Field) -> Vec<Field> {
-    match resources {
-        Set::Own(resources) => resources.iter().map(field).collect(),
-        Set::Shared(whole) => {
-            let write = |resources: &[Delivered]| {
-                let fields: Vec<Field> = resources.iter().map(field).collect();
-                segments(&fields)
-            };
-            let segments = whole.written(write).iter();
-            segments.cloned().map(Field::written).collect()
-        }
-    }
+/// Resources that many streams get, written for the first.
+fn written(whole: &Whole, field: impl Fn(&Delivered) -> Field) -> &[Bytes] {
+    whole.written(|resources| {
+        let fields: Vec<Field> = resources.iter().map(field).collect();
+        segments(&fields)
+    })
 }
 
 /// A state-of-the-world response as frames.
 pub(crate) fn sotw_frames(response: &SotwResponse, identifier: &str) -> Frames {
-    let head = DiscoveryResponse {
-        version_info: response.version.to_string(),
-        type_url: response.type_url.to_string(),
-        nonce: response.nonce.to_string(),
-        control_plane: Some(control_plane(identifier)),
+    let head = Head {
+        type_url: response.type_url.as_str(),
+        nonce: response.nonce.as_str(),
+        version: response.version.as_str(),
+        identifier,
+    };
+    let rest = DiscoveryResponse {
         resource_errors: errors(&response.errors),
         ..DiscoveryResponse::default()
     };
     let url = &response.type_url;
     let field = |delivered: &Delivered| sotw_field(url, delivered);
-    encode_sotw(&head, &fields(&response.resources, field))
+    match &response.resources {
+        Set::Own(resources) => {
+            let fields: Vec<Field> = resources.iter().map(field).collect();
+            encode_sotw(head, &rest, fields.iter().flat_map(Field::pieces))
+        }
+        Set::Shared(whole) => encode_sotw(head, &rest, written(whole, field)),
+    }
 }
 
 /// Bytes of a piece of a shared set. Large pieces are few for a transport to
@@ -136,12 +146,6 @@ fn duration(ttl: std::time::Duration) -> Duration {
     }
 }
 
-fn control_plane(identifier: &str) -> ControlPlane {
-    ControlPlane {
-        identifier: identifier.to_owned(),
-    }
-}
-
 fn resource_name(name: &Name, constraints: Option<&Constraints>) -> ResourceName {
     ResourceName {
         name: name.to_string(),
@@ -207,7 +211,7 @@ mod tests {
         };
         for frames in [delta, sotw_frames(&sotw, "me")] {
             let shares = |frame: &Bytes| frame.as_ptr() == body.as_ptr();
-            assert!(frames.as_slice().iter().any(shares));
+            assert!(frames.iter().any(shares));
         }
     }
 
@@ -238,7 +242,7 @@ mod tests {
         let (one, other) = (first(), first());
         assert_eq!(one, other);
         let large = |frames: &Frames| -> Vec<*const u8> {
-            let all = frames.as_slice().iter();
+            let all = frames.iter();
             all.filter(|f| f.len() > 10_000)
                 .map(|f| f.as_ptr())
                 .collect()

@@ -5,6 +5,7 @@
     reason = "all of this is a test"
 )]
 
+mod base;
 mod ending;
 mod hooks;
 mod limits;

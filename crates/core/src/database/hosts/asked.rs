@@ -6,23 +6,21 @@
 use std::collections::BTreeSet;
 
 use super::EntryId;
-use crate::hosts::{Domain, HostName};
+use crate::hosts::Domain;
 
 /// See the module's documentation.
 #[derive(Debug, Default)]
 pub(in super::super) struct Asked(BTreeSet<(Box<str>, EntryId)>);
 
 impl Asked {
-    /// A name is asked for.
-    pub(in super::super) fn insert(&mut self, name: &str, entry: EntryId) {
-        self.0.extend(key(name).map(|key| (key, entry)));
+    /// A host of a route configuration is asked for.
+    pub(super) fn insert(&mut self, route: &str, host: &str, entry: EntryId) {
+        self.0.insert((backwards(route, host).into(), entry));
     }
 
-    /// Nobody asks for a name any more.
-    pub(in super::super) fn remove(&mut self, name: &str, entry: EntryId) {
-        if let Some(key) = key(name) {
-            self.0.remove(&(key, entry));
-        }
+    /// Nobody asks for a host any more.
+    pub(super) fn remove(&mut self, route: &str, host: &str, entry: EntryId) {
+        self.0.remove(&(backwards(route, host).into(), entry));
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -47,11 +45,6 @@ impl Asked {
             .map(|(_, entry)| *entry)
             .collect()
     }
-}
-
-fn key(name: &str) -> Option<Box<str>> {
-    let HostName { route, host } = HostName::split(name)?;
-    Some(backwards(route, &host.to_ascii_lowercase()).into())
 }
 
 fn backwards(route: &str, host: &str) -> String {
@@ -79,10 +72,10 @@ mod tests {
             "r/foo.com",
             "r2/a.foo.com",
             "r/é.bar",
-            "x",
         ];
         for (place, name) in names.iter().enumerate() {
-            asked.insert(name, EntryId(place as u32));
+            let (route, host) = name.split_once('/').unwrap();
+            asked.insert(route, host, EntryId(place as u32));
         }
         let under = |asked: &Asked, text| {
             let mut found = asked.under("r", Domain::of(text));
@@ -97,7 +90,7 @@ mod tests {
         assert_eq!(under(&asked, "a.*"), ["r/a.foo.com"]);
         assert_eq!(under(&asked, "*.bar"), ["r/é.bar"]);
         assert_eq!(under(&asked, "*").len(), 4);
-        asked.remove("r/a.foo.com", EntryId(0));
+        asked.remove("r", "a.foo.com", EntryId(0));
         assert_eq!(under(&asked, "*.foo.com"), ["r/b.foo.com"]);
     }
 }

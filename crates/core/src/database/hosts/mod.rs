@@ -11,24 +11,27 @@
 
 mod asked;
 mod base;
+mod change;
 mod conflict;
 mod crowd;
+mod explain;
 mod form;
 mod resolve;
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
 
-use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 
 use super::entry::{Entry, EntryId};
 use super::places::Places;
-use crate::hosts::{Domain, HostName};
+use crate::hosts::{Domain, HostName, without_port};
 use asked::Asked;
 use base::BaseSets;
 use crowd::Crowd;
+pub use explain::{Considered, Found, HostExplanation};
 use form::Forms;
-pub use resolve::{Considered, Given, HostExplanation};
+pub use resolve::Given;
 
 /// See the module's documentation.
 #[derive(Debug, Default)]
@@ -39,6 +42,8 @@ pub(super) struct Hosts {
     routes: HashMap<Box<str>, Route>,
     crowd: Crowd,
     base: BaseSets,
+    /// Route configurations that find hosts without regard to their port.
+    portless: HashSet<Box<str>>,
     pub(super) asked: Asked,
     forms: Forms,
 }
@@ -210,9 +215,68 @@ impl Hosts {
             .collect()
     }
 
+    /// A host as its route configuration looks for it: in lower case, and with
+    /// its port where that counts.
+    pub(super) fn sought(&self, name: HostName<'_>) -> String {
+        let host = match self.portless.contains(name.route) {
+            true => without_port(name.host),
+            false => name.host,
+        };
+        host.to_ascii_lowercase()
+    }
+
+    /// Somebody asks for a name.
+    pub(super) fn ask(&mut self, name: &str, entry: EntryId) {
+        if let Some(name) = HostName::split(name) {
+            let host = self.sought(name);
+            self.asked.insert(name.route, &host, entry);
+        }
+    }
+
+    /// Nobody asks for a name any more.
+    pub(super) fn unask(&mut self, name: &str, entry: EntryId) {
+        if let Some(name) = HostName::split(name) {
+            let host = self.sought(name);
+            self.asked.remove(name.route, &host, entry);
+        }
+        self.forget_forms(entry);
+    }
+
+    /// Says whether ports count in a route configuration. Returns the hosts
+    /// that are asked for there, if that is news.
+    pub(super) fn set_portless(
+        &mut self,
+        entries: &Places<Entry>,
+        route: &str,
+        portless: bool,
+    ) -> Vec<EntryId> {
+        if self.portless.contains(route) == portless {
+            return Vec::new();
+        }
+        let asked = self.asked.under(route, Domain::Any);
+        let name = |id: &EntryId| entries.get(id.0).map(|entry| entry.name.clone());
+        for (name, id) in asked.iter().filter_map(|id| Some((name(id)?, *id))) {
+            self.unask(name.as_str(), id);
+        }
+        match portless {
+            true => self.portless.insert(route.into()),
+            false => self.portless.remove(route),
+        };
+        for (name, id) in asked.iter().filter_map(|id| Some((name(id)?, *id))) {
+            self.ask(name.as_str(), id);
+        }
+        asked
+    }
+
     /// Nobody asks for a name any more, or it holds something else.
     pub(super) fn forget_forms(&mut self, entry: EntryId) {
         self.forms.forget(entry);
+    }
+
+    /// How many domains there are, of all virtual hosts, and how many hosts that
+    /// are asked for.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        (self.domains.len(), self.asked.all().count())
     }
 
     pub(super) fn hash(&self, route: &str, domain: Domain<'_>) -> u32 {

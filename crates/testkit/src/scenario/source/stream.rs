@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashSet, VecDeque};
 use trunkline_core::Moment;
 use trunkline_core::database::Database;
 use trunkline_core::message::Mode;
+use trunkline_core::params::Params;
 use trunkline_core::resource::Nonce;
 use trunkline_core::session::{Event, ProtocolError, Session};
 
@@ -13,6 +14,7 @@ use super::super::contents::short;
 use super::super::request::Request;
 use super::super::script::Opening;
 use super::super::show::Message;
+use crate::world::link::is_quiet;
 
 /// See the module's documentation.
 pub(super) struct Stream {
@@ -68,6 +70,14 @@ impl Stream {
         (self.quiet, self.woken) = (true, false);
     }
 
+    /// Other parameters of the client from now on.
+    pub(super) fn become_other(&mut self, db: &mut Database, params: &Params) {
+        if let Some(session) = &mut self.session {
+            session.set_params(db, params.clone());
+        }
+        self.quiet = false;
+    }
+
     pub(super) fn is_open(&self) -> bool {
         self.session.is_some()
     }
@@ -103,6 +113,7 @@ impl Stream {
         now: Moment,
     ) -> Result<Option<Message>, String> {
         let session = self.session.as_mut().ok_or("the stream is closed")?;
+        let silent = is_quiet(session, db, now);
         let said = match self.opening.config.mode {
             Mode::Delta => session.poll_delta(db, now).map(Message::from),
             Mode::Sotw => session.poll_sotw(db, now).map(Message::from),
@@ -111,6 +122,9 @@ impl Stream {
         match said {
             None => (self.quiet, self.woken) = (true, false),
             Some(message) => {
+                if silent {
+                    return Err(format!("a quiet session says  {}", message.line()));
+                }
                 if self.quiet && !self.woken {
                     return Err(format!("nobody announced  {}", message.line()));
                 }
