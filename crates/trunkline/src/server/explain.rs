@@ -161,7 +161,8 @@ impl Server {
                     asked: session.asked(db, &url, asked),
                     holds: given(explained).and_then(|given| held.get(&given.name).cloned()),
                     error: status.error,
-                    is_full: status.subscriptions >= limit && !is_named,
+                    is_full: status.subscriptions - usize::from(status.wildcard) >= limit
+                        && !is_named,
                 }
             })
         });
