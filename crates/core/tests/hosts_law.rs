@@ -3,7 +3,9 @@
 //!
 //! A proxy as Envoy was seen to be: what it holds it serves without asking, a
 //! host is asked for once, a domain that two virtual hosts have is rejected.
-//! Beside it the whole configuration, searched one by one.
+//! When a route configuration finds its hosts another way, or has none on
+//! demand, it gives up all that it asked for and keeps what it has. Beside it
+//! the whole configuration, searched one by one.
 
 #![allow(clippy::unwrap_used)] // a test: what cannot fail here is part of it
 
@@ -68,6 +70,11 @@ const ENVS: [&str; 2] = ["prod", "test"];
 #[derive(Clone, Debug)]
 enum Op {
     Change(Vec<Edit>),
+    /// A route configuration finds its hosts another way; 0 is none at all.
+    Way {
+        route: usize,
+        way: usize,
+    },
     /// A request arrives at a proxy.
     Route {
         proxy: usize,
@@ -201,9 +208,34 @@ fn read(body: &[u8]) -> (String, Vec<String>, u32) {
     (name, domains, mark)
 }
 
+/// A route configuration that finds its hosts in some way.
+fn route_configuration(route: usize, way: usize) -> Change {
+    let vhds = (way > 0).then(|| Version::new(way.to_string()));
+    let resource = Resource {
+        facts: Some(Box::new(Facts {
+            vhds,
+            ..Facts::default()
+        })),
+        ..Resource::new(Name::new(ROUTES[route]), Bytes::from(way.to_string()))
+    };
+    Change::Upsert(TypeUrl::from(kind::RDS), Arc::new(resource))
+}
+
+fn is_under(name: &str, route: usize) -> bool {
+    let host = name.strip_prefix(ROUTES[route]);
+    let host = host.and_then(|rest| rest.strip_prefix('/'));
+    host.is_some_and(|host| !host.contains('/'))
+}
+
 struct Proxy {
     env: usize,
     session: Option<Session>,
+    /// How each route configuration finds its hosts, once it is there.
+    ways: [Option<usize>; ROUTES.len()],
+    /// The versions of these.
+    routes: BTreeMap<String, Version>,
+    /// Route configurations that wait for a word on their hosts.
+    owed: BTreeSet<usize>,
     /// By name: domains, and what tells one from another.
     held: BTreeMap<String, (Vec<String>, u32)>,
     /// What it says at its next start.
@@ -218,6 +250,9 @@ impl Proxy {
         Self {
             env,
             session: None,
+            ways: [None; ROUTES.len()],
+            routes: BTreeMap::new(),
+            owed: BTreeSet::new(),
             held: BTreeMap::new(),
             versions: BTreeMap::new(),
             asked: BTreeSet::new(),
@@ -234,15 +269,35 @@ impl Proxy {
         let mut config = Config::new(Mode::Delta);
         config.params = Params::new([("env", ENVS[self.env])]).unwrap();
         self.session = Some(Session::open(db, config));
-        let mut subscribe: Vec<Locator> = self.asked.iter().map(|n| n.as_str().into()).collect();
-        subscribe.push("*".into());
+        // A request waits until its client goes if what it waits for was given
+        // up, or is said to be known not to exist.
+        let (asked, versions) = (&self.asked, &self.versions);
+        let is_known = |name: &String| {
+            versions
+                .get(name)
+                .is_some_and(|v| v.as_str().starts_with('-'))
+        };
+        self.waiting
+            .retain(|name| asked.contains(name) && !is_known(name));
         self.say(
             db,
+            kind::RDS,
             DeltaRequest {
                 node: Some(Node {
                     user_agent: "envoy".into(),
                     ..Node::default()
                 }),
+                subscribe: ROUTES.iter().map(|name| (*name).into()).collect(),
+                initial_versions: self.routes.clone().into_iter().collect(),
+                ..DeltaRequest::default()
+            },
+        );
+        let mut subscribe: Vec<Locator> = self.asked.iter().map(|n| n.as_str().into()).collect();
+        subscribe.push("*".into());
+        self.say(
+            db,
+            kind::VHDS,
+            DeltaRequest {
                 subscribe,
                 initial_versions: self.versions.clone().into_iter().collect(),
                 ..DeltaRequest::default()
@@ -250,9 +305,9 @@ impl Proxy {
         );
     }
 
-    fn say(&mut self, db: &mut Database, request: DeltaRequest) {
+    fn say(&mut self, db: &mut Database, url: &str, request: DeltaRequest) {
         let request = DeltaRequest {
-            type_url: Some(TypeUrl::from(kind::VHDS)),
+            type_url: Some(TypeUrl::from(url)),
             ..request
         };
         self.session
@@ -263,11 +318,7 @@ impl Proxy {
     }
 
     fn local(&self, route: usize, host: &str) -> Option<u32> {
-        let under = format!("{}/", ROUTES[route]);
-        let mine = self.held.iter().filter(|(name, _)| {
-            name.strip_prefix(&under)
-                .is_some_and(|rest| !rest.contains('/'))
-        });
+        let mine = self.held.iter().filter(|(name, _)| is_under(name, route));
         let table =
             mine.flat_map(|(_, (domains, mark))| domains.iter().map(|d| (d.as_str(), *mark)));
         search(table, sought(route, host))
@@ -275,10 +326,12 @@ impl Proxy {
 
     fn route(&mut self, db: &mut Database, route: usize, host: &str) {
         let name = format!("{}/{host}", ROUTES[route]);
-        if self.local(route, host).is_none() && self.asked.insert(name.clone()) {
+        let finds = self.ways[route].is_some_and(|way| way > 0);
+        if finds && self.local(route, host).is_none() && self.asked.insert(name.clone()) {
             self.waiting.insert(name.clone());
             self.say(
                 db,
+                kind::VHDS,
                 DeltaRequest {
                     subscribe: vec![name.as_str().into()],
                     ..DeltaRequest::default()
@@ -297,21 +350,43 @@ impl Proxy {
         else {
             return Ok(false);
         };
+        if response.type_url.as_str() == kind::RDS {
+            self.read_routes(db, &response);
+            return Ok(true);
+        }
+        let ways = self.ways;
+        let finding = |name: &str| {
+            let found = (0..ROUTES.len()).find(|route| is_under(name, *route));
+            found.is_some_and(|route| ways[route].is_some_and(|way| way > 0))
+        };
+        let names = response.resources.iter().map(|d| &d.resource.name);
+        for name in names.chain(&response.removed) {
+            self.owed.retain(|route| !is_under(name.as_str(), *route));
+        }
         for name in &response.removed {
-            self.held.remove(name.as_str());
             self.versions.remove(name.as_str());
+            if finding(name.as_str()) {
+                self.held.remove(name.as_str());
+            }
         }
         for delivered in response.resources.iter() {
             let resource = &delivered.resource;
+            let known = self.versions.get(resource.name.as_str());
+            if resource.body.is_none() && known == Some(&resource.version) {
+                continue; // a heartbeat, whatever it was meant to be
+            }
             prop_assert!(
                 !response.removed.contains(&resource.name),
                 "there and gone: {response:?}"
             );
+            self.versions
+                .insert(resource.name.to_string(), resource.version.clone());
+            if !finding(resource.name.as_str()) {
+                continue;
+            }
             let names: Vec<String> = resource.other_names().map(|n| n.to_string()).collect();
             self.waiting
                 .retain(|name| !names.contains(name) && name != resource.name.as_str());
-            self.versions
-                .insert(resource.name.to_string(), resource.version.clone());
             let Some(body) = &resource.body else { continue };
             let (name, domains, mark) = read(body);
             prop_assert_eq!(&name, resource.name.as_str());
@@ -330,12 +405,46 @@ impl Proxy {
         }
         self.say(
             db,
+            kind::VHDS,
             DeltaRequest {
                 nonce: Some(response.nonce),
                 ..DeltaRequest::default()
             },
         );
         Ok(true)
+    }
+
+    /// Takes route configurations. One that finds its hosts in another way than
+    /// before gives up all that it asked for, and waits for a word.
+    fn read_routes(&mut self, db: &mut Database, response: &DeltaResponse) {
+        for delivered in response.resources.iter() {
+            let resource = &delivered.resource;
+            let name = resource.name.to_string();
+            let route = ROUTES.iter().position(|route| *route == name).unwrap();
+            let vhds = resource.facts().vhds.as_ref();
+            let way = vhds.map_or(0, |vhds| vhds.as_str().parse().unwrap());
+            self.routes.insert(name, resource.version.clone());
+            if self.ways[route].replace(way) == Some(way) {
+                continue;
+            }
+            self.owed.remove(&route);
+            self.owed.extend(Some(route).filter(|_| way > 0));
+            let is_given_up = |name: &String| is_under(name, route);
+            let given_up: Vec<_> = self.asked.extract_if(.., is_given_up).collect();
+            if !given_up.is_empty() {
+                let unsubscribe = given_up.iter().map(|name| name.as_str().into()).collect();
+                let request = DeltaRequest {
+                    unsubscribe,
+                    ..DeltaRequest::default()
+                };
+                self.say(db, kind::VHDS, request);
+            }
+        }
+        let accept = DeltaRequest {
+            nonce: Some(response.nonce.clone()),
+            ..DeltaRequest::default()
+        };
+        self.say(db, kind::RDS, accept);
     }
 }
 
@@ -359,6 +468,7 @@ fn op() -> impl Strategy<Value = Op> {
             .prop_map(|(proxy, route, host)| Op::Route { proxy, route, host }),
         4 => proxy.clone().prop_map(|proxy| Op::Read { proxy }),
         1 => proxy.prop_map(|proxy| Op::Reconnect { proxy }),
+        1 => (0..ROUTES.len(), 0..3usize).prop_map(|(route, way)| Op::Way { route, way }),
     ]
 }
 
@@ -440,11 +550,18 @@ proptest! {
         };
         db.apply(vec![Change::Upsert(kind::RDS.into(), Arc::new(portless))]).unwrap();
         let (mut whole, mut marks) = (Whole::new(), 0);
+        let mut ways = [1; ROUTES.len()];
+        let routes = (0..ROUTES.len()).map(|route| route_configuration(route, 1));
+        db.apply(routes.collect()).unwrap();
         let mut proxies: Vec<_> = (0..ENVS.len()).map(Proxy::new).collect();
         proxies.iter_mut().for_each(|proxy| proxy.connect(&mut db));
         for op in &ops {
             match op {
                 Op::Change(edits) => change(&mut db, &mut whole, edits, &mut marks)?,
+                Op::Way { route, way } => {
+                    ways[*route] = *way;
+                    db.apply(vec![route_configuration(*route, *way)]).unwrap();
+                }
                 Op::Route { proxy, route, host } => proxies[*proxy].route(&mut db, *route, HOSTS[*host]),
                 Op::Read { proxy } => {
                     proxies[*proxy].read(&mut db)?;
@@ -459,8 +576,13 @@ proptest! {
                 reads += 1;
                 prop_assert!(reads < 20, "no end");
             }
-            prop_assert!(proxy.waiting.is_empty(), "waits for ever: {:?}", proxy.waiting);
-            for (route, host) in (0..ROUTES.len()).flat_map(|r| HOSTS.map(|h| (r, h))) {
+            prop_assert!(proxy.owed.is_empty(), "no word on: {:?}", proxy.owed);
+            let finding = |route: &usize| ways[*route] > 0;
+            let all: Vec<_> = (0..ROUTES.len()).filter(finding).collect();
+            let waits = |name: &&String| all.iter().any(|route| is_under(name, *route));
+            let waiting: Vec<_> = proxy.waiting.iter().filter(waits).collect();
+            prop_assert!(waiting.is_empty(), "wait for ever: {waiting:?}");
+            for (route, host) in all.iter().flat_map(|r| HOSTS.map(|h| (*r, h))) {
                 let right = oracle(&whole, route, host, proxy.env);
                 if let Some(local) = proxy.local(route, host) {
                     prop_assert_eq!(Some(local), right, "{} of {}, held {:?}", host, route, proxy.held);

@@ -63,7 +63,7 @@ impl Session {
                 let keys: Vec<Key> = hosts.asks.keys().map(|key| Key::Ask(*key)).collect();
                 for key in keys {
                     if hosts.key_name(db, &key).as_str().starts_with(&under) {
-                        hosts.forget_told(&key);
+                        hosts.say_anew(&key);
                     }
                 }
             }
@@ -83,6 +83,15 @@ impl Session {
         conversation
             .placeholders
             .extend(waiting.map(|route| placeholder(&route.name)));
+    }
+
+    /// Where a route configuration has no VHDS, nothing is said of its hosts.
+    pub(super) fn close_routes(&self, db: &Database, hosts: &mut Conversation) {
+        let mut all = self.conversations.iter().flatten();
+        let routes = all.find(|c| c.url.as_str() == kind::RDS);
+        if let Some(routes) = routes.filter(|_| hosts.kind.on_demand) {
+            hosts.closed.update(db, routes);
+        }
     }
 
     /// The route configurations that the peer was sent, accepted or not: Envoy

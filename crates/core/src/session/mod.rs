@@ -273,6 +273,7 @@ impl Session {
             return None;
         }
         self.greet_on_demand(db, conversation);
+        self.close_routes(db, conversation);
         let resuming = self.resuming_until.is_some_and(|until| now < until);
         let order = Order::new(&self.conversations, &self.draining, resuming);
         let context = Context {

@@ -12,7 +12,7 @@ use crate::moment::Moment;
 use crate::name::{Ask, Name};
 use crate::params::{Params, ParamsId};
 use crate::resource::{Nonce, TypeUrl};
-use crate::source::{Conversation, DeltaAsks, InitialVersions, Terms};
+use crate::source::{Conversation, DeltaAsks, InitialVersions, Terms, is_negative};
 
 impl Session {
     /// A delta request. Answer, subscriptions and initial versions are each
@@ -371,7 +371,7 @@ impl Session {
     /// every host that it ever asked for.
     fn spare_known_refusals(&mut self, index: usize, initial: &InitialVersions) {
         if let Some(conversation) = &mut self.conversations[index] {
-            let knows = |name: &Name| initial.get(name).is_some_and(|v| v.as_str().is_empty());
+            let knows = |name: &Name| initial.get(name).is_some_and(is_negative);
             conversation.refused.retain(|name| !knows(name));
         }
     }

@@ -56,7 +56,8 @@ impl Conversation {
         let told = self.asks.values().filter_map(|slot| slot.told.resource());
         let right: HashSet<&Name> = told.map(|r| &r.name).chain(self.held_as.values()).collect();
         let wrong = initial.iter().filter(|(name, version)| {
-            !right.contains(*name) && !name.as_str().is_empty() && !version.as_str().is_empty()
+            let is_held = !name.as_str().is_empty() && !forms::is_negative(version);
+            is_held && !right.contains(*name)
         });
         self.foreign.extend(wrong.map(|(name, _)| name.clone()));
     }
@@ -111,7 +112,7 @@ impl Conversation {
     fn is_negative(&self, name: &Name, version: &Version) -> bool {
         match forms::absent(&self.kind, self.dialect, self.mode, false) {
             Absent::EmptyBody => forms::empty_body(name).version == *version,
-            Absent::Bodyless => version.as_str().is_empty(),
+            Absent::Bodyless => forms::is_negative(version),
             Absent::Removed | Absent::Unreadable | Absent::Silence => false,
         }
     }

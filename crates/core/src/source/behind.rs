@@ -1,11 +1,13 @@
 //! What a peer holds under another name than the one under which it is given
-//! something now: a resource that answered to an alias, or to a host (S36).
+//! something now: a resource that answered to an alias, or to a host (S36); and
+//! what it holds though it asks for it no longer.
 
 use hashbrown::HashSet;
 
-use super::{AskKey, Conversation, Key, Told};
+use super::{AskKey, Conversation, Dialect, Key, Told};
 use crate::database::{Choice, Database};
 use crate::name::Name;
+use crate::params::ParamsId;
 
 /// The names of all that a peer is given, found when one response first needs it.
 pub(super) type Given = Option<HashSet<Name>>;
@@ -54,6 +56,57 @@ impl Conversation {
         }
         let target = self.target(db, &other);
         target.resource().is_some_and(|r| r.name == *resource)
+    }
+
+    /// The peer asks for a host no longer. Returns what it may go on holding.
+    pub(super) fn unask_host(
+        &mut self,
+        db: &mut Database,
+        name: &Name,
+        params: ParamsId,
+    ) -> Vec<Name> {
+        let entry = db.find(self.type_id, name);
+        let key = entry.map(|entry| Key::Ask(AskKey { entry, params }));
+        let slot = key.as_ref().and_then(|key| Some((key, self.slot(key)?)));
+        let Some((key, slot)) = slot else {
+            return Vec::new();
+        };
+        // Envoy ends what it asked for when it finds its hosts another way, and
+        // a request that waits goes on waiting (S76).
+        let waits = slot.forced || matches!(slot.told, Told::Nothing | Told::Doubt);
+        if waits && self.dialect == Dialect::Envoy {
+            return Vec::new();
+        }
+        let mut kept: Vec<Name> = self.held_by(key).into_iter().collect();
+        if !self.wildcard.is_on() {
+            kept.clear();
+        }
+        self.unask(db, name, params);
+        kept
+    }
+
+    /// The names of what a peer may hold by one that it asks by.
+    fn held_by(&self, key: &Key) -> HashSet<Name> {
+        let told = self.slot(key).and_then(|slot| slot.told.resource());
+        let sent = self.outstanding.iter().filter_map(|r| r.sent(key));
+        let sent = sent.filter_map(Choice::resource);
+        let held = told.into_iter().chain(sent).map(|r| r.name.clone());
+        let older = match key {
+            Key::Ask(ask) => self.held_as.get(ask).cloned(),
+            Key::Member(..) => None,
+        };
+        held.chain(older).collect()
+    }
+
+    /// Who asks for the whole goes on holding what it no longer asks for by
+    /// name. The whole has no hosts, so it hears that they are gone (S23),
+    /// unless another name brings them.
+    pub(super) fn take_hosts(&mut self, db: &mut Database, kept: Vec<Name>) {
+        if !kept.is_empty() {
+            let given = self.all_given(db);
+            let gone = kept.into_iter().filter(|name| !given.contains(name));
+            self.foreign.extend(gone);
+        }
     }
 
     fn all_given(&self, db: &mut Database) -> HashSet<Name> {

@@ -62,13 +62,18 @@ impl Conversation {
         };
         let before = self.wildcard;
         self.wildcard = before.after_delta(says, self.kind.legacy_wildcard);
+        let mut kept = Vec::new();
         for (ask, params) in &asks.unsubscribe {
             match ask {
+                Ask::Name(name) if self.kind.on_demand => {
+                    kept.extend(self.unask_host(db, name, *params));
+                }
                 Ask::Name(name) => self.unask(db, name, *params),
                 Ask::Glob(glob) => self.unfollow(db, &Scope::Glob(glob.clone())),
                 Ask::Wildcard => self.unfollow(db, &Scope::All),
             }
         }
+        self.take_hosts(db, kept);
         let asked_again = says.subscribes_star && before.is_on();
         if self.wildcard.is_on() && (!before.is_on() || asked_again) {
             self.owes_answer = true;
@@ -88,6 +93,8 @@ impl Conversation {
         }
         if self.kind.on_demand && !asks.initial.is_empty() {
             self.drop_other_hosts(&asks.initial);
+            let told = asks.initial.values().filter_map(forms::negative_number);
+            self.negatives = told.max().unwrap_or(0).wrapping_add(1);
         }
         self.forgive_answer();
     }
@@ -234,7 +241,7 @@ impl Conversation {
                         response.resources.push(Delivered::full(empty));
                     }
                     Absent::Bodyless => {
-                        let negative = forms::bodyless(own, name);
+                        let negative = forms::bodyless(own, name, self.negatives);
                         response.resources.push(Delivered::full(negative));
                     }
                     Absent::Unreadable => {

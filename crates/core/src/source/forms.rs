@@ -69,13 +69,31 @@ fn name_alone(name: &Name) -> BytesMut {
 
 /// A resource without a body that has the name that was asked for as alias. It
 /// has that as its own name, too, unless something else is called so.
-pub(crate) fn bodyless(own: Name, asked: &Name) -> Arc<Resource> {
+///
+/// Its version has a number that the peer was not told before. Envoy takes what
+/// has no body and the version that it knows for a heartbeat, and who waits for
+/// the name would wait for ever.
+pub(crate) fn bodyless(own: Name, asked: &Name, number: u64) -> Arc<Resource> {
     Arc::new(Resource {
         aliases: Box::new([asked.clone()]),
-        version: Version::new(""),
+        version: Version::new(format!("-{number:x}")),
         body: None,
         ..Resource::new(own, Bytes::new())
     })
+}
+
+/// Whether a version is that of a resource without a body.
+pub(crate) fn is_negative(version: &Version) -> bool {
+    negative_number(version).is_some()
+}
+
+/// The number of a resource without a body, by its version; `None` if it is the
+/// version of a body. Other servers give them no version.
+pub(crate) fn negative_number(version: &Version) -> Option<u64> {
+    match version.as_str() {
+        "" => Some(0),
+        text => u64::from_str_radix(text.strip_prefix('-')?, 16).ok(),
+    }
 }
 
 #[cfg(test)]
@@ -147,6 +165,22 @@ mod tests {
             form(kind::RTDS, Dialect::Envoy, Mode::Sotw, true),
             Absent::EmptyBody
         );
+    }
+
+    #[test]
+    fn what_has_no_body_is_known_by_its_version() {
+        let name = Name::new("r/a");
+        let versions = [1, 2, u64::MAX].map(|n| bodyless(name.clone(), &name, n).version.clone());
+        let numbers = versions.each_ref().map(negative_number);
+        assert_eq!(numbers, [Some(1), Some(2), Some(u64::MAX)]);
+        assert_eq!(negative_number(&Version::new("")), Some(0));
+        for other in [
+            Version::of_body(b"x"),
+            Version::new("-"),
+            Version::new("-x"),
+        ] {
+            assert!(!is_negative(&other), "{other}");
+        }
     }
 
     #[test]

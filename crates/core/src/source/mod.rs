@@ -18,6 +18,7 @@
 mod apart;
 mod ask;
 mod behind;
+mod closed;
 mod cursor;
 mod delta;
 mod forms;
@@ -36,9 +37,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use hashbrown::HashMap;
 
 pub(crate) use ask::InitialVersions;
+use closed::Closed;
 pub(crate) use cursor::Cursor;
 pub(crate) use delta::DeltaAsks;
 pub use forms::Dialect;
+pub(crate) use forms::is_negative;
 pub(crate) use select::{Context, Selected};
 pub(crate) use slot::{AskKey, Key, Slot, Told};
 pub(crate) use standing::Standing;
@@ -94,8 +97,13 @@ pub(crate) struct Conversation {
     /// Names that never exist, by which a client that waits for virtual hosts
     /// hears that there are none yet (S76).
     pub(crate) placeholders: BTreeSet<Name>,
+    /// What hosts are not spoken of for now.
+    pub(crate) closed: Closed,
     /// Names that are refused, not remembered: told that they do not exist (S72).
     pub(crate) refused: BTreeSet<Name>,
+    /// By which names that do not exist are told apart from those of other
+    /// responses.
+    pub(crate) negatives: u64,
     /// Stands for the names that the last list had and that were refused.
     refused_sum: u64,
     /// Responses without an answer: one, or two if the peer is silent for long.
@@ -159,7 +167,9 @@ impl Conversation {
             foreign: BTreeSet::new(),
             held_as: BTreeMap::new(),
             placeholders: BTreeSet::new(),
+            closed: Closed::default(),
             refused: BTreeSet::new(),
+            negatives: 1,
             refused_sum: 0,
             outstanding: VecDeque::new(),
             last_nonce: None,
@@ -252,6 +262,14 @@ impl Conversation {
             Key::Ask(ask) => db.name(self.type_id, ask.entry).clone(),
             Key::Member(_, name) => name.clone(),
         }
+    }
+
+    /// Whether nothing can be said of a key for now (S76). Who asks is answered.
+    fn is_closed(&self, db: &Database, key: &Key) -> bool {
+        let asks = |slot: &Slot| slot.forced || slot.told == Told::Nothing;
+        self.kind.on_demand
+            && !self.slot(key).is_some_and(asks)
+            && self.closed.has(&self.key_name(db, key))
     }
 
     /// Forgets all that is under way about a key.

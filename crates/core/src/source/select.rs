@@ -106,7 +106,7 @@ impl Conversation {
                 };
                 self.pending.remove(&key);
                 let target = self.target(db, &key);
-                if Told::from(sent).same(&target) {
+                if Told::from(sent).same(&target) && !self.is_closed(db, &key) {
                     selected.keys.push((key, target));
                 } else {
                     self.pending.insert(key);
@@ -170,6 +170,9 @@ impl Conversation {
                 // It exists again: then it is news, to a peer that holds
                 // something of that name from before.
                 Choice::Is(_) | Choice::Failed(..) => self.hold_older(&name),
+                Choice::Absent if self.closed.has(&name) => {
+                    self.foreign.insert(name);
+                }
                 // What replaces it may have its domains: they go together.
                 Choice::Absent if self.kind.on_demand => selected.foreign.push(name),
                 Choice::Absent
@@ -243,7 +246,7 @@ impl Conversation {
         // have got a domain that was another's, and twice it would be rejected.
         let holds = |slot: &Slot| slot.told.may_hold();
         let together = self.kind.on_demand && self.slot(&key).is_some_and(holds);
-        if *budget == 0 && !together {
+        if (*budget == 0 && !together) || self.is_closed(db, &key) {
             self.pending.insert(key);
             return;
         }
@@ -267,10 +270,20 @@ impl Conversation {
                     return;
                 }
                 *budget = budget.saturating_sub(size);
-                self.settle(&key);
+                match choice == Choice::Absent && self.is_due_more(&key) {
+                    true => _ = self.pending.insert(key.clone()),
+                    false => self.settle(&key),
+                }
                 selected.keys.push((key, choice));
             }
         }
+    }
+
+    /// Whether a peer that hears that what it held is gone has to hear more: for
+    /// who waits for a host that is no answer.
+    fn is_due_more(&self, key: &Key) -> bool {
+        let waits = |slot: &Slot| slot.forced && slot.told.resource().is_some();
+        self.kind.on_demand && self.slot(key).is_some_and(waits)
     }
 
     /// Nothing more is to be done about a key for now.

@@ -344,6 +344,7 @@ impl Conversation {
             }
         }
         self.last_nonce = Some(response.nonce.clone());
+        self.negatives = self.negatives.wrapping_add(1);
         self.outstanding.push_back(response);
         if self.outstanding.len() > 2
             && let Some(first) = self.outstanding.pop_front()
@@ -373,10 +374,12 @@ impl Conversation {
         }
     }
 
-    /// Begins what was said of a name anew: the peer has lost it (S76).
-    pub(crate) fn forget_told(&mut self, key: &Key) {
-        self.set_told(key, |_| Told::Nothing);
-        self.pending.insert(key.clone());
+    /// Says a name again: the peer may have lost it, or not (S76).
+    pub(crate) fn say_anew(&mut self, key: &Key) {
+        if let Some(slot) = self.slot_mut(key) {
+            slot.forced = true;
+            self.pending.insert(key.clone());
+        }
     }
 }
 

@@ -3,7 +3,6 @@
 #![allow(clippy::expect_used, reason = "all of this is tests")]
 
 mod admission;
-mod burst;
 mod certificates;
 mod drain;
 mod extensions;
@@ -23,7 +22,6 @@ mod texts;
 mod tls;
 mod ttl;
 mod vhds;
-mod virtual_hosts;
 mod way;
 
 use std::path::PathBuf;

@@ -172,3 +172,55 @@ fn s75_a_member_that_went_with_the_server_goes_by_delta_when_it_is_deleted_again
     site.write("clusters.yaml", &all(&backend, &["fleet/b", "fleet/d"]));
     wait_to_hold(&envoy, &["fleet/b", "fleet/d"]);
 }
+
+/// Envoy says in the name of the collection who it is, and takes only members
+/// whose names say the same.
+#[test]
+fn s63_a_collection_is_another_for_each_node() {
+    let backend = Backend::start("any");
+    let of = |node: &str, name: &str| format!("{name}?xds.node.cluster=interop&xds.node.id={node}");
+    let [mine, other] = ["n1", "n2"].map(|node| clusters(&of(node, "fleet/a")));
+    let http = listeners(&of("n1", "fleet/http"));
+    let names = [&mine, &other, &clusters("fleet/a")];
+    let all = names.map(|name| static_cluster(name, backend.address()));
+    let site = Site::new(&[
+        ("clusters.yaml", &all),
+        ("http.yaml", &[listener(&http, "r"), route("r", &mine)]),
+    ]);
+    let serving = site.serve();
+    for way in [SOTW, DELTA] {
+        let plain = bootstrap(way, serving.port);
+        let envoy = Envoy::start(&(plain + "node_context_params: [id, cluster]\n"));
+        assert_eq!(held(&envoy), [mine.as_str()]);
+        assert_eq!(status(&envoy, &http), 200);
+        assert_no_init_fetch_timeout(&envoy);
+    }
+}
+
+/// A single resource by a name of this kind is asked for and resumed as any
+/// other is.
+#[test]
+fn s46_a_route_by_its_full_name() {
+    let backend = Backend::start("any");
+    let name = "xdstp://auth.example/envoy.config.route.v3.RouteConfiguration/r?az=1&env=prod";
+    let site = Site::new(&[
+        ("clusters.yaml", &[static_cluster("c", backend.address())]),
+        ("http.yaml", &[listener("http", name), route(name, "c")]),
+    ]);
+    let serving = site.serve();
+    let port = serving.port;
+    let envoy = Envoy::start(&DELTA.bootstrap(port));
+    assert_eq!(status(&envoy, "http"), 200);
+    serving.stop();
+    let serving = site.serve_on(port);
+    serving.journal.wait("Envoy to come back", 0, |entry| {
+        matches!(entry, Entry::Opened(_)).then_some(())
+    });
+    site.write("http.yaml", &[listener("http", name), route(name, "none")]);
+    envoy.wait_for("the changed route", SOON, |envoy| {
+        (status(envoy, "http") == 503).then_some(())
+    });
+    let sent = serving.journal.sent(0, kind::RDS);
+    assert_eq!(sent.len(), 1, "{sent:?}");
+    assert_no_init_fetch_timeout(&envoy);
+}

@@ -88,14 +88,6 @@ pub(crate) fn virtual_host(name: &str, domain: &str, cluster: &str) -> String {
     format!("{{{}}}", virtual_host_fields(name, domain, cluster))
 }
 
-/// A virtual host on its own.
-pub(crate) fn host(name: &str, domain: &str, cluster: &str) -> String {
-    item(
-        "envoy.config.route.v3.VirtualHost",
-        &virtual_host_fields(name, domain, cluster),
-    )
-}
-
 fn virtual_host_fields(name: &str, domain: &str, cluster: &str) -> String {
     format!(
         r#"name: {name:?}, domains: [{domain:?}], routes: [{{match: {{prefix: ""}}, route: {{cluster: {cluster:?}}}}}]"#

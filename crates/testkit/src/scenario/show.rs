@@ -147,11 +147,12 @@ fn in_sotw(delivered: &Delivered) -> String {
 
 fn named(resource: &Resource) -> String {
     let name = resource.name.as_str();
-    let version = match &resource.body {
-        Some(bytes) => Version::of_body(bytes),
-        None => Version::new(""),
+    let usual = match &resource.body {
+        Some(bytes) => resource.version == Version::of_body(bytes),
+        // A number that is told once, whichever it is.
+        None => resource.version.as_str().starts_with('-'),
     };
-    let odd = match resource.version == version {
+    let odd = match usual {
         true => String::new(),
         false => format!("[version {}]", resource.version),
     };

@@ -6,12 +6,15 @@
 //! host belongs to.
 
 mod bad;
+mod beside;
 mod burst;
+mod cap;
 mod law;
 mod reconnect;
 mod replies;
 mod routes;
 mod shadow;
+mod streams;
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -1,6 +1,7 @@
 //! Each way to answer for a host, and what Envoy makes of it.
 
 use super::{World, vhost};
+use crate::texts::other;
 
 /// One virtual host answers for all the hosts that it names, by whichever it
 /// is asked for.
@@ -24,6 +25,22 @@ fn s36_a_virtual_host_is_found_by_each_of_its_domains() {
     assert_eq!(world.says("b.com"), "404");
     assert_eq!(world.says("foo.com"), "foo");
     assert_eq!(world.asked(), before + 3, "b.com by itself");
+    world.is_sound();
+}
+
+/// Its author says what else a virtual host answers to.
+#[test]
+fn s36_a_virtual_host_is_found_by_its_alias() {
+    let wild = r#"name: r1/wild, aliases: [r1/a.wild.com], resource: {"@type": type.googleapis.com/envoy.config.route.v3.VirtualHost, name: r1/wild, domains: ["*.wild.com"], routes: [{match: {prefix: ""}, direct_response: {status: 200, body: {inline_string: wild}}}]}"#;
+    let wild = other("envoy.service.discovery.v3.Resource", wild);
+    let world = World::new(&[wild, vhost("under", &["c.wild.com"], "under")]);
+    for (host, says) in [
+        ("a.wild.com", "wild"),
+        ("b.wild.com", "wild"),
+        ("c.wild.com", "under"),
+    ] {
+        assert_eq!(world.says(host), says, "{host}");
+    }
     world.is_sound();
 }
 

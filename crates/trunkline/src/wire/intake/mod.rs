@@ -145,7 +145,7 @@ impl Intake {
         index: usize,
         route: pieces::Route,
     ) -> Result<(Accepted, Parent), Vec<Mistake>> {
-        let raw = Raw::of_route(file, index, route).map_err(alone)?;
+        let raw = Raw::of_route(file, index, route).map_err(|error| alone(*error))?;
         let wrapped = raw.spot.wrapped;
         let accepted = self.raw(file, raw)?;
         let parent = Parent {
@@ -167,7 +167,7 @@ impl Intake {
         index: usize,
         any: discovery::Any,
     ) -> Result<(Accepted, Spot), Vec<Mistake>> {
-        let raw = Raw::new(file, index, any).map_err(alone)?;
+        let raw = Raw::new(file, index, any).map_err(|error| alone(*error))?;
         let spot = raw.spot;
         Ok((self.raw(file, raw)?, spot))
     }
@@ -255,7 +255,7 @@ impl Intake {
 
 /// Decoded, and everything that Envoy's rules say against it.
 fn checked(file: &str, raw: Raw) -> Result<text::Resource, Vec<Mistake>> {
-    let read = raw.decode(file).map_err(alone)?;
+    let read = raw.decode(file).map_err(|error| alone(*error))?;
     let broken = read.validate();
     match broken.is_empty() {
         true => Ok(read),
