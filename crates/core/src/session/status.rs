@@ -168,6 +168,13 @@ impl Session {
         held
     }
 
+    /// How many hosts the peer asks for that no virtual host names (S72).
+    #[must_use]
+    pub fn strangers(&self) -> usize {
+        let all = self.conversations.iter().flatten();
+        all.map(|conversation| conversation.strangers).sum()
+    }
+
     /// The parameters by which the peer is given variants of a type.
     #[must_use]
     pub fn params_for(&self, type_url: &TypeUrl) -> ParamsId {
