@@ -213,7 +213,7 @@ fn because(explained: &Explained) -> Option<String> {
         }
         (None, Domain::Any) => format!("{crowded} would hide every other virtual host"),
         (None, _) => {
-            format!("what {crowded} would hide is not counted, so it is taken to hide some")
+            format!("a wildcard like {crowded} is never handed out: it may hide something")
         }
     })
 }

@@ -16,7 +16,7 @@ use crate::source::{AskKey, Key, Slot, Told};
 pub struct TypeStatus {
     /// The type.
     pub type_url: TypeUrl,
-    /// How many names and globs the peer asks for.
+    /// How many names and globs the peer asks for, the wildcard with them.
     pub subscriptions: usize,
     /// Whether it asks for all of the type.
     pub wildcard: bool,
@@ -168,6 +168,13 @@ impl Session {
         held
     }
 
+    /// How many hosts the peer asks for that no virtual host names (S72).
+    #[must_use]
+    pub fn strangers(&self) -> usize {
+        let all = self.conversations.iter().flatten();
+        all.map(|conversation| conversation.strangers).sum()
+    }
+
     /// The parameters by which the peer is given variants of a type.
     #[must_use]
     pub fn params_for(&self, type_url: &TypeUrl) -> ParamsId {
@@ -183,7 +190,9 @@ impl Session {
             .flatten()
             .map(|conversation| TypeStatus {
                 type_url: conversation.url.clone(),
-                subscriptions: conversation.subscriptions(),
+                // On demand the wildcard brings nothing, and is one all the same.
+                subscriptions: conversation.subscriptions()
+                    + usize::from(conversation.kind.on_demand && conversation.wildcard.is_on()),
                 wildcard: conversation.wildcard.is_on(),
                 sent: conversation.last_nonce.clone(),
                 acked: conversation.last_acked.clone(),
