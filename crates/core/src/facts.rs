@@ -37,12 +37,15 @@ pub struct Facts {
     pub carried: Option<Box<Carried>>,
 }
 
-/// What stands beside a body. Clients are given it; no rule reads it but one.
+/// What stands beside a body, and what rules need to know of few.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Carried {
     /// The base sets that a virtual host belongs to: who has one of them gets
     /// the virtual host without asking.
     pub base_sets: Box<[Box<str>]>,
+    /// Route configurations inside a listener that leave virtual hosts to VHDS
+    /// (S76).
+    pub leaves: Box<[Name]>,
     /// The encoded metadata.
     pub metadata: Option<Bytes>,
     /// The client should not keep the resource.
@@ -62,6 +65,12 @@ impl Facts {
         self.carried
             .as_ref()
             .map_or(&[], |carried| &carried.base_sets)
+    }
+
+    /// Route configurations inside a listener that leave virtual hosts to VHDS.
+    #[must_use]
+    pub fn leaves(&self) -> &[Name] {
+        self.carried.as_ref().map_or(&[], |carried| &carried.leaves)
     }
 
     /// Nothing is known.

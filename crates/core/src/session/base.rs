@@ -40,12 +40,11 @@ impl Session {
         if self.config.base == Base::default() {
             return Vec::new();
         }
-        let mut routes: BTreeSet<String> = self
-            .held_routes(db)
-            .iter()
-            .filter(|route| self.config.only.is_none() && route.facts().vhds.is_some())
-            .map(|route| route.name.to_string())
-            .collect();
+        let sent = match self.config.only {
+            None => self.routes_with_hosts(db),
+            Some(_) => BTreeSet::new(),
+        };
+        let mut routes: BTreeSet<String> = sent.iter().map(Name::to_string).collect();
         // A stream of its own is for one route configuration, and does not say
         // for which but by what it asks for or holds.
         let names = names.iter().map(|locator| locator.name.as_str());

@@ -3,7 +3,7 @@
 //! Bodies are opaque to the rules of the protocol. When a resource is accepted,
 //! its facts are computed once and kept beside the bytes: its name, what it
 //! refers to (S73), the domains and base sets of a virtual host (S36), and whether
-//! a route configuration asks for its virtual hosts itself (S76).
+//! a route configuration, or one inside it, asks for virtual hosts itself (S76).
 //!
 //! ```
 //! use trunkline_proto::{facts, text};
@@ -56,6 +56,9 @@ pub struct Facts {
     /// How the virtual hosts of a route configuration are asked for on demand,
     /// if they are: its `vhds`, encoded canonically, so that a change shows.
     pub vhds: Option<Vec<u8>>,
+    /// The names of route configurations inside it that ask for their virtual
+    /// hosts on demand, sorted, each once.
+    pub leaves: Vec<String>,
     /// Whether a route configuration finds hosts without regard to their port.
     pub ignores_port: bool,
 }
@@ -112,9 +115,11 @@ pub fn of(type_url: &str, body: &Bytes) -> Result<Facts, FactsError> {
 pub fn of_message(message: &DynamicMessage) -> Result<Facts, FactsError> {
     let of = message.descriptor();
     let is = |url| of.full_name() == full_name(url);
+    let references::Found { references, leaves } = references::of(message)?;
     Ok(Facts {
         name: name_field(of.full_name()).and_then(|field| text(message, field)),
-        references: references::of(message)?,
+        references,
+        leaves,
         domains: if is(types::VIRTUAL_HOST) {
             texts(message, "domains")
         } else {

@@ -17,7 +17,7 @@ use prost_reflect::{DynamicMessage, MessageDescriptor, ReflectMessage, Value};
 use super::{FactsError, MAX_REFERENCES, text, texts};
 use crate::{
     canonical::{MAX_DEPTH, any_parts},
-    descriptor::{self, types},
+    descriptor::{self, full_name, types},
 };
 
 /// Messages and the field in which they name a cluster, or a list of them.
@@ -99,13 +99,20 @@ const NAMED: &[Named] = &[
     },
 ];
 
-/// References, sorted, each once.
-pub(super) fn of(message: &DynamicMessage) -> Result<Vec<(&'static str, String)>, FactsError> {
-    let mut walk = Walk {
-        found: BTreeSet::new(),
-    };
+/// What a walk finds, sorted, each once.
+pub(super) struct Found {
+    pub(super) references: Vec<(&'static str, String)>,
+    /// Route configurations inside the message that have VHDS.
+    pub(super) leaves: Vec<String>,
+}
+
+pub(super) fn of(message: &DynamicMessage) -> Result<Found, FactsError> {
+    let mut walk = Walk::default();
     walk.message(message, 0)?;
-    Ok(walk.found.into_iter().collect())
+    Ok(Found {
+        references: walk.found.into_iter().collect(),
+        leaves: walk.leaves.into_iter().collect(),
+    })
 }
 
 /// Whether a field of a message names a cluster, or a list of them.
@@ -114,7 +121,10 @@ pub(crate) fn names_cluster(message: &str, field: &str) -> bool {
 }
 
 /// The field of a filter that is asked for by the filter's name (ECDS).
-pub(crate) const ODD_FIELD: &str = "config_discovery";
+const EXTENSION: &str = "config_discovery";
+
+/// Fields of any message in which something is found otherwise than by its name.
+pub(crate) const ODD_FIELDS: [&str; 2] = [EXTENSION, "route_config"];
 
 /// Whether a message refers to something otherwise than by a field that names
 /// a cluster.
@@ -138,8 +148,10 @@ pub(super) fn decode(
     })
 }
 
+#[derive(Default)]
 struct Walk {
     found: BTreeSet<(&'static str, String)>,
+    leaves: BTreeSet<String>,
 }
 
 impl Walk {
@@ -152,6 +164,9 @@ impl Walk {
             return self.any(message, depth);
         }
         self.own(of.full_name(), message);
+        if depth > 0 && of.full_name() == full_name(types::ROUTE_CONFIGURATION) {
+            self.inner_routes(message);
+        }
         if self.found.len() > MAX_REFERENCES {
             return Err(FactsError::TooMany);
         }
@@ -194,7 +209,7 @@ impl Walk {
         {
             self.add(named.type_url, text(message, named.name));
         }
-        if message.has_field_by_name(ODD_FIELD) {
+        if message.has_field_by_name(EXTENSION) {
             self.extension(message);
         }
         match name {
@@ -209,6 +224,15 @@ impl Walk {
                 self.add(types::SCOPED_ROUTE_CONFIGURATION, Some(name));
             }
             _ => {}
+        }
+    }
+
+    /// A route configuration that stands inside another message.
+    fn inner_routes(&mut self, routes: &DynamicMessage) {
+        let vhds = routes.get_field_by_name("vhds");
+        let vhds = vhds.as_ref().and_then(|value| value.as_message());
+        if vhds.is_some_and(|vhds| source(vhds, "config_source") == Source::Server) {
+            self.leaves.extend(text(routes, "name"));
         }
     }
 
@@ -232,7 +256,7 @@ impl Walk {
 
     /// A filter whose configuration is asked for by the filter's name (ECDS).
     fn extension(&mut self, filter: &DynamicMessage) {
-        let config = filter.get_field_by_name(ODD_FIELD);
+        let config = filter.get_field_by_name(EXTENSION);
         let config = config.as_ref().and_then(|v| v.as_message());
         if config.is_some_and(|config| source(config, "config_source") == Source::Server) {
             self.add(types::TYPED_EXTENSION_CONFIG, text(filter, "name"));

@@ -153,7 +153,7 @@ fn field(
     by_name: &HashMap<String, usize>,
 ) -> Field {
     let mut odd = field.is_group() || rules.is_some_and(|rules| rules.skip);
-    odd |= field.name() == references::ODD_FIELD;
+    odd |= references::ODD_FIELDS.contains(&field.name());
     let (shape, kind) = match field.kind() {
         Kind::Message(entry) if field.is_map() => {
             odd |= entry.map_entry_key_field().kind() != Kind::String;

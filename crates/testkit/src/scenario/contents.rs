@@ -99,6 +99,7 @@ pub(super) struct Item {
     pub(super) wrapped: bool,
     pub(super) domains: Vec<String>,
     base: Vec<String>,
+    leaves: Vec<String>,
     vhds: Option<Version>,
     portless: bool,
     references: Vec<Reference>,
@@ -131,6 +132,7 @@ impl Item {
             wrapped: false,
             domains: Vec::new(),
             base: Vec::new(),
+            leaves: Vec::new(),
             vhds: None,
             portless: false,
             references: Vec::new(),
@@ -150,6 +152,7 @@ impl Item {
             "wrapped" => self.wrapped = true,
             "domains" => self.domains = words(value)?,
             "base" => self.base = words(value)?,
+            "leaves" => self.leaves = words(value)?,
             "portless" => self.portless = true,
             "vhds" => self.vhds = Some(value.into()),
             _ => return Err(format!("`{part}` says nothing about a resource")),
@@ -181,6 +184,7 @@ impl Item {
         references.dedup();
         let carried = Carried {
             base_sets: self.base.iter().map(|set| set.as_str().into()).collect(),
+            leaves: self.leaves.iter().map(|route| Name::new(route)).collect(),
             ..Carried::default()
         };
         let facts = Facts {

@@ -34,6 +34,7 @@
 //! `c1@v1(aka x y, ttl 5s, for env=prod, vhds 1)`. A virtual host with
 //! `(domains a.com *.b.com)` has a body with its name and its domains; `base s`
 //! puts it in a base set. A route configuration that is `portless` ignores ports.
+//! A listener that `(leaves r1)` has that route configuration inside, with VHDS.
 //!
 //! # The operator
 //!

@@ -69,19 +69,25 @@ impl Shared {
             domains: Domains::new(found.domains),
             vhds: found.vhds.map(|way| Version::of_body(&way)),
             ignores_port: found.ignores_port,
-            carried: with_base_sets(carried, found.base_sets),
+            carried: with_rare(carried, found.base_sets, found.leaves),
         };
         (facts != Facts::default()).then(|| Box::new(facts))
     }
 }
 
-/// Few virtual hosts belong to base sets, so that stands with what few have.
-fn with_base_sets(carried: Option<Box<Carried>>, sets: Vec<String>) -> Option<Box<Carried>> {
-    if sets.is_empty() {
+/// Few virtual hosts belong to base sets, and few route configurations stand in
+/// listeners, so that stands with what few have.
+fn with_rare(
+    carried: Option<Box<Carried>>,
+    sets: Vec<String>,
+    leaves: Vec<String>,
+) -> Option<Box<Carried>> {
+    if sets.is_empty() && leaves.is_empty() {
         return carried;
     }
     let mut carried = carried.unwrap_or_default();
     carried.base_sets = sets.into_iter().map(Box::from).collect();
+    carried.leaves = leaves.iter().map(|name| Name::new(name)).collect();
     Some(carried)
 }
 

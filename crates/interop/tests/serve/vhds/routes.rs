@@ -5,6 +5,8 @@ use interop::bootstrap::ADS;
 use interop::{Flow, http};
 
 use super::{SOON, World, listener, on_demand, on_demand_with, vhost, vhost_of};
+use crate::site::Site;
+use crate::texts::{ON_DEMAND, listener_of};
 
 /// The same source, said otherwise: for Envoy it is another.
 const OTHER_ADS: &str = "{ads: {}, resource_api_version: V3, initial_fetch_timeout: 20s}";
@@ -117,6 +119,63 @@ fn s76_a_route_configuration_has_hosts_itself_for_a_while() {
     world.put(&[vhost("web", &["none.com"], "last")]);
     world.wait("none.com", "last");
     world.wait("a.com", "404");
+    world.is_sound();
+}
+
+/// A route configuration may stand in its listener.
+fn inside(name: &str, route: &str, prefix: &str) -> String {
+    let routes = format!("route_config: {{name: {route:?}, vhds: {{config_source: {ADS}}}}}");
+    listener_of(name, &routes, ON_DEMAND).replace(
+        &format!("stat_prefix: {name:?}"),
+        &format!("stat_prefix: {prefix:?}"),
+    )
+}
+
+#[test]
+fn s76_routes_inside_a_listener_leave_their_hosts_to_vhds() {
+    let site = Site::new(&[
+        ("http.yaml", &[inside("http", "r1", "one")]),
+        ("hosts.yaml", &hosts()),
+    ]);
+    let serving = site.serve();
+    let world = World::over(site, serving);
+    ask_all(&world);
+    // Another comes later, and one begins anew.
+    let all = [
+        inside("second", "r2", "one"),
+        vhost_of("r2", "web", &["a.com"], "second"),
+    ];
+    world.site.write("second.yaml", &all);
+    let second = world.envoy.wait_for("the listener", SOON, |envoy| {
+        let at = envoy.listener("second")?;
+        http::get_as(at, "a.com", "/").ok().map(|_| at)
+    });
+    assert_eq!(super::says(second, "a.com"), "second");
+    assert_eq!(super::says(second, "none.com"), "404");
+    world
+        .site
+        .write("http.yaml", &[inside("http", "r1", "two")]);
+    let begun = "http.two.downstream_rq_total";
+    let http = world.envoy.wait_for("the new listener", SOON, |envoy| {
+        let at = envoy.listener("http")?;
+        http::get_as(at, "a.com", "/").ok()?;
+        envoy.stat(begun).filter(|count| *count > 0).map(|_| at)
+    });
+    let world = World { http, ..world };
+    // What the one before asked for, and what does not exist or goes, this one
+    // waits for in vain: Envoy neither asks again nor passes on what it knows.
+    // Routes that are not inside a listener are free of that.
+    for (host, says) in [
+        ("b.com", "web"),
+        ("c.n.com", "wild"),
+        ("d.n.com", "wild"),
+        ("x.n.com", "under"),
+        ("never.com", "404"),
+    ] {
+        world.wait(host, says);
+    }
+    world.put(&[vhost("web", &["a.com", "b.com"], "changed")]);
+    world.wait("b.com", "changed");
     world.is_sound();
 }
 
