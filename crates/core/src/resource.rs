@@ -72,6 +72,14 @@ wire_string!(
     Nonce(SmolStr)
 );
 
+impl Nonce {
+    /// Writes a number.
+    #[must_use]
+    pub fn of_number(number: u64) -> Self {
+        Self(format_smolstr!("{number:x}"))
+    }
+}
+
 impl Version {
     /// The version of a body: a hash of its bytes, so that the same contents
     /// have the same version in every process (S48, S71).
