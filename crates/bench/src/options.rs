@@ -59,6 +59,28 @@ pub struct Options {
     #[arg(long, default_value = "bench", help_heading = "Contents")]
     pub prefix: String,
 
+    /// Measure nothing; write a file of virtual hosts, in the binary form that
+    /// `serve` and `apply` take
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "virtual_hosts",
+        help_heading = "Virtual hosts"
+    )]
+    pub write: Option<PathBuf>,
+    /// How many virtual hosts, of two domains and about 300 bytes each, all of
+    /// one route configuration
+    #[arg(
+        long,
+        value_name = "COUNT",
+        requires = "write",
+        help_heading = "Virtual hosts"
+    )]
+    pub virtual_hosts: Option<usize>,
+    /// Write them inside of their route configuration
+    #[arg(long, requires = "write", help_heading = "Virtual hosts")]
+    pub inside: bool,
+
     /// Clients
     #[arg(long, default_value_t = 100, help_heading = "Clients")]
     pub clients: usize,

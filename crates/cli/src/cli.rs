@@ -84,6 +84,14 @@ pub(crate) enum Command {
         SYNCED: the client has accepted all. STALE: it has yet to answer. NACKED: it rejects\n\
         something, and the reason is shown. Files that are bad are listed at the end.")]
     Status(Status),
+    /// Tells which virtual host a client gets for a host on demand, and why
+    #[command(after_help = "Examples:\n  \
+        trunkline explain --node sidecar-7 --route routes --host www.example.com\n  \
+        trunkline explain --node envoy.yaml --route routes --host www.example.com:8443 -o json\n\n\
+        Tells the virtual host and by which domain, what else was considered, in which form it is\n\
+        given and why, whether it is in a base set of the node, and for a client that is connected\n\
+        whether it asked for it, holds it, or rejects it and with which words.")]
+    Explain(Explain),
     /// Measures an xDS server, this one or another, as many clients would
     #[command(after_help = "Examples:\n  \
         trunkline bench --clients 1000 --resources 5000        a server of its own\n  \
@@ -231,6 +239,25 @@ pub(crate) struct Delete {
 /// Flags of `status`.
 #[derive(Debug, Args)]
 pub(crate) struct Status {
+    /// How it is shown
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) output: StatusOutput,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}
+
+/// Flags of `explain`.
+#[derive(Debug, Args)]
+pub(crate) struct Explain {
+    /// A file with a node or an Envoy bootstrap, or else the node id of a client that is connected
+    #[arg(long, value_name = "FILE|ID")]
+    pub(crate) node: String,
+    /// The route configuration
+    #[arg(long, value_name = "ROUTE")]
+    pub(crate) route: String,
+    /// The host as requests name it, with its port if they do
+    #[arg(long, value_name = "HOST")]
+    pub(crate) host: String,
     /// How it is shown
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: StatusOutput,

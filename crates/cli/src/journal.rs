@@ -1,36 +1,67 @@
-//! What is logged of streams: rejections always, the rest when it is asked for.
+//! What is logged of streams: rejections and what is too large always, the rest
+//! when it is asked for.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-use trunkline::{Event, Hooks, Limit, Name, Peer, Report, TypeUrl, Version};
+use trunkline::{Event, Hooks, Limit, Name, Oversized, Peer, Report, TypeUrl, Version};
 use trunkline_proto::redact;
 
 use crate::kinds;
 
-/// Rejections that are remembered.
+/// Resources that are remembered for each reason to speak of them.
 const REMEMBERED: usize = 1000;
 
 /// A server's hooks that log.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
-    /// What was rejected last: a fleet that rejects one resource is one line.
-    rejected: Mutex<VecDeque<(TypeUrl, Name, Version)>>,
+    rejected: Known,
+    oversized: Known,
+}
+
+/// What was spoken of last: what concerns a whole fleet is one line.
+#[derive(Debug, Default)]
+struct Known(Mutex<VecDeque<(TypeUrl, Name, Version)>>);
+
+impl Known {
+    /// Whether it was not spoken of before, as far as is remembered.
+    fn is_first(&self, type_url: &TypeUrl, name: &Name, version: &Version) -> bool {
+        let key = (type_url.clone(), name.clone(), version.clone());
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.contains(&key) {
+            return false;
+        }
+        if known.len() == REMEMBERED {
+            known.pop_front();
+        }
+        known.push_back(key);
+        true
+    }
 }
 
 impl Journal {
-    /// Whether nobody rejected it before, as far as is remembered.
-    fn is_first(&self, type_url: &TypeUrl, name: &Name, version: &Version) -> bool {
-        let key = (type_url.clone(), name.clone(), version.clone());
-        let mut rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
-        if rejected.contains(&key) {
-            return false;
+    /// gRPC does not say so itself: it comes back for ever.
+    fn oversized(&self, peer: Peer<'_>, response: Oversized<'_>) {
+        let Some(largest) = response.largest else {
+            return;
+        };
+        let (type_url, name) = (response.type_url, &largest.name);
+        if !self.oversized.is_first(type_url, name, &largest.version) {
+            return;
         }
-        if rejected.len() == REMEMBERED {
-            rejected.pop_front();
-        }
-        rejected.push_back(key);
-        true
+        tracing::warn!(
+            stream = peer.stream,
+            node = peer.node,
+            "type" = kinds::short(type_url),
+            bytes = response.bytes,
+            limit = response.limit,
+            resources = response.resources,
+            largest = name.as_str(),
+            largest_bytes = largest.wire_size(),
+            "a response is larger than what gRPC clients take by default: they end the stream, \
+             come back and are sent the same; make the largest resource smaller, or have one \
+             client ask for fewer of them"
+        );
     }
 }
 
@@ -51,7 +82,7 @@ impl Hooks for Journal {
                 let kind = kinds::short(type_url);
                 let reason = redact::quoted(&error.message);
                 let (named, versioned) = (name.as_str(), version.as_str());
-                if self.is_first(type_url, name, version) {
+                if self.rejected.is_first(type_url, name, version) {
                     tracing::warn!(
                         stream,
                         node,
@@ -75,6 +106,7 @@ impl Hooks for Journal {
                 reason = &*redact::quoted(&error.message),
                 "a client rejects a response"
             ),
+            Report::Oversized(response) => self.oversized(peer, response),
             Report::Event(Event::Refused { type_url, reason }) => {
                 let kind = kinds::short(type_url);
                 tracing::debug!(stream, node, "type" = kind, %reason, "a name is refused");

@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use trunkline::Server;
-use trunkline::listen::Listening;
+use trunkline::listen::{self, Listening};
 use trunkline::tls::{Tls, TlsError, TlsFiles};
 use trunkline_proto::descriptor;
 use trunkline_store::FilesStatus;
@@ -115,13 +115,13 @@ fn build(settings: &Settings) -> Result<(Server, Admin)> {
         guard,
         dangling: settings.dangling,
         body_limit: settings.limits.admin_body.0,
-        writes: Arc::new(Mutex::new(())),
+        writes: Arc::default(),
     };
     Ok((server, admin))
 }
 
 async fn bind(address: &Address, flag: &str) -> Result<(SocketAddr, TcpListener)> {
-    let bound = TcpListener::bind(address.as_str()).await;
+    let bound = listen::bind(address.as_str()).await;
     let listener = bound.and_then(|listener| Ok((listener.local_addr()?, listener)));
     listener.map_err(|error| {
         Failure::wrong(format!(

@@ -143,6 +143,37 @@ async fn a_client_is_stale_then_synced_then_nacked_with_its_reason() {
     metric(&server, "trunkline_streams 0");
 }
 
+/// The client here is as others on gRPC are: it takes no more than 4 MiB.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn s80_what_grpc_does_not_take_is_told_counted_and_shown() {
+    let server = Server::start(&[]);
+    let weight = "x".repeat(5 << 20);
+    let heavy =
+        format!("{CLUSTER}  metadata: {{filter_metadata: {{weight: {{text: {weight}}}}}}}\n");
+    good(&server.ask_with(&["apply", "-f", "-"], &heavy));
+    for _ in 0..2 {
+        let mut client = Client::connect(&server).await;
+        let stale = row(&server, "STALE");
+        let reason = stale.split("a response of ").nth(1).expect("a reason");
+        assert!(reason.starts_with("52"), "{stale}");
+        assert!(reason.ends_with("gRPC clients take 4194304 by default"));
+        client.responses.message().await.unwrap_err();
+    }
+    metric(
+        &server,
+        "trunkline_oversized_responses_total{type=\"cds\"} 2",
+    );
+    let line = server.running.logged("larger than what gRPC clients take");
+    assert_eq!(
+        (&line["type"], &line["largest"], &line["resources"]),
+        (&"cds".into(), &"backend".into(), &1.into())
+    );
+    assert!(line["bytes"].as_u64() > line["limit"].as_u64());
+    let log = server.running.log();
+    let warned = log.iter().filter(|line| line["level"] == "WARN");
+    assert_eq!(warned.count(), 1, "a fleet is one line");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s79_a_drain_ends_streams_and_the_program_ends_when_they_have() {
     let mut server = Server::start(&["--drain-time", "200ms"]);

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use peak_alloc::PeakAlloc;
 use support::{BODY, Peer, fill, filled, named, settle, since, touch, variant, wildcards};
 use trunkline_core::database::{Database, Work};
-use trunkline_core::kind::{CDS, EDS, LDS, RDS};
+use trunkline_core::kind::{CDS, EDS, LDS, RDS, VHDS};
 use trunkline_core::message::Mode;
 use trunkline_core::params::Params;
 use trunkline_core::resource::TypeUrl;
@@ -59,6 +59,8 @@ fn main() -> ExitCode {
     for count in [1_000, 100_000, 115_000, 1_000_000] {
         resources(&mut report, count);
     }
+    Report::head("Bytes for each virtual host of two domains, body and all");
+    virtual_hosts(&mut report);
     Report::head("Bytes for each named subscription");
     subscriptions(&mut report, 100, 1_000, true);
     subscriptions(&mut report, 100, 900, true);
@@ -71,6 +73,7 @@ fn main() -> ExitCode {
     idle_stream();
     Report::head("Work of one change");
     named_work(&mut report);
+    host_work(&mut report);
     wildcard_work(&mut report);
     variant_work(&mut report);
     match report.missed {
@@ -105,6 +108,53 @@ fn resources(report: &mut Report, count: usize) {
     });
     let what = format!("{count} resources, one view, each replaced while followed");
     report.below(&what, each(fresh + more + followed), 300.0);
+}
+
+/// A million in a gigabyte, and room for the rest of a server.
+fn virtual_hosts(report: &mut Report) {
+    const STREAMS: usize = 100;
+    const ASKED: usize = 100;
+    for count in [1_000, 1_000_000] {
+        let (bytes, mut db) = cost(|| support::hosts(count));
+        report.below(
+            &format!("{count} virtual hosts"),
+            bytes / count as f64,
+            900.0,
+        );
+        let names: Vec<_> = (0..ASKED).map(|n| support::host_name(n * 7)).collect();
+        let (streams, peers) = cost(|| named(&mut db, VHDS, STREAMS, &names));
+        let what = format!("a stream that asks for {ASKED} of {count}");
+        Report::note(&what, &format!("{:.0}", streams / STREAMS as f64));
+        let (left, ()) = cost(|| peers.into_iter().for_each(|peer| peer.close(&mut db)));
+        let kept = (streams + left) / bytes;
+        let what = format!("what {STREAMS} such streams leave behind");
+        let text = format!("{:.2} %", 100.0 * kept);
+        report.row(&what, &text, "below 5 %", kept < 0.05);
+    }
+}
+
+fn host_work(report: &mut Report) {
+    let [small, large] = [1_000, 1_000_000].map(|count| {
+        let mut db = support::hosts(count);
+        let number = count / 2;
+        let mut peers = named(&mut db, VHDS, 10, &[support::host_name(number)]);
+        let before = db.work();
+        support::put(&mut db, &TypeUrl::from(VHDS), [support::host(number, 7)]);
+        settle(&mut db, &mut peers);
+        let work = since(&db, before);
+        Report::note(
+            &format!("one of {count} virtual hosts, 10 ask for it"),
+            &show(work),
+        );
+        work
+    });
+    let same = if small == large { "the same" } else { "more" };
+    report.row(
+        "one of 1000 times the virtual hosts",
+        same,
+        "the same",
+        small == large,
+    );
 }
 
 fn subscriptions(report: &mut Report, streams: usize, names: usize, same: bool) {

@@ -5,6 +5,7 @@
 
 use bytes::Bytes;
 
+use crate::hosts::Domains;
 use crate::name::Name;
 use crate::resource::{TypeUrl, Version};
 
@@ -25,18 +26,26 @@ pub struct Facts {
     /// clusters.
     pub references: Box<[Reference]>,
     /// The domains of a virtual host.
-    pub domains: Box<[Box<str>]>,
+    pub domains: Domains,
     /// How a route configuration leaves virtual hosts to VHDS, if it does: when
     /// that changes, a client begins with none (S76).
     pub vhds: Option<Version>,
-    /// What no rule reads and clients are given. It stands here because few
-    /// resources have any of it, so that the others do not pay for it.
+    /// Whether a route configuration finds hosts without regard to their port.
+    pub ignores_port: bool,
+    /// What few resources have any of: it stands here so that the others do not
+    /// pay for it.
     pub carried: Option<Box<Carried>>,
 }
 
-/// What stands beside a body and is passed on.
+/// What stands beside a body, and what rules need to know of few.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Carried {
+    /// The base sets that a virtual host belongs to: who has one of them gets
+    /// the virtual host without asking.
+    pub base_sets: Box<[Box<str>]>,
+    /// Route configurations inside a listener that leave virtual hosts to VHDS
+    /// (S76).
+    pub leaves: Box<[Name]>,
     /// The encoded metadata.
     pub metadata: Option<Bytes>,
     /// The client should not keep the resource.
@@ -48,6 +57,20 @@ impl Facts {
     #[must_use]
     pub fn refers_to(&self, reference: &Reference) -> bool {
         self.references.binary_search(reference).is_ok()
+    }
+
+    /// The base sets that a virtual host belongs to.
+    #[must_use]
+    pub fn base_sets(&self) -> &[Box<str>] {
+        self.carried
+            .as_ref()
+            .map_or(&[], |carried| &carried.base_sets)
+    }
+
+    /// Route configurations inside a listener that leave virtual hosts to VHDS.
+    #[must_use]
+    pub fn leaves(&self) -> &[Name] {
+        self.carried.as_ref().map_or(&[], |carried| &carried.leaves)
     }
 
     /// Nothing is known.

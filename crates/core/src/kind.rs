@@ -3,6 +3,8 @@
 //! One table, from what real clients were seen to do. A type that is not in it
 //! passes as opaque: named, incremental in meaning, without order.
 
+use Absent::{Bodyless, EmptyBody, Removed, Silence, Unreadable};
+
 use crate::resource::TypeUrl;
 
 /// Facts of one type.
@@ -18,8 +20,10 @@ pub struct Kind {
     /// Place in the order make-before-break (S52): what stands earlier is
     /// delivered before what refers to it.
     pub rank: u8,
-    /// How real Envoy must be told that a name does not exist (S35).
+    /// How real Envoy must be told by delta that a name does not exist (S35).
     pub envoy_absent: Absent,
+    /// The same in state of the world.
+    pub envoy_absent_in_sotw: Absent,
     /// A wildcard brings nothing by itself; names are asked for one by one (S66).
     pub on_demand: bool,
     /// What it refers to stays in use for a while after it was replaced (S73).
@@ -39,6 +43,10 @@ pub enum Absent {
     EmptyBody,
     /// A resource without a body that has its own name as alias.
     Bodyless,
+    /// A body that nobody can read, in a response of its own. The peer rejects
+    /// it, and with that its wait ends, where every answer that it accepts
+    /// leaves it waiting.
+    Unreadable,
     /// Not at all: every answer does more harm than none.
     Silence,
 }
@@ -69,18 +77,22 @@ const OPAQUE: Kind = Kind {
     whole_set: false,
     legacy_wildcard: false,
     rank: u8::MAX,
-    envoy_absent: Absent::Removed,
+    envoy_absent: Removed,
+    envoy_absent_in_sotw: Silence,
     on_demand: false,
     drains: false,
     refers_to: &[],
     ttl_in_sotw: true,
 };
 
-const fn kind(short: &'static str, rank: u8, envoy_absent: Absent) -> Kind {
+/// `absent` is how Envoy is told by delta, and in state of the world, that a
+/// name does not exist.
+const fn kind(short: &'static str, rank: u8, absent: (Absent, Absent)) -> Kind {
     Kind {
         short,
         rank,
-        envoy_absent,
+        envoy_absent: absent.0,
+        envoy_absent_in_sotw: absent.1,
         ..OPAQUE
     }
 }
@@ -89,12 +101,12 @@ const fn whole(short: &'static str, rank: u8) -> Kind {
     Kind {
         whole_set: true,
         legacy_wildcard: true,
-        ..kind(short, rank, Absent::Removed)
+        ..kind(short, rank, (Removed, Silence))
     }
 }
 
 kinds! {
-    RTDS "envoy.service.runtime.v3.Runtime" = kind("rtds", 0, Absent::Removed);
+    RTDS "envoy.service.runtime.v3.Runtime" = kind("rtds", 0, (Removed, EmptyBody));
     CDS "envoy.config.cluster.v3.Cluster" = Kind {
         refers_to: &[EDS, SDS, CDS],
         ..whole("cds", 1)
@@ -103,11 +115,11 @@ kinds! {
         refers_to: &[LEDS],
         // Envoy crashes when it runs out.
         ttl_in_sotw: false,
-        ..kind("eds", 2, Absent::EmptyBody)
+        ..kind("eds", 2, (EmptyBody, EmptyBody))
     };
-    LEDS "envoy.config.endpoint.v3.LbEndpoint" = kind("leds", 3, Absent::Removed);
-    SDS "envoy.extensions.transport_sockets.tls.v3.Secret" = kind("sds", 3, Absent::Removed);
-    ECDS "envoy.config.core.v3.TypedExtensionConfig" = kind("ecds", 3, Absent::Silence);
+    LEDS "envoy.config.endpoint.v3.LbEndpoint" = kind("leds", 3, (Removed, Silence));
+    SDS "envoy.extensions.transport_sockets.tls.v3.Secret" = kind("sds", 3, (Removed, Unreadable));
+    ECDS "envoy.config.core.v3.TypedExtensionConfig" = kind("ecds", 3, (Unreadable, Unreadable));
     LDS "envoy.config.listener.v3.Listener" = Kind {
         refers_to: &[RDS, SRDS, CDS, SDS, ECDS],
         drains: true,
@@ -119,13 +131,13 @@ kinds! {
     };
     RDS "envoy.config.route.v3.RouteConfiguration" = Kind {
         refers_to: &[CDS, VHDS],
-        ..kind("rds", 6, Absent::EmptyBody)
+        ..kind("rds", 6, (EmptyBody, EmptyBody))
     };
     VHDS "envoy.config.route.v3.VirtualHost" = Kind {
         refers_to: &[CDS],
         legacy_wildcard: true,
         on_demand: true,
-        ..kind("vhds", 7, Absent::Bodyless)
+        ..kind("vhds", 7, (Bodyless, Silence))
     };
 }
 

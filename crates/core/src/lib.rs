@@ -14,6 +14,7 @@
 pub mod change;
 pub mod database;
 pub mod facts;
+pub mod hosts;
 pub mod interest;
 pub mod kind;
 pub mod limits;

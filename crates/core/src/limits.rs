@@ -12,6 +12,10 @@ pub struct Limits {
     pub name_bytes: usize,
     /// Names and globs one stream may subscribe to, over all its types.
     pub subscriptions: usize,
+    /// Hosts one stream may subscribe to of which there is no end: those that
+    /// do not exist, and those that get a copy of a wildcard for themselves. A
+    /// proxy asks for every host that anybody sends it.
+    pub hosts: usize,
     /// Globs one stream may subscribe to, over all its types: each may be a view.
     pub globs: usize,
     /// Types one stream may ask for.
@@ -23,7 +27,8 @@ pub struct Limits {
     pub all_params: usize,
     /// Bytes of a NACK's text that are kept.
     pub error_bytes: usize,
-    /// Bytes of bodies put into one delta response, unless one body is larger (S44, S80).
+    /// Bytes of bodies put into one response that can be split, unless one body
+    /// is larger (S44, S80).
     pub response_bytes: usize,
 }
 
@@ -32,6 +37,7 @@ impl Default for Limits {
         Self {
             name_bytes: 4096,
             subscriptions: 1_000_000,
+            hosts: 10_000,
             globs: 256,
             types: 64,
             params: 256,

@@ -5,7 +5,7 @@
 //! travels beside it as [`Facts`].
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,6 +13,8 @@ use smol_str::{SmolStr, format_smolstr};
 use twox_hash::XxHash3_128;
 
 use crate::facts::Facts;
+use crate::hosts::HostName;
+use crate::kind;
 use crate::name::Name;
 use crate::params::Constraints;
 
@@ -20,7 +22,10 @@ use crate::params::Constraints;
 /// there are many, for it is then kept in place; an `Arc<str>` where few are
 /// shared by many.
 macro_rules! wire_string {
-    ($(#[$doc:meta])* $name:ident($kept:ty)) => {
+    ($(#[$doc:meta])* $name:ident($kept:ty) $(by $made:path)?) => {
+        wire_string!(@ $(#[$doc])* $name($kept), $($made,)? Into::into);
+    };
+    (@ $(#[$doc:meta])* $name:ident($kept:ty), $made:path $(, $other:path)?) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name($kept);
@@ -29,7 +34,7 @@ macro_rules! wire_string {
             /// Takes the string as it stands on the wire.
             #[must_use]
             pub fn new(text: impl AsRef<str>) -> Self {
-                Self(text.as_ref().into())
+                Self($made(text.as_ref()))
             }
 
             /// The string as it stands on the wire.
@@ -61,7 +66,7 @@ macro_rules! wire_string {
 
 wire_string!(
     /// The type of a resource: `type.googleapis.com/` and a message name.
-    TypeUrl(Arc<str>)
+    TypeUrl(Arc<str>) by shared_url
 );
 wire_string!(
     /// The version of one resource. Equal versions mean equal contents.
@@ -78,6 +83,15 @@ impl Nonce {
     pub fn of_number(number: u64) -> Self {
         Self(format_smolstr!("{number:x}"))
     }
+}
+
+/// There are few types and millions of references to them: those that are known
+/// are kept once.
+fn shared_url(text: &str) -> Arc<str> {
+    static KNOWN: LazyLock<Vec<Arc<str>>> =
+        LazyLock::new(|| kind::ALL.iter().map(|url| Arc::from(*url)).collect());
+    let known = KNOWN.iter().find(|url| &***url == text);
+    known.map_or_else(|| Arc::from(text), Arc::clone)
 }
 
 impl Version {
@@ -160,6 +174,17 @@ impl Resource {
             + 2 * self.name.as_str().len()
             + aliases
             + 128
+    }
+
+    /// Every other name under which it answers: its aliases, and for a virtual
+    /// host the hosts that it names itself (S36).
+    pub fn other_names(&self) -> impl Iterator<Item = Name> + '_ {
+        let own = HostName::split(self.name.as_str());
+        let hosts = own.into_iter().flat_map(|own| {
+            let hosts = self.facts().domains.explicit();
+            hosts.map(move |host| Name::new(&format!("{}/{host}", own.route)))
+        });
+        self.aliases.iter().cloned().chain(hosts)
     }
 
     /// What the rules need to know of the body; the empty facts if none were found.

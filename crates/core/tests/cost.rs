@@ -9,7 +9,7 @@ mod support;
 use support::{Peer, filled, group, named, put, settle, since, touch, variant, wildcards};
 use trunkline_core::change::Change;
 use trunkline_core::database::{Database, Kept, Work};
-use trunkline_core::kind::{CDS, EDS};
+use trunkline_core::kind::{CDS, EDS, VHDS};
 use trunkline_core::name::Name;
 use trunkline_core::params::Params;
 use trunkline_core::resource::TypeUrl;
@@ -46,6 +46,22 @@ fn a_change_costs_its_named_subscribers_however_many_resources_there_are() {
         assert_eq!(work, expected, "{count} resources");
         assert!(!other.iter_mut().any(|peer| peer.take(&mut db)));
     }
+}
+
+#[test]
+fn a_change_of_a_virtual_host_costs_who_asks_for_it_however_many_hosts_there_are() {
+    let work = [FEW, MANY].map(|count| {
+        let mut db = support::hosts(count);
+        let mut asked = named(&mut db, VHDS, 10, &[support::host_name(3)]);
+        let mut other = named(&mut db, VHDS, 10, &[support::host_name(4)]);
+        let before = db.work();
+        put(&mut db, &VHDS.into(), [support::host(3, 7)]);
+        settle(&mut db, &mut asked);
+        assert!(!other.iter_mut().any(|peer| peer.take(&mut db)));
+        since(&db, before)
+    });
+    assert_eq!(work[0], work[1]);
+    assert_eq!(work[0].subscribers, 10);
 }
 
 #[test]

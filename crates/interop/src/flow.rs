@@ -39,10 +39,16 @@ impl Flow {
     /// Begins to send.
     #[must_use]
     pub fn start(listener: SocketAddr) -> Self {
+        Self::start_as(listener, &listener.to_string())
+    }
+
+    /// Begins to send to a host by name.
+    #[must_use]
+    pub fn start_as(listener: SocketAddr, host: &str) -> Self {
         let shared = Arc::new(Shared::default());
         let thread = thread::spawn({
-            let shared = Arc::clone(&shared);
-            move || flow(listener, &shared)
+            let (shared, host) = (Arc::clone(&shared), host.to_owned());
+            move || flow(listener, &host, &shared)
         });
         Self {
             shared,
@@ -86,10 +92,10 @@ impl Drop for Flow {
     }
 }
 
-fn flow(listener: SocketAddr, shared: &Shared) -> Vec<String> {
+fn flow(listener: SocketAddr, host: &str, shared: &Shared) -> Vec<String> {
     let mut failures = Vec::new();
     while !shared.stop.load(Ordering::SeqCst) {
-        match http::get(listener, "/") {
+        match http::get_as(listener, host, "/") {
             Ok(response) if response.status == 200 => {
                 shared.answered.fetch_add(1, Ordering::SeqCst);
             }

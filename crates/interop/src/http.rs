@@ -42,13 +42,37 @@ pub fn get(address: SocketAddr, path: &str) -> io::Result<Response> {
 ///
 /// As for [`get`].
 pub fn get_as(address: SocketAddr, host: &str, path: &str) -> io::Result<Response> {
+    ask_as(address, host, path)?.answer()
+}
+
+/// A request whose answer nobody has read yet.
+#[derive(Debug)]
+pub struct Asked(TcpStream);
+
+impl Asked {
+    /// Waits for the answer.
+    ///
+    /// # Errors
+    ///
+    /// When the peer is too slow, or does not speak HTTP/1.
+    pub fn answer(self) -> io::Result<Response> {
+        read_response(&mut BufReader::new(self.0))
+    }
+}
+
+/// Asks as [`get_as`] does, without waiting for the answer.
+///
+/// # Errors
+///
+/// When the peer is not there.
+pub fn ask_as(address: SocketAddr, host: &str, path: &str) -> io::Result<Asked> {
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     // In one piece: a peer takes its time to acknowledge a small one.
     let request = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
     stream.write_all(request.as_bytes())?;
-    read_response(&mut BufReader::new(stream))
+    Ok(Asked(stream))
 }
 
 fn read_response(from: &mut impl BufRead) -> io::Result<Response> {

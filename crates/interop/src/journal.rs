@@ -12,10 +12,17 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub enum Entry {
     /// A stream, by its number, made its first request.
     Opened(u64),
-    /// A request of so many bytes came in.
-    Requested(usize),
+    /// A request came in.
+    Requested {
+        /// Its type.
+        type_url: String,
+        /// Its length on the wire.
+        bytes: usize,
+    },
     /// A response went out.
     Sent(Sent),
+    /// That response has so many bytes, which is more than its peer may take.
+    Oversized(usize),
     /// Something happened on a stream.
     Event(Event),
     /// A stream is over.
@@ -65,7 +72,10 @@ impl Journal {
     pub(crate) fn write(&self, peer: Peer<'_>, report: Report<'_>) {
         let entry = match report {
             Report::Opened => Entry::Opened(peer.stream),
-            Report::Requested { bytes, .. } => Entry::Requested(bytes),
+            Report::Requested { type_url, bytes } => Entry::Requested {
+                type_url: type_url.to_string(),
+                bytes,
+            },
             Report::Sent(sent) => Entry::Sent(Sent {
                 stream: peer.stream,
                 type_url: sent.type_url.to_string(),
@@ -77,6 +87,7 @@ impl Journal {
                 removed: sent.removed.to_vec(),
                 bytes: sent.bytes,
             }),
+            Report::Oversized(response) => Entry::Oversized(response.bytes),
             Report::Event(event) => Entry::Event(event.clone()),
             Report::Closed => Entry::Closed(peer.stream),
             _ => return,
@@ -105,6 +116,31 @@ impl Journal {
     #[must_use]
     pub fn count(&self, look: impl Fn(&Entry) -> bool) -> usize {
         self.lock().iter().filter(|entry| look(entry)).count()
+    }
+
+    /// How many requests of a type asked for something, and did not answer a
+    /// response. Waits until every response of the type has its answer.
+    ///
+    /// # Panics
+    ///
+    /// When one has none in time.
+    pub fn asked(&self, type_url: &str) -> usize {
+        self.wait_all("an answer to every response", 0, |entries| {
+            let (mut requests, mut sent, mut answered) = (0, 0, 0);
+            for entry in entries {
+                match entry {
+                    Entry::Requested { type_url: url, .. } if url == type_url => requests += 1,
+                    Entry::Sent(response) if response.type_url == type_url => sent += 1,
+                    Entry::Event(
+                        Event::Acked { type_url: url, .. }
+                        | Event::Nacked { type_url: url, .. }
+                        | Event::Stale { type_url: url, .. },
+                    ) if url.as_str() == type_url => answered += 1,
+                    _ => {}
+                }
+            }
+            (sent == answered).then_some(requests - answered)
+        })
     }
 
     /// Waits until an entry since a place is what is looked for.

@@ -2,7 +2,7 @@
 //!
 //! [`Envoy`] starts the released binary, waits until it is ready and asks its
 //! admin page; [`Script`] runs gRPC in Python; [`Backend`] is what requests end
-//! at, and [`Flow`] sends them; [`bootstrap`] holds the configurations that make
+//! at, and [`Flow`] sends them; [`Gate`] stands before a server; [`bootstrap`] holds the configurations that make
 //! Envoy a client of a server; [`Serving`] is that server, and its [`Journal`]
 //! what it reported. Everything listens on loopback, waits a bounded time and is
 //! gone when its value is dropped.
@@ -34,6 +34,7 @@ mod backend;
 pub mod bootstrap;
 mod envoy;
 mod flow;
+mod gate;
 pub mod http;
 mod journal;
 mod place;
@@ -46,6 +47,7 @@ pub use backend::Backend;
 pub use bootstrap::Mode;
 pub use envoy::{Envoy, assert_no_init_fetch_timeout};
 pub use flow::{Flow, Flowed};
+pub use gate::Gate;
 pub use journal::{Entry, Journal, Sent};
 pub use place::{folder, python};
 pub use port::free_port;

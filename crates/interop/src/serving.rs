@@ -188,7 +188,7 @@ async fn listen(port: u16) -> TcpListener {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let deadline = Instant::now() + PATIENCE;
     loop {
-        match TcpListener::bind(address).await {
+        match trunkline::listen::bind(address).await {
             Ok(listener) => return listener,
             Err(error) => assert!(
                 Instant::now() < deadline,

@@ -8,8 +8,11 @@
 //! | [`text`] | YAML and JSON both ways, every mistake with its place |
 //! | [`validate`] | the rules that Envoy puts on fields |
 //! | [`facts`] | name, references and domains of a resource |
+//! | [`pieces`] | binary files, a resource at a time |
+//! | [`quick`] | validation, facts and encoding of what is plain, in one pass |
 //! | [`canonical`] | the one encoding of a message |
 //! | [`redact`] | messages without their secrets |
+//! | [`vhosts`] | virtual hosts taken out of a route configuration, and renamed |
 //! | [`envoy`] | Envoy's own messages, typed, from the crate `envoy-types` |
 //!
 //! What it is not: no rule of the protocol lives here (those are in
@@ -21,9 +24,12 @@ pub mod descriptor;
 pub mod discovery;
 pub mod facts;
 mod path;
+pub mod pieces;
+pub mod quick;
 pub mod redact;
 pub mod text;
 pub mod validate;
+pub mod vhosts;
 
 pub use path::{Path, Step};
 /// The crate whose types appear in this one's.

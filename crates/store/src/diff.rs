@@ -1,20 +1,19 @@
 //! What has to change, from what files said to what they say.
 
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
 use std::sync::Arc;
 
-use trunkline::{Change, Name, Resource, TypeUrl};
+use trunkline::{Change, Name, TypeUrl};
 use trunkline_core::params::Constraints;
 
-use crate::read::Parsed;
+use crate::item::{Item, Parsed};
 
 /// Which resource, and which variant of it.
 type Key<'a> = (&'a TypeUrl, &'a Name, Option<&'a Constraints>);
 
 /// The changes that make everything from nothing.
-pub(crate) fn all(resources: Vec<(TypeUrl, Arc<Resource>)>) -> Vec<Change> {
-    let upsert = |(type_url, resource)| Change::Upsert(type_url, resource);
-    resources.into_iter().map(upsert).collect()
+pub(crate) fn all<'a>(files: impl Iterator<Item = &'a Parsed>) -> Vec<Change> {
+    files.flat_map(|parsed| &parsed.items).map(upsert).collect()
 }
 
 /// The changes between what some files said and what they say. What stays the
@@ -23,28 +22,41 @@ pub(crate) fn between<'a>(
     before: impl Iterator<Item = &'a Parsed>,
     after: impl Iterator<Item = &'a Parsed>,
 ) -> Vec<Change> {
-    let (mut before, after) = (by_key(before), by_key(after));
-    let mut changes = Vec::new();
-    for (key, resource) in after {
-        if before.remove(&key).is_none_or(|old| old != resource) {
-            let type_url = key.0.clone();
-            changes.push(Change::Upsert(type_url, Arc::clone(resource)));
+    let (before, after) = (by_key(before), by_key(after));
+    let mut before = before.into_iter().peekable();
+    let (mut upserts, mut removals) = (Vec::new(), Vec::new());
+    for item in after {
+        while let Some(gone) = before.next_if(|old| key(old) < key(item)) {
+            removals.push(remove(gone));
+        }
+        let old = before.next_if(|old| key(old).cmp(&key(item)) == Ordering::Equal);
+        if old.is_none_or(|old| old.resource != item.resource) {
+            upserts.push(upsert(item));
         }
     }
-    for (type_url, name, constraints) in before.into_keys() {
-        let (type_url, name) = (type_url.clone(), name.clone());
-        changes.push(Change::RemoveVariant(type_url, name, constraints.cloned()));
-    }
-    changes
+    removals.extend(before.map(remove));
+    upserts.append(&mut removals);
+    upserts
 }
 
-fn by_key<'a>(files: impl Iterator<Item = &'a Parsed>) -> BTreeMap<Key<'a>, &'a Arc<Resource>> {
-    let items = files.flat_map(|parsed| &parsed.items);
+/// All of them in order. They are names that no other of them has.
+fn by_key<'a>(files: impl Iterator<Item = &'a Parsed>) -> Vec<&'a Item> {
+    let mut items: Vec<_> = files.flat_map(|parsed| &parsed.items).collect();
+    items.sort_by(|a, b| key(a).cmp(&key(b)));
     items
-        .map(|item| {
-            let resource = &item.resource;
-            let constraints = resource.constraints.as_ref();
-            ((&item.type_url, &resource.name, constraints), resource)
-        })
-        .collect()
+}
+
+fn key(item: &Item) -> Key<'_> {
+    let constraints = item.resource.constraints.as_ref();
+    (&item.type_url, &item.resource.name, constraints)
+}
+
+fn upsert(item: &Item) -> Change {
+    Change::Upsert(item.type_url.clone(), Arc::clone(&item.resource))
+}
+
+fn remove(item: &Item) -> Change {
+    let resource = &item.resource;
+    let (name, constraints) = (resource.name.clone(), resource.constraints.clone());
+    Change::RemoveVariant(item.type_url.clone(), name, constraints)
 }

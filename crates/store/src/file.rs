@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
+use crate::item::Parsed;
 use crate::problem::Problem;
-use crate::read::Parsed;
 use crate::scan::Stamp;
 
 /// Which file: the order is that of the paths, then by name.

@@ -12,6 +12,7 @@ use trunkline::{Change, Resource, TypeUrl};
 use crate::diff;
 use crate::file::{File, FileId, FileKey, Wish};
 use crate::index::Index;
+use crate::item::Parsed;
 use crate::options::Options;
 use crate::problem::{Fault, Problem};
 use crate::read::Outcome;
@@ -86,20 +87,20 @@ impl Files {
         let roots = self.roots.clone();
         self.refresh(&mut || scan(&roots), &HashSet::new(), true);
         let status = self.status();
+        let resources = self.served().flat_map(|parsed| &parsed.items);
+        let resources = resources.map(|item| (item.type_url.clone(), Arc::clone(&item.resource)));
         Loaded {
-            resources: self.resources(),
+            resources: resources.collect(),
             files: self.files.len(),
             errors: status.errors().cloned().collect(),
             warnings: status.warnings().cloned().collect(),
         }
     }
 
-    fn resources(&self) -> Vec<(TypeUrl, Arc<Resource>)> {
-        let served = self.files.values().filter_map(|file| file.served.as_ref());
-        served
-            .flat_map(|parsed| &parsed.items)
-            .map(|item| (item.type_url.clone(), Arc::clone(&item.resource)))
-            .collect()
+    /// What good files say.
+    fn served(&self) -> impl Iterator<Item = &Parsed> {
+        let files = self.files.values();
+        files.filter_map(|file| file.served.as_deref())
     }
 
     /// Looks at the files. Those at `touched`, as absolute paths, are read even
@@ -125,7 +126,7 @@ impl Files {
         self.loaded |= first;
         let changes = match (self.loaded, first) {
             (false, _) => None,
-            (true, true) => Some(diff::all(self.resources())),
+            (true, true) => Some(diff::all(self.served())),
             (true, false) => Some(self.changes()).filter(|changes| !changes.is_empty()),
         };
         let steps = self.steps.iter().map(|step| &step.id);

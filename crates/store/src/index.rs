@@ -1,122 +1,147 @@
-//! Who has which name, over all files.
+//! Who has which name, and which domain, over all files.
 //!
 //! Holds exactly what the files that are in it say, and no two resources that
-//! contradict each other.
+//! contradict each other. There may be a million, so what is kept of each is a
+//! number: where its item is.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::hash::BuildHasher as _;
 use std::sync::Arc;
 
+use hashbrown::{DefaultHashBuilder, HashTable};
 use trunkline::{Name, Resource, TypeUrl};
-use trunkline_core::params::Constraints;
+use trunkline_core::params::{ConstraintError, Constraints, Params};
 
+use crate::domains::{self, Domains};
 use crate::file::FileId;
+use crate::item::{Item, Parsed};
 use crate::problem::{Fault, MOST, Problem};
-use crate::read::{Item, Parsed};
-
-/// One variant of a name.
-struct Held {
-    file: FileId,
-    parsed: Arc<Parsed>,
-    item: usize,
-}
-
-impl Held {
-    fn item(&self) -> &Item {
-        &self.parsed.items[self.item]
-    }
-}
+use crate::slots::{Held, Slots};
 
 /// See the module's documentation.
 #[derive(Default)]
 pub(crate) struct Index {
-    types: HashMap<TypeUrl, Names>,
-}
-
-#[derive(Default)]
-struct Names {
-    held: HashMap<Name, Vec<Held>>,
+    files: Slots,
+    hasher: DefaultHashBuilder,
+    names: HashTable<Held>,
+    domains: Domains,
+    /// How many there are of each type.
+    types: HashMap<TypeUrl, usize>,
     /// How many resources answer to a name that is not their own.
-    aliases: HashMap<Name, usize>,
+    aliases: HashMap<(TypeUrl, Name), usize>,
 }
 
 impl Index {
     /// Puts in all that a file says, or says why not.
     pub(crate) fn insert(&mut self, file: &FileId, parsed: &Arc<Parsed>) -> Result<(), Clash> {
+        self.files.add(file, parsed);
+        self.reserve(parsed);
         let mut clash = Clash::default();
-        for (index, item) in parsed.items.iter().enumerate() {
-            let names = self.types.entry(item.type_url.clone()).or_default();
-            let held = names.held.entry(item.resource.name.clone()).or_default();
-            let found = held.iter().find_map(|other| {
-                let fault = exclude(item, other)?;
-                Some((other.file.clone(), fault))
-            });
-            if let Some((other, fault)) = found {
-                clash.add(other, parsed.problem(item, fault));
-                continue;
-            }
-            held.push(Held {
-                file: file.clone(),
-                parsed: Arc::clone(parsed),
-                item: index,
-            });
-            for alias in &item.resource.aliases {
-                *names.aliases.entry(alias.clone()).or_default() += 1;
+        for held in self.files.all(file) {
+            if let Err((other, fault)) = self.put(held) {
+                let problem = self
+                    .files
+                    .get(held)
+                    .map(|at| at.parsed.problem(at.item, fault));
+                let other = self.files.get(other).map(|at| FileId::clone(at.file));
+                clash.add(other, problem);
             }
         }
         if clash.problems.is_empty() {
             return Ok(());
         }
-        self.remove(file, parsed);
+        self.remove(file);
         Err(clash)
     }
 
-    /// Takes out what is in of a file.
-    pub(crate) fn remove(&mut self, file: &FileId, parsed: &Parsed) {
-        for item in &parsed.items {
-            let Some(names) = self.types.get_mut(&item.type_url) else {
-                continue;
-            };
-            let Entry::Occupied(mut held) = names.held.entry(item.resource.name.clone()) else {
-                continue;
-            };
-            let same = |one: &Held| {
-                one.file == *file && one.item().resource.constraints == item.resource.constraints
-            };
-            let Some(place) = held.get().iter().position(same) else {
-                continue;
-            };
-            held.get_mut().swap_remove(place);
-            if held.get().is_empty() {
-                held.remove();
-            }
-            for alias in &item.resource.aliases {
-                names.forget_alias(alias);
+    /// So that the tables do not grow step by step.
+    fn reserve(&mut self, parsed: &Parsed) {
+        let Self { files, hasher, .. } = self;
+        let hash = |held: &Held| {
+            let found = files.get(*held);
+            found.map_or(0, |at| name_hash(hasher, at.item))
+        };
+        self.names.reserve(parsed.items.len(), hash);
+        let domains = parsed.items.iter().map(domains::count).sum();
+        self.domains.reserve(domains, files);
+    }
+
+    /// Puts one in; or says which other one is in the way, and why.
+    fn put(&mut self, held: Held) -> Result<(), (Held, Fault)> {
+        let Some(at) = self.files.get(held) else {
+            return Ok(());
+        };
+        let (item, resource) = (at.item, &at.item.resource);
+        let hash = name_hash(&self.hasher, item);
+        for other in self.names.iter_hash(hash) {
+            if let Some(fault) = exclude(item, &self.files, *other) {
+                return Err((*other, fault));
             }
         }
+        self.domains.insert(held, &self.files)?;
+        let rehash = |held: &Held| {
+            let found = self.files.get(*held);
+            found.map_or(0, |at| name_hash(&self.hasher, at.item))
+        };
+        self.names.insert_unique(hash, held, rehash);
+        *self.types.entry(item.type_url.clone()).or_default() += 1;
+        for alias in &resource.aliases {
+            let key = (item.type_url.clone(), alias.clone());
+            *self.aliases.entry(key).or_default() += 1;
+        }
+        Ok(())
+    }
+
+    /// Takes out what is in of a file.
+    pub(crate) fn remove(&mut self, file: &FileId) {
+        for held in self.files.all(file) {
+            let Some(at) = self.files.get(held) else {
+                continue;
+            };
+            let hash = name_hash(&self.hasher, at.item);
+            let Ok(entry) = self.names.find_entry(hash, |other| *other == held) else {
+                continue;
+            };
+            entry.remove();
+            self.domains.remove(held, &self.files);
+            let type_url = &at.item.type_url;
+            forget(&mut self.types, type_url.clone());
+            for alias in &at.item.resource.aliases {
+                forget(&mut self.aliases, (type_url.clone(), alias.clone()));
+            }
+        }
+        self.files.remove(file);
     }
 
     /// Whether something answers to a name.
     pub(crate) fn answers(&self, type_url: &TypeUrl, name: &Name) -> bool {
-        let answers =
-            |names: &Names| names.held.contains_key(name) || names.aliases.contains_key(name);
-        self.types.get(type_url).is_some_and(answers)
+        let hash = self.hasher.hash_one((type_url, name));
+        let is = |held: &Held| {
+            let found = self.files.get(*held).map(|at| at.item);
+            found.is_some_and(|item| item.type_url == *type_url && item.resource.name == *name)
+        };
+        self.names.find(hash, is).is_some()
+            || (!self.aliases.is_empty()
+                && self.aliases.contains_key(&(type_url.clone(), name.clone())))
     }
 
     /// Whether there is anything of a type.
     pub(crate) fn has_type(&self, type_url: &TypeUrl) -> bool {
-        let any = |names: &Names| !names.held.is_empty();
-        self.types.get(type_url).is_some_and(any)
+        self.types.contains_key(type_url)
     }
 }
 
-impl Names {
-    fn forget_alias(&mut self, alias: &Name) {
-        if let Entry::Occupied(mut count) = self.aliases.entry(alias.clone()) {
-            *count.get_mut() -= 1;
-            if *count.get() == 0 {
-                count.remove();
-            }
+fn name_hash(hasher: &DefaultHashBuilder, item: &Item) -> u64 {
+    hasher.hash_one((&item.type_url, &item.resource.name))
+}
+
+/// One less; none of none.
+fn forget<K: Eq + std::hash::Hash>(counts: &mut HashMap<K, usize>, key: K) {
+    if let Entry::Occupied(mut count) = counts.entry(key) {
+        *count.get_mut() -= 1;
+        if *count.get() == 0 {
+            count.remove();
         }
     }
 }
@@ -130,22 +155,28 @@ pub(crate) struct Clash {
 }
 
 impl Clash {
-    fn add(&mut self, other: FileId, problem: Problem) {
+    fn add(&mut self, other: Option<FileId>, problem: Option<Problem>) {
         if self.problems.len() < MOST {
-            self.problems.push(problem);
+            self.problems.extend(problem);
         }
-        if !self.with.contains(&other) {
+        if let Some(other) = other
+            && !self.with.contains(&other)
+        {
             self.with.push(other);
         }
     }
 }
 
 /// Why two resources of one name cannot both be there.
-fn exclude(item: &Item, other: &Held) -> Option<Fault> {
+fn exclude(item: &Item, files: &Slots, other: Held) -> Option<Fault> {
+    let other = files.get(other)?;
+    let (mine, others) = (&*item.resource, &*other.item.resource);
+    if item.type_url != other.item.type_url || mine.name != others.name {
+        return None;
+    }
     let type_url = item.type_url.clone();
-    let name = item.resource.name.clone();
-    let first = other.parsed.place(other.item());
-    let (mine, others) = (&*item.resource, &*other.item().resource);
+    let name = mine.name.clone();
+    let first = other.parsed.place(other.item);
     if mine.constraints == others.constraints {
         return Some(Fault::Duplicate {
             type_url,
@@ -153,7 +184,7 @@ fn exclude(item: &Item, other: &Held) -> Option<Fault> {
             first,
         });
     }
-    match constraints(mine).overlap(&constraints(others)) {
+    match overlap(mine, others) {
         Ok(None) => None,
         Ok(Some(witness)) => Some(Fault::Overlap {
             type_url,
@@ -169,8 +200,12 @@ fn exclude(item: &Item, other: &Held) -> Option<Fault> {
     }
 }
 
-/// A variant without constraints is for all.
-fn constraints(resource: &Resource) -> Constraints {
-    let own = resource.constraints.clone();
-    own.unwrap_or_else(Constraints::always)
+/// A client that would see both.
+pub(crate) fn overlap(one: &Resource, other: &Resource) -> Result<Option<Params>, ConstraintError> {
+    // A variant without constraints is for all.
+    let of = |resource: &Resource| {
+        let own = resource.constraints.clone();
+        own.unwrap_or_else(Constraints::always)
+    };
+    of(one).overlap(&of(other))
 }

@@ -12,8 +12,8 @@
 //! | module | question it answers |
 //! |---|---|
 //! | `scan` | which files count, and did one change |
-//! | `read` | what does one file say |
-//! | `index` | who has this name; do two resources exclude each other |
+//! | `read`, `binary`, `item` | what does one file say |
+//! | `index`, `domains`, `slots` | who has this name, or this domain; do two resources exclude each other |
 //! | `settle` | which files can be taken together, and which reference leads nowhere |
 //! | `file`, `files` | what is served, what is bad and since when |
 //! | `steps`, `diff` | what has to change, and how is it taken back |
@@ -43,12 +43,15 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod binary;
 mod contents;
 mod diff;
+mod domains;
 mod eyes;
 mod file;
 mod files;
 mod index;
+mod item;
 mod mailbox;
 mod options;
 mod problem;
@@ -56,6 +59,7 @@ mod read;
 mod read_all;
 mod scan;
 mod settle;
+mod slots;
 mod status;
 mod steps;
 mod watch;

@@ -21,6 +21,8 @@ pub struct Place {
     pub line: u32,
     /// The column in characters, from one.
     pub column: u32,
+    /// What is meant, where there are no lines and it is not said beside.
+    pub field: Option<Box<str>>,
 }
 
 /// One thing wrong at one place; prints as `file:line:column: field: what`.
@@ -77,6 +79,32 @@ pub enum Fault {
         first: Place,
         /// Why.
         source: ConstraintError,
+    },
+    /// A client could be given two virtual hosts for one domain, which it
+    /// refuses.
+    #[error(
+        "virtual hosts {name:?}, this one, and {other:?}, at {first}, both have the domain \
+         {domain:?}{}; take it out of one", who(.witness)
+    )]
+    Domain {
+        /// The domain, in small letters.
+        domain: Box<str>,
+        /// The virtual host.
+        name: Name,
+        /// The other one.
+        other: Name,
+        /// Where the other one is.
+        first: Place,
+        /// Parameters of a client that would see both.
+        witness: Params,
+    },
+    /// A virtual host has a domain twice.
+    #[error("virtual host {name:?} has the domain {domain:?} twice; take one out")]
+    DomainTwice {
+        /// The domain, in small letters.
+        domain: Box<str>,
+        /// The virtual host.
+        name: Name,
     },
     /// A reference leads nowhere.
     #[error("refers to {} {name:?}, which no file has; add it or correct the name", short(.type_url))]
@@ -135,6 +163,7 @@ impl Place {
             file,
             line: 0,
             column: 0,
+            field: None,
         }
     }
 }
@@ -161,9 +190,10 @@ impl From<&io::Error> for Fault {
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            0 => f.write_str(&self.file),
-            line => write!(f, "{}:{line}:{}", self.file, self.column),
+        match (self.line, &self.field) {
+            (0, None) => f.write_str(&self.file),
+            (0, Some(field)) => write!(f, "{}: {field}", self.file),
+            (line, _) => write!(f, "{}:{line}:{}", self.file, self.column),
         }
     }
 }
@@ -180,6 +210,14 @@ impl fmt::Display for Problem {
     }
 }
 
+/// Of whom this is true, if it is not of all.
+fn who(witness: &Params) -> String {
+    match witness.is_empty() {
+        true => String::new(),
+        false => format!(" for a client with {witness}"),
+    }
+}
+
 /// What a person calls a type: `cluster`, or the name of its message.
 fn short(type_url: &TypeUrl) -> &str {
     match Kind::of(type_url).short {
@@ -188,6 +226,7 @@ fn short(type_url: &TypeUrl) -> &str {
         "lds" => "listener",
         "eds" => "endpoints",
         "sds" => "secret",
+        "vhds" => "virtual host",
         _ => descriptor::full_name(type_url.as_str()),
     }
 }

@@ -12,9 +12,9 @@ use trunkline::{Name, Reference, TypeUrl, kind};
 
 use crate::file::{File, FileId, Wish};
 use crate::index::{Clash, Index};
+use crate::item::Parsed;
 use crate::options::Dangling;
 use crate::problem::{Fault, MOST, Place, Problem};
-use crate::read::Parsed;
 
 /// By file.
 type Problems = BTreeMap<FileId, Vec<Problem>>;
@@ -39,10 +39,15 @@ pub(crate) fn settle(
         files,
         rejected: Problems::new(),
     };
+    // Who is at fault is found with all of them; else a few of a file will do.
+    let most = match dangling {
+        Dangling::Warn => MOST,
+        Dangling::Refuse => usize::MAX,
+    };
     settling.try_all();
-    let mut found = settling.dangling(all_known);
+    let mut found = settling.dangling(all_known, most);
     while dangling == Dangling::Refuse && settling.refuse(&found) {
-        found = settling.dangling(all_known);
+        found = settling.dangling(all_known, most);
     }
     let mut by_file = Problems::new();
     for loose in found {
@@ -74,8 +79,8 @@ impl Settling<'_> {
     fn try_all(&mut self) {
         let wishes = || self.files.iter().filter(|(_, file)| file.wish.is_some());
         for (id, file) in wishes() {
-            if let Some(served) = &file.served {
-                self.index.remove(id, served);
+            if file.served.is_some() {
+                self.index.remove(id);
             }
         }
         let mut candidates: Vec<_> = wishes()
@@ -122,7 +127,7 @@ impl Settling<'_> {
             if let Some(parsed) = file.and_then(File::candidate)
                 && !self.rejected.contains_key(&other)
             {
-                self.index.remove(&other, parsed);
+                self.index.remove(&other);
                 evicted.push((other, Arc::clone(parsed)));
             }
         }
@@ -147,7 +152,7 @@ impl Settling<'_> {
 
     /// References that lead nowhere. As long as the contents of some file are
     /// not known, nobody can say.
-    fn dangling(&self, all_known: bool) -> Vec<Loose> {
+    fn dangling(&self, all_known: bool, most: usize) -> Vec<Loose> {
         let gone = |file: &File| matches!(file.wish, Some(Wish::Gone));
         let known = |(id, file): (&FileId, &File)| gone(file) || self.says(id).is_some();
         if !all_known || !self.files.iter().all(known) {
@@ -158,19 +163,21 @@ impl Settling<'_> {
             let Some(parsed) = self.says(id) else {
                 continue;
             };
-            for item in &parsed.items {
-                let references = item.resource.facts().references.iter();
-                for to in references.filter(|to| self.leads_nowhere(to)) {
-                    let fault = Fault::Dangling {
-                        type_url: to.type_url.clone(),
-                        name: to.name.clone(),
-                    };
-                    found.push(Loose {
-                        file: id.clone(),
-                        problem: parsed.problem(item, fault),
-                        to: to.clone(),
-                    });
-                }
+            let references = parsed.items.iter().flat_map(|item| {
+                let all = item.resource.facts().references.iter();
+                all.map(move |to| (item, to))
+            });
+            let loose = references.filter(|(_, to)| self.leads_nowhere(to));
+            for (item, to) in loose.take(most) {
+                let fault = Fault::Dangling {
+                    type_url: to.type_url.clone(),
+                    name: to.name.clone(),
+                };
+                found.push(Loose {
+                    file: id.clone(),
+                    problem: parsed.problem(item, fault),
+                    to: to.clone(),
+                });
             }
         }
         found
@@ -200,8 +207,8 @@ impl Settling<'_> {
         }
         for (id, problems) in &mut down {
             problems.truncate(MOST);
-            if let Some(parsed) = self.files.get(id).and_then(File::candidate) {
-                self.index.remove(id, parsed);
+            if self.files.get(id).and_then(File::candidate).is_some() {
+                self.index.remove(id);
             }
         }
         let ids: Vec<_> = down.keys().cloned().collect();

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use trunkline::{ApplyError, Change, Name};
+use trunkline::{ApplyError, Change};
 
 use crate::diff;
 use crate::file::{FileId, Wish};
 use crate::files::Files;
+use crate::item::Parsed;
 use crate::problem::{Fault, Problem};
-use crate::read::Parsed;
 use crate::settle::{Settled, settle};
 
 /// A change of one file, to be taken back if it is refused.
@@ -63,12 +63,13 @@ impl Files {
     }
 
     /// Takes the last update back: the database does not want it. Files that
-    /// have the name that it complains of are bad until they change.
+    /// have a name that it complains of are bad until they change.
     pub(crate) fn refused(&mut self, error: &ApplyError, first: bool) {
-        let name = match error {
+        let names = match error {
             ApplyError::Overlap { name, .. }
             | ApplyError::Undecided { name, .. }
-            | ApplyError::NoBody { name } => name,
+            | ApplyError::NoBody { name } => vec![name],
+            ApplyError::Domain { first, second, .. } => vec![first, second],
         };
         if first {
             self.loaded = false;
@@ -80,14 +81,15 @@ impl Files {
             self.steps = served.collect();
         }
         let steps = std::mem::take(&mut self.steps);
-        let has = |parsed: &Parsed, name: &Name| {
-            parsed.items.iter().any(|item| item.resource.name == *name)
+        let has = |parsed: &Parsed| {
+            let mut items = parsed.items.iter();
+            items.any(|item| names.contains(&&item.resource.name))
         };
-        let new = |step: &Step| step.after.as_ref().is_some_and(|after| has(after, name));
+        let new = |step: &Step| step.after.as_deref().is_some_and(has);
         let anyone = steps.iter().any(new);
         for step in &steps {
-            if let Some(after) = &step.after {
-                self.index.remove(&step.id, after);
+            if step.after.is_some() {
+                self.index.remove(&step.id);
             }
         }
         for step in steps {

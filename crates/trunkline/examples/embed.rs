@@ -8,10 +8,10 @@
 //! ```
 #![allow(clippy::print_stdout, reason = "this is what the example shows")]
 
-use std::{error::Error, sync::Arc};
+use std::error::Error;
 
 use axum::{Router, routing::get};
-use trunkline::{Change, Server, TypeUrl, wire::accept_text};
+use trunkline::{Server, wire::accept_text};
 use trunkline_proto::text;
 
 #[tokio::main]
@@ -27,14 +27,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
     );
     let mut changes = Vec::new();
     for resource in &file.resources {
-        let type_url = TypeUrl::new(&resource.type_url);
-        changes.push(Change::Upsert(type_url, Arc::new(accept_text(resource)?)));
+        changes.extend(accept_text(resource)?.changes());
     }
     server.apply(changes)?;
 
     let app = Router::new()
         .route("/", get(|| async { "a control plane\n" }))
         .fallback_service(server.service());
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:18000").await?;
+    let listener = trunkline::listen::bind("127.0.0.1:18000").await?;
     Ok(axum::serve(listener, app).await?)
 }

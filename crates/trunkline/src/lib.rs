@@ -12,7 +12,7 @@
 //! let server = Server::builder().build();
 //! let resource = Resource::new("backend".into(), cluster);
 //! server.apply(vec![Change::Upsert(kind::CDS.into(), Arc::new(resource))])?;
-//! let listener = tokio::net::TcpListener::bind("127.0.0.1:18000").await?;
+//! let listener = trunkline::listen::bind("127.0.0.1:18000").await?;
 //! server.serve(listener).await;
 //! # Ok(())
 //! # }
@@ -20,9 +20,12 @@
 #![forbid(unsafe_code)]
 
 mod bell;
+mod bind;
+pub mod explain;
 pub mod health;
 pub mod listen;
 pub mod load;
+pub mod node;
 pub mod reflection;
 pub mod rest;
 mod server;
@@ -31,8 +34,8 @@ pub mod tls;
 pub mod wire;
 
 pub use server::{
-    Body, BoxFuture, Builder, Call, Changed, Connection, Contents, Hooks, Limit, Options, Peer,
-    Report, Sent, Server, Service, Writer,
+    Body, BoxFuture, Builder, Call, Changed, Connection, Contents, Hooks, Limit, Options,
+    Oversized, Peer, Report, Sent, Server, Service, Writer,
 };
 
 pub use trunkline_core::change::Change;

@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::bell::{Bell, Listener};
+pub use crate::bind::bind;
 use crate::server::Connection;
 use crate::tls::{PeerCertificate, Tls};
 

@@ -38,8 +38,8 @@ pub(crate) struct Shared {
     connected: AtomicUsize,
     /// Told when one of these numbers changes.
     pub(crate) progress: Notify,
-    resources: [Mutex<HashMap<Name, Arc<Resource>>>; 4],
-    versions: [Mutex<HashMap<usize, (u32, Version)>>; 4],
+    resources: [Mutex<HashMap<Name, Arc<Resource>>>; Kind::ALL.len()],
+    versions: [Mutex<HashMap<usize, (u32, Version)>>; Kind::ALL.len()],
     /// What went wrong last on a stream, for people.
     fault: Mutex<Option<String>>,
 }

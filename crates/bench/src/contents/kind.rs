@@ -24,15 +24,21 @@ pub enum Kind {
     #[value(name = "rds")]
     #[serde(rename = "rds")]
     Routes,
+    /// Virtual hosts. Their names are under a route configuration: the prefix
+    /// of all names has a slash.
+    #[value(name = "vhds")]
+    #[serde(rename = "vhds")]
+    Hosts,
 }
 
 impl Kind {
     /// Every one, in the order in which a client asks.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::Clusters,
         Self::Endpoints,
         Self::Listeners,
         Self::Routes,
+        Self::Hosts,
     ];
 
     /// Its place in [`Self::ALL`].
@@ -43,13 +49,13 @@ impl Kind {
     /// The short name that people use.
     #[must_use]
     pub fn short(self) -> &'static str {
-        ["cds", "eds", "lds", "rds"][self.place()]
+        ["cds", "eds", "lds", "rds", "vhds"][self.place()]
     }
 
     /// Its type URL.
     #[must_use]
     pub fn url(self) -> &'static str {
-        [kind::CDS, kind::EDS, kind::LDS, kind::RDS][self.place()]
+        [kind::CDS, kind::EDS, kind::LDS, kind::RDS, kind::VHDS][self.place()]
     }
 
     pub(crate) fn of(url: &str) -> Option<Self> {
@@ -62,7 +68,7 @@ impl Kind {
         match self {
             Self::Endpoints => Some(Self::Clusters),
             Self::Routes => Some(Self::Listeners),
-            Self::Clusters | Self::Listeners => None,
+            Self::Clusters | Self::Listeners | Self::Hosts => None,
         }
     }
 
@@ -85,6 +91,10 @@ impl Kind {
                 "/envoy.service.route.v3.RouteDiscoveryService/StreamRoutes",
                 "/envoy.service.route.v3.RouteDiscoveryService/DeltaRoutes",
             ],
+            // There is no other than delta.
+            Self::Hosts => {
+                ["/envoy.service.route.v3.VirtualHostDiscoveryService/DeltaVirtualHosts"; 2]
+            }
         }
     }
 
@@ -100,6 +110,8 @@ impl Kind {
             Self::Listeners => &[28],
             // virtual_hosts, name
             Self::Routes => &[2, 1],
+            // routes, name
+            Self::Hosts => &[3, 14],
         }
     }
 

@@ -57,6 +57,7 @@ impl Recipe {
             Kind::Endpoints => self.endpoints(name, said, index).encode_to_vec(),
             Kind::Listeners => self.listener(name, said).encode_to_vec(),
             Kind::Routes => self.routes(name, said).encode_to_vec(),
+            Kind::Hosts => self.host(name, said).encode_to_vec(),
         };
         bytes.into()
     }
@@ -184,6 +185,40 @@ impl Recipe {
     }
 }
 
+impl Recipe {
+    /// A virtual host with two domains: the name that it is asked for by, and a
+    /// longer one.
+    fn host(&self, name: String, said: String) -> VirtualHost {
+        let short = name.rsplit_once('/').map_or(&*name, |(_, host)| host);
+        let long = format!("{short}.svc.cluster.local");
+        let one = |prefix: String, name: String| Route {
+            name,
+            r#match: Some(RouteMatch {
+                path_specifier: Some(route_match::PathSpecifier::Prefix(prefix)),
+                ..RouteMatch::default()
+            }),
+            action: Some(route::Action::Route(RouteAction {
+                cluster_specifier: Some(route_action::ClusterSpecifier::Cluster(format!(
+                    "outbound|80||{long}"
+                ))),
+                ..RouteAction::default()
+            })),
+            ..Route::default()
+        };
+        let mut host = VirtualHost {
+            domains: vec![short.to_owned(), long.clone()],
+            routes: vec![one("/".into(), said)],
+            name,
+            ..VirtualHost::default()
+        };
+        while host.encoded_len() < self.size {
+            let more = host.routes.len();
+            host.routes.push(one(format!("/{more}/"), String::new()));
+        }
+        host
+    }
+}
+
 /// Whether two bodies say the same, however they are encoded.
 pub(crate) fn same(kind: Kind, one: &[u8], other: &[u8]) -> bool {
     fn equal<M: Message + Default + PartialEq>(one: &[u8], other: &[u8]) -> bool {
@@ -194,10 +229,11 @@ pub(crate) fn same(kind: Kind, one: &[u8], other: &[u8]) -> bool {
         Kind::Endpoints => equal::<ClusterLoadAssignment>(one, other),
         Kind::Listeners => equal::<Listener>(one, other),
         Kind::Routes => equal::<RouteConfiguration>(one, other),
+        Kind::Hosts => equal::<VirtualHost>(one, other),
     }
 }
 
-fn ads() -> ConfigSource {
+pub(super) fn ads() -> ConfigSource {
     ConfigSource {
         resource_api_version: ApiVersion::V3.into(),
         config_source_specifier: Some(config_source::ConfigSourceSpecifier::Ads(
@@ -255,7 +291,7 @@ mod tests {
     fn recipe(kinds: &[Kind], size: usize) -> Recipe {
         Recipe {
             kinds: kinds.to_vec(),
-            prefix: "bench".into(),
+            prefix: "route/bench".into(),
             size,
         }
     }
@@ -297,7 +333,7 @@ mod tests {
         for kind in Kind::ALL {
             let body = recipe.body(kind, 1, 2);
             let resource = trunkline::wire::accept(&kind.url().into(), body).unwrap();
-            assert_eq!(resource.name.as_str(), "bench-000001");
+            assert_eq!(resource.name.as_str(), "route/bench-000001");
         }
     }
 }

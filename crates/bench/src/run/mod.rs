@@ -15,7 +15,7 @@ mod warnings;
 use std::sync::Arc;
 
 use crate::client::{Shared, Spec};
-use crate::contents::{Recipe, Truth};
+use crate::contents::{Kind, Recipe, Truth, write_hosts};
 use crate::error::{Error, Result};
 use crate::options::{Options, Output};
 use crate::report::Report;
@@ -27,11 +27,17 @@ use warnings::{load, warnings};
 
 /// Measures, and writes the report where [`Options::output`] and
 /// [`Options::report`] say. None where this process is only a server that
-/// another one measures.
+/// another one measures, or where a file of contents was asked for.
 ///
 /// # Errors
 /// If the server cannot be reached or driven, or makes no progress.
 pub fn run(options: &Options) -> Result<Option<Report>> {
+    if let (Some(path), Some(count)) = (&options.write, options.virtual_hosts) {
+        let path = path.clone();
+        let written = write_hosts(&path, count, options.inside);
+        written.map_err(|source| Error::File { path, source })?;
+        return Ok(None);
+    }
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     if options.threads > 0 {
         builder.worker_threads(options.threads);
@@ -60,6 +66,11 @@ fn check(options: &Options) -> Result<()> {
     let control = |start: &String| start.contains("{control}");
     if options.start.as_ref().is_some_and(|start| !control(start)) && options.driver.is_none() {
         return wrong("--start needs --driver or {control}, to give the server its contents");
+    }
+    if options.types.contains(&Kind::Hosts) && !options.prefix.contains('/') {
+        return wrong(
+            "virtual hosts are named under a route configuration; say --prefix ROUTE/host",
+        );
     }
     if options.light && options.nack.is_some() {
         return wrong("--light clients reject nothing; leave --nack or --light out");

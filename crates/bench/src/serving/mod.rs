@@ -14,7 +14,7 @@ mod library;
 
 pub(crate) use child::Started;
 
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::net::TcpListener;
 
 use crate::error::Result;
 use crate::options::Child;
@@ -22,7 +22,7 @@ use crate::options::Child;
 /// Is a server that another process of this program started, until that one
 /// ends it.
 pub(crate) async fn serve(child: Child) -> Result<()> {
-    let (xds, control) = (listen()?, listen()?);
+    let (xds, control) = (listen().await?, listen().await?);
     child::announce(&xds, &control)?;
     match child {
         Child::Library => library::serve(xds, control).await,
@@ -31,12 +31,6 @@ pub(crate) async fn serve(child: Child) -> Result<()> {
     Ok(())
 }
 
-/// Connections that may wait to be accepted: with fewer, clients that come all
-/// at once are reset by the system before the server knows of them.
-const WAITING: u32 = 1 << 14;
-
-fn listen() -> std::io::Result<TcpListener> {
-    let socket = TcpSocket::new_v4()?;
-    socket.bind(([127, 0, 0, 1], 0).into())?;
-    socket.listen(WAITING)
+async fn listen() -> std::io::Result<TcpListener> {
+    trunkline::listen::bind(("127.0.0.1", 0)).await
 }

@@ -1,23 +1,21 @@
 //! A body of resources: read and checked as `serve` checks files.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use bytes::Bytes;
-use trunkline::wire::accept_text;
-use trunkline::{Name, Resource, Server, TypeUrl};
+use trunkline::{Name, Server, TypeUrl};
 use trunkline_proto::redact::REDACTED;
-use trunkline_proto::text::{self, Format, Position, TextError};
-use trunkline_proto::{Path, descriptor};
 
 use super::dangling::dangling;
+use super::domains;
 use super::error::{Detail, Refusal};
+use super::given::{Form, Given, MOST, Place, Read};
 use crate::kinds;
 use crate::settings::OnDangling;
 
 /// Resources without a mistake, and what may be one.
 pub(super) struct Accepted {
-    pub(super) resources: Vec<(TypeUrl, Arc<Resource>)>,
+    pub(super) given: Vec<Given>,
     pub(super) warnings: Vec<Detail>,
 }
 
@@ -25,89 +23,91 @@ pub(super) struct Accepted {
 pub(super) fn accept(
     server: &Server,
     body: Bytes,
-    format: Format,
+    form: Form,
     on_dangling: OnDangling,
 ) -> Result<Accepted, Refusal> {
-    let text = std::str::from_utf8(&body)
-        .map_err(|_| Refusal::bad("the body is not text; send YAML or JSON in UTF-8"))?;
-    let document = text::read_as(format, "body", text, &text::Options::default());
-    let mut errors: Vec<Detail> = document.errors.into_iter().map(detail).collect();
-    let mut resources = Vec::new();
-    let mut places = HashMap::new();
-    for read in &document.resources {
-        errors.extend(read.validate().into_iter().map(detail));
-        let at = read.position(&Path::default());
-        let wrong = |message: String| Detail {
-            line: Some(at.line),
-            column: Some(at.column),
-            field: read.path.to_string(),
-            message,
+    let mut read = Read::new(body, form);
+    let mut wrong = secrets(&read.given);
+    wrong.extend(duplicates(&read.given));
+    wrong.extend(domains::conflicts(&read.given));
+    wrong.into_iter().for_each(|wrong| read.wrong(wrong));
+    for loose in dangling(server, &read.given) {
+        match on_dangling {
+            OnDangling::Error => read.wrong(loose),
+            OnDangling::Warn => read.warnings.push(loose),
+        }
+    }
+    if !read.errors.is_empty() {
+        let count = match read.errors.len() {
+            1 => "1 mistake".to_owned(),
+            MOST => format!("{MOST} mistakes or more"),
+            count => format!("{count} mistakes"),
         };
-        if is_redacted(&read.body) {
-            errors.push(wrong(format!(
-                "holds {REDACTED:?}, which stands for a secret that was not shown; put the secret in"
-            )));
-        }
-        match accept_text(read) {
-            Err(error) => errors.push(wrong(error.to_string())),
-            Ok(resource) => {
-                let type_url = normal(&read.type_url);
-                let constraints = resource.constraints.as_ref().map(ToString::to_string);
-                let key = (type_url.clone(), resource.name.clone(), constraints);
-                if let Some(first) = places.insert(key, at) {
-                    errors.push(wrong(duplicate(&type_url, &resource.name, first)));
-                }
-                resources.push((type_url, Arc::new(resource), at));
-            }
-        }
+        let message = format!("{count}; nothing was changed");
+        return Err(Refusal::invalid(message, read.errors));
     }
-    let loose = dangling(server, &resources);
-    let mut warnings: Vec<Detail> = document.warnings.into_iter().map(detail).collect();
-    match on_dangling {
-        OnDangling::Warn => warnings.extend(loose),
-        OnDangling::Error => errors.extend(loose),
-    }
-    if !errors.is_empty() {
-        let count = errors.len();
-        let s = if count == 1 { "" } else { "s" };
-        return Err(Refusal::invalid(
-            format!("{count} mistake{s}; nothing was changed"),
-            errors,
-        ));
-    }
-    let resources = resources
-        .into_iter()
-        .map(|(url, resource, _)| (url, resource));
     Ok(Accepted {
-        resources: resources.collect(),
-        warnings,
+        given: read.given,
+        warnings: read.warnings,
     })
 }
 
 /// What `get` shows must not become the secret when it is given back.
-fn is_redacted(body: &[u8]) -> bool {
-    let mut parts = body.windows(REDACTED.len());
-    parts.any(|part| part == REDACTED.as_bytes())
+fn secrets(given: &[Given]) -> Vec<Detail> {
+    let shown = given.iter().filter(|one| {
+        let body = one.resource.body.as_deref().unwrap_or_default();
+        holds(body, REDACTED.as_bytes())
+    });
+    let wrong = shown.map(|one| {
+        one.place.wrong(format!(
+            "holds {REDACTED:?}, which stands for a secret that was not shown; put the secret in"
+        ))
+    });
+    wrong.collect()
 }
 
-fn duplicate(type_url: &TypeUrl, name: &Name, first: Position) -> String {
+fn holds(body: &[u8], part: &[u8]) -> bool {
+    let first = part.first().copied().unwrap_or_default();
+    let mut rest = body;
+    while let Some(at) = rest.iter().position(|byte| *byte == first) {
+        rest = &rest[at..];
+        if rest.starts_with(part) {
+            return true;
+        }
+        rest = &rest[1..];
+    }
+    false
+}
+
+fn duplicates(given: &[Given]) -> Vec<Detail> {
+    let mut places = HashMap::new();
+    let mut found = Vec::new();
+    for one in given {
+        let (url, resource) = (&one.type_url, &one.resource);
+        let key = (url, &resource.name, resource.constraints.as_ref());
+        if let Some(first) = places.insert(key, &one.place) {
+            found.push(one.place.wrong(duplicate(url, &resource.name, first)));
+        }
+    }
+    found
+}
+
+fn duplicate(type_url: &TypeUrl, name: &Name, first: &Place) -> String {
     let kind = kinds::short(type_url);
     format!("{kind} {name:?} is there already, at {first}; remove one or rename it")
 }
 
-fn detail(error: TextError) -> Detail {
-    Detail {
-        line: Some(error.at.line),
-        column: Some(error.at.column),
-        field: error.path,
-        message: error.problem.to_string(),
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// The spelling that clients use.
-fn normal(written: &str) -> TypeUrl {
-    match descriptor::message(written) {
-        Some(of) => TypeUrl::new(format!("type.googleapis.com/{}", of.full_name())),
-        None => TypeUrl::new(written),
+    #[test]
+    fn a_part_of_a_body_is_found_wherever_it_is() {
+        for body in ["[redacted]", "x[redacted]", "[[redacted]y", "[re[redacted]"] {
+            assert!(holds(body.as_bytes(), REDACTED.as_bytes()), "{body}");
+        }
+        for body in ["", "[redacted", "[", "redacted]", "[reda[cted]"] {
+            assert!(!holds(body.as_bytes(), REDACTED.as_bytes()), "{body}");
+        }
     }
 }

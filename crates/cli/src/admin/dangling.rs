@@ -1,42 +1,42 @@
 //! References that lead nowhere, once a change is made.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
-use trunkline::{Name, Reference, Resource, Server, TypeUrl, kind};
+use trunkline::{Name, Reference, Server, TypeUrl, kind};
 use trunkline_core::database::Database;
-use trunkline_proto::text::Position;
 
 use super::error::Detail;
+use super::given::{Given, MOST};
 use crate::kinds;
 
-type Placed = (TypeUrl, Arc<Resource>, Position);
-
-/// What these resources refer to, and neither they nor the server have.
+/// What these resources refer to, and neither they nor the server have; not all,
+/// if there are many.
 ///
 /// References to routes and clusters are looked at always. Other types often
 /// come from another server, so they are looked at if there are some of them.
-pub(super) fn dangling(server: &Server, given: &[Placed]) -> Vec<Detail> {
+pub(super) fn dangling(server: &Server, given: &[Given]) -> Vec<Detail> {
     let mut own = Own::default();
-    for (url, resource, _) in given {
+    for one in given {
+        let (url, resource) = (&one.type_url, &one.resource);
         own.types.insert(url);
         own.names.insert((url, &resource.name));
         own.names
             .extend(resource.aliases.iter().map(|alias| (url, alias)));
     }
-    let loose: Vec<(&Resource, &Reference, Position)> = server.read(|db| {
-        let all = given.iter().flat_map(|(_, resource, at)| {
-            let references = resource.facts().references.iter();
-            references.map(|reference| (&**resource, reference, *at))
+    let loose: Vec<(&Given, &Reference)> = server.read(|db| {
+        let all = given.iter().flat_map(|one| {
+            let references = one.resource.facts().references.iter();
+            references.map(move |reference| (one, reference))
         });
-        all.filter(|(_, reference, _)| !own.has(reference) && !holds(db, &own, reference))
+        all.filter(|(_, reference)| !own.has(reference) && !holds(db, &own, reference))
             .collect()
     });
     let mut aliases = Aliases::new(server);
     loose
         .into_iter()
-        .filter(|(_, reference, _)| !aliases.has(reference))
-        .map(|(resource, reference, at)| detail(resource, reference, at))
+        .filter(|(_, reference)| !aliases.has(reference))
+        .take(MOST)
+        .map(|(one, reference)| detail(one, reference))
         .collect()
 }
 
@@ -75,22 +75,20 @@ impl<'a> Aliases<'a> {
 
     fn has(&mut self, Reference { type_url, name }: &Reference) -> bool {
         let all = self.by_type.entry(type_url.clone()).or_insert_with(|| {
-            let held = super::resources::all(self.server, type_url);
-            held.iter()
-                .flat_map(|r| r.aliases.iter().cloned())
-                .collect()
+            self.server.read(|db| {
+                let id = db.find_type(type_url).into_iter();
+                let held = id.flat_map(|id| db.resources(id));
+                held.flat_map(|r| r.aliases.iter().cloned()).collect()
+            })
         });
         all.contains(name)
     }
 }
 
-fn detail(resource: &Resource, reference: &Reference, at: Position) -> Detail {
+fn detail(one: &Given, reference: &Reference) -> Detail {
     let kind = kinds::short(&reference.type_url);
-    let (by, name) = (&resource.name, &reference.name);
-    Detail {
-        line: Some(at.line),
-        column: Some(at.column),
-        field: String::new(),
-        message: format!("{by:?} refers to {kind} {name:?}, which is not there"),
-    }
+    let (by, name) = (&one.resource.name, &reference.name);
+    one.place.wrong(format!(
+        "{by:?} refers to {kind} {name:?}, which is not there"
+    ))
 }

@@ -101,7 +101,6 @@ fn part(shape: &Shape, type_url: &TypeUrl, held: &[Arc<Resource>]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trunkline::Change;
     use trunkline_proto::text::{Options, read};
 
     const SECRET: &str = r#"
@@ -128,10 +127,8 @@ resources:
         let server = Server::default();
         let document = read("f.yaml", SECRET, &Options::default());
         assert_eq!(document.errors, []);
-        let changes = document.resources.iter().map(|read| {
-            let resource = trunkline::wire::accept_text(read).unwrap();
-            Change::Upsert(TypeUrl::new(&read.type_url), Arc::new(resource))
-        });
+        let all = document.resources.iter();
+        let changes = all.flat_map(|read| trunkline::wire::accept_text(read).unwrap().changes());
         server.apply(changes.collect()).unwrap();
         let mut dump = whole(&server);
         assert_eq!(dump["configs"].as_array().unwrap().len(), SHAPES.len());

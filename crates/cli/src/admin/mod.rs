@@ -4,16 +4,21 @@
 //! |---|---|
 //! | `guard` | who may ask, who may write |
 //! | `resources`, `view` | what is held, shown without secrets |
-//! | `write`, `accept`, `dangling` | changes |
-//! | `status`, `files` | clients; files and load reports |
+//! | `write`, `accept`, `given`, `dangling`, `domains`, `derived` | changes |
+//! | `status`, `explain` | clients; why one gets what it gets |
+//! | `files` | files and load reports |
 //! | `dump`, `pages` | `/config_dump`; the index, `/ready`, `/metrics` |
 //! | `query`, `error` | parameters and refusals |
 
 mod accept;
 mod dangling;
+mod derived;
+mod domains;
 mod dump;
 mod error;
+mod explain;
 mod files;
+mod given;
 mod guard;
 mod pages;
 mod query;
@@ -35,6 +40,7 @@ use tokio::sync::{Mutex, watch};
 use trunkline::{Connection, Server};
 use trunkline_store::FilesStatus;
 
+pub(crate) use self::derived::Derived;
 use self::error::Refusal;
 pub(crate) use self::guard::Guard;
 use crate::metrics::Metrics;
@@ -50,7 +56,7 @@ pub(crate) struct Admin {
     pub(crate) dangling: OnDangling,
     pub(crate) body_limit: usize,
     /// One change after the other: each is checked against what it finds.
-    pub(crate) writes: Arc<Mutex<()>>,
+    pub(crate) writes: Arc<Mutex<Derived>>,
 }
 
 type Shared = Arc<Admin>;
@@ -85,6 +91,8 @@ const ROUTES: &[Route] = routes! {
     POST "/api/v1/resources" write::apply;
     DELETE "/api/v1/resources/{type}" write::delete;
     GET "/api/v1/status" status::list;
+    GET "/api/v1/explain" explain::of_client;
+    POST "/api/v1/explain" explain::of_node;
     GET "/api/v1/files" files::list;
     GET "/api/v1/loads" files::loads;
     GET "/api/v1/openapi.json" pages::openapi;

@@ -43,6 +43,8 @@ struct Type {
     error: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     rejected: Vec<Rejected>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    oversized_bytes: Option<usize>,
 }
 
 #[derive(Debug, Serialize)]
@@ -135,6 +137,7 @@ fn of_type(state: TypeState) -> Type {
                 version: version.to_string(),
             })
             .collect(),
+        oversized_bytes: state.oversized,
     }
 }
 

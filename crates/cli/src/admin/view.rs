@@ -67,11 +67,12 @@ fn shown(type_url: &str, body: Bytes) -> Option<Value> {
 
 /// The body, in a wrapper if something belongs to it.
 fn in_a_file(type_url: &TypeUrl, resource: &Resource) -> Value {
+    let carried = resource.facts().carried.as_deref();
     let bare = facts::names_itself(type_url.as_str())
         && resource.aliases.is_empty()
         && resource.ttl.is_none()
         && resource.constraints.is_none()
-        && resource.facts().carried.is_none();
+        && carried.is_none_or(|carried| carried.metadata.is_none() && !carried.do_not_cache);
     let wrapped = (!bare).then(|| {
         let wrapper = wrapper(type_url, resource).encode_to_vec();
         shown(types::RESOURCE, wrapper.into())
@@ -117,7 +118,8 @@ mod tests {
         let read = text::read("f.yaml", text, &text::Options::default());
         assert_eq!(read.errors, [], "{text}");
         let one = &read.resources[0];
-        (TypeUrl::new(&one.type_url), accept_text(one).unwrap())
+        let accepted = accept_text(one).unwrap();
+        (accepted.type_url, accepted.resource)
     }
 
     #[test]

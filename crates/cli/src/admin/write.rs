@@ -12,7 +12,9 @@ use serde::Serialize;
 use trunkline::{Change, Changed, Name, Server, TypeUrl};
 use trunkline_proto::text::Format;
 
+use super::derived::Part;
 use super::error::{Detail, Refusal};
+use super::given::Form;
 use super::query::Query;
 use super::{Shared, Who, accept, resources};
 use crate::kinds;
@@ -20,11 +22,36 @@ use crate::kinds;
 /// What a change did, or would do.
 #[derive(Debug, Serialize)]
 struct Outcome {
-    changed: Vec<One>,
+    /// Left out of a summary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changed: Option<Vec<One>>,
+    counts: Counts,
     /// How many were given that are as they were.
     unchanged: usize,
     warnings: Vec<Detail>,
     dry_run: bool,
+}
+
+/// How many there are of each kind of change.
+#[derive(Debug, Default, Serialize)]
+struct Counts {
+    created: usize,
+    changed: usize,
+    deleted: usize,
+}
+
+impl Counts {
+    fn of(changed: &[Changed]) -> Self {
+        let mut counts = Self::default();
+        for one in changed {
+            match (&one.from, &one.to) {
+                (None, _) => counts.created += 1,
+                (Some(_), Some(_)) => counts.changed += 1,
+                (Some(_), None) => counts.deleted += 1,
+            }
+        }
+        counts
+    }
 }
 
 /// What became of one variant of a name.
@@ -59,30 +86,79 @@ pub(super) async fn apply(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Refusal> {
-    let dry_run = Query::read(&uri, &["dry_run"])?.switch("dry_run")?;
+    let query = Query::read(&uri, &["dry_run", "summary", "bulk", "part", "last"])?;
+    let how = How {
+        dry_run: query.switch("dry_run")?,
+        summary: query.switch("summary")?,
+    };
+    let part = part(&query)?;
     writable(&admin)?;
-    let body = body.map_err(|rejected| match rejected.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => Refusal::new(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            format!(
-                "the body has more than {} bytes; split it, or raise --max-admin-body",
-                admin.body_limit
-            ),
-        ),
-        status => Refusal::new(status, rejected.body_text()),
-    })?;
-    let format = format(&headers);
-    let lock = Arc::clone(&admin.writes).lock_owned().await;
+    let body = self::body(&admin, body)?;
+    let form = form(&headers);
+    let mut derived = Arc::clone(&admin.writes).lock_owned().await;
     super::aside(move || {
-        let accepted = accept::accept(&admin.server, body, format, admin.dangling)?;
-        let changes = accepted.resources.into_iter();
-        let changes = changes.map(|(url, resource)| Change::Upsert(url, resource));
-        let outcome = make(&admin, &who, changes.collect(), dry_run, accepted.warnings);
-        drop(lock);
-        outcome
+        let accepted = accept::accept(&admin.server, body, form, admin.dangling)?;
+        let plan = derived.plan(&accepted.given, part);
+        let mut plan = plan.map_err(|forgotten| Refusal::new(StatusCode::CONFLICT, forgotten))?;
+        let mut warnings = accepted.warnings;
+        warnings.extend(plan.kept.iter().map(|(route, hosts)| {
+            Detail::new(format!(
+                "{route:?} lists no virtual hosts: the {hosts} that came with it stay; \
+                 delete them by name"
+            ))
+        }));
+        // What goes makes room for what comes.
+        let mut changes = std::mem::take(&mut plan.removed);
+        let given = accepted.given.iter();
+        changes.extend(
+            given.map(|one| Change::Upsert(one.type_url.clone(), Arc::clone(&one.resource))),
+        );
+        let made = make(&admin, &who, changes, how, warnings)?;
+        if !how.dry_run {
+            derived.keep(plan);
+        }
+        Ok(made)
     })
     .await?
 }
+
+/// How a change is made, and told of.
+#[derive(Clone, Copy)]
+struct How {
+    /// It is only said what would change.
+    dry_run: bool,
+    /// Changes are counted and not listed.
+    summary: bool,
+}
+
+/// Which part of a change that takes several requests this one is.
+fn part(query: &Query) -> Result<Option<Part>, Refusal> {
+    let Some(name) = query.one("bulk")? else {
+        return match query.one("part")?.or(query.one("last")?) {
+            None => Ok(None),
+            Some(_) => Err(Refusal::bad(
+                "part and last need bulk, the name of the change",
+            )),
+        };
+    };
+    if name.is_empty() || name.len() > LONGEST_NAME {
+        return Err(Refusal::bad(format!(
+            "bulk: expected a name of at most {LONGEST_NAME} bytes"
+        )));
+    }
+    let number = query.one("part")?.unwrap_or("0");
+    let number = number
+        .parse()
+        .map_err(|_| Refusal::bad(format!("part: expected a number from 0, found {number:?}")))?;
+    Ok(Some(Part {
+        name: name.to_owned(),
+        number,
+        last: query.switch("last")?,
+    }))
+}
+
+/// The longest name of a change.
+const LONGEST_NAME: usize = 64;
 
 /// `DELETE /api/v1/resources/{type}?name=...`
 pub(super) async fn delete(
@@ -101,7 +177,7 @@ pub(super) async fn delete(
             "which resources? give each as a parameter `name`",
         ));
     }
-    let lock = Arc::clone(&admin.writes).lock_owned().await;
+    let mut derived = Arc::clone(&admin.writes).lock_owned().await;
     super::aside(move || {
         let exists = |name: &&str| {
             let held = resources::held(&admin.server, &type_url, &Name::new(name));
@@ -112,11 +188,20 @@ pub(super) async fn delete(
         if !gone.is_empty() {
             return Err(resources::missing(&admin.server, &type_url, &gone));
         }
-        let remove = |name: &String| Change::Remove(type_url.clone(), Name::new(name));
-        let changes = names.iter().map(remove).collect();
-        let outcome = make(&admin, &who, changes, dry_run, Vec::new());
-        drop(lock);
-        outcome
+        let names: Vec<Name> = names.iter().map(|name| Name::new(name)).collect();
+        let mut plan = derived.plan_delete(&type_url, &names);
+        let mut changes = std::mem::take(&mut plan.removed);
+        let remove = |name: Name| Change::Remove(type_url.clone(), name);
+        changes.extend(names.into_iter().map(remove));
+        let how = How {
+            dry_run,
+            summary: false,
+        };
+        let made = make(&admin, &who, changes, how, Vec::new())?;
+        if !dry_run {
+            derived.keep(plan);
+        }
+        Ok(made)
     })
     .await?
 }
@@ -132,12 +217,30 @@ fn writable(admin: &super::Admin) -> Result<(), Refusal> {
     }
 }
 
-fn format(headers: &HeaderMap) -> Format {
+/// The body of a request, unless it is too long.
+pub(super) fn body(
+    admin: &super::Admin,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Bytes, Refusal> {
+    body.map_err(|rejected| match rejected.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => Refusal::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!(
+                "the body has more than {} bytes; split it, or raise --max-admin-body",
+                admin.body_limit
+            ),
+        ),
+        status => Refusal::new(status, rejected.body_text()),
+    })
+}
+
+pub(super) fn form(headers: &HeaderMap) -> Form {
     let kind = headers.get(header::CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     match kind.split(';').next().map(str::trim) {
-        Some("application/json") => Format::Json,
-        _ => Format::Yaml,
+        Some("application/json") => Form::Text(Format::Json),
+        Some("application/x-protobuf" | "application/protobuf") => Form::Binary,
+        _ => Form::Text(Format::Yaml),
     }
 }
 
@@ -145,21 +248,22 @@ fn make(
     admin: &super::Admin,
     Who(who): &Who,
     changes: Vec<Change>,
-    dry_run: bool,
+    how: How,
     warnings: Vec<Detail>,
 ) -> Result<Response, Refusal> {
     let given = changes.len();
-    let changed = match dry_run {
+    let changed = match how.dry_run {
         true => rehearse(&admin.server, changes),
         false => admin.server.apply_as(who, changes),
     };
     let changed = changed
         .map_err(|error| Refusal::invalid("nothing was changed", vec![Detail::new(error)]))?;
     let outcome = Outcome {
-        changed: changed.iter().map(One::from).collect(),
+        changed: (!how.summary).then(|| changed.iter().map(One::from).collect()),
+        counts: Counts::of(&changed),
         unchanged: given.saturating_sub(changed.len()),
         warnings,
-        dry_run,
+        dry_run: how.dry_run,
     };
     Ok(axum::Json(outcome).into_response())
 }
@@ -170,7 +274,9 @@ fn rehearse(server: &Server, changes: Vec<Change>) -> Result<Vec<Changed>, trunk
         .iter()
         .filter_map(|change| match change {
             Change::Upsert(url, resource) => Some((url.clone(), resource.name.clone())),
-            Change::Remove(url, name) => Some((url.clone(), name.clone())),
+            Change::Remove(url, name) | Change::RemoveVariant(url, name, _) => {
+                Some((url.clone(), name.clone()))
+            }
             _ => None,
         })
         .collect();
@@ -190,13 +296,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_is_told_by_its_type() {
+    fn the_form_of_a_body_is_told_by_its_type() {
         let of = |value: &'static str| {
             let value = http::HeaderValue::from_static(value);
-            format(&HeaderMap::from_iter([(header::CONTENT_TYPE, value)]))
+            form(&HeaderMap::from_iter([(header::CONTENT_TYPE, value)]))
         };
-        assert_eq!(of("application/json; charset=utf-8"), Format::Json);
-        assert_eq!(of("application/yaml"), Format::Yaml);
-        assert_eq!(format(&HeaderMap::new()), Format::Yaml);
+        let json = Form::Text(Format::Json);
+        assert_eq!(of("application/json; charset=utf-8"), json);
+        assert_eq!(of("application/yaml"), Form::Text(Format::Yaml));
+        assert_eq!(of("application/x-protobuf"), Form::Binary);
+        assert_eq!(form(&HeaderMap::new()), Form::Text(Format::Yaml));
+    }
+
+    #[test]
+    fn a_part_of_a_change_says_of_which() {
+        let of = |query: &str| {
+            let uri = format!("/x?{query}").parse().unwrap();
+            part(&Query::read(&uri, &["bulk", "part", "last"]).unwrap())
+        };
+        assert!(of("").unwrap().is_none());
+        let part = of("bulk=a&part=3&last=true").unwrap().unwrap();
+        assert_eq!((part.name.as_str(), part.number, part.last), ("a", 3, true));
+        for bad in ["part=1", "last=true", "bulk=", "bulk=a&part=x"] {
+            assert!(of(bad).is_err(), "{bad}");
+        }
     }
 }

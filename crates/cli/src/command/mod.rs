@@ -6,6 +6,7 @@ mod changes;
 mod completions;
 mod delete;
 mod demo;
+mod explain;
 mod get;
 mod serve;
 mod settings;
@@ -27,6 +28,7 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
         Command::Apply(args) => apply::run(&args),
         Command::Delete(args) => delete::run(&args),
         Command::Status(args) => status::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Bench(options) => bench::run(*options),
         Command::Demo(args) => demo::run(&args, cli.global),
         Command::Settings(args) => settings::run(&args),

@@ -63,8 +63,11 @@ fn row(client: &Value, state: &Value) -> Vec<String> {
     ]
 }
 
-/// What the client rejects, and why.
+/// What the client rejects, and why; or why it will likely not answer.
 fn reason(state: &Value) -> String {
+    if let Some(bytes) = state["oversized_bytes"].as_u64() {
+        return format!("a response of {bytes} bytes; gRPC clients take 4194304 by default");
+    }
     if state["status"] != "NACKED" {
         return String::new();
     }

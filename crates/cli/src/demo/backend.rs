@@ -30,7 +30,7 @@ pub(super) async fn start(version: &'static str) -> Result<u16> {
 
 /// A free port of loopback.
 pub(super) async fn listener() -> Result<TcpListener> {
-    let bound = TcpListener::bind(("127.0.0.1", 0)).await;
+    let bound = trunkline::listen::bind(("127.0.0.1", 0)).await;
     bound.map_err(|error| Failure::wrong(format!("no port is free: {error}")))
 }
 

@@ -17,7 +17,7 @@ mod words;
 
 use std::time::Duration;
 
-use tokio::net::TcpListener;
+use trunkline::listen::bind;
 
 use crate::cli;
 use crate::failure::{Failure, Result};
@@ -81,7 +81,7 @@ async fn after(duration: Option<Duration>) {
 
 /// This address, or one with a port that is free.
 async fn free_address(wanted: &Address) -> Address {
-    match TcpListener::bind(wanted.as_str()).await {
+    match bind(wanted.as_str()).await {
         Ok(_) => wanted.clone(),
         Err(_) => Address::any_port(),
     }
@@ -89,7 +89,7 @@ async fn free_address(wanted: &Address) -> Address {
 
 /// This port of loopback, or another one if it is taken.
 async fn free(wanted: u16) -> Result<u16> {
-    let listener = match TcpListener::bind(("127.0.0.1", wanted)).await {
+    let listener = match bind(("127.0.0.1", wanted)).await {
         Ok(listener) => listener,
         Err(_) => backend::listener().await?,
     };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use trunkline::{Changed, Event, Hooks, Limit, Peer, Report, TypeUrl};
+use trunkline_core::session::Refusal;
 
 use super::table::Counters;
 use super::{Metrics, lock};
@@ -37,13 +38,17 @@ impl Hooks for Count {
                 more(&table.resources_sent, sent.type_url, sent.resources.len());
                 table.sent_bytes.inc_by(sent.bytes as u64);
             }
+            Report::Oversized(oversized) => one(&table.oversized, oversized.type_url),
             Report::Missing { type_url, .. } => one(&table.missing, type_url),
             Report::Denied { type_url } => one(&table.denied, type_url),
             Report::Configured(took) => table.first_config.observe(took.as_secs_f64()),
             Report::Refused(_) => self.0.refused("request"),
             Report::Event(Event::Acked { type_url, .. }) => one(&table.acks, type_url),
             Report::Event(Event::Nacked { type_url, .. }) => one(&table.nacks, type_url),
-            Report::Event(Event::Refused { .. }) => self.0.refused("subscription"),
+            Report::Event(Event::Refused { reason, .. }) => self.0.refused(match reason {
+                Refusal::Hosts { .. } => "host",
+                _ => "subscription",
+            }),
             _ => {}
         }
     }

@@ -43,6 +43,7 @@ impl Settings {
                 repeat_endpoints: options.repeat_endpoints,
                 named_only: Vec::new(),
             },
+            base_sets: Vec::new(),
             times: times(&options),
             limits: limits(options),
             load,
@@ -69,6 +70,7 @@ impl Settings {
         options.repeat_endpoints = sending.repeat_endpoints;
         let urls = sending.named_only.iter();
         options.named_only = urls.map(|name| crate::kinds::type_url(name)).collect();
+        options.base_sets.clone_from(&self.base_sets);
         options.secrets_in_clear = self.allow_plaintext_secrets;
         options.streams = limits.streams;
         options.connections = limits.connections;
@@ -77,6 +79,7 @@ impl Settings {
         options.pushes = limits.pushes;
         options.bytes_in_flight = limits.bytes_in_flight.0;
         options.limits.subscriptions = limits.subscriptions;
+        options.limits.hosts = limits.hosts;
         options.limits.globs = limits.globs;
         options.limits.types = limits.types;
         options.limits.params = limits.params;
@@ -100,6 +103,7 @@ fn limits(options: trunkline::Options) -> Limits {
         streams: options.streams,
         connections: options.connections,
         subscriptions: stream.subscriptions,
+        hosts: stream.hosts,
         globs: stream.globs,
         types: stream.types,
         params: stream.params,

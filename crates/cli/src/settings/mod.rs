@@ -8,8 +8,10 @@
 //!
 //! Each setting is one row of a table: its key in the file, its flag, what it
 //! means and where it is kept. So no flag is without a key, and the example
-//! file cannot forget one.
+//! file cannot forget one. Only `base_sets` is more than values: it is in the
+//! file alone.
 
+mod base;
 mod defaults;
 mod flags;
 mod print;
@@ -23,6 +25,8 @@ mod value;
 
 use std::path::PathBuf;
 use std::time::Duration;
+
+use trunkline::node::BaseRule;
 
 pub(crate) use flags::Flags;
 pub(crate) use print::example;
@@ -49,6 +53,7 @@ pub(crate) struct Settings {
     pub(crate) log_format: LogFormat,
     pub(crate) log_level: LogLevel,
     pub(crate) sending: Sending,
+    pub(crate) base_sets: Vec<BaseRule>,
     pub(crate) limits: Limits,
     pub(crate) times: Times,
     pub(crate) load: Load,
@@ -69,6 +74,7 @@ pub(crate) struct Limits {
     pub(crate) streams: usize,
     pub(crate) connections: usize,
     pub(crate) subscriptions: usize,
+    pub(crate) hosts: usize,
     pub(crate) globs: usize,
     pub(crate) types: usize,
     pub(crate) params: usize,

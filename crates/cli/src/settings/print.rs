@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::Settings;
 use super::table::{SECTIONS, Setting};
 use super::value::Arity;
+use super::{Settings, base};
 
 const WIDTH: usize = 78;
 
@@ -23,7 +23,7 @@ pub(crate) fn example() -> String {
             one(&mut text, setting);
         }
     }
-    text
+    text + base::EXAMPLE
 }
 
 fn one(text: &mut String, setting: &Setting) {

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use trunkline::node::BaseRule;
 use trunkline_proto::text::{self, Format, Node, Position, Value, nearest};
 
 use super::resolve::SettingsError;
-use super::table;
+use super::{base, table};
 
 /// Texts by key.
 #[derive(Debug, Default)]
@@ -13,6 +14,8 @@ pub(crate) struct Raw {
     /// The file, if it is one.
     pub(super) file: Option<String>,
     pub(super) values: BTreeMap<&'static str, Given>,
+    /// The one that is not made of values.
+    pub(super) base_sets: Option<Vec<BaseRule>>,
 }
 
 /// The values of one key, each with its place in the file.
@@ -29,7 +32,7 @@ impl Raw {
         let documents = text::parse(Format::of(file), file, text, &limits)?;
         let mut raw = Self {
             file: Some(file.to_owned()),
-            values: BTreeMap::new(),
+            ..Self::default()
         };
         for document in documents {
             raw.document(document)?;
@@ -52,21 +55,32 @@ impl Raw {
             _ => return Err(self.error(document.at, "expected keys and values")),
         };
         for entry in entries {
+            if entry.key == base::KEY {
+                let rules = base::read(self, entry.node)?;
+                if self.base_sets.replace(rules).is_some() {
+                    return Err(self.twice(entry.at, base::KEY));
+                }
+                continue;
+            }
             let known = table::all().find(|setting| setting.key == entry.key);
             let Some(setting) = known else {
                 return Err(self.unknown(entry.at, &entry.key));
             };
             let given = self.values(setting.key, entry.node)?;
             if self.values.insert(setting.key, given).is_some() {
-                let what = format!("the key {:?} occurs twice; keep one", entry.key);
-                return Err(self.error(entry.at, what));
+                return Err(self.twice(entry.at, setting.key));
             }
         }
         Ok(())
     }
 
+    fn twice(&self, at: Position, key: &str) -> SettingsError {
+        self.error(at, format!("the key {key:?} occurs twice; keep one"))
+    }
+
     fn unknown(&self, at: Position, key: &str) -> SettingsError {
-        let near = nearest(key, table::all().map(|setting| setting.key.to_owned()));
+        let known = table::all().map(|setting| setting.key).chain([base::KEY]);
+        let near = nearest(key, known.map(str::to_owned));
         let hint = match near {
             Some(near) => format!("did you mean {near:?}?"),
             None => "`trunkline settings --print-defaults` shows all".to_owned(),

@@ -65,6 +65,7 @@ sections! {
         "max_streams" "N" "Streams at once" limits.streams;
         "max_connections" "N" "Connections at once; one more waits" limits.connections;
         "max_subscriptions" "N" "Names and globs that one stream may subscribe to" limits.subscriptions;
+        "max_hosts" "N" "Hosts of one stream that no virtual host names: junk, and those that get a copy of a wildcard; more are told not to exist" limits.hosts;
         "max_globs" "N" "Globs among them" limits.globs;
         "max_types" "N" "Types that one stream may ask for" limits.types;
         "max_params" "N" "Sets of dynamic parameters that one stream may bring" limits.params;
@@ -72,7 +73,7 @@ sections! {
         "max_name_bytes" "SIZE" "Bytes in a resource name" limits.name;
         "max_error_bytes" "SIZE" "Bytes of the text of a NACK that are kept" limits.error;
         "max_request_bytes" "SIZE" "Bytes in a request; an Envoy that reconnects names all that it holds" limits.request;
-        "max_response_bytes" "SIZE" "Bytes of bodies in a delta response, unless one body is larger; clients take 4 MiB by default" limits.response;
+        "max_response_bytes" "SIZE" "Bytes of bodies in a response that can be split, unless one body is larger; gRPC clients take 4 MiB by default" limits.response;
         "max_requests_per_second" "N" "Requests of one stream in a second; what is more waits" limits.requests_per_second;
         "max_pushes" "N" "Responses on their way at once; 0 is no bound" limits.pushes;
         "max_bytes_in_flight" "SIZE" "Bytes of responses on their way at once; 0 is no bound" limits.bytes_in_flight;

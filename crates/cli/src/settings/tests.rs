@@ -112,6 +112,7 @@ fn every_limit_reaches_the_library() {
         ("max_pushes", "7"),
         ("max_name_bytes", "7"),
         ("max_subscriptions", "7"),
+        ("max_hosts", "7"),
         ("drain_time", "7s"),
         ("max_connection_age", "0s"),
         ("named_only", "lds"),
@@ -122,5 +123,85 @@ fn every_limit_reaches_the_library() {
         changed.fill(&mut options);
         assert_ne!(format!("{options:?}"), before, "{key}");
         changed = Settings::new();
+    }
+}
+
+/// What is commented out in the example has to work when it is not.
+#[test]
+fn the_example_of_base_sets_is_read() {
+    let text = example();
+    let (_, rules) = text.split_once("# base_sets:").unwrap();
+    let rules: String = rules
+        .lines()
+        .map(|line| line.strip_prefix("# ").unwrap_or(line).to_owned() + "\n")
+        .collect();
+    let settings = read(&format!("base_sets:{rules}")).unwrap();
+    let [rule] = &settings.base_sets[..] else {
+        panic!("one rule: {settings:?}")
+    };
+    assert_eq!(
+        rule.node.to_string(),
+        "cluster=edge-*, locality.zone=eu-1a|eu-1b, metadata.NAMESPACE=*"
+    );
+    let sets: Vec<String> = rule.sets.iter().map(ToString::to_string).collect();
+    assert_eq!(sets, ["{metadata.NAMESPACE}", "common"]);
+    assert_eq!(rule.hosts().len(), 1);
+    let mut options = trunkline::Options::default();
+    settings.fill(&mut options);
+    assert_eq!(options.base_sets, settings.base_sets);
+}
+
+#[test]
+fn a_mistake_in_a_rule_is_told_where_it_stands() {
+    for (text, said) in [
+        (
+            "base_sets: x",
+            "s.yaml:1:12: base_sets: expected a list of rules",
+        ),
+        (
+            "base_sets: [x]",
+            "s.yaml:1:13: base_sets[0]: expected keys and values",
+        ),
+        (
+            "base_sets: [{set: [a]}]",
+            "base_sets[0]: unknown key \"set\"; did you mean \"sets\"?",
+        ),
+        ("base_sets: [{node: {}}]", "base_sets[0]: gives nothing"),
+        (
+            "base_sets:\n- node: {zone: a}\n  sets: [a]",
+            "s.yaml:2:10: base_sets[0].node: unknown key \"zone\"",
+        ),
+        (
+            "base_sets:\n- node: {locality: {zne: a}}\n  sets: [a]",
+            "s.yaml:2:21: base_sets[0].node.locality.zne: a node has no field",
+        ),
+        (
+            "base_sets:\n- node: {metadata: {a..b: x}}\n  sets: [a]",
+            "is no path into metadata",
+        ),
+        (
+            "base_sets:\n- sets: [a, \"{nme}\"]",
+            "s.yaml:2:13: base_sets[0].sets: a node has no field \"nme\"",
+        ),
+        (
+            "base_sets: [{sets: [\"{id\"]}]",
+            "has a brace without a partner",
+        ),
+        (
+            "base_sets: [{sets: [[a]]}]",
+            "expected a text, or a list of texts",
+        ),
+        (
+            "base_sets: [{hosts: [a.com]}]",
+            "write <route configuration>/<host>",
+        ),
+        (
+            "base_sets: []\n---\nbase_sets: []",
+            "s.yaml:3:1: the key \"base_sets\" occurs twice",
+        ),
+        ("base_set: []", "did you mean \"base_sets\"?"),
+    ] {
+        let error = read(text).unwrap_err();
+        assert!(error.contains(said), "{text}: {error}");
     }
 }

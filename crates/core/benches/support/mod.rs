@@ -12,6 +12,9 @@ use bytes::Bytes;
 use trunkline_core::Moment;
 use trunkline_core::change::Change;
 use trunkline_core::database::{Database, Work};
+use trunkline_core::facts::{Facts, Reference};
+use trunkline_core::hosts::Domains;
+use trunkline_core::kind::{CDS, VHDS};
 use trunkline_core::message::{DeltaRequest, DeltaResponse, Locator, Mode, Node};
 use trunkline_core::name::Name;
 use trunkline_core::params::Params;
@@ -45,6 +48,50 @@ pub(crate) fn variant(number: usize, edition: u64, group: usize) -> Arc<Resource
         constraints: Some(constraints.parse().expect("a constraint")),
         ..plain(number, edition)
     })
+}
+
+/// Bytes in the body of a [`host`].
+pub(crate) const HOST_BODY: usize = 300;
+
+/// The two domains of a virtual host of that number.
+pub(crate) fn domains(number: usize) -> [String; 2] {
+    let host = format!("svc-{number}.ns-{}", number % 1000);
+    [host.clone(), format!("{host}.svc.cluster.local")]
+}
+
+/// What the virtual host of that number is asked for by.
+pub(crate) fn host_name(number: usize) -> Name {
+    Name::new(&format!("outbound/{}", domains(number)[0]))
+}
+
+/// A virtual host with two domains that refers to one cluster.
+pub(crate) fn host(number: usize, edition: u64) -> Arc<Resource> {
+    let name = format!("outbound/svc-{number}.ns-{}:80", number % 1000);
+    let mut body = vec![0; HOST_BODY];
+    body[..8].copy_from_slice(&(number as u64).to_le_bytes());
+    body[8..16].copy_from_slice(&edition.to_le_bytes());
+    let cluster = Reference {
+        type_url: TypeUrl::from(CDS),
+        name: Name::new(&format!("outbound|80||{}", domains(number)[1])),
+    };
+    Arc::new(Resource {
+        facts: Some(Box::new(Facts {
+            references: Box::new([cluster]),
+            domains: Domains::new(domains(number)),
+            ..Facts::default()
+        })),
+        ..Resource::new(Name::new(&name), Bytes::from(body))
+    })
+}
+
+/// A database with that many virtual hosts.
+pub(crate) fn hosts(count: usize) -> Database {
+    let mut db = Database::new();
+    for from in (0..count).step_by(1000) {
+        let some = (from..count.min(from + 1000)).map(|number| host(number, 0));
+        put(&mut db, &TypeUrl::from(VHDS), some);
+    }
+    db
 }
 
 /// The parameters of a client of one group.

@@ -41,6 +41,23 @@ pub enum ApplyError {
         /// Why.
         source: ConstraintError,
     },
+    /// A client could find two virtual hosts by one domain.
+    #[error(
+        "{route}: a client with {witness} would find two virtual hosts for the domain {domain}, \
+         {first} and {second}; give it to one of them, or make their constraints exclude each other"
+    )]
+    Domain {
+        /// The route configuration.
+        route: String,
+        /// The domain.
+        domain: String,
+        /// One virtual host.
+        first: Name,
+        /// The other.
+        second: Name,
+        /// Parameters that match both.
+        witness: Params,
+    },
     /// A resource was given without a body.
     #[error("{name}: a resource needs a body")]
     NoBody {
@@ -51,12 +68,12 @@ pub enum ApplyError {
 
 /// What a name will hold.
 #[derive(Default)]
-struct Draft {
-    resources: Vec<Arc<Resource>>,
+pub(super) struct Draft {
+    pub(super) resources: Vec<Arc<Resource>>,
     failed: Option<Arc<ResourceError>>,
 }
 
-type Drafts = BTreeMap<(TypeId, Name), Draft>;
+pub(super) type Drafts = BTreeMap<(TypeId, Name), Draft>;
 
 impl Database {
     /// Makes all changes, or none.
@@ -71,6 +88,7 @@ impl Database {
         for ((_, name), draft) in &drafts {
             check_overlap(name, &draft.resources)?;
         }
+        self.check_domains(&drafts)?;
         for ((type_id, name), draft) in drafts {
             let resources = Content::of(draft.resources);
             let content = match draft.failed {
@@ -199,6 +217,10 @@ impl Database {
         }
         self.tell_views(type_id, entry, &mut old);
         self.tell_named(type_id, entry, &mut old);
+        for host in self.table_mut(type_id).move_domains(entry, &old) {
+            self.tell_asking(type_id, host);
+        }
+        self.note_ports(type_id, entry);
         self.move_aliases(type_id, entry, aliases(&old), new_aliases);
         self.table_mut(type_id).tidy(entry);
     }
@@ -253,7 +275,7 @@ impl Database {
             let Some(entry) = self.find(type_id, alias) else {
                 continue;
             };
-            self.tell_alias(type_id, entry);
+            self.tell_asking(type_id, entry);
             if !new.contains(alias) {
                 self.table_mut(type_id).remove_owner(entry, owner);
             }
@@ -262,11 +284,12 @@ impl Database {
             let table = self.table_mut(type_id);
             let entry = table.intern(alias);
             table.add_owner(entry, owner);
-            self.tell_alias(type_id, entry);
+            self.tell_asking(type_id, entry);
         }
     }
 
-    fn tell_alias(&mut self, type_id: TypeId, alias: EntryId) {
+    /// Tells all who ask for a name, for something else may answer to it now.
+    pub(super) fn tell_asking(&mut self, type_id: TypeId, alias: EntryId) {
         self.work.entries += 1;
         let asking: Vec<_> = self
             .table(type_id)
@@ -337,23 +360,30 @@ fn aliases(content: &Content) -> Vec<Name> {
 fn check_overlap(name: &Name, variants: &[Arc<Resource>]) -> Result<(), ApplyError> {
     for (i, a) in variants.iter().enumerate() {
         for b in &variants[i + 1..] {
-            let (first, second) = (constraints(a), constraints(b));
-            let overlap = first.overlap(&second);
-            let witness = overlap.map_err(|source| ApplyError::Undecided {
-                name: name.clone(),
-                source,
-            })?;
-            if let Some(witness) = witness {
+            if let Some(witness) = seen_together(name, a, b)? {
                 return Err(ApplyError::Overlap {
                     name: name.clone(),
-                    first: first.to_string(),
-                    second: second.to_string(),
+                    first: constraints(a).to_string(),
+                    second: constraints(b).to_string(),
                     witness,
                 });
             }
         }
     }
     Ok(())
+}
+
+/// Parameters of a client that would see both of two resources.
+pub(super) fn seen_together(
+    name: &Name,
+    a: &Resource,
+    b: &Resource,
+) -> Result<Option<Params>, ApplyError> {
+    let overlap = constraints(a).overlap(&constraints(b));
+    overlap.map_err(|source| ApplyError::Undecided {
+        name: name.clone(),
+        source,
+    })
 }
 
 /// A variant without constraints is for all.

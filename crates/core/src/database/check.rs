@@ -1,6 +1,8 @@
 //! Proof of the database's invariants, for tests and simulation.
 
+use super::hosts::own_domains;
 use super::{Database, TypeId};
+use crate::hosts::HostName;
 
 impl Database {
     /// Checks every invariant; the whole database is visited.
@@ -10,6 +12,7 @@ impl Database {
     pub fn check(&mut self) -> Result<(), String> {
         for index in 0..self.tables.len() {
             self.check_names(TypeId(index as u32))?;
+            self.check_hosts(TypeId(index as u32))?;
             self.check_views(TypeId(index as u32))?;
         }
         self.check_followers()
@@ -42,6 +45,34 @@ impl Database {
             ));
         }
         Ok(())
+    }
+
+    /// Every domain leads to its virtual host, and nothing else is in the index.
+    fn check_hosts(&self, type_id: TypeId) -> Result<(), String> {
+        let table = self.table(type_id);
+        let Some(hosts) = &table.hosts else {
+            return Ok(());
+        };
+        let (mut domains, mut asked) = (0, 0);
+        for (id, entry) in table.entries() {
+            let Some(HostName { route, .. }) = HostName::split(entry.name.as_str()) else {
+                continue;
+            };
+            asked += usize::from(!entry.subscribers.is_empty());
+            for domain in own_domains(entry) {
+                domains += 1;
+                if !hosts.owners(&table.entries, route, domain).contains(&id) {
+                    return Err(format!("{}: not found by {domain}", entry.name));
+                }
+            }
+        }
+        match hosts.counts() == (domains, asked) {
+            true => Ok(()),
+            false => Err(format!(
+                "{domains} domains and {asked} hosts asked for, {:?} in the index",
+                hosts.counts()
+            )),
+        }
     }
 
     fn check_views(&mut self, type_id: TypeId) -> Result<(), String> {

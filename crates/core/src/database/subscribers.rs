@@ -279,6 +279,11 @@ impl Database {
         }))
     }
 
+    /// Other parameters of a subscriber, for what it follows from now on.
+    pub(crate) fn set_params(&mut self, id: SubscriberId, params: ParamsId) {
+        self.subscribers.get_mut(id).params = params;
+    }
+
     /// A stream asks for a type no longer. Its names and views are left before.
     pub fn remove_subscriber(&mut self, id: SubscriberId) {
         self.subscribers.list.remove(id.0);
@@ -293,6 +298,9 @@ impl Database {
         let first = asked.is_empty();
         asked.insert((id, params));
         if first {
+            if let Some(hosts) = &mut table.hosts {
+                hosts.ask(name.as_str(), entry);
+            }
             self.subscribers
                 .edge(type_id, Ask::Name(name.clone()), Edge::First);
         }
@@ -309,6 +317,9 @@ impl Database {
         kept.subscribers.remove((id, params));
         if kept.subscribers.is_empty() {
             let name = kept.name.clone();
+            if let Some(hosts) = &mut table.hosts {
+                hosts.unask(name.as_str(), entry);
+            }
             table.tidy(entry);
             self.subscribers.edge(type_id, Ask::Name(name), Edge::Last);
         }

@@ -7,6 +7,7 @@ use hashbrown::{HashMap, HashSet, HashTable};
 use super::SubscriberId;
 use super::content::{Choice, Content};
 use super::entry::{Entry, EntryId, Subscribers, Subscription};
+use super::hosts::Hosts;
 use super::places::Places;
 use super::tombstones::Tombstones;
 use super::view::{Scope, View, ViewId};
@@ -48,7 +49,9 @@ pub(super) struct Table {
     pub(super) kind: Kind,
     names: HashTable<EntryId>,
     hasher: hashbrown::DefaultHashBuilder,
-    entries: Places<Entry>,
+    pub(super) entries: Places<Entry>,
+    /// By which domains hosts are found, if the type is asked for by host (S66).
+    pub(super) hosts: Option<Box<Hosts>>,
     /// The resources that have a name as an alias, sorted by name (S36).
     owners: HashMap<EntryId, Vec<EntryId>>,
     /// How many names have contents.
@@ -68,6 +71,7 @@ pub(super) struct Table {
 impl Table {
     pub(super) fn new(url: TypeUrl, is_cache: bool) -> Self {
         Self {
+            hosts: Kind::of(&url).on_demand.then(Box::default),
             kind: Kind::of(&url),
             url,
             names: HashTable::new(),
@@ -125,6 +129,10 @@ impl Table {
                 let id = EntryId(index);
                 asking.extend(entry.subscribers.iter().map(|who| (id, who)));
             }
+        }
+        let hosts = self.hosts.iter().flat_map(|hosts| hosts.asked.all());
+        for id in hosts {
+            asking.extend(self.entry(id).subscribers.iter().map(|who| (id, who)));
         }
         // That a name does not exist goes without saying from now on.
         let all: Vec<_> = self.entries().map(|(id, _)| id).collect();
@@ -205,6 +213,9 @@ impl Table {
             found.remove();
         }
         self.entries.remove(id.0);
+        if let Some(hosts) = &mut self.hosts {
+            hosts.forget_forms(id);
+        }
     }
 
     /// Whether something keeps a name.
@@ -249,6 +260,9 @@ impl Table {
         work: &mut Work,
     ) -> Choice {
         work.entries += 1;
+        if let Some(choice) = self.choose_host(id, params, table, work) {
+            return choice;
+        }
         let own = self.own_choice(id, params, table, work);
         if !matches!(own, Choice::Absent | Choice::Unknown) {
             return own;

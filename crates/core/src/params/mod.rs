@@ -12,6 +12,7 @@
 //! and [`Constraints`]. Which variants exist is not known here.
 
 mod build;
+mod cases;
 mod constraints;
 mod diagram;
 mod error;
@@ -24,6 +25,7 @@ mod set;
 mod table;
 mod text;
 
+pub use cases::{Case, CasesError};
 pub use constraints::Constraints;
 pub use error::{ConstraintError, ParamsError};
 pub use expr::{Expr, Node};

@@ -71,6 +71,15 @@ pub enum Refusal {
         /// The limit.
         limit: usize,
     },
+    /// The stream asks for too many hosts.
+    #[error(
+        "the stream already asks for {limit} hosts that no virtual host names itself; keep junk \
+         from the proxy, or raise the limit"
+    )]
+    Hosts {
+        /// The limit.
+        limit: usize,
+    },
     /// The stream asks for too many globs.
     #[error("the stream already has {limit} globs; unsubscribe from some, or raise the limit")]
     Globs {

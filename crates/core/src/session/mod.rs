@@ -10,6 +10,7 @@
 //! whenever it can send: after a request, after the database woke the stream,
 //! after a timeout.
 
+mod base;
 mod effects;
 mod event;
 mod request;
@@ -18,6 +19,7 @@ mod status;
 use std::collections::VecDeque;
 use std::time::Duration;
 
+pub use base::Base;
 pub use event::{Event, ProtocolError, Refusal};
 pub use status::{NameState, NameStatus, TypeStatus};
 
@@ -43,6 +45,8 @@ pub struct Config {
     pub limits: Limits,
     /// The parameters of the stream (TP2).
     pub params: Params,
+    /// What the peer gets without asking.
+    pub base: Base,
     /// Whether the peer understands `resource_errors` (TP3).
     pub speaks_errors: bool,
     /// Whether a cluster that changed gets its endpoints again although those
@@ -69,6 +73,7 @@ impl Config {
             named_only: Vec::new(),
             limits: Limits::default(),
             params: Params::default(),
+            base: Base::default(),
             speaks_errors: false,
             repeat_endpoints: true,
             ack_patience: Duration::from_secs(5),
@@ -160,6 +165,12 @@ impl Session {
         }
     }
 
+    /// The client says something else of itself from now on: it is told what
+    /// that changes, in one response of each type (TP2).
+    pub fn set_params(&mut self, db: &mut Database, params: Params) {
+        self.params = db.intern_params(params);
+    }
+
     /// Whether a type was asked for before.
     #[must_use]
     pub fn speaks_of(&self, type_url: &TypeUrl) -> bool {
@@ -178,9 +189,12 @@ impl Session {
     /// [`Self::poll_timeout`] is reached. Saves polling after an answer that
     /// leads to nothing; false does not promise that there is something.
     #[must_use]
-    pub fn is_quiet(&self, db: &Database) -> bool {
+    pub fn is_quiet(&self, db: &Database, now: Moment) -> bool {
         let mut all = self.conversations.iter().flatten();
-        all.all(|conversation| conversation.is_quiet(db))
+        all.all(|conversation| {
+            !conversation.may_speak(now, self.config.ack_patience)
+                || (conversation.params == self.params && conversation.is_quiet(db))
+        })
     }
 
     /// What happened since this was last asked.
@@ -251,11 +265,15 @@ impl Session {
         if !conversation.may_speak(now, self.config.ack_patience) {
             return None;
         }
+        if conversation.params != self.params && conversation.may_move() {
+            conversation.move_to(db, self.params);
+        }
         let known = conversation.knows_all(db);
         if !known && conversation.is_whole() {
             return None;
         }
         self.greet_on_demand(db, conversation);
+        self.close_routes(db, conversation);
         let resuming = self.resuming_until.is_some_and(|until| now < until);
         let order = Order::new(&self.conversations, &self.draining, resuming);
         let context = Context {
@@ -310,6 +328,7 @@ impl Session {
                 keys: selected.keys,
                 steps: selected.steps,
                 orphans: Vec::new(),
+                apart: selected.apart,
             };
             conversation.sent(db, outstanding);
         }
@@ -356,126 +375,4 @@ impl Session {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use super::*;
-    use crate::change::Change;
-    use crate::kind;
-    use crate::message::{DeltaRequest, ErrorDetail, Locator};
-    use crate::name::Name;
-    use crate::resource::Resource;
-
-    /// What a wildcard stream remembers beside its position.
-    fn exceptions(session: &Session) -> usize {
-        let conversations = session.conversations.iter().flatten();
-        let cursors = conversations.flat_map(|c| c.cursors.iter().flatten());
-        cursors
-            .map(|cursor| cursor.members.len() + cursor.walks.len())
-            .sum()
-    }
-
-    #[test]
-    fn what_was_an_exception_is_forgotten_when_it_is_the_rule_again() {
-        let (mut db, now) = (Database::new(), Moment::START);
-        let url = TypeUrl::from(kind::CDS);
-        let resources = ["a", "b"].map(|name| Resource::new(Name::new(name), "x".into()));
-        let upsert = |r: Resource| Change::Upsert(url.clone(), Arc::new(r));
-        db.apply(resources.map(upsert).into()).unwrap();
-        let mut session = Session::open(&mut db, Config::new(Mode::Delta));
-        let ask = |nonce, error| DeltaRequest {
-            type_url: Some(url.clone()),
-            nonce,
-            error,
-            ..DeltaRequest::default()
-        };
-        session.handle_delta(&mut db, ask(None, None), now).unwrap();
-        let first = session.poll_delta(&mut db, now).unwrap();
-        assert_eq!((first.resources.len(), exceptions(&session)), (2, 0));
-        let error = ErrorDetail {
-            code: 13,
-            message: String::new(),
-        };
-        let nack = ask(Some(first.nonce), Some(error));
-        session.handle_delta(&mut db, nack, now).unwrap();
-        assert_eq!(exceptions(&session), 2);
-        for left in [1, 0] {
-            let half = session.poll_delta(&mut db, now).unwrap();
-            assert_eq!(half.resources.len(), 1);
-            session
-                .handle_delta(&mut db, ask(Some(half.nonce), None), now)
-                .unwrap();
-            assert_eq!(exceptions(&session), left);
-        }
-        session.close(&mut db);
-        assert_eq!(db.check(), Ok(()));
-    }
-    #[test]
-    fn s72_a_stream_brings_only_so_many_sets_of_parameters() {
-        let (mut db, now) = (Database::new(), Moment::START);
-        let mut config = Config::new(Mode::Delta);
-        config.limits.params = 1;
-        let mut session = Session::open(&mut db, config);
-        let with = |value: &str| Locator {
-            name: "a".to_owned(),
-            params: Some(Params::new([("env", value)]).unwrap()),
-        };
-        let request = DeltaRequest {
-            type_url: Some(TypeUrl::from(kind::EDS)),
-            subscribe: vec![with("x"), with("y"), with("x"), "a".into()],
-            ..DeltaRequest::default()
-        };
-        session.handle_delta(&mut db, request, now).unwrap();
-        let refused = session.poll_event();
-        let reason = Refusal::Params { limit: 1 };
-        assert_eq!(
-            refused,
-            Some(Event::Refused {
-                type_url: kind::EDS.into(),
-                reason
-            })
-        );
-        assert_eq!(session.poll_event(), None);
-        assert_eq!(session.status().next().unwrap().subscriptions, 2);
-        assert_eq!(db.params_met(), 2);
-    }
-    #[test]
-    fn s72_a_flood_of_bad_names_is_counted() {
-        let (mut db, now) = (Database::new(), Moment::START);
-        let mut session = Session::open(&mut db, Config::new(Mode::Delta));
-        let request = DeltaRequest {
-            type_url: Some(TypeUrl::from(kind::EDS)),
-            subscribe: vec!["".into(); EVENTS + 7],
-            ..DeltaRequest::default()
-        };
-        session.handle_delta(&mut db, request, now).unwrap();
-        let events = std::iter::from_fn(|| session.poll_event()).count();
-        assert_eq!((events, session.unreported()), (EVENTS, 7));
-    }
-    #[test]
-    fn a_step_that_says_nothing_is_made_all_the_same() {
-        let (mut db, now) = (Database::new(), Moment::START);
-        let url = TypeUrl::from(kind::CDS);
-        let put = |body: &'static str| {
-            let resource = Resource::new(Name::new("a"), body.into());
-            vec![Change::Upsert(url.clone(), Arc::new(resource))]
-        };
-        db.apply(put("x")).unwrap();
-        let mut session = Session::open(&mut db, Config::new(Mode::Delta));
-        let ask = |nonce| DeltaRequest {
-            type_url: Some(url.clone()),
-            nonce,
-            ..DeltaRequest::default()
-        };
-        session.handle_delta(&mut db, ask(None), now).unwrap();
-        let first = session.poll_delta(&mut db, now).unwrap();
-        session
-            .handle_delta(&mut db, ask(Some(first.nonce)), now)
-            .unwrap();
-        db.apply(put("y")).unwrap();
-        db.apply(put("x")).unwrap();
-        assert_eq!(session.poll_delta(&mut db, now), None);
-        let type_id = db.type_id(&url);
-        assert_eq!(db.kept(type_id).retired, 0);
-    }
-}
+mod tests;

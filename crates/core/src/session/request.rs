@@ -1,5 +1,7 @@
 //! Reading requests: whose they are, what they answer, what they ask for.
 
+use hashbrown::HashSet;
+
 use super::{EVENTS, Event, ProtocolError, Refusal, Session};
 use crate::database::{Database, Scope, TypeId};
 use crate::facts::Reference;
@@ -10,7 +12,7 @@ use crate::moment::Moment;
 use crate::name::{Ask, Name};
 use crate::params::{Params, ParamsId};
 use crate::resource::{Nonce, TypeUrl};
-use crate::source::{Conversation, DeltaAsks, Terms};
+use crate::source::{Conversation, DeltaAsks, InitialVersions, Terms, is_negative};
 
 impl Session {
     /// A delta request. Answer, subscriptions and initial versions are each
@@ -44,13 +46,23 @@ impl Session {
             // An answer and nothing else, as most requests are.
             return Ok(());
         }
+        let base = match (first, &self.conversations[index]) {
+            (true, Some(hosts)) if hosts.kind.on_demand => {
+                let (names, initial) = (&request.subscribe, &request.initial_versions);
+                self.base_of_request(db, hosts.type_id, names, initial)
+            }
+            _ => Vec::new(),
+        };
         let mut asks = DeltaAsks {
             names: names_something(&request.subscribe),
             unsubscribe: self.read(db, &url, request.unsubscribe),
             ..DeltaAsks::default()
         };
         asks.subscribe = self.read(db, &url, request.subscribe);
-        let leaving = self.known(db, index, &asks.unsubscribe);
+        let leaving = Leaving {
+            names: self.known(db, index, &asks.unsubscribe),
+            strangers: self.strangers_among(db, index, &asks.unsubscribe),
+        };
         for refusal in self.refuse_beyond(db, index, &mut asks.subscribe, leaving) {
             self.refuse(&url, refusal);
         }
@@ -67,6 +79,8 @@ impl Session {
             let versions = request.initial_versions.into_iter().take(subscriptions);
             let ours = versions.filter(|(name, _)| name.len() <= name_bytes);
             asks.initial = ours.map(|(name, v)| (Name::new(&name), v)).collect();
+            self.spare_known_refusals(index, &asks.initial);
+            self.add_base(db, index, base, &mut asks.subscribe);
         }
         if let Some(conversation) = &mut self.conversations[index] {
             conversation.handle_delta(db, asks);
@@ -112,7 +126,10 @@ impl Session {
         let mut asks = self.read(db, &url, request.names);
         let conversation = self.conversations[index].as_ref();
         let all = conversation.map_or(0, |c| c.asks.len());
-        let leaving = all.saturating_sub(self.known(db, index, &asks));
+        let leaving = Leaving {
+            names: all.saturating_sub(self.known(db, index, &asks)),
+            strangers: 0,
+        };
         let conversation = self.conversations[index].as_mut();
         let due = conversation.is_some_and(|c| !std::mem::take(&mut c.refused).is_empty());
         let refusals = self.refuse_beyond(db, index, &mut asks, leaving);
@@ -216,9 +233,14 @@ impl Session {
         names: Vec<Locator>,
     ) -> Vec<(Ask, ParamsId)> {
         let mut asks = Vec::with_capacity(names.len());
+        // Those that it is asked with now, be there others to take up.
+        let mut all = self.conversations.iter().flatten();
+        let own = all
+            .find(|c| c.url == *url)
+            .map_or(self.params, |c| c.params);
         for locator in names {
             match Ask::parse(&locator.name, self.config.limits.name_bytes) {
-                Ok(ask) => match self.read_params(db, locator.params) {
+                Ok(ask) => match self.read_params(db, locator.params, own) {
                     Ok(params) => asks.push((ask, params)),
                     Err(refusal) => self.refuse(url, refusal),
                 },
@@ -234,9 +256,10 @@ impl Session {
         &mut self,
         db: &mut Database,
         params: Option<Params>,
+        own: ParamsId,
     ) -> Result<ParamsId, Refusal> {
         let Some(params) = params else {
-            return Ok(self.params);
+            return Ok(own);
         };
         if let Some(known) = db.find_params(&params) {
             return Ok(known);
@@ -262,8 +285,17 @@ impl Session {
         asks.iter().filter(known).count()
     }
 
-    /// Refuses what goes beyond the limits; `leaving` subscriptions end with
-    /// the same request. A refused name is answered in the negative, so that
+    /// How many of these are hosts of which there may be any number.
+    fn strangers_among(&self, db: &Database, index: usize, asks: &[(Ask, ParamsId)]) -> usize {
+        let strange = |(ask, params): &&(Ask, ParamsId)| match (ask, &self.conversations[index]) {
+            (Ask::Name(name), Some(conversation)) => conversation.has_stranger(db, name, *params),
+            _ => false,
+        };
+        asks.iter().filter(strange).count()
+    }
+
+    /// Refuses what goes beyond the limits; what is `leaving` ends with the
+    /// same request. A refused name is answered in the negative, so that
     /// the peer does not wait, and not remembered (S72).
     #[must_use]
     fn refuse_beyond(
@@ -271,16 +303,22 @@ impl Session {
         db: &Database,
         index: usize,
         asks: &mut Vec<(Ask, ParamsId)>,
-        leaving: usize,
+        leaving: Leaving,
     ) -> Vec<Refusal> {
         let used = |count: fn(&Conversation) -> usize| -> usize {
             let all = self.conversations.iter().flatten();
             all.map(|conversation| count(conversation)).sum()
         };
-        let names = used(Conversation::subscriptions).saturating_sub(leaving);
+        let names = used(Conversation::subscriptions).saturating_sub(leaving.names);
         let (limits, globs) = (self.config.limits.clone(), used(Conversation::globs));
         let mut room_for_names = limits.subscriptions.saturating_sub(names);
         let mut room_for_globs = limits.globs.saturating_sub(globs);
+        let conversation = self.conversations[index].as_ref();
+        let hosts = conversation.map_or(0, |c| c.strangers);
+        let hosts = hosts.saturating_sub(leaving.strangers);
+        let mut room_for_hosts = limits.hosts.saturating_sub(hosts);
+        let too_many_hosts = room_for_hosts < room_for_names;
+        room_for_hosts = room_for_hosts.min(room_for_names);
         let mut refusals = Vec::new();
         let Some(conversation) = &mut self.conversations[index] else {
             return refusals;
@@ -292,6 +330,11 @@ impl Session {
                     let known = conversation.cursor_of(&Scope::Glob(glob.clone())).is_some();
                     (known, &mut room_for_globs)
                 }
+                Ask::Name(name) if conversation.kind.on_demand => {
+                    let known = conversation.has_ask(db, name, *params)
+                        || db.expects_host(conversation.type_id, name);
+                    (known, &mut room_for_hosts)
+                }
                 Ask::Name(name) => (conversation.has_ask(db, name, *params), &mut room_for_names),
             };
             if known || *room > 0 {
@@ -301,8 +344,14 @@ impl Session {
             refusals.push(match ask {
                 Ask::Name(name) => {
                     conversation.refused.insert(name.clone());
-                    let limit = limits.subscriptions;
-                    Refusal::Subscriptions { limit }
+                    match conversation.kind.on_demand && too_many_hosts {
+                        true => Refusal::Hosts {
+                            limit: limits.hosts,
+                        },
+                        false => Refusal::Subscriptions {
+                            limit: limits.subscriptions,
+                        },
+                    }
                 }
                 _ => Refusal::Globs {
                     limit: limits.globs,
@@ -311,6 +360,34 @@ impl Session {
             false
         });
         refusals
+    }
+
+    /// Takes the base set as asked for, as far as it is not.
+    fn add_base(
+        &self,
+        db: &Database,
+        index: usize,
+        base: Vec<Name>,
+        subscribe: &mut Vec<(Ask, ParamsId)>,
+    ) {
+        let Some(conversation) = &self.conversations[index] else {
+            return;
+        };
+        let room = self.config.limits.subscriptions;
+        let asked: HashSet<_> = subscribe.iter().map(|(ask, _)| ask.clone()).collect();
+        let known = |name: &Name| db.names_host(conversation.type_id, name);
+        let base = base.into_iter().filter(known).map(Ask::Name);
+        let new = base.filter(|ask| !asked.contains(ask)).take(room);
+        subscribe.extend(new.map(|ask| (ask, self.params)));
+    }
+
+    /// What a client knows not to exist need not be refused again: a proxy lists
+    /// every host that it ever asked for.
+    fn spare_known_refusals(&mut self, index: usize, initial: &InitialVersions) {
+        if let Some(conversation) = &mut self.conversations[index] {
+            let knows = |name: &Name| initial.get(name).is_some_and(is_negative);
+            conversation.refused.retain(|name| !knows(name));
+        }
     }
 
     /// One request can hold millions of bad names: beyond a number they are
@@ -345,7 +422,7 @@ impl Session {
     }
 
     /// The answer to a response: rejected if there is an error, and for no
-    /// other reason (S11).
+    /// other reason (S11). What was meant to be rejected is accepted by that.
     fn verdict(
         &mut self,
         db: &mut Database,
@@ -358,6 +435,7 @@ impl Session {
             return;
         };
         let type_url = conversation.url.clone();
+        let error = error.filter(|_| !conversation.expects_rejection(&nonce));
         let Some(mut error) = error else {
             let drain = match conversation.kind.drains {
                 true => self.config.drain,
@@ -394,6 +472,13 @@ impl Session {
             });
         }
     }
+}
+
+/// How much of what a stream holds ends with a request.
+#[derive(Clone, Copy)]
+struct Leaving {
+    names: usize,
+    strangers: usize,
 }
 
 /// Whether a list names anything but the whole. A name that is refused is one

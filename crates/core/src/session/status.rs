@@ -7,15 +7,16 @@ use super::Session;
 use crate::database::Database;
 use crate::message::ErrorDetail;
 use crate::name::Name;
+use crate::params::ParamsId;
 use crate::resource::{Nonce, Resource, TypeUrl, Version};
-use crate::source::Told;
+use crate::source::{AskKey, Conversation, Key, Slot, Told};
 
 /// How one type stands on one stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeStatus {
     /// The type.
     pub type_url: TypeUrl,
-    /// How many names and globs the peer asks for.
+    /// How many names and globs the peer asks for, the wildcard with them.
     pub subscriptions: usize,
     /// Whether it asks for all of the type.
     pub wildcard: bool,
@@ -25,6 +26,9 @@ pub struct TypeStatus {
     pub acked: Option<Nonce>,
     /// Whether an answer is awaited.
     pub awaits_answer: bool,
+    /// Whether the peer came with all that it asks for, so that nothing had to
+    /// be said to it.
+    pub came_with_all: bool,
     /// What the peer last said of something that it rejects.
     pub error: Option<ErrorDetail>,
     /// What it rejected on its own, and in which version.
@@ -65,7 +69,10 @@ impl Session {
             return Vec::new();
         };
         let mut found: BTreeMap<Name, (NameState, Option<Arc<Resource>>)> = BTreeMap::new();
-        for (key, slot) in &conversation.asks {
+        // What holds something is listed under the name of that: a host may be
+        // asked for by another.
+        let without = |slot: &Slot| slot.told.certain().is_none();
+        for (key, slot) in conversation.asks.iter().filter(|(_, slot)| without(slot)) {
             let name = db.name(conversation.type_id, key.entry).clone();
             let state = match slot.told {
                 Told::Absent => NameState::Absent,
@@ -78,8 +85,10 @@ impl Session {
         }
         for response in &conversation.outstanding {
             let single = response.keys.iter().map(|(key, choice)| {
-                let name = conversation.key_name(db, key);
-                (name, choice.resource().cloned())
+                let sent = choice.resource().cloned();
+                let name = sent.as_ref().map(|sent| sent.name.clone());
+                let name = name.unwrap_or_else(|| conversation.key_name(db, key));
+                (name, sent)
             });
             let items = response.steps.iter().flat_map(|step| step.items());
             let stepped = items.map(|(name, item)| (name.clone(), item.clone()));
@@ -97,6 +106,36 @@ impl Session {
             resource,
         };
         found.into_iter().map(status).collect()
+    }
+
+    /// How one name stands that the peer asks for itself; `None` if it does
+    /// not.
+    pub fn asked(&self, db: &mut Database, type_url: &TypeUrl, name: &Name) -> Option<NameStatus> {
+        let mut all = self.conversations.iter().flatten();
+        let conversation = all.find(|c| c.url == *type_url)?;
+        let entry = db.find(conversation.type_id, name)?;
+        let ask = AskKey {
+            entry,
+            params: conversation.params,
+        };
+        let told = &conversation.asks.get(&ask)?.told;
+        let key = Key::Ask(ask);
+        let mut sent = conversation.outstanding.iter().rev();
+        let sent = sent.find_map(|response| response.sent(&key));
+        let (state, resource) = match (conversation.target(db, &key).resource(), sent, told) {
+            (Some(r), ..) if conversation.is_parked(r) => {
+                (NameState::Rejected(r.version.clone()), told.resource())
+            }
+            (_, Some(sent), _) => (NameState::Sent, sent.resource()),
+            (_, None, Told::Absent) => (NameState::Absent, None),
+            (_, None, told) if told.certain().is_some() => (NameState::Accepted, told.resource()),
+            (_, None, told) => (NameState::Requested, told.resource()),
+        };
+        Some(NameStatus {
+            name: name.clone(),
+            state,
+            resource: resource.cloned(),
+        })
     }
 
     /// What the peer holds of a type, by name: what it accepted, without names
@@ -132,6 +171,21 @@ impl Session {
         held
     }
 
+    /// How many hosts the peer asks for that no virtual host names (S72).
+    #[must_use]
+    pub fn strangers(&self) -> usize {
+        let all = self.conversations.iter().flatten();
+        all.map(|conversation| conversation.strangers).sum()
+    }
+
+    /// The parameters by which the peer is given variants of a type.
+    #[must_use]
+    pub fn params_for(&self, type_url: &TypeUrl) -> ParamsId {
+        let mut all = self.conversations.iter().flatten();
+        let conversation = all.find(|c| c.url == *type_url);
+        conversation.map_or(self.params, |c| c.params)
+    }
+
     /// How each type stands, in order of rank.
     pub fn status(&self) -> impl Iterator<Item = TypeStatus> + '_ {
         self.conversations
@@ -139,11 +193,14 @@ impl Session {
             .flatten()
             .map(|conversation| TypeStatus {
                 type_url: conversation.url.clone(),
-                subscriptions: conversation.subscriptions(),
+                // On demand the wildcard brings nothing, and is one all the same.
+                subscriptions: conversation.subscriptions()
+                    + usize::from(conversation.kind.on_demand && conversation.wildcard.is_on()),
                 wildcard: conversation.wildcard.is_on(),
                 sent: conversation.last_nonce.clone(),
                 acked: conversation.last_acked.clone(),
                 awaits_answer: !conversation.outstanding.is_empty(),
+                came_with_all: conversation.last_nonce.is_none() && came_with_all(conversation),
                 error: conversation.last_error.clone(),
                 parked: conversation
                     .parked
@@ -154,10 +211,20 @@ impl Session {
     }
 }
 
+/// Whether there is nothing that the peer waits for.
+fn came_with_all(conversation: &Conversation) -> bool {
+    let knows = |slot: &Slot| slot.told.certain().is_some() || slot.told == Told::Absent;
+    !conversation.owes_answer
+        && conversation.pending.is_empty()
+        && conversation.asks.values().all(knows)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::change::Change;
+    use crate::facts::Facts;
+    use crate::hosts::Domains;
     use crate::kind;
     use crate::message::{DeltaRequest, ErrorDetail, Mode};
     use crate::moment::Moment;
@@ -215,6 +282,19 @@ mod tests {
             .map(|n| (n.name.as_str(), n.state.clone(), n.resource.is_some()))
             .collect();
         let version = Version::of_body(b"x");
+        let version_of_a = session.held(&mut db, &kind::SDS.into())["a"]
+            .version
+            .clone();
+        let mut back = Session::open(&mut db, Config::new(Mode::Delta));
+        assert_eq!(back.status().count(), 0);
+        let again = DeltaRequest {
+            initial_versions: vec![("a".to_owned(), version_of_a)],
+            ..ask(&["a"])
+        };
+        back.handle_delta(&mut db, again, now).unwrap();
+        assert_eq!(back.poll_delta(&mut db, now), None);
+        assert!(back.status().all(|status| status.came_with_all));
+        assert!(session.status().all(|status| !status.came_with_all));
         assert_eq!(
             seen,
             [
@@ -226,6 +306,94 @@ mod tests {
             ]
         );
         assert!(!session.is_answered());
+    }
+
+    #[test]
+    fn s16_a_host_stands_under_the_name_of_its_virtual_host() {
+        let (mut db, now) = (Database::new(), Moment::START);
+        let host = |name: &str, domain: &str| {
+            let facts = Facts {
+                domains: Domains::new([domain]),
+                ..Facts::default()
+            };
+            let resource = Resource {
+                facts: Some(Box::new(facts)),
+                ..Resource::new(Name::new(name), "x".into())
+            };
+            Change::Upsert(kind::VHDS.into(), Arc::new(resource))
+        };
+        db.apply(vec![host("r/web", "a.com"), host("r/bad", "b.com")])
+            .unwrap();
+        let mut session = Session::open(&mut db, Config::new(Mode::Delta));
+        let ask = |name: &str, nonce, error: Option<&str>| DeltaRequest {
+            type_url: Some(kind::VHDS.into()),
+            subscribe: [name]
+                .iter()
+                .filter(|n| !n.is_empty())
+                .map(|n| (*n).into())
+                .collect(),
+            nonce,
+            error: error.map(|text| ErrorDetail {
+                code: 3,
+                message: text.into(),
+            }),
+            ..DeltaRequest::default()
+        };
+        let state = |session: &Session, db: &mut Database, name: &str| {
+            let status = session.asked(db, &kind::VHDS.into(), &Name::new(name));
+            status.map(|status| (status.state, status.resource.map(|r| r.name.to_string())))
+        };
+        let web = || Some("r/web".to_owned());
+        assert_eq!(state(&session, &mut db, "r/a.com"), None);
+        let hear = |session: &mut Session, db: &mut Database, name: &str| {
+            session
+                .handle_delta(db, ask(name, None, None), now)
+                .unwrap();
+        };
+        hear(&mut session, &mut db, "r/a.com");
+        assert_eq!(
+            state(&session, &mut db, "r/a.com"),
+            Some((NameState::Requested, None))
+        );
+        let first = session.poll_delta(&mut db, now).unwrap();
+        assert_eq!(
+            state(&session, &mut db, "r/a.com"),
+            Some((NameState::Sent, web()))
+        );
+        session
+            .handle_delta(&mut db, ask("", Some(first.nonce), None), now)
+            .unwrap();
+        assert_eq!(
+            state(&session, &mut db, "r/a.com"),
+            Some((NameState::Accepted, web()))
+        );
+        hear(&mut session, &mut db, "r/b.com");
+        let bad = session.poll_delta(&mut db, now).unwrap();
+        session
+            .handle_delta(&mut db, ask("", Some(bad.nonce), Some("no")), now)
+            .unwrap();
+        let version = Version::of_body(b"x");
+        assert_eq!(
+            state(&session, &mut db, "r/b.com"),
+            Some((NameState::Rejected(version), None))
+        );
+        let none = session.poll_delta(&mut db, now).unwrap();
+        session
+            .handle_delta(&mut db, ask("", Some(none.nonce), None), now)
+            .unwrap();
+        hear(&mut session, &mut db, "r/c.com");
+        let none = session.poll_delta(&mut db, now).unwrap();
+        session
+            .handle_delta(&mut db, ask("", Some(none.nonce), None), now)
+            .unwrap();
+        assert_eq!(
+            state(&session, &mut db, "r/c.com"),
+            Some((NameState::Absent, None))
+        );
+        let names = session.names(&mut db, &kind::VHDS.into());
+        let names: Vec<_> = names.iter().map(|n| n.name.as_str()).collect();
+        assert_eq!(names, ["r/b.com", "r/bad", "r/c.com", "r/web"]);
+        assert_eq!(session.params_for(&kind::VHDS.into()), ParamsId::EMPTY);
     }
 
     #[test]

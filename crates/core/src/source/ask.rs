@@ -1,14 +1,17 @@
 //! Subscribing and unsubscribing: how a request changes what is to be said.
 
-use hashbrown::HashMap;
+use std::sync::Arc;
+
+use hashbrown::{HashMap, HashSet};
 
 use super::forms;
 use super::{AskKey, Conversation, Key, Slot, Told};
 use crate::database::{Choice, Database, Scope};
+use crate::hosts::HostName;
 use crate::kind::Absent;
 use crate::name::Name;
 use crate::params::ParamsId;
-use crate::resource::Version;
+use crate::resource::{Resource, Version};
 
 /// What a reconnecting client says it holds (S45, S46).
 pub(crate) type InitialVersions = HashMap<Name, Version>;
@@ -29,22 +32,34 @@ impl Conversation {
             self.pending.insert(Key::Ask(key));
             return;
         }
-        let told = match initial.get(name) {
-            Some(version) => self.told_by_client(db, key, name, version),
-            None => Told::Nothing,
+        let told = match self.kind.on_demand || initial.contains_key(name) {
+            true => self.told_by_client(db, key, name, initial),
+            false => Told::Nothing,
         };
         self.told_sum = self.told_sum.wrapping_add(fingerprint(&told));
         let settled = told.same(&self.target(db, &Key::Ask(key)));
-        self.asks.insert(
-            key,
-            Slot {
-                told,
-                forced: false,
-            },
-        );
+        let strange = self.kind.on_demand && !db.expects_host(self.type_id, name);
+        self.strangers += usize::from(strange);
+        let slot = Slot {
+            strange,
+            ..Slot::of(told)
+        };
+        self.asks.insert(key, slot);
         if !settled {
             self.pending.insert(Key::Ask(key));
         }
+    }
+
+    /// A client that holds hosts from before hears which of them it should not:
+    /// those that nothing it asks for leads to any more (S45).
+    pub(crate) fn drop_other_hosts(&mut self, initial: &InitialVersions) {
+        let told = self.asks.values().filter_map(|slot| slot.told.resource());
+        let right: HashSet<&Name> = told.map(|r| &r.name).chain(self.held_as.values()).collect();
+        let wrong = initial.iter().filter(|(name, version)| {
+            let is_held = !name.as_str().is_empty() && !forms::is_negative(version);
+            is_held && !right.contains(*name)
+        });
+        self.foreign.extend(wrong.map(|(name, _)| name.clone()));
     }
 
     /// Whether the peer asks for this name by itself.
@@ -53,20 +68,51 @@ impl Conversation {
         entry.is_some_and(|entry| self.asks.contains_key(&AskKey { entry, params }))
     }
 
-    /// What a client that names a version holds: our own, if versions agree
-    /// (S46), else something else.
+    /// Whether the peer asks for this host, and it counts as one of which there
+    /// may be any number.
+    pub(crate) fn has_stranger(&self, db: &Database, name: &Name, params: ParamsId) -> bool {
+        let entry = db.find(self.type_id, name);
+        let slot = entry.and_then(|entry| self.asks.get(&AskKey { entry, params }));
+        slot.is_some_and(|slot| slot.strange)
+    }
+
+    /// What a client that names versions holds: our own, if versions agree
+    /// (S46), else something else. A host may be held under another name than
+    /// it is asked for by.
     fn told_by_client(
-        &self,
+        &mut self,
         db: &mut Database,
         key: AskKey,
         name: &Name,
-        version: &Version,
+        initial: &InitialVersions,
     ) -> Told {
-        match self.target(db, &Key::Ask(key)) {
-            Choice::Is(current) if current.version == *version => Told::Is(current),
-            Choice::Absent if self.is_negative(name, version) => Told::Absent,
-            _ => Told::Older,
+        let target = self.target(db, &Key::Ask(key));
+        let given = target.resource().map_or(name, |resource| &resource.name);
+        // What has this name and is not given here is given elsewhere.
+        let is_own = given == name || db.unused_name(self.type_id, name) == *name;
+        for held in [Some(given), Some(name).filter(|_| is_own)] {
+            let Some((held, version)) = held.and_then(|name| initial.get_key_value(name)) else {
+                continue;
+            };
+            return match &target {
+                Choice::Is(current)
+                    if current.name == *held
+                        && current.version == *version
+                        && serves(current, name) =>
+                {
+                    Told::Is(Arc::clone(current))
+                }
+                Choice::Absent if self.is_negative(name, version) => Told::Absent,
+                _ if self.is_negative(name, version) => Told::Nothing,
+                _ => {
+                    if self.kind.on_demand {
+                        self.held_as.insert(key, held.clone());
+                    }
+                    Told::Older
+                }
+            };
         }
+        Told::Nothing
     }
 
     /// Whether a version is that of how the peer was told that a name does not
@@ -74,8 +120,8 @@ impl Conversation {
     fn is_negative(&self, name: &Name, version: &Version) -> bool {
         match forms::absent(&self.kind, self.dialect, self.mode, false) {
             Absent::EmptyBody => forms::empty_body(name).version == *version,
-            Absent::Bodyless => forms::bodyless(name).version == *version,
-            Absent::Removed | Absent::Silence => false,
+            Absent::Bodyless => forms::is_negative(version),
+            Absent::Removed | Absent::Unreadable | Absent::Silence => false,
         }
     }
 
@@ -89,6 +135,8 @@ impl Conversation {
             return;
         };
         self.told_sum = self.told_sum.wrapping_sub(fingerprint(&slot.told));
+        self.strangers -= usize::from(slot.strange);
+        self.held_as.remove(&key);
         self.forget(&Key::Ask(key));
         if let Some(cursor) = self.cursor_over(name) {
             self.return_to_cursor(db, cursor, name, slot.told);
@@ -104,7 +152,10 @@ impl Conversation {
             self.foreign.insert(name.clone());
         } else if self.mode == super::Mode::Delta {
             if let Some(Some(cursor)) = self.cursors.get_mut(cursor) {
-                let slot = Slot { told, forced: true };
+                let slot = Slot {
+                    forced: true,
+                    ..Slot::of(told)
+                };
                 cursor.members.insert(name.clone(), slot);
             }
             self.pending.insert(key);
@@ -150,7 +201,7 @@ impl Conversation {
                 None => differing.push((resource.name.clone(), Told::Nothing)),
             }
         }
-        let current: hashbrown::HashSet<_> = listed.iter().map(|r| &r.name).collect();
+        let current: HashSet<_> = listed.iter().map(|r| &r.name).collect();
         for name in initial.keys().filter(|name| !current.contains(name)) {
             let asked = self.has_ask(db, name, self.params);
             if !asked && !name.as_str().is_empty() && self.cursor_over(name) == Some(index) {
@@ -164,13 +215,7 @@ impl Conversation {
             (cursor.position, cursor.reached) = (head, head);
             for (name, told) in differing {
                 self.pending.insert(Key::Member(index, name.clone()));
-                cursor.members.insert(
-                    name,
-                    Slot {
-                        told,
-                        forced: false,
-                    },
-                );
+                cursor.members.insert(name, Slot::of(told));
             }
         }
     }
@@ -242,6 +287,15 @@ impl Conversation {
             self.pending.insert(Key::Ask(key));
         }
     }
+}
+
+/// Whether who holds a virtual host has no more to ask about a host. One that
+/// is only called like the host leaves a request for it waiting.
+fn serves(held: &Resource, asked: &Name) -> bool {
+    let domains = &held.facts().domains;
+    let host = HostName::split(asked.as_str()).map_or("", |name| name.host);
+    let serves = |host| domains.iter().any(|domain| domain.matches(host));
+    domains.is_empty() || serves(host) || (held.other_names().any(|name| name == *asked))
 }
 
 /// What a name adds to the sum of what is held.

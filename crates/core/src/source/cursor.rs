@@ -26,6 +26,18 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
+    /// From nothing.
+    pub(crate) fn new(scope: Scope, follow: FollowId) -> Self {
+        Self {
+            scope,
+            follow,
+            position: 0,
+            reached: 0,
+            walks: VecDeque::new(),
+            members: BTreeMap::new(),
+        }
+    }
+
     /// What the peer holds under a name that is no exception.
     pub(crate) fn rule(
         &self,
@@ -61,14 +73,8 @@ impl Conversation {
                 self.cursors.push(None);
                 self.cursors.len() - 1
             });
-        self.cursors[index] = Some(Cursor {
-            follow: db.follow(self.subscriber, &scope),
-            scope,
-            position: 0,
-            reached: 0,
-            walks: VecDeque::new(),
-            members: BTreeMap::new(),
-        });
+        let follow = db.follow(self.subscriber, &scope);
+        self.cursors[index] = Some(Cursor::new(scope, follow));
         index
     }
 
@@ -132,10 +138,7 @@ impl Conversation {
         let told = self.member_told(db, index, name);
         let cursor = self.cursors.get_mut(index)?.as_mut()?;
         let slot = cursor.members.entry(name.clone());
-        Some(slot.or_insert(Slot {
-            told,
-            forced: false,
-        }))
+        Some(slot.or_insert(Slot::of(told)))
     }
 
     /// Drops exceptions that have become the rule again. Only right while

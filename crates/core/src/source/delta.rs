@@ -6,11 +6,11 @@ use std::sync::Arc;
 use hashbrown::HashSet;
 
 use super::ask::InitialVersions;
-use super::{AskKey, Conversation, Key, Selected, Told, forms};
+use super::{Conversation, Key, Selected, Told, forms};
 use crate::database::{Batch, Choice, Database, Scope};
 use crate::interest::DeltaStar;
 use crate::kind::Absent;
-use crate::message::{Delivered, DeltaResponse, Form, Mode};
+use crate::message::{Delivered, DeltaResponse, Form};
 use crate::name::{Ask, Name};
 use crate::params::{Constraints, ParamsId};
 use crate::resource::{Nonce, Resource, ResourceError};
@@ -62,13 +62,18 @@ impl Conversation {
         };
         let before = self.wildcard;
         self.wildcard = before.after_delta(says, self.kind.legacy_wildcard);
+        let mut kept = Vec::new();
         for (ask, params) in &asks.unsubscribe {
             match ask {
+                Ask::Name(name) if self.kind.on_demand => {
+                    kept.extend(self.unask_host(db, name, *params));
+                }
                 Ask::Name(name) => self.unask(db, name, *params),
                 Ask::Glob(glob) => self.unfollow(db, &Scope::Glob(glob.clone())),
                 Ask::Wildcard => self.unfollow(db, &Scope::All),
             }
         }
+        self.take_hosts(db, kept);
         let asked_again = says.subscribes_star && before.is_on();
         if self.wildcard.is_on() && (!before.is_on() || asked_again) {
             self.owes_answer = true;
@@ -85,6 +90,11 @@ impl Conversation {
                 }
                 Ask::Wildcard => {}
             }
+        }
+        if self.kind.on_demand && !asks.initial.is_empty() {
+            self.drop_other_hosts(&asks.initial);
+            let told = asks.initial.values().filter_map(forms::negative_number);
+            self.negatives = told.max().unwrap_or(0).wrapping_add(1);
         }
         self.forgive_answer();
     }
@@ -108,6 +118,7 @@ impl Conversation {
             let resources = Set::Shared(batch.brings(&part));
             return self.finish(nonce, resources, response);
         }
+        let mut given = None;
         for (key, choice) in &selected.keys {
             let told = self
                 .slot(key)
@@ -120,13 +131,14 @@ impl Conversation {
                     .extend(left.map(|old| (name, old)));
                 continue;
             }
-            response
-                .removed
-                .extend(self.left_behind(db, key, &told, choice));
-            self.write_one(&mut response, &name, &told, choice);
+            let left = self.left_behind(db, key, &told, choice, &mut given);
+            response.removed.extend(left);
+            let own = self.negative_name(db, key, &name, choice);
+            self.write_one(&mut response, (&name, own), &told, choice);
         }
         for name in &selected.refused {
-            self.write_one(&mut response, name, &Told::Nothing, &Choice::Absent);
+            let own = db.unused_name(self.type_id, name);
+            self.write_one(&mut response, (name, own), &Told::Nothing, &Choice::Absent);
         }
         for step in &selected.steps {
             response.removed_variants.extend(step.left());
@@ -178,31 +190,26 @@ impl Conversation {
         })
     }
 
-    /// What the peer holds under another name than it is given now: a resource
-    /// that answered to an alias (S36). It goes, unless it answers to another.
-    fn left_behind(
-        &self,
-        db: &mut Database,
-        key: &Key,
-        told: &Told,
-        choice: &Choice,
-    ) -> Option<Name> {
-        let old = told.resource()?;
-        choice.resource().filter(|new| new.name != old.name)?;
-        let answers = |db: &mut Database, name: &Name| {
-            let entry = db.find(self.type_id, name)?;
-            let params = self.params;
-            let other = Key::Ask(AskKey { entry, params });
-            self.slot(&other).filter(|_| other != *key)?;
-            let target = self.target(db, &other);
-            Some(target.resource()?.name == old.name)
-        };
-        let mut names = old.aliases.iter().chain([&old.name]);
-        let kept = names.any(|name| answers(db, name) == Some(true));
-        (!kept).then(|| old.name.clone())
+    /// What the answer that a host does not exist is called: like the host,
+    /// unless the peer may hold something that is called so.
+    fn negative_name(&self, db: &mut Database, key: &Key, name: &Name, choice: &Choice) -> Name {
+        if !self.kind.on_demand || choice.resource().is_some() {
+            return name.clone();
+        }
+        match self.target(db, key).resource() {
+            Some(rejected) if rejected.name == *name => name.clone(),
+            _ => db.unused_name(self.type_id, name),
+        }
     }
 
-    fn write_one(&self, response: &mut Draft, name: &Name, told: &Told, choice: &Choice) {
+    /// Writes what is said of a name; if it has to be under another, under `own`.
+    fn write_one(
+        &self,
+        response: &mut Draft,
+        (name, own): (&Name, Name),
+        told: &Told,
+        choice: &Choice,
+    ) {
         let replaced = told.resource().and_then(|old| old.constraints.clone());
         match choice {
             Choice::Is(resource) => {
@@ -227,15 +234,18 @@ impl Conversation {
                 if let Some(old) = replaced {
                     response.removed_variants.push((name.clone(), old));
                 }
-                let held = told.resource().is_some();
-                match forms::absent(&self.kind, self.dialect, Mode::Delta, held) {
+                match self.absent_form(told) {
                     Absent::Removed => response.removed.push(name.clone()),
                     Absent::EmptyBody => {
                         let empty = forms::empty_body(name);
                         response.resources.push(Delivered::full(empty));
                     }
                     Absent::Bodyless => {
-                        let negative = forms::bodyless(name);
+                        let negative = forms::bodyless(own, name, self.negatives);
+                        response.resources.push(Delivered::full(negative));
+                    }
+                    Absent::Unreadable => {
+                        let negative = forms::unreadable(name);
                         response.resources.push(Delivered::full(negative));
                     }
                     Absent::Silence => {}
@@ -253,11 +263,57 @@ fn told_other_variant(told: &Told, choice: &Choice) -> bool {
     }
 }
 
+/// That a host does not exist is said by its alias; what was called like it
+/// goes all the same.
+fn rename_negatives(response: &mut Draft) {
+    let is_negative = |d: &Delivered| d.resource.body.is_none();
+    if !response.resources.iter().any(is_negative) {
+        return;
+    }
+    let bodies = response.resources.iter().map(|d| &d.resource);
+    let bodies = bodies.filter(|resource| resource.body.is_some());
+    let names = bodies.map(|resource| &resource.name);
+    let taken: HashSet<Name> = response.removed.iter().chain(names).cloned().collect();
+    for delivered in &mut response.resources {
+        let resource = &delivered.resource;
+        if resource.body.is_none() && taken.contains(&resource.name) {
+            let mut name = resource.name.clone();
+            while taken.contains(&name) {
+                name = Name::new(&format!("{name}*"));
+            }
+            let resource = Resource::clone(resource);
+            delivered.resource = Arc::new(Resource { name, ..resource });
+        }
+    }
+}
+
+/// A resource that several names brought answers to all of them: who waits for
+/// one of them waits until it is named (S36).
+fn answer_together(first: &mut Delivered, again: &Delivered) {
+    let (into, from) = (&first.resource, &again.resource);
+    if into.aliases == from.aliases || into.version != from.version {
+        return;
+    }
+    let more = from.aliases.iter().filter(|a| !into.aliases.contains(a));
+    let aliases = into.aliases.iter().chain(more).cloned().collect();
+    first.resource = Arc::new(Resource {
+        aliases,
+        ..Resource::clone(into)
+    });
+}
+
 /// No variant twice, and no name both there and gone (S41): Envoy rejects that.
 fn unique(response: &mut Draft) {
+    rename_negatives(response);
     let key = |d: &Delivered| (d.resource.name.clone(), d.resource.constraints.clone());
     response.resources.sort_by_cached_key(key);
-    response.resources.dedup_by(|a, b| key(a) == key(b));
+    response.resources.dedup_by(|again, first| {
+        let same = key(again) == key(first);
+        if same {
+            answer_together(first, again);
+        }
+        same
+    });
     let present: HashSet<_> = response
         .resources
         .iter()

@@ -20,23 +20,42 @@ pub enum Dialect {
 
 /// How to say that a name does not exist; `held` is whether the peer may hold it.
 pub(crate) fn absent(kind: &Kind, dialect: Dialect, mode: Mode, held: bool) -> Absent {
-    match (mode, dialect, kind.envoy_absent) {
-        (Mode::Sotw, Dialect::Envoy, Absent::EmptyBody) => Absent::EmptyBody,
+    let form = match (mode, dialect) {
+        (Mode::Delta, Dialect::Envoy) => kind.envoy_absent,
+        (Mode::Delta, Dialect::Standard) => Absent::Removed,
+        (Mode::Sotw, Dialect::Envoy) => kind.envoy_absent_in_sotw,
         // A whole set says it itself (S38); elsewhere there is no clean way (S39).
-        (Mode::Sotw, _, _) => Absent::Silence,
-        (Mode::Delta, Dialect::Standard, _) => Absent::Removed,
+        (Mode::Sotw, Dialect::Standard) => Absent::Silence,
+    };
+    match form {
         // A virtual host that Envoy holds goes by its name; one that it waits
         // for needs the other form.
-        (Mode::Delta, Dialect::Envoy, Absent::Bodyless) if held => Absent::Removed,
-        (Mode::Delta, Dialect::Envoy, form) => form,
+        Absent::Bodyless if held => Absent::Removed,
+        // Who holds one does not wait, and keeps it whatever it is told (S57).
+        Absent::Unreadable if held => Absent::Silence,
+        form => form,
     }
 }
 
 /// A resource that has its name in field 1 and nothing else: how an empty
 /// assignment and an empty route configuration look.
 pub(crate) fn empty_body(name: &Name) -> Arc<Resource> {
+    Arc::new(Resource::new(name.clone(), name_alone(name).freeze()))
+}
+
+/// A resource that no one can read: after its name comes a field that cannot
+/// be. An empty one would not do. Envoy takes an empty secret, where it asked
+/// for what to trust, for trust in everyone.
+pub(crate) fn unreadable(name: &Name) -> Arc<Resource> {
+    let mut body = name_alone(name);
+    body.put_u8(0x07);
+    Arc::new(Resource::new(name.clone(), body.freeze()))
+}
+
+/// A message that has a name in field 1.
+fn name_alone(name: &Name) -> BytesMut {
     let text = name.as_str().as_bytes();
-    let mut body = BytesMut::with_capacity(text.len() + 6);
+    let mut body = BytesMut::with_capacity(text.len() + 7);
     body.put_u8(0x0a);
     let mut length = text.len();
     while length >= 0x80 {
@@ -45,17 +64,36 @@ pub(crate) fn empty_body(name: &Name) -> Arc<Resource> {
     }
     body.put_u8(length as u8);
     body.put_slice(text);
-    Arc::new(Resource::new(name.clone(), body.freeze()))
+    body
 }
 
-/// A resource without a body that has its own name as alias.
-pub(crate) fn bodyless(name: &Name) -> Arc<Resource> {
+/// A resource without a body that has the name that was asked for as alias. It
+/// has that as its own name, too, unless something else is called so.
+///
+/// Its version has a number that the peer was not told before. Envoy takes what
+/// has no body and the version that it knows for a heartbeat, and who waits for
+/// the name would wait for ever.
+pub(crate) fn bodyless(own: Name, asked: &Name, number: u64) -> Arc<Resource> {
     Arc::new(Resource {
-        aliases: Box::new([name.clone()]),
-        version: Version::new(""),
+        aliases: Box::new([asked.clone()]),
+        version: Version::new(format!("-{number:x}")),
         body: None,
-        ..Resource::new(name.clone(), Bytes::new())
+        ..Resource::new(own, Bytes::new())
     })
+}
+
+/// Whether a version is that of a resource without a body.
+pub(crate) fn is_negative(version: &Version) -> bool {
+    negative_number(version).is_some()
+}
+
+/// The number of a resource without a body, by its version; `None` if it is the
+/// version of a body. Other servers give them no version.
+pub(crate) fn negative_number(version: &Version) -> Option<u64> {
+    match version.as_str() {
+        "" => Some(0),
+        text => u64::from_str_radix(text.strip_prefix('-')?, 16).ok(),
+    }
 }
 
 #[cfg(test)]
@@ -69,15 +107,15 @@ mod tests {
 
     #[test]
     fn s35_the_table_of_negatives_for_envoy() {
-        use Absent::{Bodyless, EmptyBody, Removed, Silence};
+        use Absent::{Bodyless, EmptyBody, Removed, Silence, Unreadable};
         let table = [
             (kind::CDS, Removed, Silence),
             (kind::LDS, Removed, Silence),
             (kind::EDS, EmptyBody, EmptyBody),
             (kind::RDS, EmptyBody, EmptyBody),
-            (kind::SDS, Removed, Silence),
-            (kind::RTDS, Removed, Silence),
-            (kind::ECDS, Silence, Silence),
+            (kind::SDS, Removed, Unreadable),
+            (kind::RTDS, Removed, EmptyBody),
+            (kind::ECDS, Unreadable, Unreadable),
             (kind::VHDS, Bodyless, Silence),
             ("unknown", Removed, Silence),
         ];
@@ -124,9 +162,37 @@ mod tests {
             Absent::Removed
         );
         assert_eq!(
-            form(kind::ECDS, Dialect::Envoy, Mode::Delta, true),
-            Absent::Silence
+            form(kind::RTDS, Dialect::Envoy, Mode::Sotw, true),
+            Absent::EmptyBody
         );
+    }
+
+    #[test]
+    fn what_has_no_body_is_known_by_its_version() {
+        let name = Name::new("r/a");
+        let versions = [1, 2, u64::MAX].map(|n| bodyless(name.clone(), &name, n).version.clone());
+        let numbers = versions.each_ref().map(negative_number);
+        assert_eq!(numbers, [Some(1), Some(2), Some(u64::MAX)]);
+        assert_eq!(negative_number(&Version::new("")), Some(0));
+        for other in [
+            Version::of_body(b"x"),
+            Version::new("-"),
+            Version::new("-x"),
+        ] {
+            assert!(!is_negative(&other), "{other}");
+        }
+    }
+
+    #[test]
+    fn s57_what_envoy_holds_and_would_keep_is_not_spoken_of() {
+        let table = [
+            (kind::ECDS, Mode::Delta),
+            (kind::ECDS, Mode::Sotw),
+            (kind::SDS, Mode::Sotw),
+        ];
+        for (url, mode) in table {
+            assert_eq!(form(url, Dialect::Envoy, mode, true), Absent::Silence);
+        }
     }
 
     #[test]
@@ -138,5 +204,11 @@ mod tests {
         let long = empty_body(&Name::new(&"x".repeat(300)));
         assert_eq!(&long.body.as_ref().unwrap()[..3], [0x0a, 0xac, 0x02]);
         assert_eq!(long.body.as_ref().unwrap().len(), 303);
+    }
+    /// Field 0 is no field, in any version of any library.
+    #[test]
+    fn an_unreadable_body_ends_in_what_is_no_field() {
+        let negative = unreadable(&Name::new("s1"));
+        assert_eq!(negative.body.as_deref(), Some(&b"\x0a\x02s1\x07"[..]));
     }
 }

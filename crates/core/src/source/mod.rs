@@ -15,15 +15,20 @@
 //! State of the world and delta share all of it; `delta.rs` and `sotw.rs` only
 //! read requests and write responses.
 
+mod apart;
 mod ask;
+mod behind;
+mod closed;
 mod cursor;
 mod delta;
 mod forms;
+mod moving;
 mod select;
 mod slot;
 mod sotw;
 mod standing;
 mod step;
+mod together;
 mod ttl;
 mod verdict;
 
@@ -31,9 +36,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use hashbrown::HashMap;
 
+pub(crate) use ask::InitialVersions;
+use closed::Closed;
 pub(crate) use cursor::Cursor;
 pub(crate) use delta::DeltaAsks;
 pub use forms::Dialect;
+pub(crate) use forms::is_negative;
 pub(crate) use select::{Context, Selected};
 pub(crate) use slot::{AskKey, Key, Slot, Told};
 pub(crate) use standing::Standing;
@@ -67,6 +75,8 @@ pub(crate) struct Conversation {
     pub(crate) cursors: Vec<Option<Cursor>>,
     /// Every named subscription.
     pub(crate) asks: HashMap<AskKey, Slot>,
+    /// How many of them are hosts of which there may be any number (S72).
+    pub(crate) strangers: usize,
     /// What may have to be said; looked at when the conversation may speak.
     pub(crate) pending: BTreeSet<Key>,
     /// What waits for another type, and until when at the latest (S73).
@@ -83,11 +93,19 @@ pub(crate) struct Conversation {
     pub(crate) parked: BTreeMap<Name, Version>,
     /// Names that only the peer knows of: it is told that they are gone.
     pub(crate) foreign: BTreeSet<Name>,
+    /// Under which name a peer holds something older, where that may not be the
+    /// name that it asks by: a host.
+    pub(crate) held_as: BTreeMap<AskKey, Name>,
     /// Names that never exist, by which a client that waits for virtual hosts
     /// hears that there are none yet (S76).
     pub(crate) placeholders: BTreeSet<Name>,
+    /// What hosts are not spoken of for now.
+    pub(crate) closed: Closed,
     /// Names that are refused, not remembered: told that they do not exist (S72).
     pub(crate) refused: BTreeSet<Name>,
+    /// By which names that do not exist are told apart from those of other
+    /// responses.
+    pub(crate) negatives: u64,
     /// Stands for the names that the last list had and that were refused.
     refused_sum: u64,
     /// Responses without an answer: one, or two if the peer is silent for long.
@@ -141,6 +159,7 @@ impl Conversation {
             wildcard: Wildcard::Never,
             cursors: Vec::new(),
             asks: HashMap::new(),
+            strangers: 0,
             pending: BTreeSet::new(),
             waiting: BTreeMap::new(),
             suspects: BTreeMap::new(),
@@ -149,8 +168,11 @@ impl Conversation {
             tried_at: Moment::START,
             parked: BTreeMap::new(),
             foreign: BTreeSet::new(),
+            held_as: BTreeMap::new(),
             placeholders: BTreeSet::new(),
+            closed: Closed::default(),
             refused: BTreeSet::new(),
+            negatives: 1,
             refused_sum: 0,
             outstanding: VecDeque::new(),
             last_nonce: None,
@@ -243,6 +265,14 @@ impl Conversation {
             Key::Ask(ask) => db.name(self.type_id, ask.entry).clone(),
             Key::Member(_, name) => name.clone(),
         }
+    }
+
+    /// Whether nothing can be said of a key for now (S76). Who asks is answered.
+    fn is_closed(&self, db: &Database, key: &Key) -> bool {
+        let asks = |slot: &Slot| slot.forced || slot.told == Told::Nothing;
+        self.kind.on_demand
+            && !self.slot(key).is_some_and(asks)
+            && self.closed.has(&self.key_name(db, key))
     }
 
     /// Forgets all that is under way about a key.

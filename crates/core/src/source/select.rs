@@ -25,6 +25,8 @@ pub(crate) struct Selected {
     pub(crate) refused: Vec<Name>,
     /// What is still good and must be said to be (S59).
     pub(crate) heartbeats: Vec<Arc<Resource>>,
+    /// Whether this is what the peer is meant to reject, and nothing else.
+    pub(crate) apart: bool,
 }
 
 /// What to do with one name.
@@ -80,13 +82,15 @@ impl Conversation {
         }
         if self.trial_turn {
             self.select_trial(db, context.now, &mut selected);
+            self.select_apart(db, context, &mut selected);
         }
-        if selected.keys.is_empty() {
+        if selected.keys.is_empty() && !selected.apart {
             self.select_news(db, context, &mut selected);
         }
         if selected.is_empty() {
             self.select_trial(db, context.now, &mut selected);
         }
+        self.select_apart(db, context, &mut selected);
         selected
     }
 
@@ -102,7 +106,7 @@ impl Conversation {
                 };
                 self.pending.remove(&key);
                 let target = self.target(db, &key);
-                if Told::from(sent).same(&target) {
+                if Told::from(sent).same(&target) && !self.is_closed(db, &key) {
                     selected.keys.push((key, target));
                 } else {
                     self.pending.insert(key);
@@ -131,11 +135,18 @@ impl Conversation {
             .foreign
             .extend(std::mem::take(&mut self.placeholders));
         self.select_foreign(db, context, &mut budget, selected);
-        selected.refused.extend(std::mem::take(&mut self.refused));
+        while budget > 0
+            && !self.speaks_apart()
+            && let Some(name) = self.refused.pop_first()
+        {
+            budget = budget.saturating_sub(2 * name.as_str().len() + 16);
+            selected.refused.push(name);
+        }
         self.look_at_exceptions(db);
         for key in std::mem::take(&mut self.pending) {
             self.select_key(db, context, key, &mut budget, selected);
         }
+        self.wait_together(selected);
         for index in 0..self.cursors.len() {
             if budget > 0 {
                 self.select_step(db, context, index, &mut budget, selected);
@@ -159,6 +170,11 @@ impl Conversation {
                 // It exists again: then it is news, to a peer that holds
                 // something of that name from before.
                 Choice::Is(_) | Choice::Failed(..) => self.hold_older(&name),
+                Choice::Absent if self.closed.has(&name) => {
+                    self.foreign.insert(name);
+                }
+                // What replaces it may have its domains: they go together.
+                Choice::Absent if self.kind.on_demand => selected.foreign.push(name),
                 Choice::Absent
                     if room > 0 && !context.order.removal_waits(db, &self.url, &name) =>
                 {
@@ -226,7 +242,11 @@ impl Conversation {
         budget: &mut usize,
         selected: &mut Selected,
     ) {
-        if *budget == 0 {
+        // Hosts that a peer holds change together, whatever that takes: one may
+        // have got a domain that was another's, and twice it would be rejected.
+        let holds = |slot: &Slot| slot.told.may_hold();
+        let together = self.kind.on_demand && self.slot(&key).is_some_and(holds);
+        if (*budget == 0 && !together) || self.is_closed(db, &key) {
             self.pending.insert(key);
             return;
         }
@@ -239,18 +259,31 @@ impl Conversation {
                 }
                 self.pending.insert(key);
             }
+            Decision::Say(choice) if self.goes_apart(&key, &choice) != selected.apart => {
+                self.pending.insert(key);
+            }
             Decision::Say(choice) => {
                 let size = choice.resource().map_or(0, |r| r.wire_size());
-                if size > *budget && !selected.keys.is_empty() {
+                if size > *budget && !selected.keys.is_empty() && !together {
                     *budget = 0;
                     self.pending.insert(key);
                     return;
                 }
                 *budget = budget.saturating_sub(size);
-                self.settle(&key);
+                match choice == Choice::Absent && self.is_due_more(&key) {
+                    true => _ = self.pending.insert(key.clone()),
+                    false => self.settle(&key),
+                }
                 selected.keys.push((key, choice));
             }
         }
+    }
+
+    /// Whether a peer that hears that what it held is gone has to hear more: for
+    /// who waits for a host that is no answer.
+    fn is_due_more(&self, key: &Key) -> bool {
+        let waits = |slot: &Slot| slot.forced && slot.told.resource().is_some();
+        self.kind.on_demand && self.slot(key).is_some_and(waits)
     }
 
     /// Nothing more is to be done about a key for now.
@@ -316,7 +349,8 @@ impl Conversation {
                     .is_some_and(|until| *until <= context.now);
                 !overdue && context.order.addition_waits(db, &self.kind, resource)
             }
-            Choice::Absent if told.may_hold() => {
+            // Nothing names a host: when it goes nothing is left to dangle.
+            Choice::Absent if told.may_hold() && !self.kind.on_demand => {
                 let name = told
                     .resource()
                     .map_or_else(|| self.key_name(db, key), |r| r.name.clone());
@@ -345,20 +379,19 @@ impl Conversation {
     }
 
     /// Whether there is nothing to say until something happens or a deadline
-    /// passes: an answer is awaited, or the peer was told everything.
+    /// passes: the peer was told everything.
     pub(crate) fn is_quiet(&self, db: &Database) -> bool {
         let told = |cursor: &Cursor| {
             db.head(cursor.follow) == cursor.reached && cursor.walks.iter().all(Walk::is_sent)
         };
-        !self.outstanding.is_empty()
-            || (!self.owes_answer
-                && self.pending.is_empty()
-                && self.trials.is_empty()
-                && self.foreign.is_empty()
-                && self.placeholders.is_empty()
-                && self.refused.is_empty()
-                && self.cursors.iter().flatten().all(told)
-                && db.dirty(self.subscriber).next().is_none())
+        !self.owes_answer
+            && self.pending.is_empty()
+            && self.trials.is_empty()
+            && self.foreign.is_empty()
+            && self.placeholders.is_empty()
+            && self.refused.is_empty()
+            && self.cursors.iter().flatten().all(told)
+            && db.dirty(self.subscriber).next().is_none()
     }
 
     /// The moments at which something may have to be said although nothing happens.

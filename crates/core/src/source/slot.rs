@@ -127,6 +127,18 @@ pub(crate) struct Slot {
     pub(crate) told: Told,
     /// It must be said again even if nothing changed (S28, S30, S53).
     pub(crate) forced: bool,
+    /// It is a host, and nothing limits how many there are of its kind (S72).
+    pub(crate) strange: bool,
+}
+
+impl Slot {
+    /// Nothing is to be said again.
+    pub(crate) fn of(told: Told) -> Self {
+        Self {
+            told,
+            ..Self::default()
+        }
+    }
 }
 
 #[cfg(test)]

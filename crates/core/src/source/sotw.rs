@@ -11,7 +11,7 @@ use super::step::Step;
 use super::{Conversation, Key, Selected, Told, forms};
 use crate::database::{Choice, Database, FollowId, Scope};
 use crate::kind::Absent;
-use crate::message::{Delivered, Mode, SotwResponse};
+use crate::message::{Delivered, SotwResponse};
 use crate::name::{Ask, Name};
 use crate::params::ParamsId;
 use crate::resource::{Nonce, Resource, Version};
@@ -243,24 +243,28 @@ impl Conversation {
                 // The error says it, or a failure leaves what is held alone (S61).
                 Choice::Failed(error, _) if self.speaks_errors || !error.code.is_data_error() => {}
                 Choice::Failed(..) | Choice::Absent => {
-                    let held = told.resource().is_some();
-                    let form = forms::absent(&self.kind, self.dialect, Mode::Sotw, held);
-                    if form == Absent::EmptyBody {
-                        add(forms::empty_body(&self.key_name(db, key)));
-                    }
+                    self.negative(&told, &self.key_name(db, key)).map(&mut add);
                 }
             }
         }
-        if forms::absent(&self.kind, self.dialect, Mode::Sotw, false) == Absent::EmptyBody {
-            for name in &selected.refused {
-                add(forms::empty_body(name));
-            }
+        for name in &selected.refused {
+            self.negative(&Told::Nothing, name).map(&mut add);
         }
         let stepped = selected.steps.iter().flat_map(Step::items);
         for resource in stepped.filter_map(|(_, item)| item.as_ref()) {
             add(Arc::clone(resource));
         }
         part
+    }
+
+    /// How a name that does not exist is spoken of, if it is.
+    fn negative(&self, told: &Told, name: &Name) -> Option<Arc<Resource>> {
+        match self.absent_form(told) {
+            Absent::EmptyBody => Some(forms::empty_body(name)),
+            Absent::Unreadable => Some(forms::unreadable(name)),
+            // What is not among the resources, this protocol cannot say.
+            Absent::Removed | Absent::Bodyless | Absent::Silence => None,
+        }
     }
 
     /// The sum of what the peer holds once it has accepted the response. For a

@@ -29,6 +29,8 @@ pub(crate) struct Outstanding {
     /// Names it brought under a wildcard or glob that was dropped since. If
     /// that is asked for again before the answer, the peer may hold them.
     pub(crate) orphans: Vec<Name>,
+    /// Whether it is meant to be rejected.
+    pub(crate) apart: bool,
 }
 
 impl Outstanding {
@@ -196,6 +198,7 @@ impl Conversation {
             self.move_cursor(db, &step);
         }
         suspects.extend(response.keys);
+        self.spare_absent(&mut suspects);
         for (key, sent) in &suspects {
             match sent {
                 Choice::Absent => self.set_told(key, |_| Told::Doubt),
@@ -227,7 +230,7 @@ impl Conversation {
                 .filter_map(|(key, sent)| self.park(key, sent))
                 .collect();
         }
-        let groups = self.groups(db, suspects.keys().cloned().collect(), error);
+        let groups = self.groups(db, &suspects, error);
         for group in groups.into_iter().rev() {
             self.trials.push_front(group);
         }
@@ -238,17 +241,26 @@ impl Conversation {
     /// Halves; or, if the peer's text names some but not all, those and the
     /// rest. The text decides in which order things are tried, never what is
     /// blamed (S64).
-    fn groups(&self, db: &Database, keys: Vec<Key>, error: &ErrorDetail) -> Vec<Vec<Key>> {
-        let (named, rest): (Vec<_>, Vec<_>) = keys
+    fn groups(
+        &self,
+        db: &Database,
+        suspects: &BTreeMap<Key, Choice>,
+        error: &ErrorDetail,
+    ) -> Vec<Vec<Key>> {
+        let mut units = self.units(suspects);
+        if units.len() == 1 {
+            units = suspects.keys().map(|key| vec![key.clone()]).collect();
+        }
+        let is_named = |key: &Key| error.message.contains(self.key_name(db, key).as_str());
+        let (named, rest): (Vec<_>, Vec<_>) = units
             .iter()
             .cloned()
-            .partition(|key| error.message.contains(self.key_name(db, key).as_str()));
+            .partition(|unit| unit.iter().any(is_named));
         if !named.is_empty() && !rest.is_empty() {
-            return vec![rest, named];
+            return vec![rest.concat(), named.concat()];
         }
-        let mut left = keys;
-        let right = left.split_off(left.len() / 2);
-        [left, right]
+        let right = units.split_off(units.len() / 2);
+        [units.concat(), right.concat()]
             .into_iter()
             .filter(|half| !half.is_empty())
             .collect()
@@ -306,14 +318,18 @@ impl Conversation {
         }
     }
 
-    fn set_told(&mut self, key: &Key, change: impl FnOnce(Told) -> Told) {
+    pub(super) fn set_told(&mut self, key: &Key, change: impl FnOnce(Told) -> Told) {
         let Some(slot) = self.slot_mut(key) else {
             return;
         };
         let before = fingerprint(&slot.told);
         slot.told = change(std::mem::take(&mut slot.told));
         let after = fingerprint(&slot.told);
-        if matches!(key, Key::Ask(_)) {
+        let is_older = slot.told == Told::Older;
+        if let Key::Ask(ask) = key {
+            if !is_older {
+                self.held_as.remove(ask);
+            }
             self.told_sum = self.told_sum.wrapping_sub(before).wrapping_add(after);
         }
     }
@@ -328,6 +344,7 @@ impl Conversation {
             }
         }
         self.last_nonce = Some(response.nonce.clone());
+        self.negatives = self.negatives.wrapping_add(1);
         self.outstanding.push_back(response);
         if self.outstanding.len() > 2
             && let Some(first) = self.outstanding.pop_front()
@@ -357,10 +374,12 @@ impl Conversation {
         }
     }
 
-    /// Begins what was said of a name anew: the peer has lost it (S76).
-    pub(crate) fn forget_told(&mut self, key: &Key) {
-        self.set_told(key, |_| Told::Nothing);
-        self.pending.insert(key.clone());
+    /// Says a name again: the peer may have lost it, or not (S76).
+    pub(crate) fn say_anew(&mut self, key: &Key) {
+        if let Some(slot) = self.slot_mut(key) {
+            slot.forced = true;
+            self.pending.insert(key.clone());
+        }
     }
 }
 

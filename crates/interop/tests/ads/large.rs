@@ -98,7 +98,7 @@ fn a_large_request_is_taken(mode: Mode) {
         let active = envoy.stat("cluster_manager.active_clusters");
         (active == Some(1 + 1101)).then_some(())
     });
-    let large = |entry: &Entry| matches!(entry, Entry::Requested(bytes) if *bytes > USUAL);
+    let large = |entry: &Entry| matches!(entry, Entry::Requested { bytes, .. } if *bytes > USUAL);
     assert!(serving.journal.count(large) > 0, "no large request");
     let streams = |entry: &Entry| matches!(entry, Entry::Opened(_));
     assert_eq!(serving.journal.count(streams), 1);

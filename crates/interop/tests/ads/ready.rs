@@ -91,3 +91,23 @@ fn s35_envoy_becomes_ready_although_names_are_missing() {
         });
     }
 }
+
+/// Nor does what comes later wait for what is missing.
+#[test]
+fn s35_what_comes_later_does_not_wait_for_what_is_missing() {
+    for mode in [Mode::Sotw, Mode::Delta] {
+        let serving = Serving::start(vec![put_cluster(&cluster("first"))]);
+        let envoy = Envoy::start(&bootstrap::ads(serving.port, mode, "n1"));
+        serving.apply(vec![
+            put_cluster(&cluster("later")),
+            put_listener("http", "missing"),
+        ]);
+        envoy.wait_for("the cluster", SOON, |envoy| {
+            envoy.active_clusters().contains_key("later").then_some(())
+        });
+        let listener = envoy.wait_for("the listener", SOON, |envoy| envoy.listener("http"));
+        let answer = envoy.wait_for("an answer", SOON, |_| http::get(listener, "/").ok());
+        assert_eq!(answer.status, 404);
+        assert_no_init_fetch_timeout(&envoy);
+    }
+}

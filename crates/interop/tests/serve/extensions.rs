@@ -13,7 +13,7 @@ use crate::{status, wait_for_status};
 
 const SOON: Duration = Duration::from_secs(10);
 
-fn runtime(value: u32) -> String {
+pub(crate) fn runtime(value: u32) -> String {
     other(
         "envoy.service.runtime.v3.Runtime",
         &format!("name: rt, layer: {{some.key: {value}}}"),
@@ -21,7 +21,7 @@ fn runtime(value: u32) -> String {
 }
 
 /// Envoy asks for this before anything else, and for nothing before it has it.
-fn with_runtime(way: Way, port: u16) -> String {
+pub(crate) fn with_runtime(way: Way, port: u16) -> String {
     let layer = format!("{{name: rt, rtds_layer: {{name: rt, rtds_config: {ADS}}}}}");
     format!(
         "{}layered_runtime: {{layers: [{layer}]}}\n",
@@ -29,7 +29,7 @@ fn with_runtime(way: Way, port: u16) -> String {
     )
 }
 
-fn wait_for_runtime(envoy: &Envoy, value: &str) {
+pub(crate) fn wait_for_runtime(envoy: &Envoy, value: &str) {
     envoy.wait_for(&format!("the value {value}"), SOON, |envoy| {
         let shown = envoy.get("/runtime").body;
         shown
@@ -58,32 +58,31 @@ fn runtime_is_followed_by_delta() {
     runtime_is_followed(DELTA);
 }
 
-#[test]
-fn s35_a_missing_runtime_holds_nothing_up_by_delta() {
-    let site = Site::new(&[("none.yaml", &[])]);
-    let serving = site.serve();
-    let envoy = Envoy::start(&with_runtime(DELTA, serving.port));
-    assert_no_init_fetch_timeout(&envoy);
-    site.write("runtime.yaml", &[runtime(3)]);
-    wait_for_runtime(&envoy, "3");
-}
-
 /// A filter that ends every request with a status.
 fn filter(status: u16) -> String {
+    filter_of("ends", status)
+}
+
+pub(crate) fn filter_of(name: &str, status: u16) -> String {
     other(
         "envoy.config.core.v3.TypedExtensionConfig",
         &format!(
-            r#"name: ends, typed_config: {{"@type": type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFault, abort: {{http_status: {status}, percentage: {{numerator: 100}}}}}}"#
+            r#"name: {name}, typed_config: {{"@type": type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFault, abort: {{http_status: {status}, percentage: {{numerator: 100}}}}}}"#
         ),
+    )
+}
+
+/// How a listener names such a filter.
+pub(crate) fn filter_by_name(name: &str) -> String {
+    format!(
+        "{{name: {name}, config_discovery: {{config_source: {ADS}, \
+         type_urls: [type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFault]}}}}"
     )
 }
 
 /// Were a filter that Envoy uses said to be removed, every request would fail.
 fn filters_are_followed_and_never_removed(way: Way) {
-    let by_name = format!(
-        "{{name: ends, config_discovery: {{config_source: {ADS}, \
-         type_urls: [type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFault]}}}}"
-    );
+    let by_name = filter_by_name("ends");
     let backend = Backend::start("any");
     let http = listener_of("http", &rds("r", ADS), &by_name);
     let site = Site::new(&[
@@ -120,8 +119,7 @@ fn s57_filters_are_followed_by_delta() {
     filters_are_followed_and_never_removed(DELTA);
 }
 
-/// There is no way to say that a filter does not exist, so Envoy is not told,
-/// and a listener that has a default does not need to be.
+/// A listener that has a default does not need to hear that there is none.
 fn a_missing_filter_with_a_default_holds_nothing_up(way: Way) {
     let fault = "type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFault";
     let by_name = format!(

@@ -12,10 +12,10 @@ use crate::script;
 use crate::site::Site;
 use crate::texts::{ROUTER, cluster_with, endpoints, manager, other, rds, route};
 
-const SOON: Duration = Duration::from_secs(15);
+pub(crate) const SOON: Duration = Duration::from_secs(15);
 
 /// A gRPC server that answers with a text.
-fn backend(text: &str) -> (Script, SocketAddr) {
+pub(crate) fn backend(text: &str) -> (Script, SocketAddr) {
     let mut script = script("backend.py", &[text], &[]);
     let port = script.wait_for_line("port ", SOON).parse().expect("a port");
     (script, SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
@@ -26,23 +26,25 @@ fn bootstrap(port: u16) -> String {
         r#"{{"xds_servers": [{{"server_uri": "127.0.0.1:{port}",
             "channel_creds": [{{"type": "insecure"}}], "server_features": ["xds_v3"]}}],
             "server_listener_resource_name_template": "grpc/server?at=%s",
+            "authorities": {{"auth.example": {{"client_listener_resource_name_template":
+                "xdstp://auth.example/envoy.config.listener.v3.Listener/%s?az=1&env=prod"}}}},
             "node": {{"id": "g1", "cluster": "interop"}}}}"#
     )
 }
 
 /// A client that calls until it is answered with a text.
-fn client(serving: &Serving, arguments: &[&str]) -> Script {
+pub(crate) fn client(serving: &Serving, arguments: &[&str]) -> Script {
+    client_of(serving, "xds:///svc", arguments)
+}
+
+fn client_of(serving: &Serving, target: &str, arguments: &[&str]) -> Script {
     let bootstrap = bootstrap(serving.port);
     let variables = [("GRPC_XDS_BOOTSTRAP_CONFIG", bootstrap.as_str())];
-    script(
-        "client.py",
-        &[&["xds:///svc"], arguments].concat(),
-        &variables,
-    )
+    script("client.py", &[&[target], arguments].concat(), &variables)
 }
 
 /// What gRPC clients ask for by the name of a service.
-fn api_listener(name: &str, route: &str) -> String {
+pub(crate) fn api_listener(name: &str, route: &str) -> String {
     let manager = manager(name, &rds(route, ADS), ROUTER);
     // The manager alone, without the name that it has as a filter.
     let config = manager
@@ -170,5 +172,66 @@ fn s40_a_grpc_server_serves_as_it_is_told() {
         .journal
         .wait_accepted("the listener", 0, kind::LDS, brings);
     let mut client = client(&serving, &["told", "patient"]);
+    assert_eq!(client.finish(SOON), Some(0), "{}", client.text());
+}
+
+/// Envoy could use it, gRPC cannot.
+#[test]
+fn s12_a_cluster_that_grpc_cannot_use_leaves_the_old_one() {
+    let (_first, first) = backend("first");
+    let (_second, second) = backend("second");
+    let site = site(first);
+    let serving = site.serve();
+    let mut client = client(&serving, &["second"]);
+    client.wait_for_line("answer first", SOON);
+    let bad = "type: STATIC, load_assignment: {cluster_name: c}";
+    let svc = |cluster: &str| {
+        let cluster = cluster_with("c", cluster);
+        [api_listener("svc", "r"), route("r", "c"), cluster]
+    };
+    site.write("svc.yaml", &svc(bad));
+    let (name, _, error) = serving.journal.wait_parked(0);
+    assert_eq!(name.as_str(), "c");
+    assert_ne!(error, "");
+    // It goes on calling, by what it had.
+    site.write("endpoints.yaml", &[endpoints("c", second)]);
+    assert_eq!(client.finish(SOON), Some(0), "{}", client.text());
+}
+
+/// What it asks for has parameters in its name, in their order.
+#[test]
+fn s63_grpc_asks_by_full_names() {
+    let (_first, first) = backend("first");
+    let site = site(first);
+    let listener = "xdstp://auth.example/envoy.config.listener.v3.Listener/full?az=1&env=prod";
+    site.write("full.yaml", &[api_listener(listener, "r")]);
+    let serving = site.serve();
+    let mut client = client_of(&serving, "xds://auth.example/full", &["first"]);
+    assert_eq!(client.finish(SOON), Some(0), "{}", client.text());
+    let sent = serving.journal.sent(0, kind::LDS);
+    assert!(
+        sent.iter().all(|sent| sent.names() == [listener]),
+        "{sent:?}"
+    );
+}
+
+#[test]
+fn s79_grpc_leaves_connections_that_are_too_old() {
+    let (_first, first) = backend("first");
+    let (_second, second) = backend("second");
+    let site = site(first);
+    let serving = site.serve_with(0, |options| {
+        options.max_age = Some(Duration::from_millis(300));
+        options.drain = Duration::from_millis(200);
+    });
+    let mut client = client(&serving, &["second"]);
+    serving
+        .journal
+        .wait("a third stream", 0, |entry| match entry {
+            Entry::Opened(stream) => (*stream >= 3).then_some(()),
+            _ => None,
+        });
+    site.write("endpoints.yaml", &[endpoints("c", second)]);
+    // It ends with a failure as soon as a call fails.
     assert_eq!(client.finish(SOON), Some(0), "{}", client.text());
 }

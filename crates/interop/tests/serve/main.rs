@@ -8,7 +8,9 @@ mod drain;
 mod extensions;
 mod follow;
 mod grpc;
+mod large;
 mod load;
+mod missing;
 mod names;
 mod on_demand;
 mod rejection;
@@ -19,7 +21,7 @@ mod site;
 mod texts;
 mod tls;
 mod ttl;
-mod virtual_hosts;
+mod vhds;
 mod way;
 
 use std::path::PathBuf;

@@ -16,7 +16,7 @@ const SOON: Duration = Duration::from_secs(10);
 
 /// The filter that asks for clusters. A request that has to wait for it takes
 /// longer than any that is sent here.
-fn asks_for_clusters() -> String {
+pub(crate) fn asks_for_clusters() -> String {
     format!(
         r#"{{name: on_demand, typed_config: {{"@type": type.googleapis.com/envoy.extensions.filters.http.on_demand.v3.OnDemand, odcds: {{source: {ADS}, timeout: 60s}}}}}}"#
     )
@@ -93,17 +93,17 @@ fn s65_clusters_come_on_demand_beside_all_others() {
     clusters_come_when_they_are_needed(true);
 }
 
-fn scope(key: &str, fields: &str) -> String {
+pub(crate) fn scope(key: &str, fields: &str) -> String {
     other(
         "envoy.config.route.v3.ScopedRouteConfiguration",
         &format!("name: {key:?}, key: {{fragments: [{{string_key: {key:?}}}]}}, {fields}"),
     )
 }
 
-/// Scopes by host.
-fn scoped() -> String {
+/// Scopes by a header.
+pub(crate) fn scoped_by(header: &str) -> String {
     format!(
-        r#"scoped_routes: {{name: scopes, scope_key_builder: {{fragments: [{{header_value_extractor: {{name: ":authority", index: 0}}}}]}}, rds_config_source: {ADS}, scoped_rds: {{scoped_rds_config_source: {ADS}}}}}"#
+        r#"scoped_routes: {{name: scopes, scope_key_builder: {{fragments: [{{header_value_extractor: {{name: {header:?}, index: 0}}}}]}}, rds_config_source: {ADS}, scoped_rds: {{scoped_rds_config_source: {ADS}}}}}"#
     )
 }
 
@@ -126,7 +126,7 @@ fn routes_of_scopes(way: Way) {
         (
             "http.yaml",
             &[
-                listener_of("http", &scoped(), ON_DEMAND),
+                listener_of("http", &scoped_by(":authority"), ON_DEMAND),
                 route("ra", "first"),
                 route("rb", "second"),
             ],

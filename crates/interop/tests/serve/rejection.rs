@@ -38,7 +38,7 @@ fn bad_route(name: &str, cluster: &str) -> String {
 }
 
 /// The status of the only client says what is wrong, in its words.
-fn shows_the_rejected(serving: &Serving, type_url: &str, name: &str, reason: &str) {
+pub(crate) fn shows_the_rejected(serving: &Serving, type_url: &str, name: &str, reason: &str) {
     let clients = serving.server.clients();
     let [client] = &clients[..] else {
         panic!("one client in {clients:?}");

@@ -1,42 +1,16 @@
-//! Secrets that are missing or bad.
+//! Secrets that are bad, and secrets that are gone.
 
 use std::time::Duration;
 
 use interop::bootstrap::ADS;
-use interop::{Backend, Envoy, assert_no_init_fetch_timeout};
+use interop::{Backend, Envoy};
 
 use crate::certificates::Authority;
 use crate::site::Site;
-use crate::status;
-use crate::texts::{listener, route, secret, static_cluster, tls_listener};
-use crate::way::DELTA;
+use crate::texts::{route, secret, static_cluster, tls_listener};
+use crate::way::{DELTA, SOTW, Way};
 
 const SOON: Duration = Duration::from_secs(10);
-
-/// All listeners wait for it, those without TLS too.
-#[test]
-fn s35_a_missing_secret_holds_nothing_up_by_delta() {
-    let backend = Backend::start("any");
-    let site = Site::new(&[(
-        "all.yaml",
-        &[
-            static_cluster("c", backend.address()),
-            route("r", "c"),
-            listener("http", "r"),
-            tls_listener("tls", "r", "cert", ADS),
-        ],
-    )]);
-    let serving = site.serve();
-    let envoy = Envoy::start(&DELTA.bootstrap(serving.port));
-    assert_eq!(status(&envoy, "http"), 200);
-    assert_no_init_fetch_timeout(&envoy);
-    let certificate = Authority::new().issue();
-    site.write("secret.yaml", &[secret("cert", &certificate)]);
-    let tls = envoy.listener("tls").expect("the listener");
-    envoy.wait_for("the certificate", SOON, |_| {
-        certificate.is_shown(tls).then_some(())
-    });
-}
 
 /// The key of another certificate: Envoy finds out, and keeps the old one.
 #[test]
@@ -65,4 +39,46 @@ fn s12_a_bad_secret_leaves_the_old_one() {
     envoy.wait_for("the mended secret", SOON, |_| {
         new.is_shown(tls).then_some(())
     });
+}
+
+/// A certificate that Envoy holds stays in use when its secret is deleted: it
+/// cannot be taken back, whatever is said. When the secret is back, it counts.
+fn a_deleted_secret_stays_in_use(way: Way) {
+    let backend = Backend::start("any");
+    let authority = Authority::new();
+    let (old, new) = (authority.issue(), authority.issue());
+    let site = Site::new(&[
+        ("clusters.yaml", &[static_cluster("c", backend.address())]),
+        (
+            "http.yaml",
+            &[route("r", "c"), tls_listener("tls", "r", "cert", ADS)],
+        ),
+        ("secret.yaml", &[secret("cert", &old)]),
+    ]);
+    let serving = site.serve();
+    let envoy = Envoy::start(&way.bootstrap(serving.port));
+    let tls = envoy.listener("tls").expect("the listener");
+    assert!(old.is_shown(tls));
+    site.remove("secret.yaml");
+    // An answer to this proves that the deletion has been told, too.
+    let more = ["c", "d"].map(|name| static_cluster(name, backend.address()));
+    site.write("clusters.yaml", &more);
+    envoy.wait_for("another change", SOON, |envoy| {
+        (envoy.active_clusters().len() == 2).then_some(())
+    });
+    assert!(old.is_shown(tls));
+    site.write("secret.yaml", &[secret("cert", &new)]);
+    envoy.wait_for("the secret that is back", SOON, |_| {
+        new.is_shown(tls).then_some(())
+    });
+}
+
+#[test]
+fn s57_a_deleted_secret_stays_in_use_by_state_of_the_world() {
+    a_deleted_secret_stays_in_use(SOTW);
+}
+
+#[test]
+fn s57_a_deleted_secret_stays_in_use_by_delta() {
+    a_deleted_secret_stays_in_use(DELTA);
 }

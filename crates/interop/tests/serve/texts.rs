@@ -88,14 +88,6 @@ pub(crate) fn virtual_host(name: &str, domain: &str, cluster: &str) -> String {
     format!("{{{}}}", virtual_host_fields(name, domain, cluster))
 }
 
-/// A virtual host on its own.
-pub(crate) fn host(name: &str, domain: &str, cluster: &str) -> String {
-    item(
-        "envoy.config.route.v3.VirtualHost",
-        &virtual_host_fields(name, domain, cluster),
-    )
-}
-
 fn virtual_host_fields(name: &str, domain: &str, cluster: &str) -> String {
     format!(
         r#"name: {name:?}, domains: [{domain:?}], routes: [{{match: {{prefix: ""}}, route: {{cluster: {cluster:?}}}}}]"#
@@ -156,6 +148,16 @@ pub(crate) fn secret(name: &str, certificate: &Certificate) -> String {
         &format!(
             "name: {name:?}, tls_certificate: {{certificate_chain: {{inline_string: {chain:?}}}, \
              private_key: {{inline_string: {key:?}}}}}"
+        ),
+    )
+}
+
+/// Whom to trust.
+pub(crate) fn trust(name: &str, authority: &str) -> String {
+    item(
+        "envoy.extensions.transport_sockets.tls.v3.Secret",
+        &format!(
+            "name: {name:?}, validation_context: {{trusted_ca: {{inline_string: {authority:?}}}}}"
         ),
     )
 }

@@ -25,6 +25,7 @@ mod message;
 mod node;
 mod scan;
 mod shape;
+mod structs;
 #[cfg(test)]
 mod tests;
 
@@ -41,3 +42,4 @@ pub use message::{
     ResourceName, Status,
 };
 pub use node::{BuildVersion, ContextParams, Locality, Node, SemanticVersion, UserAgentVersion};
+pub use structs::values_at;

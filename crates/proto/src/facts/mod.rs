@@ -2,8 +2,8 @@
 //!
 //! Bodies are opaque to the rules of the protocol. When a resource is accepted,
 //! its facts are computed once and kept beside the bytes: its name, what it
-//! refers to (S73), the domains of a virtual host (S36), and whether a route
-//! configuration asks for its virtual hosts itself (S76).
+//! refers to (S73), the domains and base sets of a virtual host (S36), and whether
+//! a route configuration, or one inside it, asks for virtual hosts itself (S76).
 //!
 //! ```
 //! use trunkline_proto::{facts, text};
@@ -19,7 +19,8 @@
 //! assert_eq!(facts.references[0].1, "s");
 //! ```
 
-mod references;
+mod base;
+pub(crate) mod references;
 #[cfg(test)]
 mod tests;
 
@@ -31,6 +32,12 @@ use crate::{
     descriptor::{self, full_name, types},
 };
 
+/// The part of a resource's own metadata that is for this server.
+pub const NAMESPACE: &str = "trunkline";
+
+/// The key of the base sets in it.
+pub const BASE_SETS: &str = "base_sets";
+
 /// References of one resource.
 pub const MAX_REFERENCES: usize = 1 << 20;
 
@@ -41,12 +48,19 @@ pub struct Facts {
     /// known.
     pub name: Option<String>,
     /// What it refers to: type URL and name, sorted, each once.
-    pub references: Vec<(String, String)>,
+    pub references: Vec<(&'static str, String)>,
     /// The domains, if it is a virtual host.
     pub domains: Vec<String>,
+    /// The base sets that a virtual host counts itself to, sorted, each once.
+    pub base_sets: Vec<String>,
     /// How the virtual hosts of a route configuration are asked for on demand,
     /// if they are: its `vhds`, encoded canonically, so that a change shows.
     pub vhds: Option<Vec<u8>>,
+    /// The names of route configurations inside it that ask for their virtual
+    /// hosts on demand, sorted, each once.
+    pub leaves: Vec<String>,
+    /// Whether a route configuration finds hosts without regard to their port.
+    pub ignores_port: bool,
 }
 
 /// Why there are no facts.
@@ -63,6 +77,12 @@ pub enum FactsError {
     /// Bodies nest in bodies.
     #[error("messages nest deeper than {MAX_DEPTH} levels")]
     TooDeep,
+    /// What a virtual host says of base sets is not a list of names.
+    #[error(
+        "metadata.filter_metadata.{NAMESPACE}.{BASE_SETS} must be a list of names, each a text \
+         that is not empty"
+    )]
+    BaseSets,
     /// Too many references.
     #[error("refers to more than {MAX_REFERENCES} resources")]
     TooMany,
@@ -95,11 +115,18 @@ pub fn of(type_url: &str, body: &Bytes) -> Result<Facts, FactsError> {
 pub fn of_message(message: &DynamicMessage) -> Result<Facts, FactsError> {
     let of = message.descriptor();
     let is = |url| of.full_name() == full_name(url);
+    let references::Found { references, leaves } = references::of(message)?;
     Ok(Facts {
         name: name_field(of.full_name()).and_then(|field| text(message, field)),
-        references: references::of(message)?,
+        references,
+        leaves,
         domains: if is(types::VIRTUAL_HOST) {
             texts(message, "domains")
+        } else {
+            Vec::new()
+        },
+        base_sets: if is(types::VIRTUAL_HOST) {
+            base::sets(message)?
         } else {
             Vec::new()
         },
@@ -108,7 +135,13 @@ pub fn of_message(message: &DynamicMessage) -> Result<Facts, FactsError> {
         } else {
             None
         },
+        ignores_port: is(types::ROUTE_CONFIGURATION) && ignores_port(message),
     })
+}
+
+fn ignores_port(route: &DynamicMessage) -> bool {
+    let field = route.get_field_by_name("ignore_port_in_host_matching");
+    field.and_then(|value| value.as_bool()).unwrap_or_default()
 }
 
 fn vhds(route: &DynamicMessage) -> Result<Option<Vec<u8>>, FactsError> {
@@ -131,7 +164,7 @@ pub fn names_itself(type_url: &str) -> bool {
 }
 
 /// The field that holds the name of a resource of this type.
-fn name_field(message: &str) -> Option<&'static str> {
+pub(crate) fn name_field(message: &str) -> Option<&'static str> {
     let named = |url: &&&str| full_name(url) == message;
     let field = match *types::ALL.iter().find(named)? {
         types::CLUSTER_LOAD_ASSIGNMENT => "cluster_name",

@@ -17,7 +17,7 @@ use prost_reflect::{DynamicMessage, MessageDescriptor, ReflectMessage, Value};
 use super::{FactsError, MAX_REFERENCES, text, texts};
 use crate::{
     canonical::{MAX_DEPTH, any_parts},
-    descriptor::{self, types},
+    descriptor::{self, full_name, types},
 };
 
 /// Messages and the field in which they name a cluster, or a list of them.
@@ -99,15 +99,43 @@ const NAMED: &[Named] = &[
     },
 ];
 
-/// References, sorted, each once.
-pub(super) fn of(message: &DynamicMessage) -> Result<Vec<(String, String)>, FactsError> {
-    let mut walk = Walk {
-        found: BTreeSet::new(),
-    };
-    walk.message(message, 0)?;
-    let found = walk.found.into_iter();
-    Ok(found.map(|(url, name)| (url.to_owned(), name)).collect())
+/// What a walk finds, sorted, each once.
+pub(super) struct Found {
+    pub(super) references: Vec<(&'static str, String)>,
+    /// Route configurations inside the message that have VHDS.
+    pub(super) leaves: Vec<String>,
 }
+
+pub(super) fn of(message: &DynamicMessage) -> Result<Found, FactsError> {
+    let mut walk = Walk::default();
+    walk.message(message, 0)?;
+    Ok(Found {
+        references: walk.found.into_iter().collect(),
+        leaves: walk.leaves.into_iter().collect(),
+    })
+}
+
+/// Whether a field of a message names a cluster, or a list of them.
+pub(crate) fn names_cluster(message: &str, field: &str) -> bool {
+    CLUSTERS.contains(&(message, field))
+}
+
+/// The field of a filter that is asked for by the filter's name (ECDS).
+const EXTENSION: &str = "config_discovery";
+
+/// Fields of any message in which something is found otherwise than by its name.
+pub(crate) const ODD_FIELDS: [&str; 2] = [EXTENSION, "route_config"];
+
+/// Whether a message refers to something otherwise than by a field that names
+/// a cluster.
+pub(crate) fn is_odd(message: &str) -> bool {
+    NAMED.iter().any(|named| named.message == message)
+        || [CLUSTER, SCOPED_ROUTE, SCOPED_RDS].contains(&message)
+}
+
+const CLUSTER: &str = "envoy.config.cluster.v3.Cluster";
+const SCOPED_ROUTE: &str = "envoy.config.route.v3.ScopedRouteConfiguration";
+const SCOPED_RDS: &str = "envoy.extensions.filters.network.http_connection_manager.v3.ScopedRds";
 
 pub(super) fn decode(
     of: MessageDescriptor,
@@ -120,8 +148,10 @@ pub(super) fn decode(
     })
 }
 
+#[derive(Default)]
 struct Walk {
     found: BTreeSet<(&'static str, String)>,
+    leaves: BTreeSet<String>,
 }
 
 impl Walk {
@@ -134,6 +164,9 @@ impl Walk {
             return self.any(message, depth);
         }
         self.own(of.full_name(), message);
+        if depth > 0 && of.full_name() == full_name(types::ROUTE_CONFIGURATION) {
+            self.inner_routes(message);
+        }
         if self.found.len() > MAX_REFERENCES {
             return Err(FactsError::TooMany);
         }
@@ -176,23 +209,30 @@ impl Walk {
         {
             self.add(named.type_url, text(message, named.name));
         }
-        if message.has_field_by_name("config_discovery") {
+        if message.has_field_by_name(EXTENSION) {
             self.extension(message);
         }
         match name {
-            "envoy.config.cluster.v3.Cluster" => self.cluster(message),
-            "envoy.config.route.v3.ScopedRouteConfiguration" => {
+            CLUSTER => self.cluster(message),
+            SCOPED_ROUTE => {
                 let name = text(message, "route_configuration_name");
                 self.add(types::ROUTE_CONFIGURATION, name);
             }
-            "envoy.extensions.filters.network.http_connection_manager.v3.ScopedRds"
-                if source(message, "scoped_rds_config_source") == Source::Server =>
-            {
+            SCOPED_RDS if source(message, "scoped_rds_config_source") == Source::Server => {
                 // Without a locator the client asks for all of them.
                 let name = text(message, "srds_resources_locator").unwrap_or("*".into());
                 self.add(types::SCOPED_ROUTE_CONFIGURATION, Some(name));
             }
             _ => {}
+        }
+    }
+
+    /// A route configuration that stands inside another message.
+    fn inner_routes(&mut self, routes: &DynamicMessage) {
+        let vhds = routes.get_field_by_name("vhds");
+        let vhds = vhds.as_ref().and_then(|value| value.as_message());
+        if vhds.is_some_and(|vhds| source(vhds, "config_source") == Source::Server) {
+            self.leaves.extend(text(routes, "name"));
         }
     }
 
@@ -216,7 +256,7 @@ impl Walk {
 
     /// A filter whose configuration is asked for by the filter's name (ECDS).
     fn extension(&mut self, filter: &DynamicMessage) {
-        let config = filter.get_field_by_name("config_discovery");
+        let config = filter.get_field_by_name(EXTENSION);
         let config = config.as_ref().and_then(|v| v.as_message());
         if config.is_some_and(|config| source(config, "config_source") == Source::Server) {
             self.add(types::TYPED_EXTENSION_CONFIG, text(filter, "name"));

@@ -14,7 +14,7 @@ fn facts(yaml: &str) -> Facts {
 
 /// References in short: `cluster c`, `secret s`.
 fn references(yaml: &str) -> Vec<String> {
-    let short = |(url, name): (String, String)| {
+    let short = |(url, name): (&str, String)| {
         let kind = url.rsplit('.').next().unwrap().to_owned();
         format!("{kind} {name}")
     };
@@ -108,6 +108,19 @@ fn routes_refer_to_clusters() {
 
     let scoped = "\"@type\": x/envoy.config.route.v3.ScopedRouteConfiguration\nname: s\nroute_configuration_name: r\nkey: {fragments: [{string_key: a}]}";
     assert_eq!(references(scoped), ["RouteConfiguration r"]);
+}
+
+#[test]
+fn s76_route_configurations_inside_a_listener_that_leave_hosts_to_vhds_are_known() {
+    let listener = |source: &str| {
+        format!(
+            "\"@type\": x/envoy.config.listener.v3.Listener\nname: l\nfilter_chains:\n- filters:\n  - name: hcm\n    typed_config: {{\"@type\": {HCM}, stat_prefix: s, route_config: {{name: inside, vhds: {{config_source: {source}}}}}}}"
+        )
+    };
+    assert_eq!(facts(&listener("{ads: {}}")).leaves, ["inside"]);
+    assert!(facts(&listener("{path: x}")).leaves.is_empty());
+    let routes = "\"@type\": x/envoy.config.route.v3.RouteConfiguration\nname: r\nvhds: {config_source: {ads: {}}}";
+    assert!(facts(routes).leaves.is_empty(), "it is not inside anything");
 }
 
 #[test]

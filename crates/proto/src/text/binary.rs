@@ -1,23 +1,18 @@
 //! Files by their names: text, or a `DiscoveryResponse` as bytes.
 //!
-//! Binary resources are decoded and encoded again, so that the same contents
-//! have the same bytes however they were written (S71).
+//! Large binary files are better read in [pieces](crate::pieces).
 
 use bytes::Bytes;
 use prost::Message;
-use prost_reflect::DynamicMessage;
 
 use super::{
-    Document, Options, Resource,
-    document::{BODY, opaque},
+    Document, Options,
     error::{Problem, TextError},
+    raw::{Raw, not_binary},
     read,
-    tree::{Node, Position, Value},
+    tree::Position,
 };
-use crate::{
-    canonical, descriptor, discovery,
-    path::{Path, Step},
-};
+use crate::discovery;
 
 /// Reads a file as its name says: `.json` is JSON, `.pb` a binary
 /// `DiscoveryResponse`, anything else YAML.
@@ -32,13 +27,12 @@ pub fn read_bytes(file: &str, bytes: Bytes, options: &Options) -> Document {
         }],
         ..Document::default()
     };
-    let end = file.rsplit_once('.').map_or("", |(_, end)| end);
-    match end.to_ascii_lowercase().as_str() {
-        "pb" if bytes.len() > options.limits.bytes => {
+    match end(file).as_str() {
+        BINARY if bytes.len() > options.limits.bytes => {
             let (len, max) = (bytes.len(), options.limits.bytes);
             whole(0, Problem::TooLong { len, max })
         }
-        "pb" => match discovery::DiscoveryResponse::decode(bytes) {
+        BINARY => match discovery::DiscoveryResponse::decode(bytes) {
             Ok(response) => binary(file, response, options),
             Err(error) => whole(0, not_binary("DiscoveryResponse", &error)),
         },
@@ -50,26 +44,28 @@ pub fn read_bytes(file: &str, bytes: Bytes, options: &Options) -> Document {
     }
 }
 
-fn not_binary(message: &'static str, error: &prost::DecodeError) -> Problem {
-    let reason = error.to_string();
-    Problem::NotBinary { message, reason }
+/// Whether a file is a binary `DiscoveryResponse`, by its name.
+#[must_use]
+pub fn is_binary(file: &str) -> bool {
+    end(file) == BINARY
+}
+
+/// The end of the name of a binary file.
+const BINARY: &str = "pb";
+
+fn end(file: &str) -> String {
+    let end = file.rsplit_once('.').map_or("", |(_, end)| end);
+    end.to_ascii_lowercase()
 }
 
 fn binary(file: &str, response: discovery::DiscoveryResponse, options: &Options) -> Document {
     let mut document = Document::default();
     for (index, any) in response.resources.into_iter().enumerate() {
-        let mut path = Path::default();
-        path.push(Step::Name("resources"));
-        path.push(Step::Index(index));
-        match resource(file, any, &mut path) {
+        let read = Raw::new(file, index, any).and_then(|raw| raw.decode(file));
+        match read {
             Ok(resource) => document.resources.push(resource),
-            Err(problem) if document.errors.len() < options.limits.errors => {
-                document.errors.push(TextError {
-                    file: file.to_owned(),
-                    at: Position::default(),
-                    path: path.to_string(),
-                    problem,
-                });
+            Err(error) if document.errors.len() < options.limits.errors => {
+                document.errors.push(*error);
             }
             Err(_) => {}
         }
@@ -77,54 +73,10 @@ fn binary(file: &str, response: discovery::DiscoveryResponse, options: &Options)
     document
 }
 
-fn resource(file: &str, any: discovery::Any, path: &mut Path) -> Result<Resource, Problem> {
-    let (any, wrapper) = unwrap(any)?;
-    if wrapper != discovery::Resource::default() {
-        path.push(Step::Name(BODY));
-    }
-    if any.type_url.is_empty() {
-        return Err(Problem::MissingType);
-    }
-    let (message, body) = match descriptor::message(&any.type_url) {
-        None => (opaque(), any.value),
-        Some(of) => {
-            let message = DynamicMessage::decode(of, any.value)
-                .map_err(|error| not_binary("resource of its type", &error))?;
-            let body = canonical::encode(&message);
-            let body = body.map_err(|error| Problem::Encoding(error.to_string()))?;
-            (message, body.into())
-        }
-    };
-    Ok(Resource {
-        type_url: any.type_url,
-        message,
-        body,
-        wrapper,
-        path: path.clone(),
-        file: file.to_owned(),
-        node: Node::new(Value::Null),
-    })
-}
-
-/// What is in a wrapper, and what the wrapper says of it.
-fn unwrap(any: discovery::Any) -> Result<(discovery::Any, discovery::Resource), Problem> {
-    let wrapper = descriptor::full_name(descriptor::types::RESOURCE);
-    if descriptor::full_name(&any.type_url) != wrapper {
-        return Ok((any, discovery::Resource::default()));
-    }
-    let mut wrapper = discovery::Resource::decode(any.value)
-        .map_err(|error| not_binary("envoy.service.discovery.v3.Resource", &error))?;
-    let body = wrapper.resource.take().ok_or(Problem::MissingBody)?;
-    if let Some(metadata) = &mut wrapper.metadata {
-        *metadata = canonical::canonicalize("envoy.config.core.v3.Metadata", metadata)
-            .map_err(|error| Problem::Encoding(error.to_string()))?;
-    }
-    Ok((body, wrapper))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::descriptor;
 
     const CLUSTER: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 

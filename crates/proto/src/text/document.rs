@@ -90,6 +90,17 @@ impl Resource {
         at
     }
 
+    /// The path of an item of one of its lists, from within the resource.
+    #[must_use]
+    pub fn item(&self, list: &str, index: usize) -> Path {
+        let mut path = Path::default();
+        if let Some(field) = self.message.descriptor().get_field_by_name(list) {
+            path.push(Step::Field(field));
+            path.push(Step::Index(index));
+        }
+        path
+    }
+
     /// The file that it stands in.
     #[must_use]
     pub fn file(&self) -> &str {

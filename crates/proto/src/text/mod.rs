@@ -40,7 +40,9 @@ mod error;
 mod json;
 mod loss;
 mod near;
+mod node;
 mod plain;
+mod raw;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -49,12 +51,14 @@ mod tree;
 mod write;
 mod yaml;
 
-pub use binary::read_bytes;
+pub use binary::{is_binary, read_bytes};
 pub use document::{Document, Resource, read, read_as};
 pub use error::{Problem, TextError};
 pub use loss::{Loss, loss};
 pub use near::nearest;
+pub use node::read_node;
 pub use plain::parse;
+pub use raw::{Raw, Spot};
 pub(crate) use time::print_duration;
 pub use time::print_timestamp;
 pub use tree::{Entry, Node, Position, Value};
@@ -84,6 +88,8 @@ pub enum Unknown {
 pub struct Limits {
     /// Bytes of the text.
     pub bytes: usize,
+    /// Bytes of a binary file that is read in [pieces](crate::pieces).
+    pub binary: u64,
     /// Mappings and lists inside each other.
     pub depth: usize,
     /// Values that anchors and aliases may copy, together.
@@ -96,6 +102,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             bytes: 256 << 20,
+            binary: 4 << 30,
             depth: 100,
             expanded: 1 << 18,
             errors: 100,

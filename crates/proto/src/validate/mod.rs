@@ -14,6 +14,7 @@
 //! evaluated; no field has one.
 
 mod broken;
+mod checker;
 mod format;
 mod rules;
 mod scalar;
@@ -26,6 +27,9 @@ use bytes::Bytes;
 use prost_reflect::DynamicMessage;
 
 pub use broken::Broken;
+pub(crate) use checker::{Checker, breaks};
+pub(crate) use rules::{Check, Number, Rules};
+pub(crate) use table::rules;
 
 use crate::{
     Path, descriptor,

@@ -10,17 +10,17 @@ use crate::text::{print_duration, print_timestamp};
 
 /// All rules of one field.
 #[derive(Default)]
-pub(super) struct Rules {
+pub(crate) struct Rules {
     pub(super) required: bool,
     /// The message in the field is not looked into.
-    pub(super) skip: bool,
+    pub(crate) skip: bool,
     /// The empty value is always right.
-    pub(super) ignore_empty: bool,
-    pub(super) check: Option<Check>,
+    pub(crate) ignore_empty: bool,
+    pub(crate) check: Option<Check>,
 }
 
 /// What depends on the kind of field.
-pub(super) enum Check {
+pub(crate) enum Check {
     Number(Numbers),
     Bool(bool),
     Text(Text),
@@ -33,7 +33,7 @@ pub(super) enum Check {
 
 /// Numbers, durations and timestamps.
 #[derive(Default)]
-pub(super) struct Numbers {
+pub(crate) struct Numbers {
     pub(super) equal: Option<Number>,
     pub(super) lt: Option<Number>,
     pub(super) lte: Option<Number>,
@@ -45,7 +45,7 @@ pub(super) struct Numbers {
 
 /// A number of any type; two of one field are of one variant.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
-pub(super) enum Number {
+pub(crate) enum Number {
     Int(i128),
     Float(f64),
     /// Nanoseconds.
@@ -75,7 +75,7 @@ impl fmt::Display for Number {
 
 /// How many of something there may be.
 #[derive(Default)]
-pub(super) struct Count {
+pub(crate) struct Count {
     pub(super) equal: Option<u64>,
     pub(super) min: Option<u64>,
     pub(super) max: Option<u64>,
@@ -83,7 +83,7 @@ pub(super) struct Count {
 
 /// Strings.
 #[derive(Default)]
-pub(super) struct Text {
+pub(crate) struct Text {
     pub(super) equal: Option<String>,
     pub(super) chars: Count,
     pub(super) bytes: Count,
@@ -99,7 +99,7 @@ pub(super) struct Text {
 
 /// A form that text must have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
+pub(crate) enum Format {
     Email,
     Hostname,
     Ip,
@@ -115,7 +115,7 @@ pub(super) enum Format {
 
 /// Bytes.
 #[derive(Default)]
-pub(super) struct Octets {
+pub(crate) struct Octets {
     pub(super) equal: Option<Bytes>,
     pub(super) len: Count,
     pub(super) prefix: Option<Bytes>,
@@ -129,7 +129,7 @@ pub(super) struct Octets {
 
 /// Enums.
 #[derive(Default)]
-pub(super) struct Enums {
+pub(crate) struct Enums {
     pub(super) equal: Option<i32>,
     pub(super) defined_only: bool,
     pub(super) within: Vec<i32>,
@@ -138,23 +138,23 @@ pub(super) struct Enums {
 
 /// Lists.
 #[derive(Default)]
-pub(super) struct Lists {
-    pub(super) items: Count,
-    pub(super) unique: bool,
-    pub(super) each: Option<Box<Rules>>,
+pub(crate) struct Lists {
+    pub(crate) items: Count,
+    pub(crate) unique: bool,
+    pub(crate) each: Option<Box<Rules>>,
 }
 
 /// Maps.
 #[derive(Default)]
-pub(super) struct Maps {
-    pub(super) pairs: Count,
-    pub(super) keys: Option<Box<Rules>>,
-    pub(super) values: Option<Box<Rules>>,
+pub(crate) struct Maps {
+    pub(crate) pairs: Count,
+    pub(crate) keys: Option<Box<Rules>>,
+    pub(crate) values: Option<Box<Rules>>,
 }
 
 /// `Any`.
 #[derive(Default)]
-pub(super) struct Anys {
+pub(crate) struct Anys {
     pub(super) within: BTreeSet<String>,
     pub(super) without: BTreeSet<String>,
 }

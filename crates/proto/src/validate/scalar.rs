@@ -17,7 +17,7 @@ impl Walk {
         let Some(check) = &rules.check else { return };
         let inner;
         let value = match (check, value) {
-            (Check::Any(rules), Value::Message(any)) => return self.any_type(any, rules),
+            (Check::Any(rules), Value::Message(any)) => return self.any_rules(any, rules),
             (Check::Number(rules), value) => {
                 return number(value).map_or((), |n| self.number(n, rules));
             }
@@ -66,7 +66,7 @@ impl Walk {
         }
     }
 
-    fn number(&mut self, found: Number, rules: &Numbers) {
+    pub(super) fn number(&mut self, found: Number, rules: &Numbers) {
         let above = rules.gt.is_none_or(|b| found > b) && rules.gte.is_none_or(|b| found >= b);
         let below = rules.lt.is_none_or(|b| found < b) && rules.lte.is_none_or(|b| found <= b);
         // A lower bound above the upper one means: outside of the two.
@@ -128,7 +128,7 @@ impl Walk {
         self.broken(Broken::Length { found, unit, bound });
     }
 
-    fn text(&mut self, text: &str, rules: &Text) {
+    pub(super) fn text(&mut self, text: &str, rules: &Text) {
         self.count(text.chars().count(), "characters", &rules.chars);
         self.count(text.len(), "bytes", &rules.bytes);
         let quoted = |word: &str, rule: &str| format!("{word} {rule:?}");
@@ -202,7 +202,7 @@ impl Walk {
         }
     }
 
-    fn enumeration(&mut self, number: i32, of: &EnumDescriptor, rules: &Enums) {
+    pub(super) fn enumeration(&mut self, number: i32, of: &EnumDescriptor, rules: &Enums) {
         let name = |number: i32| match of.get_value(number) {
             Some(value) => value.name().to_owned(),
             None => number.to_string(),
@@ -219,16 +219,22 @@ impl Walk {
         if let Some(wanted) = rules.equal.filter(|wanted| *wanted != number) {
             self.broken(range(name(number), name(wanted)));
         }
-        self.member(names(&rules.within).iter(), &name(number), false);
-        self.member(names(&rules.without).iter(), &name(number), true);
+        for (list, negated) in [(&rules.within, false), (&rules.without, true)] {
+            if !list.is_empty() && list.contains(&number) == negated {
+                self.member(names(list).iter(), &name(number), negated);
+            }
+        }
     }
 
-    fn any_type(&mut self, any: &DynamicMessage, rules: &Anys) {
-        let Some((url, _)) = any_parts(any) else {
-            return;
-        };
-        self.member(rules.within.iter(), &url, false);
-        self.member(rules.without.iter(), &url, true);
+    fn any_rules(&mut self, any: &DynamicMessage, rules: &Anys) {
+        if let Some((url, _)) = any_parts(any) {
+            self.any_type(&url, rules);
+        }
+    }
+
+    pub(super) fn any_type(&mut self, url: &str, rules: &Anys) {
+        self.member(rules.within.iter().map(String::as_str), url, false);
+        self.member(rules.without.iter().map(String::as_str), url, true);
     }
 }
 

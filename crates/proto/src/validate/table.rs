@@ -12,9 +12,9 @@ use super::rules::Rules;
 use crate::descriptor::pool;
 
 /// The rules of one message.
-pub(super) struct MessageRules {
-    pub(super) fields: Vec<(FieldDescriptor, Rules)>,
-    pub(super) oneofs: Vec<OneofDescriptor>,
+pub(crate) struct MessageRules {
+    pub(crate) fields: Vec<(FieldDescriptor, Rules)>,
+    pub(crate) oneofs: Vec<OneofDescriptor>,
 }
 
 static TABLE: LazyLock<HashMap<String, MessageRules>> = LazyLock::new(|| {
@@ -28,7 +28,7 @@ static TABLE: LazyLock<HashMap<String, MessageRules>> = LazyLock::new(|| {
 });
 
 /// The rules of a message, if it has any.
-pub(super) fn rules(of: &MessageDescriptor) -> Option<&'static MessageRules> {
+pub(crate) fn rules(of: &MessageDescriptor) -> Option<&'static MessageRules> {
     TABLE.get(of.full_name())
 }
 

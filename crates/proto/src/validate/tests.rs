@@ -95,6 +95,24 @@ fn a_good_file_breaks_nothing() {
     );
 }
 
+/// Each has a name, so neither has the name of a header that would name it.
+#[test]
+fn a_cluster_that_is_named_needs_no_header_that_names_it() {
+    let routes = |action: &str| {
+        format!(
+            "\"@type\": x/envoy.config.route.v3.RouteConfiguration\nvirtual_hosts:\n- name: v\n  \
+             domains: [d]\n  routes: [{{match: {{prefix: /}}, route: {action}}}]"
+        )
+    };
+    for action in [
+        "{weighted_clusters: {clusters: [{name: a, weight: 1}]}}",
+        "{cluster: a, request_mirror_policies: [{cluster: b}]}",
+    ] {
+        assert_eq!(wrong(&routes(action)), Vec::<String>::new(), "{action}");
+    }
+    assert_eq!(wrong(&routes("{cluster_header: ''}")).len(), 1);
+}
+
 #[test]
 fn rules_hold_through_any_lists_maps_and_wrappers() {
     let found = wrong(

@@ -21,20 +21,22 @@ use crate::{
 };
 
 pub(super) fn run(message: &DynamicMessage) -> Vec<Violation> {
-    let mut walk = Walk {
-        path: Path::default(),
-        violations: Vec::new(),
-    };
+    let mut walk = Walk::default();
     walk.message(message, 0);
     walk.violations
 }
 
+#[derive(Default)]
 pub(super) struct Walk {
     path: Path,
     violations: Vec<Violation>,
 }
 
 impl Walk {
+    pub(super) fn is_clean(&self) -> bool {
+        self.violations.is_empty()
+    }
+
     pub(super) fn broken(&mut self, broken: Broken) {
         if self.violations.len() < MAX_VIOLATIONS {
             let path = self.path.clone();
@@ -118,7 +120,12 @@ impl Walk {
         }
     }
 
-    fn field(&mut self, message: &DynamicMessage, field: &FieldDescriptor, rules: &Rules) {
+    pub(super) fn field(
+        &mut self,
+        message: &DynamicMessage,
+        field: &FieldDescriptor,
+        rules: &Rules,
+    ) {
         let has = message.has_field(field);
         let chosen = field.containing_oneof().is_some_and(|o| !o.is_synthetic());
         if !has && (chosen || field.supports_presence()) {

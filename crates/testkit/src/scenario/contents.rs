@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use trunkline_core::change::Change;
-use trunkline_core::facts::{Facts, Reference};
+use trunkline_core::facts::{Carried, Facts, Reference};
+use trunkline_core::hosts::Domains;
 use trunkline_core::kind;
 use trunkline_core::name::Name;
 use trunkline_core::params::{Constraints, Expr};
@@ -20,6 +21,8 @@ pub(super) enum Body {
     Text(String),
     /// The resource's name in its first field and nothing else.
     Empty,
+    /// The same, and then what no one can read.
+    Unreadable,
     /// No body.
     None,
 }
@@ -28,23 +31,18 @@ impl Body {
     fn parse(text: &str) -> Self {
         match text {
             "empty" => Self::Empty,
+            "unreadable" => Self::Unreadable,
             "none" => Self::None,
             text => Self::Text(unquoted(text).unwrap_or(text).to_owned()),
         }
     }
 
-    pub(super) fn bytes(&self, name: &str) -> Option<Bytes> {
+    fn bytes(&self, name: &str) -> Option<Bytes> {
         match self {
             Self::Text(text) => Some(Bytes::copy_from_slice(text.as_bytes())),
             Self::Empty => Some(empty(name)),
+            Self::Unreadable => Some(unreadable(name)),
             Self::None => None,
-        }
-    }
-
-    pub(super) fn version(&self, name: &str) -> Version {
-        match self.bytes(name) {
-            Some(bytes) => Version::of_body(&bytes),
-            None => Version::new(""),
         }
     }
 }
@@ -52,18 +50,45 @@ impl Body {
 /// A message with this text in its first field.
 pub(super) fn empty(name: &str) -> Bytes {
     let mut body = BytesMut::with_capacity(name.len() + 6);
-    body.put_u8(0x0a);
-    let mut length = name.len();
+    put_field(&mut body, 1, name);
+    body.freeze()
+}
+
+/// A virtual host: name and domains where Envoy has them, and a text.
+fn virtual_host(name: &str, domains: &[String], text: &str) -> Bytes {
+    let mut body = BytesMut::new();
+    put_field(&mut body, 1, name);
+    domains
+        .iter()
+        .for_each(|domain| put_field(&mut body, 2, domain));
+    put_field(&mut body, 3, text);
+    body.freeze()
+}
+
+fn put_field(body: &mut BytesMut, number: u8, text: &str) {
+    body.put_u8(number << 3 | 2);
+    let mut length = text.len();
     while length >= 0x80 {
         body.put_u8(length as u8 | 0x80);
         length >>= 7;
     }
     body.put_u8(length as u8);
-    body.put_slice(name.as_bytes());
-    body.freeze()
+    body.put_slice(text.as_bytes());
 }
 
-/// One resource: `c1@v1(aka x, ttl 5s, for env=prod, vhds 1, wrapped)`.
+/// The same with a field after it that cannot be.
+pub(super) fn unreadable(name: &str) -> Bytes {
+    [&empty(name)[..], b"\x07"].concat().into()
+}
+
+/// The text of a virtual host, if its name is this and its domains are these.
+pub(super) fn text_of(bytes: &[u8], name: &str, domains: &[String]) -> Option<String> {
+    let before = virtual_host(name, domains, "");
+    let text = bytes.strip_prefix(&before[..before.len() - 1])?.get(1..)?;
+    Some(String::from_utf8_lossy(text).into_owned())
+}
+
+/// One resource: `c1@v1(aka x, ttl 5s, for env=prod, domains a.com *.b, vhds 1, wrapped)`.
 #[derive(Clone, Debug)]
 pub(super) struct Item {
     pub(super) name: String,
@@ -72,7 +97,11 @@ pub(super) struct Item {
     pub(super) ttl: Option<Duration>,
     pub(super) constraints: Option<Constraints>,
     pub(super) wrapped: bool,
+    pub(super) domains: Vec<String>,
+    base: Vec<String>,
+    leaves: Vec<String>,
     vhds: Option<Version>,
+    portless: bool,
     references: Vec<Reference>,
 }
 
@@ -101,7 +130,11 @@ impl Item {
             ttl: None,
             constraints: None,
             wrapped: false,
+            domains: Vec::new(),
+            base: Vec::new(),
+            leaves: Vec::new(),
             vhds: None,
+            portless: false,
             references: Vec::new(),
         };
         for part in parts(extras.unwrap_or_default())? {
@@ -117,28 +150,57 @@ impl Item {
             "ttl" => self.ttl = Some(duration(value)?),
             "for" => self.constraints = Some(constraints(value)?),
             "wrapped" => self.wrapped = true,
+            "domains" => self.domains = words(value)?,
+            "base" => self.base = words(value)?,
+            "leaves" => self.leaves = words(value)?,
+            "portless" => self.portless = true,
             "vhds" => self.vhds = Some(value.into()),
             _ => return Err(format!("`{part}` says nothing about a resource")),
         }
         Ok(())
     }
 
+    /// The body as it is on the wire.
+    pub(super) fn bytes(&self) -> Option<Bytes> {
+        match &self.body {
+            Body::Text(text) if !self.domains.is_empty() => {
+                Some(virtual_host(&self.name, &self.domains, text))
+            }
+            body => body.bytes(&self.name),
+        }
+    }
+
+    /// The version that is made from it.
+    pub(super) fn version(&self) -> Version {
+        match self.bytes() {
+            Some(bytes) => Version::of_body(&bytes),
+            None => Version::new(""),
+        }
+    }
+
     fn resource(&self) -> Arc<Resource> {
         let mut references = self.references.clone();
         references.sort();
         references.dedup();
+        let carried = Carried {
+            base_sets: self.base.iter().map(|set| set.as_str().into()).collect(),
+            leaves: self.leaves.iter().map(|route| Name::new(route)).collect(),
+            ..Carried::default()
+        };
         let facts = Facts {
+            carried: (carried != Carried::default()).then(|| Box::new(carried)),
             references: references.into(),
+            domains: Domains::new(&self.domains),
             vhds: self.vhds.clone(),
-            ..Facts::default()
+            ignores_port: self.portless,
         };
         Arc::new(Resource {
             name: Name::new(&self.name),
             aliases: self.aliases.iter().map(|alias| Name::new(alias)).collect(),
             constraints: self.constraints.clone(),
-            version: self.body.version(&self.name),
+            version: self.version(),
             ttl: self.ttl,
-            body: self.body.bytes(&self.name),
+            body: self.bytes(),
             facts: (facts != Facts::default()).then(|| Box::new(facts)),
         })
     }

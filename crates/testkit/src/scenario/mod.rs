@@ -29,8 +29,12 @@
 //!
 //! `c1@v1` is the resource `c1` with the body `v1`; its version is made from
 //! the body and never written. `c1@empty` has its name and nothing else,
-//! `c1@none` has no body at all. More is said in parentheses, with commas:
-//! `c1@v1(aka x y, ttl 5s, for env=prod, vhds 1)`.
+//! `c1@unreadable` is what a client must reject, `c1@none` has no body at all.
+//! More is said in parentheses, with commas:
+//! `c1@v1(aka x y, ttl 5s, for env=prod, vhds 1)`. A virtual host with
+//! `(domains a.com *.b.com)` has a body with its name and its domains; `base s`
+//! puts it in a base set. A route configuration that is `portless` ignores ports.
+//! A listener that `(leaves r1)` has that route configuration inside, with VHDS.
 //!
 //! # The operator
 //!
@@ -55,6 +59,7 @@
 //! |---|---|
 //! | `stream delta envoy only cds hold=15s` | opens a stream (see below) |
 //! | `close`, `reconnect` | ends it; ends it and opens another like it |
+//! | `become env=test` | the client says something else of itself |
 //! | `> cds` | a request that names nothing |
 //! | `> cds sub a b unsub c have a@v1` | delta: subscribe, unsubscribe, initial versions |
 //! | `> cds [a b]` | state of the world: all the names. Without a list, the names are those of the request before |
@@ -72,9 +77,9 @@
 //! `stream` takes `sotw` or `delta`; a program, `envoy`, `grpc` or none;
 //! `only TYPE` for a stream of one type; `errors` if the client reads resource
 //! errors; `endpoints-once` if S53 is switched off; and `hold=`, `drain=`, `patience=`, `resume=` (durations), `names=`,
-//! `subscriptions=`, `globs=`, `types=`, `response=`, `text=` (limits),
+//! `subscriptions=`, `hosts=`, `globs=`, `types=`, `response=`, `text=` (limits),
 //! `named=TYPE` (an empty request for it means nothing), `feature=TEXT`,
-//! `param.KEY=VALUE`.
+//! `param.KEY=VALUE`, `base=SET` and `base-host=NAME` (what it gets without asking).
 //!
 //! # The server
 //!

@@ -71,6 +71,13 @@ fn action(words: &[String]) -> Result<Action, String> {
         "stream" => Action::Open(Box::new(opening(rest)?)),
         "close" => Action::Close,
         "reconnect" => Action::Reconnect,
+        "become" => {
+            let pairs = rest.iter().map(|word| word.split_once('='));
+            let pairs: Option<Vec<_>> = pairs.collect();
+            let pairs = pairs.ok_or("`become` takes KEY=VALUE")?;
+            let params = Params::new(pairs.iter().map(|(key, value)| (*key, *value)));
+            Action::Become(params.map_err(|error| error.to_string())?)
+        }
         "restart" => Action::Restart,
         "wait" => Action::Wait(duration(rest.first().map_or("", String::as_str))?),
         "cache" => Action::Knowledge(Knowledge::Cache),
@@ -177,10 +184,13 @@ fn option(opening: &mut Opening, key: &str, value: &str) -> Result<(), String> {
         "patience" => config.ack_patience = duration(value)?,
         "names" => config.limits.name_bytes = number()?,
         "subscriptions" => config.limits.subscriptions = number()?,
+        "hosts" => config.limits.hosts = number()?,
         "globs" => config.limits.globs = number()?,
         "types" => config.limits.types = number()?,
         "text" => config.limits.error_bytes = number()?,
         "response" => config.limits.response_bytes = number()?,
+        "base" => config.base.sets.push(value.into()),
+        "base-host" => config.base.hosts.push(value.into()),
         "named" => config.named_only.push(type_url(value)?),
         "feature" => features.push(value.to_owned()),
         _ => return Err(format!("`{key}` is no property of a stream")),

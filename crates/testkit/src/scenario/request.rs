@@ -133,7 +133,7 @@ impl Request {
             "unsub" => self.unsubscribe.push(locator(word)?),
             "have" => {
                 let item = Item::parse(word)?;
-                let version = item.body.version(&item.name);
+                let version = item.version();
                 self.initial.push((item.name, version));
             }
             "nack" => match (unquoted(word), &mut self.answer) {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use trunkline_core::params::Params;
+
 use trunkline_core::database::Scope;
 use trunkline_core::name::Name;
 use trunkline_core::resource::TypeUrl;
@@ -36,6 +38,8 @@ pub(super) enum Action {
     Open(Box<Opening>),
     Close,
     Reconnect,
+    /// The client says something else of itself.
+    Become(Params),
     Restart,
     Knowledge(Knowledge),
     Wait(Duration),

@@ -7,7 +7,7 @@ use trunkline_core::message::{Delivered, DeltaResponse, Form, SotwResponse};
 use trunkline_core::name::Name;
 use trunkline_core::resource::{ErrorCode, Nonce, Resource, ResourceError, TypeUrl, Version};
 
-use super::contents::{Item, empty, short};
+use super::contents::{Item, empty, short, text_of, unreadable};
 use super::script::{Expected, Part};
 
 /// A response of either protocol.
@@ -116,14 +116,14 @@ fn removed_name(name: &str) -> String {
 }
 
 fn written(item: &Item) -> String {
-    let body = body(&item.name, item.body.bytes(&item.name).as_deref());
+    let body = body(&item.name, item.bytes().as_deref(), &item.domains);
     format!("{}@{body}{}", item.name, item_extras(item))
 }
 
 fn item_extras(item: &Item) -> String {
     let aliases = item.aliases.clone();
     let constraints = item.constraints.as_ref().map(ToString::to_string);
-    extras(aliases, constraints, item.ttl, item.wrapped)
+    extras(aliases, constraints, item.ttl, &item.domains, item.wrapped)
 }
 
 fn in_delta(delivered: &Delivered) -> String {
@@ -147,21 +147,37 @@ fn in_sotw(delivered: &Delivered) -> String {
 
 fn named(resource: &Resource) -> String {
     let name = resource.name.as_str();
-    let version = match &resource.body {
-        Some(bytes) => Version::of_body(bytes),
-        None => Version::new(""),
+    let usual = match &resource.body {
+        Some(bytes) => resource.version == Version::of_body(bytes),
+        // A number that is told once, whichever it is.
+        None => resource.version.as_str().starts_with('-'),
     };
-    let odd = match resource.version == version {
+    let odd = match usual {
         true => String::new(),
         false => format!("[version {}]", resource.version),
     };
-    format!("{name}@{}{odd}", body(name, resource.body.as_deref()))
+    format!("{name}@{}{odd}", text(resource))
 }
 
-fn body(name: &str, bytes: Option<&[u8]>) -> String {
+/// A body as it is written.
+pub(super) fn text(resource: &Resource) -> String {
+    let name = resource.name.as_str();
+    body(name, resource.body.as_deref(), &domains(resource))
+}
+
+fn domains(resource: &Resource) -> Vec<String> {
+    let domains = resource.facts().domains.iter();
+    domains.map(|domain| domain.to_string()).collect()
+}
+
+fn body(name: &str, bytes: Option<&[u8]>, domains: &[String]) -> String {
+    if let Some(text) = bytes.and_then(|bytes| text_of(bytes, name, domains)) {
+        return text;
+    }
     match bytes {
         None => "none".to_owned(),
         Some(bytes) if bytes == empty(name) => "empty".to_owned(),
+        Some(bytes) if bytes == unreadable(name) => "unreadable".to_owned(),
         Some(bytes) => String::from_utf8_lossy(bytes).into_owned(),
     }
 }
@@ -169,13 +185,20 @@ fn body(name: &str, bytes: Option<&[u8]>) -> String {
 fn resource_extras(resource: &Resource, wrapped: bool) -> String {
     let aliases = resource.aliases.iter().map(ToString::to_string).collect();
     let constraints = resource.constraints.as_ref().map(ToString::to_string);
-    extras(aliases, constraints, resource.ttl, wrapped)
+    extras(
+        aliases,
+        constraints,
+        resource.ttl,
+        &domains(resource),
+        wrapped,
+    )
 }
 
 fn extras(
     mut aliases: Vec<String>,
     constraints: Option<String>,
     ttl: Option<std::time::Duration>,
+    domains: &[String],
     wrapped: bool,
 ) -> String {
     let mut extras = Vec::new();
@@ -185,6 +208,9 @@ fn extras(
     }
     extras.extend(constraints.map(|only| format!("for {only}")));
     extras.extend(ttl.map(|ttl| format!("ttl {ttl:?}")));
+    if !domains.is_empty() {
+        extras.push(format!("domains {}", domains.join(" ")));
+    }
     extras.extend(wrapped.then(|| "wrapped".to_owned()));
     match extras.is_empty() {
         true => String::new(),

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use trunkline_core::kind::{CDS, EDS, Kind, LDS, RDS};
+use trunkline_core::kind::{CDS, EDS, Kind, LDS, RDS, SDS};
 use trunkline_core::message::Mode;
 use trunkline_core::name::Name;
 use trunkline_core::resource::{Resource, TypeUrl};
+use trunkline_core::sink::Response;
 
 use super::client::{Client, Habit, references};
 use super::contents::{Contents, SOUND_CLUSTERS};
+use super::link::Link;
 use super::{Fault, Role, World};
 
 impl World {
@@ -29,6 +31,10 @@ impl World {
                     "{index}: {} answers to {} responses",
                     link.answered, link.sent
                 ));
+            }
+            if let Some(link) = link {
+                nothing_is_beside_what_is_rejected(link)
+                    .map_err(|fault| format!("{index}: {fault}"))?;
             }
         }
         Ok(())
@@ -61,7 +67,7 @@ impl World {
 
     /// What a source takes its peer to hold is what the peer holds.
     fn belief_is_truth(&mut self, index: usize) -> Result<(), Fault> {
-        for url in [CDS, EDS, LDS, RDS].map(TypeUrl::from) {
+        for url in [CDS, EDS, LDS, RDS, SDS].map(TypeUrl::from) {
             let parent = self.children[index].parent;
             let Some(link) = self.children[index].link.take() else {
                 continue;
@@ -125,7 +131,7 @@ impl World {
     /// What is gone stays while something bad keeps an older user of it.
     fn may_linger(&self, client: &Client, key: &(TypeUrl, Name)) -> bool {
         // In state of the world only whole types say what is gone (S39).
-        let silent = client.mode == Mode::Sotw && [EDS, RDS].contains(&key.0.as_str());
+        let silent = client.mode == Mode::Sotw && [EDS, RDS, SDS].contains(&key.0.as_str());
         let user = client
             .held
             .values()
@@ -137,6 +143,22 @@ impl World {
         });
         silent || user || unknown
     }
+}
+
+/// What is meant to be rejected goes alone (S35).
+fn nothing_is_beside_what_is_rejected(link: &Link) -> Result<(), Fault> {
+    for response in &link.down {
+        let resources = match response {
+            Response::Delta(response) => &response.resources[..],
+            Response::Sotw(response) => &response.resources[..],
+        };
+        let all = resources.iter();
+        let unreadable = all.filter(|d| Contents::is_unreadable(&d.resource)).count();
+        if unreadable != 0 && unreadable != resources.len() {
+            return Err(format!("beside what is rejected: {response:?}"));
+        }
+    }
+    Ok(())
 }
 
 fn is_last_good(client: &Client, url: &TypeUrl, held: &Resource) -> bool {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use trunkline_core::Moment;
 use trunkline_core::change::Change;
-use trunkline_core::kind::{CDS, EDS, LDS, RDS};
+use trunkline_core::kind::{CDS, EDS, LDS, RDS, SDS};
 use trunkline_core::message::{Mode, Node};
 use trunkline_core::name::{Ask, Name};
 use trunkline_core::resource::{Resource, TypeUrl};
@@ -108,6 +108,7 @@ impl Client {
                 }
                 for listener in self.of(LDS) {
                     wanted.extend(references(listener, RDS).map(|n| name(RDS, n)));
+                    wanted.extend(references(listener, SDS).map(|n| name(SDS, n)));
                 }
             }
             Habit::Grpc => {

@@ -4,6 +4,8 @@
 //! After every transaction each reference leads to something, so whatever a
 //! client lacks at some moment, it lacks because of the order in which it was
 //! told. Some resources are bad: every client rejects them.
+//!
+//! In some worlds listeners also refer to secrets. Those need not be there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,7 +14,7 @@ use bytes::Bytes;
 use fastrand::Rng;
 use trunkline_core::change::{Change, Transaction};
 use trunkline_core::facts::{Facts, Reference};
-use trunkline_core::kind::{CDS, EDS, LDS, RDS};
+use trunkline_core::kind::{CDS, EDS, LDS, RDS, SDS};
 use trunkline_core::name::Name;
 use trunkline_core::resource::{Resource, TypeUrl};
 
@@ -32,9 +34,20 @@ pub struct Contents {
     /// Which clusters each route leads to.
     routes: BTreeMap<usize, BTreeSet<usize>>,
     edits: u64,
+    secrets: bool,
 }
 
 impl Contents {
+    /// Nothing yet. One world of sixteen has secrets; no seed that is kept for
+    /// what it once found is among them, so those go on finding it.
+    #[must_use]
+    pub fn of(seed: u64) -> Self {
+        Self {
+            secrets: seed % 16 == 15,
+            ..Self::default()
+        }
+    }
+
     /// Everything that is published.
     #[must_use]
     pub fn published(&self) -> &Published {
@@ -44,10 +57,15 @@ impl Contents {
     /// Whether any client would reject it.
     #[must_use]
     pub fn is_bad(resource: &Resource) -> bool {
-        resource
-            .body
-            .as_ref()
-            .is_some_and(|body| body.starts_with(b"bad"))
+        let bad = |body: &Bytes| body.starts_with(b"bad");
+        resource.body.as_ref().is_some_and(bad) || Self::is_unreadable(resource)
+    }
+
+    /// Whether it only says that there is nothing (S35).
+    #[must_use]
+    pub fn is_unreadable(resource: &Resource) -> bool {
+        let unreadable = |body: &Bytes| body.starts_with(b"\x0a") && body.ends_with(b"\x07");
+        resource.body.as_ref().is_some_and(unreadable)
     }
 
     /// The name of a cluster and of its endpoints.
@@ -78,6 +96,9 @@ impl Contents {
             }
         }
         self.drop_unused(rng);
+        if self.secrets {
+            self.edit_secret(rng);
+        }
         difference(&before, &self.published)
     }
 
@@ -92,9 +113,21 @@ impl Contents {
         let to = clusters.iter().map(|c| (CDS, Self::cluster(*c)));
         self.put(rng, RDS, &format!("r{route}"), to.collect(), 20);
         self.routes.insert(route, clusters);
-        let to = vec![(RDS, Name::new(&format!("r{route}")))];
+        let mut to = vec![(RDS, Name::new(&format!("r{route}")))];
+        if self.secrets {
+            to.push((SDS, Name::new(&format!("s{route}"))));
+        }
         if !self.has(LDS, &format!("l{route}")) {
             self.put(rng, LDS, &format!("l{route}"), to, 30);
+        }
+    }
+
+    fn edit_secret(&mut self, rng: &mut Rng) {
+        let secret = format!("s{}", rng.usize(0..ROUTES));
+        match rng.u8(0..3) {
+            0 => {}
+            1 => self.remove(SDS, &secret),
+            _ => self.put(rng, SDS, &secret, Vec::new(), 8),
         }
     }
 

@@ -93,5 +93,5 @@ impl Link {
 /// Whether a session says that there is no reason to poll it now.
 pub(crate) fn is_quiet(session: &Session, db: &Database, now: Moment) -> bool {
     let waits = session.poll_timeout().is_none_or(|due| due > now);
-    waits && session.is_quiet(db)
+    waits && session.is_quiet(db, now)
 }

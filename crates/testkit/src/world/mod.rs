@@ -75,7 +75,7 @@ impl World {
         let mut rng = Rng::with_seed(seed);
         let mut world = Self {
             now: Moment::START,
-            contents: Contents::default(),
+            contents: Contents::of(seed),
             server: Database::new(),
             children: Vec::new(),
             trace: 0,

@@ -18,9 +18,16 @@ pub(super) struct Mark {
     pub(super) sent: u64,
     /// The newest that was accepted.
     acked: Option<u64>,
+    /// The newest response and its length, if it is too large for gRPC and was
+    /// not accepted yet.
+    oversized: Option<(Nonce, usize)>,
 }
 
 impl Mark {
+    pub(super) fn oversized(&self) -> Option<usize> {
+        self.oversized.as_ref().map(|(_, bytes)| *bytes)
+    }
+
     pub(super) fn acked(&self) -> Option<u64> {
         self.acked
     }
@@ -35,15 +42,25 @@ impl Marks {
                 outstanding: Vec::new(),
                 sent: 0,
                 acked: None,
+                oversized: None,
             });
             self.0.len() - 1
         });
         let mark = &mut self.0[place];
         mark.sent = revision;
+        mark.oversized = None;
         if mark.outstanding.len() == OUTSTANDING {
             mark.outstanding.remove(0);
         }
         mark.outstanding.push((nonce.clone(), revision));
+    }
+
+    /// The response is too large for gRPC.
+    pub(super) fn oversized(&mut self, type_url: &TypeUrl, nonce: &Nonce, bytes: usize) {
+        let mark = self.0.iter_mut().find(|mark| mark.type_url == *type_url);
+        if let Some(mark) = mark {
+            mark.oversized = Some((nonce.clone(), bytes));
+        }
     }
 
     pub(super) fn answered(&mut self, event: &Event) {
@@ -60,6 +77,7 @@ impl Marks {
             return;
         };
         let (_, revision) = mark.outstanding.remove(place);
+        mark.oversized.take_if(|(sent, _)| sent == nonce);
         if accepted {
             mark.acked = mark.acked.max(Some(revision));
         }
@@ -93,5 +111,25 @@ mod tests {
         assert_eq!(marks.of(&url).map(|m| m.acked), Some(Some(5)));
         marks.answered(&acked("2"));
         assert_eq!(marks.of(&url).map(|m| m.acked), Some(Some(7)));
+    }
+
+    #[test]
+    fn s80_what_is_too_large_is_so_until_it_is_answered_or_followed() {
+        let url = TypeUrl::new("t");
+        let mut marks = Marks::default();
+        let oversized = |marks: &Marks| marks.of(&url).and_then(Mark::oversized);
+        marks.sent(&url, &"1".into(), 1);
+        assert_eq!(oversized(&marks), None);
+        marks.oversized(&url, &"1".into(), 5);
+        assert_eq!(oversized(&marks), Some(5));
+        marks.answered(&Event::Acked {
+            type_url: url.clone(),
+            nonce: "1".into(),
+        });
+        assert_eq!(oversized(&marks), None);
+        marks.sent(&url, &"2".into(), 2);
+        marks.oversized(&url, &"2".into(), 6);
+        marks.sent(&url, &"3".into(), 3);
+        assert_eq!(oversized(&marks), None);
     }
 }

@@ -17,7 +17,7 @@
 //! | `body`, `driver` | a stream as the body of a response: waits, and decides nothing |
 //! | `requests` | messages cut out of what arrives |
 //! | `ending` | when a stream has to end |
-//! | `status` | how clients stand |
+//! | `status`, `explain` | how clients stand, and why a host gets what it gets |
 //! | `stream`, `marks` | the session of a stream: bytes in, frames out |
 //! | `shared` | the database and who is woken by it |
 //! | `wave` | how long a change takes to arrive |
@@ -33,11 +33,13 @@ mod builder;
 mod contents;
 mod driver;
 mod ending;
+mod explain;
 mod flight;
 mod hook_set;
 mod hooks;
 mod marks;
 mod options;
+mod oversize;
 mod pace;
 mod paths;
 mod poll;
@@ -66,7 +68,7 @@ pub use builder::Builder;
 pub use contents::{Changed, Contents, Writer};
 pub use hooks::{BoxFuture, Call, Connection, Hooks, Limit};
 pub use options::Options;
-pub use report::{Peer, Report, Sent};
+pub use report::{Oversized, Peer, Report, Sent};
 pub use service::Service;
 
 use shared::Shared;

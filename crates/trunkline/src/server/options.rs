@@ -6,6 +6,7 @@ use trunkline_core::limits::Limits;
 use trunkline_core::resource::TypeUrl;
 
 use crate::load::LoadSettings;
+use crate::node::BaseRule;
 
 /// The settings of a server. The defaults suit a fleet of some thousand
 /// proxies.
@@ -16,6 +17,8 @@ pub struct Options {
     pub identifier: String,
     /// What one stream may make the server hold (S72).
     pub limits: Limits,
+    /// Virtual hosts that clients get without asking, by their nodes.
+    pub base_sets: Vec<BaseRule>,
     /// Types of which an empty first request asks for nothing (S18).
     pub named_only: Vec<TypeUrl>,
     /// Whether a changed cluster gets its endpoints again (S53).
@@ -60,6 +63,7 @@ impl Default for Options {
         Self {
             identifier: "trunkline".to_owned(),
             limits: Limits::default(),
+            base_sets: Vec::new(),
             named_only: Vec::new(),
             repeat_endpoints: true,
             secrets_in_clear: false,

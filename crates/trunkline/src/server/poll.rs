@@ -89,7 +89,7 @@ pub(super) async fn answer(
 /// What a stream would be told first.
 fn ask(shared: &Shared, stream: &Stream, request: SotwRequest, bytes: usize) -> SotwResponse {
     let type_url = request.type_url.clone().unwrap_or_else(|| "".into());
-    stream.introduce(request.node.as_ref());
+    stream.introduce(request.node.as_ref().map(|node| &node.id));
     stream.report(Report::Requested {
         type_url: &type_url,
         bytes,

@@ -1,8 +1,10 @@
 //! What an embedder is told of streams: enough for logs, metrics and alarms.
 
+use std::sync::Arc;
+
 use trunkline_core::message::Delivered;
 use trunkline_core::name::Name;
-use trunkline_core::resource::{Nonce, TypeUrl};
+use trunkline_core::resource::{Nonce, Resource, TypeUrl};
 use trunkline_core::session::Event;
 
 use super::hooks::Connection;
@@ -44,6 +46,10 @@ pub enum Report<'a> {
     },
     /// A response goes out.
     Sent(Sent<'a>),
+    /// That response is larger than what gRPC takes by default, and its client
+    /// is not Envoy: likely it will end the stream, come back, and be sent the
+    /// same again (S80).
+    Oversized(Oversized<'a>),
     /// The peer accepted or rejected a response, one resource was found to be
     /// at fault, a name was refused, and the like.
     Event(&'a Event),
@@ -74,4 +80,19 @@ pub struct Sent<'a> {
     pub removed: &'a [Name],
     /// Its length on the wire.
     pub bytes: usize,
+}
+
+/// A response that its client may not take.
+#[derive(Clone, Copy, Debug)]
+pub struct Oversized<'a> {
+    /// The type of its resources.
+    pub type_url: &'a TypeUrl,
+    /// Its length on the wire.
+    pub bytes: usize,
+    /// What gRPC takes by default.
+    pub limit: usize,
+    /// How many resources it brings.
+    pub resources: usize,
+    /// The largest of them.
+    pub largest: Option<&'a Arc<Resource>>,
 }

@@ -23,6 +23,7 @@ use super::stream::Stream;
 use super::wave::Wave;
 use crate::health::Health;
 use crate::load::{Load, LoadLimits};
+use crate::node::BaseRules;
 
 /// See the module's documentation.
 pub(super) struct Shared {
@@ -39,6 +40,8 @@ pub(super) struct Shared {
     pub(super) stopped: CancellationToken,
     ready: watch::Sender<bool>,
     pub(super) options: Options,
+    /// What clients get without asking.
+    pub(super) base: BaseRules,
     pub(super) hooks: Arc<HookSet>,
     pub(super) contents: Vec<Arc<dyn Contents>>,
     pub(super) flight: Arc<Flight>,
@@ -100,6 +103,7 @@ impl Shared {
                 move || this.upgrade().map_or_else(Vec::new, |this| this.clusters())
             }),
             hooks: Arc::new(hooks),
+            base: BaseRules::new(options.base_sets.clone()),
             options,
             contents,
         }

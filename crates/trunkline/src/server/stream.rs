@@ -7,13 +7,14 @@ use bytes::Bytes;
 use trunkline_core::Moment;
 use trunkline_core::database::{Choice, Database, Edge};
 use trunkline_core::kind;
-use trunkline_core::message::{DeltaResponse, Mode, Node, SotwResponse};
+use trunkline_core::message::{DeltaResponse, Mode, SotwResponse};
 use trunkline_core::name::{Ask, Name};
 use trunkline_core::params::ParamsId;
 use trunkline_core::resource::{Nonce, TypeUrl};
 use trunkline_core::session::{Config, Event, ProtocolError, Session};
 use trunkline_core::sink::Request;
-use trunkline_proto::discovery::{DecodeError, Frames, Limits};
+use trunkline_core::source::Dialect;
+use trunkline_proto::discovery::{DecodeError, Frames, Limits, Node};
 
 use super::hooks::Connection;
 use super::marks::Marks;
@@ -21,6 +22,7 @@ use super::report::{Peer, Report, Sent};
 use super::shared::Shared;
 use super::wave::{Wave, Waves};
 use crate::bell::Bell;
+use crate::node::Described;
 use crate::wire::{self, Reader, Refused};
 
 /// The peer broke the protocol.
@@ -62,6 +64,8 @@ pub(super) struct Talk {
     /// Begins with the first request, which says whose it is.
     pub(super) session: Option<Session>,
     pub(super) marks: Marks,
+    /// What rules know of the node, if there are rules.
+    pub(super) described: Option<Box<Described>>,
     configured: bool,
 }
 
@@ -138,6 +142,7 @@ impl Stream {
                 reader: Reader::new(limits),
                 session: None,
                 marks: Marks::default(),
+                described: None,
                 configured: false,
             }),
             shared,
@@ -163,30 +168,31 @@ impl Stream {
         let now = self.shared.now();
         let mut talk = self.talk();
         let talk = &mut *talk;
-        let request = match self.mode {
+        let (request, node) = match self.mode {
             Mode::Sotw => {
                 let read = talk.reader.sotw(raw)?;
                 outcome.refused = read.refused;
-                Request::Sotw(read.request)
+                (Request::Sotw(read.request), read.node)
             }
             Mode::Delta => {
                 let read = talk.reader.delta(raw)?;
                 outcome.refused = read.refused;
-                Request::Delta(read.request)
+                (Request::Delta(read.request), read.node)
             }
         };
-        let (node, type_url) = match &request {
-            Request::Sotw(request) => (&request.node, &request.type_url),
-            Request::Delta(request) => (&request.node, &request.type_url),
+        let type_url = match &request {
+            Request::Sotw(request) => &request.type_url,
+            Request::Delta(request) => &request.type_url,
         };
-        let session = self.begin(&mut talk.session, node.as_ref(), type_url.as_ref(), outcome);
+        let known = (&mut talk.session, &mut talk.described);
+        let session = self.begin(known, node.as_ref(), type_url.as_ref(), outcome);
         let quiet = self.shared.with(|db| {
             let fault = match request {
                 Request::Sotw(request) => session.handle_sotw(db, request, now),
                 Request::Delta(request) => session.handle_delta(db, request, now),
             };
             take_edges(db, outcome);
-            fault.map(|()| session.is_quiet(db))
+            fault.map(|()| session.is_quiet(db, now))
         })?;
         while let Some(event) = session.poll_event() {
             talk.marks.answered(&event);
@@ -210,14 +216,22 @@ impl Stream {
     /// The session, which the first request opens, ready to hear of a type.
     fn begin<'a>(
         self: &Arc<Self>,
-        session: &'a mut Option<Session>,
+        (session, described): (&'a mut Option<Session>, &mut Option<Box<Described>>),
         node: Option<&Node>,
         type_url: Option<&TypeUrl>,
         outcome: &mut Outcome,
     ) -> &'a mut Session {
-        self.introduce(node);
+        self.introduce(node.map(|node| &node.id));
         outcome.opens = session.is_none();
         let session = session.get_or_insert_with(|| self.shared.open(self.config(), self));
+        let rules = &self.shared.base;
+        if let Some(node) = node
+            && described.is_none()
+            && !rules.is_empty()
+        {
+            let known = described.insert(Box::new(Described::new(node, rules.wanted())));
+            session.set_base(rules.base(known));
+        }
         let type_url = self.only.as_ref().or(type_url);
         outcome.type_url = type_url.cloned();
         if let Some(type_url) = type_url
@@ -231,9 +245,9 @@ impl Stream {
     }
 
     /// Says who is at the other end; what is said first counts (S2).
-    pub(super) fn introduce(&self, node: Option<&Node>) {
-        if let Some(node) = node {
-            self.node.get_or_init(|| node.id.clone());
+    pub(super) fn introduce(&self, node: Option<&String>) {
+        if let Some(id) = node {
+            self.node.get_or_init(|| id.clone());
         }
     }
 
@@ -299,7 +313,7 @@ impl Stream {
             self.waves.arrived(waves);
         }
         Spoken {
-            message: response.map(|response| self.write(&response)),
+            message: response.map(|(response, dialect)| self.write(&response, dialect)),
             at: self.shared.instant(now),
             next,
         }
@@ -307,7 +321,7 @@ impl Stream {
 
     /// What there is to say, and whether all that was said is answered. One
     /// response at a time: what comes next can be newer then.
-    fn poll_session(&self, now: Moment) -> (Option<Response>, Next, bool) {
+    fn poll_session(&self, now: Moment) -> (Option<(Response, Dialect)>, Next, bool) {
         let mut talk = self.talk();
         let Talk { session, marks, .. } = &mut *talk;
         let Some(session) = session else {
@@ -322,17 +336,19 @@ impl Stream {
                 Mode::Sotw => session.poll_sotw(db, now).map(Response::Sotw),
                 Mode::Delta => session.poll_delta(db, now).map(Response::Delta),
             };
-            let quiet = response.is_none() || session.is_quiet(db);
+            let quiet = response.is_none() || session.is_quiet(db, now);
             (response, quiet)
         });
         if let Some(response) = &response {
             let (type_url, nonce) = response.name();
             marks.sent(type_url, nonce, revision);
         }
+        let dialect = session.dialect();
+        let response = response.map(|response| (response, dialect));
         (response, self.next(session, quiet), session.is_answered())
     }
 
-    fn write(&self, response: &Response) -> Frames {
+    fn write(&self, response: &Response, dialect: Dialect) -> Frames {
         let identifier = &self.shared.options.identifier;
         let (frames, resources, removed) = match response {
             Response::Sotw(response) => {
@@ -352,6 +368,9 @@ impl Stream {
             removed,
             bytes: frames.len(),
         }));
+        if dialect == Dialect::Standard {
+            self.tell_size((type_url, nonce), resources, frames.len());
+        }
         frames
     }
 
@@ -380,10 +399,15 @@ impl Stream {
         self.talk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What the peer calls itself; empty until its first request.
+    pub(super) fn node_id(&self) -> &str {
+        self.node.get().map_or("", String::as_str)
+    }
+
     fn peer(&self) -> Peer<'_> {
         Peer {
             stream: self.number,
-            node: self.node.get().map_or("", String::as_str),
+            node: self.node_id(),
             identity: self.identity.as_deref(),
             connection: &self.connection,
         }

@@ -71,6 +71,9 @@ pub struct TypeState {
     pub error: Option<ErrorDetail>,
     /// What it rejected on its own, and in which version.
     pub parked: Vec<(Name, Version)>,
+    /// The length of the newest response, where that is more than gRPC takes
+    /// by default, the client is not Envoy, and has not answered (S80).
+    pub oversized: Option<usize>,
 }
 
 /// Whether a client has what it should have.

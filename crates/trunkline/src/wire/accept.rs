@@ -1,12 +1,13 @@
 //! Contents: from an encoded message to a resource that the rules can serve.
 
 use bytes::Bytes;
-use trunkline_core::facts::{Carried, Facts, Reference};
 use trunkline_core::name::Name;
-use trunkline_core::resource::{Resource, TypeUrl, Version};
+use trunkline_core::resource::{Resource, TypeUrl};
 use trunkline_proto::facts::{self, FactsError};
 
 use super::constraints::ConstraintReadError;
+use super::hosts;
+use super::shared::Shared;
 
 /// Why a message cannot be served.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,6 +38,23 @@ pub enum AcceptError {
     /// It is not clear for whom it is.
     #[error(transparent)]
     Constraints(#[from] ConstraintReadError),
+    /// A virtual host that no client could ask for.
+    #[error(
+        "the virtual host {name:?} does not say which route configuration it is of; \
+         name it <route configuration>/<name>"
+    )]
+    Unrouted {
+        /// Its name.
+        name: Name,
+    },
+    /// A virtual host that is written in a route configuration.
+    #[error("virtual_hosts[{index}]: {source}")]
+    Host {
+        /// Which one.
+        index: usize,
+        /// What is wrong with it.
+        source: Box<AcceptError>,
+    },
 }
 
 /// A resource that is called what its body says, with the facts that order
@@ -54,35 +72,20 @@ pub fn accept(type_url: &TypeUrl, body: Bytes) -> Result<Resource, AcceptError> 
         return Err(AcceptError::NoName { type_url });
     };
     let name = Name::new(name);
+    if hosts::is_host(type_url.as_str()) {
+        hosts::check(&name)?;
+    }
     Ok(Resource {
-        facts: core_facts(found, None),
+        facts: Shared::default().facts(found, None),
         ..Resource::new(name, body)
     })
-}
-
-/// The facts as the rules know them, and what is carried beside the body.
-pub(super) fn core_facts(found: facts::Facts, carried: Option<Box<Carried>>) -> Option<Box<Facts>> {
-    let refers = |(type_url, name): (String, String)| Reference {
-        type_url: TypeUrl::new(type_url),
-        name: Name::new(&name),
-    };
-    let mut references: Vec<Reference> = found.references.into_iter().map(refers).collect();
-    // Two spellings of one name are one, and stand elsewhere.
-    references.sort();
-    references.dedup();
-    let facts = Facts {
-        references: references.into(),
-        domains: found.domains.into_iter().map(Box::from).collect(),
-        vhds: found.vhds.map(|way| Version::of_body(&way)),
-        carried,
-    };
-    (facts != Facts::default()).then(|| Box::new(facts))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use prost::Message as _;
+    use trunkline_core::facts::Reference;
     use trunkline_core::kind;
     use trunkline_proto::envoy::envoy::config::cluster::v3::{Cluster, cluster};
 
@@ -108,6 +111,19 @@ mod tests {
     }
 
     #[test]
+    fn s36_the_base_sets_of_a_virtual_host_are_known() {
+        let text = format!(
+            "\"@type\": {}\nname: r/v\ndomains: [d]\n\
+             metadata: {{filter_metadata: {{trunkline: {{base_sets: [b, a]}}}}}}",
+            kind::VHDS
+        );
+        let read = trunkline_proto::text::read("v.yaml", &text, &Default::default());
+        let body = read.resources[0].body.clone();
+        let resource = accept(&kind::VHDS.into(), body).unwrap();
+        assert_eq!(resource.facts().base_sets(), [Box::from("a"), "b".into()]);
+    }
+
+    #[test]
     fn a_resource_needs_a_name_and_a_body_of_its_type() {
         let url = TypeUrl::from(kind::CDS);
         let nameless = accept(&url, Bytes::new());
@@ -119,5 +135,20 @@ mod tests {
         );
         let odd = accept(&url, Bytes::from_static(b"\xff"));
         assert!(matches!(odd, Err(AcceptError::Facts(_))));
+    }
+
+    #[test]
+    fn s36_a_virtual_host_says_which_route_configuration_it_is_of() {
+        let url = TypeUrl::from(kind::VHDS);
+        let host = |name: &str| {
+            let len = u8::try_from(name.len()).unwrap();
+            let body = [&[0x0a, len], name.as_bytes(), b"\x12\x01d"].concat();
+            accept(&url, body.into())
+        };
+        assert_eq!(host("a/r/v").unwrap().name.as_str(), "a/r/v");
+        for name in ["v", "/v", "r/"] {
+            let name = Name::new(name);
+            assert_eq!(host(name.as_str()), Err(AcceptError::Unrouted { name }));
+        }
     }
 }

@@ -10,10 +10,12 @@ use trunkline_core::params::Constraints;
 use trunkline_core::resource::{Resource, TypeUrl, Version};
 use trunkline_proto::{discovery, facts, text};
 
-use super::accept::{AcceptError, core_facts};
+use super::accept::AcceptError;
 use super::constraints::{ConstraintReadError, read_constraints};
+use super::hosts;
+use super::intake::{Accepted, Intake};
 
-/// The resource that a file describes.
+/// What a resource of a file becomes.
 ///
 /// Its version is made from its contents and from what is around them (S71),
 /// so the same text gives the same version everywhere. A version that the file
@@ -21,27 +23,59 @@ use super::constraints::{ConstraintReadError, read_constraints};
 ///
 /// # Errors
 /// If what is around the resource does not fit it, or it has no name.
-pub fn accept_text(read: &text::Resource) -> Result<Resource, AcceptError> {
-    let found = facts::of_message(&read.message)?;
-    let wrapper = &read.wrapper;
-    let name = name(&read.type_url, found.name.as_deref(), wrapper)?;
-    let mut aliases: Vec<Name> = wrapper.aliases.iter().map(|a| Name::new(a)).collect();
-    aliases.sort();
-    aliases.dedup();
-    let around = Around {
-        aliases: aliases.into(),
-        ttl: wrapper.ttl.map(ttl).transpose()?,
-        carried: carried(wrapper),
-    };
-    Ok(Resource {
-        version: around.version(&read.body),
-        constraints: constraints(wrapper)?,
-        aliases: around.aliases,
-        ttl: around.ttl,
-        facts: core_facts(found, around.carried.map(Box::new)),
-        ..Resource::new(name, read.body.clone())
-    })
+pub fn accept_text(read: &text::Resource) -> Result<Accepted, AcceptError> {
+    Intake::default().text(read)
 }
+
+impl Intake {
+    /// A resource of its contents and of what is around them.
+    pub(super) fn authored(
+        &mut self,
+        type_url: &str,
+        found: facts::Facts,
+        body: Bytes,
+        wrapper: Option<&discovery::Resource>,
+    ) -> Result<Resource, AcceptError> {
+        let wrapper = wrapper.unwrap_or(&BARE);
+        let inside = found.name.as_deref();
+        let name = name(type_url, inside, wrapper)?;
+        let mut body = body;
+        if hosts::is_host(type_url) {
+            hosts::check(&name)?;
+            if inside != Some(name.as_str()) {
+                body = hosts::renamed(&body, &name)?;
+            }
+        }
+        let mut aliases: Vec<Name> = wrapper.aliases.iter().map(|a| Name::new(a)).collect();
+        aliases.sort();
+        aliases.dedup();
+        let around = Around {
+            aliases: aliases.into(),
+            ttl: wrapper.ttl.map(ttl).transpose()?,
+            carried: carried(wrapper),
+        };
+        Ok(Resource {
+            version: around.version(&body),
+            constraints: constraints(wrapper)?,
+            aliases: around.aliases,
+            ttl: around.ttl,
+            facts: self.shared.facts(found, around.carried.map(Box::new)),
+            ..Resource::new(name, body)
+        })
+    }
+}
+
+/// What is around a resource that nothing is around.
+static BARE: discovery::Resource = discovery::Resource {
+    version: String::new(),
+    resource: None,
+    name: String::new(),
+    aliases: Vec::new(),
+    ttl: None,
+    cache_control: None,
+    resource_name: None,
+    metadata: None,
+};
 
 /// All that name a resource name it the same; only a body that clients do not
 /// ask by its own name may differ.
@@ -103,6 +137,7 @@ fn carried(wrapper: &discovery::Resource) -> Option<Carried> {
     let carried = Carried {
         metadata: wrapper.metadata.clone(),
         do_not_cache: wrapper.cache_control.is_some_and(|c| c.do_not_cache),
+        ..Carried::default()
     };
     (carried != Carried::default()).then_some(carried)
 }
@@ -144,6 +179,7 @@ impl Around {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trunkline_core::hosts::Domains;
     use trunkline_core::kind;
 
     const WRAPPED: &str = r#"
@@ -165,7 +201,7 @@ resource:
     fn accepted(text: &str) -> Result<Resource, AcceptError> {
         let read = text::read("f.yaml", text, &text::Options::default());
         assert_eq!(read.errors, [], "{text}");
-        accept_text(&read.resources[0])
+        accept_text(&read.resources[0]).map(|accepted| accepted.resource)
     }
 
     fn virtual_host(name: &str) -> String {
@@ -228,11 +264,19 @@ resource:
         ));
     }
 
+    /// Whatever it is called in its body: Envoy removes it by that name.
     #[test]
     fn s36_a_virtual_host_is_called_as_it_is_asked_for() {
         let host = accepted(&virtual_host("r/d")).unwrap();
         assert_eq!(host.name.as_str(), "r/d");
-        assert_eq!(accepted(&virtual_host("''")).unwrap().name.as_str(), "v");
+        assert_eq!(host.body.as_deref(), Some(&b"\x0a\x03r/d\x12\x01d"[..]));
+        assert_eq!(host.version, Version::of_body(host.body.as_ref().unwrap()));
+        assert_eq!(host.facts().domains, Domains::new(["d"]));
+        let name = Name::new("v");
+        assert_eq!(
+            accepted(&virtual_host("''")),
+            Err(AcceptError::Unrouted { name })
+        );
     }
 
     #[test]

@@ -7,7 +7,8 @@
 //! a client: core's request ── ask ──▶ bytes
 //!           received bytes ── heard ──▶ core's response, bodies not copied
 //! encoded contents ── accept ──▶ core's resource, with its facts
-//! a resource of a file ── authored ──▶ the same, with what stands around it
+//! a resource of a file ── intake, authored ──▶ the same, with what stands around
+//!           it; virtual hosts out of their route configuration (`hosts`)
 //! constraints: both ways
 //! ```
 //!
@@ -19,15 +20,19 @@ mod ask;
 mod authored;
 mod constraints;
 mod heard;
+mod hosts;
+mod intake;
 mod node;
 mod request;
 mod response;
+mod shared;
 
 pub use accept::{AcceptError, accept};
 pub use ask::RequestWriter;
 pub use authored::accept_text;
 pub use constraints::{ConstraintReadError, read_constraints, write_constraints};
 pub use heard::{Heard, read_response};
+pub use intake::{Accepted, Intake, Mistake, Parent};
 pub(crate) use request::Reader;
 pub use request::Refused;
 pub(crate) use response::{delta_frames, sotw_frames};

@@ -24,19 +24,24 @@ impl NodeMemory {
         &mut self,
         raw: Option<&Bytes>,
         limits: &Limits,
-    ) -> Result<Option<message::Node>, DecodeError> {
+    ) -> Result<Option<Node>, DecodeError> {
         let Some(raw) = raw else { return Ok(None) };
         if self.is(raw) {
             return Ok(None);
         }
         let node = Node::parse(raw, limits)?;
         self.0 = Some(XxHash3_128::oneshot(raw));
-        Ok(Some(message::Node {
-            id: node.id,
-            cluster: node.cluster,
-            user_agent: node.user_agent_name,
-            client_features: node.client_features,
-        }))
+        Ok(Some(node))
+    }
+}
+
+/// What the rules of the protocol know of a node.
+pub(super) fn core_node(node: &Node) -> message::Node {
+    message::Node {
+        id: node.id.clone(),
+        cluster: node.cluster.clone(),
+        user_agent: node.user_agent_name.clone(),
+        client_features: node.client_features.clone(),
     }
 }
 
@@ -59,6 +64,7 @@ mod tests {
         let mut memory = NodeMemory::default();
         let mut id = |raw: Option<Bytes>| {
             let node = memory.read(raw.as_ref(), &limits).unwrap();
+            let node = node.map(|node| core_node(&node));
             node.map(|node| (node.id, node.user_agent))
         };
         let read = |id: &str| Some((id.to_owned(), "envoy".to_owned()));

@@ -5,15 +5,17 @@ use trunkline_core::message::{DeltaRequest, ErrorDetail, Locator, SotwRequest};
 use trunkline_core::params::{Params, ParamsError};
 use trunkline_core::resource::{Nonce, TypeUrl, Version};
 use trunkline_proto::discovery::{
-    Answer, DecodeError, DeltaDiscoveryRequest, DiscoveryRequest, Inbound, Limits, Refusal,
+    Answer, DecodeError, DeltaDiscoveryRequest, DiscoveryRequest, Inbound, Limits, Node, Refusal,
     ResourceLocator, Status,
 };
 
-use super::node::NodeMemory;
+use super::node::{NodeMemory, core_node};
 
 /// A request, and what of it was refused.
 pub(crate) struct Read<R> {
     pub(crate) request: R,
+    /// The node, if it is not the one that was read before.
+    pub(crate) node: Option<Node>,
     pub(crate) refused: Vec<Refused>,
 }
 
@@ -21,6 +23,7 @@ impl<R> Read<R> {
     fn answer(request: R) -> Self {
         Self {
             request,
+            node: None,
             refused: Vec::new(),
         }
     }
@@ -112,15 +115,20 @@ impl Reader {
             message.resource_locators,
             &mut refused,
         );
+        let node = self.node.read(message.node.as_ref(), &self.limits)?;
         let request = SotwRequest {
-            node: self.node.read(message.node.as_ref(), &self.limits)?,
+            node: node.as_ref().map(core_node),
             type_url: self.url(message.type_url),
             names,
             version: said(message.version_info).map(Version::new),
             nonce: said(message.response_nonce).map(Nonce::new),
             error: message.error_detail.map(error_detail),
         };
-        Ok(Read { request, refused })
+        Ok(Read {
+            request,
+            node,
+            refused,
+        })
     }
 
     /// Reads a delta request.
@@ -148,8 +156,9 @@ impl Reader {
             &mut refused,
         );
         let held = message.initial_resource_versions.into_iter();
+        let node = self.node.read(message.node.as_ref(), &self.limits)?;
         let request = DeltaRequest {
-            node: self.node.read(message.node.as_ref(), &self.limits)?,
+            node: node.as_ref().map(core_node),
             type_url: self.url(message.type_url),
             subscribe,
             unsubscribe,
@@ -157,7 +166,11 @@ impl Reader {
             nonce: said(message.response_nonce).map(Nonce::new),
             error: message.error_detail.map(error_detail),
         };
-        Ok(Read { request, refused })
+        Ok(Read {
+            request,
+            node,
+            refused,
+        })
     }
 }
 
@@ -203,7 +216,6 @@ mod tests {
     use super::*;
     use prost::Message as _;
     use std::collections::BTreeMap;
-    use trunkline_proto::discovery::Node;
 
     #[test]
     fn a_delta_request_is_read() {

@@ -117,7 +117,10 @@ fn wrapped(url: &TypeUrl, delivered: &Delivered) -> Resource {
         version: resource.version.to_string(),
         resource: body,
         name: resource.name.to_string(),
-        aliases: resource.aliases.iter().map(Name::to_string).collect(),
+        aliases: resource
+            .other_names()
+            .map(|name| name.to_string())
+            .collect(),
         ttl: resource.ttl.map(duration),
         cache_control: carried
             .filter(|carried| carried.do_not_cache)
@@ -176,6 +179,8 @@ mod tests {
     use super::*;
     use prost::Message as _;
     use trunkline_core::facts::{Carried, Facts};
+    use trunkline_core::hosts::Domains;
+    use trunkline_core::kind;
 
     fn resource(name: &str, body: Bytes) -> resource::Resource {
         resource::Resource::new(Name::new(name), body)
@@ -218,7 +223,7 @@ mod tests {
         use trunkline_core::session::{Config, Session};
 
         let mut db = Database::new();
-        let url = TypeUrl::from(trunkline_core::kind::CDS);
+        let url = TypeUrl::from(kind::CDS);
         let put = |n: usize| {
             let body = Bytes::from(vec![7; 1000]);
             Change::Upsert(url.clone(), Arc::new(resource(&format!("{n:03}"), body)))
@@ -259,6 +264,7 @@ mod tests {
                 carried: Some(Box::new(Carried {
                     metadata: Some(Bytes::from_static(b"meta")),
                     do_not_cache: true,
+                    ..Carried::default()
                 })),
                 ..Facts::default()
             })),
@@ -302,6 +308,19 @@ mod tests {
         let error = &message.resource_errors[0];
         assert_eq!(error.resource_name.as_ref().unwrap().name, "e");
         assert_eq!(error.error_detail.as_ref().unwrap().code, 7);
+    }
+
+    #[test]
+    fn s36_a_virtual_host_answers_to_every_host_that_it_names() {
+        let host = resource::Resource {
+            facts: Some(Box::new(Facts {
+                domains: Domains::new(["a.com", "*.a.com", "b.com:80"]),
+                ..Facts::default()
+            })),
+            ..resource("r/1/v", Bytes::from_static(b"body"))
+        };
+        let written = wrapped(&kind::VHDS.into(), &Delivered::full(Arc::new(host)));
+        assert_eq!(written.aliases, ["r/1/a.com", "r/1/b.com:80"]);
     }
 
     #[test]

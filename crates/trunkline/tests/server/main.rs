@@ -5,8 +5,10 @@
     reason = "all of this is a test"
 )]
 
+mod base;
 mod ending;
 mod hooks;
+mod junk;
 mod limits;
 mod services;
 mod streams;

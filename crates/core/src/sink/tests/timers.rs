@@ -60,7 +60,7 @@ fn c32_silence_about_what_is_about_to_be_dropped_is_told_to_nobody() {
     let mut bench = Bench::asking(Mode::Sotw, &["eds a"]);
     bench.unsub("eds a");
     assert_eq!(bench.wait(15_000), [""; 0]);
-    bench.sub("eds a");
+    assert_eq!(bench.sub_again("eds a"), ["-eds a"]);
     assert_eq!(bench.replay("eds a"), [format!("eds a ! Silent: {SILENT}")]);
 }
 

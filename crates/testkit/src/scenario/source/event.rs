@@ -130,6 +130,7 @@ fn refusal(reason: &Refusal) -> &'static str {
     match reason {
         Refusal::Name(_) => "name",
         Refusal::Subscriptions { .. } => "subscriptions",
+        Refusal::Hosts { .. } => "hosts",
         Refusal::Globs { .. } => "globs",
         Refusal::Types { .. } => "types",
         Refusal::Params { .. } => "params",

@@ -90,6 +90,11 @@ impl Stage {
                 stream.reopen(db);
                 Ok(())
             }
+            Action::Become(params) => {
+                let (stream, db, _) = self.parts(&step.stream)?;
+                stream.become_other(db, params);
+                Ok(())
+            }
             Action::Restart => self.restart(),
             Action::Knowledge(knowledge) => self.know(knowledge),
             Action::Wait(time) => self.wait(*time),

@@ -6,6 +6,7 @@ use trunkline_core::resource::Resource;
 
 use super::super::contents::{Op, short};
 use super::super::script::Knowledge;
+use super::super::show;
 use super::Stage;
 
 impl Stage {
@@ -69,9 +70,8 @@ impl Stage {
 
     fn remember(&mut self, change: &Change) {
         let mut note = |resource: &Resource| {
-            let body = String::from_utf8_lossy(resource.body.as_deref().unwrap_or_default());
-            self.bodies
-                .insert(resource.version.clone(), body.into_owned());
+            let version = resource.version.clone();
+            self.bodies.insert(version, show::text(resource));
         };
         match change {
             Change::Upsert(_, resource) => note(resource),

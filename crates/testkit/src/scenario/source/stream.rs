@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashSet, VecDeque};
 use trunkline_core::Moment;
 use trunkline_core::database::Database;
 use trunkline_core::message::Mode;
+use trunkline_core::params::Params;
 use trunkline_core::resource::Nonce;
 use trunkline_core::session::{Event, ProtocolError, Session};
 
@@ -67,6 +68,14 @@ impl Stream {
         self.client.reconnect();
         self.nonces.clear();
         (self.quiet, self.woken) = (true, false);
+    }
+
+    /// Other parameters of the client from now on.
+    pub(super) fn become_other(&mut self, db: &mut Database, params: &Params) {
+        if let Some(session) = &mut self.session {
+            session.set_params(db, params.clone());
+        }
+        self.quiet = false;
     }
 
     pub(super) fn is_open(&self) -> bool {

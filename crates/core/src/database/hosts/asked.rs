@@ -1,0 +1,96 @@
+//! The hosts that somebody asks for, so that who is under a wildcard is found
+//! when that comes or goes.
+//!
+//! Sorted by the host read backwards: what ends alike stands together.
+
+use std::collections::BTreeSet;
+
+use super::EntryId;
+use crate::hosts::Domain;
+
+/// See the module's documentation.
+#[derive(Debug, Default)]
+pub(in super::super) struct Asked(BTreeSet<(Box<str>, EntryId)>);
+
+impl Asked {
+    /// A host of a route configuration is asked for.
+    pub(super) fn insert(&mut self, route: &str, host: &str, entry: EntryId) {
+        self.0.insert((backwards(route, host).into(), entry));
+    }
+
+    /// Nobody asks for a host any more.
+    pub(super) fn remove(&mut self, route: &str, host: &str, entry: EntryId) {
+        self.0.remove(&(backwards(route, host).into(), entry));
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All that are asked for.
+    pub(in super::super) fn all(&self) -> impl Iterator<Item = EntryId> + '_ {
+        self.0.iter().map(|(_, entry)| *entry)
+    }
+
+    /// The hosts of a route configuration that a domain matches.
+    pub(super) fn under(&self, route: &str, domain: Domain<'_>) -> Vec<EntryId> {
+        let common = match domain {
+            Domain::Exact(text) | Domain::Suffix(text) => backwards(route, text),
+            Domain::Prefix(_) | Domain::Any => backwards(route, ""),
+        };
+        let first = (common.as_str().into(), EntryId(0));
+        let from = self.0.range(first..);
+        from.take_while(|(key, _)| key.starts_with(&common))
+            .filter(|(key, _)| domain.matches(&host(key, route)))
+            .map(|(_, entry)| *entry)
+            .collect()
+    }
+}
+
+fn backwards(route: &str, host: &str) -> String {
+    let mut key = String::with_capacity(route.len() + 1 + host.len());
+    key.push_str(route);
+    key.push('/');
+    key.extend(host.chars().rev());
+    key
+}
+
+fn host(key: &str, route: &str) -> String {
+    key[route.len() + 1..].chars().rev().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_under_a_domain_is_found() {
+        let mut asked = Asked::default();
+        let names = [
+            "r/a.foo.com",
+            "r/b.foo.com",
+            "r/foo.com",
+            "r2/a.foo.com",
+            "r/é.bar",
+        ];
+        for (place, name) in names.iter().enumerate() {
+            let (route, host) = name.split_once('/').unwrap();
+            asked.insert(route, host, EntryId(place as u32));
+        }
+        let under = |asked: &Asked, text| {
+            let mut found = asked.under("r", Domain::of(text));
+            found.sort_unstable();
+            found
+                .into_iter()
+                .map(|id| names[id.0 as usize])
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(under(&asked, "*.foo.com"), ["r/a.foo.com", "r/b.foo.com"]);
+        assert_eq!(under(&asked, "foo.com"), ["r/foo.com"]);
+        assert_eq!(under(&asked, "a.*"), ["r/a.foo.com"]);
+        assert_eq!(under(&asked, "*.bar"), ["r/é.bar"]);
+        assert_eq!(under(&asked, "*").len(), 4);
+        asked.remove("r", "a.foo.com", EntryId(0));
+        assert_eq!(under(&asked, "*.foo.com"), ["r/b.foo.com"]);
+    }
+}

@@ -1,0 +1,126 @@
+//! From a change of domains to the hosts that are asked for and may get
+//! something else.
+
+use super::super::content::Content;
+use super::super::entry::EntryId;
+use super::super::table::Table;
+use super::super::{Database, TypeId};
+use super::{Hosts, domains_of, own_domains};
+use crate::hosts::{Domain, HostName};
+use crate::kind;
+use crate::resource::TypeUrl;
+
+impl Table {
+    /// Takes note of what domains a virtual host has now, and had in `old`.
+    /// Returns the hosts that are asked for and may get something else.
+    pub(in super::super) fn move_domains(&mut self, id: EntryId, old: &Content) -> Vec<EntryId> {
+        if self.hosts.is_none() {
+            return Vec::new();
+        }
+        let before = old.resources().to_vec();
+        let after = self.entry(id).content.resources().to_vec();
+        if let Some(hosts) = &mut self.hosts {
+            hosts.base.change(id, &before, &after);
+        }
+        let name = self.entry(id).name.clone();
+        let (before, after) = (domains_of(&before), domains_of(&after));
+        let Some(HostName { route, .. }) = HostName::split(name.as_str()) else {
+            return Vec::new();
+        };
+        let mut all = [before.as_slice(), &after].concat();
+        all.sort_unstable();
+        all.dedup();
+        let moved = all.iter().copied();
+        let moved: Vec<_> = moved
+            .filter(|d| before.contains(d) != after.contains(d))
+            .collect();
+        let crowded = self.crowded_by(route, &moved, &all);
+        if let Some(hosts) = &mut self.hosts {
+            hosts.forget_forms(id);
+            for domain in moved {
+                match after.contains(&domain) {
+                    true => hosts.insert(route, domain, id),
+                    false => hosts.remove(route, domain, id),
+                }
+            }
+        }
+        let mut concerned = self.asked_under(route, &all);
+        for (owner, wildcard, alone) in crowded {
+            let hosts = self.hosts.as_deref();
+            if hosts.is_some_and(|hosts| hosts.is_alone(&self.entries, owner, wildcard) != alone) {
+                let own = own_domains(self.entry(owner));
+                concerned.extend(self.asked_under(route, &own));
+                concerned.push(owner);
+            }
+        }
+        concerned
+    }
+
+    /// The wildcards of other virtual hosts that may be alone no longer, or
+    /// again, once some domains moved; and whether they are now.
+    fn crowded_by<'d>(
+        &self,
+        route: &str,
+        moved: &[Domain<'d>],
+        own: &[Domain<'d>],
+    ) -> Vec<(EntryId, Domain<'d>, bool)> {
+        let Some(hosts) = &self.hosts else {
+            return Vec::new();
+        };
+        let covering = moved
+            .iter()
+            .flat_map(|domain| hosts.covering(route, *domain));
+        let mut covering: Vec<_> = covering.filter(|domain| !own.contains(domain)).collect();
+        covering.sort_unstable();
+        covering.dedup();
+        let owners = covering.into_iter().flat_map(|wildcard| {
+            let owners = hosts.owners(&self.entries, route, wildcard).into_iter();
+            owners.map(move |owner| (owner, wildcard))
+        });
+        owners
+            .map(|(owner, wildcard)| {
+                let alone = hosts.is_alone(&self.entries, owner, wildcard);
+                (owner, wildcard, alone)
+            })
+            .collect()
+    }
+
+    /// The hosts that are asked for and that one of these domains matches.
+    fn asked_under(&self, route: &str, domains: &[Domain<'_>]) -> Vec<EntryId> {
+        let hosts = self
+            .hosts
+            .as_deref()
+            .filter(|hosts| !hosts.asked.is_empty());
+        let under = |hosts: &Hosts| {
+            let found = domains.iter().flat_map(|d| hosts.asked.under(route, *d));
+            found.collect()
+        };
+        hosts.map_or_else(Vec::new, under)
+    }
+}
+
+impl Database {
+    /// A route configuration changed: ports may count now, or no longer.
+    pub(in super::super) fn note_ports(&mut self, type_id: TypeId, entry: EntryId) {
+        let routes = self.table(type_id);
+        if routes.url.as_str() != kind::RDS {
+            return;
+        }
+        let (name, variants) = (routes.entry(entry).name.clone(), routes.entry(entry));
+        let variants = variants.content.resources();
+        let portless = !variants.is_empty() && variants.iter().all(|r| r.facts().ignores_port);
+        let hosts = match self.find_type(&TypeUrl::from(kind::VHDS)) {
+            Some(hosts) => hosts,
+            None if !portless => return,
+            None => self.type_id(&TypeUrl::from(kind::VHDS)),
+        };
+        let table = self.table_mut(hosts);
+        let asked = table.hosts.as_mut().map(|hosts| {
+            let entries = &table.entries;
+            hosts.set_portless(entries, name.as_str(), portless)
+        });
+        for host in asked.into_iter().flatten() {
+            self.tell_asking(hosts, host);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! How many domains are under a suffix that begins at a label: `.foo.com` has
+//! `a.foo.com` and `*.b.foo.com` under it.
+//!
+//! Kept for every suffix that occurs, as a number by its hash. Two suffixes
+//! that share a hash count together; then a wildcard is taken to hide
+//! something though it does not, which costs a request and no truth.
+
+use std::hash::BuildHasher;
+
+use hashbrown::{DefaultHashBuilder, HashMap};
+
+use crate::hosts::Domain;
+
+/// See the module's documentation.
+#[derive(Debug, Default)]
+pub(super) struct Crowd {
+    hasher: DefaultHashBuilder,
+    counts: HashMap<u64, u32>,
+}
+
+impl Crowd {
+    pub(super) fn add(&mut self, route: &str, domain: Domain<'_>) {
+        for suffix in suffixes(domain) {
+            let hash = self.hasher.hash_one((route, suffix));
+            *self.counts.entry(hash).or_default() += 1;
+        }
+    }
+
+    pub(super) fn remove(&mut self, route: &str, domain: Domain<'_>) {
+        for suffix in suffixes(domain) {
+            let hash = self.hasher.hash_one((route, suffix));
+            if let Some(count) = self.counts.get_mut(&hash) {
+                *count -= 1;
+                if *count == 0 {
+                    self.counts.remove(&hash);
+                }
+            }
+        }
+    }
+
+    /// How many domains of a route configuration are under a suffix.
+    pub(super) fn under(&self, route: &str, suffix: &str) -> usize {
+        let hash = self.hasher.hash_one((route, suffix));
+        self.counts.get(&hash).map_or(0, |count| *count as usize)
+    }
+}
+
+/// Whether a domain counts as being under a suffix.
+pub(super) fn is_under(domain: Domain<'_>, suffix: &str) -> bool {
+    suffixes(domain).any(|other| other == suffix)
+}
+
+/// The suffixes of a domain that begin at a label. Prefixes are under none:
+/// they come after every suffix.
+fn suffixes(domain: Domain<'_>) -> impl Iterator<Item = &str> {
+    let text = match domain {
+        Domain::Exact(text) | Domain::Suffix(text) => text,
+        Domain::Prefix(_) | Domain::Any => "",
+    };
+    text.match_indices('.').map(|(at, _)| &text[at..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn domains_are_counted_under_their_labels() {
+        let mut crowd = Crowd::default();
+        for text in [
+            "a.foo.com",
+            "*.b.foo.com",
+            "*.foo.com",
+            "*-x.foo.com",
+            "foo.*",
+            "*",
+        ] {
+            crowd.add("r", Domain::of(text));
+        }
+        assert_eq!(crowd.under("r", ".foo.com"), 4);
+        assert_eq!(crowd.under("r", ".b.foo.com"), 1);
+        assert_eq!(crowd.under("r", "-x.foo.com"), 0);
+        assert_eq!(crowd.under("other", ".foo.com"), 0);
+        crowd.remove("r", Domain::of("*.b.foo.com"));
+        assert_eq!(crowd.under("r", ".foo.com"), 3);
+        assert_eq!(crowd.under("r", ".b.foo.com"), 0);
+        assert!(is_under(Domain::of("a.foo.com"), ".com"));
+        assert!(!is_under(Domain::of("foo.*"), "."));
+    }
+}

@@ -1,0 +1,112 @@
+//! What of a virtual host is given to who asks for one of its hosts.
+//!
+//! Once a client holds a wildcard, it never asks for a host under it again. So
+//! it is given one only if nothing else is under it; otherwise a host that a
+//! wildcard brings gets a copy of the virtual host for that host alone, and one
+//! that is a domain itself gets the virtual host without its wildcards.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use super::EntryId;
+use crate::facts::Facts;
+use crate::hosts::{self, Domain, Domains};
+use crate::name::Name;
+use crate::resource::Resource;
+
+/// How a virtual host differs from what its author wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// Without its wildcards.
+    Explicit,
+    /// As it is, and it answers to one name more.
+    Named,
+    /// For one host alone.
+    Narrow,
+}
+
+#[derive(Debug)]
+struct Form {
+    shape: Shape,
+    source: Arc<Resource>,
+    made: Arc<Resource>,
+}
+
+/// What was made for hosts that are asked for: many clients share one.
+#[derive(Debug, Default)]
+pub(super) struct Forms(HashMap<EntryId, Vec<Form>>);
+
+impl Forms {
+    /// The form for a place, made unless it is there.
+    pub(super) fn get(
+        &mut self,
+        place: EntryId,
+        shape: Shape,
+        source: &Arc<Resource>,
+        make: impl FnOnce() -> Resource,
+    ) -> Arc<Resource> {
+        let forms = self.0.entry(place).or_default();
+        let same = |form: &&Form| form.shape == shape && Arc::ptr_eq(&form.source, source);
+        if let Some(found) = forms.iter().find(same) {
+            return Arc::clone(&found.made);
+        }
+        // What nothing else keeps is not given to anybody any more.
+        forms.retain(|form| Arc::strong_count(&form.source) > 1);
+        let made = Arc::new(make());
+        forms.push(Form {
+            shape,
+            source: Arc::clone(source),
+            made: Arc::clone(&made),
+        });
+        made
+    }
+
+    pub(super) fn forget(&mut self, place: EntryId) {
+        self.0.remove(&place);
+    }
+}
+
+/// A virtual host without its wildcards.
+pub(super) fn explicit(source: &Resource) -> Resource {
+    let domains = source.facts().domains.explicit();
+    reshaped(source, source.name.clone(), domains)
+}
+
+/// A virtual host that answers to this name as well.
+pub(super) fn named(source: &Resource, name: &Name) -> Resource {
+    let aliases = source.aliases.iter().chain([name]).cloned();
+    Resource {
+        aliases: aliases.collect(),
+        ..source.clone()
+    }
+}
+
+/// A virtual host for one host alone, under a name that nothing else has.
+pub(super) fn narrow(source: &Resource, name: Name, host: &str) -> Resource {
+    reshaped(source, name, [host].into_iter())
+}
+
+/// Whether a host can be the domain of a virtual host and mean itself alone.
+pub(super) fn can_be_domain(host: &str) -> bool {
+    let plain = |c: char| !c.is_control() && !c.is_whitespace();
+    !host.is_empty() && !Domain::of(host).is_wildcard() && host.chars().all(plain)
+}
+
+fn reshaped<'a>(
+    source: &Resource,
+    name: Name,
+    domains: impl Iterator<Item = &'a str> + Clone,
+) -> Resource {
+    let body = source.body.as_deref().unwrap_or_default();
+    let body = hosts::with_domains(body, name.as_str(), domains.clone());
+    Resource {
+        constraints: source.constraints.clone(),
+        ttl: source.ttl,
+        facts: Some(Box::new(Facts {
+            domains: Domains::new(domains),
+            ..source.facts().clone()
+        })),
+        ..Resource::new(name, body)
+    }
+}

@@ -1,0 +1,306 @@
+//! Which virtual host a host gets: every domain of every virtual host, by route
+//! configuration, so that finding one costs the same for a thousand hosts and
+//! for a million.
+//!
+//! ```text
+//!   route ─▶ the lengths of its wildcards ─┐
+//!   (route, domain) ─▶ virtual hosts ◀─────┴── a host, by precedence
+//!   (route, .label.suffix) ─▶ how many domains are under it
+//!   route / tsoh ─▶ hosts that are asked for, under one suffix together
+//! ```
+
+mod asked;
+mod base;
+mod change;
+mod conflict;
+mod crowd;
+mod explain;
+mod form;
+mod resolve;
+
+use std::collections::BTreeMap;
+use std::hash::BuildHasher;
+
+use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
+
+use super::entry::{Entry, EntryId};
+use super::places::Places;
+use crate::hosts::{Domain, HostName, without_port};
+use asked::Asked;
+use base::BaseSets;
+use crowd::Crowd;
+pub use explain::{Considered, Found, HostExplanation};
+use form::Forms;
+pub use resolve::Given;
+
+/// See the module's documentation.
+#[derive(Debug, Default)]
+pub(super) struct Hosts {
+    hasher: DefaultHashBuilder,
+    /// Every domain of every virtual host, once for each of them.
+    domains: HashTable<Item>,
+    routes: HashMap<Box<str>, Route>,
+    crowd: Crowd,
+    base: BaseSets,
+    /// Route configurations that find hosts without regard to their port.
+    portless: HashSet<Box<str>>,
+    pub(super) asked: Asked,
+    forms: Forms,
+}
+
+/// One domain of one virtual host: eight bytes, for there are millions.
+#[derive(Clone, Copy, Debug)]
+struct Item {
+    hash: u32,
+    owner: EntryId,
+}
+
+/// The wildcards of a route configuration, by length: how many there are of each.
+#[derive(Debug, Default)]
+struct Route {
+    domains: usize,
+    any: usize,
+    suffixes: BTreeMap<usize, usize>,
+    prefixes: BTreeMap<usize, usize>,
+}
+
+impl Route {
+    fn lengths(&mut self, domain: Domain<'_>) -> Option<(&mut BTreeMap<usize, usize>, usize)> {
+        match domain {
+            Domain::Suffix(text) => Some((&mut self.suffixes, text.len())),
+            Domain::Prefix(text) => Some((&mut self.prefixes, text.len())),
+            Domain::Exact(_) | Domain::Any => None,
+        }
+    }
+}
+
+impl Hosts {
+    /// A virtual host has this domain from now on.
+    pub(super) fn insert(&mut self, route: &str, domain: Domain<'_>, owner: EntryId) {
+        let hash = self.hash(route, domain);
+        let item = Item { hash, owner };
+        self.domains
+            .insert_unique(spread(hash), item, |item| spread(item.hash));
+        if !self.routes.contains_key(route) {
+            self.routes.insert(route.into(), Route::default());
+        }
+        if let Some(found) = self.routes.get_mut(route) {
+            found.domains += 1;
+            found.any += usize::from(domain == Domain::Any);
+            if let Some((lengths, length)) = found.lengths(domain) {
+                *lengths.entry(length).or_default() += 1;
+            }
+        }
+        self.crowd.add(route, domain);
+    }
+
+    /// A virtual host no longer has this domain.
+    pub(super) fn remove(&mut self, route: &str, domain: Domain<'_>, owner: EntryId) {
+        let hash = self.hash(route, domain);
+        let same = |item: &Item| item.hash == hash && item.owner == owner;
+        let Ok(found) = self.domains.find_entry(spread(hash), same) else {
+            return;
+        };
+        found.remove();
+        self.crowd.remove(route, domain);
+        let Some(found) = self.routes.get_mut(route) else {
+            return;
+        };
+        found.domains -= 1;
+        found.any -= usize::from(domain == Domain::Any);
+        if let Some((lengths, length)) = found.lengths(domain)
+            && let Some(count) = lengths.get_mut(&length)
+        {
+            *count -= 1;
+            if *count == 0 {
+                lengths.remove(&length);
+            }
+        }
+        if found.domains == 0 {
+            self.routes.remove(route);
+        }
+    }
+
+    /// The virtual hosts that have this very domain.
+    pub(super) fn owners(
+        &self,
+        entries: &Places<Entry>,
+        route: &str,
+        domain: Domain<'_>,
+    ) -> Vec<EntryId> {
+        let hash = self.hash(route, domain);
+        let has_it = |owner: EntryId| {
+            entries.get(owner.0).is_some_and(|entry| {
+                let its = HostName::split(entry.name.as_str()).map(|name| name.route);
+                let mut variants = entry.content.resources().iter();
+                its == Some(route) && variants.any(|r| r.facts().domains.contains(domain))
+            })
+        };
+        let items = self.domains.iter_hash(spread(hash));
+        let mut owners: Vec<_> = items
+            .filter(|item| item.hash == hash)
+            .map(|item| item.owner)
+            .filter(|owner| has_it(*owner))
+            .collect();
+        owners.sort_unstable();
+        owners.dedup();
+        owners
+    }
+
+    /// The domains that a host may be found by, the first to be preferred: its
+    /// own, then as many of each kind of wildcard as there are lengths.
+    pub(super) fn candidates<'h>(&self, route: &str, host: &'h str) -> Vec<Domain<'h>> {
+        let Some(route) = self.routes.get(route) else {
+            return Vec::new();
+        };
+        let shorter = |lengths: &BTreeMap<usize, usize>| -> Vec<usize> {
+            let fitting = lengths.range(..host.len()).rev();
+            fitting.map(|(length, _)| *length).collect()
+        };
+        let suffixes = shorter(&route.suffixes).into_iter();
+        let suffixes = suffixes.filter_map(|n| host.get(host.len() - n..).map(Domain::Suffix));
+        let prefixes = shorter(&route.prefixes).into_iter();
+        let prefixes = prefixes.filter_map(|n| host.get(..n).map(Domain::Prefix));
+        let any = (route.any > 0).then_some(Domain::Any);
+        [Domain::Exact(host)]
+            .into_iter()
+            .chain(suffixes)
+            .chain(prefixes)
+            .chain(any)
+            .collect()
+    }
+
+    /// Whether a virtual host that has this domain can be given it as it is:
+    /// nothing of another virtual host is under it, so it hides nothing.
+    pub(super) fn is_alone(&self, entries: &Places<Entry>, owner: EntryId, of: Domain<'_>) -> bool {
+        let Some(entry) = entries.get(owner.0) else {
+            return false;
+        };
+        let Some(HostName { route, .. }) = HostName::split(entry.name.as_str()) else {
+            return false;
+        };
+        let own = own_domains(entry);
+        match of {
+            Domain::Exact(_) => true,
+            Domain::Any => self.routes.get(route).map_or(0, |r| r.domains) == own.len(),
+            // What is under half a label is not counted: it may hide something.
+            Domain::Suffix(text) if text.starts_with('.') => {
+                let under = own.iter().filter(|d| crowd::is_under(**d, text)).count();
+                self.crowd.under(route, text) == under
+            }
+            // Every suffix goes before it.
+            Domain::Suffix(_) | Domain::Prefix(_) => false,
+        }
+    }
+
+    /// The wildcards under which a domain may be the first of another virtual
+    /// host, or the last.
+    pub(super) fn covering<'d>(&self, route: &str, domain: Domain<'d>) -> Vec<Domain<'d>> {
+        let (Domain::Exact(text) | Domain::Suffix(text) | Domain::Prefix(text)) = domain else {
+            return Vec::new();
+        };
+        let is_there = |covering: &Domain<'d>| {
+            let hash = self.hash(route, *covering);
+            let mut items = self.domains.iter_hash(spread(hash));
+            *covering != domain && items.any(|item| item.hash == hash)
+        };
+        let found = self.routes.get(route).filter(|_| !domain.is_prefix());
+        let lengths = found.into_iter().flat_map(|r| r.suffixes.keys());
+        let tails = lengths.filter_map(|n| text.get(text.len().checked_sub(*n)?..));
+        tails
+            .filter(|tail| tail.starts_with('.'))
+            .map(Domain::Suffix)
+            .chain([Domain::Any])
+            .filter(is_there)
+            .collect()
+    }
+
+    /// A host as its route configuration looks for it: in lower case, and with
+    /// its port where that counts.
+    pub(super) fn sought(&self, name: HostName<'_>) -> String {
+        let host = match self.portless.contains(name.route) {
+            true => without_port(name.host),
+            false => name.host,
+        };
+        host.to_ascii_lowercase()
+    }
+
+    /// Somebody asks for a name.
+    pub(super) fn ask(&mut self, name: &str, entry: EntryId) {
+        if let Some(name) = HostName::split(name) {
+            let host = self.sought(name);
+            self.asked.insert(name.route, &host, entry);
+        }
+    }
+
+    /// Nobody asks for a name any more.
+    pub(super) fn unask(&mut self, name: &str, entry: EntryId) {
+        if let Some(name) = HostName::split(name) {
+            let host = self.sought(name);
+            self.asked.remove(name.route, &host, entry);
+        }
+        self.forget_forms(entry);
+    }
+
+    /// Says whether ports count in a route configuration. Returns the hosts
+    /// that are asked for there, if that is news.
+    pub(super) fn set_portless(
+        &mut self,
+        entries: &Places<Entry>,
+        route: &str,
+        portless: bool,
+    ) -> Vec<EntryId> {
+        if self.portless.contains(route) == portless {
+            return Vec::new();
+        }
+        let asked = self.asked.under(route, Domain::Any);
+        let name = |id: &EntryId| entries.get(id.0).map(|entry| entry.name.clone());
+        for (name, id) in asked.iter().filter_map(|id| Some((name(id)?, *id))) {
+            self.unask(name.as_str(), id);
+        }
+        match portless {
+            true => self.portless.insert(route.into()),
+            false => self.portless.remove(route),
+        };
+        for (name, id) in asked.iter().filter_map(|id| Some((name(id)?, *id))) {
+            self.ask(name.as_str(), id);
+        }
+        asked
+    }
+
+    /// Nobody asks for a name any more, or it holds something else.
+    pub(super) fn forget_forms(&mut self, entry: EntryId) {
+        self.forms.forget(entry);
+    }
+
+    /// How many domains there are, of all virtual hosts, and how many hosts that
+    /// are asked for.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        (self.domains.len(), self.asked.all().count())
+    }
+
+    pub(super) fn hash(&self, route: &str, domain: Domain<'_>) -> u32 {
+        self.hasher.hash_one((route, domain)) as u32
+    }
+}
+
+/// A short hash made to use all of a long one.
+fn spread(hash: u32) -> u64 {
+    u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// The domains of all variants of a virtual host.
+pub(super) fn own_domains(entry: &Entry) -> Vec<Domain<'_>> {
+    domains_of(entry.content.resources())
+}
+
+/// The domains of some variants, sorted, without repetition.
+pub(super) fn domains_of(
+    variants: &[std::sync::Arc<crate::resource::Resource>],
+) -> Vec<Domain<'_>> {
+    let all = variants.iter().flat_map(|r| r.facts().domains.iter());
+    let mut all: Vec<_> = all.collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}

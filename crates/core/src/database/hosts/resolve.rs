@@ -1,0 +1,236 @@
+//! From a host to what its client is given.
+
+use std::sync::Arc;
+
+use super::super::content::Choice;
+use super::super::entry::EntryId;
+use super::super::table::{Table, Work};
+use super::super::{Database, TypeId};
+use super::form::{self, Shape};
+use super::own_domains;
+use crate::hosts::{Domain, HostName};
+use crate::name::Name;
+use crate::params::{ParamsId, ParamsTable};
+use crate::resource::Resource;
+
+/// In which form a virtual host is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// As its author wrote it.
+    Whole,
+    /// Without its wildcards, for something else is under one of them.
+    WithoutWildcards,
+    /// For this host alone: a wildcard matched it, and something else is under
+    /// that.
+    Narrowed,
+}
+
+/// What matched a host.
+pub(super) struct Match {
+    pub(super) owner: EntryId,
+    pub(super) choice: Choice,
+    by_wildcard: bool,
+}
+
+impl Table {
+    /// What a client sees of a host: the virtual host that has it as a domain,
+    /// else the one that has it as its name or alias; in a form that hides
+    /// nothing. `None` if the type has no hosts, or not all are known.
+    pub(in super::super) fn choose_host(
+        &mut self,
+        id: EntryId,
+        params: ParamsId,
+        table: &mut ParamsTable,
+        work: &mut Work,
+    ) -> Option<Choice> {
+        if self.hosts.is_none() || self.is_cache {
+            return None;
+        }
+        let name = self.entry(id).name.clone();
+        if let Some(found) = self.match_host(&name, params, table, work) {
+            return Some(self.given(id, &name, found));
+        }
+        for found in self.called(id, params, table, work) {
+            match self.given(id, &name, found) {
+                Choice::Absent => {}
+                choice => return Some(choice),
+            }
+        }
+        Some(Choice::Absent)
+    }
+
+    /// The virtual hosts that are called as a host is: by name, or by alias.
+    pub(super) fn called(
+        &mut self,
+        id: EntryId,
+        params: ParamsId,
+        table: &mut ParamsTable,
+        work: &mut Work,
+    ) -> Vec<Match> {
+        let owners = self.owners(id).to_vec();
+        let owners = [id].into_iter().chain(owners);
+        owners
+            .map(|owner| Match {
+                owner,
+                choice: self.own_choice(owner, params, table, work),
+                by_wildcard: false,
+            })
+            .collect()
+    }
+
+    fn given(&mut self, asked: EntryId, name: &Name, found: Match) -> Choice {
+        let source = found.choice.resource();
+        let given = source.and_then(|source| self.give(asked, name, source, &found));
+        let given = given.map(|(given, _)| given);
+        match found.choice {
+            Choice::Failed(error, _) => Choice::Failed(error, given),
+            _ => given.map_or(Choice::Absent, Choice::Is),
+        }
+    }
+
+    /// The virtual host that a host belongs to.
+    pub(super) fn match_host(
+        &mut self,
+        name: &Name,
+        params: ParamsId,
+        table: &mut ParamsTable,
+        work: &mut Work,
+    ) -> Option<Match> {
+        let name = HostName::split(name.as_str())?;
+        let (route, host) = (name.route, self.hosts.as_ref()?.sought(name));
+        for domain in self.hosts.as_ref()?.candidates(route, &host) {
+            for owner in self.owners_of(route, domain) {
+                work.entries += 1;
+                let choice = self.own_choice(owner, params, table, work);
+                // Variants of one virtual host may differ in their domains.
+                let has_it = |r: &Arc<Resource>| r.facts().domains.contains(domain);
+                if choice.resource().is_some_and(has_it) {
+                    return Some(Match {
+                        owner,
+                        choice,
+                        by_wildcard: domain.is_wildcard(),
+                    });
+                }
+            }
+        }
+        None
+    }
+
+    pub(super) fn owners_of(&self, route: &str, domain: Domain<'_>) -> Vec<EntryId> {
+        let hosts = self.hosts.as_ref();
+        hosts.map_or_else(Vec::new, |hosts| hosts.owners(&self.entries, route, domain))
+    }
+
+    /// A virtual host in the form in which it hides nothing; `None` if there is
+    /// no such form.
+    pub(super) fn give(
+        &mut self,
+        asked: EntryId,
+        name: &Name,
+        source: &Arc<Resource>,
+        found: &Match,
+    ) -> Option<(Arc<Resource>, Given)> {
+        let (made, given) = self.shape(asked, name, source, found)?;
+        let answers = made.name == *name || made.other_names().any(|other| other == *name);
+        if answers {
+            return Some((made, given));
+        }
+        // Who asked waits until it is named.
+        let forms = &mut self.hosts.as_mut()?.forms;
+        let named = forms.get(asked, Shape::Named, &made, || form::named(&made, name));
+        Some((named, given))
+    }
+
+    fn shape(
+        &mut self,
+        asked: EntryId,
+        name: &Name,
+        source: &Arc<Resource>,
+        found: &Match,
+    ) -> Option<(Arc<Resource>, Given)> {
+        let domains = &source.facts().domains;
+        if !found.by_wildcard && !domains.have_wildcards() {
+            return Some((Arc::clone(source), Given::Whole));
+        }
+        let narrowed = self.narrowed_name(name);
+        let hosts = self.hosts.as_mut()?;
+        let alone = |domain| hosts.is_alone(&self.entries, found.owner, domain);
+        if domains.iter().all(alone) {
+            return Some((Arc::clone(source), Given::Whole));
+        }
+        let forms = &mut hosts.forms;
+        if found.by_wildcard {
+            let (narrowed, host) = narrowed?;
+            let make = || form::narrow(source, narrowed, &host);
+            let made = forms.get(asked, Shape::Narrow, source, make);
+            return Some((made, Given::Narrowed));
+        }
+        domains.explicit().next()?;
+        let place = found.owner;
+        let made = forms.get(place, Shape::Explicit, source, || form::explicit(source));
+        Some((made, Given::WithoutWildcards))
+    }
+
+    /// What a virtual host for one host alone is called: as it was asked for,
+    /// unless an author called another so.
+    fn narrowed_name(&self, asked: &Name) -> Option<(Name, String)> {
+        let asked = HostName::split(asked.as_str())?;
+        let host = self.hosts.as_ref()?.sought(asked);
+        let name = self.unused_name(&format!("{}/{host}", asked.route));
+        form::can_be_domain(&host).then_some((name, host))
+    }
+
+    /// This name, or one like it, that no author gave to anything.
+    fn unused_name(&self, name: &str) -> Name {
+        let is_taken = |name: &str| {
+            let entry = self.find(name).map(|id| self.entry(id));
+            entry.is_some_and(|entry| !entry.content.resources().is_empty())
+        };
+        let mut name = name.to_owned();
+        while is_taken(&name) {
+            name.push('*');
+        }
+        Name::new(&name)
+    }
+}
+
+impl Database {
+    /// A name under which nothing is held: the one that was asked for, if it may be.
+    pub(crate) fn unused_name(&self, type_id: TypeId, asked: &Name) -> Name {
+        self.table(type_id).unused_name(asked.as_str())
+    }
+
+    /// Whether a virtual host names this host itself.
+    #[must_use]
+    pub fn names_host(&self, type_id: TypeId, asked: &Name) -> bool {
+        let table = self.table(type_id);
+        let (Some(hosts), Some(name)) = (&table.hosts, HostName::split(asked.as_str())) else {
+            return false;
+        };
+        let host = hosts.sought(name);
+        let owners = table.owners_of(name.route, Domain::Exact(&host));
+        !owners.is_empty()
+    }
+
+    /// Whether a virtual host names this host itself, or is given whole to who
+    /// asks for it. A client asks for no more of those than there are virtual
+    /// hosts; of all others there is no end.
+    #[must_use]
+    pub fn expects_host(&self, type_id: TypeId, asked: &Name) -> bool {
+        let table = self.table(type_id);
+        let (Some(hosts), Some(name)) = (&table.hosts, HostName::split(asked.as_str())) else {
+            return false;
+        };
+        let host = hosts.sought(name);
+        let candidates = hosts.candidates(name.route, &host).into_iter();
+        let mut found = candidates.map(|domain| (domain, table.owners_of(name.route, domain)));
+        let found = found.find(|(_, owners)| !owners.is_empty());
+        found.is_some_and(|(domain, owners)| {
+            let alone = |owner: &EntryId| {
+                let mut own = own_domains(table.entry(*owner)).into_iter();
+                own.all(|domain| hosts.is_alone(&table.entries, *owner, domain))
+            };
+            !domain.is_wildcard() || owners.iter().all(alone)
+        })
+    }
+}

@@ -1,0 +1,125 @@
+//! A virtual host's body with another name and other domains.
+//!
+//! Two fields of one message is all that is known of bodies here: `name` is 1
+//! and `domains` is 2. Everything else is copied as it is.
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+
+const NAME: u64 = 1;
+const DOMAINS: u64 = 2;
+
+/// The body of a virtual host, under this name and for these domains alone.
+pub(crate) fn with_domains<'a>(
+    body: &[u8],
+    name: &str,
+    domains: impl Iterator<Item = &'a str>,
+) -> Bytes {
+    let mut new = BytesMut::with_capacity(body.len() + name.len() + 16);
+    put_text(&mut new, NAME, name);
+    for domain in domains {
+        put_text(&mut new, DOMAINS, domain);
+    }
+    put_others(&mut new, body);
+    new.freeze()
+}
+
+fn put_text(to: &mut BytesMut, field: u64, text: &str) {
+    put_varint(to, field << 3 | 2);
+    put_varint(to, text.len() as u64);
+    to.put_slice(text.as_bytes());
+}
+
+fn put_varint(to: &mut BytesMut, mut value: u64) {
+    while value >= 0x80 {
+        to.put_u8(value as u8 | 0x80);
+        value >>= 7;
+    }
+    to.put_u8(value as u8);
+}
+
+/// Copies all other fields. What cannot be read is left out: a body was read
+/// as a virtual host before it came here, or its domains would not be known.
+fn put_others(to: &mut BytesMut, body: &[u8]) {
+    let mut rest = body;
+    while let Some((field, end)) = next_field(rest) {
+        if field != NAME && field != DOMAINS {
+            to.put_slice(&rest[..end]);
+        }
+        rest = &rest[end..];
+    }
+}
+
+/// The number of the field that bytes begin with, and where it ends.
+fn next_field(bytes: &[u8]) -> Option<(u64, usize)> {
+    let mut rest = bytes;
+    let tag = varint(&mut rest)?;
+    let skip = match tag & 7 {
+        0 => {
+            varint(&mut rest)?;
+            0
+        }
+        1 => 8,
+        2 => usize::try_from(varint(&mut rest)?).ok()?,
+        5 => 4,
+        _ => return None,
+    };
+    rest.get(..skip)?;
+    Some((tag >> 3, bytes.len() - rest.len() + skip))
+}
+
+fn varint(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let byte = bytes.has_remaining().then(|| bytes.get_u8())?;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn name_and_domains_are_replaced_and_the_rest_stays() {
+        // name: "v", domains: ["*.a", "b"], field 3: "xy", 6: varint 300,
+        // 7: 32 bits, 8: 64 bits.
+        let body = [
+            &b"\x0a\x01v\x12\x03*.a\x12\x01b"[..],
+            b"\x1a\x02xy\x30\xac\x02\x3d\x01\x02\x03\x04",
+            b"\x41\x01\x02\x03\x04\x05\x06\x07\x08",
+        ]
+        .concat();
+        let new = with_domains(&body, "r/c.a", ["c.a"].into_iter());
+        let expected = [
+            &b"\x0a\x05r/c.a\x12\x03c.a"[..],
+            b"\x1a\x02xy\x30\xac\x02\x3d\x01\x02\x03\x04",
+            b"\x41\x01\x02\x03\x04\x05\x06\x07\x08",
+        ]
+        .concat();
+        assert_eq!(new, expected);
+        assert_eq!(with_domains(&new, "r/c.a", ["c.a"].into_iter()), new);
+    }
+
+    #[test]
+    fn long_names_have_long_lengths() {
+        let long = "x".repeat(300);
+        let new = with_domains(b"", &long, std::iter::empty());
+        assert_eq!(new[..3], [0x0a, 0xac, 0x02]);
+        assert_eq!(new.len(), 303);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_left_out() {
+        let broken = [&b"\x1a\x09x"[..], b"\x80", b"\x0f\x01", &[0xff; 12], b""];
+        for body in broken {
+            assert_eq!(
+                with_domains(body, "v", std::iter::empty()),
+                &b"\x0a\x01v"[..]
+            );
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! One domain of a virtual host, and what it matches.
+
+use std::fmt;
+
+/// A domain, by how Envoy reads it. A star elsewhere than at one end is an
+/// ordinary character.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Domain<'a> {
+    /// One host.
+    Exact(&'a str),
+    /// `*.foo.com`: what ends like this and is longer.
+    Suffix(&'a str),
+    /// `foo.*`: what begins like this and is longer.
+    Prefix(&'a str),
+    /// `*`: every host.
+    Any,
+}
+
+impl<'a> Domain<'a> {
+    /// Reads a domain.
+    #[must_use]
+    pub fn of(text: &'a str) -> Self {
+        match (text, text.strip_prefix('*'), text.strip_suffix('*')) {
+            ("*", ..) => Self::Any,
+            (_, Some(suffix), _) => Self::Suffix(suffix),
+            (_, _, Some(prefix)) => Self::Prefix(prefix),
+            _ => Self::Exact(text),
+        }
+    }
+
+    /// Whether it can match more than one host.
+    #[must_use]
+    pub fn is_wildcard(self) -> bool {
+        !matches!(self, Self::Exact(_))
+    }
+
+    /// Whether it is a beginning.
+    #[must_use]
+    pub fn is_prefix(self) -> bool {
+        matches!(self, Self::Prefix(_))
+    }
+
+    /// Whether it matches a host that is in lower case.
+    #[must_use]
+    pub fn matches(self, host: &str) -> bool {
+        match self {
+            Self::Exact(text) => text == host,
+            Self::Suffix(text) => host.len() > text.len() && host.ends_with(text),
+            Self::Prefix(text) => host.len() > text.len() && host.starts_with(text),
+            Self::Any => true,
+        }
+    }
+}
+
+impl fmt::Display for Domain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exact(text) => write!(f, "{text}"),
+            Self::Suffix(text) => write!(f, "*{text}"),
+            Self::Prefix(text) => write!(f, "{text}*"),
+            Self::Any => write!(f, "*"),
+        }
+    }
+}
+
+/// The domains of one virtual host, in lower case. In one piece, for there may
+/// be a million of these.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Domains(Box<str>);
+
+impl Domains {
+    /// Takes domains as their author wrote them.
+    pub fn new(domains: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
+        let mut text = String::new();
+        for domain in domains {
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            text.extend(domain.as_ref().chars().map(|c| c.to_ascii_lowercase()));
+        }
+        Self(text.into())
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Every domain, in the author's order.
+    pub fn iter(&self) -> impl Iterator<Item = Domain<'_>> + Clone {
+        self.0.lines().map(Domain::of)
+    }
+
+    /// The domains that are one host each.
+    pub fn explicit(&self) -> impl Iterator<Item = &str> + Clone {
+        self.iter().filter_map(|domain| match domain {
+            Domain::Exact(text) => Some(text),
+            _ => None,
+        })
+    }
+
+    /// Whether one of them can match more than one host.
+    #[must_use]
+    pub fn have_wildcards(&self) -> bool {
+        self.0.contains('*') && self.iter().any(Domain::is_wildcard)
+    }
+
+    /// Whether this is one of them.
+    #[must_use]
+    pub fn contains(&self, domain: Domain<'_>) -> bool {
+        self.iter().any(|other| other == domain)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn domains_are_read_as_envoy_reads_them() {
+        let table = [
+            ("foo.com", Domain::Exact("foo.com")),
+            ("a.*.com", Domain::Exact("a.*.com")),
+            ("*", Domain::Any),
+            ("*.foo.com", Domain::Suffix(".foo.com")),
+            ("*-bar.foo.com", Domain::Suffix("-bar.foo.com")),
+            ("*.foo.*", Domain::Suffix(".foo.*")),
+            ("foo.*", Domain::Prefix("foo.")),
+            ("q.com:*", Domain::Prefix("q.com:")),
+        ];
+        for (text, domain) in table {
+            assert_eq!(Domain::of(text), domain);
+            assert_eq!(domain.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_wildcard_stands_for_something() {
+        assert!(Domain::of("*.foo.com").matches("a.foo.com"));
+        assert!(!Domain::of("*.foo.com").matches(".foo.com"));
+        assert!(!Domain::of("*.foo.com").matches("foo.com"));
+        assert!(Domain::of("foo.*").matches("foo.com"));
+        assert!(!Domain::of("foo.*").matches("foo."));
+        assert!(Domain::of("q.com:*").matches("q.com:8080"));
+        assert!(Domain::Any.matches(""));
+        assert!(!Domain::of("q.com").matches("q.com:8080"));
+    }
+
+    #[test]
+    fn domains_are_kept_in_lower_case_and_in_order() {
+        let domains = Domains::new(["UP.com", "*.b", "a"]);
+        assert!(domains.have_wildcards());
+        assert!(domains.contains(Domain::Suffix(".b")));
+        assert_eq!(domains.explicit().collect::<Vec<_>>(), ["up.com", "a"]);
+        assert_eq!(domains.iter().count(), 3);
+        assert!(!Domains::new(["a.*.b"]).have_wildcards());
+        assert!(Domains::new([""; 0]).is_empty());
+        assert_eq!(Domains::default().iter().count(), 0);
+    }
+}

@@ -1,0 +1,75 @@
+//! Virtual hosts: their names, their domains, and the one rule by which a host
+//! finds its virtual host.
+//!
+//! A host is asked for as `<route configuration>/<host>`. What it gets is what
+//! the whole route configuration would give it: the virtual host with the host
+//! as a domain, else the one with the longest matching `*suffix`, else the
+//! longest `prefix*`, else `*`.
+
+mod body;
+mod domain;
+
+pub(crate) use body::with_domains;
+pub use domain::{Domain, Domains};
+
+/// The two parts of a virtual host's name, or of a host that is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostName<'a> {
+    /// The route configuration. It may have slashes in it, a host has none.
+    pub route: &'a str,
+    /// The host, with its port if it has one; or what the author called it.
+    pub host: &'a str,
+}
+
+impl<'a> HostName<'a> {
+    /// Takes a name apart; `None` if it is not under a route configuration.
+    #[must_use]
+    pub fn split(name: &'a str) -> Option<Self> {
+        let (route, host) = name.rsplit_once('/')?;
+        Some(Self { route, host })
+    }
+}
+
+/// A host without its port, if it has one.
+#[must_use]
+pub fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        // Without brackets, more than one colon is an address without a port.
+        Some((before, port))
+            if !port.is_empty()
+                && port.bytes().all(|b| b.is_ascii_digit())
+                && (!before.contains(':') || before.ends_with(']')) =>
+        {
+            before
+        }
+        _ => host,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_is_digits_behind_a_colon() {
+        let table = [
+            ("a.com:80", "a.com"),
+            ("a.com", "a.com"),
+            ("a.com:", "a.com:"),
+            ("a.com:http", "a.com:http"),
+            ("[::1]:80", "[::1]"),
+            ("::1", "::1"),
+            ("[::1]", "[::1]"),
+        ];
+        for (host, bare) in table {
+            assert_eq!(without_port(host), bare);
+        }
+    }
+
+    #[test]
+    fn a_route_may_have_slashes_in_its_name() {
+        let name = HostName::split("xdstp://a/t/r/foo.com:80").unwrap();
+        assert_eq!((name.route, name.host), ("xdstp://a/t/r", "foo.com:80"));
+        assert_eq!(HostName::split("foo.com"), None);
+    }
+}

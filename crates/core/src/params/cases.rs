@@ -1,0 +1,146 @@
+//! Conditions, and the cases that they make: which clients fulfil which of them.
+//!
+//! Of one resource with parts that have conditions, each case is a variant. Two
+//! conditions on two keys make four cases, whatever number of values the keys
+//! have.
+
+use super::{ConstraintError, Constraints, Expr};
+
+/// Clients that fulfil the same conditions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// For each condition, whether they fulfil it.
+    pub holds: Vec<bool>,
+    /// Which clients they are.
+    pub constraints: Constraints,
+}
+
+/// Why cases are not found.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CasesError {
+    /// There are more than are allowed.
+    #[error(
+        "{} conditions make more than {limit} cases ({}): use fewer, or make them exclude each other",
+        conditions.len(),
+        conditions.join("; ")
+    )]
+    TooMany {
+        /// Cases allowed.
+        limit: usize,
+        /// The conditions, as far as they were looked at.
+        conditions: Vec<String>,
+    },
+    /// They cannot be decided.
+    #[error(transparent)]
+    Undecided(#[from] ConstraintError),
+}
+
+impl Constraints {
+    /// Every case that some conditions make, each of at least one client. No
+    /// client is in two of them, and every client is in one.
+    ///
+    /// # Errors
+    ///
+    /// If there are more than `limit`, or they cannot be decided.
+    pub fn cases(conditions: &[Self], limit: usize) -> Result<Vec<Case>, CasesError> {
+        let mut cases = vec![Case {
+            holds: Vec::new(),
+            constraints: Self::always(),
+        }];
+        for (place, condition) in conditions.iter().enumerate() {
+            let mut next = Vec::with_capacity(2 * cases.len());
+            for case in cases {
+                next.extend(case.divide(condition)?);
+            }
+            if next.len() > limit {
+                let conditions = conditions[..=place].iter().map(Self::to_string);
+                let conditions = conditions.collect();
+                return Err(CasesError::TooMany { limit, conditions });
+            }
+            cases = next;
+        }
+        Ok(cases)
+    }
+
+    /// The clients that one of some constraints is for.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be decided.
+    pub fn any<'a>(all: impl IntoIterator<Item = &'a Self>) -> Result<Self, ConstraintError> {
+        let all = all.into_iter().map(|one| one.expr().clone());
+        Self::new(&Expr::or(all.collect())?)
+    }
+}
+
+impl Case {
+    /// The part that fulfils one more condition, and the part that does not.
+    fn divide(self, condition: &Constraints) -> Result<Vec<Self>, ConstraintError> {
+        let (own, more) = (self.constraints.expr(), condition.expr());
+        let yes = Expr::and(vec![own.clone(), more.clone()])?;
+        let no = Expr::and(vec![own.clone(), Expr::not(more.clone())?])?;
+        let mut parts = Vec::with_capacity(2);
+        for (expr, holds) in [(yes, true), (no, false)] {
+            let constraints = Constraints::new(&expr)?;
+            if !constraints.is_never() {
+                let holds = self.holds.iter().copied().chain([holds]).collect();
+                parts.push(Self { holds, constraints });
+            }
+        }
+        Ok(parts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn conditions(texts: &[&str]) -> Vec<Constraints> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    fn shown(texts: &[&str]) -> Vec<String> {
+        let cases = Constraints::cases(&conditions(texts), 64).unwrap();
+        let show = |case: Case| format!("{:?} {}", case.holds, case.constraints);
+        cases.into_iter().map(show).collect()
+    }
+
+    #[test]
+    fn tp2_two_conditions_make_four_variants_not_nine() {
+        let expected = [
+            "[true, true] env=prod AND version=v1",
+            "[true, false] env=prod AND NOT version=v1",
+            "[false, true] NOT env=prod AND version=v1",
+            "[false, false] NOT env=prod AND NOT version=v1",
+        ];
+        assert_eq!(shown(&["env=prod", "version=v1"]), expected);
+    }
+
+    #[test]
+    fn what_cannot_be_is_no_case() {
+        assert_eq!(shown(&["env=prod", "env=test"]).len(), 3);
+        assert_eq!(shown(&["env=prod", "env exists"]).len(), 3);
+        assert_eq!(shown(&["env=prod", "env=prod"]).len(), 2);
+        assert_eq!(shown(&[]), ["[] always"]);
+    }
+
+    #[test]
+    fn too_many_are_refused_with_what_makes_them() {
+        let texts = ["a=1", "b=1", "c=1", "d=1"];
+        let error = Constraints::cases(&conditions(&texts), 4).unwrap_err();
+        assert!(
+            matches!(&error, CasesError::TooMany { limit: 4, conditions } if conditions.len() == 3)
+        );
+        assert_eq!(
+            error.to_string(),
+            "3 conditions make more than 4 cases (a=1; b=1; c=1): \
+             use fewer, or make them exclude each other"
+        );
+    }
+
+    #[test]
+    fn several_constraints_are_one() {
+        let parts = conditions(&["env=prod AND version=v1", "env=prod AND NOT version=v1"]);
+        assert_eq!(Constraints::any(&parts).unwrap().to_string(), "env=prod");
+    }
+}

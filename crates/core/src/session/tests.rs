@@ -1,0 +1,123 @@
+//! What of a session shows only from inside.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::change::Change;
+use crate::kind;
+use crate::message::{DeltaRequest, ErrorDetail, Locator};
+use crate::name::Name;
+use crate::resource::Resource;
+
+/// What a wildcard stream remembers beside its position.
+fn exceptions(session: &Session) -> usize {
+    let conversations = session.conversations.iter().flatten();
+    let cursors = conversations.flat_map(|c| c.cursors.iter().flatten());
+    cursors
+        .map(|cursor| cursor.members.len() + cursor.walks.len())
+        .sum()
+}
+
+#[test]
+fn what_was_an_exception_is_forgotten_when_it_is_the_rule_again() {
+    let (mut db, now) = (Database::new(), Moment::START);
+    let url = TypeUrl::from(kind::CDS);
+    let resources = ["a", "b"].map(|name| Resource::new(Name::new(name), "x".into()));
+    let upsert = |r: Resource| Change::Upsert(url.clone(), Arc::new(r));
+    db.apply(resources.map(upsert).into()).unwrap();
+    let mut session = Session::open(&mut db, Config::new(Mode::Delta));
+    let ask = |nonce, error| DeltaRequest {
+        type_url: Some(url.clone()),
+        nonce,
+        error,
+        ..DeltaRequest::default()
+    };
+    session.handle_delta(&mut db, ask(None, None), now).unwrap();
+    let first = session.poll_delta(&mut db, now).unwrap();
+    assert_eq!((first.resources.len(), exceptions(&session)), (2, 0));
+    let error = ErrorDetail {
+        code: 13,
+        message: String::new(),
+    };
+    let nack = ask(Some(first.nonce), Some(error));
+    session.handle_delta(&mut db, nack, now).unwrap();
+    assert_eq!(exceptions(&session), 2);
+    for left in [1, 0] {
+        let half = session.poll_delta(&mut db, now).unwrap();
+        assert_eq!(half.resources.len(), 1);
+        session
+            .handle_delta(&mut db, ask(Some(half.nonce), None), now)
+            .unwrap();
+        assert_eq!(exceptions(&session), left);
+    }
+    session.close(&mut db);
+    assert_eq!(db.check(), Ok(()));
+}
+#[test]
+fn s72_a_stream_brings_only_so_many_sets_of_parameters() {
+    let (mut db, now) = (Database::new(), Moment::START);
+    let mut config = Config::new(Mode::Delta);
+    config.limits.params = 1;
+    let mut session = Session::open(&mut db, config);
+    let with = |value: &str| Locator {
+        name: "a".to_owned(),
+        params: Some(Params::new([("env", value)]).unwrap()),
+    };
+    let request = DeltaRequest {
+        type_url: Some(TypeUrl::from(kind::EDS)),
+        subscribe: vec![with("x"), with("y"), with("x"), "a".into()],
+        ..DeltaRequest::default()
+    };
+    session.handle_delta(&mut db, request, now).unwrap();
+    let refused = session.poll_event();
+    let reason = Refusal::Params { limit: 1 };
+    assert_eq!(
+        refused,
+        Some(Event::Refused {
+            type_url: kind::EDS.into(),
+            reason
+        })
+    );
+    assert_eq!(session.poll_event(), None);
+    assert_eq!(session.status().next().unwrap().subscriptions, 2);
+    assert_eq!(db.params_met(), 2);
+}
+#[test]
+fn s72_a_flood_of_bad_names_is_counted() {
+    let (mut db, now) = (Database::new(), Moment::START);
+    let mut session = Session::open(&mut db, Config::new(Mode::Delta));
+    let request = DeltaRequest {
+        type_url: Some(TypeUrl::from(kind::EDS)),
+        subscribe: vec!["".into(); EVENTS + 7],
+        ..DeltaRequest::default()
+    };
+    session.handle_delta(&mut db, request, now).unwrap();
+    let events = std::iter::from_fn(|| session.poll_event()).count();
+    assert_eq!((events, session.unreported()), (EVENTS, 7));
+}
+#[test]
+fn a_step_that_says_nothing_is_made_all_the_same() {
+    let (mut db, now) = (Database::new(), Moment::START);
+    let url = TypeUrl::from(kind::CDS);
+    let put = |body: &'static str| {
+        let resource = Resource::new(Name::new("a"), body.into());
+        vec![Change::Upsert(url.clone(), Arc::new(resource))]
+    };
+    db.apply(put("x")).unwrap();
+    let mut session = Session::open(&mut db, Config::new(Mode::Delta));
+    let ask = |nonce| DeltaRequest {
+        type_url: Some(url.clone()),
+        nonce,
+        ..DeltaRequest::default()
+    };
+    session.handle_delta(&mut db, ask(None), now).unwrap();
+    let first = session.poll_delta(&mut db, now).unwrap();
+    session
+        .handle_delta(&mut db, ask(Some(first.nonce)), now)
+        .unwrap();
+    db.apply(put("y")).unwrap();
+    db.apply(put("x")).unwrap();
+    assert_eq!(session.poll_delta(&mut db, now), None);
+    let type_id = db.type_id(&url);
+    assert_eq!(db.kept(type_id).retired, 0);
+}

@@ -1,0 +1,62 @@
+//! Route configurations whose hosts are not spoken of for now.
+//!
+//! One that had VHDS and has none reads nothing of its hosts. Yet Envoy keeps
+//! those that it had, and takes them up when there is VHDS again: what became of
+//! them meanwhile is said then, and not before (S76).
+
+use hashbrown::HashSet;
+
+use super::{Conversation, Key, Told};
+use crate::database::Database;
+use crate::hosts::HostName;
+use crate::name::Name;
+use crate::resource::Nonce;
+
+/// See the module's documentation.
+#[derive(Debug, Default)]
+pub(crate) struct Closed {
+    routes: HashSet<Name>,
+    as_of: Option<AsOf>,
+}
+
+/// What a peer was told of its route configurations, and what is under way.
+#[derive(Debug, PartialEq, Eq)]
+struct AsOf {
+    asks: usize,
+    told: u128,
+    sent: Option<Nonce>,
+    awaited: usize,
+}
+
+impl Closed {
+    /// Reads from what a peer was told of its route configurations, if that
+    /// changed, which of them have no VHDS.
+    pub(crate) fn update(&mut self, db: &Database, routes: &Conversation) {
+        let as_of = Some(AsOf {
+            asks: routes.asks.len(),
+            told: routes.told_sum,
+            sent: routes.last_nonce.clone(),
+            awaited: routes.outstanding.len(),
+        });
+        if self.as_of == as_of {
+            return;
+        }
+        self.as_of = as_of;
+        let closed = routes.asks.iter().filter(|(ask, slot)| {
+            let sent = routes.in_flight(&Key::Ask(**ask));
+            match sent.as_ref().unwrap_or(&slot.told) {
+                Told::Absent => true,
+                told => told.resource().is_some_and(|r| r.facts().vhds.is_none()),
+            }
+        });
+        let names = closed.map(|(ask, _)| db.name(routes.type_id, ask.entry).clone());
+        self.routes = names.collect();
+    }
+
+    /// Whether a host, or a virtual host, is under one of them.
+    pub(super) fn has(&self, name: &Name) -> bool {
+        let under = HostName::split(name.as_str()).map(|name| name.route);
+        let is_closed = |route: &str| self.routes.contains(&Name::new(route));
+        !self.routes.is_empty() && under.is_some_and(is_closed)
+    }
+}

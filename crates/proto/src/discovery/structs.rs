@@ -1,0 +1,186 @@
+//! Chosen values of an encoded `google.protobuf.Struct`, without decoding the
+//! rest of it: the metadata of a node may be large, and few of its keys are
+//! ever asked for.
+//!
+//! Every byte is looked at once for each level that a path leads through, and
+//! nothing is kept but what is found. How deep the rest nests costs nothing.
+
+use bytes::Bytes;
+use prost::Message;
+
+use super::scan;
+
+/// The field of a `Struct` that holds its entries.
+const FIELDS: u32 = 1;
+const KEY: u32 = 1;
+const VALUE: u32 = 2;
+
+/// `google.protobuf.Value`, as far as a path can end in it or lead through it.
+#[derive(Clone, PartialEq, prost::Message)]
+struct Value {
+    #[prost(oneof = "Kind", tags = "1, 2, 3, 4, 5, 6")]
+    kind: Option<Kind>,
+}
+
+#[derive(Clone, PartialEq, prost::Oneof)]
+enum Kind {
+    #[prost(int32, tag = "1")]
+    Null(i32),
+    #[prost(double, tag = "2")]
+    Number(f64),
+    #[prost(string, tag = "3")]
+    Text(String),
+    #[prost(bool, tag = "4")]
+    Bool(bool),
+    #[prost(bytes = "bytes", tag = "5")]
+    Struct(Bytes),
+    #[prost(bytes = "bytes", tag = "6")]
+    List(Bytes),
+}
+
+/// The values at some paths, in the order of the paths, which must be sorted.
+///
+/// A text is given as it is, a number and a boolean as they are written in
+/// JSON. Anything else, and what cannot be read, is none. Of two entries with
+/// the same key the last one counts, as everywhere in protobuf.
+#[must_use]
+pub fn values_at<P: AsRef<[String]>>(raw: &Bytes, paths: &[P]) -> Vec<Option<String>> {
+    let mut found = vec![None; paths.len()];
+    walk(raw, paths, 0, &mut found);
+    found
+}
+
+/// All of `paths` agree in their first `depth` keys, which lead here.
+fn walk<P: AsRef<[String]>>(raw: &Bytes, paths: &[P], depth: usize, found: &mut [Option<String>]) {
+    let mut rest = &raw[..];
+    while let Some((number, entry)) = (!rest.is_empty()).then(|| scan::next(&mut rest)).flatten() {
+        let Some((key, value)) = entry.filter(|_| number == FIELDS).and_then(parts) else {
+            continue;
+        };
+        let from = paths.partition_point(|path| key_of(path, depth) < key);
+        let to = paths.partition_point(|path| key_of(path, depth) <= key);
+        if from < to {
+            let value = Value::decode(raw.slice_ref(value)).unwrap_or_default();
+            take(value, &paths[from..to], depth + 1, &mut found[from..to]);
+        }
+    }
+}
+
+/// No path ends where it is looked through.
+fn key_of<P: AsRef<[String]>>(path: &P, depth: usize) -> &[u8] {
+    path.as_ref().get(depth).map_or(&[], String::as_bytes)
+}
+
+/// The key and the value of an entry.
+fn parts(mut entry: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (mut key, mut value) = (&b""[..], &entry[..0]);
+    while !entry.is_empty() {
+        match scan::next(&mut entry)? {
+            (KEY, Some(bytes)) => key = bytes,
+            (VALUE, Some(bytes)) => value = bytes,
+            _ => {}
+        }
+    }
+    Some((key, value))
+}
+
+/// A value at which some paths end, and through which the others lead.
+fn take<P: AsRef<[String]>>(value: Value, paths: &[P], depth: usize, found: &mut [Option<String>]) {
+    found.fill(None);
+    let ending = paths.partition_point(|path| path.as_ref().len() == depth);
+    match value.kind {
+        Some(Kind::Struct(inner)) => {
+            walk(&inner, &paths[ending..], depth, &mut found[ending..]);
+        }
+        kind => found[..ending].fill(kind.and_then(scalar)),
+    }
+}
+
+fn scalar(kind: Kind) -> Option<String> {
+    match kind {
+        Kind::Text(text) => Some(text),
+        Kind::Bool(value) => Some(value.to_string()),
+        Kind::Number(value) if value.is_finite() => Some(value.to_string()),
+        Kind::Number(_) | Kind::Null(_) | Kind::Struct(_) | Kind::List(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text;
+
+    fn encoded(json: &str) -> Bytes {
+        let text = format!(
+            r#"{{"@type": "type.googleapis.com/envoy.config.core.v3.Node", "metadata": {json}}}"#
+        );
+        let read = text::read("n.json", &text, &text::Options::default());
+        assert_eq!(read.errors, []);
+        super::super::Node::decode(read.resources[0].body.clone())
+            .unwrap()
+            .metadata
+            .unwrap()
+    }
+
+    fn found(raw: &Bytes, paths: &[&str]) -> Vec<Option<String>> {
+        let split = |path: &&str| path.split('/').map(str::to_owned).collect::<Vec<_>>();
+        values_at(raw, &paths.iter().map(split).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn values_are_found_at_their_paths() {
+        let raw = encoded(
+            r#"{"NS": "shop", "n": 3, "f": 1.5, "b": true, "z": null, "l": ["x"],
+                "a": {"b": "deep", "c": {"d": "deeper"}}}"#,
+        );
+        let some = |text: &str| Some(text.to_owned());
+        let paths = [
+            "NS", "a", "a/b", "a/c/d", "a/c/x", "b", "b/c", "f", "l", "n", "none", "z",
+        ];
+        assert_eq!(
+            found(&raw, &paths),
+            [
+                some("shop"),
+                None,
+                some("deep"),
+                some("deeper"),
+                None,
+                some("true"),
+                None,
+                some("1.5"),
+                None,
+                some("3"),
+                None,
+                None,
+            ]
+        );
+    }
+
+    #[test]
+    fn of_two_entries_the_last_one_counts() {
+        let mut both = encoded(r#"{"a": {"b": "x", "c": "y"}}"#).to_vec();
+        both.extend_from_slice(&encoded(r#"{"a": {"b": "z"}}"#));
+        let both = Bytes::from(both);
+        assert_eq!(found(&both, &["a/b", "a/c"]), [Some("z".to_owned()), None]);
+    }
+
+    #[test]
+    fn hostile_bytes_cost_little_and_say_nothing() {
+        // Ten thousand structs in each other, each the only entry "a".
+        let mut deep = Vec::new();
+        for _ in 0..10_000 {
+            let mut value = Vec::new();
+            prost::encoding::bytes::encode(5, &deep, &mut value);
+            let mut entry = Vec::new();
+            prost::encoding::string::encode(1, &"a".to_owned(), &mut entry);
+            prost::encoding::bytes::encode(2, &value, &mut entry);
+            deep.clear();
+            prost::encoding::bytes::encode(1, &entry, &mut deep);
+        }
+        assert_eq!(found(&deep.into(), &["a/a/a", "b"]), [None, None]);
+        for broken in [&b"\x0a\x05\x0a\x01a"[..], b"\x0a\xff", b"\xff\xff", b"\x0b"] {
+            let raw = Bytes::from_static(broken);
+            assert_eq!(found(&raw, &["a"]), [None], "{broken:?}");
+        }
+    }
+}

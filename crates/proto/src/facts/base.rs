@@ -1,0 +1,95 @@
+//! The base sets of a virtual host: which clients get it without asking. Its
+//! author says so in the virtual host's own metadata.
+
+use prost_reflect::{DynamicMessage, MapKey, Value};
+
+use super::{BASE_SETS, FactsError, NAMESPACE};
+
+/// `metadata.filter_metadata["trunkline"].base_sets`.
+pub(super) fn sets(host: &DynamicMessage) -> Result<Vec<String>, FactsError> {
+    let Some(said) = said(host) else {
+        return Ok(Vec::new());
+    };
+    let list = message(&said, "list_value").ok_or(FactsError::BaseSets)?;
+    let values = list.get_field_by_name("values");
+    let values = values.as_deref().and_then(Value::as_list);
+    let name = |value: &Value| {
+        let text = value.as_message()?.get_field_by_name("string_value")?;
+        let text = text.as_str().filter(|text| !text.is_empty());
+        text.map(str::to_owned)
+    };
+    let names = values.unwrap_or_default().iter().map(name);
+    let mut names: Vec<String> = names.collect::<Option<_>>().ok_or(FactsError::BaseSets)?;
+    names.sort();
+    names.dedup();
+    Ok(names)
+}
+
+/// The `google.protobuf.Value` that stands there, if there is one.
+fn said(host: &DynamicMessage) -> Option<DynamicMessage> {
+    let metadata = message(host, "metadata")?;
+    let ours = entry(&metadata, "filter_metadata", NAMESPACE)?;
+    entry(&ours, "fields", BASE_SETS)
+}
+
+/// A message in a field that is set.
+fn message(of: &DynamicMessage, field: &str) -> Option<DynamicMessage> {
+    if !of.has_field_by_name(field) {
+        return None;
+    }
+    of.get_field_by_name(field)?.as_message().cloned()
+}
+
+/// A message in a map.
+fn entry(of: &DynamicMessage, field: &str, key: &str) -> Option<DynamicMessage> {
+    let map = of.get_field_by_name(field)?;
+    let value = map.as_map()?.get(&MapKey::String(key.to_owned()));
+    value?.as_message().cloned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::of_message;
+    use super::*;
+    use crate::text;
+
+    fn base_sets(metadata: &str) -> Result<Vec<String>, FactsError> {
+        let host = format!(
+            "\"@type\": type.googleapis.com/envoy.config.route.v3.VirtualHost\n\
+             name: v\ndomains: [d]\nmetadata: {{filter_metadata: {{{metadata}}}}}"
+        );
+        let read = text::read("v.yaml", &host, &text::Options::default());
+        assert_eq!(read.errors, [], "{host}");
+        of_message(&read.resources[0].message).map(|facts| facts.base_sets)
+    }
+
+    #[test]
+    fn a_virtual_host_says_to_which_sets_it_belongs() {
+        let said = base_sets("trunkline: {base_sets: [b, a, b], more: 1}, other: {base_sets: [x]}");
+        assert_eq!(said.unwrap(), ["a", "b"]);
+        for none in [
+            "",
+            "trunkline: {}",
+            "trunkline: {base_sets: []}",
+            "other: {base_sets: 1}",
+        ] {
+            assert_eq!(base_sets(none).unwrap(), [""; 0], "{none}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_list_of_names_is_a_mistake() {
+        for wrong in [
+            "a",
+            "null",
+            "[a, 1]",
+            "[a, \"\"]",
+            "{a: b}",
+            "[[a]]",
+            "true",
+        ] {
+            let said = base_sets(&format!("trunkline: {{base_sets: {wrong}}}"));
+            assert_eq!(said, Err(FactsError::BaseSets), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! A part of a source at a time, and the fields in it.
+
+use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use super::PiecesError;
+
+/// What is read at once.
+const CHUNK: u64 = 1 << 20;
+/// The longest number.
+const LONGEST: u64 = 10;
+/// Groups inside each other.
+const DEEPEST: usize = 100;
+
+/// A field, by where it is.
+#[derive(Debug)]
+pub(super) struct Field {
+    pub(super) number: u32,
+    /// What it says how long it is.
+    value: Option<Range<u64>>,
+    /// With its key.
+    pub(super) whole: Range<u64>,
+}
+
+impl Field {
+    /// What is in it, if it is the one of this number.
+    pub(super) fn is(&self, number: u32) -> Option<Range<u64>> {
+        self.value.clone().filter(|_| self.number == number)
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Window<R> {
+    source: R,
+    /// How long the source is, once that is known.
+    end: Option<u64>,
+    start: u64,
+    bytes: Bytes,
+}
+
+impl<R: Read + Seek> Window<R> {
+    pub(super) fn new(source: R) -> Self {
+        Self {
+            source,
+            end: None,
+            start: 0,
+            bytes: Bytes::new(),
+        }
+    }
+
+    pub(super) fn end(&mut self) -> Result<u64, PiecesError> {
+        if let Some(end) = self.end {
+            return Ok(end);
+        }
+        let end = self.source.seek(SeekFrom::End(0))?;
+        self.end = Some(end);
+        Ok(end)
+    }
+
+    /// The bytes of a range that lies within the source.
+    pub(super) fn load(&mut self, range: Range<u64>) -> Result<Bytes, PiecesError> {
+        let have = self.start..self.start + self.bytes.len() as u64;
+        if range.start < have.start || range.end > have.end {
+            let end = self.end()?;
+            let until = range.end.max(end.min(range.start + CHUNK));
+            let len = usize::try_from(until - range.start);
+            let mut bytes = vec![0; len.map_err(|_| PiecesError::Cut(end))?];
+            self.source.seek(SeekFrom::Start(range.start))?;
+            // One that became shorter meanwhile ends too early.
+            self.source.read_exact(&mut bytes)?;
+            (self.start, self.bytes) = (range.start, bytes.into());
+        }
+        let from = (range.start - self.start) as usize;
+        let to = (range.end - self.start) as usize;
+        Ok(self.bytes.slice(from..to))
+    }
+
+    /// Takes the first field out of a range that is not empty.
+    pub(super) fn next(&mut self, left: &mut Range<u64>) -> Result<Field, PiecesError> {
+        let field = self.field(left.clone(), 0)?;
+        left.start = field.whole.end;
+        Ok(field)
+    }
+
+    fn field(&mut self, within: Range<u64>, depth: usize) -> Result<Field, PiecesError> {
+        let start = within.start;
+        let no_field = || PiecesError::NoField(start);
+        let (key, mut at) = self.varint(within.clone())?;
+        let number = u32::try_from(key >> 3).map_err(|_| no_field())?;
+        if number == 0 {
+            return Err(no_field());
+        }
+        let mut value = None;
+        match key & 7 {
+            0 => at = self.varint(at..within.end)?.1,
+            1 => at += 8,
+            2 => {
+                let (len, from) = self.varint(at..within.end)?;
+                at = from.checked_add(len).ok_or_else(no_field)?;
+                value = Some(from..at);
+            }
+            3 if depth < DEEPEST => at = self.group(key, at..within.end, depth)?,
+            5 => at += 4,
+            _ => return Err(no_field()),
+        }
+        if at > within.end {
+            return Err(PiecesError::Cut(within.end));
+        }
+        Ok(Field {
+            number,
+            value,
+            whole: start..at,
+        })
+    }
+
+    /// Where a group ends that began before the range.
+    fn group(&mut self, key: u64, mut left: Range<u64>, depth: usize) -> Result<u64, PiecesError> {
+        // Its key but for the wire type, which is 3 at the start.
+        let last = key + 1;
+        loop {
+            let (next, after) = self.varint(left.clone())?;
+            if next == last {
+                return Ok(after);
+            }
+            left.start = self.field(left.clone(), depth + 1)?.whole.end;
+        }
+    }
+
+    /// A number, and where it ends.
+    fn varint(&mut self, within: Range<u64>) -> Result<(u64, u64), PiecesError> {
+        let bytes = self.load(within.start..within.end.min(within.start + LONGEST))?;
+        let mut number = 0;
+        for (place, byte) in bytes.iter().enumerate() {
+            number |= u64::from(byte & 0x7f) << (7 * place);
+            if *byte < 0x80 {
+                return Ok((number, within.start + place as u64 + 1));
+            }
+        }
+        match bytes.len() as u64 {
+            LONGEST => Err(PiecesError::NoField(within.start)),
+            _ => Err(PiecesError::Cut(within.end)),
+        }
+    }
+}

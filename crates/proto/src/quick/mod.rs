@@ -1,0 +1,77 @@
+//! One pass over encoded bytes that says of most bodies all there is to say:
+//! they are in canonical form, break no rule, and these are their facts.
+//!
+//! What is not plain, above all every mistake, is left to the descriptors: those
+//! know what to say of it, and where. So there is one place that judges, and
+//! this is a short way past it, some twenty times as fast, for the million of
+//! bodies in which there is nothing to judge. The tables that it goes by are
+//! made of the same descriptors and the same rules.
+//!
+//! ```
+//! use trunkline_proto::{descriptor::types, quick};
+//!
+//! // name: "r/v", domains: ["d"]
+//! let facts = quick::look(types::VIRTUAL_HOST, b"\x0a\x03r/v\x12\x01d").unwrap();
+//! assert_eq!(facts.domains, ["d"]);
+//! // No domain: a mistake, of which others speak.
+//! assert_eq!(quick::look(types::VIRTUAL_HOST, b"\x0a\x03r/v"), None);
+//! ```
+
+mod plan;
+#[cfg(test)]
+mod tests;
+mod value;
+mod walk;
+
+use crate::descriptor::{full_name, types};
+use crate::facts::{Facts, NAMESPACE, name_field};
+use crate::vhosts::{self, VHDS};
+
+/// The numbers of fields of a `VirtualHost`.
+const DOMAINS: u32 = 2;
+const METADATA: u32 = 24;
+/// `RouteConfiguration.ignore_port_in_host_matching`.
+const IGNORE_PORT: u32 = 14;
+
+/// The facts of a body that is canonical and breaks no rule; `None` if that is
+/// not certain.
+#[must_use]
+pub fn look(type_url: &str, body: &[u8]) -> Option<Facts> {
+    let plans = plan::all();
+    let message = full_name(type_url);
+    let plan = plans.find(message)?;
+    let mut walk = walk::Walk::new(plans);
+    walk.message(plan, body, 0)?;
+    let mut facts = Facts {
+        references: walk.references(),
+        ..Facts::default()
+    };
+    let name = name_field(message).and_then(|field| plan.number(field));
+    let is_host = message == full_name(types::VIRTUAL_HOST);
+    let is_route = message == full_name(types::ROUTE_CONFIGURATION);
+    for field in vhosts::fields(body) {
+        let field = field.ok()?;
+        match field.number {
+            number if Some(number) == name => {
+                facts.name = Some(text(field.value)?).filter(|name| !name.is_empty());
+            }
+            DOMAINS if is_host => facts.domains.push(text(field.value)?),
+            // What is said there is for others to read.
+            METADATA if is_host && mentions(field.value, NAMESPACE) => return None,
+            VHDS if is_route => facts.vhds = Some(field.value.to_vec()),
+            // What is canonical is not written if it is false.
+            IGNORE_PORT if is_route => facts.ignores_port = true,
+            _ => {}
+        }
+    }
+    Some(facts)
+}
+
+fn mentions(bytes: &[u8], word: &str) -> bool {
+    let mut parts = bytes.windows(word.len());
+    parts.any(|part| part == word.as_bytes())
+}
+
+fn text(bytes: &[u8]) -> Option<String> {
+    std::str::from_utf8(bytes).ok().map(str::to_owned)
+}

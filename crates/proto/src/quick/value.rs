@@ -1,0 +1,116 @@
+//! Values on the wire, in the one form that the canonical encoding has for each.
+
+use prost_reflect::Kind;
+
+use super::plan::Of;
+
+/// A value that was read.
+#[derive(Clone, Copy)]
+pub(super) enum Value<'a> {
+    Bool(bool),
+    Int(i128),
+    Float(f64),
+    Enum(i32),
+    Text(&'a str),
+    Bytes(&'a [u8]),
+    Message(&'a [u8]),
+}
+
+impl Value<'_> {
+    pub(super) fn is_default(&self) -> bool {
+        match self {
+            Self::Bool(v) => !v,
+            Self::Int(v) => *v == 0,
+            Self::Float(v) => *v == 0.0,
+            Self::Enum(v) => *v == 0,
+            Self::Text(v) => v.is_empty(),
+            Self::Bytes(v) | Self::Message(v) => v.is_empty(),
+        }
+    }
+}
+
+/// What stands before each kind of value.
+pub(super) fn wire_type(of: &Of) -> u64 {
+    match of {
+        Of::Message(_) | Of::Scalar(Kind::String | Kind::Bytes) => LEN,
+        Of::Scalar(Kind::Double | Kind::Fixed64 | Kind::Sfixed64) => 1,
+        Of::Scalar(Kind::Float | Kind::Fixed32 | Kind::Sfixed32) => 5,
+        Of::Enum(_) | Of::Scalar(_) => 0,
+    }
+}
+
+/// The wire type of what says how long it is.
+pub(super) const LEN: u64 = 2;
+
+/// One value; `None` also for one that the canonical encoding writes otherwise.
+pub(super) fn read<'a>(of: &Of, left: &mut &'a [u8]) -> Option<Value<'a>> {
+    let kind = match of {
+        Of::Message(_) => return delimited(left).map(Value::Message),
+        Of::Enum(_) => return i32_of(varint(left)?).map(Value::Enum),
+        Of::Scalar(kind) => kind,
+    };
+    Some(match kind {
+        Kind::String => Value::Text(std::str::from_utf8(delimited(left)?).ok()?),
+        Kind::Bytes => Value::Bytes(delimited(left)?),
+        Kind::Bool => match varint(left)? {
+            0 => Value::Bool(false),
+            1 => Value::Bool(true),
+            _ => return None,
+        },
+        Kind::Int32 => Value::Int(i32_of(varint(left)?)?.into()),
+        Kind::Int64 => Value::Int((varint(left)? as i64).into()),
+        Kind::Uint32 => Value::Int(u32::try_from(varint(left)?).ok()?.into()),
+        Kind::Uint64 => Value::Int(varint(left)?.into()),
+        Kind::Sint32 => Value::Int(zigzag(u32::try_from(varint(left)?).ok()?.into()).into()),
+        Kind::Sint64 => Value::Int(zigzag(varint(left)?).into()),
+        Kind::Fixed32 => Value::Int(u32::from_le_bytes(fixed(left)?).into()),
+        Kind::Fixed64 => Value::Int(u64::from_le_bytes(fixed(left)?).into()),
+        Kind::Sfixed32 => Value::Int(i32::from_le_bytes(fixed(left)?).into()),
+        Kind::Sfixed64 => Value::Int(i64::from_le_bytes(fixed(left)?).into()),
+        Kind::Float => Value::Float(f32::from_le_bytes(fixed(left)?).into()),
+        Kind::Double => Value::Float(f64::from_le_bytes(fixed(left)?)),
+        Kind::Message(_) | Kind::Enum(_) => return None,
+    })
+}
+
+/// A number, in as few bytes as it takes.
+pub(super) fn varint(left: &mut &[u8]) -> Option<u64> {
+    let mut value = 0u64;
+    for shift in (0..64).step_by(7) {
+        let (byte, rest) = left.split_first()?;
+        *left = rest;
+        let part = u64::from(byte & 0x7f);
+        // The tenth byte has room for one bit.
+        if shift == 63 && part > 1 {
+            return None;
+        }
+        value |= part << shift;
+        if *byte < 0x80 {
+            return (*byte > 0 || shift == 0).then_some(value);
+        }
+    }
+    None
+}
+
+/// Bytes, and how many before them.
+pub(super) fn delimited<'a>(left: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let len = usize::try_from(varint(left)?).ok()?;
+    let (value, rest) = left.split_at_checked(len)?;
+    *left = rest;
+    Some(value)
+}
+
+fn fixed<const N: usize>(left: &mut &[u8]) -> Option<[u8; N]> {
+    let (value, rest) = left.split_first_chunk()?;
+    *left = rest;
+    Some(*value)
+}
+
+/// A negative number of 32 bits travels as one of 64.
+fn i32_of(number: u64) -> Option<i32> {
+    i32::try_from(number as i64).ok()
+}
+
+fn zigzag(number: u64) -> i64 {
+    (number >> 1) as i64 ^ -((number & 1) as i64)
+}

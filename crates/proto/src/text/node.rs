@@ -1,0 +1,81 @@
+//! A node as people write it: alone, or in a bootstrap of Envoy.
+
+use super::{
+    Format, Options, TextError,
+    plain::parse,
+    read::{TYPE, Walk},
+    tree::{Node as Tree, Position, Value},
+};
+use crate::{
+    descriptor,
+    discovery::{Limits, Node},
+};
+
+/// Reads the node of a text: the text itself, or what is under `node` in it.
+///
+/// ```
+/// use trunkline_proto::text::{Format, Options, read_node};
+///
+/// let bootstrap = "node: {id: n1, cluster: c}\nadmin: {}";
+/// let node = read_node(Format::Yaml, "envoy.yaml", bootstrap, &Options::default())?;
+/// assert_eq!(node.id, "n1");
+/// # Ok::<(), Vec<trunkline_proto::text::TextError>>(())
+/// ```
+///
+/// # Errors
+/// What is wrong with it, each with its place.
+pub fn read_node(
+    format: Format,
+    file: &str,
+    text: &str,
+    options: &Options,
+) -> Result<Node, Vec<TextError>> {
+    let documents = parse(format, file, text, &options.limits).map_err(|error| vec![*error])?;
+    let root = documents.into_iter().next().unwrap_or(Tree {
+        at: Position { line: 1, column: 1 },
+        value: Value::Null,
+    });
+    let node = root.get("node").map_or(&root, |entry| &entry.node);
+    let mut walk = Walk::new(file, options);
+    let of = descriptor::message("envoy.config.core.v3.Node");
+    let message = of.and_then(|of| walk.fields(&of, node, &[TYPE]));
+    let bytes = message.and_then(|message| walk.encode(&message, node.at));
+    let read = bytes.and_then(|bytes| match Node::parse(&bytes.into(), &Limits::DEFAULT) {
+        Ok(read) => Some(read),
+        Err(error) => walk.wrong(node.at, super::Problem::Encoding(error.to_string())),
+    });
+    match read {
+        Some(node) if walk.total == 0 => Ok(node),
+        _ => Err(walk.errors),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Node, String> {
+        let read = read_node(Format::Yaml, "n.yaml", text, &Options::default());
+        read.map_err(|errors| errors[0].to_string())
+    }
+
+    #[test]
+    fn a_node_stands_alone_or_in_a_bootstrap() {
+        let alone = read("id: n\nlocality: {zone: z}\nmetadata: {a: b}").unwrap();
+        assert_eq!(alone.locality.as_ref().unwrap().zone, "z");
+        assert!(alone.metadata.is_some());
+        let inside = "static_resources: {}\nnode:\n  id: n\n  locality: {zone: z}\n  \
+                      metadata: {a: b}";
+        assert_eq!(read(inside).unwrap(), alone);
+    }
+
+    #[test]
+    fn a_mistake_has_a_place() {
+        let slip = read("node:\n  id: n\n  clustr: c").unwrap_err();
+        assert!(slip.starts_with("n.yaml:3:3: "), "{slip}");
+        assert!(slip.contains("did you mean \"cluster\"?"), "{slip}");
+        for text in ["", "- a", "id: [", "node: 7"] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+}

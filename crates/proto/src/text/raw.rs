@@ -1,0 +1,177 @@
+//! A resource of a binary file, before and after it is decoded.
+//!
+//! Binary resources are decoded and encoded again, so that the same contents
+//! have the same bytes however they were written (S71).
+
+use bytes::Bytes;
+use prost::Message;
+use prost_reflect::DynamicMessage;
+
+use super::{
+    Resource,
+    document::{BODY, opaque},
+    error::{Problem, TextError},
+    tree::{Node, Position, Value},
+};
+use crate::{
+    canonical, descriptor, discovery,
+    path::{Path, Step},
+    pieces::Route,
+};
+
+/// Which resource of a binary file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spot {
+    /// The number of the resource.
+    pub index: usize,
+    /// Whether something stands around it.
+    pub wrapped: bool,
+    /// The number of a virtual host in it, if it is about that one.
+    pub host: Option<usize>,
+}
+
+impl Spot {
+    /// Such as `resources[2].resource`.
+    #[must_use]
+    pub fn path(&self) -> Path {
+        let mut path = Path::default();
+        path.push(Step::Name("resources"));
+        path.push(Step::Index(self.index));
+        if self.wrapped {
+            path.push(Step::Name(BODY));
+        }
+        if let Some(host) = self.host {
+            path.push(Step::Name("virtual_hosts"));
+            path.push(Step::Index(host));
+        }
+        path
+    }
+
+    /// A mistake there.
+    #[must_use]
+    pub fn error(&self, file: &str, problem: Problem) -> Box<TextError> {
+        Box::new(TextError {
+            file: file.to_owned(),
+            at: Position::default(),
+            path: self.path().to_string(),
+            problem,
+        })
+    }
+}
+
+/// A resource of a binary file, not yet decoded.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Raw {
+    /// Where it is.
+    pub spot: Spot,
+    /// Its type.
+    pub type_url: String,
+    /// Its contents.
+    pub body: Bytes,
+    /// What stands around it, without the body.
+    pub wrapper: Option<Box<discovery::Resource>>,
+}
+
+impl Raw {
+    /// The resource of a number; out of its wrapper, if it has one.
+    ///
+    /// # Errors
+    /// It has no type, or what is around it is not what it should be.
+    pub fn new(file: &str, index: usize, any: discovery::Any) -> Result<Self, Box<TextError>> {
+        let mut spot = Spot {
+            index,
+            wrapped: false,
+            host: None,
+        };
+        let (any, wrapper) = unwrap(any).map_err(|problem| spot.error(file, problem))?;
+        spot.wrapped = wrapper.is_some();
+        let raw = Self {
+            spot,
+            type_url: any.type_url,
+            body: any.value,
+            wrapper: wrapper.map(Box::new),
+        };
+        match raw.type_url.is_empty() {
+            true => Err(spot.error(file, Problem::MissingType)),
+            false => Ok(raw),
+        }
+    }
+
+    /// A route configuration whose virtual hosts come one by one.
+    ///
+    /// # Errors
+    /// What is around it is not what it should be.
+    pub fn of_route(file: &str, index: usize, route: Route) -> Result<Self, Box<TextError>> {
+        let mut wrapper = route.wrapper;
+        let spot = Spot {
+            index,
+            wrapped: wrapper.is_some(),
+            host: None,
+        };
+        let canonical = wrapper.as_mut().map_or(Ok(()), canonical_metadata);
+        canonical.map_err(|problem| spot.error(file, problem))?;
+        Ok(Self {
+            spot,
+            type_url: route.type_url,
+            body: route.rest,
+            wrapper: wrapper.map(Box::new),
+        })
+    }
+    /// Decodes it, and brings it into its one form.
+    ///
+    /// # Errors
+    /// It is not what its type says.
+    pub fn decode(self, file: &str) -> Result<Resource, Box<TextError>> {
+        let (message, body) = match descriptor::message(&self.type_url) {
+            None => (opaque(), self.body),
+            Some(of) => {
+                let message = DynamicMessage::decode(of, self.body).map_err(|error| {
+                    let problem = not_binary("resource of its type", &error);
+                    self.spot.error(file, problem)
+                })?;
+                let body = canonical::encode(&message)
+                    .map_err(|error| self.spot.error(file, encoding(&error)))?;
+                (message, body.into())
+            }
+        };
+        Ok(Resource {
+            type_url: self.type_url,
+            message,
+            body,
+            wrapper: self.wrapper.map(|wrapper| *wrapper).unwrap_or_default(),
+            path: self.spot.path(),
+            file: file.to_owned(),
+            node: Node::new(Value::Null),
+        })
+    }
+}
+
+fn encoding(error: &canonical::CanonicalError) -> Problem {
+    Problem::Encoding(error.to_string())
+}
+
+/// What is in a wrapper, and what the wrapper says of it.
+fn unwrap(any: discovery::Any) -> Result<(discovery::Any, Option<discovery::Resource>), Problem> {
+    let wrapper = descriptor::full_name(descriptor::types::RESOURCE);
+    if descriptor::full_name(&any.type_url) != wrapper {
+        return Ok((any, None));
+    }
+    let mut wrapper = discovery::Resource::decode(any.value)
+        .map_err(|error| not_binary("envoy.service.discovery.v3.Resource", &error))?;
+    let body = wrapper.resource.take().ok_or(Problem::MissingBody)?;
+    canonical_metadata(&mut wrapper)?;
+    Ok((body, Some(wrapper)))
+}
+
+fn canonical_metadata(wrapper: &mut discovery::Resource) -> Result<(), Problem> {
+    if let Some(metadata) = &mut wrapper.metadata {
+        *metadata = canonical::canonicalize("envoy.config.core.v3.Metadata", metadata)
+            .map_err(|error| encoding(&error))?;
+    }
+    Ok(())
+}
+
+pub(super) fn not_binary(message: &'static str, error: &dyn std::fmt::Display) -> Problem {
+    let reason = error.to_string();
+    Problem::NotBinary { message, reason }
+}

@@ -1,0 +1,267 @@
+//! Virtual hosts on the wire: taken out of a route configuration, and renamed.
+//!
+//! Both work on encoded bytes, without descriptors, because a route
+//! configuration may have a million of them. What is not known here is kept,
+//! and canonical bytes stay canonical.
+
+use bytes::Bytes;
+use prost::DecodeError;
+use prost::encoding::{self as wire, DecodeContext, WireType};
+
+/// The name of a `RouteConfiguration` and of a `VirtualHost`.
+const NAME: u32 = 1;
+/// `RouteConfiguration.virtual_hosts`.
+pub(crate) const VIRTUAL_HOSTS: u32 = 2;
+/// `RouteConfiguration.vhds`.
+pub(crate) const VHDS: u32 = 9;
+
+/// A route configuration that leaves its virtual hosts to VHDS, and those that
+/// are written in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Split {
+    /// The route configuration without virtual hosts.
+    pub rest: Bytes,
+    /// The virtual hosts in their order, each a slice of what it was in.
+    pub hosts: Vec<Bytes>,
+}
+
+/// Takes the virtual hosts out of an encoded `RouteConfiguration`. `None` if it
+/// has none, or has no `vhds`: then a client expects them where they are.
+///
+/// ```
+/// use bytes::Bytes;
+/// use trunkline_proto::vhosts;
+///
+/// // name: "r", virtual_hosts: [{name: "v"}], vhds: {}
+/// let route = Bytes::from_static(b"\x0a\x01r\x12\x03\x0a\x01v\x4a\x00");
+/// let split = vhosts::split(&route).unwrap().unwrap();
+/// assert_eq!(split.rest, &b"\x0a\x01r\x4a\x00"[..]);
+/// assert_eq!(vhosts::rename(&split.hosts[0], "r/v").unwrap(), b"\x0a\x03r/v");
+/// ```
+///
+/// # Errors
+/// The bytes are no message.
+pub fn split(route: &Bytes) -> Result<Option<Split>, DecodeError> {
+    let mut hosts = Vec::new();
+    let mut rest = Vec::new();
+    let mut vhds = false;
+    for field in fields(route) {
+        let field = field?;
+        match (field.number, field.wire_type) {
+            (VIRTUAL_HOSTS, WireType::LengthDelimited) => hosts.push(route.slice_ref(field.value)),
+            (number, _) => {
+                vhds |= number == VHDS;
+                rest.extend_from_slice(field.whole);
+            }
+        }
+    }
+    let split = Split {
+        rest: rest.into(),
+        hosts,
+    };
+    Ok(Some(split).filter(|split| vhds && !split.hosts.is_empty()))
+}
+
+/// An encoded `VirtualHost` with another name.
+///
+/// # Errors
+/// The bytes are no message.
+pub fn rename(host: &[u8], name: &str) -> Result<Vec<u8>, DecodeError> {
+    // Of a field that is there twice the last one counts, so none is left.
+    let others = || {
+        let is_name = |f: &Field<'_>| (f.number, f.wire_type) == (NAME, WireType::LengthDelimited);
+        fields(host).filter(move |field| !field.as_ref().is_ok_and(is_name))
+    };
+    let kept = others().map(|field| Ok(field?.whole.len()));
+    let kept = kept.sum::<Result<usize, DecodeError>>()?;
+    // Exactly as long as it gets: there may be a million of them.
+    let mut renamed = Vec::with_capacity(kept + text_len(name));
+    if !name.is_empty() {
+        wire::encode_key(NAME, WireType::LengthDelimited, &mut renamed);
+        wire::encode_varint(name.len() as u64, &mut renamed);
+        renamed.extend_from_slice(name.as_bytes());
+    }
+    for field in others() {
+        renamed.extend_from_slice(field?.whole);
+    }
+    Ok(renamed)
+}
+
+fn text_len(text: &str) -> usize {
+    match text.len() {
+        0 => 0,
+        len => wire::key_len(NAME) + wire::encoded_len_varint(len as u64) + len,
+    }
+}
+
+/// A field of a message.
+pub(crate) struct Field<'a> {
+    pub(crate) number: u32,
+    pub(crate) wire_type: WireType,
+    /// What is in it, if it says how long that is.
+    pub(crate) value: &'a [u8],
+    /// With its key.
+    whole: &'a [u8],
+}
+
+/// The fields of an encoded message, and an error where it ends to be one.
+pub(crate) fn fields(bytes: &[u8]) -> impl Iterator<Item = Result<Field<'_>, DecodeError>> {
+    let mut left = bytes;
+    std::iter::from_fn(move || {
+        if left.is_empty() {
+            return None;
+        }
+        let field = next(&mut left);
+        if field.is_err() {
+            left = &[];
+        }
+        Some(field)
+    })
+}
+
+fn next<'a>(left: &mut &'a [u8]) -> Result<Field<'a>, DecodeError> {
+    let before = *left;
+    let (number, wire_type) = wire::decode_key(left)?;
+    let mut value = *left;
+    wire::skip_field(wire_type, number, left, DecodeContext::default())?;
+    match wire_type {
+        WireType::LengthDelimited => {
+            value = &value[..value.len() - left.len()];
+            // It was just read.
+            wire::decode_varint(&mut value)?;
+        }
+        _ => value = &[],
+    }
+    Ok(Field {
+        number,
+        wire_type,
+        value,
+        whole: &before[..before.len() - left.len()],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::envoy::envoy::config::core::v3::ConfigSource;
+    use crate::envoy::envoy::config::route::v3::{RouteConfiguration, Vhds, VirtualHost};
+    use proptest::prelude::*;
+    use prost::Message;
+
+    /// A field that no version knows, of each wire type, a group included.
+    fn unknown() -> impl Strategy<Value = Vec<u8>> {
+        prop::sample::select(vec![
+            &b"\xa0\x3f\x05"[..],
+            b"\xa1\x3f12345678",
+            b"\xa2\x3f\x02ab",
+            b"\xa3\x3f\x08\x01\xa4\x3f",
+            b"\xa5\x3f1234",
+            b"",
+        ])
+        .prop_map(<[u8]>::to_vec)
+    }
+
+    fn host() -> impl Strategy<Value = VirtualHost> {
+        (".{0,20}", prop::collection::vec("[a-z.*]{0,9}", 0..3)).prop_map(|(name, domains)| {
+            VirtualHost {
+                name,
+                domains,
+                include_request_attempt_count: true,
+                ..VirtualHost::default()
+            }
+        })
+    }
+
+    fn route() -> impl Strategy<Value = RouteConfiguration> {
+        let hosts = prop::collection::vec(host(), 0..5);
+        (".{0,9}", hosts, any::<bool>()).prop_map(|(name, virtual_hosts, vhds)| {
+            RouteConfiguration {
+                name,
+                virtual_hosts,
+                vhds: vhds.then(|| Vhds {
+                    config_source: Some(ConfigSource::default()),
+                }),
+                most_specific_header_mutations_wins: true,
+                ..RouteConfiguration::default()
+            }
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_renamed_host_is_the_host_with_another_name(
+            host in host(),
+            name in ".{0,200}",
+            before in unknown(),
+            after in unknown(),
+        ) {
+            let bytes = [before.clone(), host.encode_to_vec(), after.clone()].concat();
+            let renamed = rename(&bytes, &name).unwrap();
+            let expected = VirtualHost { name, ..host };
+            prop_assert_eq!(VirtualHost::decode(&renamed[..]).unwrap(), expected.clone());
+            prop_assert_eq!(renamed.capacity(), renamed.len());
+            let unknown = before.len() + after.len();
+            prop_assert_eq!(renamed.len(), expected.encoded_len() + unknown);
+            if before.is_empty() {
+                prop_assert_eq!(renamed, [expected.encode_to_vec(), after].concat());
+            }
+        }
+
+        #[test]
+        fn a_split_route_is_the_route_without_its_hosts(
+            route in route(),
+            before in unknown(),
+            after in unknown(),
+        ) {
+            let bytes = Bytes::from([before.clone(), route.encode_to_vec(), after.clone()].concat());
+            let split = split(&bytes).unwrap();
+            let hosts = route.virtual_hosts.clone();
+            prop_assert_eq!(split.is_some(), route.vhds.is_some() && !hosts.is_empty());
+            if let Some(split) = split {
+                let decoded = split.hosts.iter().map(|host| VirtualHost::decode(&host[..]).unwrap());
+                prop_assert_eq!(decoded.collect::<Vec<_>>(), hosts);
+                let expected = RouteConfiguration { virtual_hosts: Vec::new(), ..route };
+                prop_assert_eq!(split.rest, [before, expected.encode_to_vec(), after].concat());
+            }
+        }
+
+        #[test]
+        fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
+            let _ = rename(&bytes, "x");
+            let _ = split(&bytes.into());
+        }
+    }
+
+    #[test]
+    fn a_name_that_stands_twice_is_replaced_twice() {
+        assert_eq!(
+            rename(b"\x0a\x01a\x12\x01d\x0a\x01b", "c").unwrap(),
+            b"\x0a\x01c\x12\x01d"
+        );
+    }
+
+    #[test]
+    fn what_ends_inside_a_field_is_refused() {
+        for bytes in [&b"\x0a\x05a"[..], b"\x12", b"\x0b\x08", b"\x00"] {
+            assert!(rename(bytes, "x").is_err(), "{bytes:?}");
+            assert!(split(&Bytes::copy_from_slice(bytes)).is_err(), "{bytes:?}");
+        }
+    }
+
+    /// The numbers of fields stand in this file by hand.
+    #[test]
+    fn fields_have_the_numbers_that_envoy_gave_them() {
+        use crate::descriptor::{message, types};
+        let number = |url, field| {
+            let of: prost_reflect::MessageDescriptor = message(url).unwrap();
+            of.get_field_by_name(field).unwrap().number()
+        };
+        assert_eq!(number(types::ROUTE_CONFIGURATION, "name"), NAME);
+        assert_eq!(number(types::VIRTUAL_HOST, "name"), NAME);
+        assert_eq!(
+            number(types::ROUTE_CONFIGURATION, "virtual_hosts"),
+            VIRTUAL_HOSTS
+        );
+        assert_eq!(number(types::ROUTE_CONFIGURATION, "vhds"), VHDS);
+    }
+}

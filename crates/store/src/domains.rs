@@ -1,0 +1,168 @@
+//! Which virtual host has which domain, over all files.
+//!
+//! Envoy refuses two virtual hosts of one route configuration that have the
+//! same domain, whatever the letters' case. Variants that no client sees
+//! together do not meet.
+
+use std::hash::BuildHasher as _;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+use trunkline::kind;
+use trunkline_core::hosts::{Domain, HostName};
+
+use crate::index::overlap;
+use crate::item::Item;
+use crate::problem::Fault;
+use crate::slots::{Found, Held, Slots};
+
+/// The bits of an entry for the domain and for the item; the rest is the file.
+const DOMAIN_BITS: u32 = 20;
+const ITEM_BITS: u32 = 27;
+
+/// A domain of an item, in eight bytes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Entry(u64);
+
+impl Entry {
+    /// None if there are more than can be counted in one; what is not checked
+    /// here is checked when it is served.
+    fn new(held: Held, domain: usize) -> Option<Self> {
+        let domain = u64::try_from(domain).ok()?;
+        let (file, item) = (u64::from(held.file), u64::from(held.item));
+        let fits = domain >> DOMAIN_BITS == 0
+            && item >> ITEM_BITS == 0
+            && file >> (64 - ITEM_BITS - DOMAIN_BITS) == 0;
+        fits.then_some(Self((file << ITEM_BITS | item) << DOMAIN_BITS | domain))
+    }
+
+    fn held(self) -> Held {
+        let item = (self.0 >> DOMAIN_BITS) & ((1 << ITEM_BITS) - 1);
+        Held {
+            file: (self.0 >> (ITEM_BITS + DOMAIN_BITS)) as u32,
+            item: item as u32,
+        }
+    }
+
+    fn domain(self) -> usize {
+        (self.0 & ((1 << DOMAIN_BITS) - 1)) as usize
+    }
+}
+
+/// See the module's documentation.
+#[derive(Default)]
+pub(crate) struct Domains {
+    hasher: DefaultHashBuilder,
+    table: HashTable<Entry>,
+}
+
+impl Domains {
+    pub(crate) fn reserve(&mut self, domains: usize, files: &Slots) {
+        let hasher = &self.hasher;
+        self.table
+            .reserve(domains, |entry| hash_of(hasher, *entry, files));
+    }
+
+    /// Puts in all domains of an item, or says which other one has one.
+    pub(crate) fn insert(&mut self, held: Held, files: &Slots) -> Result<(), (Held, Fault)> {
+        let Some(found) = files.get(held) else {
+            return Ok(());
+        };
+        for (place, domain) in domains(found.item).enumerate() {
+            let hash = hash(&self.hasher, route(found.item), domain);
+            let others = self.table.iter_hash(hash);
+            let clash = others
+                .filter_map(|other| clash(&found, held, domain, *other, files))
+                .next();
+            if let Some(clash) = clash {
+                self.remove(held, files);
+                return Err(clash);
+            }
+            if let Some(entry) = Entry::new(held, place) {
+                let hasher = &self.hasher;
+                let rehash = |entry: &Entry| hash_of(hasher, *entry, files);
+                self.table.insert_unique(hash, entry, rehash);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes out those domains of an item that are in.
+    pub(crate) fn remove(&mut self, held: Held, files: &Slots) {
+        let Some(found) = files.get(held) else {
+            return;
+        };
+        for (place, domain) in domains(found.item).enumerate() {
+            let Some(own) = Entry::new(held, place) else {
+                continue;
+            };
+            let hash = hash(&self.hasher, route(found.item), domain);
+            if let Ok(entry) = self.table.find_entry(hash, |other| *other == own) {
+                entry.remove();
+            }
+        }
+    }
+}
+
+/// How many domains an item has.
+pub(crate) fn count(item: &Item) -> usize {
+    domains(item).count()
+}
+
+fn hash(hasher: &DefaultHashBuilder, route: &str, domain: Domain<'_>) -> u64 {
+    hasher.hash_one((route, domain))
+}
+
+fn hash_of(hasher: &DefaultHashBuilder, entry: Entry, files: &Slots) -> u64 {
+    let found = files.get(entry.held()).map(|found| found.item);
+    let domain = found.and_then(|item| Some((item, domains(item).nth(entry.domain())?)));
+    domain.map_or(0, |(item, domain)| hash(hasher, route(item), domain))
+}
+
+/// The route configuration that a virtual host is of.
+fn route(item: &Item) -> &str {
+    let name = HostName::split(item.resource.name.as_str());
+    name.map_or("", |name| name.route)
+}
+
+fn domains(item: &Item) -> impl Iterator<Item = Domain<'_>> {
+    let is_host = item.type_url.as_str() == kind::VHDS;
+    let all = item.resource.facts().domains.iter();
+    all.filter(move |_| is_host)
+}
+
+/// Whether two have a domain in common, and a client sees both.
+fn clash(
+    found: &Found<'_>,
+    held: Held,
+    domain: Domain<'_>,
+    entry: Entry,
+    files: &Slots,
+) -> Option<(Held, Fault)> {
+    let other = files.get(entry.held())?;
+    let theirs = domains(other.item).nth(entry.domain());
+    if theirs != Some(domain) || route(other.item) != route(found.item) {
+        return None;
+    }
+    let name = found.item.resource.name.clone();
+    let domain = domain.to_string().into();
+    if entry.held() == held {
+        return Some((held, Fault::DomainTwice { domain, name }));
+    }
+    let first = other.parsed.place(other.item);
+    let fault = match overlap(&found.item.resource, &other.item.resource) {
+        Ok(None) => return None,
+        Ok(Some(witness)) => Fault::Domain {
+            domain,
+            name,
+            other: other.item.resource.name.clone(),
+            first,
+            witness,
+        },
+        Err(source) => Fault::Undecided {
+            name,
+            first,
+            source,
+        },
+    };
+    Some((entry.held(), fault))
+}

@@ -1,0 +1,123 @@
+//! What a file without a mistake says: its resources, and where each is.
+//!
+//! There may be a million, so a place takes no more than it must.
+
+use std::sync::Arc;
+
+use trunkline::{Resource, TypeUrl};
+use trunkline_proto::text;
+
+use crate::problem::{Fault, Place, Problem};
+
+/// A resource and where it stands.
+#[derive(Debug)]
+pub(crate) struct Item {
+    pub(crate) type_url: TypeUrl,
+    pub(crate) resource: Arc<Resource>,
+    pub(crate) at: At,
+}
+
+/// Where a resource stands in its file.
+#[derive(Debug)]
+pub(crate) enum At {
+    Text(Box<InText>),
+    Binary {
+        index: u32,
+        /// `u32::MAX` for none.
+        host: u32,
+        wrapped: bool,
+    },
+}
+
+/// In a text.
+#[derive(Debug)]
+pub(crate) struct InText {
+    pub(crate) line: u32,
+    pub(crate) column: u32,
+    pub(crate) field: Box<str>,
+}
+
+impl At {
+    pub(crate) fn text(at: text::Position, field: String) -> Self {
+        Self::Text(Box::new(InText {
+            line: number(at.line),
+            column: number(at.column),
+            field: field.into(),
+        }))
+    }
+
+    /// As far as lines go.
+    fn place(&self, file: &Arc<str>) -> Place {
+        let (line, column) = match self {
+            Self::Text(at) => (at.line, at.column),
+            Self::Binary { .. } => (0, 0),
+        };
+        Place {
+            line,
+            column,
+            ..Place::whole(Arc::clone(file))
+        }
+    }
+
+    /// The field of the resource.
+    fn field(&self) -> Box<str> {
+        match *self {
+            Self::Text(ref at) => at.field.clone(),
+            Self::Binary {
+                index,
+                host,
+                wrapped,
+            } => {
+                let spot = text::Spot {
+                    index: index as usize,
+                    wrapped,
+                    host: (host != u32::MAX).then_some(host as usize),
+                };
+                spot.path().to_string().into()
+            }
+        }
+    }
+
+    pub(crate) fn problem(&self, file: &Arc<str>, fault: Fault) -> Problem {
+        Problem {
+            place: self.place(file),
+            field: self.field(),
+            fault,
+        }
+    }
+}
+
+impl From<text::Spot> for At {
+    fn from(spot: text::Spot) -> Self {
+        Self::Binary {
+            index: number(spot.index),
+            host: spot.host.map_or(u32::MAX, number),
+            wrapped: spot.wrapped,
+        }
+    }
+}
+
+/// A number that is small enough, or as large as it gets.
+pub(crate) fn number(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+/// What a file without a mistake says.
+#[derive(Debug)]
+pub(crate) struct Parsed {
+    pub(crate) file: Arc<str>,
+    pub(crate) items: Vec<Item>,
+}
+
+impl Parsed {
+    /// Where another one can be found.
+    pub(crate) fn place(&self, item: &Item) -> Place {
+        let place = item.at.place(&self.file);
+        let field = (place.line == 0).then(|| item.at.field());
+        Place { field, ..place }
+    }
+
+    pub(crate) fn problem(&self, item: &Item, fault: Fault) -> Problem {
+        item.at.problem(&self.file, fault)
+    }
+}

@@ -1,0 +1,72 @@
+//! Taking an address to listen on.
+
+use std::io;
+use std::net::SocketAddr;
+
+use tokio::net::{TcpListener, TcpSocket, ToSocketAddrs, lookup_host};
+
+/// Connections that may wait to be accepted. A fleet comes back all at once
+/// when a server is started again, and whom the system turns away then comes
+/// later than it could. The system has a limit of its own, and the smaller of
+/// the two counts: `net.core.somaxconn` on Linux, 4096 unless it was changed.
+const WAITING: u32 = 1 << 14;
+
+/// Listens on the first of the addresses that can be had. Unlike
+/// [`TcpListener::bind`] it lets as many connections wait as the system does.
+///
+/// # Errors
+/// If none of them can be had; why, of the last one.
+pub async fn bind(addresses: impl ToSocketAddrs) -> io::Result<TcpListener> {
+    let mut last = None;
+    for address in lookup_host(addresses).await? {
+        match listen(address) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => last = Some(error),
+        }
+    }
+    Err(last.unwrap_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "it has no address")))
+}
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // A server that is started again need not wait for the connections of the
+    // one before it. On Windows it would mean that two may have the address.
+    #[cfg(not(windows))]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(WAITING)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_first_address_that_can_be_had() {
+        let taken = bind("127.0.0.1:0").await.unwrap();
+        let taken = (&taken, taken.local_addr().unwrap());
+        let error = bind(taken.1).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+        let free = SocketAddr::from(([127, 0, 0, 1], 0));
+        let listener = bind(&[taken.1, free][..]).await.unwrap();
+        assert_ne!(listener.local_addr().unwrap(), taken.1);
+        let none: &[SocketAddr] = &[];
+        let error = bind(none).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+    }
+
+    #[tokio::test]
+    async fn an_address_can_be_had_again_at_once() {
+        let first = bind("localhost:0").await.unwrap();
+        let address = first.local_addr().unwrap();
+        let client = tokio::net::TcpStream::connect(address).await.unwrap();
+        let (accepted, _) = first.accept().await.unwrap();
+        // The side that ends a connection first is the one that has to wait.
+        drop((accepted, first));
+        drop(client);
+        bind(address).await.unwrap();
+    }
+}

@@ -1,0 +1,147 @@
+//! Which virtual hosts a client gets without asking, by what it says of
+//! itself.
+
+use std::collections::BTreeSet;
+
+use trunkline_core::name::Name;
+use trunkline_core::session::Base;
+
+use super::described::{Described, Wanted};
+use super::error::RuleError;
+use super::matcher::NodeMatch;
+use super::template::Template;
+
+/// One rule: to which nodes it applies, and what it gives them. All rules that
+/// match a node count for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BaseRule {
+    /// The nodes.
+    pub node: NodeMatch,
+    /// Names of sets; virtual hosts say in their own metadata to which they
+    /// belong.
+    pub sets: Vec<Template>,
+    hosts: Vec<Template>,
+}
+
+impl BaseRule {
+    /// A rule that gives sets, and hosts as `<route configuration>/<host>`.
+    ///
+    /// # Errors
+    /// If a host is not under a route configuration.
+    pub fn new(
+        node: NodeMatch,
+        sets: Vec<Template>,
+        hosts: Vec<Template>,
+    ) -> Result<Self, RuleError> {
+        match hosts.iter().find(|host| !host.always_has('/')) {
+            None => Ok(Self { node, sets, hosts }),
+            Some(host) => Err(RuleError::Host {
+                found: host.to_string(),
+            }),
+        }
+    }
+
+    /// The hosts that it gives.
+    #[must_use]
+    pub fn hosts(&self) -> &[Template] {
+        &self.hosts
+    }
+}
+
+/// The rules of a server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BaseRules {
+    rules: Vec<BaseRule>,
+    wanted: Wanted,
+}
+
+impl BaseRules {
+    /// The rules, in the order in which they are counted.
+    #[must_use]
+    pub fn new(rules: Vec<BaseRule>) -> Self {
+        let fields = rules.iter().flat_map(|rule| {
+            let templates = rule.sets.iter().chain(&rule.hosts);
+            rule.node
+                .fields()
+                .chain(templates.flat_map(Template::fields))
+        });
+        let wanted = Wanted::new(fields);
+        Self { rules, wanted }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// What of a node they ask for.
+    #[must_use]
+    pub fn wanted(&self) -> &Wanted {
+        &self.wanted
+    }
+
+    /// The rules that apply to a node.
+    pub fn applying<'a>(&'a self, node: &'a Described) -> impl Iterator<Item = &'a BaseRule> {
+        self.rules.iter().filter(|rule| rule.node.matches(node))
+    }
+
+    /// What a node gets without asking.
+    #[must_use]
+    pub fn base(&self, node: &Described) -> Base {
+        let (mut sets, mut hosts) = (BTreeSet::new(), BTreeSet::new());
+        for rule in self.applying(node) {
+            let filled = rule.sets.iter().filter_map(|set| set.fill(node));
+            sets.extend(filled.map(Box::from));
+            let filled = rule.hosts.iter().filter_map(|host| host.fill(node));
+            hosts.extend(filled.map(|host| Name::new(&host)));
+        }
+        Base {
+            sets: sets.into_iter().collect(),
+            hosts: hosts.into_iter().collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trunkline_proto::discovery::Node;
+
+    fn rule(cluster: Option<&str>, sets: &[&str], hosts: &[&str]) -> Result<BaseRule, RuleError> {
+        let cluster = cluster.map(|text| ("cluster".parse().unwrap(), vec![text.parse().unwrap()]));
+        let all = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
+        BaseRule::new(NodeMatch::new(cluster), all(sets), all(hosts))
+    }
+
+    #[test]
+    fn every_rule_that_matches_counts() {
+        let rules = BaseRules::new(vec![
+            rule(None, &["all", "{cluster}"], &[]).unwrap(),
+            rule(Some("edge-*"), &["edge", "all"], &["r/{id}.example.com"]).unwrap(),
+            rule(Some("core"), &["core"], &["r/c"]).unwrap(),
+            rule(None, &["{locality.zone}", "{metadata.NS}"], &[]).unwrap(),
+        ]);
+        let node = |cluster: &str| {
+            let node = Node {
+                id: "n".into(),
+                cluster: cluster.into(),
+                ..Node::default()
+            };
+            Described::new(&node, rules.wanted())
+        };
+        let base = rules.base(&node("edge-1"));
+        let names = |texts: &[&str]| texts.iter().map(|text| Box::from(*text)).collect();
+        let sets: Vec<Box<str>> = names(&["all", "edge", "edge-1"]);
+        assert_eq!(base.sets, sets);
+        assert_eq!(base.hosts, [Name::new("r/n.example.com")]);
+        assert_eq!(rules.applying(&node("edge-1")).count(), 3);
+        assert_eq!(rules.base(&node("")).sets, names(&["all"]));
+    }
+
+    #[test]
+    fn a_host_is_under_a_route_configuration() {
+        let error = rule(None, &[], &["r/a.com", "{id}.com"]).unwrap_err();
+        assert!(matches!(error, RuleError::Host { found } if found == "{id}.com"));
+    }
+}

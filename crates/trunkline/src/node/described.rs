@@ -1,0 +1,144 @@
+//! A node as far as rules ask for it, read once from the wire.
+
+use trunkline_proto::discovery::{self, Locality, Node};
+
+use super::field::{Field, MetadataPath};
+
+/// Bytes of metadata that are looked through. No proxy has as many; what a
+/// client says beyond them has no value for any rule.
+const METADATA_BYTES: usize = 1 << 20;
+
+/// Bytes of one value. A longer one is no name of anything.
+const VALUE_BYTES: usize = 1 << 10;
+
+/// The places in metadata that a set of rules asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted(Vec<MetadataPath>);
+
+impl Wanted {
+    /// What of these fields is metadata.
+    pub fn new<'a>(fields: impl IntoIterator<Item = &'a Field>) -> Self {
+        let paths = fields.into_iter().filter_map(|field| match field {
+            Field::Metadata(path) => Some(path.clone()),
+            _ => None,
+        });
+        let mut paths: Vec<_> = paths.collect();
+        paths.sort();
+        paths.dedup();
+        Self(paths)
+    }
+}
+
+/// What a node says of itself, as far as some rules ask for it. It has not
+/// more to keep than the rules name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Described {
+    id: String,
+    cluster: String,
+    locality: Locality,
+    metadata: Vec<(MetadataPath, String)>,
+}
+
+impl Described {
+    /// Reads a node.
+    #[must_use]
+    pub fn new(node: &Node, wanted: &Wanted) -> Self {
+        let short = |text: &String| match text.len() <= VALUE_BYTES {
+            true => text.clone(),
+            false => String::new(),
+        };
+        let Wanted(paths) = wanted;
+        let raw = node.metadata.as_ref();
+        let raw = raw.filter(|raw| !paths.is_empty() && raw.len() <= METADATA_BYTES);
+        let values = raw.map_or_else(Vec::new, |raw| discovery::values_at(raw, paths));
+        let found = paths.iter().zip(values);
+        let found = found.filter_map(|(path, value)| Some((path.clone(), value?)));
+        let locality = node.locality.clone().unwrap_or_default();
+        Self {
+            id: short(&node.id),
+            cluster: short(&node.cluster),
+            locality: Locality {
+                region: short(&locality.region),
+                zone: short(&locality.zone),
+                sub_zone: short(&locality.sub_zone),
+            },
+            metadata: found.filter(|(_, v)| v.len() <= VALUE_BYTES).collect(),
+        }
+    }
+
+    /// The value of a field; `None` if the node does not say it, or nobody
+    /// said that it is wanted.
+    #[must_use]
+    pub fn get(&self, field: &Field) -> Option<&str> {
+        let value = match field {
+            Field::Id => &self.id,
+            Field::Cluster => &self.cluster,
+            Field::Region => &self.locality.region,
+            Field::Zone => &self.locality.zone,
+            Field::SubZone => &self.locality.sub_zone,
+            Field::Metadata(path) => {
+                let place = self.metadata.binary_search_by(|(other, _)| other.cmp(path));
+                &self.metadata[place.ok()?].1
+            }
+        };
+        Some(value.as_str()).filter(|value| !value.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trunkline_proto::text;
+
+    /// A node as it would be written in a bootstrap.
+    fn node(yaml: &str) -> Node {
+        let text = format!("\"@type\": type.googleapis.com/envoy.config.core.v3.Node\n{yaml}");
+        let read = text::read("n.yaml", &text, &text::Options::default());
+        assert_eq!(read.errors, []);
+        let body = read.resources[0].body.clone();
+        Node::parse(&body, &discovery::Limits::DEFAULT).unwrap()
+    }
+
+    fn fields(texts: &[&str]) -> Vec<Field> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn what_is_wanted_is_kept_and_nothing_else() {
+        let node = node(
+            "id: n\nlocality: {zone: z}\nmetadata: {NS: shop, replicas: 3, a: {b: deep}, x: y}",
+        );
+        let all = fields(&[
+            "metadata.replicas",
+            "metadata.a.b",
+            "metadata.NS",
+            "metadata.a.b",
+        ]);
+        let described = Described::new(&node, &Wanted::new(&all));
+        let get = |text: &str| described.get(&text.parse().unwrap()).map(str::to_owned);
+        assert_eq!(get("id").as_deref(), Some("n"));
+        assert_eq!(get("cluster"), None);
+        assert_eq!(get("locality.zone").as_deref(), Some("z"));
+        assert_eq!(get("locality.region"), None);
+        assert_eq!(get("metadata.NS").as_deref(), Some("shop"));
+        assert_eq!(get("metadata.replicas").as_deref(), Some("3"));
+        assert_eq!(get("metadata.a.b").as_deref(), Some("deep"));
+        assert_eq!(get("metadata.x"), None, "nobody asked for it");
+        assert_eq!(described.metadata.len(), 3);
+    }
+
+    #[test]
+    fn what_is_too_long_is_not_there() {
+        let long = "x".repeat(VALUE_BYTES + 1);
+        let all = fields(&["metadata.a", "metadata.b"]);
+        let wanted = Wanted::new(&all);
+        let cut = node(&format!("id: {long}\nmetadata: {{a: {long}, b: y}}"));
+        let cut = Described::new(&cut, &wanted);
+        assert_eq!(cut.get(&Field::Id), None);
+        assert_eq!(cut.get(&all[0]), None);
+        assert_eq!(cut.get(&all[1]), Some("y"));
+        let huge = "x".repeat(METADATA_BYTES);
+        let huge = node(&format!("metadata: {{b: y, c: {huge}}}"));
+        assert_eq!(Described::new(&huge, &wanted).get(&all[1]), None);
+    }
+}

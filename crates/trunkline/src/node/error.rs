@@ -1,0 +1,50 @@
+//! What is wrong with a rule. Whoever wrote it mends it.
+
+/// Why a part of a rule cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RuleError {
+    /// There is no such field of a node.
+    #[error(
+        "a node has no field {found:?}; there are id, cluster, locality.region, locality.zone, \
+         locality.sub_zone and metadata.KEY"
+    )]
+    Field {
+        /// What was written.
+        found: String,
+    },
+    /// A path leads nowhere.
+    #[error(
+        "{found:?} is no path into metadata; write keys with dots between them, and a key that \
+         has dots itself in quotes: labels.'app.example.com/name'"
+    )]
+    Path {
+        /// What was written.
+        found: String,
+    },
+    /// A path is longer than any metadata.
+    #[error("{found:?} has more than {max} keys")]
+    Deep {
+        /// What was written.
+        found: String,
+        /// The limit.
+        max: usize,
+    },
+    /// A brace has no partner.
+    #[error(
+        "{found:?} has a brace without a partner; a placeholder is {{id}}, a brace itself is \
+         written twice"
+    )]
+    Brace {
+        /// What was written.
+        found: String,
+    },
+    /// A host is not under a route configuration.
+    #[error("{found:?} names no host; write <route configuration>/<host>")]
+    Host {
+        /// What was written.
+        found: String,
+    },
+    /// Nothing was written.
+    #[error("nothing is written here")]
+    Empty,
+}

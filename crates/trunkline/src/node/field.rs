@@ -1,0 +1,168 @@
+//! Fields of a node that a rule can ask for.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::error::RuleError;
+
+/// One field of a node: `id`, `cluster`, `locality.zone`, `metadata.KEY` and
+/// the like.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Field {
+    /// Its own name.
+    Id,
+    /// The group it counts itself to.
+    Cluster,
+    /// Where it runs.
+    Region,
+    /// Where in the region.
+    Zone,
+    /// Where in the zone.
+    SubZone,
+    /// What it says beside.
+    Metadata(MetadataPath),
+}
+
+const METADATA: &str = "metadata.";
+
+impl FromStr for Field {
+    type Err = RuleError;
+
+    fn from_str(text: &str) -> Result<Self, RuleError> {
+        match text {
+            "id" => Ok(Self::Id),
+            "cluster" => Ok(Self::Cluster),
+            "locality.region" => Ok(Self::Region),
+            "locality.zone" => Ok(Self::Zone),
+            "locality.sub_zone" => Ok(Self::SubZone),
+            _ => match text.strip_prefix(METADATA) {
+                Some(path) => path.parse().map(Self::Metadata),
+                None => Err(RuleError::Field {
+                    found: text.to_owned(),
+                }),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Id => f.write_str("id"),
+            Self::Cluster => f.write_str("cluster"),
+            Self::Region => f.write_str("locality.region"),
+            Self::Zone => f.write_str("locality.zone"),
+            Self::SubZone => f.write_str("locality.sub_zone"),
+            Self::Metadata(path) => write!(f, "{METADATA}{path}"),
+        }
+    }
+}
+
+/// Keys that lead to a value in a node's metadata: `NAMESPACE`, `a.b`,
+/// `LABELS.'app.example.com/name'`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MetadataPath(Vec<String>);
+
+impl MetadataPath {
+    /// Keys in a path.
+    pub const MAX_KEYS: usize = 16;
+}
+
+impl AsRef<[String]> for MetadataPath {
+    fn as_ref(&self) -> &[String] {
+        &self.0
+    }
+}
+
+impl FromStr for MetadataPath {
+    type Err = RuleError;
+
+    fn from_str(text: &str) -> Result<Self, RuleError> {
+        let found = || text.to_owned();
+        let wrong = || RuleError::Path { found: found() };
+        let (mut keys, mut rest) = (Vec::new(), Some(text));
+        while let Some(path) = rest {
+            let (key, after) = key(path).ok_or_else(wrong)?;
+            keys.push(key.to_owned());
+            rest = after;
+        }
+        match keys.len() > Self::MAX_KEYS {
+            true => Err(RuleError::Deep {
+                found: found(),
+                max: Self::MAX_KEYS,
+            }),
+            false => Ok(Self(keys)),
+        }
+    }
+}
+
+/// The first key of a path, and what is behind its dot.
+fn key(path: &str) -> Option<(&str, Option<&str>)> {
+    let quote = path.chars().next().filter(|c| matches!(c, '\'' | '"'));
+    let (key, after) = match quote {
+        Some(quote) => path[1..].split_once(quote)?,
+        None => path.split_at(path.find('.').unwrap_or(path.len())),
+    };
+    let rest = match after {
+        "" => None,
+        after => Some(after.strip_prefix('.')?),
+    };
+    (!key.is_empty()).then_some((key, rest))
+}
+
+impl fmt::Display for MetadataPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, key) in self.0.iter().enumerate() {
+            if place > 0 {
+                f.write_str(".")?;
+            }
+            match key.contains(['.', '\'', '"']) {
+                true if key.contains('\'') => write!(f, "\"{key}\"")?,
+                true => write!(f, "'{key}'")?,
+                false => f.write_str(key)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_read_back_as_they_are_shown() {
+        for text in [
+            "id",
+            "cluster",
+            "locality.region",
+            "locality.zone",
+            "locality.sub_zone",
+            "metadata.NAMESPACE",
+            "metadata.a.b",
+            "metadata.labels.'app.example.com/name'",
+            "metadata.\"it's\".x",
+        ] {
+            let field: Field = text.parse().unwrap();
+            assert_eq!(field.to_string(), text);
+        }
+        let quoted: MetadataPath = "'a.b'.c".parse().unwrap();
+        assert_eq!(quoted.as_ref(), ["a.b", "c"]);
+    }
+
+    #[test]
+    fn a_slip_is_told() {
+        for text in ["", "Id", "locality", "metadata", "zone"] {
+            let error = text.parse::<Field>().unwrap_err();
+            assert!(matches!(error, RuleError::Field { .. }), "{text}");
+        }
+        for text in ["", ".", "a.", ".a", "a..b", "'a", "'a'b", "''"] {
+            let error = text.parse::<MetadataPath>().unwrap_err();
+            assert!(matches!(error, RuleError::Path { .. }), "{text}");
+        }
+        let deep = vec!["a"; MetadataPath::MAX_KEYS + 1].join(".");
+        let error = deep.parse::<MetadataPath>().unwrap_err();
+        assert!(matches!(error, RuleError::Deep { max: 16, .. }));
+    }
+}

@@ -1,0 +1,95 @@
+//! Which nodes a rule is for.
+
+use std::fmt;
+
+use super::described::Described;
+use super::field::Field;
+use super::pattern::Pattern;
+
+/// Conditions on fields of a node. All must hold; without any, every node
+/// matches. A field that a node does not say matches nothing, not even `*`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeMatch(Vec<(Field, Vec<Pattern>)>);
+
+impl NodeMatch {
+    /// Each field has to look like one of its patterns.
+    pub fn new(conditions: impl IntoIterator<Item = (Field, Vec<Pattern>)>) -> Self {
+        Self(conditions.into_iter().collect())
+    }
+
+    /// Whether a node matches.
+    #[must_use]
+    pub fn matches(&self, node: &Described) -> bool {
+        let holds = |(field, patterns): &(Field, Vec<Pattern>)| {
+            let value = node.get(field);
+            value.is_some_and(|value| patterns.iter().any(|one| one.matches(value)))
+        };
+        self.0.iter().all(holds)
+    }
+
+    /// The fields that it asks for.
+    pub fn fields(&self) -> impl Iterator<Item = &Field> {
+        self.0.iter().map(|(field, _)| field)
+    }
+}
+
+impl fmt::Display for NodeMatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("every node");
+        }
+        for (place, (field, patterns)) in self.0.iter().enumerate() {
+            let patterns: Vec<_> = patterns.iter().map(ToString::to_string).collect();
+            let sign = if place == 0 { "" } else { ", " };
+            write!(f, "{sign}{field}={}", patterns.join("|"))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{RuleError, Wanted};
+    use super::*;
+    use trunkline_proto::discovery::{Locality, Node};
+
+    fn rule(conditions: &[(&str, &[&str])]) -> NodeMatch {
+        let one = |(field, patterns): &(&str, &[&str])| {
+            let patterns = patterns.iter().map(|one| one.parse());
+            let patterns = patterns.collect::<Result<_, RuleError>>();
+            (field.parse().unwrap(), patterns.unwrap())
+        };
+        NodeMatch::new(conditions.iter().map(one))
+    }
+
+    #[test]
+    fn all_conditions_hold_and_one_pattern_of_each() {
+        let node = Node {
+            id: "edge-7".into(),
+            cluster: "shop".into(),
+            locality: Some(Locality {
+                zone: "eu-1a".into(),
+                ..Locality::default()
+            }),
+            ..Node::default()
+        };
+        let node = Described::new(&node, &Wanted::default());
+        for (conditions, expected) in [
+            (&[][..], true),
+            (&[("cluster", &["shop"][..])], true),
+            (&[("cluster", &["bank", "sh*"])], true),
+            (&[("cluster", &["bank"])], false),
+            (&[("cluster", &["shop"]), ("id", &["edge-*"])], true),
+            (&[("cluster", &["shop"]), ("id", &["core-*"])], false),
+            (&[("locality.zone", &["eu-*"])], true),
+            (&[("locality.region", &["*"])], false),
+            (&[("metadata.NS", &["*"])], false),
+        ] {
+            let rule = rule(conditions);
+            assert_eq!(rule.matches(&node), expected, "{rule}");
+        }
+        let shown = rule(&[("cluster", &["a", "b*"]), ("metadata.x.y", &["*"])]);
+        assert_eq!(shown.to_string(), "cluster=a|b*, metadata.x.y=*");
+        assert_eq!(NodeMatch::default().to_string(), "every node");
+    }
+}

@@ -1,0 +1,45 @@
+//! Rules about nodes: what a client says of itself decides what it gets.
+//!
+//! ```text
+//! node on the wire ── Described: the fields and metadata that rules ask for
+//!                        │
+//!            NodeMatch ──┴──▶ does a rule apply?
+//!            Template  ──────▶ what does it say for this node?
+//! ```
+//!
+//! A node is what a client says, and nobody checks it: do not guard secrets
+//! with it.
+//!
+//! ```
+//! use trunkline::node::{Described, NodeMatch, Template, Wanted};
+//! use trunkline_proto::discovery::{Limits, Node};
+//!
+//! let rule = NodeMatch::new([("cluster".parse()?, vec!["edge-*".parse()?])]);
+//! let set: Template = "{cluster}/{locality.zone}".parse()?;
+//! let wanted = Wanted::new(rule.fields().chain(set.fields()));
+//!
+//! let mut node = Node { cluster: "edge-1".into(), ..Node::default() };
+//! let described = Described::new(&node, &wanted);
+//! assert!(rule.matches(&described));
+//! assert_eq!(set.fill(&described), None, "it does not say in which zone it is");
+//!
+//! node.locality.get_or_insert_default().zone = "a".into();
+//! assert_eq!(set.fill(&Described::new(&node, &wanted)).as_deref(), Some("edge-1/a"));
+//! # Ok::<(), trunkline::node::RuleError>(())
+//! ```
+
+mod base;
+mod described;
+mod error;
+mod field;
+mod matcher;
+mod pattern;
+mod template;
+
+pub use base::{BaseRule, BaseRules};
+pub use described::{Described, Wanted};
+pub use error::RuleError;
+pub use field::{Field, MetadataPath};
+pub use matcher::NodeMatch;
+pub use pattern::Pattern;
+pub use template::Template;

@@ -1,0 +1,142 @@
+//! Texts with placeholders for fields of a node.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::described::Described;
+use super::error::RuleError;
+use super::field::Field;
+
+/// A text such as `{metadata.NAMESPACE}-{locality.zone}`. A brace itself is
+/// written twice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Template(Vec<Part>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    Text(String),
+    Field(Field),
+}
+
+impl Template {
+    /// What it says for a node; `None` if the node does not say something that
+    /// a placeholder stands for.
+    #[must_use]
+    pub fn fill(&self, node: &Described) -> Option<String> {
+        let mut text = String::new();
+        for part in &self.0 {
+            text.push_str(match part {
+                Part::Text(text) => text,
+                Part::Field(field) => node.get(field)?,
+            });
+        }
+        Some(text)
+    }
+
+    /// The fields that it asks for.
+    pub fn fields(&self) -> impl Iterator<Item = &Field> {
+        self.0.iter().filter_map(|part| match part {
+            Part::Field(field) => Some(field),
+            Part::Text(_) => None,
+        })
+    }
+
+    /// Whether its own text has this in it, whatever the node says.
+    pub(super) fn always_has(&self, wanted: char) -> bool {
+        let mut parts = self.0.iter();
+        parts.any(|part| matches!(part, Part::Text(text) if text.contains(wanted)))
+    }
+}
+
+impl FromStr for Template {
+    type Err = RuleError;
+
+    fn from_str(text: &str) -> Result<Self, RuleError> {
+        let found = || RuleError::Brace {
+            found: text.to_owned(),
+        };
+        let (mut parts, mut plain, mut rest) = (Vec::new(), String::new(), text);
+        while let Some(at) = rest.find(['{', '}']) {
+            plain.push_str(&rest[..at]);
+            let brace = &rest[at..=at];
+            rest = &rest[at + 1..];
+            if let Some(after) = rest.strip_prefix(brace) {
+                plain.push_str(brace);
+                rest = after;
+                continue;
+            }
+            let closed = rest.split_once('}').filter(|_| brace == "{");
+            let (field, after) = closed.ok_or_else(found)?;
+            if !plain.is_empty() {
+                parts.push(Part::Text(std::mem::take(&mut plain)));
+            }
+            parts.push(Part::Field(field.parse()?));
+            rest = after;
+        }
+        plain.push_str(rest);
+        if !plain.is_empty() {
+            parts.push(Part::Text(plain));
+        }
+        match parts.is_empty() {
+            true => Err(RuleError::Empty),
+            false => Ok(Self(parts)),
+        }
+    }
+}
+
+impl fmt::Display for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for part in &self.0 {
+            match part {
+                Part::Text(text) => {
+                    f.write_str(&text.replace('{', "{{").replace('}', "}}"))?;
+                }
+                Part::Field(field) => write!(f, "{{{field}}}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trunkline_proto::discovery::Node;
+
+    #[test]
+    fn placeholders_are_filled_or_there_is_nothing() {
+        let node = Node {
+            id: "{odd}".into(),
+            cluster: "c".into(),
+            ..Node::default()
+        };
+        let node = Described::new(&node, &super::super::Wanted::default());
+        for (text, expected) in [
+            ("plain", Some("plain")),
+            ("{cluster}", Some("c")),
+            ("a{cluster}b{cluster}", Some("acbc")),
+            ("{{cluster}}", Some("{cluster}")),
+            ("{{{cluster}}}", Some("{c}")),
+            ("{id}", Some("{odd}")),
+            ("{cluster}/{locality.zone}", None),
+            ("{metadata.NAMESPACE}", None),
+        ] {
+            let template: Template = text.parse().unwrap();
+            assert_eq!(template.fill(&node).as_deref(), expected, "{text}");
+            assert_eq!(template.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_slip_is_told() {
+        for text in ["{", "}", "{id", "id}", "{id}}", "a{{id}"] {
+            let error = text.parse::<Template>().unwrap_err();
+            assert!(matches!(error, RuleError::Brace { .. }), "{text}: {error}");
+        }
+        assert_eq!("".parse::<Template>(), Err(RuleError::Empty));
+        for text in ["{}", "{node.id}", "{metadata}"] {
+            let error = text.parse::<Template>().unwrap_err();
+            assert!(matches!(error, RuleError::Field { .. }), "{text}: {error}");
+        }
+    }
+}

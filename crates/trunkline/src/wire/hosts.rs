@@ -1,0 +1,52 @@
+//! What virtual hosts are called: a client asks for them by the name of their
+//! route configuration and a host, and forgets them by the name in their body.
+
+use bytes::Bytes;
+use trunkline_core::name::Name;
+use trunkline_proto::descriptor::{full_name, types};
+use trunkline_proto::facts::FactsError;
+use trunkline_proto::vhosts;
+
+use super::accept::AcceptError;
+
+/// Whether resources of this type are virtual hosts.
+pub(super) fn is_host(type_url: &str) -> bool {
+    full_name(type_url) == full_name(types::VIRTUAL_HOST)
+}
+
+/// Whether resources of this type may have virtual hosts in them.
+pub(super) fn is_route(type_url: &str) -> bool {
+    full_name(type_url) == full_name(types::ROUTE_CONFIGURATION)
+}
+
+/// The name of a virtual host that was written in a route configuration.
+///
+/// Clients take what is before the last slash for the route configuration, so
+/// there is none after it.
+pub(super) fn inside(route: &Name, host: &str) -> Name {
+    Name::new(&format!("{route}/{}", host.replace('/', "%2F")))
+}
+
+/// Refuses a name that does not say which route configuration it is of.
+pub(super) fn check(name: &Name) -> Result<(), AcceptError> {
+    match name.as_str().rsplit_once('/') {
+        Some((route, host)) if !route.is_empty() && !host.is_empty() => Ok(()),
+        _ => Err(AcceptError::Unrouted { name: name.clone() }),
+    }
+}
+
+/// The body with this name in it: Envoy removes a virtual host by that one.
+pub(super) fn renamed(body: &Bytes, name: &Name) -> Result<Bytes, AcceptError> {
+    let renamed = vhosts::rename(body, name.as_str()).map_err(malformed(types::VIRTUAL_HOST))?;
+    Ok(renamed.into())
+}
+
+/// That bytes are not of their type.
+pub(super) fn malformed(type_url: &'static str) -> impl Fn(prost::DecodeError) -> AcceptError {
+    move |source| {
+        AcceptError::Facts(FactsError::Malformed {
+            type_url: type_url.to_owned(),
+            source,
+        })
+    }
+}

@@ -1,0 +1,124 @@
+//! What many resources have in common, kept once: type URLs, and the names of
+//! what they refer to.
+
+use std::collections::{HashMap, HashSet};
+
+use trunkline_core::facts::{Carried, Facts, Reference};
+use trunkline_core::hosts::Domains;
+use trunkline_core::name::Name;
+use trunkline_core::resource::{TypeUrl, Version};
+use trunkline_proto::{descriptor, facts};
+
+/// Names that are remembered; where all of them differ there is nothing to share.
+const MOST_NAMES: usize = 1 << 16;
+/// Spellings of types.
+const MOST_URLS: usize = 1 << 10;
+
+/// See the module's documentation.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    urls: HashMap<String, TypeUrl>,
+    names: HashSet<Name>,
+}
+
+impl Shared {
+    /// A type in the spelling that clients use.
+    pub(super) fn url(&mut self, written: &str) -> TypeUrl {
+        if let Some(known) = self.urls.get(written) {
+            return known.clone();
+        }
+        let url = match descriptor::message(written) {
+            Some(of) => TypeUrl::new(format!("type.googleapis.com/{}", of.full_name())),
+            None => TypeUrl::new(written),
+        };
+        if self.urls.len() >= MOST_URLS {
+            self.urls.clear();
+        }
+        self.urls.insert(written.to_owned(), url.clone());
+        url
+    }
+
+    fn name(&mut self, text: &str) -> Name {
+        if let Some(known) = self.names.get(text) {
+            return known.clone();
+        }
+        let name = Name::new(text);
+        if self.names.len() >= MOST_NAMES {
+            self.names.clear();
+        }
+        self.names.insert(name.clone());
+        name
+    }
+
+    /// The facts as the rules know them, and what is carried beside the body.
+    pub(super) fn facts(
+        &mut self,
+        found: facts::Facts,
+        carried: Option<Box<Carried>>,
+    ) -> Option<Box<Facts>> {
+        let refers = |(type_url, name): (&str, String)| Reference {
+            type_url: self.url(type_url),
+            name: self.name(&name),
+        };
+        let mut references: Vec<Reference> = found.references.into_iter().map(refers).collect();
+        // Two spellings of one name are one, and stand elsewhere.
+        references.sort();
+        references.dedup();
+        let facts = Facts {
+            references: references.into(),
+            domains: Domains::new(found.domains),
+            vhds: found.vhds.map(|way| Version::of_body(&way)),
+            ignores_port: found.ignores_port,
+            carried: with_rare(carried, found.base_sets, found.leaves),
+        };
+        (facts != Facts::default()).then(|| Box::new(facts))
+    }
+}
+
+/// Few virtual hosts belong to base sets, and few route configurations stand in
+/// listeners, so that stands with what few have.
+fn with_rare(
+    carried: Option<Box<Carried>>,
+    sets: Vec<String>,
+    leaves: Vec<String>,
+) -> Option<Box<Carried>> {
+    if sets.is_empty() && leaves.is_empty() {
+        return carried;
+    }
+    let mut carried = carried.unwrap_or_default();
+    carried.base_sets = sets.into_iter().map(Box::from).collect();
+    carried.leaves = leaves.iter().map(|name| Name::new(name)).collect();
+    Some(carried)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trunkline_core::kind;
+
+    fn referring(names: &[&str]) -> facts::Facts {
+        let references = names.iter().map(|name| (kind::CDS, (*name).to_owned()));
+        facts::Facts {
+            references: references.collect(),
+            ..facts::Facts::default()
+        }
+    }
+
+    #[test]
+    fn what_two_resources_refer_to_is_kept_once() {
+        let mut shared = Shared::default();
+        let one = shared.facts(referring(&["a", "b"]), None).unwrap();
+        let two = shared.facts(referring(&["b"]), None).unwrap();
+        let same = |x: &str, y: &str| std::ptr::eq(x, y);
+        let (b, other) = (&one.references[1], &two.references[0]);
+        assert!(same(b.name.as_str(), other.name.as_str()));
+        assert!(same(b.type_url.as_str(), other.type_url.as_str()));
+    }
+
+    #[test]
+    fn two_spellings_of_a_name_are_one_reference() {
+        let spellings = ["xdstp://a/t/x?b=2&a=1", "xdstp://a/t/x?a=1&b=2"];
+        let facts = Shared::default().facts(referring(&spellings), None);
+        assert_eq!(facts.unwrap().references.len(), 1);
+    }
+}
