@@ -114,6 +114,14 @@ impl Hooks for Journal {
             Report::Refused(refused) => {
                 tracing::debug!(stream, node, ?refused, "a name is refused");
             }
+            Report::Asked {
+                type_url,
+                names,
+                more,
+            } => {
+                let kind = kinds::short(type_url);
+                tracing::debug!(stream, node, "type" = kind, ?names, more, "asked on demand");
+            }
             Report::Missing { type_url, name } => {
                 let kind = kinds::short(type_url);
                 let name = name.as_str();

@@ -9,9 +9,9 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use trunkline::Server;
 use trunkline::listen::{self, Listening};
 use trunkline::tls::{Tls, TlsError, TlsFiles};
+use trunkline::{Builder, Server};
 use trunkline_proto::descriptor;
 use trunkline_store::FilesStatus;
 
@@ -39,6 +39,14 @@ pub(crate) struct Running {
 impl Running {
     /// Takes the addresses and begins to serve.
     pub(crate) async fn start(settings: &Settings) -> Result<Self> {
+        Self::start_with(settings, |builder| builder).await
+    }
+
+    /// The same, with something more in the server.
+    pub(crate) async fn start_with(
+        settings: &Settings,
+        more: impl FnOnce(Builder) -> Builder,
+    ) -> Result<Self> {
         let tls = tls(settings)?;
         // Loaded on first use, which should not be a client's.
         let _ = descriptor::pool();
@@ -50,7 +58,7 @@ impl Running {
                 "whoever reaches the admin address can read what is served; secrets are not shown"
             );
         }
-        let (server, api) = build(settings)?;
+        let (server, api) = build(settings, more)?;
         if let Some(tls) = tls.clone() {
             tokio::spawn(async move { tls.watch(reloaded).await });
         }
@@ -84,7 +92,7 @@ impl Running {
 }
 
 /// A server, and what its admin API needs.
-fn build(settings: &Settings) -> Result<(Server, Admin)> {
+fn build(settings: &Settings, more: impl FnOnce(Builder) -> Builder) -> Result<(Server, Admin)> {
     let metrics = Metrics::new();
     let audit = Audit::open(settings.audit_log.as_deref()).map_err(|error| {
         let path = settings.audit_log.as_deref().unwrap_or(Path::new(""));
@@ -107,7 +115,7 @@ fn build(settings: &Settings) -> Result<(Server, Admin)> {
         files = Some(contents.status());
         builder = builder.contents(contents);
     }
-    let server = builder.build();
+    let server = more(builder).build();
     let admin = Admin {
         server: server.clone(),
         metrics,

@@ -206,6 +206,8 @@ fn the_demo_works_without_an_envoy_and_cleans_up() {
         "+ eds v1",
         "+ lds ingress",
         "+ rds routes",
+        "? vhds on-demand/shop.example",
+        "+ vhds on-demand/shop",
     ];
     while !wanted.is_empty() {
         let line = lines.next().expect("the demo ended early").unwrap();

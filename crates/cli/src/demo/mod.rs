@@ -6,11 +6,13 @@
 //! | `sample` | the resources, as files |
 //! | `backend` | what traffic should reach |
 //! | `view` | a client that prints what it receives |
+//! | `hosts` | prints what is asked for on demand |
 //! | `envoy` | an Envoy, where there is one |
 //! | `words` | what is said to the person in front of it |
 
 mod backend;
 mod envoy;
+mod hosts;
 mod sample;
 mod view;
 mod words;
@@ -25,8 +27,9 @@ use crate::running::Running;
 use crate::settings::{Address, Settings};
 use crate::signals::Ends;
 
-/// Where Envoy listens, if the port is free.
+/// Where Envoy listens, if the ports are free.
 const INGRESS: u16 = 10_000;
+const ON_DEMAND: u16 = 10_001;
 
 /// Runs until a signal comes, or its time is over.
 pub(crate) async fn run(args: &cli::Demo) -> Result<()> {
@@ -38,6 +41,7 @@ pub(crate) async fn run(args: &cli::Demo) -> Result<()> {
         .map_err(failed)?;
     let ports = sample::Ports {
         ingress: free(INGRESS).await?,
+        on_demand: free(ON_DEMAND).await?,
         v1: backend::start("v1").await?,
         v2: backend::start("v2").await?,
     };
@@ -48,7 +52,7 @@ pub(crate) async fn run(args: &cli::Demo) -> Result<()> {
     settings.config = vec![config.clone()];
     settings.listen = free_address(&settings.listen).await;
     settings.admin = free_address(&settings.admin).await;
-    let running = Running::start(&settings).await?;
+    let running = Running::start_with(&settings, |builder| builder.hooks(hosts::Live)).await?;
     running.server.ready().await;
 
     let found = envoy::find(args.envoy.as_deref())?;

@@ -1,5 +1,5 @@
-//! The resources of the demo: a listener, its routes, two versions of a
-//! service.
+//! The resources of the demo: two listeners, their routes, two versions of a
+//! service. One of the listeners has its virtual hosts on demand.
 
 use std::io;
 use std::path::Path;
@@ -7,6 +7,7 @@ use std::path::Path;
 /// Where things are, on loopback.
 pub(super) struct Ports {
     pub(super) ingress: u16,
+    pub(super) on_demand: u16,
     pub(super) v1: u16,
     pub(super) v2: u16,
 }
@@ -16,14 +17,18 @@ pub(super) fn write(folder: &Path, ports: &Ports) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
     let endpoints = endpoints("v1", ports.v1) + &endpoints("v2", ports.v2);
     for (file, text) in [
-        ("listener.yaml", listener(ports.ingress)),
+        (
+            "listener.yaml",
+            listener("ingress", ports.ingress, "routes"),
+        ),
         ("routes.yaml", ROUTES.to_owned()),
+        ("on-demand.yaml", on_demand(ports.on_demand)),
         ("clusters.yaml", cluster("v1") + &cluster("v2")),
         ("endpoints.yaml", endpoints),
     ] {
-        let text = match file {
-            "routes.yaml" => text,
-            _ => format!("resources:\n{text}"),
+        let text = match text.starts_with('#') {
+            true => text,
+            false => format!("resources:\n{text}"),
         };
         std::fs::write(folder.join(file), text)?;
     }
@@ -42,21 +47,48 @@ resources:
       route: {cluster: v1}
 "#;
 
-fn listener(port: u16) -> String {
+/// The virtual hosts are no part of what Envoy gets with the route
+/// configuration: it asks for each when it is needed.
+const HOSTS: &str = r#"# Virtual hosts on demand: Envoy asks for each when the first request comes.
+resources:
+- "@type": type.googleapis.com/envoy.config.route.v3.RouteConfiguration
+  name: on-demand
+  vhds: {config_source: {ads: {}, resource_api_version: V3}}
+  virtual_hosts:
+  - name: shop
+    domains: [shop.example]
+    routes: [{match: {prefix: /}, route: {cluster: v1}}]
+  - name: blog
+    domains: [blog.example]
+    routes: [{match: {prefix: /}, route: {cluster: v2}}]
+  - name: tenants
+    domains: ["*.tenants.example"]
+    routes: [{match: {prefix: /}, route: {cluster: v2}}]
+"#;
+
+fn on_demand(port: u16) -> String {
+    HOSTS.to_owned() + &listener("on-demand", port, "on-demand")
+}
+
+fn listener(name: &str, port: u16, routes: &str) -> String {
+    // Without route configurations that have `vhds` the filter does nothing.
     format!(
         r#"- "@type": type.googleapis.com/envoy.config.listener.v3.Listener
-  name: ingress
+  name: {name}
   address: {{socket_address: {{address: 127.0.0.1, port_value: {port}}}}}
   filter_chains:
   - filters:
     - name: http
       typed_config:
         "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
-        stat_prefix: ingress
+        stat_prefix: {name}
         rds:
-          route_config_name: routes
+          route_config_name: {routes}
           config_source: {{ads: {{}}, resource_api_version: V3}}
         http_filters:
+        - name: on_demand
+          typed_config:
+            "@type": type.googleapis.com/envoy.extensions.filters.http.on_demand.v3.OnDemand
         - name: router
           typed_config:
             "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router
@@ -97,6 +129,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let ports = Ports {
             ingress: 1,
+            on_demand: 4,
             v1: 2,
             v2: 3,
         };
@@ -104,6 +137,7 @@ mod tests {
         let loaded = Files::new([dir.path()], Options::default()).load();
         assert_eq!(loaded.errors, []);
         assert_eq!(loaded.warnings, []);
-        assert_eq!(loaded.resources.len(), 6);
+        // Three virtual hosts come out of their route configuration.
+        assert_eq!(loaded.resources.len(), 11);
     }
 }

@@ -15,8 +15,14 @@ use trunkline_proto::envoy::envoy::service::discovery::v3::{
 
 use crate::kinds;
 
+/// What it calls itself.
+pub(super) const NODE: &str = "demo-view";
+
 /// What it asks for, all of each.
 const TYPES: [&str; 4] = [kind::LDS, kind::CDS, kind::RDS, kind::EDS];
+
+/// A host that it asks for on demand.
+const HOST: &str = "on-demand/shop.example";
 
 /// Prints until the stream ends.
 pub(super) async fn run(server: SocketAddr) {
@@ -31,8 +37,10 @@ async fn watch(server: SocketAddr) -> Result<(), Box<dyn std::error::Error + Sen
         .await?;
     let (requests, stream) = mpsc::channel(TYPES.len() * 2);
     for type_url in TYPES {
-        requests.send(first(type_url)).await?;
+        requests.send(first(type_url, "*")).await?;
     }
+    requests.send(first(kind::VHDS, HOST)).await?;
+    println!("  ? vhds {HOST:<28} {NODE} asks");
     let stream = ReceiverStream::new(stream);
     let mut client = AggregatedDiscoveryServiceClient::new(channel);
     let mut responses = client
@@ -52,16 +60,16 @@ async fn watch(server: SocketAddr) -> Result<(), Box<dyn std::error::Error + Sen
     Ok(())
 }
 
-fn first(type_url: &str) -> DeltaDiscoveryRequest {
+fn first(type_url: &str, name: &str) -> DeltaDiscoveryRequest {
     DeltaDiscoveryRequest {
         node: Some(Node {
-            id: "demo-view".to_owned(),
+            id: NODE.to_owned(),
             cluster: "demo".to_owned(),
             user_agent_name: "trunkline demo".to_owned(),
             ..Node::default()
         }),
         type_url: type_url.to_owned(),
-        resource_names_subscribe: vec!["*".to_owned()],
+        resource_names_subscribe: vec![name.to_owned()],
         ..DeltaDiscoveryRequest::default()
     }
 }
@@ -73,7 +81,7 @@ fn show(response: &DeltaDiscoveryResponse, held: &mut HashSet<(String, String)>)
     for resource in &response.resources {
         let key = (response.type_url.clone(), resource.name.clone());
         let sign = if held.insert(key) { '+' } else { '~' };
-        println!("  {sign} {kind} {:<10} {}", resource.name, resource.version);
+        println!("  {sign} {kind} {:<16} {}", resource.name, resource.version);
     }
     for name in &response.removed_resources {
         // What it never had is not gone.

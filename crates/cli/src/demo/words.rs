@@ -8,7 +8,12 @@ use crate::running::Running;
 /// Says it.
 pub(super) fn say(running: &Running, config: &Path, ports: &Ports, envoy: bool) {
     let Running { listen, admin, .. } = running;
-    let Ports { ingress, v1, v2 } = ports;
+    let Ports {
+        ingress,
+        on_demand,
+        v1,
+        v2,
+    } = ports;
     let routes = config.join("routes.yaml");
     let (config, routes) = (config.display(), routes.display());
     println!("Trunkline serves xDS on {listen} and its admin API on http://{admin}");
@@ -16,7 +21,8 @@ pub(super) fn say(running: &Running, config: &Path, ports: &Ports, envoy: bool) 
     println!("A backend answers on http://127.0.0.1:{v1} (v1) and http://127.0.0.1:{v2} (v2)");
     match envoy {
         true => println!(
-            "Envoy takes its configuration from here and listens on http://127.0.0.1:{ingress}"
+            "Envoy takes its configuration from here and listens on http://127.0.0.1:{ingress},\n\
+             and on http://127.0.0.1:{on_demand} with virtual hosts that it fetches on demand"
         ),
         false => println!(
             "No Envoy is installed (--envoy PATH names one), so only a client that prints is connected"
@@ -37,6 +43,18 @@ pub(super) fn say(running: &Running, config: &Path, ports: &Ports, envoy: bool) 
         18001 => String::new(),
         _ => format!(" --admin {admin}"),
     };
+    if envoy {
+        println!(
+            "  curl -H 'Host: shop.example' http://127.0.0.1:{on_demand}/    # Envoy asks for this host now"
+        );
+        println!("  curl -H 'Host: a.tenants.example' http://127.0.0.1:{on_demand}/");
+        println!(
+            "  curl -H 'Host: junk' http://127.0.0.1:{on_demand}/            # there is none: 404 at once"
+        );
+        println!(
+            "  {program} explain --node demo-envoy --route on-demand --host a.tenants.example{flag}"
+        );
+    }
     println!("  {program} status{flag}");
     println!("  {program} get rds routes -o yaml{flag}");
     println!(
@@ -44,7 +62,8 @@ pub(super) fn say(running: &Running, config: &Path, ports: &Ports, envoy: bool) 
     );
     println!("  {program} validate {config}");
     println!("\nCtrl-C stops everything and takes the files away.\n");
-    println!("What a client receives (+ new, ~ changed, - gone):\n");
+    println!("What a client receives (+ new, ~ changed, - gone)");
+    println!("and what is asked for on demand (? asked, ! answered):\n");
 }
 
 /// How this program is called from where it was.

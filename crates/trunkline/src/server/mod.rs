@@ -18,7 +18,7 @@
 //! | `requests` | messages cut out of what arrives |
 //! | `ending` | when a stream has to end |
 //! | `status`, `explain` | how clients stand, and why a host gets what it gets |
-//! | `stream`, `marks` | the session of a stream: bytes in, frames out |
+//! | `stream`, `outcome`, `marks` | the session of a stream: bytes in, frames out, what is told of it |
 //! | `shared` | the database and who is woken by it |
 //! | `wave` | how long a change takes to arrive |
 //! | `flight`, `pace` | how much at once, how fast |
@@ -39,6 +39,7 @@ mod hook_set;
 mod hooks;
 mod marks;
 mod options;
+mod outcome;
 mod oversize;
 mod pace;
 mod paths;

@@ -37,6 +37,16 @@ pub enum Report<'a> {
         /// Its length on the wire.
         bytes: usize,
     },
+    /// Names were asked for on demand: virtual hosts, by their hosts. Those that
+    /// come first, for there may be many.
+    Asked {
+        /// Their type.
+        type_url: &'a TypeUrl,
+        /// The first names.
+        names: &'a [String],
+        /// How many there are beside them.
+        more: usize,
+    },
     /// A name that does not exist was asked for, and nobody did before.
     Missing {
         /// Its type.

@@ -5,11 +5,8 @@ use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
 use trunkline_core::Moment;
-use trunkline_core::database::{Choice, Database, Edge};
 use trunkline_core::kind;
 use trunkline_core::message::{DeltaResponse, Mode, SotwResponse};
-use trunkline_core::name::{Ask, Name};
-use trunkline_core::params::ParamsId;
 use trunkline_core::resource::{Nonce, TypeUrl};
 use trunkline_core::session::{Config, Event, ProtocolError, Session};
 use trunkline_core::sink::Request;
@@ -18,12 +15,13 @@ use trunkline_proto::discovery::{DecodeError, Frames, Limits, Node};
 
 use super::hooks::Connection;
 use super::marks::Marks;
+use super::outcome::{Outcome, on_demand, take_edges};
 use super::report::{Peer, Report, Sent};
 use super::shared::Shared;
 use super::wave::{Wave, Waves};
 use crate::bell::Bell;
 use crate::node::Described;
-use crate::wire::{self, Reader, Refused};
+use crate::wire::{self, Reader};
 
 /// The peer broke the protocol.
 #[derive(Debug, thiserror::Error)]
@@ -45,8 +43,8 @@ pub(super) struct Stream {
     pub(super) connection: Connection,
     pub(super) identity: Option<String>,
     pub(super) opened: SystemTime,
-    shared: Arc<Shared>,
-    begun: Instant,
+    pub(super) shared: Arc<Shared>,
+    pub(super) begun: Instant,
     /// Rings when there is something to look at.
     pub(super) bell: Arc<Bell>,
     /// The changes that the peer has not answered yet.
@@ -101,19 +99,6 @@ impl Response {
             Self::Delta(response) => (&response.type_url, &response.nonce),
         }
     }
-}
-
-/// What a request led to, to be reported when nothing is locked.
-#[derive(Default)]
-struct Outcome {
-    opens: bool,
-    type_url: Option<TypeUrl>,
-    denied: Option<TypeUrl>,
-    refused: Vec<Refused>,
-    events: Vec<Event>,
-    missing: Vec<(TypeUrl, Name)>,
-    unwanted: Vec<(TypeUrl, Name)>,
-    configured: bool,
 }
 
 impl Stream {
@@ -186,6 +171,9 @@ impl Stream {
         };
         let known = (&mut talk.session, &mut talk.described);
         let session = self.begin(known, node.as_ref(), type_url.as_ref(), outcome);
+        if self.shared.hooks.are_any() {
+            outcome.asked = on_demand(outcome.type_url.as_ref(), &request);
+        }
         let quiet = self.shared.with(|db| {
             let fault = match request {
                 Request::Sotw(request) => session.handle_sotw(db, request, now),
@@ -265,42 +253,6 @@ impl Stream {
             limits: options.limits.clone(),
             repeat_endpoints: options.repeat_endpoints,
             ..Config::new(self.mode)
-        }
-    }
-
-    fn tell(&self, bytes: usize, outcome: &Outcome) {
-        if outcome.opens {
-            self.report(Report::Opened);
-        }
-        if let Some(type_url) = &outcome.type_url {
-            self.report(Report::Requested { type_url, bytes });
-        }
-        if let Some(type_url) = &outcome.denied {
-            self.report(Report::Denied { type_url });
-        }
-        for name in &outcome.refused {
-            self.report(Report::Refused(name));
-        }
-        for event in &outcome.events {
-            self.report(Report::Event(event));
-        }
-        if outcome.configured {
-            self.report(Report::Configured(self.begun.elapsed()));
-        }
-        for (type_url, name) in &outcome.missing {
-            self.report(Report::Missing { type_url, name });
-            for contents in &self.shared.contents {
-                contents.wanted(type_url, name);
-            }
-        }
-        self.unwanted(&outcome.unwanted);
-    }
-
-    fn unwanted(&self, names: &[(TypeUrl, Name)]) {
-        for (type_url, name) in names {
-            for contents in &self.shared.contents {
-                contents.unwanted(type_url, name);
-            }
         }
     }
 
@@ -416,27 +368,6 @@ impl Stream {
     pub(super) fn report(&self, report: Report<'_>) {
         if self.shared.hooks.are_any() {
             self.shared.hooks.report(self.peer(), report);
-        }
-    }
-}
-
-/// Names that somebody asks for first and that do not exist, and names that
-/// nobody asks for any more.
-fn take_edges(db: &mut Database, outcome: &mut Outcome) {
-    let edges: Vec<_> = db.take_edges().collect();
-    for (type_id, ask, edge) in edges {
-        let Ask::Name(name) = ask else { continue };
-        let type_url = db.type_url(type_id).clone();
-        match edge {
-            Edge::Last => outcome.unwanted.push((type_url, name)),
-            Edge::First => {
-                let found = db.choose_name(type_id, &name, ParamsId::EMPTY);
-                if matches!(found, Choice::Absent | Choice::Unknown)
-                    && db.variants(type_id, &name).is_empty()
-                {
-                    outcome.missing.push((type_url, name));
-                }
-            }
         }
     }
 }

@@ -175,3 +175,28 @@ async fn contents_are_made_on_demand() {
     fixture.closed.recv().await.unwrap();
     assert_eq!(*contents.unwanted.lock().unwrap(), ["a"]);
 }
+
+#[tokio::test]
+async fn what_is_asked_for_on_demand_is_told() {
+    let (told, mut heard) = mpsc::unbounded_channel();
+    let builder = Server::builder().observe(move |_, report| {
+        if let Report::Asked { names, more, .. } = report {
+            told.send((names.to_vec(), more)).unwrap();
+        }
+    });
+    let fixture = build(builder).await;
+    let stream = Delta::open(&fixture).await;
+    // All of another type is nothing on demand, and neither is asking for nothing.
+    stream.ask(&["a"]).await;
+    let hosts = |names: &[String]| DeltaDiscoveryRequest {
+        type_url: kind::VHDS.into(),
+        resource_names_subscribe: names.to_vec(),
+        ..Default::default()
+    };
+    stream.requests.send(hosts(&[])).await.unwrap();
+    let many: Vec<String> = (0..20).map(|n| format!("r/{n}.com")).collect();
+    let listed = [&["*".to_owned()], &many[..]].concat();
+    stream.requests.send(hosts(&listed)).await.unwrap();
+    let (names, more) = heard.recv().await.unwrap();
+    assert_eq!((&names[..], more), (&many[..16], 4));
+}
