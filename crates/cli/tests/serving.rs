@@ -302,7 +302,7 @@ fn dangling_references_are_warned_of_or_refused() {
     let server = Server::start(&[]);
     let output = server.ask_with(&["apply", "-f", "-"], routes);
     good(&output);
-    let warning = "standard input:2:3: \"routes\" refers to cds \"backend\", which is not there";
+    let warning = "standard input:2:3: resources[0]: \"routes\" refers to cds \"backend\", which is not there";
     assert!(said(&output).contains(warning), "{}", said(&output));
     good(&server.ask_with(&["apply", "-f", "-"], CLUSTER));
     let output = server.ask_with(&["apply", "-f", "-"], routes);

@@ -3,13 +3,15 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
-use trunkline::{BoxFuture, Contents, Writer};
+use trunkline::{ApplyError, BoxFuture, Change, Contents, Writer};
 
 use crate::status::FilesStatus;
 use crate::watch::{Update, Watcher};
 
 /// Files that are named as the origin of a change.
 const NAMED: usize = 3;
+/// First changes that are made at once.
+const PART: usize = 100_000;
 
 /// Gives a server what files say, and keeps it up to date.
 ///
@@ -56,9 +58,14 @@ impl Contents for FileContents {
         Box::pin(async move {
             let Some(mut watcher) = watcher else { return };
             while let Some(update) = watcher.next().await {
-                match writer.apply(&origin(&update), update.changes) {
-                    Ok(_) if update.first => writer.loaded(),
-                    Ok(_) => {}
+                let first = update.first;
+                let applied = match first {
+                    true => apply_first(&writer, update, PART).await,
+                    false => writer.apply(&origin(&update), update.changes).map(drop),
+                };
+                match applied {
+                    Ok(()) if first => writer.loaded(),
+                    Ok(()) => {}
                     Err(error) => watcher.refused(error),
                 }
             }
@@ -66,10 +73,85 @@ impl Contents for FileContents {
     }
 }
 
+/// Makes the first changes a part at a time: nobody is served before all of
+/// them are made (S51), and what a change takes while it is made is not small.
+async fn apply_first(writer: &Writer, update: Update, part: usize) -> Result<(), ApplyError> {
+    let origin = origin(&update);
+    for (parts, changes) in update.changes.chunks(part).enumerate() {
+        if let Err(error) = writer.apply(&origin, changes.to_vec()) {
+            undo(writer, &origin, &update.changes[..parts * part]);
+            return Err(error);
+        }
+        tokio::task::yield_now().await;
+    }
+    Ok(())
+}
+
+/// Takes first changes back, for they were not all wanted.
+fn undo(writer: &Writer, origin: &str, changes: &[Change]) {
+    let removals = changes.iter().filter_map(|change| match change {
+        Change::Upsert(type_url, resource) => Some(Change::RemoveVariant(
+            type_url.clone(),
+            resource.name.clone(),
+            resource.constraints.clone(),
+        )),
+        _ => None,
+    });
+    // What is only removed contradicts nothing.
+    let _ = writer.apply(origin, removals.collect());
+}
+
 fn origin(update: &Update) -> String {
     let files = &update.files;
     match files.len().checked_sub(NAMED) {
         Some(more @ 1..) => format!("{} and {more} more", files[..NAMED].join(", ")),
         _ => files.join(", "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trunkline::{Resource, Server, kind};
+
+    /// Applies these, one by one, and says what came of it.
+    struct Parts(Mutex<Option<(Update, tokio::sync::oneshot::Sender<bool>)>>);
+
+    impl Contents for Parts {
+        fn run(self: Arc<Self>, writer: Writer) -> BoxFuture<'static, ()> {
+            let taken = self.0.lock().unwrap().take();
+            Box::pin(async move {
+                let (update, done) = taken.unwrap();
+                let applied = apply_first(&writer, update, 1).await;
+                done.send(applied.is_ok()).unwrap();
+            })
+        }
+    }
+
+    async fn applied(resources: [Resource; 3]) -> (bool, usize) {
+        let changes = resources.map(|r| Change::Upsert(kind::CDS.into(), Arc::new(r)));
+        let update = Update {
+            changes: changes.into(),
+            files: Vec::new(),
+            first: true,
+        };
+        let (done, told) = tokio::sync::oneshot::channel();
+        let contents = Parts(Mutex::new(Some((update, done))));
+        let server = Server::builder().contents(contents).build();
+        server.start();
+        let good = told.await.unwrap();
+        let count = server.read(|db| db.find_type(&kind::CDS.into()).map_or(0, |id| db.len(id)));
+        (good, count)
+    }
+
+    #[tokio::test]
+    async fn first_contents_are_all_there_or_none_of_them() {
+        let good = |name: &str| Resource::new(name.into(), "x".into());
+        let bad = Resource {
+            body: None,
+            ..good("c")
+        };
+        assert_eq!(applied([good("a"), good("b"), good("c")]).await, (true, 3));
+        assert_eq!(applied([good("a"), good("b"), bad]).await, (false, 0));
     }
 }

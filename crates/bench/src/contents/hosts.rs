@@ -22,16 +22,19 @@ use super::make::ads;
 const ROUTE: &str = "bench";
 /// Virtual hosts that share a namespace, which is a part of their domains.
 const EACH_NAMESPACE: usize = 1000;
+/// Virtual hosts that share a cluster.
+const EACH_CLUSTER: usize = 10;
 /// `DiscoveryResponse.resources`.
 const RESOURCES: u32 = 2;
 /// `RouteConfiguration.virtual_hosts`.
 const VIRTUAL_HOSTS: u32 = 2;
 
-/// The virtual host at a place: two domains, two routes to a cluster of its
-/// own; about 300 bytes.
+/// The virtual host at a place: two domains, two routes to a cluster; about 300
+/// bytes.
 fn virtual_host(index: usize) -> VirtualHost {
     let (service, namespace) = (index, index / EACH_NAMESPACE);
-    let cluster = format!("outbound|8080||svc-{service:07}.ns-{namespace:04}");
+    let backend = index / EACH_CLUSTER;
+    let cluster = format!("outbound|8080||app-{backend:07}.ns-{namespace:04}");
     let route = |prefix: &str, timeout: i64| Route {
         r#match: Some(RouteMatch {
             path_specifier: Some(route_match::PathSpecifier::Prefix(prefix.into())),

@@ -291,7 +291,7 @@ mod tests {
     fn recipe(kinds: &[Kind], size: usize) -> Recipe {
         Recipe {
             kinds: kinds.to_vec(),
-            prefix: "bench".into(),
+            prefix: "route/bench".into(),
             size,
         }
     }
@@ -333,7 +333,7 @@ mod tests {
         for kind in Kind::ALL {
             let body = recipe.body(kind, 1, 2);
             let resource = trunkline::wire::accept(&kind.url().into(), body).unwrap();
-            assert_eq!(resource.name.as_str(), "bench-000001");
+            assert_eq!(resource.name.as_str(), "route/bench-000001");
         }
     }
 }

@@ -15,7 +15,7 @@ mod warnings;
 use std::sync::Arc;
 
 use crate::client::{Shared, Spec};
-use crate::contents::{Recipe, Truth, write_hosts};
+use crate::contents::{Kind, Recipe, Truth, write_hosts};
 use crate::error::{Error, Result};
 use crate::options::{Options, Output};
 use crate::report::Report;
@@ -66,6 +66,11 @@ fn check(options: &Options) -> Result<()> {
     let control = |start: &String| start.contains("{control}");
     if options.start.as_ref().is_some_and(|start| !control(start)) && options.driver.is_none() {
         return wrong("--start needs --driver or {control}, to give the server its contents");
+    }
+    if options.types.contains(&Kind::Hosts) && !options.prefix.contains('/') {
+        return wrong(
+            "virtual hosts are named under a route configuration; say --prefix ROUTE/host",
+        );
     }
     if options.light && options.nack.is_some() {
         return wrong("--light clients reject nothing; leave --nack or --light out");

@@ -122,12 +122,12 @@ pub(super) async fn of_node(
     let (route, host) = (needed(&query, "route")?, needed(&query, "host")?);
     let body = write::body(&admin, body)?;
     let Form::Text(format) = write::form(&headers) else {
-        return Err(Refusal::bad("a node is sent as YAML or JSON"));
+        return Err(Refusal::bad("a node is asked about in YAML or JSON"));
     };
     super::aside(move || {
-        let read = std::str::from_utf8(&body)
-            .map_err(|_| Refusal::bad("the body is not text; send YAML or JSON in UTF-8"))?;
-        let node = text::read_node(format, "body", read, &text::Options::default());
+        let text = std::str::from_utf8(&body);
+        let text = text.map_err(|_| Refusal::bad("the body is not text; send it in UTF-8"))?;
+        let node = text::read_node(format, "body", text, &text::Options::default());
         let node = node.map_err(|errors| {
             let details = errors.into_iter().map(given::detail).collect();
             Refusal::invalid("this is no node", details)
@@ -213,7 +213,7 @@ fn because(explained: &Explained) -> Option<String> {
         }
         (None, Domain::Any) => format!("{crowded} would hide every other virtual host"),
         (None, _) => {
-            format!("what {crowded} would hide is not counted, so it is taken to hide some")
+            format!("a wildcard like {crowded} is never handed out: it may hide something")
         }
     })
 }

@@ -64,6 +64,12 @@ fn lines(answer: &Value) -> String {
     ];
     let client = &answer["client"];
     let streams = client["streams"].as_array();
+    let alone = |stream: &Value| stream["aggregated"] == false;
+    if comes_unasked(&answer["base"]) && streams.is_some_and(|all| all.iter().any(alone)) {
+        let words = "but on a stream of its own only when the client comes back: the first time \
+                     it does not say for which route configuration it is";
+        lines.push(("", words.to_owned()));
+    }
     for stream in streams.into_iter().flatten() {
         lines.push(("client", on_stream(client, stream)));
     }
@@ -116,6 +122,10 @@ fn given(answer: &Value) -> String {
     let because = because.map(|because| format!(", because {because}"));
     let because = because.unwrap_or_default();
     format!("{name} version {version}, domains {domains}: {form}{because}")
+}
+
+fn comes_unasked(base: &Value) -> bool {
+    !texts(&base["by_sets"]).is_empty() || base["by_name"] == true
 }
 
 fn base(base: &Value) -> String {

@@ -65,7 +65,7 @@ sections! {
         "max_streams" "N" "Streams at once" limits.streams;
         "max_connections" "N" "Connections at once; one more waits" limits.connections;
         "max_subscriptions" "N" "Names and globs that one stream may subscribe to" limits.subscriptions;
-        "max_hosts" "N" "Hosts of one stream, after which only those are remembered that a virtual host names itself, and not junk nor what a wildcard brings" limits.hosts;
+        "max_hosts" "N" "Hosts of one stream that no virtual host names: junk, and those that get a copy of a wildcard; more are told not to exist" limits.hosts;
         "max_globs" "N" "Globs among them" limits.globs;
         "max_types" "N" "Types that one stream may ask for" limits.types;
         "max_params" "N" "Sets of dynamic parameters that one stream may bring" limits.params;

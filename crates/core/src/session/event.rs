@@ -73,8 +73,8 @@ pub enum Refusal {
     },
     /// The stream asks for too many hosts.
     #[error(
-        "the stream already asks for {limit} hosts, and no virtual host names this one itself; \
-         keep junk from the proxy, or raise the limit"
+        "the stream already asks for {limit} hosts that no virtual host names itself; keep junk \
+         from the proxy, or raise the limit"
     )]
     Hosts {
         /// The limit.

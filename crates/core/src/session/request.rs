@@ -59,7 +59,10 @@ impl Session {
             ..DeltaAsks::default()
         };
         asks.subscribe = self.read(db, &url, request.subscribe);
-        let leaving = self.known(db, index, &asks.unsubscribe);
+        let leaving = Leaving {
+            names: self.known(db, index, &asks.unsubscribe),
+            strangers: self.strangers_among(db, index, &asks.unsubscribe),
+        };
         for refusal in self.refuse_beyond(db, index, &mut asks.subscribe, leaving) {
             self.refuse(&url, refusal);
         }
@@ -123,7 +126,10 @@ impl Session {
         let mut asks = self.read(db, &url, request.names);
         let conversation = self.conversations[index].as_ref();
         let all = conversation.map_or(0, |c| c.asks.len());
-        let leaving = all.saturating_sub(self.known(db, index, &asks));
+        let leaving = Leaving {
+            names: all.saturating_sub(self.known(db, index, &asks)),
+            strangers: 0,
+        };
         let conversation = self.conversations[index].as_mut();
         let due = conversation.is_some_and(|c| !std::mem::take(&mut c.refused).is_empty());
         let refusals = self.refuse_beyond(db, index, &mut asks, leaving);
@@ -279,8 +285,17 @@ impl Session {
         asks.iter().filter(known).count()
     }
 
-    /// Refuses what goes beyond the limits; `leaving` subscriptions end with
-    /// the same request. A refused name is answered in the negative, so that
+    /// How many of these are hosts of which there may be any number.
+    fn strangers_among(&self, db: &Database, index: usize, asks: &[(Ask, ParamsId)]) -> usize {
+        let strange = |(ask, params): &&(Ask, ParamsId)| match (ask, &self.conversations[index]) {
+            (Ask::Name(name), Some(conversation)) => conversation.has_stranger(db, name, *params),
+            _ => false,
+        };
+        asks.iter().filter(strange).count()
+    }
+
+    /// Refuses what goes beyond the limits; what is `leaving` ends with the
+    /// same request. A refused name is answered in the negative, so that
     /// the peer does not wait, and not remembered (S72).
     #[must_use]
     fn refuse_beyond(
@@ -288,20 +303,19 @@ impl Session {
         db: &Database,
         index: usize,
         asks: &mut Vec<(Ask, ParamsId)>,
-        leaving: usize,
+        leaving: Leaving,
     ) -> Vec<Refusal> {
         let used = |count: fn(&Conversation) -> usize| -> usize {
             let all = self.conversations.iter().flatten();
             all.map(|conversation| count(conversation)).sum()
         };
-        let names = used(Conversation::subscriptions).saturating_sub(leaving);
+        let names = used(Conversation::subscriptions).saturating_sub(leaving.names);
         let (limits, globs) = (self.config.limits.clone(), used(Conversation::globs));
         let mut room_for_names = limits.subscriptions.saturating_sub(names);
         let mut room_for_globs = limits.globs.saturating_sub(globs);
-        let hosts = self.conversations[index]
-            .as_ref()
-            .map_or(0, |c| c.asks.len());
-        let hosts = hosts.saturating_sub(leaving);
+        let conversation = self.conversations[index].as_ref();
+        let hosts = conversation.map_or(0, |c| c.strangers);
+        let hosts = hosts.saturating_sub(leaving.strangers);
         let mut room_for_hosts = limits.hosts.saturating_sub(hosts);
         let too_many_hosts = room_for_hosts < room_for_names;
         room_for_hosts = room_for_hosts.min(room_for_names);
@@ -318,7 +332,7 @@ impl Session {
                 }
                 Ask::Name(name) if conversation.kind.on_demand => {
                     let known = conversation.has_ask(db, name, *params)
-                        || db.names_host(conversation.type_id, name);
+                        || db.expects_host(conversation.type_id, name);
                     (known, &mut room_for_hosts)
                 }
                 Ask::Name(name) => (conversation.has_ask(db, name, *params), &mut room_for_names),
@@ -458,6 +472,13 @@ impl Session {
             });
         }
     }
+}
+
+/// How much of what a stream holds ends with a request.
+#[derive(Clone, Copy)]
+struct Leaving {
+    names: usize,
+    strangers: usize,
 }
 
 /// Whether a list names anything but the whole. A name that is refused is one

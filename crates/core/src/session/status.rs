@@ -9,14 +9,14 @@ use crate::message::ErrorDetail;
 use crate::name::Name;
 use crate::params::ParamsId;
 use crate::resource::{Nonce, Resource, TypeUrl, Version};
-use crate::source::{AskKey, Key, Slot, Told};
+use crate::source::{AskKey, Conversation, Key, Slot, Told};
 
 /// How one type stands on one stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeStatus {
     /// The type.
     pub type_url: TypeUrl,
-    /// How many names and globs the peer asks for.
+    /// How many names and globs the peer asks for, the wildcard with them.
     pub subscriptions: usize,
     /// Whether it asks for all of the type.
     pub wildcard: bool,
@@ -26,6 +26,9 @@ pub struct TypeStatus {
     pub acked: Option<Nonce>,
     /// Whether an answer is awaited.
     pub awaits_answer: bool,
+    /// Whether the peer came with all that it asks for, so that nothing had to
+    /// be said to it.
+    pub came_with_all: bool,
     /// What the peer last said of something that it rejects.
     pub error: Option<ErrorDetail>,
     /// What it rejected on its own, and in which version.
@@ -168,6 +171,13 @@ impl Session {
         held
     }
 
+    /// How many hosts the peer asks for that no virtual host names (S72).
+    #[must_use]
+    pub fn strangers(&self) -> usize {
+        let all = self.conversations.iter().flatten();
+        all.map(|conversation| conversation.strangers).sum()
+    }
+
     /// The parameters by which the peer is given variants of a type.
     #[must_use]
     pub fn params_for(&self, type_url: &TypeUrl) -> ParamsId {
@@ -183,11 +193,14 @@ impl Session {
             .flatten()
             .map(|conversation| TypeStatus {
                 type_url: conversation.url.clone(),
-                subscriptions: conversation.subscriptions(),
+                // On demand the wildcard brings nothing, and is one all the same.
+                subscriptions: conversation.subscriptions()
+                    + usize::from(conversation.kind.on_demand && conversation.wildcard.is_on()),
                 wildcard: conversation.wildcard.is_on(),
                 sent: conversation.last_nonce.clone(),
                 acked: conversation.last_acked.clone(),
                 awaits_answer: !conversation.outstanding.is_empty(),
+                came_with_all: conversation.last_nonce.is_none() && came_with_all(conversation),
                 error: conversation.last_error.clone(),
                 parked: conversation
                     .parked
@@ -196,6 +209,14 @@ impl Session {
                     .collect(),
             })
     }
+}
+
+/// Whether there is nothing that the peer waits for.
+fn came_with_all(conversation: &Conversation) -> bool {
+    let knows = |slot: &Slot| slot.told.certain().is_some() || slot.told == Told::Absent;
+    !conversation.owes_answer
+        && conversation.pending.is_empty()
+        && conversation.asks.values().all(knows)
 }
 
 #[cfg(test)]
@@ -261,6 +282,19 @@ mod tests {
             .map(|n| (n.name.as_str(), n.state.clone(), n.resource.is_some()))
             .collect();
         let version = Version::of_body(b"x");
+        let version_of_a = session.held(&mut db, &kind::SDS.into())["a"]
+            .version
+            .clone();
+        let mut back = Session::open(&mut db, Config::new(Mode::Delta));
+        assert_eq!(back.status().count(), 0);
+        let again = DeltaRequest {
+            initial_versions: vec![("a".to_owned(), version_of_a)],
+            ..ask(&["a"])
+        };
+        back.handle_delta(&mut db, again, now).unwrap();
+        assert_eq!(back.poll_delta(&mut db, now), None);
+        assert!(back.status().all(|status| status.came_with_all));
+        assert!(session.status().all(|status| !status.came_with_all));
         assert_eq!(
             seen,
             [

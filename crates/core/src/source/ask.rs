@@ -38,13 +38,13 @@ impl Conversation {
         };
         self.told_sum = self.told_sum.wrapping_add(fingerprint(&told));
         let settled = told.same(&self.target(db, &Key::Ask(key)));
-        self.asks.insert(
-            key,
-            Slot {
-                told,
-                forced: false,
-            },
-        );
+        let strange = self.kind.on_demand && !db.expects_host(self.type_id, name);
+        self.strangers += usize::from(strange);
+        let slot = Slot {
+            strange,
+            ..Slot::of(told)
+        };
+        self.asks.insert(key, slot);
         if !settled {
             self.pending.insert(Key::Ask(key));
         }
@@ -66,6 +66,14 @@ impl Conversation {
     pub(crate) fn has_ask(&self, db: &Database, name: &Name, params: ParamsId) -> bool {
         let entry = db.find(self.type_id, name);
         entry.is_some_and(|entry| self.asks.contains_key(&AskKey { entry, params }))
+    }
+
+    /// Whether the peer asks for this host, and it counts as one of which there
+    /// may be any number.
+    pub(crate) fn has_stranger(&self, db: &Database, name: &Name, params: ParamsId) -> bool {
+        let entry = db.find(self.type_id, name);
+        let slot = entry.and_then(|entry| self.asks.get(&AskKey { entry, params }));
+        slot.is_some_and(|slot| slot.strange)
     }
 
     /// What a client that names versions holds: our own, if versions agree
@@ -127,6 +135,7 @@ impl Conversation {
             return;
         };
         self.told_sum = self.told_sum.wrapping_sub(fingerprint(&slot.told));
+        self.strangers -= usize::from(slot.strange);
         self.held_as.remove(&key);
         self.forget(&Key::Ask(key));
         if let Some(cursor) = self.cursor_over(name) {
@@ -143,7 +152,10 @@ impl Conversation {
             self.foreign.insert(name.clone());
         } else if self.mode == super::Mode::Delta {
             if let Some(Some(cursor)) = self.cursors.get_mut(cursor) {
-                let slot = Slot { told, forced: true };
+                let slot = Slot {
+                    forced: true,
+                    ..Slot::of(told)
+                };
                 cursor.members.insert(name.clone(), slot);
             }
             self.pending.insert(key);
@@ -203,13 +215,7 @@ impl Conversation {
             (cursor.position, cursor.reached) = (head, head);
             for (name, told) in differing {
                 self.pending.insert(Key::Member(index, name.clone()));
-                cursor.members.insert(
-                    name,
-                    Slot {
-                        told,
-                        forced: false,
-                    },
-                );
+                cursor.members.insert(name, Slot::of(told));
             }
         }
     }

@@ -138,10 +138,7 @@ impl Conversation {
         let told = self.member_told(db, index, name);
         let cursor = self.cursors.get_mut(index)?.as_mut()?;
         let slot = cursor.members.entry(name.clone());
-        Some(slot.or_insert(Slot {
-            told,
-            forced: false,
-        }))
+        Some(slot.or_insert(Slot::of(told)))
     }
 
     /// Drops exceptions that have become the rule again. Only right while

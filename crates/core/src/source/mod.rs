@@ -75,6 +75,8 @@ pub(crate) struct Conversation {
     pub(crate) cursors: Vec<Option<Cursor>>,
     /// Every named subscription.
     pub(crate) asks: HashMap<AskKey, Slot>,
+    /// How many of them are hosts of which there may be any number (S72).
+    pub(crate) strangers: usize,
     /// What may have to be said; looked at when the conversation may speak.
     pub(crate) pending: BTreeSet<Key>,
     /// What waits for another type, and until when at the latest (S73).
@@ -157,6 +159,7 @@ impl Conversation {
             wildcard: Wildcard::Never,
             cursors: Vec::new(),
             asks: HashMap::new(),
+            strangers: 0,
             pending: BTreeSet::new(),
             waiting: BTreeMap::new(),
             suspects: BTreeMap::new(),

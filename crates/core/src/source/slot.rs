@@ -127,6 +127,8 @@ pub(crate) struct Slot {
     pub(crate) told: Told,
     /// It must be said again even if nothing changed (S28, S30, S53).
     pub(crate) forced: bool,
+    /// It is a host, and nothing limits how many there are of its kind (S72).
+    pub(crate) strange: bool,
 }
 
 impl Slot {
@@ -134,7 +136,7 @@ impl Slot {
     pub(crate) fn of(told: Told) -> Self {
         Self {
             told,
-            forced: false,
+            ..Self::default()
         }
     }
 }

@@ -4,6 +4,7 @@
 mod broken;
 mod edits;
 mod forms;
+mod hosts;
 mod place;
 mod random;
 mod set;

@@ -152,7 +152,7 @@ impl Server {
             let limit = self.shared.options.limits.hosts;
             self.shared.with(|db| {
                 let hosts = db.type_id(&url);
-                let (held, is_named) = (session.held(db, &url), db.names_host(hosts, asked));
+                let (held, is_expected) = (session.held(db, &url), db.expects_host(hosts, asked));
                 HostOnStream {
                     stream: stream.number,
                     mode: stream.mode,
@@ -161,7 +161,7 @@ impl Server {
                     asked: session.asked(db, &url, asked),
                     holds: given(explained).and_then(|given| held.get(&given.name).cloned()),
                     error: status.error,
-                    is_full: status.subscriptions >= limit && !is_named,
+                    is_full: session.strangers() >= limit && !is_expected,
                 }
             })
         });

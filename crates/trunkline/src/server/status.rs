@@ -57,7 +57,8 @@ fn type_state(status: TypeStatus, marks: &Marks) -> TypeState {
     let mark = marks.of(&status.type_url);
     let sync = match () {
         () if !status.parked.is_empty() => Sync::Nacked,
-        () if status.awaits_answer || status.sent.is_none() => Sync::Stale,
+        () if status.awaits_answer => Sync::Stale,
+        () if status.sent.is_none() && !status.came_with_all => Sync::Stale,
         () => Sync::Synced,
     };
     TypeState {

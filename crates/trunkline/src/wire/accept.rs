@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn s36_the_base_sets_of_a_virtual_host_are_known() {
         let text = format!(
-            "\"@type\": {}\nname: v\ndomains: [d]\n\
+            "\"@type\": {}\nname: r/v\ndomains: [d]\n\
              metadata: {{filter_metadata: {{trunkline: {{base_sets: [b, a]}}}}}}",
             kind::VHDS
         );

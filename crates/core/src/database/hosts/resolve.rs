@@ -7,6 +7,7 @@ use super::super::entry::EntryId;
 use super::super::table::{Table, Work};
 use super::super::{Database, TypeId};
 use super::form::{self, Shape};
+use super::own_domains;
 use crate::hosts::{Domain, HostName};
 use crate::name::Name;
 use crate::params::{ParamsId, ParamsTable};
@@ -209,5 +210,27 @@ impl Database {
         let host = hosts.sought(name);
         let owners = table.owners_of(name.route, Domain::Exact(&host));
         !owners.is_empty()
+    }
+
+    /// Whether a virtual host names this host itself, or is given whole to who
+    /// asks for it. A client asks for no more of those than there are virtual
+    /// hosts; of all others there is no end.
+    #[must_use]
+    pub fn expects_host(&self, type_id: TypeId, asked: &Name) -> bool {
+        let table = self.table(type_id);
+        let (Some(hosts), Some(name)) = (&table.hosts, HostName::split(asked.as_str())) else {
+            return false;
+        };
+        let host = hosts.sought(name);
+        let candidates = hosts.candidates(name.route, &host).into_iter();
+        let mut found = candidates.map(|domain| (domain, table.owners_of(name.route, domain)));
+        let found = found.find(|(_, owners)| !owners.is_empty());
+        found.is_some_and(|(domain, owners)| {
+            let alone = |owner: &EntryId| {
+                let mut own = own_domains(table.entry(*owner)).into_iter();
+                own.all(|domain| hosts.is_alone(&table.entries, *owner, domain))
+            };
+            !domain.is_wildcard() || owners.iter().all(alone)
+        })
     }
 }

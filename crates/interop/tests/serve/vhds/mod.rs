@@ -9,6 +9,7 @@ mod bad;
 mod beside;
 mod burst;
 mod cap;
+mod guide;
 mod law;
 mod reconnect;
 mod replies;
