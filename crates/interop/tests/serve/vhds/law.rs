@@ -7,9 +7,11 @@ use std::net::SocketAddr;
 use interop::bootstrap::ADS;
 use interop::{Envoy, Gate};
 
-use super::{OTHER_ADS, SOON, World, listener, on_demand, say_together, says, vhost_of};
+use super::{
+    OTHER_ADS, SOON, World, listener, on_demand, on_demand_with, say_together, says, vhost_of,
+};
 use crate::site::Site;
-use crate::texts::{listener as plain_listener, routes};
+use crate::texts::listener as plain_listener;
 use crate::way::DELTA;
 
 const SEEDS: u64 = 3;
@@ -174,8 +176,12 @@ impl Whole {
         let step = vhost_of(&whole, "step", &["step.test"], &step.to_string());
         let inside = all.iter().chain([&step]).map(|text| inline(text));
         let inside = inside.collect::<Vec<_>>().join(", ");
-        all.push(routes(&whole, &inside));
-        all.push(on_demand(&route, source));
+        // Some look at hosts without their ports.
+        let ports = format!("ignore_port_in_host_matching: {}", seed % 3 == 1);
+        let inside = format!("virtual_hosts: [{inside}]");
+        let vhds = format!("vhds: {{config_source: {source}}}");
+        all.push(on_demand_with(&whole, &format!("{ports}, {inside}")));
+        all.push(on_demand_with(&route, &format!("{ports}, {vhds}")));
         site.write(&format!("{route}.yaml"), &all);
     }
 }
