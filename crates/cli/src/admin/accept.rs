@@ -27,8 +27,9 @@ pub(super) fn accept(
     on_dangling: OnDangling,
 ) -> Result<Accepted, Refusal> {
     let mut read = Read::new(body, form);
-    let checks: [fn(&[Given]) -> Vec<Detail>; 3] = [secrets, duplicates, domains::conflicts];
-    let wrong: Vec<Detail> = checks.iter().flat_map(|of| of(&read.given)).collect();
+    let mut wrong = secrets(&read.given);
+    wrong.extend(duplicates(&read.given));
+    wrong.extend(domains::conflicts(&read.given));
     wrong.into_iter().for_each(|wrong| read.wrong(wrong));
     for loose in dangling(server, &read.given) {
         match on_dangling {

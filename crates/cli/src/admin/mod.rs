@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `guard` | who may ask, who may write |
 //! | `resources`, `view` | what is held, shown without secrets |
-//! | `write`, `accept`, `given`, `dangling`, `domains`, `derived` | changes |
+//! | `write`, `accept`, `given`, `dangling`, `domains`, `derived`, `outcome` | changes |
 //! | `status`, `files` | clients; files and load reports |
 //! | `dump`, `pages` | `/config_dump`; the index, `/ready`, `/metrics` |
 //! | `query`, `error` | parameters and refusals |
@@ -18,6 +18,7 @@ mod error;
 mod files;
 mod given;
 mod guard;
+mod outcome;
 mod pages;
 mod query;
 mod resources;

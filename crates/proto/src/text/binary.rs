@@ -65,7 +65,7 @@ fn binary(file: &str, response: discovery::DiscoveryResponse, options: &Options)
         match read {
             Ok(resource) => document.resources.push(resource),
             Err(error) if document.errors.len() < options.limits.errors => {
-                document.errors.push(error);
+                document.errors.push(*error);
             }
             Err(_) => {}
         }

@@ -49,13 +49,13 @@ impl Spot {
 
     /// A mistake there.
     #[must_use]
-    pub fn error(&self, file: &str, problem: Problem) -> TextError {
-        TextError {
+    pub fn error(&self, file: &str, problem: Problem) -> Box<TextError> {
+        Box::new(TextError {
             file: file.to_owned(),
             at: Position::default(),
             path: self.path().to_string(),
             problem,
-        }
+        })
     }
 }
 
@@ -77,7 +77,7 @@ impl Raw {
     ///
     /// # Errors
     /// It has no type, or what is around it is not what it should be.
-    pub fn new(file: &str, index: usize, any: discovery::Any) -> Result<Self, TextError> {
+    pub fn new(file: &str, index: usize, any: discovery::Any) -> Result<Self, Box<TextError>> {
         let mut spot = Spot {
             index,
             wrapped: false,
@@ -101,7 +101,7 @@ impl Raw {
     ///
     /// # Errors
     /// What is around it is not what it should be.
-    pub fn of_route(file: &str, index: usize, route: Route) -> Result<Self, TextError> {
+    pub fn of_route(file: &str, index: usize, route: Route) -> Result<Self, Box<TextError>> {
         let mut wrapper = route.wrapper;
         let spot = Spot {
             index,
@@ -121,7 +121,7 @@ impl Raw {
     ///
     /// # Errors
     /// It is not what its type says.
-    pub fn decode(self, file: &str) -> Result<Resource, TextError> {
+    pub fn decode(self, file: &str) -> Result<Resource, Box<TextError>> {
         let (message, body) = match descriptor::message(&self.type_url) {
             None => (opaque(), self.body),
             Some(of) => {

@@ -77,7 +77,7 @@ impl Parent {
 pub enum Mistake {
     /// It is not what its type says, or a field breaks a rule of Envoy.
     #[error(transparent)]
-    Text(#[from] TextError),
+    Text(#[from] Box<TextError>),
     /// It cannot be served.
     #[error("{}: {error}", .spot.path())]
     Accept {
@@ -259,7 +259,10 @@ fn checked(file: &str, raw: Raw) -> Result<text::Resource, Vec<Mistake>> {
     let broken = read.validate();
     match broken.is_empty() {
         true => Ok(read),
-        false => Err(broken.into_iter().map(Mistake::Text).collect()),
+        false => Err(broken
+            .into_iter()
+            .map(|e| Mistake::Text(Box::new(e)))
+            .collect()),
     }
 }
 
@@ -274,7 +277,7 @@ fn has_hosts(route: &Bytes) -> bool {
     !matches!(vhosts::split(route), Ok(None))
 }
 
-fn alone(error: TextError) -> Vec<Mistake> {
+fn alone(error: Box<TextError>) -> Vec<Mistake> {
     vec![Mistake::Text(error)]
 }
 
