@@ -68,7 +68,13 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  \
         trunkline apply -f clusters.yaml\n  \
         trunkline get cds backend -o yaml | sed s/8080/9090/ | trunkline apply -f -\n  \
-        trunkline apply -f clusters.yaml --dry-run\n\n\
+        trunkline apply -f clusters.yaml --dry-run\n  \
+        trunkline apply -f a-million-hosts.pb\n\n\
+        A file of more than 10000 resources is not one change: it is applied in parts, each of\n\
+        which is applied or not, while the server goes on serving. Where one is refused, those\n\
+        before it stay, and it is said how many they are. --atomic makes it one change.\n\n\
+        The virtual hosts of a route configuration that has `vhds` become resources of their\n\
+        own (vhds). Applied again, those that it no longer lists are gone.\n\n\
         Works with a server that was started without --config.")]
     Apply(Apply),
     /// Removes resources: all that are named, or none
@@ -210,9 +216,12 @@ pub(crate) struct Get {
 /// Flags of `apply`.
 #[derive(Debug, Args)]
 pub(crate) struct Apply {
-    /// A file of resources, in YAML or JSON; `-` is standard input
+    /// A file of resources, in YAML, JSON or binary (.pb); `-` is standard input
     #[arg(short = 'f', long = "file", value_name = "FILE")]
     pub(crate) file: String,
+    /// One change, however many resources; may take a larger --max-admin-body of the server
+    #[arg(long)]
+    pub(crate) atomic: bool,
     /// Only say what would change
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -49,6 +49,12 @@ impl Failure {
         Self { kind, message }
     }
 
+    /// With more to say.
+    pub(crate) fn and(mut self, more: impl fmt::Display) -> Self {
+        self.message.push_str(&more.to_string());
+        self
+    }
+
     /// With what the process ends.
     pub(crate) fn code(&self) -> ExitCode {
         match self.kind {

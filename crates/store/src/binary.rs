@@ -240,7 +240,7 @@ impl Made {
 
 fn problem(file: &Arc<str>, mistake: Mistake) -> Problem {
     match mistake {
-        Mistake::Text(error) => said(file, error),
+        Mistake::Text(error) => said(file, *error),
         Mistake::Accept { spot, error } => At::from(spot).problem(file, Fault::Accept(error)),
     }
 }

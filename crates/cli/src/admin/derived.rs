@@ -11,7 +11,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use trunkline::{Change, Name, TypeUrl, kind};
+use trunkline::{Change, Name, Server, TypeUrl, kind};
+use trunkline_core::hosts::HostName;
 use trunkline_core::params::Constraints;
 
 use super::given::Given;
@@ -152,6 +153,47 @@ impl Derived {
         }
     }
 
+    /// In a change that takes several requests, a virtual host whose domain is
+    /// given to another goes now, if it is one that may not be listed any more.
+    /// If it is, it comes again.
+    pub(super) fn give_way(&self, plan: &mut Plan, given: &[Given], server: &Server) {
+        if plan.part.is_none() || self.hosts.is_empty() {
+            return;
+        }
+        let mut gone = BTreeSet::new();
+        server.read(|db| {
+            let Some(vhds) = db.find_type(&kind::VHDS.into()) else {
+                return;
+            };
+            for one in given.iter().filter(|one| one.route.is_some()) {
+                let Some(name) = HostName::split(one.resource.name.as_str()) else {
+                    continue;
+                };
+                let route = (Name::new(name.route), one.resource.constraints.clone());
+                let Some(hosts) = self.hosts.get(&route) else {
+                    continue;
+                };
+                let listed = plan.listed.get(&route);
+                let is_old = |host: &Name| {
+                    hosts.get(host).is_some_and(|mark| *mark != plan.mark)
+                        && !listed.is_some_and(|listed| listed.contains(host))
+                };
+                for domain in one.resource.facts().domains.iter() {
+                    let holders = db.hosts_with(vhds, name.route, domain);
+                    let old = holders.into_iter().filter(is_old);
+                    gone.extend(old.map(|host| (route.clone(), host)));
+                }
+            }
+        });
+        // What is gone anyway at the end of it is known.
+        for (route, host) in &plan.lost {
+            gone.remove(&(route.clone(), host.clone()));
+        }
+        for (route, host) in gone {
+            plan.lose(&route, host);
+        }
+    }
+
     /// Virtual hosts that go with what is deleted.
     pub(super) fn plan_delete(&self, type_url: &TypeUrl, names: &[Name]) -> Plan {
         let mut plan = Plan::default();
@@ -227,5 +269,96 @@ impl Plan {
         let change = Change::RemoveVariant(vhds, host.clone(), route.1.clone());
         self.removed.push(change);
         self.lost.push((route.clone(), host));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admin::given::{Form, Read};
+    use trunkline_proto::text::Format;
+
+    fn given(hosts: &str) -> Vec<Given> {
+        let text = format!(
+            "{{\"@type\": {}, name: r, vhds: {{config_source: {{ads: {{}}}}}}, \
+             virtual_hosts: [{hosts}]}}",
+            kind::RDS
+        );
+        let read = Read::new(text.into(), Form::Text(Format::Yaml));
+        assert_eq!(read.errors, []);
+        read.given
+    }
+
+    fn hosts(names: &[&str]) -> Vec<Given> {
+        let one = |name: &&str| format!("{{name: {name}, domains: [{name}]}}");
+        given(&names.iter().map(one).collect::<Vec<_>>().join(", "))
+    }
+
+    fn part(name: &str, number: u64, last: bool) -> Option<Part> {
+        let name = name.to_owned();
+        Some(Part { name, number, last })
+    }
+
+    /// Makes a change; what it takes away.
+    fn made(derived: &mut Derived, given: &[Given], part: Option<Part>) -> Vec<String> {
+        let plan = derived.plan(given, part).unwrap();
+        let gone = plan.removed.iter().map(|change| match change {
+            Change::RemoveVariant(_, name, None) => name.to_string(),
+            other => panic!("{other:?}"),
+        });
+        let mut gone: Vec<String> = gone.collect();
+        gone.sort();
+        derived.keep(plan);
+        gone
+    }
+
+    #[test]
+    fn what_no_part_listed_is_gone_with_the_last() {
+        let mut derived = Derived::default();
+        made(&mut derived, &hosts(&["a", "b", "c", "d"]), None);
+        let none = [""; 0];
+        assert_eq!(
+            made(&mut derived, &hosts(&["b"]), part("x", 0, false)),
+            none
+        );
+        assert_eq!(
+            made(&mut derived, &hosts(&["e"]), part("x", 1, false)),
+            none
+        );
+        let gone = made(&mut derived, &hosts(&["d"]), part("x", 2, true));
+        assert_eq!(gone, ["r/a", "r/c"]);
+        assert_eq!(
+            made(&mut derived, &hosts(&["a"]), None),
+            ["r/b", "r/d", "r/e"]
+        );
+        // A change of one part.
+        assert_eq!(
+            made(&mut derived, &hosts(&["b"]), part("y", 0, true)),
+            ["r/a"]
+        );
+    }
+
+    #[test]
+    fn a_part_of_what_is_not_known_is_refused() {
+        let mut derived = Derived::default();
+        made(&mut derived, &hosts(&["a"]), None);
+        let plan = derived.plan(&hosts(&["b"]), part("x", 1, true));
+        assert_eq!(plan.unwrap_err(), Forgotten);
+        for n in 0..=MOST_OPEN {
+            made(&mut derived, &hosts(&["b"]), part(&n.to_string(), 0, false));
+        }
+        let plan = derived.plan(&hosts(&["b"]), part("0", 1, true));
+        assert_eq!(plan.unwrap_err(), Forgotten);
+        assert!(derived.plan(&hosts(&["b"]), part("1", 1, true)).is_ok());
+        assert_eq!(derived.open.len(), MOST_OPEN);
+    }
+
+    #[test]
+    fn a_change_that_is_not_made_is_not_kept() {
+        let mut derived = Derived::default();
+        made(&mut derived, &hosts(&["a"]), None);
+        let plan = derived.plan(&hosts(&["b"]), None).unwrap();
+        assert_eq!(plan.removed.len(), 1);
+        assert_eq!(made(&mut derived, &hosts(&["c"]), None), ["r/a"]);
     }
 }

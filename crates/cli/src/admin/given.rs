@@ -173,7 +173,7 @@ impl Read {
             Err(mistakes) => {
                 for mistake in mistakes {
                     self.wrong(match mistake {
-                        Mistake::Text(error) => detail(error),
+                        Mistake::Text(error) => detail(*error),
                         Mistake::Accept { spot, error } => {
                             Place::Binary(spot).wrong(error.to_string())
                         }

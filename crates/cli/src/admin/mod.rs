@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `guard` | who may ask, who may write |
 //! | `resources`, `view` | what is held, shown without secrets |
-//! | `write`, `accept`, `given`, `dangling`, `domains`, `derived` | changes |
+//! | `write`, `accept`, `given`, `dangling`, `domains`, `derived`, `outcome` | changes |
 //! | `status`, `explain` | clients; why one gets what it gets |
 //! | `files` | files and load reports |
 //! | `dump`, `pages` | `/config_dump`; the index, `/ready`, `/metrics` |
@@ -20,6 +20,7 @@ mod explain;
 mod files;
 mod given;
 mod guard;
+mod outcome;
 mod pages;
 mod query;
 mod resources;

@@ -5,78 +5,19 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, State};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, Uri, header};
-use serde::Serialize;
-use trunkline::{Change, Changed, Name, Server, TypeUrl};
+use trunkline::{Change, Name};
 use trunkline_proto::text::Format;
 
 use super::derived::Part;
 use super::error::{Detail, Refusal};
 use super::given::Form;
+use super::outcome::{How, Making};
 use super::query::Query;
 use super::{Shared, Who, accept, resources};
 use crate::kinds;
-
-/// What a change did, or would do.
-#[derive(Debug, Serialize)]
-struct Outcome {
-    /// Left out of a summary.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    changed: Option<Vec<One>>,
-    counts: Counts,
-    /// How many were given that are as they were.
-    unchanged: usize,
-    warnings: Vec<Detail>,
-    dry_run: bool,
-}
-
-/// How many there are of each kind of change.
-#[derive(Debug, Default, Serialize)]
-struct Counts {
-    created: usize,
-    changed: usize,
-    deleted: usize,
-}
-
-impl Counts {
-    fn of(changed: &[Changed]) -> Self {
-        let mut counts = Self::default();
-        for one in changed {
-            match (&one.from, &one.to) {
-                (None, _) => counts.created += 1,
-                (Some(_), Some(_)) => counts.changed += 1,
-                (Some(_), None) => counts.deleted += 1,
-            }
-        }
-        counts
-    }
-}
-
-/// What became of one variant of a name.
-#[derive(Debug, Serialize)]
-struct One {
-    #[serde(rename = "type")]
-    type_url: String,
-    name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    constraints: Option<String>,
-    from: Option<String>,
-    to: Option<String>,
-}
-
-impl From<&Changed> for One {
-    fn from(changed: &Changed) -> Self {
-        Self {
-            type_url: changed.type_url.to_string(),
-            name: changed.name.to_string(),
-            constraints: changed.constraints.as_ref().map(ToString::to_string),
-            from: changed.from.as_ref().map(ToString::to_string),
-            to: changed.to.as_ref().map(ToString::to_string),
-        }
-    }
-}
 
 /// `POST /api/v1/resources`
 pub(super) async fn apply(
@@ -107,28 +48,26 @@ pub(super) async fn apply(
                  delete them by name"
             ))
         }));
+        derived.give_way(&mut plan, &accepted.given, &admin.server);
         // What goes makes room for what comes.
         let mut changes = std::mem::take(&mut plan.removed);
         let given = accepted.given.iter();
         changes.extend(
             given.map(|one| Change::Upsert(one.type_url.clone(), Arc::clone(&one.resource))),
         );
-        let made = make(&admin, &who, changes, how, warnings)?;
+        let made = Making {
+            admin: &admin,
+            who: &who,
+            given: &accepted.given,
+            how,
+        };
+        let made = made.make(changes, warnings)?;
         if !how.dry_run {
             derived.keep(plan);
         }
         Ok(made)
     })
     .await?
-}
-
-/// How a change is made, and told of.
-#[derive(Clone, Copy)]
-struct How {
-    /// It is only said what would change.
-    dry_run: bool,
-    /// Changes are counted and not listed.
-    summary: bool,
 }
 
 /// Which part of a change that takes several requests this one is.
@@ -197,7 +136,13 @@ pub(super) async fn delete(
             dry_run,
             summary: false,
         };
-        let made = make(&admin, &who, changes, how, Vec::new())?;
+        let made = Making {
+            admin: &admin,
+            who: &who,
+            given: &[],
+            how,
+        };
+        let made = made.make(changes, Vec::new())?;
         if !dry_run {
             derived.keep(plan);
         }
@@ -242,53 +187,6 @@ pub(super) fn form(headers: &HeaderMap) -> Form {
         Some("application/x-protobuf" | "application/protobuf") => Form::Binary,
         _ => Form::Text(Format::Yaml),
     }
-}
-
-fn make(
-    admin: &super::Admin,
-    Who(who): &Who,
-    changes: Vec<Change>,
-    how: How,
-    warnings: Vec<Detail>,
-) -> Result<Response, Refusal> {
-    let given = changes.len();
-    let changed = match how.dry_run {
-        true => rehearse(&admin.server, changes),
-        false => admin.server.apply_as(who, changes),
-    };
-    let changed = changed
-        .map_err(|error| Refusal::invalid("nothing was changed", vec![Detail::new(error)]))?;
-    let outcome = Outcome {
-        changed: (!how.summary).then(|| changed.iter().map(One::from).collect()),
-        counts: Counts::of(&changed),
-        unchanged: given.saturating_sub(changed.len()),
-        warnings,
-        dry_run: how.dry_run,
-    };
-    Ok(axum::Json(outcome).into_response())
-}
-
-/// Makes changes to a copy of what they concern.
-fn rehearse(server: &Server, changes: Vec<Change>) -> Result<Vec<Changed>, trunkline::ApplyError> {
-    let mut names: Vec<(TypeUrl, Name)> = changes
-        .iter()
-        .filter_map(|change| match change {
-            Change::Upsert(url, resource) => Some((url.clone(), resource.name.clone())),
-            Change::Remove(url, name) | Change::RemoveVariant(url, name, _) => {
-                Some((url.clone(), name.clone()))
-            }
-            _ => None,
-        })
-        .collect();
-    names.sort();
-    names.dedup();
-    let scratch = Server::default();
-    let copies = names.iter().flat_map(|(url, name)| {
-        let held = resources::held(server, url, name).into_iter();
-        held.map(|resource| Change::Upsert(url.clone(), resource))
-    });
-    scratch.apply(copies.collect())?;
-    scratch.apply(changes)
 }
 
 #[cfg(test)]

@@ -47,20 +47,22 @@ struct Refused {
 /// One thing that is wrong, with its place in what was sent.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Detail {
-    line: Option<usize>,
-    column: Option<usize>,
+    pub(crate) line: Option<usize>,
+    pub(crate) column: Option<usize>,
     #[serde(default)]
-    field: String,
-    message: String,
+    pub(crate) field: String,
+    pub(crate) message: String,
 }
 
 impl Detail {
     /// As a compiler would say it.
     pub(crate) fn in_file(&self, file: &str) -> String {
-        let mut text = String::new();
-        if let (Some(line), Some(column)) = (self.line, self.column) {
-            text.push_str(&format!("{file}:{line}:{column}: "));
-        }
+        let mut text = match (self.line, self.column) {
+            (Some(line), Some(column)) => format!("{file}:{line}:{column}: "),
+            // In a binary file.
+            _ if !self.field.is_empty() => format!("{file}: "),
+            _ => String::new(),
+        };
         if !self.field.is_empty() {
             text.push_str(&format!("{}: ", self.field));
         }
@@ -102,11 +104,25 @@ impl Client {
         body: Vec<u8>,
         file: &str,
     ) -> Result<Bytes> {
+        let as_it_is = |detail| detail;
+        self.ask_about((method, path, kind), body, file, &as_it_is)
+            .await
+    }
+
+    /// The same, about a part of a file: what is said of it is told with the
+    /// places of the file.
+    pub(crate) async fn ask_about(
+        &self,
+        (method, path, kind): (Method, &str, &'static str),
+        body: Vec<u8>,
+        file: &str,
+        place: &dyn Fn(Detail) -> Detail,
+    ) -> Result<Bytes> {
         let request = self.request(method, path, kind, body)?;
         let (status, body) = self.send(request).await?;
         match status.is_success() {
             true => Ok(body),
-            false => Err(refused(status, &body, file)),
+            false => Err(refused(status, &body, file, place)),
         }
     }
 
@@ -184,7 +200,12 @@ async fn exchange(
     Ok((status, body.to_bytes()))
 }
 
-fn refused(status: StatusCode, body: &[u8], file: &str) -> Failure {
+fn refused(
+    status: StatusCode,
+    body: &[u8],
+    file: &str,
+    place: &dyn Fn(Detail) -> Detail,
+) -> Failure {
     let Ok(Envelope { error }) = serde_json::from_slice(body) else {
         return Failure::wrong(format!(
             "the server answers {status}; is --admin the admin address of a trunkline server?"
@@ -193,7 +214,7 @@ fn refused(status: StatusCode, body: &[u8], file: &str) -> Failure {
     let mut text = error.message;
     for detail in error.details {
         text.push_str("\n  ");
-        text.push_str(&detail.in_file(file));
+        text.push_str(&place(detail).in_file(file));
     }
     Failure::wrong(text)
 }

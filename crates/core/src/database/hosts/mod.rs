@@ -16,6 +16,7 @@ mod conflict;
 mod crowd;
 mod explain;
 mod form;
+mod holders;
 mod resolve;
 
 use std::collections::BTreeMap;

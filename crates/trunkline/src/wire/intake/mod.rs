@@ -77,7 +77,7 @@ impl Parent {
 pub enum Mistake {
     /// It is not what its type says, or a field breaks a rule of Envoy.
     #[error(transparent)]
-    Text(#[from] TextError),
+    Text(#[from] Box<TextError>),
     /// It cannot be served.
     #[error("{}: {error}", .spot.path())]
     Accept {
@@ -145,7 +145,7 @@ impl Intake {
         index: usize,
         route: pieces::Route,
     ) -> Result<(Accepted, Parent), Vec<Mistake>> {
-        let raw = Raw::of_route(file, index, route).map_err(|error| alone(*error))?;
+        let raw = Raw::of_route(file, index, route).map_err(alone)?;
         let wrapped = raw.spot.wrapped;
         let accepted = self.raw(file, raw)?;
         let parent = Parent {
@@ -167,7 +167,7 @@ impl Intake {
         index: usize,
         any: discovery::Any,
     ) -> Result<(Accepted, Spot), Vec<Mistake>> {
-        let raw = Raw::new(file, index, any).map_err(|error| alone(*error))?;
+        let raw = Raw::new(file, index, any).map_err(alone)?;
         let spot = raw.spot;
         Ok((self.raw(file, raw)?, spot))
     }
@@ -255,11 +255,14 @@ impl Intake {
 
 /// Decoded, and everything that Envoy's rules say against it.
 fn checked(file: &str, raw: Raw) -> Result<text::Resource, Vec<Mistake>> {
-    let read = raw.decode(file).map_err(|error| alone(*error))?;
+    let read = raw.decode(file).map_err(alone)?;
     let broken = read.validate();
     match broken.is_empty() {
         true => Ok(read),
-        false => Err(broken.into_iter().map(Mistake::Text).collect()),
+        false => Err(broken
+            .into_iter()
+            .map(|e| Mistake::Text(Box::new(e)))
+            .collect()),
     }
 }
 
@@ -274,7 +277,7 @@ fn has_hosts(route: &Bytes) -> bool {
     !matches!(vhosts::split(route), Ok(None))
 }
 
-fn alone(error: TextError) -> Vec<Mistake> {
+fn alone(error: Box<TextError>) -> Vec<Mistake> {
     vec![Mistake::Text(error)]
 }
 

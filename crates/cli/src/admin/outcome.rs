@@ -1,0 +1,192 @@
+//! Makes a change, or tries it, and says what came of it.
+
+use axum::response::{IntoResponse as _, Response};
+use serde::Serialize;
+use trunkline::{ApplyError, Change, Changed, Name, Server, TypeUrl, kind};
+use trunkline_core::hosts::HostName;
+
+use super::error::{Detail, Refusal};
+use super::given::Given;
+use super::{Admin, Who, resources};
+
+/// What a change did, or would do.
+#[derive(Debug, Serialize)]
+struct Outcome {
+    /// Left out of a summary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changed: Option<Vec<One>>,
+    counts: Counts,
+    /// How many were given that are as they were.
+    unchanged: usize,
+    warnings: Vec<Detail>,
+    dry_run: bool,
+}
+
+/// How many there are of each kind of change.
+#[derive(Debug, Default, Serialize)]
+struct Counts {
+    created: usize,
+    changed: usize,
+    deleted: usize,
+}
+
+impl Counts {
+    fn of(changed: &[Changed]) -> Self {
+        let mut counts = Self::default();
+        for one in changed {
+            match (&one.from, &one.to) {
+                (None, _) => counts.created += 1,
+                (Some(_), Some(_)) => counts.changed += 1,
+                (Some(_), None) => counts.deleted += 1,
+            }
+        }
+        counts
+    }
+}
+
+/// What became of one variant of a name.
+#[derive(Debug, Serialize)]
+struct One {
+    #[serde(rename = "type")]
+    type_url: String,
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    constraints: Option<String>,
+    from: Option<String>,
+    to: Option<String>,
+}
+
+impl From<&Changed> for One {
+    fn from(changed: &Changed) -> Self {
+        Self {
+            type_url: changed.type_url.to_string(),
+            name: changed.name.to_string(),
+            constraints: changed.constraints.as_ref().map(ToString::to_string),
+            from: changed.from.as_ref().map(ToString::to_string),
+            to: changed.to.as_ref().map(ToString::to_string),
+        }
+    }
+}
+
+/// How a change is made, and told of.
+#[derive(Clone, Copy)]
+pub(super) struct How {
+    /// It is only said what would change.
+    pub(super) dry_run: bool,
+    /// Changes are counted and not listed.
+    pub(super) summary: bool,
+}
+
+/// A change that is about to be made.
+pub(super) struct Making<'a> {
+    pub(super) admin: &'a Admin,
+    pub(super) who: &'a Who,
+    /// What was given, with its places.
+    pub(super) given: &'a [Given],
+    pub(super) how: How,
+}
+
+impl Making<'_> {
+    pub(super) fn make(
+        &self,
+        changes: Vec<Change>,
+        warnings: Vec<Detail>,
+    ) -> Result<Response, Refusal> {
+        let asked = changes.len();
+        let server = &self.admin.server;
+        let changed = match self.how.dry_run {
+            true => rehearse(server, changes),
+            false => server.apply_as(&self.who.0, changes),
+        };
+        let changed = changed.map_err(|error| {
+            Refusal::invalid("nothing was changed", vec![refused(&error, self.given)])
+        })?;
+        let outcome = Outcome {
+            changed: (!self.how.summary).then(|| changed.iter().map(One::from).collect()),
+            counts: Counts::of(&changed),
+            unchanged: asked.saturating_sub(changed.len()),
+            warnings,
+            dry_run: self.how.dry_run,
+        };
+        Ok(axum::Json(outcome).into_response())
+    }
+}
+
+/// Why the database does not want it, at the place of what it does not want.
+fn refused(error: &ApplyError, given: &[Given]) -> Detail {
+    let find = |name: &Name| given.iter().find(|one| one.resource.name == *name);
+    let (one, message) = match error {
+        ApplyError::Domain {
+            domain,
+            first,
+            second,
+            ..
+        } => {
+            let (one, own, other) = match (find(second), find(first)) {
+                (Some(one), _) => (Some(one), second, first),
+                (None, one) => (one, first, second),
+            };
+            let message = format!(
+                "virtual hosts {own:?}, this one, and {other:?}, which the server has, both have \
+                 the domain {domain:?}; take it out of one"
+            );
+            (one, message)
+        }
+        ApplyError::Overlap { name, .. }
+        | ApplyError::Undecided { name, .. }
+        | ApplyError::NoBody { name } => (find(name), error.to_string()),
+    };
+    match one {
+        Some(one) => one.place.wrong(message),
+        None => Detail::new(error),
+    }
+}
+
+/// Makes changes to a copy of what they concern.
+fn rehearse(server: &Server, changes: Vec<Change>) -> Result<Vec<Changed>, ApplyError> {
+    let mut names: Vec<(TypeUrl, Name)> = changes
+        .iter()
+        .filter_map(|change| match change {
+            Change::Upsert(url, resource) => Some((url.clone(), resource.name.clone())),
+            Change::Remove(url, name) | Change::RemoveVariant(url, name, _) => {
+                Some((url.clone(), name.clone()))
+            }
+            _ => None,
+        })
+        .collect();
+    names.extend(neighbours(server, &changes));
+    names.sort();
+    names.dedup();
+    let scratch = Server::default();
+    let copies = names.iter().flat_map(|(url, name)| {
+        let held = resources::held(server, url, name).into_iter();
+        held.map(|resource| Change::Upsert(url.clone(), resource))
+    });
+    scratch.apply(copies.collect())?;
+    scratch.apply(changes)
+}
+
+/// The virtual hosts that have a domain that another is given.
+fn neighbours(server: &Server, changes: &[Change]) -> Vec<(TypeUrl, Name)> {
+    let vhds = TypeUrl::from(kind::VHDS);
+    let hosts = changes.iter().filter_map(|change| match change {
+        Change::Upsert(url, resource) if *url == vhds => Some(resource),
+        _ => None,
+    });
+    server.read(|db| {
+        let Some(id) = db.find_type(&vhds) else {
+            return Vec::new();
+        };
+        let mut found = Vec::new();
+        for host in hosts {
+            let Some(HostName { route, .. }) = HostName::split(host.name.as_str()) else {
+                continue;
+            };
+            for domain in host.facts().domains.iter() {
+                let others = db.hosts_with(id, route, domain).into_iter();
+                found.extend(others.map(|name| (vhds.clone(), name)));
+            }
+        }
+        found
+    })
+}
