@@ -15,6 +15,9 @@ pub struct Report {
     pub started_in: Option<f64>,
     /// Programs that wanted to run on the machine before this began.
     pub load: Option<f64>,
+    /// Bytes of the server's memory that the first stream took, what is made
+    /// for it and kept for others included; none if there was no other.
+    pub memory_of_first_stream: Option<f64>,
     /// What happened, one after the other.
     pub phases: Vec<Phase>,
     /// Whether clients held the right contents at the end.
@@ -108,8 +111,8 @@ pub struct Phase {
     pub answer: Option<Quantiles>,
     /// Microseconds of the server's CPU for each change at each client.
     pub cpu_per_update: Option<f64>,
-    /// Bytes of the server's memory for each stream, beyond what it had before
-    /// the first one.
+    /// Bytes of the server's memory for each stream after the first; for that,
+    /// if there is no other.
     pub memory_per_stream: Option<f64>,
     /// Bytes of resources that changed, times the clients that hold them.
     pub changed_bytes: Option<u64>,

@@ -24,6 +24,9 @@ pub(crate) fn show(report: &Report) -> String {
     if let Some(seconds) = report.started_in {
         let _ = writeln!(text, "started in {seconds:.3} s");
     }
+    if let Some(first) = report.memory_of_first_stream {
+        let _ = writeln!(text, "memory of the first stream: {}", bytes(first));
+    }
     for phase in &report.phases {
         show_phase(&mut text, phase);
     }

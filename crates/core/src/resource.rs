@@ -77,6 +77,14 @@ wire_string!(
     Nonce(SmolStr)
 );
 
+impl Nonce {
+    /// Writes a number.
+    #[must_use]
+    pub fn of_number(number: u64) -> Self {
+        Self(format_smolstr!("{number:x}"))
+    }
+}
+
 /// There are few types and millions of references to them: those that are known
 /// are kept once.
 fn shared_url(text: &str) -> Arc<str> {

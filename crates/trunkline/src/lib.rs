@@ -34,8 +34,8 @@ pub mod tls;
 pub mod wire;
 
 pub use server::{
-    BoxFuture, Builder, Call, Changed, Connection, Contents, Hooks, Limit, Options, Oversized,
-    Peer, Report, Sent, Server, Service, Writer,
+    Body, BoxFuture, Builder, Call, Changed, Connection, Contents, Hooks, Limit, Options,
+    Oversized, Peer, Report, Sent, Server, Service, Writer,
 };
 
 pub use trunkline_core::change::Change;

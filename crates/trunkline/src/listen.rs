@@ -97,7 +97,7 @@ impl<B, S> Answers<B> for S where
 }
 
 /// Any error of a body.
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 impl Listening {
     /// Accepts until it is to drain, then waits until all connections have

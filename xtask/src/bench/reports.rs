@@ -103,6 +103,7 @@ impl Column {
         match self {
             Self::CpuPerUpdate => "CPU for each update",
             Self::Convergence => "convergence p50 / p99 / max",
+            Self::Answer(_) => "answer p50 / p99 / max",
             Self::Memory(_) => "memory",
             Self::Peak("connect") => "peak while connecting",
             Self::Peak(_) => "peak of memory",
@@ -124,6 +125,7 @@ impl Column {
         match self {
             Self::CpuPerUpdate => number(report, "changes", "/cpu_per_update"),
             Self::Convergence => number(report, "changes", "/convergence/p99"),
+            Self::Answer(name) => number(report, name, "/answer/p99"),
             Self::Memory(name) => number(report, name, "/server/memory"),
             Self::Peak(name) => number(report, name, "/server/peak"),
             Self::PerStream(name) => number(report, name, "/memory_per_stream"),
@@ -143,14 +145,18 @@ impl Column {
         let number = self.number(report)?;
         Some(match self {
             Self::CpuPerUpdate => format!("{number:.1} µs"),
-            Self::Convergence => {
-                let at = |q: &str| self::number(report, "changes", &format!("/convergence/{q}"));
-                format!("{:.1} / {number:.1} / {:.1} ms", at("p50")?, at("max")?)
-            }
+            Self::Convergence => quantiles(report, "changes", "convergence")?,
+            Self::Answer(name) => quantiles(report, name, "answer")?,
             Self::Seconds(_) | Self::Cold | Self::ServerCpu(_) => format!("{number:.2} s"),
             _ => bytes(number),
         })
     }
+}
+
+fn quantiles(report: &Value, phase: &str, of: &str) -> Option<String> {
+    let at = |q: &str| number(report, phase, &format!("/{of}/{q}"));
+    let (p50, p99, max) = (at("p50")?, at("p99")?, at("max")?);
+    Some(format!("{p50:.1} / {p99:.1} / {max:.1} ms"))
 }
 
 /// A number of a phase.

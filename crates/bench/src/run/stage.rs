@@ -31,8 +31,11 @@ pub(super) struct Stage<'a> {
     phases: Vec<Phase>,
     progress: Progress,
     random: fastrand::Rng,
-    /// The server's memory before the first stream.
+    /// The server's memory with one stream; before the first, if there is no
+    /// other.
     memory: Option<u64>,
+    /// Bytes that the first stream took.
+    first: Option<f64>,
     /// How busy the machine was before.
     load: Option<f64>,
 }
@@ -51,6 +54,7 @@ impl<'a> Stage<'a> {
             progress: Progress::new(),
             random: fastrand::Rng::with_seed(options.seed ^ 0x5eed),
             memory: None,
+            first: None,
             load: super::load(),
         }
     }
@@ -86,28 +90,57 @@ impl<'a> Stage<'a> {
     }
 
     /// Connects all clients, and waits until each has its first configuration.
+    /// The first is connected alone: what a server makes for it and keeps for
+    /// the others costs nothing for each of them.
     pub(super) async fn connect(&mut self, target: &Target) -> Result<()> {
         let begun = Begun::new("connect", &self.shared, target);
         self.memory = begun.memory();
         let pool = Pool::new(target.address.clone(), self.options.connections);
-        let pool = Arc::clone(self.pool.insert(Arc::new(pool)));
+        self.pool = Some(Arc::new(pool));
+        let mut specs = std::mem::take(&mut self.specs).into_iter();
+        if self.counted > 1 {
+            self.spawn(specs.by_ref().take(1), 0.0);
+            self.configured(1).await?;
+            self.note_first(target).await;
+        }
+        self.spawn(specs, self.options.ramp);
+        self.configured(self.counted as u64).await?;
+        let phase = begun.end(&self.shared, target);
+        self.keep(phase);
+        Ok(())
+    }
+
+    /// Starts clients, spread over so many seconds.
+    fn spawn(&mut self, specs: impl ExactSizeIterator<Item = Spec>, ramp: f64) {
+        let Some(pool) = self.pool.clone() else {
+            return;
+        };
         let zipf = (self.options.ask == Asking::Demand)
             .then(|| Arc::new(Zipf::new(self.options.resources, self.options.zipf)));
-        let start = Instant::now();
-        let ramp = self.options.ramp / self.specs.len().max(1) as f64;
-        for (place, spec) in std::mem::take(&mut self.specs).into_iter().enumerate() {
-            let begin = start + Duration::from_secs_f64(ramp * place as f64);
+        let (start, each) = (Instant::now(), ramp / specs.len().max(1) as f64);
+        for (place, spec) in specs.enumerate() {
+            let begin = start + Duration::from_secs_f64(each * place as f64);
             let (shared, pool) = (Arc::clone(&self.shared), Arc::clone(&pool));
             let life = client::run(spec, shared, pool, zipf.clone(), begin);
             self.clients.spawn(life);
         }
-        let all = self.counted as u64;
+    }
+
+    async fn configured(&mut self, all: u64) -> Result<()> {
         let shared = Arc::clone(&self.shared);
         let configured = || shared.are_configured() as u64;
-        self.wait("connect", all, configured).await?;
-        let phase = begun.end(&self.shared, target);
-        self.keep(phase);
-        Ok(())
+        self.wait("connect", all, configured).await
+    }
+
+    /// Takes note of what the server's memory is with one stream.
+    async fn note_first(&mut self, target: &Target) {
+        // Its answer is taken, too.
+        sleep(LOOK).await;
+        let (before, now) = (self.memory, target.usage().map(|usage| usage.memory));
+        self.memory = now;
+        self.first = before
+            .zip(now)
+            .map(|(before, now)| now as f64 - before as f64);
     }
 
     /// Makes changes, one when the last has arrived or so many in a second.
@@ -223,7 +256,9 @@ impl<'a> Stage<'a> {
     }
 
     fn keep(&mut self, mut phase: Phase) {
-        let streams = self.shared.are_connected();
+        // The first is in the memory that is compared with, unless it is alone.
+        let first = usize::from(self.first.is_some());
+        let streams = self.shared.are_connected().saturating_sub(first);
         if let (Some(server), Some(before)) = (phase.server, self.memory)
             && streams > 0
         {
@@ -314,6 +349,7 @@ impl<'a> Stage<'a> {
             warnings: super::warnings(self.options, &self.phases, &self.shared, self.load),
             load: self.load,
             started_in: target.started_in(),
+            memory_of_first_stream: self.first,
             phases: self.phases,
             check,
         }

@@ -18,6 +18,15 @@ use crate::params::ParamsId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(u32);
 
+impl StreamId {
+    /// Its place among the streams that are open: small, and used again when
+    /// the stream has ended.
+    #[must_use]
+    pub fn place(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// One type on one stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SubscriberId(pub(super) u32);

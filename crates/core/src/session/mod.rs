@@ -287,7 +287,7 @@ impl Session {
             conversation.step_silently(db, selected.steps);
             return None;
         }
-        let nonce = Nonce::new(format!("{:x}", self.nonces + 1));
+        let nonce = Nonce::of_number(self.nonces + 1);
         let written = match self.config.mode {
             Mode::Delta => conversation
                 .write_delta(db, &selected, nonce)

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::{Context, Conversation, Key, Selected};
-use crate::database::{Batch, Choice, Database, Item, Seq, same};
+use crate::database::{Batch, Choice, Database, Item, Scope, Seq, same};
 use crate::name::Name;
 use crate::params::Constraints;
 use crate::resource::Resource;
@@ -144,6 +144,8 @@ impl Conversation {
                 answered: 0,
             }),
         }
+        // Mostly it is the only one, and kept until it is answered.
+        selected.steps.reserve_exact(1);
         selected.steps.push(step);
     }
 
@@ -188,6 +190,7 @@ impl Conversation {
             return;
         };
         let said: BTreeSet<_> = selected.keys.iter().map(|(key, _)| key.clone()).collect();
+        let regular = self.is_regular(db, step);
         for (place, item) in batch.items.iter().enumerate().skip(step.part.start) {
             let size = item.1.as_ref().map_or(0, |r| r.wire_size());
             let first = place == step.part.start && selected.keys.is_empty();
@@ -196,7 +199,8 @@ impl Conversation {
                 return;
             }
             step.part.end = place + 1;
-            if self.is_plain(db, context, step.cursor, item) {
+            let plain = regular || self.is_plain(db, step.cursor, item);
+            if plain && !self.item_waits(db, context, item) {
                 *budget = budget.saturating_sub(size);
                 continue;
             }
@@ -213,15 +217,24 @@ impl Conversation {
         }
     }
 
-    /// Whether this peer takes an item just as it is: it is no exception, it is
-    /// still current, and nothing has to come first.
-    fn is_plain(
-        &self,
-        db: &mut Database,
-        context: &Context<'_>,
-        index: usize,
-        (name, item): &Item,
-    ) -> bool {
+    /// Whether every item of a step is one that this peer takes as it is: the
+    /// step leads to where the view is, and there is nothing else that could
+    /// say otherwise. So it is for most peers, and saves looking at each item.
+    fn is_regular(&self, db: &Database, step: &Step) -> bool {
+        let [Some(cursor)] = &self.cursors[..] else {
+            return false;
+        };
+        cursor.scope == Scope::All
+            && cursor.members.is_empty()
+            && self.parked.is_empty()
+            && self.asks.is_empty()
+            && db.head(cursor.follow) == step.to
+            && db.knows_all(cursor.follow)
+    }
+
+    /// Whether this peer takes an item just as it is: it is no exception, and
+    /// it is still current.
+    fn is_plain(&self, db: &mut Database, index: usize, (name, item): &Item) -> bool {
         let Some(cursor) = &self.cursors[index] else {
             return false;
         };
@@ -235,9 +248,13 @@ impl Conversation {
             && !cursor.members.contains_key(name)
             && !self.parked.contains_key(name)
             && (self.asks.is_empty() || !self.has_ask(db, name, self.params))
-            && match item {
-                Some(resource) => !context.order.addition_waits(db, &self.kind, resource),
-                None => !context.order.removal_waits(db, &self.url, name),
-            }
+    }
+
+    /// Whether something has to come before an item.
+    fn item_waits(&self, db: &mut Database, context: &Context<'_>, (name, item): &Item) -> bool {
+        match item {
+            Some(resource) => context.order.addition_waits(db, &self.kind, resource),
+            None => context.order.removal_waits(db, &self.url, name),
+        }
     }
 }

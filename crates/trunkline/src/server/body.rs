@@ -1,4 +1,4 @@
-//! A stream as the body of a response: it is driven by whoever sends it.
+//! The body of a response. A stream is one, and driven by whoever sends it.
 //!
 //! ```text
 //!   transport has room ──▶ poll_frame ──▶ frames that are left of the last message
@@ -10,7 +10,6 @@
 //! not asked what it wants either.
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -22,32 +21,55 @@ use tonic::Status;
 
 use super::driver::Driver;
 use super::hooks::BoxFuture;
+use crate::listen::BoxError;
 
-/// See the module's documentation.
-pub(super) struct Body {
-    state: State,
-    /// What is left of the messages that were built.
+/// The body of a response of a server: a stream of discovery over requests that
+/// arrive in a body `B`, or what another service answers.
+pub struct Body<B>(Answer<B>);
+
+enum Answer<B> {
+    Stream(Stream<B>),
+    Other(tonic::body::Body),
+}
+
+/// A stream, in place: it is polled for every message.
+struct Stream<B> {
+    state: State<B>,
+    /// What is left of the message that was built.
     frames: VecDeque<Bytes>,
 }
 
-enum State {
+/// How a stream is let in.
+type Admitting<B> = BoxFuture<'static, Result<Box<Driver<B>>, Status>>;
+
+enum State<B> {
     /// Whether it may begin is being found out.
-    Admitting(BoxFuture<'static, Result<Box<Driver>, Status>>),
+    Admitting(Admitting<B>),
     /// It speaks.
-    Open(Box<Driver>),
+    Open(Box<Driver<B>>),
     /// The status has been said.
     Ended,
 }
 
-impl Body {
+impl<B> Body<B> {
     /// A stream that begins when it is let in.
-    pub(super) fn new(admitting: BoxFuture<'static, Result<Box<Driver>, Status>>) -> Self {
-        Self {
+    pub(super) fn stream(admitting: Admitting<B>) -> Self {
+        Self(Answer::Stream(Stream {
             state: State::Admitting(admitting),
             frames: VecDeque::new(),
-        }
+        }))
     }
 
+    /// What another service answers.
+    pub(super) fn other(body: tonic::body::Body) -> Self {
+        Self(Answer::Other(body))
+    }
+}
+
+impl<B> Stream<B>
+where
+    B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
+{
     /// Adds the next message, or says how the stream ended.
     fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Status>> {
         loop {
@@ -60,40 +82,59 @@ impl Body {
             }
         }
     }
-}
 
-impl http_body::Body for Body {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Frame<Bytes>>> {
         loop {
             if let Some(bytes) = self.frames.pop_front() {
-                return Poll::Ready(Some(Ok(Frame::data(bytes))));
+                return Poll::Ready(Some(Frame::data(bytes)));
             }
             if matches!(self.state, State::Ended) {
                 return Poll::Ready(None);
             }
-            match ready!(self.poll_message(cx)) {
-                Ok(()) => {}
-                Err(status) => {
-                    // Of which nothing is left when the peer hears of the end.
-                    self.state = State::Ended;
-                    return Poll::Ready(Some(Ok(Frame::trailers(trailers(&status)))));
-                }
+            if let Err(status) = ready!(self.poll_message(cx)) {
+                // Of which nothing is left when the peer hears of the end.
+                self.state = State::Ended;
+                return Poll::Ready(Some(Frame::trailers(trailers(&status))));
             }
+        }
+    }
+}
+
+impl<B> http_body::Body for Body<B>
+where
+    B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
+{
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        match &mut self.0 {
+            Answer::Stream(stream) => stream.poll_frame(cx).map(|frame| frame.map(Ok)),
+            Answer::Other(body) => Pin::new(body).poll_frame(cx),
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self.state, State::Ended) && self.frames.is_empty()
+        match &self.0 {
+            Answer::Stream(stream) => {
+                matches!(stream.state, State::Ended) && stream.frames.is_empty()
+            }
+            Answer::Other(body) => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> http_body::SizeHint {
+        match &self.0 {
+            Answer::Stream(_) => http_body::SizeHint::default(),
+            Answer::Other(body) => body.size_hint(),
+        }
     }
 }
 
-impl fmt::Debug for Body {
+impl<B> fmt::Debug for Body<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Body").finish_non_exhaustive()
     }
@@ -112,16 +153,16 @@ fn trailers(status: &Status) -> HeaderMap {
 mod tests {
     use super::*;
 
-    async fn next(body: &mut Body) -> Option<Frame<Bytes>> {
+    async fn next(body: &mut Body<tonic::body::Body>) -> Option<Frame<Bytes>> {
         let frame =
             std::future::poll_fn(|cx| http_body::Body::poll_frame(Pin::new(&mut *body), cx));
-        frame.await.map(|Ok(frame)| frame)
+        frame.await.map(Result::unwrap)
     }
 
     #[tokio::test]
     async fn who_is_not_let_in_hears_the_status() {
         let refusal = std::future::ready(Err(Status::unavailable("not yet")));
-        let mut body = Body::new(Box::pin(refusal));
+        let mut body = Body::stream(Box::pin(refusal));
         let trailers = next(&mut body).await.unwrap().into_trailers().unwrap();
         assert_eq!(trailers["grpc-status"], "14");
         assert!(http_body::Body::is_end_stream(&body));

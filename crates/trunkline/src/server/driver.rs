@@ -19,12 +19,13 @@ use super::requests::Requests;
 use super::shared::Shared;
 use super::stream::{Fault, NEWS, Next, Stream};
 use crate::bell::{BY_WAKER, Listener};
+use crate::listen::BoxError;
 
 /// See the module's documentation.
-pub(super) struct Driver {
+pub(super) struct Driver<B> {
     shared: Arc<Shared>,
     stream: Arc<Stream>,
-    requests: Requests,
+    requests: Requests<B>,
     /// Hears of news, and of what is seldom ready: the end and the timer.
     listener: Listener,
     /// Ready when the stream has to end.
@@ -46,11 +47,14 @@ pub(super) struct Driver {
     _admission: Admission,
 }
 
-impl Driver {
+impl<B> Driver<B>
+where
+    B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
+{
     pub(super) fn new(
         shared: Arc<Shared>,
         stream: Stream,
-        requests: Requests,
+        requests: Requests<B>,
         ending: BoxFuture<'static, Status>,
         admission: Admission,
     ) -> Self {
@@ -168,7 +172,7 @@ impl Driver {
             return false;
         };
         let ticket = self.shared.flight.start(message.len());
-        self.flying = Some((ticket, Instant::now() + flight::PATIENCE));
+        self.flying = Some((ticket, spoken.at + flight::PATIENCE));
         out.extend(message);
         true
     }
@@ -217,13 +221,13 @@ impl Driver {
 }
 
 /// Whatever ends it, the stream is forgotten.
-impl Drop for Driver {
+impl<B> Drop for Driver<B> {
     fn drop(&mut self) {
         self.stream.close();
     }
 }
 
-impl fmt::Debug for Driver {
+impl<B> fmt::Debug for Driver<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Driver").finish_non_exhaustive()
     }

@@ -64,6 +64,7 @@ use crate::listen::Listening;
 use crate::load::Load;
 use crate::tls::Tls;
 
+pub use body::Body;
 pub use builder::Builder;
 pub use contents::{Changed, Contents, Writer};
 pub use hooks::{BoxFuture, Call, Connection, Hooks, Limit};

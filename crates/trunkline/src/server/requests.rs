@@ -7,26 +7,30 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes, BytesMut};
-use http_body::Body as _;
+use http_body::Body;
 use tonic::Status;
-use tonic::body::Body;
+
+use crate::listen::BoxError;
 
 /// gRPC's own bytes before a message: whether it is compressed, and its length.
 const PREFIX: usize = 5;
 
 /// See the module's documentation.
 #[derive(Debug)]
-pub(super) struct Requests {
-    body: Body,
+pub(super) struct Requests<B> {
+    body: B,
     limit: usize,
     /// What arrived and was not given out. One of the two is empty.
     whole: Bytes,
     pieces: BytesMut,
 }
 
-impl Requests {
+impl<B> Requests<B>
+where
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
+{
     /// A message that is longer than the limit ends the stream.
-    pub(super) fn new(body: Body, limit: usize) -> Self {
+    pub(super) fn new(body: B, limit: usize) -> Self {
         Self {
             body,
             limit,
@@ -49,7 +53,9 @@ impl Requests {
                         self.add(data);
                     }
                 }
-                Some(Err(status)) => return Poll::Ready(Some(Err(status))),
+                Some(Err(error)) => {
+                    return Poll::Ready(Some(Err(Status::from_error(error.into()))));
+                }
                 None if self.whole.is_empty() && self.pieces.is_empty() => {
                     return Poll::Ready(None);
                 }
@@ -119,19 +125,31 @@ impl Requests {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http_body_util::StreamBody;
+    use http_body::Frame;
     use std::convert::Infallible;
 
-    fn requests(pieces: &[&[u8]], limit: usize) -> Requests {
-        let frames: Vec<_> = pieces
-            .iter()
-            .map(|piece| Ok::<_, Infallible>(http_body::Frame::data(Bytes::copy_from_slice(piece))))
-            .collect();
-        let body = StreamBody::new(tokio_stream::iter(frames));
-        Requests::new(Body::new(body), limit)
+    /// What arrives in these pieces.
+    struct Pieces(Vec<Bytes>);
+
+    impl Body for Pieces {
+        type Data = Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+            Poll::Ready(self.0.pop().map(|piece| Ok(Frame::data(piece))))
+        }
     }
 
-    async fn all(mut requests: Requests) -> Result<Vec<Bytes>, Status> {
+    fn requests(pieces: &[&[u8]], limit: usize) -> Requests<Pieces> {
+        let backwards = pieces.iter().rev().copied();
+        let pieces = backwards.map(Bytes::copy_from_slice).collect();
+        Requests::new(Pieces(pieces), limit)
+    }
+
+    async fn all(mut requests: Requests<Pieces>) -> Result<Vec<Bytes>, Status> {
         let mut messages = Vec::new();
         while let Some(message) = std::future::poll_fn(|cx| requests.poll(cx)).await {
             messages.push(message?);

@@ -21,7 +21,7 @@ use super::requests::Requests;
 use super::services;
 use super::shared::Shared;
 use super::stream::Stream;
-use crate::listen::Closing;
+use crate::listen::{BoxError, Closing};
 
 const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 
@@ -42,15 +42,11 @@ pub struct Service {
     pub(super) shared: Arc<Shared>,
 }
 
-/// Any error of a body.
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
-
 impl<B> tower_service::Service<Request<B>> for Service
 where
-    B: http_body::Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<BoxError>,
+    B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
 {
-    type Response = Response<tonic::body::Body>;
+    type Response = Response<Body<B>>;
     type Error = Infallible;
     type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
 
@@ -60,46 +56,54 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let shared = Arc::clone(&self.shared);
-        let request = request.map(tonic::body::Body::new);
         Box::pin(async move { Ok(answer(shared, request).await) })
     }
 }
 
-async fn answer(
-    shared: Arc<Shared>,
-    request: Request<tonic::body::Body>,
-) -> Response<tonic::body::Body> {
+async fn answer<B>(shared: Arc<Shared>, request: Request<B>) -> Response<Body<B>>
+where
+    B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
+{
     let path = request.uri().path();
     let stream = (request.method() == Method::POST)
         .then(|| paths::stream(path))
         .flatten();
     match stream {
         Some(stream) => open(shared, stream, request),
-        None => services::answer(shared, request).await,
+        None => {
+            let request = request.map(tonic::body::Body::new);
+            services::answer(shared, request).await.map(Body::other)
+        }
     }
 }
 
 /// Begins a stream, which lives as long as the body of the response.
-fn open(
+fn open<B>(
     shared: Arc<Shared>,
     stream: (Mode, Option<TypeUrl>),
-    request: Request<tonic::body::Body>,
-) -> Response<tonic::body::Body> {
+    request: Request<B>,
+) -> Response<Body<B>>
+where
+    B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
+{
     let (head, requests) = request.into_parts();
     let requests = Requests::new(requests, shared.options.request_bytes);
-    let body = Body::new(Box::pin(begin(shared, stream, head, requests)));
-    let mut response = Response::new(tonic::body::Body::new(body));
+    let body = Body::stream(Box::pin(begin(shared, stream, head, requests)));
+    let mut response = Response::new(body);
     response.headers_mut().insert(CONTENT_TYPE, GRPC);
     response
 }
 
 /// Lets a stream in, or says why not.
-async fn begin(
+async fn begin<B>(
     shared: Arc<Shared>,
     stream: (Mode, Option<TypeUrl>),
     mut head: http::request::Parts,
-    requests: Requests,
-) -> Result<Box<Driver>, Status> {
+    requests: Requests<B>,
+) -> Result<Box<Driver<B>>, Status>
+where
+    B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
+{
     let closing = head.extensions.remove::<Closing>();
     let call = Call {
         path: head.uri.path().to_owned(),

@@ -1,6 +1,6 @@
 //! What the streams of a server share: the database, and who is woken by it.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -51,8 +51,8 @@ pub(super) struct Shared {
 
 struct State {
     db: Database,
-    /// Has every open stream of `db`.
-    streams: HashMap<StreamId, Arc<Stream>>,
+    /// Has every open stream of `db`, at its place.
+    streams: Vec<Option<Arc<Stream>>>,
     /// How many transactions there were.
     revision: u64,
     /// What changed since the streams were last woken.
@@ -84,7 +84,7 @@ impl Shared {
             health,
             state: Mutex::new(State {
                 db,
-                streams: HashMap::new(),
+                streams: Vec::new(),
                 revision: 0,
                 wave: None,
                 armed: false,
@@ -187,7 +187,7 @@ impl Shared {
             let mut state = self.lock();
             state.armed = false;
             let woken = state.db.take_woken();
-            let find = |id: &StreamId| state.streams.get(id).cloned();
+            let find = |id: &StreamId| state.streams.get(id.place())?.clone();
             let woken: Vec<Arc<Stream>> = woken.iter().filter_map(find).collect();
             (woken, state.wave.take())
         };
@@ -211,7 +211,11 @@ impl Shared {
     pub(super) fn open(&self, config: Config, stream: &Arc<Stream>) -> Session {
         let mut state = self.lock();
         let session = Session::open(&mut state.db, config);
-        state.streams.insert(session.stream(), Arc::clone(stream));
+        let place = session.stream().place();
+        if state.streams.len() <= place {
+            state.streams.resize(place + 1, None);
+        }
+        state.streams[place] = Some(Arc::clone(stream));
         session
     }
 
@@ -219,13 +223,15 @@ impl Shared {
     pub(super) fn close(&self, session: Session) {
         // Under one lock, because another stream may be given its number.
         let mut state = self.lock();
-        state.streams.remove(&session.stream());
+        if let Some(place) = state.streams.get_mut(session.stream().place()) {
+            *place = None;
+        }
         session.close(&mut state.db);
     }
 
     /// The streams that have made a request, oldest first.
     pub(super) fn streams(&self) -> Vec<Arc<Stream>> {
-        let mut streams: Vec<_> = self.lock().streams.values().cloned().collect();
+        let mut streams: Vec<_> = self.lock().streams.iter().flatten().cloned().collect();
         streams.sort_by_key(|stream| stream.number);
         streams
     }

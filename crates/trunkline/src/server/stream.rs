@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
+use trunkline_core::Moment;
 use trunkline_core::kind;
 use trunkline_core::message::{DeltaResponse, Mode, SotwResponse};
 use trunkline_core::resource::{Nonce, TypeUrl};
@@ -72,6 +73,7 @@ pub(super) const NEWS: u8 = 2;
 /// What a stream has to say.
 pub(super) struct Spoken {
     pub(super) message: Option<Frames>,
+    pub(super) at: tokio::time::Instant,
     pub(super) next: Next,
 }
 
@@ -257,20 +259,21 @@ impl Stream {
     /// The next message, built from the newest state.
     pub(super) fn poll(&self) -> Spoken {
         let waves = self.waves.len();
-        let (response, next, answered) = self.poll_session();
+        let now = self.shared.now();
+        let (response, next, answered) = self.poll_session(now);
         if answered && response.is_none() {
             self.waves.arrived(waves);
         }
         Spoken {
             message: response.map(|(response, dialect)| self.write(&response, dialect)),
+            at: self.shared.instant(now),
             next,
         }
     }
 
     /// What there is to say, and whether all that was said is answered. One
     /// response at a time: what comes next can be newer then.
-    fn poll_session(&self) -> (Option<(Response, Dialect)>, Next, bool) {
-        let now = self.shared.now();
+    fn poll_session(&self, now: Moment) -> (Option<(Response, Dialect)>, Next, bool) {
         let mut talk = self.talk();
         let Talk { session, marks, .. } = &mut *talk;
         let Some(session) = session else {

@@ -8,6 +8,7 @@
 mod base;
 mod ending;
 mod hooks;
+mod junk;
 mod limits;
 mod services;
 mod streams;

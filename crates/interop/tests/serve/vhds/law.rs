@@ -7,9 +7,11 @@ use std::net::SocketAddr;
 use interop::bootstrap::ADS;
 use interop::{Envoy, Gate};
 
-use super::{SOON, World, listener, on_demand, say_together, says, vhost_of};
+use super::{
+    OTHER_ADS, SOON, World, listener, on_demand, on_demand_with, say_together, says, vhost_of,
+};
 use crate::site::Site;
-use crate::texts::{listener as plain_listener, routes};
+use crate::texts::listener as plain_listener;
 use crate::way::DELTA;
 
 const SEEDS: u64 = 3;
@@ -165,7 +167,7 @@ impl Whole {
     }
 
     /// On its own under one route configuration, and as a whole in another.
-    fn write(&self, site: &Site, seed: u64, step: usize) {
+    fn write(&self, site: &Site, seed: u64, step: usize, source: &str) {
         let (route, whole) = names(seed);
         let all = self.0.iter().map(|(name, (domains, changed))| {
             vhost_of(&route, name, domains, &format!("{name} {changed}"))
@@ -174,7 +176,12 @@ impl Whole {
         let step = vhost_of(&whole, "step", &["step.test"], &step.to_string());
         let inside = all.iter().chain([&step]).map(|text| inline(text));
         let inside = inside.collect::<Vec<_>>().join(", ");
-        all.push(routes(&whole, &inside));
+        // Some look at hosts without their ports.
+        let ports = format!("ignore_port_in_host_matching: {}", seed % 3 == 1);
+        let inside = format!("virtual_hosts: [{inside}]");
+        let vhds = format!("vhds: {{config_source: {source}}}");
+        all.push(on_demand_with(&whole, &format!("{ports}, {inside}")));
+        all.push(on_demand_with(&route, &format!("{ports}, {vhds}")));
         site.write(&format!("{route}.yaml"), &all);
     }
 }
@@ -245,18 +252,14 @@ fn change_while_away(world: &World, gate: &Gate, change: impl FnOnce()) {
 fn s36_on_demand_routes_every_host_as_the_whole_would() {
     let all = (0..SEEDS).flat_map(|seed| {
         let (route, whole) = names(seed);
-        [
-            listener(&route, &route),
-            on_demand(&route, ADS),
-            plain_listener(&whole, &whole),
-        ]
+        [listener(&route, &route), plain_listener(&whole, &whole)]
     });
     let site = Site::new(&[
         ("all.yaml", &all.collect::<Vec<_>>()),
         ("http.yaml", &[listener("http", "r1"), on_demand("r1", ADS)]),
     ]);
     for seed in 0..SEEDS {
-        Whole::default().write(&site, seed, 0);
+        Whole::default().write(&site, seed, 0, ADS);
     }
     let serving = site.serve();
     let gate = Gate::before(serving.port);
@@ -265,13 +268,19 @@ fn s36_on_demand_routes_every_host_as_the_whole_would() {
     for seed in 0..SEEDS {
         let (mut dice, mut whole) = (Dice(seed), Whole::default());
         let pair = Pair::of(&world.envoy, seed);
+        let mut source = ADS;
         for step in 1..=STEPS {
             for _ in 0..=dice.below(5) {
                 whole.edit(&mut dice);
             }
+            // Now and then hosts are found another way, which changes none.
+            if dice.below(6) == 0 {
+                source = if source == ADS { OTHER_ADS } else { ADS };
+            }
+            let write = || whole.write(&world.site, seed, step, source);
             match dice.below(4) {
-                0 => change_while_away(&world, &gate, || whole.write(&world.site, seed, step)),
-                _ => whole.write(&world.site, seed, step),
+                0 => change_while_away(&world, &gate, write),
+                _ => write(),
             }
             // At first only some, so that others are asked for late.
             let count = match step * 2 < STEPS {

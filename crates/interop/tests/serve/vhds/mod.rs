@@ -31,6 +31,9 @@ use crate::way::DELTA;
 
 const SOON: Duration = Duration::from_secs(10);
 
+/// The source that is [`ADS`], said otherwise: for Envoy it is another.
+const OTHER_ADS: &str = "{ads: {}, resource_api_version: V3, initial_fetch_timeout: 20s}";
+
 /// A virtual host under the route configuration `r1`.
 fn vhost(name: &str, domains: &[&str], says: &str) -> String {
     vhost_of("r1", name, domains, says)

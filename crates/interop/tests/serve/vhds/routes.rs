@@ -4,12 +4,9 @@
 use interop::bootstrap::ADS;
 use interop::{Flow, http};
 
-use super::{SOON, World, listener, on_demand, on_demand_with, vhost, vhost_of};
+use super::{OTHER_ADS, SOON, World, listener, on_demand, on_demand_with, vhost, vhost_of};
 use crate::site::Site;
 use crate::texts::{ON_DEMAND, listener_of};
-
-/// The same source, said otherwise: for Envoy it is another.
-const OTHER_ADS: &str = "{ads: {}, resource_api_version: V3, initial_fetch_timeout: 20s}";
 
 fn hosts() -> Vec<String> {
     vec![
