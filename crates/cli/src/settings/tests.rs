@@ -205,3 +205,14 @@ fn a_mistake_in_a_rule_is_told_where_it_stands() {
         assert!(error.contains(said), "{text}: {error}");
     }
 }
+
+#[test]
+fn the_settings_of_the_guide_are_read() {
+    let text = include_str!("../../../../examples/on-demand/settings.yaml");
+    let settings = read(text).unwrap();
+    assert_eq!(
+        settings.base_sets[0].node.to_string(),
+        "metadata.NAMESPACE=*"
+    );
+    assert_eq!(settings.config.len(), 1);
+}

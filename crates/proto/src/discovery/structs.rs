@@ -183,4 +183,11 @@ mod tests {
             assert_eq!(found(&raw, &["a"]), [None], "{broken:?}");
         }
     }
+
+    proptest::proptest! {
+        #[test]
+        fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(0u8..32, 0..200)) {
+            let _ = found(&bytes.into(), &["", "\u{1}", "\u{1}/\u{2}"]);
+        }
+    }
 }
