@@ -9,6 +9,7 @@ use trunkline_proto::text::{self, Document, Format, Limits, Options, Unknown};
 
 const LIMITS: Limits = Limits {
     bytes: 1 << 14,
+    binary: 1 << 14,
     depth: 32,
     expanded: 1 << 10,
     errors: 8,
