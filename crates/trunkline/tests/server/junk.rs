@@ -107,7 +107,8 @@ async fn s72_a_hundred_thousand_junk_hosts_are_survived() {
 
     let clients = fixture.server.clients();
     let subscriptions = clients[0].types[0].subscriptions;
-    assert!(subscriptions <= LIMIT + 2, "{subscriptions} subscriptions");
+    // Two that there are, and the wildcard.
+    assert!(subscriptions <= LIMIT + 3, "{subscriptions} subscriptions");
     let changed = vec![host("r1/web", "known.com", b"changed")];
     fixture.server.apply(changed).unwrap();
     let mut all = BTreeSet::new();
