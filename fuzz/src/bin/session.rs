@@ -216,6 +216,7 @@ impl Client {
             config.limits = Limits {
                 name_bytes: 13,
                 subscriptions: 3,
+                hosts: 4,
                 globs: 1,
                 types: 2,
                 params: 2,
