@@ -88,8 +88,8 @@ fn shortened(command: &str) -> String {
     let words = command
         .split_whitespace()
         .map(|word| match word.rsplit_once('/') {
-            Some((_, name)) => name,
-            None => word,
+            Some((_, name)) if word.starts_with('/') || word.contains("=/") => name,
+            _ => word,
         });
     let words: Vec<&str> = words.collect();
     match words.iter().position(|word| *word == "--report") {
