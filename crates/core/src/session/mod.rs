@@ -89,7 +89,9 @@ impl Config {
 pub struct Session {
     config: Config,
     stream: StreamId,
+    /// Of every type that is not in `own_params`.
     params: ParamsId,
+    own_params: Vec<(TypeUrl, ParamsId)>,
     node: Option<Node>,
     /// Types that the peer may not see.
     denied: Vec<TypeUrl>,
@@ -123,6 +125,7 @@ impl Session {
         Self {
             stream: db.open_stream(),
             params: db.intern_params(config.params.clone()),
+            own_params: Vec::new(),
             config,
             node: None,
             denied: Vec::new(),
@@ -165,10 +168,35 @@ impl Session {
         }
     }
 
+    /// Says whether the client understands `resource_errors` (TP3); for types
+    /// that it has not asked for yet.
+    pub fn set_speaks_errors(&mut self, speaks: bool) {
+        self.config.speaks_errors = speaks;
+    }
+
     /// The client says something else of itself from now on: it is told what
     /// that changes, in one response of each type (TP2).
     pub fn set_params(&mut self, db: &mut Database, params: Params) {
+        self.set_all_params(db, params, Vec::new());
+    }
+
+    /// The same, with types that have parameters of their own.
+    pub fn set_all_params(
+        &mut self,
+        db: &mut Database,
+        params: Params,
+        own: Vec<(TypeUrl, Params)>,
+    ) {
         self.params = db.intern_params(params);
+        let own = own.into_iter();
+        let own = own.map(|(url, params)| (url, db.intern_params(params)));
+        self.own_params = own.collect();
+    }
+
+    /// The parameters to ask for a type with.
+    fn params_of(&self, url: &TypeUrl) -> ParamsId {
+        let own = self.own_params.iter().find(|(own, _)| own == url);
+        own.map_or(self.params, |(_, params)| *params)
     }
 
     /// Whether a type was asked for before.
@@ -193,7 +221,8 @@ impl Session {
         let mut all = self.conversations.iter().flatten();
         all.all(|conversation| {
             !conversation.may_speak(now, self.config.ack_patience)
-                || (conversation.params == self.params && conversation.is_quiet(db))
+                || (conversation.params == self.params_of(&conversation.url)
+                    && conversation.is_quiet(db))
         })
     }
 
@@ -265,8 +294,9 @@ impl Session {
         if !conversation.may_speak(now, self.config.ack_patience) {
             return None;
         }
-        if conversation.params != self.params && conversation.may_move() {
-            conversation.move_to(db, self.params);
+        let params = self.params_of(&conversation.url);
+        if conversation.params != params && conversation.may_move() {
+            conversation.move_to(db, params);
         }
         let known = conversation.knows_all(db);
         if !known && conversation.is_whole() {

@@ -202,7 +202,7 @@ impl Session {
             mode: self.config.mode,
             dialect: self.dialect(),
             speaks_errors: self.config.speaks_errors,
-            params: self.params,
+            params: self.params_of(url),
         };
         let table = self.table(db, url);
         let mut new = Conversation::new(db, self.stream, url, table, terms);
@@ -237,7 +237,7 @@ impl Session {
         let mut all = self.conversations.iter().flatten();
         let own = all
             .find(|c| c.url == *url)
-            .map_or(self.params, |c| c.params);
+            .map_or_else(|| self.params_of(url), |c| c.params);
         for locator in names {
             match Ask::parse(&locator.name, self.config.limits.name_bytes) {
                 Ok(ask) => match self.read_params(db, locator.params, own) {
@@ -378,7 +378,7 @@ impl Session {
         let known = |name: &Name| db.names_host(conversation.type_id, name);
         let base = base.into_iter().filter(known).map(Ask::Name);
         let new = base.filter(|ask| !asked.contains(ask)).take(room);
-        subscribe.extend(new.map(|ask| (ask, self.params)));
+        subscribe.extend(new.map(|ask| (ask, conversation.params)));
     }
 
     /// What a client knows not to exist need not be refused again: a proxy lists

@@ -69,7 +69,7 @@ impl Server {
         route: &str,
         host: &str,
     ) -> Result<Explained, ExplainError> {
-        let described = Described::new(node, self.shared.base.wanted());
+        let described = Described::new(node, self.shared.rules.wanted());
         self.explain(asked(route, host)?, Some(&described), ParamsId::EMPTY)
     }
 
@@ -114,7 +114,7 @@ impl Server {
     }
 
     fn base(&self, db: &Database, hosts: TypeId, asked: &Name, node: &Described) -> BaseExplained {
-        let rules = &self.shared.base;
+        let rules = &self.shared.rules.base;
         let base = rules.base(node);
         let route = HostName::split(asked.as_str()).map_or("", |name| name.route);
         let brings = |set: &str| db.base_hosts(hosts, set, route).contains(asked);
