@@ -21,14 +21,14 @@ pub(crate) fn backend(text: &str) -> (Script, SocketAddr) {
     (script, SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
 }
 
-fn bootstrap(port: u16) -> String {
+fn bootstrap(port: u16, node: &str) -> String {
     format!(
         r#"{{"xds_servers": [{{"server_uri": "127.0.0.1:{port}",
             "channel_creds": [{{"type": "insecure"}}], "server_features": ["xds_v3"]}}],
             "server_listener_resource_name_template": "grpc/server?at=%s",
             "authorities": {{"auth.example": {{"client_listener_resource_name_template":
                 "xdstp://auth.example/envoy.config.listener.v3.Listener/%s?az=1&env=prod"}}}},
-            "node": {{"id": "g1", "cluster": "interop"}}}}"#
+            "node": {{"id": "{node}", "cluster": "interop"}}}}"#
     )
 }
 
@@ -37,9 +37,17 @@ pub(crate) fn client(serving: &Serving, arguments: &[&str]) -> Script {
     client_of(serving, "xds:///svc", arguments)
 }
 
+/// The same, with a node of another name.
+pub(crate) fn client_as(serving: &Serving, node: &str, arguments: &[&str]) -> Script {
+    client_from(&bootstrap(serving.port, node), "xds:///svc", arguments)
+}
+
 fn client_of(serving: &Serving, target: &str, arguments: &[&str]) -> Script {
-    let bootstrap = bootstrap(serving.port);
-    let variables = [("GRPC_XDS_BOOTSTRAP_CONFIG", bootstrap.as_str())];
+    client_from(&bootstrap(serving.port, "g1"), target, arguments)
+}
+
+fn client_from(bootstrap: &str, target: &str, arguments: &[&str]) -> Script {
+    let variables = [("GRPC_XDS_BOOTSTRAP_CONFIG", bootstrap)];
     script("client.py", &[&[target], arguments].concat(), &variables)
 }
 
@@ -159,7 +167,7 @@ fn s40_a_grpc_server_serves_as_it_is_told() {
     let at = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
     let site = site(at);
     let serving = site.serve();
-    let bootstrap = bootstrap(serving.port);
+    let bootstrap = bootstrap(serving.port, "g1");
     let variables = [("GRPC_XDS_BOOTSTRAP_CONFIG", bootstrap.as_str())];
     let mut server = script("server.py", &[&at.to_string(), "told"], &variables);
     server.wait_for_line("started", SOON);
