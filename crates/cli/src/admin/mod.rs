@@ -5,7 +5,7 @@
 //! | `guard` | who may ask, who may write |
 //! | `resources`, `view` | what is held, shown without secrets |
 //! | `write`, `accept`, `given`, `dangling`, `domains`, `derived`, `outcome` | changes |
-//! | `status`, `explain` | clients; why one gets what it gets |
+//! | `status`, `explain`, `variant` | clients; why one gets what it gets |
 //! | `files` | files and load reports |
 //! | `dump`, `pages` | `/config_dump`; the index, `/ready`, `/metrics` |
 //! | `query`, `error` | parameters and refusals |
@@ -25,6 +25,7 @@ mod pages;
 mod query;
 mod resources;
 mod status;
+mod variant;
 mod view;
 mod write;
 

@@ -206,6 +206,12 @@ impl Database {
         self.params.find(params)
     }
 
+    /// The set at a place.
+    #[must_use]
+    pub fn params(&self, id: ParamsId) -> &Params {
+        self.params.get(id)
+    }
+
     /// How many sets of parameters were met. They are kept for good.
     #[must_use]
     pub fn params_met(&self) -> usize {
