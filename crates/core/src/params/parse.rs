@@ -47,6 +47,9 @@ impl FromStr for Params {
     }
 }
 
+/// A key and its value.
+type Pair<'a> = (Cow<'a, str>, Cow<'a, str>);
+
 struct Reader<'a> {
     text: &'a str,
     // Always on the border of a character.
@@ -54,7 +57,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn pairs(&mut self) -> Result<Vec<(Cow<'a, str>, Cow<'a, str>)>, ConstraintError> {
+    fn pairs(&mut self) -> Result<Vec<Pair<'a>>, ConstraintError> {
         let mut pairs = Vec::new();
         self.skip_space();
         while self.at < self.text.len() {

@@ -10,7 +10,7 @@ use crate::limits::Limits;
 use crate::message::{DeltaRequest, ErrorDetail, Locator, Mode, Node, SotwRequest};
 use crate::moment::Moment;
 use crate::name::{Ask, Name};
-use crate::params::{Params, ParamsId};
+use crate::params::ParamsId;
 use crate::resource::{Nonce, TypeUrl};
 use crate::source::{Conversation, DeltaAsks, InitialVersions, Terms, is_negative};
 
@@ -248,32 +248,6 @@ impl Session {
             }
         }
         asks
-    }
-
-    /// Parameters that come with a name. What is new is kept for good, so a
-    /// stream may bring only so many.
-    fn read_params(
-        &mut self,
-        db: &mut Database,
-        params: Option<Params>,
-        own: ParamsId,
-    ) -> Result<ParamsId, Refusal> {
-        let Some(params) = params else {
-            return Ok(own);
-        };
-        if let Some(known) = db.find_params(&params) {
-            return Ok(known);
-        }
-        let Limits {
-            params: limit,
-            all_params,
-            ..
-        } = self.config.limits;
-        if self.brought >= limit || db.params_met() >= all_params {
-            return Err(Refusal::Params { limit });
-        }
-        self.brought += 1;
-        Ok(db.intern_params(params))
     }
 
     /// How many of these names are subscribed.

@@ -167,22 +167,35 @@ impl Server {
                 return Err(ExplainError::NotReady);
             }
             let params = db.intern_params(known.params.clone());
-            let hosts = db.type_id(&kind::VHDS.into());
-            let route = HostName::split(asked.as_str()).map_or("", |name| name.route);
-            check_route(db, route, params)?;
-            let host = db.explain_host(hosts, &asked, params);
-            let hidden = host.found.as_ref();
-            let hidden = hidden.and_then(|found| hidden_by(db, hosts, route, found));
-            let described = known.described.as_deref();
-            let base = described.map(|node| self.base(db, hosts, &asked, node));
-            Ok(Explained {
-                hidden,
-                params: self.parameters(known),
-                base: base.unwrap_or_default(),
-                client: None,
-                host,
-                asked,
-            })
+            db.hold_params(params);
+            let explained = self.explain_to(db, asked, known, params);
+            db.release_params(params);
+            explained
+        })
+    }
+
+    fn explain_to(
+        &self,
+        db: &mut Database,
+        asked: Name,
+        known: &Known,
+        params: ParamsId,
+    ) -> Result<Explained, ExplainError> {
+        let hosts = db.type_id(&kind::VHDS.into());
+        let route = HostName::split(asked.as_str()).map_or("", |name| name.route);
+        check_route(db, route, params)?;
+        let host = db.explain_host(hosts, &asked, params);
+        let hidden = host.found.as_ref();
+        let hidden = hidden.and_then(|found| hidden_by(db, hosts, route, found));
+        let described = known.described.as_deref();
+        let base = described.map(|node| self.base(db, hosts, &asked, node));
+        Ok(Explained {
+            hidden,
+            params: self.parameters(known),
+            base: base.unwrap_or_default(),
+            client: None,
+            host,
+            asked,
         })
     }
 
