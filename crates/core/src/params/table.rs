@@ -92,7 +92,8 @@ impl ParamsTable {
     pub fn release(&mut self, id: ParamsId) {
         let holds = &mut self.holds[id.place()];
         *holds = holds.saturating_sub(1);
-        if id != ParamsId::EMPTY && *holds == 0 && self.ids.remove(&self.sets[id.place()]).is_some() {
+        if id != ParamsId::EMPTY && *holds == 0 && self.ids.remove(&self.sets[id.place()]).is_some()
+        {
             self.forget(id);
         }
     }

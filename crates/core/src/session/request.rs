@@ -202,6 +202,7 @@ impl Session {
             mode: self.config.mode,
             dialect: self.dialect(),
             speaks_errors: self.config.speaks_errors,
+            denied: self.denied.contains(url),
             params: self.params_of(url),
         };
         let table = self.table(db, url);

@@ -7,7 +7,7 @@ use crate::change::Change;
 use crate::kind;
 use crate::message::{DeltaRequest, ErrorDetail, Locator};
 use crate::name::Name;
-use crate::resource::Resource;
+use crate::resource::{ErrorCode, Resource};
 
 /// What a wildcard stream remembers beside its position.
 fn exceptions(session: &Session) -> usize {
@@ -83,6 +83,34 @@ fn s72_a_stream_brings_only_so_many_sets_of_parameters() {
     assert_eq!(db.params_met(), 2);
     session.close(&mut db);
     assert_eq!(db.params_met(), 1, "what nobody asks with is forgotten");
+}
+
+#[test]
+fn s61_why_a_name_cannot_be_had_is_said_to_who_understands() {
+    let (mut db, now) = (Database::new(), Moment::START);
+    let mut config = Config::new(Mode::Delta);
+    config.limits.subscriptions = 1;
+    let mut session = Session::open(&mut db, config);
+    session.set_speaks_errors(true);
+    session.deny(kind::SDS.into());
+    let mut said = |url: &str, names: &[&str]| {
+        let request = DeltaRequest {
+            type_url: Some(TypeUrl::from(url)),
+            subscribe: names.iter().map(|name| (*name).into()).collect(),
+            ..DeltaRequest::default()
+        };
+        session.handle_delta(&mut db, request, now).unwrap();
+        let response = session.poll_delta(&mut db, now).unwrap();
+        assert!(response.resources.is_empty() && response.removed.is_empty());
+        let errors = response.errors.iter();
+        let codes: Vec<_> = errors.map(|(name, e)| (name.to_string(), e.code)).collect();
+        codes
+    };
+    let error = |name: &str, code| (name.to_owned(), code);
+    let denied = error("s", ErrorCode::PermissionDenied);
+    assert_eq!(said(kind::SDS, &["s"]), [denied]);
+    let refused = error("a", ErrorCode::Unavailable);
+    assert_eq!(said(kind::EDS, &["a"]), [refused]);
 }
 
 #[test]
