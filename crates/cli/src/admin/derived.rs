@@ -195,15 +195,22 @@ impl Derived {
     }
 
     /// Virtual hosts that go with what is deleted.
-    pub(super) fn plan_delete(&self, type_url: &TypeUrl, names: &[Name]) -> Plan {
+    pub(super) fn plan_delete(
+        &self,
+        type_url: &TypeUrl,
+        names: &[Name],
+        variants: &[(Name, Option<Constraints>)],
+    ) -> Plan {
         let mut plan = Plan::default();
         for (route, hosts) in &self.hosts {
             match type_url.as_str() {
-                kind::RDS if names.contains(&route.0) => {
+                kind::RDS if names.contains(&route.0) || variants.contains(route) => {
                     hosts.keys().for_each(|host| plan.lose(route, host.clone()));
                 }
                 kind::VHDS => {
-                    let known = names.iter().filter(|name| hosts.contains_key(*name));
+                    let parts = variants.iter().filter(|(_, variant)| *variant == route.1);
+                    let names = names.iter().chain(parts.map(|(name, _)| name));
+                    let known = names.filter(|name| hosts.contains_key(*name));
                     plan.own
                         .extend(known.map(|name| (name.clone(), route.1.clone())));
                 }

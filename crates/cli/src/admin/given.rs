@@ -4,7 +4,7 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use trunkline::wire::{AcceptError, Accepted, Intake, Mistake, Parent};
+use trunkline::wire::{self, AcceptError, Accepted, Intake, Mistake, Parent};
 use trunkline::{Resource, TypeUrl};
 use trunkline_proto::Path;
 use trunkline_proto::pieces::{Piece, Pieces};
@@ -98,7 +98,7 @@ impl Read {
     }
 
     fn text(&mut self, format: Format, text: &str) {
-        let document = text::read_as(format, "body", text, &text::Options::default());
+        let document = text::read_as(format, "body", text, &wire::text_options());
         self.errors.extend(document.errors.into_iter().map(detail));
         let warnings = document.warnings.into_iter().map(detail);
         self.warnings.extend(warnings);

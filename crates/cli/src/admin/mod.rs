@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `guard` | who may ask, who may write |
 //! | `resources`, `view` | what is held, shown without secrets |
-//! | `write`, `accept`, `given`, `dangling`, `domains`, `derived`, `outcome` | changes |
+//! | `write`, `remove`, `accept`, `given`, `dangling`, `domains`, `derived`, `outcome` | changes |
 //! | `status`, `explain` | clients; why one gets what it gets |
 //! | `files` | files and load reports |
 //! | `dump`, `pages` | `/config_dump`; the index, `/ready`, `/metrics` |
@@ -23,6 +23,7 @@ mod guard;
 mod outcome;
 mod pages;
 mod query;
+mod remove;
 mod resources;
 mod status;
 mod view;
@@ -90,7 +91,7 @@ macro_rules! routes {
 const ROUTES: &[Route] = routes! {
     GET "/api/v1/resources/{type}" resources::list;
     POST "/api/v1/resources" write::apply;
-    DELETE "/api/v1/resources/{type}" write::delete;
+    DELETE "/api/v1/resources/{type}" remove::delete;
     GET "/api/v1/status" status::list;
     GET "/api/v1/explain" explain::of_client;
     POST "/api/v1/explain" explain::of_node;

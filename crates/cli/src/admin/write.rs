@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use axum::Extension;
+use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
-use axum::extract::{Path, State};
 use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, Uri, header};
-use trunkline::{Change, Name};
+use trunkline::Change;
 use trunkline_proto::text::Format;
 
 use super::derived::Part;
@@ -16,8 +16,7 @@ use super::error::{Detail, Refusal};
 use super::given::Form;
 use super::outcome::{How, Making};
 use super::query::Query;
-use super::{Shared, Who, accept, resources};
-use crate::kinds;
+use super::{Shared, Who, accept};
 
 /// `POST /api/v1/resources`
 pub(super) async fn apply(
@@ -99,60 +98,8 @@ fn part(query: &Query) -> Result<Option<Part>, Refusal> {
 /// The longest name of a change.
 const LONGEST_NAME: usize = 64;
 
-/// `DELETE /api/v1/resources/{type}?name=...`
-pub(super) async fn delete(
-    State(admin): State<Shared>,
-    Extension(who): Extension<Who>,
-    Path(kind): Path<String>,
-    uri: Uri,
-) -> Result<Response, Refusal> {
-    let type_url = kinds::parse(&kind).map_err(Refusal::bad)?;
-    let query = Query::read(&uri, &["name", "dry_run"])?;
-    let dry_run = query.switch("dry_run")?;
-    writable(&admin)?;
-    let names: Vec<String> = query.all("name").map(str::to_owned).collect();
-    if names.is_empty() {
-        return Err(Refusal::bad(
-            "which resources? give each as a parameter `name`",
-        ));
-    }
-    let mut derived = Arc::clone(&admin.writes).lock_owned().await;
-    super::aside(move || {
-        let exists = |name: &&str| {
-            let held = resources::held(&admin.server, &type_url, &Name::new(name));
-            !held.is_empty()
-        };
-        let (_, gone): (Vec<&str>, Vec<&str>) =
-            names.iter().map(String::as_str).partition(|n| exists(n));
-        if !gone.is_empty() {
-            return Err(resources::missing(&admin.server, &type_url, &gone));
-        }
-        let names: Vec<Name> = names.iter().map(|name| Name::new(name)).collect();
-        let mut plan = derived.plan_delete(&type_url, &names);
-        let mut changes = std::mem::take(&mut plan.removed);
-        let remove = |name: Name| Change::Remove(type_url.clone(), name);
-        changes.extend(names.into_iter().map(remove));
-        let how = How {
-            dry_run,
-            summary: false,
-        };
-        let made = Making {
-            admin: &admin,
-            who: &who,
-            given: &[],
-            how,
-        };
-        let made = made.make(changes, Vec::new())?;
-        if !dry_run {
-            derived.keep(plan);
-        }
-        Ok(made)
-    })
-    .await?
-}
-
 /// Files have the last word where there are files.
-fn writable(admin: &super::Admin) -> Result<(), Refusal> {
+pub(super) fn writable(admin: &super::Admin) -> Result<(), Refusal> {
     match admin.files {
         None => Ok(()),
         Some(_) => Err(Refusal::new(

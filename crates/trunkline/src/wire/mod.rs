@@ -30,7 +30,7 @@ mod shared;
 pub use accept::{AcceptError, accept};
 pub use ask::RequestWriter;
 pub use authored::accept_text;
-pub use constraints::{ConstraintReadError, read_constraints, write_constraints};
+pub use constraints::{ConstraintReadError, read_constraints, text_options, write_constraints};
 pub use heard::{Heard, read_response};
 pub use intake::{Accepted, Intake, Mistake, Parent};
 pub(crate) use request::Reader;
