@@ -104,3 +104,103 @@ fn one_variant_goes_and_the_others_stay() {
     assert_eq!(gone.lines().count(), 2, "{gone}");
     assert_eq!(listed(&server, "cds"), [""; 0]);
 }
+
+const RDS: &str = "type.googleapis.com/envoy.config.route.v3.RouteConfiguration";
+
+/// A route configuration with a route for each of these conditions, and one for
+/// all.
+fn routes(conditions: &[&str], more: &str) -> String {
+    let routes = conditions.iter().map(|condition| {
+        format!(
+            "    - match: {{path: \"/{condition}\"}}\n      route: {{cluster: c}}\n      \
+             metadata: {{filter_metadata: {{trunkline: {{when: \"{condition}\"}}}}}}\n"
+        )
+    });
+    format!(
+        "resources:\n- \"@type\": {RDS}\n  name: r\n{more}  virtual_hosts:\n  - name: v\n    \
+         domains: [d]\n    routes:\n{}    - match: {{prefix: /}}\n      route: {{cluster: c}}\n",
+        routes.collect::<String>()
+    )
+}
+
+#[test]
+fn who_writes_without_constraints_writes_all_of_it() {
+    let server = Server::start(&[]);
+    let applied = apply(&server, &routes(&["env=prod", "version=v1"], ""));
+    assert_eq!(applied.matches(" created ").count(), 4, "{applied}");
+    let shown = good(&server.ask(&["get", "rds", "r", "-o", "yaml"]));
+    assert!(!shown.contains("when"), "{shown}");
+    assert_eq!(apply(&server, &shown), "4 unchanged\n");
+    // Fewer conditions, fewer variants, in one change.
+    let dry = server.ask_with(
+        &["apply", "-f", "-", "--dry-run"],
+        &routes(&["env=prod"], ""),
+    );
+    let fewer = apply(&server, &routes(&["env=prod"], ""));
+    assert_eq!(good(&dry).lines().count(), fewer.lines().count() + 1);
+    assert_eq!(fewer.matches(" created ").count(), 2, "{fewer}");
+    assert!(
+        fewer.contains("rds/r [env=prod AND version=v1] deleted "),
+        "{fewer}"
+    );
+    assert_eq!(listed(&server, "rds"), ["r [NOT env=prod]", "r [env=prod]"]);
+    // One variant is one variant.
+    let one = shown_one(&server, "env=prod");
+    assert_eq!(apply(&server, &one), "1 unchanged\n");
+    let plain = apply(&server, &routes(&[], ""));
+    assert_eq!(plain.matches(" deleted ").count(), 2, "{plain}");
+    assert_eq!(listed(&server, "rds").len(), 1);
+    // And back: the one for all is not in the way.
+    let parts = apply(&server, &routes(&["env=prod"], ""));
+    assert_eq!(parts.matches(" created ").count(), 2, "{parts}");
+    // A variant beside one for all is, if it was not written by the same hand.
+    apply(&server, &routes(&[], ""));
+    let beside = bad(&server.ask_with(&["apply", "-f", "-"], &one), 1);
+    assert!(beside.contains("env=prod"), "{beside}");
+}
+
+/// One variant of the route configuration, as `get` shows it.
+fn shown_one(server: &Server, clients: &str) -> String {
+    let shown = good(&server.ask(&["get", "rds", "r", "-o", "json"]));
+    let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
+    let all = shown["resources"].as_array().unwrap().iter();
+    let of =
+        |one: &&serde_json::Value| one["resource_name"]["dynamic_parameter_constraints"] == clients;
+    let one: Vec<_> = all.filter(of).collect();
+    assert_eq!(one.len(), 1, "{shown}");
+    serde_json::json!({"resources": one}).to_string()
+}
+
+#[test]
+fn a_resource_of_which_nothing_is_left_is_gone() {
+    let server = Server::start(&[]);
+    apply(&server, &routes(&["env=prod"], ""));
+    let never = "  metadata: {filter_metadata: {trunkline: {when: never}}}\n";
+    let gone = server.ask_with(&["apply", "-f", "-"], &routes(&["env=prod"], never));
+    assert!(
+        support::said(&gone).contains("warning: standard input:4:44: "),
+        "{gone:?}"
+    );
+    assert_eq!(support::said(&gone).lines().count(), 1, "{gone:?}");
+    assert_eq!(good(&gone).matches(" deleted ").count(), 2);
+    assert_eq!(listed(&server, "rds"), [""; 0]);
+}
+
+#[test]
+fn virtual_hosts_have_variants_of_their_own() {
+    let server = Server::start(&[]);
+    let vhds = "  vhds: {config_source: {ads: {}}}\n";
+    let applied = apply(&server, &routes(&["env=prod", "version=v1"], vhds));
+    assert!(applied.contains("rds/r created "), "{applied}");
+    assert_eq!(applied.matches("vhds/r/v [").count(), 4, "{applied}");
+    let fewer = apply(&server, &routes(&["env=prod"], vhds));
+    assert!(!fewer.contains("rds/r "), "{fewer}");
+    assert_eq!(fewer.matches(" deleted ").count(), 4, "{fewer}");
+    assert_eq!(
+        listed(&server, "vhds"),
+        ["r/v [NOT env=prod]", "r/v [env=prod]"]
+    );
+    let gone = good(&server.ask(&["delete", "rds", "r"]));
+    assert_eq!(gone.matches("vhds/r/v [").count(), 2, "{gone}");
+    assert_eq!(listed(&server, "vhds"), [""; 0]);
+}

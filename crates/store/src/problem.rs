@@ -4,7 +4,8 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use trunkline::{ApplyError, Name, TypeUrl, wire::AcceptError};
+use trunkline::wire::{AcceptError, Doubt};
+use trunkline::{ApplyError, Name, TypeUrl};
 use trunkline_core::kind::Kind;
 use trunkline_core::params::{ConstraintError, Params};
 use trunkline_proto::{descriptor, text};
@@ -45,6 +46,9 @@ pub enum Fault {
     /// What is around a resource does not fit it.
     #[error(transparent)]
     Accept(AcceptError),
+    /// A condition on a part is hardly meant as it is.
+    #[error(transparent)]
+    Doubt(Doubt),
     /// Two resources have one name.
     #[error("{} {name:?} is there already, at {first}; remove one or rename it", short(.type_url))]
     Duplicate {

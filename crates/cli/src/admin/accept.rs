@@ -16,6 +16,8 @@ use crate::settings::OnDangling;
 /// Resources without a mistake, and what may be one.
 pub(super) struct Accepted {
     pub(super) given: Vec<Given>,
+    /// Names of which all is given and nothing is left.
+    pub(super) empty: Vec<(TypeUrl, Name)>,
     pub(super) warnings: Vec<Detail>,
 }
 
@@ -48,6 +50,7 @@ pub(super) fn accept(
     }
     Ok(Accepted {
         given: read.given,
+        empty: read.empty,
         warnings: read.warnings,
     })
 }

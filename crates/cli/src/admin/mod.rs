@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `guard` | who may ask, who may write |
 //! | `resources`, `view` | what is held, shown without secrets |
-//! | `write`, `remove`, `accept`, `given`, `dangling`, `domains`, `derived`, `outcome` | changes |
+//! | `write`, `remove`, `accept`, `given`, `dangling`, `domains`, `derived`, `replace`, `outcome` | changes |
 //! | `status`, `explain` | clients; why one gets what it gets |
 //! | `files` | files and load reports |
 //! | `dump`, `pages` | `/config_dump`; the index, `/ready`, `/metrics` |
@@ -24,6 +24,7 @@ mod outcome;
 mod pages;
 mod query;
 mod remove;
+mod replace;
 mod resources;
 mod status;
 mod view;

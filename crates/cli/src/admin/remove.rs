@@ -9,6 +9,7 @@ use http::{StatusCode, Uri};
 use trunkline::{Change, Name, Resource, TypeUrl};
 use trunkline_core::params::Constraints;
 
+use super::derived::Variant;
 use super::error::Refusal;
 use super::outcome::{How, Making};
 use super::query::Query;
@@ -19,11 +20,19 @@ use crate::kinds;
 /// Variants that are named to somebody who asked for another.
 const MOST_NAMED: usize = 10;
 
-/// One variant; none is the one for all clients.
-pub(super) type Variant = Option<Constraints>;
+/// For whom a variant is; none is for all.
+type Clients = Option<Constraints>;
 
-/// Names that go as a whole, and variants of others.
-type Split = (Vec<Name>, Vec<(Name, Variant)>);
+/// What is to go.
+#[derive(Default)]
+struct Split {
+    /// Names as a whole.
+    names: Vec<Name>,
+    /// Variants of other names.
+    parts: Vec<Variant>,
+    /// All variants that go.
+    all: Vec<Variant>,
+}
 
 /// `DELETE /api/v1/resources/{type}?name=...`
 pub(super) async fn delete(
@@ -50,13 +59,14 @@ pub(super) async fn delete(
             type_url,
             variant,
         };
-        let (whole, parts) = removing.split(&names)?;
-        let mut plan = derived.plan_delete(&removing.type_url, &whole, &parts);
+        let split = removing.split(&names)?;
+        let mut plan = derived.plan_delete(&removing.type_url, &split.names, &split.all);
         let mut changes = std::mem::take(&mut plan.removed);
         let url = || removing.type_url.clone();
-        changes.extend(whole.into_iter().map(|name| Change::Remove(url(), name)));
-        let parts = parts.into_iter();
-        changes.extend(parts.map(|(name, variant)| Change::RemoveVariant(url(), name, variant)));
+        let names = split.names.into_iter();
+        changes.extend(names.map(|name| Change::Remove(url(), name)));
+        let parts = split.parts.into_iter();
+        changes.extend(parts.map(|(name, clients)| Change::RemoveVariant(url(), name, clients)));
         let how = How {
             dry_run,
             summary: false,
@@ -77,7 +87,7 @@ pub(super) async fn delete(
 }
 
 /// A variant as people say it; the one for all clients is `always`.
-fn variant(text: &str) -> Result<Variant, Refusal> {
+fn variant(text: &str) -> Result<Clients, Refusal> {
     let read: Constraints = text.parse().map_err(|error| {
         Refusal::bad(format!(
             "variant: {text:?} is no constraint: {error}; write such as env=prod, as `get` shows it"
@@ -90,28 +100,34 @@ struct Removing<'a> {
     admin: &'a Admin,
     type_url: TypeUrl,
     /// The one that goes; without it all of a name.
-    variant: Option<Variant>,
+    variant: Option<Clients>,
 }
 
 impl Removing<'_> {
     /// Names that go as a whole, and variants of others.
     fn split(&self, names: &[String]) -> Result<Split, Refusal> {
-        let (mut whole, mut parts, mut missing) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut split, mut missing) = (Split::default(), Vec::new());
         for text in names {
             let name = Name::new(text);
             let held = resources::held(&self.admin.server, &self.type_url, &name);
+            let clients = held.iter().map(|resource| &resource.constraints);
+            let goes = |clients: &&Clients| self.variant.as_ref().is_none_or(|v| v == *clients);
+            let going: Vec<Variant> = clients
+                .filter(goes)
+                .map(|clients| (name.clone(), clients.clone()))
+                .collect();
             match &self.variant {
                 _ if held.is_empty() => missing.push(text.as_str()),
-                None => whole.push(name),
-                Some(variant) if !held.iter().any(|r| r.constraints == *variant) => {
-                    return Err(self.no_variant(&name, variant, &held));
+                Some(clients) if going.is_empty() => {
+                    return Err(self.no_variant(&name, clients, &held));
                 }
-                Some(_) if held.len() == 1 => whole.push(name),
-                Some(variant) => parts.push((name, variant.clone())),
+                _ if going.len() == held.len() => split.names.push(name),
+                _ => split.parts.extend(going.iter().cloned()),
             }
+            split.all.extend(going);
         }
         match missing.is_empty() {
-            true => Ok((whole, parts)),
+            true => Ok(split),
             false => Err(resources::missing(
                 &self.admin.server,
                 &self.type_url,
@@ -120,9 +136,9 @@ impl Removing<'_> {
         }
     }
 
-    fn no_variant(&self, name: &Name, variant: &Variant, held: &[Arc<Resource>]) -> Refusal {
-        let said = |variant: &Variant| {
-            let said = variant
+    fn no_variant(&self, name: &Name, clients: &Clients, held: &[Arc<Resource>]) -> Refusal {
+        let said = |clients: &Clients| {
+            let said = clients
                 .as_ref()
                 .map_or("always".into(), ToString::to_string);
             format!("[{said}]")
@@ -136,7 +152,7 @@ impl Removing<'_> {
         let message = format!(
             "{} {name:?} has no variant {}; it has {}{more}",
             kinds::short(&self.type_url),
-            said(variant),
+            said(clients),
             all.join(", ")
         );
         Refusal::new(StatusCode::NOT_FOUND, message)

@@ -124,8 +124,8 @@ mod tests {
         let read = text::read("f.yaml", text, &trunkline::wire::text_options());
         assert_eq!(read.errors, [], "{text}");
         let one = &read.resources[0];
-        let accepted = accept_text(one).unwrap();
-        (accepted.type_url, accepted.resource)
+        let mut accepted = accept_text(one).unwrap();
+        (accepted.type_url, accepted.variants.remove(0))
     }
 
     #[test]

@@ -13,9 +13,10 @@ use trunkline_proto::text::Format;
 
 use super::derived::Part;
 use super::error::{Detail, Refusal};
-use super::given::Form;
+use super::given::{Form, Given};
 use super::outcome::{How, Making};
 use super::query::Query;
+use super::replace::replaced;
 use super::{Shared, Who, accept};
 
 /// `POST /api/v1/resources`
@@ -38,7 +39,8 @@ pub(super) async fn apply(
     let mut derived = Arc::clone(&admin.writes).lock_owned().await;
     super::aside(move || {
         let accepted = accept::accept(&admin.server, body, form, admin.dangling)?;
-        let plan = derived.plan(&accepted.given, part);
+        let (given, empty) = (&accepted.given, &accepted.empty);
+        let plan = derived.plan(given, empty, part);
         let mut plan = plan.map_err(|forgotten| Refusal::new(StatusCode::CONFLICT, forgotten))?;
         let mut warnings = accepted.warnings;
         warnings.extend(plan.kept.iter().map(|(route, hosts)| {
@@ -47,17 +49,16 @@ pub(super) async fn apply(
                  delete them by name"
             ))
         }));
-        derived.give_way(&mut plan, &accepted.given, &admin.server);
+        derived.give_way(&mut plan, given, &admin.server);
         // What goes makes room for what comes.
         let mut changes = std::mem::take(&mut plan.removed);
-        let given = accepted.given.iter();
-        changes.extend(
-            given.map(|one| Change::Upsert(one.type_url.clone(), Arc::clone(&one.resource))),
-        );
+        changes.extend(replaced(&admin.server, given, empty, &changes));
+        let upsert = |one: &Given| Change::Upsert(one.type_url.clone(), Arc::clone(&one.resource));
+        changes.extend(given.iter().map(upsert));
         let made = Making {
             admin: &admin,
             who: &who,
-            given: &accepted.given,
+            given,
             how,
         };
         let made = made.make(changes, warnings)?;
