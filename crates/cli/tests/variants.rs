@@ -156,7 +156,39 @@ fn who_writes_without_constraints_writes_all_of_it() {
     // A variant beside one for all is, if it was not written by the same hand.
     apply(&server, &routes(&[], ""));
     let beside = bad(&server.ask_with(&["apply", "-f", "-"], &one), 1);
-    assert!(beside.contains("env=prod"), "{beside}");
+    assert!(
+        beside.contains(
+            "resources[0].resource: a client with env=prod would match two \
+             variants of rds \"r\", this one [env=prod] and the one that the server has [always]; \
+             make their constraints exclude each other"
+        ),
+        "{beside}"
+    );
+}
+
+/// Also where the keys that they ask differ, as the document's transition has
+/// it.
+#[test]
+fn s62_variants_of_which_a_client_matches_two_are_refused_with_both_places() {
+    let server = Server::start(&[]);
+    let both = file(&[("env=prod", "a"), ("version=v1", "b")]);
+    let error = bad(&server.ask_with(&["apply", "-f", "-"], &both), 1);
+    let expected = "standard input:11:13: resources[1].resource: a client with env=prod,version=v1 \
+                    would match two variants of cds \"c\", this one [version=v1] and the one at \
+                    6:13 [env=prod]; make their constraints exclude each other";
+    assert!(error.contains(expected), "{error}");
+    let twice = file(&[("env=prod", "a"), ("env=prod", "b")]);
+    let error = bad(&server.ask_with(&["apply", "-f", "-"], &twice), 1);
+    assert!(
+        error.contains("cds \"c\" is there already, at 6:13"),
+        "{error}"
+    );
+    let apart = [
+        ("NOT version exists", "a"),
+        ("version exists AND env=prod", "b"),
+    ];
+    let applied = apply(&server, &file(&apart));
+    assert_eq!(applied.matches(" created ").count(), 2, "{applied}");
 }
 
 /// One variant of the route configuration, as `get` shows it.

@@ -61,8 +61,8 @@ pub enum Fault {
     },
     /// A client could match two variants of one name (TP2).
     #[error(
-        "a client with {witness} would match two variants of {} {name:?}, this one and the one \
-         at {first}; make their constraints exclude each other", short(.type_url)
+        "{} would match two variants of {} {name:?}, this one and the one at {first}; \
+         make their constraints exclude each other", client(.witness), short(.type_url)
     )]
     Overlap {
         /// Its type.
@@ -211,6 +211,14 @@ impl fmt::Display for Problem {
         } = self;
         let colon = if field.is_empty() { "" } else { ": " };
         write!(f, "{place}: {field}{colon}{fault}")
+    }
+}
+
+/// A client with these parameters.
+fn client(witness: &Params) -> String {
+    match witness.is_empty() {
+        true => "a client without parameters".to_owned(),
+        false => format!("a client with {witness}"),
     }
 }
 

@@ -4,13 +4,14 @@
 //! |---|---|
 //! | `guard` | who may ask, who may write |
 //! | `resources`, `view` | what is held, shown without secrets |
-//! | `write`, `remove`, `accept`, `given`, `dangling`, `domains`, `derived`, `replace`, `outcome` | changes |
+//! | `write`, `remove`, `accept`, `given`, `clash`, `dangling`, `domains`, `derived`, `replace`, `outcome` | changes |
 //! | `status`, `explain` | clients; why one gets what it gets |
 //! | `files` | files and load reports |
 //! | `dump`, `pages` | `/config_dump`; the index, `/ready`, `/metrics` |
 //! | `query`, `error` | parameters and refusals |
 
 mod accept;
+mod clash;
 mod dangling;
 mod derived;
 mod domains;
