@@ -80,7 +80,9 @@ pub(crate) enum Command {
     /// Removes resources: all that are named, or none
     #[command(after_help = "Examples:\n  \
         trunkline delete cds backend\n  \
-        trunkline delete rds first second\n\n\
+        trunkline delete rds first second\n  \
+        trunkline delete rds shop --variant 'env=prod AND NOT version=v1'\n\n\
+        Without --variant every variant of a name goes.\n\n\
         Works with a server that was started without --config.")]
     Delete(Delete),
     /// Shows each client of a server: whether it has what it should have
@@ -241,6 +243,9 @@ pub(crate) struct Delete {
     /// Which resources
     #[arg(required = true, value_name = "NAME")]
     pub(crate) names: Vec<String>,
+    /// Only the variant for these clients, as `get` shows it, such as env=prod
+    #[arg(long, value_name = "CONSTRAINTS")]
+    pub(crate) variant: Option<String>,
     /// Only say what would change
     #[arg(long)]
     pub(crate) dry_run: bool,
