@@ -253,4 +253,9 @@ fn the_settings_of_the_guide_are_read() {
         "metadata.NAMESPACE=*"
     );
     assert_eq!(settings.config.len(), 1);
+    let text = include_str!("../../../../examples/variants/settings.yaml");
+    let settings = read(text).unwrap();
+    let rules = settings.rules.params.rules();
+    let keys = rules[0].set.iter().map(|(key, _)| key.as_str());
+    assert_eq!(keys.collect::<Vec<_>>(), ["env", "version"]);
 }
