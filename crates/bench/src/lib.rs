@@ -26,9 +26,9 @@ mod run;
 mod serving;
 mod table;
 
-pub use contents::{Kind, Recipe};
+pub use contents::Kind;
 pub use error::{Error, Result};
-pub use measure::{Count, Quantiles, Usage};
+pub use measure::{Count, Quantiles, Usage, Work};
 pub use options::{Asking, Child, Options, Output, Told, Variant};
 pub use report::{Check, Phase, Report, Scenario};
 pub use run::run;

@@ -55,6 +55,10 @@ pub struct Options {
     /// About how many bytes each has
     #[arg(long, default_value_t = 500, help_heading = "Contents")]
     pub size: usize,
+    /// Variants of each resource, each for clients of other --categories (TP2); a
+    /// change is one of one variant
+    #[arg(long, default_value_t = 1, help_heading = "Contents")]
+    pub variants: usize,
     /// What every name begins with
     #[arg(long, default_value = "bench", help_heading = "Contents")]
     pub prefix: String,
@@ -103,12 +107,14 @@ pub struct Options {
     /// How much more often popular names are asked for: the exponent of Zipf's law
     #[arg(long, default_value_t = 1.1, help_heading = "Clients")]
     pub zipf: f64,
-    /// Kinds of clients, told apart by a parameter `category`
+    /// Kinds of clients, told apart by a parameter `category`, whose values are
+    /// c0, c1 and so on
     #[arg(long, default_value_t = 0, help_heading = "Clients")]
     pub categories: usize,
-    /// How clients say which kind they are
-    #[arg(long, value_enum, default_value_t = Told::Locators, help_heading = "Clients")]
-    pub told_by: Told,
+    /// How clients say which kind they are; in their node, if they ask for
+    /// everything, else with each name
+    #[arg(long, value_enum, value_name = "HOW", help_heading = "Clients")]
+    pub told_by: Option<Told>,
     /// Connections that clients share; 0 is one each
     #[arg(long, default_value_t = 0, help_heading = "Clients")]
     pub connections: usize,
@@ -178,6 +184,19 @@ pub struct Options {
     pub command: Vec<String>,
 }
 
+impl Options {
+    /// How clients say which kind they are. A server may know the parameters of
+    /// a name only, and a wildcard is none.
+    #[must_use]
+    pub fn told(&self) -> Told {
+        let usual = match self.ask {
+            Asking::Wildcard => Told::Metadata,
+            Asking::Named | Asking::Demand => Told::Locators,
+        };
+        self.told_by.unwrap_or(usual)
+    }
+}
+
 /// Which variant of the protocol clients speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -207,8 +226,10 @@ pub enum Asking {
 pub enum Told {
     /// With each name that it asks for (TP2).
     Locators,
-    /// In the metadata of its node.
+    /// In the metadata of its node, as `category`.
     Metadata,
+    /// In the dynamic parameters of its node, for each type.
+    Parameters,
 }
 
 /// How the report looks.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::contents::Kind;
-use crate::measure::{Count, Quantiles, Usage};
+use crate::measure::{Count, Quantiles, Usage, Work};
 use crate::options::{Asking, Options, Variant};
 
 /// What was found.
@@ -43,6 +43,10 @@ pub struct Scenario {
     pub types: Vec<Kind>,
     /// Resources of each type.
     pub resources: usize,
+    /// Variants of each.
+    pub variants: usize,
+    /// Kinds of clients.
+    pub categories: usize,
     /// Bytes of one resource, as it was put.
     pub size: usize,
     /// Connections that are shared; 0 is one each.
@@ -67,6 +71,8 @@ impl Scenario {
             ask: options.ask,
             types: options.types.clone(),
             resources: options.resources,
+            variants: options.variants,
+            categories: options.categories,
             size,
             connections: options.connections,
             light: options.light,
@@ -99,6 +105,8 @@ pub struct Phase {
     pub count: Count,
     /// What the server used; none if its process is not known.
     pub server: Option<Usage>,
+    /// What its engine did; none of a server that does not tell.
+    pub work: Option<Work>,
     /// Its memory when the phase began.
     pub server_memory_before: Option<u64>,
     /// What the tool itself used.
@@ -127,6 +135,8 @@ pub struct Check {
     pub missing: u64,
     /// Resources that nobody put, or not as they were put.
     pub wrong: u64,
+    /// Variants that are for other clients.
+    pub foreign: u64,
     /// Resources that went backwards from one revision to an older one.
     pub backwards: u64,
     /// Resources that were taken away from clients though nobody removed them.

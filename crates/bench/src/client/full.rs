@@ -10,7 +10,7 @@ use trunkline_core::change::Change;
 use trunkline_core::message::Mode;
 use trunkline_core::name::{Ask, Name};
 use trunkline_core::sink::{
-    Delivery, FetchTimeout, Rejection, Response, Scope, Sink, SinkConfig, Verdict,
+    Delivery, FetchTimeout, Rejection, Request, Response, Scope, Sink, SinkConfig, Verdict,
 };
 use trunkline_proto::discovery::Limits;
 
@@ -26,6 +26,8 @@ pub(crate) struct Full {
     sink: Sink,
     mode: Mode,
     writer: RequestWriter,
+    /// The wildcard is always named.
+    star: bool,
     shared: Arc<Shared>,
     pub(crate) ledger: Ledger,
     rejects_all: bool,
@@ -49,6 +51,7 @@ impl Full {
             sink: Sink::new(config),
             mode: spec.mode,
             writer: spec.writer(),
+            star: spec.names_star(),
             shared,
             ledger,
             rejects_all: spec.habit == Habit::Rejects,
@@ -89,7 +92,14 @@ impl Full {
     }
 
     pub(crate) fn say(&mut self) -> Option<Bytes> {
-        let request = self.sink.poll_request(self.now())?;
+        let mut request = self.sink.poll_request(self.now())?;
+        if let Request::Sotw(request) = &mut request
+            && self.star
+            && request.names.is_empty()
+        {
+            // Only a type that is asked for as a whole names nothing here.
+            request.names.push("*".into());
+        }
         Some(self.writer.write(request))
     }
 
@@ -112,9 +122,10 @@ impl Full {
         };
         let mut rejected = heard.unreadable;
         rejected.extend(self.judge(&delivery));
-        self.ledger.answered(kind, delivery.resources.len(), bytes);
+        self.ledger.heard(delivery.resources.len(), bytes);
         self.note(kind, &delivery, &rejected);
         self.answer(kind, delivery, rejected);
+        self.ledger.answered(kind);
         true
     }
 

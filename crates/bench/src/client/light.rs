@@ -15,13 +15,16 @@ use trunkline_core::kind::Kind as Rules;
 use trunkline_core::message::{DeltaRequest, Locator, Mode, Node, SotwRequest};
 use trunkline_core::resource::{Nonce, Version};
 use trunkline_core::sink::Request;
-use trunkline_proto::discovery::Glance;
+use trunkline_proto::discovery::{Glance, fields};
 
 use super::ledger::Ledger;
 use super::shared::Shared;
 use super::spec::{Spec, Want};
 use crate::contents::Kind;
 use crate::measure::Counters;
+
+/// The field of resources, in responses of both variants.
+const RESOURCES: u32 = 2;
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -31,6 +34,8 @@ pub(crate) struct Light {
     /// The server of this stream was told who asks.
     introduced: bool,
     writer: RequestWriter,
+    /// The wildcard is always named.
+    star: bool,
     shared: Arc<Shared>,
     pub(crate) ledger: Ledger,
     types: Vec<Type>,
@@ -67,6 +72,7 @@ impl Light {
             node: spec.node(),
             introduced: false,
             writer: spec.writer(),
+            star: spec.names_star(),
             shared,
             ledger,
             types: spec.wants.iter().map(one).collect(),
@@ -144,7 +150,9 @@ impl Light {
             .into_iter()
             .flatten();
         let named = held.filter_map(|(index, revision)| {
-            let version = self.shared.version(kind, index, revision)?;
+            let version = self
+                .shared
+                .version(self.ledger.place(kind, index), revision)?;
             Some((self.shared.truth.recipe.name(index), version))
         });
         DeltaRequest {
@@ -174,7 +182,7 @@ impl Light {
     fn names(&self, place: usize, names: &[usize]) -> Vec<Locator> {
         let state = &self.types[place];
         let bare = Rules::of(&state.kind.url().into()).legacy_wildcard;
-        if state.want == Want::All && !bare {
+        if state.want == Want::All && (self.star || !bare) {
             return vec!["*".into()];
         }
         let recipe = &self.shared.truth.recipe;
@@ -198,9 +206,10 @@ impl Light {
             (state.kind.led_to_by() == Some(kind) && state.want != Want::All).then_some(state.kind)
         };
         let leads_to = self.types.iter().find_map(leads_to);
-        let (mut count, known) = (0, self.ledger.held);
+        let count = fields(raw).filter(|(field, _)| *field == RESOURCES).count();
+        let known = self.ledger.held;
+        self.ledger.heard(count, raw.len());
         for entry in glance.entries() {
-            count += 1;
             let Some(body) = entry.body else { continue };
             if let Some(index) = self.ledger.saw(kind, entry.name, body)
                 && let Some(to) = leads_to
@@ -212,7 +221,8 @@ impl Light {
                 self.shared.truth.recipe.index(entry.name),
             ) {
                 let revision = self.ledger.revision(kind, index);
-                self.shared.called(kind, index, revision, entry.version);
+                let place = self.ledger.place(kind, index);
+                self.shared.called(place, revision, entry.version);
             }
         }
         for name in glance.removed() {
@@ -221,7 +231,7 @@ impl Light {
         if self.mode == Mode::Sotw && count < known {
             self.lose_absent(kind, &glance);
         }
-        self.ledger.answered(kind, count, raw.len());
+        self.ledger.answered(kind);
         self.answer(place, &glance);
         true
     }

@@ -98,7 +98,7 @@ pub(crate) async fn run(
 ) -> Ended {
     let mut orders = shared.orders.subscribe();
     sleep_until(begin).await;
-    let ledger = Ledger::new(spec.number, Arc::clone(&shared), spec.complete);
+    let ledger = Ledger::new(&spec, Arc::clone(&shared));
     let machine = match spec.light {
         true => Machine::Light(Box::new(Light::new(&spec, Arc::clone(&shared), ledger))),
         false => Machine::Full(Box::new(Full::new(&spec, Arc::clone(&shared), ledger))),

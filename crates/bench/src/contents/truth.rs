@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use tokio::sync::Notify;
 
-use super::{Kind, Recipe};
+use super::{Kind, Place, Recipe};
 
 /// The revision of everything that was there before the first change.
 const FIRST: u32 = 1;
@@ -21,9 +21,9 @@ pub(crate) struct Truth {
     /// Resources of each type.
     pub(crate) count: usize,
     start: Instant,
-    /// The newest revision of each, by type and place; zero is not there.
+    /// The newest revision of each variant, by type; zero is not there.
     newest: Vec<Vec<AtomicU32>>,
-    /// Clients that hold each.
+    /// Clients that hold each variant.
     holders: Vec<Vec<AtomicU32>>,
     changes: Vec<Change>,
     last: AtomicU32,
@@ -46,10 +46,9 @@ impl Truth {
     pub(crate) fn new(recipe: Recipe, count: usize, changes: usize) -> Self {
         let places = || {
             let rows = Kind::ALL.iter().map(|kind| {
-                let len = if recipe.kinds.contains(kind) {
-                    count
-                } else {
-                    0
+                let len = match recipe.kinds.contains(kind) {
+                    true => count * recipe.variants.count(),
+                    false => 0,
                 };
                 (0..len).map(|_| AtomicU32::new(0)).collect()
             });
@@ -76,18 +75,35 @@ impl Truth {
         self.start
     }
 
+    /// Every variant of every resource of a type.
+    pub(crate) fn places(&self, kind: Kind) -> impl Iterator<Item = Place> + use<> {
+        let variants = self.recipe.variants.count();
+        (0..self.count * variants).map(move |at| Place {
+            kind,
+            index: at / variants,
+            variant: at % variants,
+        })
+    }
+
+    fn at<'a>(&self, rows: &'a [Vec<AtomicU32>], place: Place) -> Option<&'a AtomicU32> {
+        let at = place.index * self.recipe.variants.count() + place.variant;
+        rows[place.kind.place()].get(at)
+    }
+
     /// A resource is there from the beginning.
-    pub(crate) fn begin(&self, kind: Kind, index: usize) {
-        self.newest[kind.place()][index].store(FIRST, Ordering::Release);
+    pub(crate) fn begin(&self, place: Place) {
+        if let Some(newest) = self.at(&self.newest, place) {
+            newest.store(FIRST, Ordering::Release);
+        }
     }
 
     /// The revision of a change that is about to be made; none if there is no
     /// room for it.
-    pub(crate) fn change(&self, kind: Kind, index: usize) -> Option<u32> {
+    pub(crate) fn change(&self, place: Place) -> Option<u32> {
+        let newest = self.at(&self.newest, place)?;
         let revision = self.last.fetch_add(1, Ordering::AcqRel) + 1;
         let change = self.changes.get(revision as usize)?;
-        let newest = &self.newest[kind.place()][index];
-        let holders = self.holders[kind.place()][index].load(Ordering::Acquire);
+        let holders = self.holders(place);
         change
             .waiting
             .fetch_add(i64::from(holders), Ordering::AcqRel);
@@ -100,8 +116,8 @@ impl Truth {
     }
 
     /// The newest revision of a resource; none if the tool never put it.
-    pub(crate) fn newest(&self, kind: Kind, index: usize) -> Option<u32> {
-        let newest = self.newest[kind.place()].get(index)?;
+    pub(crate) fn newest(&self, place: Place) -> Option<u32> {
+        let newest = self.at(&self.newest, place)?;
         Some(newest.load(Ordering::Acquire)).filter(|revision| *revision > 0)
     }
 
@@ -111,15 +127,16 @@ impl Truth {
     }
 
     /// A client holds a resource from now on.
-    pub(crate) fn held(&self, kind: Kind, index: usize) {
-        if let Some(holders) = self.holders[kind.place()].get(index) {
+    pub(crate) fn held(&self, place: Place) {
+        if let Some(holders) = self.at(&self.holders, place) {
             holders.fetch_add(1, Ordering::AcqRel);
         }
     }
 
     /// How many clients hold a resource.
-    pub(crate) fn holders(&self, kind: Kind, index: usize) -> u32 {
-        self.holders[kind.place()][index].load(Ordering::Acquire)
+    pub(crate) fn holders(&self, place: Place) -> u32 {
+        let holders = self.at(&self.holders, place);
+        holders.map_or(0, |holders| holders.load(Ordering::Acquire))
     }
 
     /// A client that held `old` sees `new`: how long each change in between
@@ -150,24 +167,44 @@ impl Truth {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contents::Variants;
 
-    #[test]
-    fn a_change_arrives_when_its_holders_saw_it_or_a_newer_one() {
+    fn truth(variants: usize, changes: usize) -> Truth {
         let recipe = Recipe {
             kinds: vec![Kind::Clusters],
             prefix: "b".into(),
-            size: 0,
+            variants: Variants::new(variants, variants).unwrap(),
+            ..Recipe::default()
         };
-        let truth = Truth::new(recipe, 2, 2);
-        truth.begin(Kind::Clusters, 0);
-        assert_eq!(truth.newest(Kind::Clusters, 1), None);
-        assert_eq!(truth.newest(Kind::Endpoints, 0), None);
-        truth.held(Kind::Clusters, 0);
-        truth.held(Kind::Clusters, 0);
-        let first = truth.change(Kind::Clusters, 0).unwrap();
-        let second = truth.change(Kind::Clusters, 0).unwrap();
+        Truth::new(recipe, 2, changes)
+    }
+
+    #[test]
+    fn every_variant_has_a_place_of_its_own() {
+        let truth = truth(3, 1);
+        let all: Vec<Place> = truth.places(Kind::Clusters).collect();
+        assert_eq!(all.len(), 6);
+        all.iter().for_each(|place| truth.begin(*place));
+        truth.held(all[4]);
+        assert_eq!(truth.change(all[4]), Some(2));
+        let newest: Vec<_> = all.iter().map(|p| truth.newest(*p).unwrap()).collect();
+        assert_eq!(newest, [1, 1, 1, 1, 2, 1]);
+        assert_eq!((truth.holders(all[4]), truth.holders(all[3])), (1, 0));
+    }
+
+    #[test]
+    fn a_change_arrives_when_its_holders_saw_it_or_a_newer_one() {
+        let place = Place::only(Kind::Clusters, 0);
+        let truth = truth(1, 2);
+        truth.begin(place);
+        assert_eq!(truth.newest(Place::only(Kind::Clusters, 1)), None);
+        assert_eq!(truth.newest(Place::only(Kind::Endpoints, 0)), None);
+        truth.held(place);
+        truth.held(place);
+        let first = truth.change(place).unwrap();
+        let second = truth.change(place).unwrap();
         assert_eq!((first, second), (2, 3));
-        assert_eq!(truth.change(Kind::Clusters, 0), None);
+        assert_eq!(truth.change(place), None);
         let mut count = 0;
         truth.seen(FIRST, first, |_| count += 1);
         assert_eq!(

@@ -24,7 +24,8 @@ impl Driver for Admin {
             let path = "/api/v1/resources";
             self.0
                 .send(Method::POST, path, "application/json", body)
-                .await
+                .await?;
+            Ok(())
         })
     }
 }

@@ -29,7 +29,7 @@ impl Command {
             .args(["-c", &self.0])
             .env("BENCH_COUNT", resources.len().to_string())
             .env("BENCH_NAME", first.map_or("", |put| &put.name))
-            .env("BENCH_TYPE", first.map_or("", |put| put.kind.url()))
+            .env("BENCH_TYPE", first.map_or("", |put| put.place.kind.url()))
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .spawn()
@@ -55,20 +55,16 @@ impl Driver for Command {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contents::{Kind, Recipe};
+    use crate::contents::{Kind, Place, Recipe};
 
     #[tokio::test]
     async fn a_program_gets_the_resources_and_says_whether_it_is_done() {
         let recipe = Recipe {
             kinds: vec![Kind::Clusters],
             prefix: "b".into(),
-            size: 0,
+            ..Recipe::default()
         };
-        let puts = [Put {
-            kind: Kind::Clusters,
-            name: recipe.name(4),
-            body: recipe.body(Kind::Clusters, 4, 7),
-        }];
+        let puts = [Put::new(&recipe, Place::only(Kind::Clusters, 4), 7)];
         let mut good = Command::new("grep -q rev-7 && test $BENCH_NAME = b-000004");
         good.put(&puts).await.unwrap();
         let mut bad = Command::new("grep -q rev-8");

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use trunkline::BoxFuture;
 
 use super::{Driver, Put, yaml};
-use crate::contents::Kind;
+use crate::contents::Place;
 use crate::error::{Error, Result};
 
 /// Resources of one file, so that a change rewrites little.
@@ -21,7 +21,7 @@ const EACH: usize = 100;
 pub(super) struct Files {
     directory: PathBuf,
     /// The file of each resource.
-    places: HashMap<(Kind, String), usize>,
+    places: HashMap<Place, usize>,
     /// What is in each file.
     files: Vec<Vec<Put>>,
 }
@@ -42,9 +42,8 @@ impl Files {
 
     /// Takes a resource in; the number of its file.
     fn place(&mut self, put: &Put) -> usize {
-        let key = (put.kind, put.name.clone());
-        if let Some(file) = self.places.get(&key).copied() {
-            let same = |other: &&mut Put| other.kind == put.kind && other.name == put.name;
+        if let Some(file) = self.places.get(&put.place).copied() {
+            let same = |other: &&mut Put| other.place == put.place;
             if let Some(old) = self.files[file].iter_mut().find(same) {
                 *old = put.clone();
             }
@@ -55,7 +54,7 @@ impl Files {
         }
         let file = self.files.len() - 1;
         self.files[file].push(put.clone());
-        self.places.insert(key, file);
+        self.places.insert(put.place, file);
         file
     }
 
@@ -92,22 +91,19 @@ impl Driver for Files {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contents::{Kind, Recipe};
 
     #[tokio::test]
     async fn a_change_rewrites_the_file_it_began_in() {
         let directory = tempfile::tempdir().unwrap();
         let mut files = Files::new(directory.path().to_str().unwrap()).unwrap();
+        let recipe = Recipe {
+            kinds: vec![Kind::Clusters],
+            prefix: "b".into(),
+            ..Recipe::default()
+        };
         let put = |index: usize, revision: u32| {
-            let recipe = crate::contents::Recipe {
-                kinds: vec![Kind::Clusters],
-                prefix: "b".into(),
-                size: 0,
-            };
-            Put {
-                kind: Kind::Clusters,
-                name: recipe.name(index),
-                body: recipe.body(Kind::Clusters, index, revision),
-            }
+            Put::new(&recipe, Place::only(Kind::Clusters, index), revision)
         };
         let all: Vec<Put> = (0..EACH + 1).map(|index| put(index, 1)).collect();
         files.put(&all).await.unwrap();

@@ -2,7 +2,8 @@
 //! and of peers that are given a small program around them.
 //!
 //! `POST /resources` with an encoded `DiscoveryResponse` of one type: its
-//! resources are added or replaced, together.
+//! resources are added or replaced, together. One that is not for all clients is
+//! in a `Resource`, which says for whom it is.
 
 use bytes::Bytes;
 use http::Method;
@@ -29,8 +30,8 @@ impl Driver for ByHttp {
     fn put<'a>(&'a mut self, resources: &'a [Put]) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             for kind in Kind::ALL {
-                let of_kind = resources.iter().filter(|put| put.kind == kind);
-                let resources: Vec<Any> = of_kind.map(any).collect();
+                let of_kind = resources.iter().filter(|put| put.place.kind == kind);
+                let resources: Vec<Any> = of_kind.map(Put::any).collect();
                 if resources.is_empty() {
                     continue;
                 }
@@ -45,12 +46,5 @@ impl Driver for ByHttp {
             }
             Ok(())
         })
-    }
-}
-
-fn any(put: &Put) -> Any {
-    Any {
-        type_url: put.kind.url().to_owned(),
-        value: put.body.clone(),
     }
 }

@@ -61,6 +61,10 @@ counters! {
     backwards,
     /// Contents that nobody put, or not as they were put.
     wrong,
+    /// Variants that are for other clients (TP2).
+    foreign,
+    /// Responses that brought nothing that the client did not have.
+    needless,
     /// Resources that were removed though nobody removed them.
     lost,
     /// Streams that ended though nobody ended them.

@@ -15,9 +15,9 @@ mod warnings;
 use std::sync::Arc;
 
 use crate::client::{Shared, Spec};
-use crate::contents::{Kind, Recipe, Truth, write_hosts};
+use crate::contents::{Kind, Recipe, Truth, Variants, write_hosts};
 use crate::error::{Error, Result};
-use crate::options::{Options, Output};
+use crate::options::{Asking, Options, Output, Told};
 use crate::report::Report;
 use crate::{serving, table};
 
@@ -72,6 +72,20 @@ fn check(options: &Options) -> Result<()> {
             "virtual hosts are named under a route configuration; say --prefix ROUTE/host",
         );
     }
+    if options.variants > 1 && options.categories < options.variants {
+        return wrong("--variants needs at least as many --categories, so that each has clients");
+    }
+    if options.variants > 1 && options.floor {
+        return wrong("--floor gives everybody the same; leave --variants or --floor out");
+    }
+    let own = options.address.is_none() && options.start.is_none();
+    let by_name = options.told() == Told::Locators && options.ask == Asking::Wildcard;
+    if options.variants > 1 && own && by_name {
+        return wrong(
+            "the library's own server knows the parameters of a wildcard by the node only; \
+             leave --told-by out, or say --ask named",
+        );
+    }
     if options.light && options.nack.is_some() {
         return wrong("--light clients reject nothing; leave --nack or --light out");
     }
@@ -83,10 +97,10 @@ async fn measure(options: &Options) -> Result<Report> {
         kinds: options.types.clone(),
         prefix: options.prefix.clone(),
         size: options.size,
+        variants: variants(options)?,
     };
     // A storm changes a part of the contents, and one more to know its end.
-    let part = options.changed_meanwhile.clamp(0.0, 1.0);
-    let each_storm = (options.resources as f64 * part) as usize + 2;
+    let each_storm = changed_meanwhile(options) + options.variants.max(1) + 1;
     let changes = options.changes + options.reconnect_storm * each_storm;
     let truth = Truth::new(recipe, options.resources, changes);
     let shared = Arc::new(Shared::new(truth));
@@ -103,15 +117,34 @@ async fn measure(options: &Options) -> Result<Report> {
             stage.load(&mut target).await?;
         }
     }
-    stage.connect(&target).await?;
+    stage.connect(&mut target).await?;
     if target.is_driven() {
         stage.change(&mut target).await?;
         for _ in 0..options.reconnect_storm {
             stage.storm(&mut target).await?;
         }
     }
-    stage.idle(&target).await;
+    stage.idle(&mut target).await;
     Ok(stage.finish(&target).await)
+}
+
+/// Variants of each resource, if that can be.
+fn variants(options: &Options) -> Result<Variants> {
+    let made = Variants::new(options.variants, options.categories);
+    made.map_err(|error| {
+        let (variants, categories) = (options.variants, options.categories);
+        Error::Usage(format!(
+            "--variants {variants} --categories {categories}: {error}; each variant is for \
+             {} categories, so give more variants or fewer categories",
+            categories / variants.max(1)
+        ))
+    })
+}
+
+/// How many resources, or variants of them, change in a storm.
+fn changed_meanwhile(options: &Options) -> usize {
+    let part = options.changed_meanwhile.clamp(0.0, 1.0);
+    (options.resources as f64 * options.variants.max(1) as f64 * part) as usize
 }
 
 #[expect(clippy::print_stdout, reason = "the report is what the tool is for")]

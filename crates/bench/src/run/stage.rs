@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use super::phase::Begun;
 use super::target::Target;
 use crate::client::{self, Complete, Ended, Orders, Pool, Shared, Spec, Zipf};
-use crate::contents::Kind;
+use crate::contents::{Kind, Place};
 use crate::driver::Put;
 use crate::error::{Error, Result};
 use crate::options::{Asking, Options};
@@ -61,39 +61,33 @@ impl<'a> Stage<'a> {
 
     /// Gives the server its contents.
     pub(super) async fn load(&mut self, target: &mut Target) -> Result<()> {
-        let begun = Begun::new("load", &self.shared, target);
+        let begun = Begun::new("load", &self.shared, target).await;
         let truth = &self.shared.truth;
-        let all = self.options.types.iter().copied();
-        let all = all.flat_map(|kind| (0..truth.count).map(move |index| (kind, index)));
-        let all: Vec<(Kind, usize)> = all.collect();
+        let kinds = self.options.types.iter();
+        let all: Vec<Place> = kinds.flat_map(|kind| truth.places(*kind)).collect();
         let mut done = 0;
         for some in all.chunks(target.batch()) {
-            let puts: Vec<Put> = some.iter().map(|at| self.make(*at, 1)).collect();
+            let puts: Vec<Put> = some.iter().map(|place| self.make(*place, 1)).collect();
             target.put(&puts).await?;
-            for (kind, index) in some {
-                self.shared.truth.begin(*kind, *index);
+            for place in some {
+                self.shared.truth.begin(*place);
             }
             done += some.len() as u64;
             self.progress.tell("load", done, all.len() as u64);
         }
-        self.end(begun, target);
+        self.end(begun, target).await;
         Ok(())
     }
 
-    fn make(&self, (kind, index): (Kind, usize), revision: u32) -> Put {
-        let recipe = &self.shared.truth.recipe;
-        Put {
-            kind,
-            name: recipe.name(index),
-            body: recipe.body(kind, index, revision),
-        }
+    fn make(&self, place: Place, revision: u32) -> Put {
+        Put::new(&self.shared.truth.recipe, place, revision)
     }
 
     /// Connects all clients, and waits until each has its first configuration.
     /// The first is connected alone: what a server makes for it and keeps for
     /// the others costs nothing for each of them.
-    pub(super) async fn connect(&mut self, target: &Target) -> Result<()> {
-        let begun = Begun::new("connect", &self.shared, target);
+    pub(super) async fn connect(&mut self, target: &mut Target) -> Result<()> {
+        let begun = Begun::new("connect", &self.shared, target).await;
         self.memory = begun.memory();
         let pool = Pool::new(target.address.clone(), self.options.connections);
         self.pool = Some(Arc::new(pool));
@@ -105,7 +99,7 @@ impl<'a> Stage<'a> {
         }
         self.spawn(specs, self.options.ramp);
         self.configured(self.counted as u64).await?;
-        let phase = begun.end(&self.shared, target);
+        let phase = begun.end(&self.shared, target).await;
         self.keep(phase);
         Ok(())
     }
@@ -148,7 +142,7 @@ impl<'a> Stage<'a> {
         if self.options.changes == 0 {
             return Ok(());
         }
-        let begun = Begun::new("changes", &self.shared, target);
+        let begun = Begun::new("changes", &self.shared, target).await;
         let mut made = 0;
         let mut next = Instant::now();
         while made < self.options.changes {
@@ -166,32 +160,41 @@ impl<'a> Stage<'a> {
             }
         }
         self.settle_all().await?;
-        let phase = begun.end(&self.shared, target);
+        let phase = begun.end(&self.shared, target).await;
         self.keep(phase);
         Ok(())
     }
 
-    /// A resource to be changed.
-    fn any(&mut self) -> (Kind, usize) {
-        let kind = self.options.change.unwrap_or(self.options.types[0]);
-        (kind, self.random.usize(0..self.options.resources))
+    /// The type of what changes.
+    fn changing(&self) -> Kind {
+        self.options.change.unwrap_or(self.options.types[0])
+    }
+
+    /// A resource to be changed, or one variant of it.
+    fn any(&mut self) -> Place {
+        Place {
+            kind: self.changing(),
+            index: self.random.usize(0..self.options.resources),
+            variant: self.random.usize(0..self.variants()),
+        }
+    }
+
+    fn variants(&self) -> usize {
+        self.shared.truth.recipe.variants.count()
     }
 
     /// Makes changes together; how many bytes they have at all who get them.
-    async fn make_changes(&self, target: &mut Target, places: &[(Kind, usize)]) -> Result<u64> {
+    async fn make_changes(&self, target: &mut Target, places: &[Place]) -> Result<u64> {
         let mut puts: Vec<Put> = Vec::new();
         let mut bytes = 0;
-        for (kind, index) in places {
-            let put_already = |put: &Put| {
-                put.kind == *kind && self.shared.truth.recipe.index(&put.name) == Some(*index)
-            };
+        for place in places {
             // One resource changes once in a transaction.
-            if puts.iter().any(put_already) {
+            if puts.iter().any(|put| put.place == *place) {
                 continue;
             }
-            if let Some(revision) = self.shared.truth.change(*kind, *index) {
-                let put = self.make((*kind, *index), revision);
-                let holders = self.shared.truth.holders(*kind, *index);
+            if let Some(revision) = self.shared.truth.change(*place) {
+                let put = self.make(*place, revision);
+                let holders = self.shared.truth.holders(*place);
                 bytes += put.body.len() as u64 * u64::from(holders);
                 puts.push(put);
             }
@@ -215,24 +218,26 @@ impl<'a> Stage<'a> {
         self.wait("leave", gone, away).await?;
         // The server notices, too.
         sleep(Duration::from_millis(500)).await;
-        let part = self.options.changed_meanwhile.clamp(0.0, 1.0);
-        let changed = (self.options.resources as f64 * part) as usize;
-        let kind = self.options.change.unwrap_or(self.options.types[0]);
-        let places: Vec<_> = (0..changed).map(|index| (kind, index)).collect();
+        let kind = self.changing();
+        let truth = &self.shared.truth;
+        let changed = super::changed_meanwhile(self.options);
+        let places: Vec<_> = truth.places(kind).take(changed).collect();
         let bytes = self.make_changes(target, &places).await?;
         self.shared.converged.take();
 
-        let begun = Begun::new("reconnect storm", &self.shared, target);
+        let begun = Begun::new("reconnect storm", &self.shared, target).await;
         self.shared.orders.send_modify(|orders| orders.away = false);
         let all = self.clients.len() as u64;
         let shared = Arc::clone(&self.shared);
         self.wait("return", all, || shared.are_connected() as u64)
             .await?;
-        // Whoever sees this one has been told of all that came before.
-        let last = self.options.resources - 1;
-        self.make_changes(target, &[(kind, last)]).await?;
+        // Whoever sees its variant of this one has been told of all that came
+        // before.
+        let places: Vec<_> = self.shared.truth.places(kind).collect();
+        let last = &places[places.len().saturating_sub(self.variants())..];
+        self.make_changes(target, last).await?;
         self.settle_all().await?;
-        let mut phase = begun.end(&self.shared, target);
+        let mut phase = begun.end(&self.shared, target).await;
         // Most of the time from a change to its arrival nobody was there.
         phase.convergence = None;
         phase.changed_bytes = Some(bytes);
@@ -241,17 +246,17 @@ impl<'a> Stage<'a> {
     }
 
     /// Lets time pass.
-    pub(super) async fn idle(&mut self, target: &Target) {
+    pub(super) async fn idle(&mut self, target: &mut Target) {
         if self.options.duration <= 0.0 {
             return;
         }
-        let begun = Begun::new("idle", &self.shared, target);
+        let begun = Begun::new("idle", &self.shared, target).await;
         sleep(Duration::from_secs_f64(self.options.duration)).await;
-        self.end(begun, target);
+        self.end(begun, target).await;
     }
 
-    fn end(&mut self, begun: Begun, target: &Target) {
-        let phase = begun.end(&self.shared, target);
+    async fn end(&mut self, begun: Begun, target: &mut Target) {
+        let phase = begun.end(&self.shared, target).await;
         self.keep(phase);
     }
 
@@ -340,10 +345,15 @@ impl<'a> Stage<'a> {
         }
         let count = self.shared.counters.read();
         check.wrong = count.wrong;
+        check.foreign = count.foreign;
         check.backwards = count.backwards;
         check.lost = count.lost;
-        let kind = self.options.types[0];
-        let size = self.make((kind, 0), 1).body.len();
+        let first = Place {
+            kind: self.options.types[0],
+            index: 0,
+            variant: 0,
+        };
+        let size = self.make(first, 1).body.len();
         Report {
             scenario: Scenario::of(self.options, target.name.clone(), size),
             warnings: super::warnings(self.options, &self.phases, &self.shared, self.load),

@@ -1,9 +1,15 @@
-//! The way contents get into a server that the tool started.
+//! The way contents get into a server that the tool started, and what it did
+//! gets out.
+//!
+//! | request | answer |
+//! |---|---|
+//! | `POST /resources`, a `DiscoveryResponse` | its resources are put, together |
+//! | `GET /work` | what the server did so far, as JSON |
 
 use std::convert::Infallible;
 
 use bytes::Bytes;
-use http::{Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -12,15 +18,24 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 use trunkline_proto::discovery::{DiscoveryResponse, Inbound, Limits};
 
-/// Takes what is put until the process ends. `put` gets the resources of one
-/// type and says what is wrong with them.
-pub(super) async fn serve<F>(listener: TcpListener, put: F)
-where
-    F: Fn(DiscoveryResponse) -> Result<(), String> + Clone + Send + 'static,
-{
+use crate::measure::Work;
+
+/// A server that is controlled.
+pub(super) trait Controlled: Clone + Send + Sync + 'static {
+    /// Takes resources of one type; says what is wrong with them.
+    fn put(&self, put: DiscoveryResponse) -> Result<(), String>;
+
+    /// What it did so far, if it counts that.
+    fn work(&self) -> Option<Work> {
+        None
+    }
+}
+
+/// Takes what is put until the process ends.
+pub(super) async fn serve(listener: TcpListener, server: impl Controlled) {
     while let Ok((socket, _)) = listener.accept().await {
-        let put = put.clone();
-        let service = service_fn(move |request| answer(request, put.clone()));
+        let server = server.clone();
+        let service = service_fn(move |request| answer(request, server.clone()));
         tokio::spawn(async move {
             let _ = socket.set_nodelay(true);
             // Whoever put something knows how that ended.
@@ -31,18 +46,23 @@ where
     }
 }
 
-async fn answer<F>(request: Request<Incoming>, put: F) -> Result<Response<Full<Bytes>>, Infallible>
-where
-    F: Fn(DiscoveryResponse) -> Result<(), String>,
-{
+async fn answer(
+    request: Request<Incoming>,
+    server: impl Controlled,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let method = request.method().clone();
     let outcome = match request.into_body().collect().await {
         Err(error) => Err(error.to_string()),
+        Ok(_) if method == Method::GET => {
+            serde_json::to_string(&server.work()).map_err(|error| error.to_string())
+        }
         Ok(body) => DiscoveryResponse::decode_checked(body.to_bytes(), &Limits::DEFAULT)
             .map_err(|error| error.to_string())
-            .and_then(|read| put(read.message)),
+            .and_then(|read| server.put(read.message))
+            .map(|()| String::new()),
     };
     let (status, text) = match outcome {
-        Ok(()) => (StatusCode::OK, String::new()),
+        Ok(text) => (StatusCode::OK, text),
         Err(error) => (StatusCode::BAD_REQUEST, error),
     };
     let mut response = Response::new(Full::new(Bytes::from(text)));

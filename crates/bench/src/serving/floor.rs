@@ -24,7 +24,7 @@ use trunkline_proto::discovery::{
     Any, DeltaDiscoveryResponse, DiscoveryResponse, Resource, name_of,
 };
 
-use super::control;
+use super::control::{self, Controlled};
 
 /// The place of what state-of-the-world streams are given; the other is for
 /// delta.
@@ -34,11 +34,7 @@ const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 
 pub(super) async fn serve(xds: TcpListener, control: TcpListener) {
     let floor = Arc::new(Floor::default());
-    let putting = Arc::clone(&floor);
-    tokio::spawn(control::serve(control, move |put| {
-        putting.put(put);
-        Ok(())
-    }));
+    tokio::spawn(control::serve(control, Arc::clone(&floor)));
     let listening = Listening {
         connections: 100_000,
         streams: 100_000,
@@ -70,8 +66,10 @@ impl Floor {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    fn put(&self, put: DiscoveryResponse) {
+impl Controlled for Arc<Floor> {
+    fn put(&self, put: DiscoveryResponse) -> Result<(), String> {
         let mut state = self.lock();
         state.type_url = put.type_url;
         state.changed.clear();
@@ -86,6 +84,7 @@ impl Floor {
             state.changes += 1;
             state.asleep.drain(..).for_each(Waker::wake);
         }
+        Ok(())
     }
 }
 

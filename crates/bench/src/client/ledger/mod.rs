@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::shared::Shared;
-use crate::contents::{Kind, same};
+use super::spec::Spec;
+use crate::contents::{Kind, Place, same};
 use crate::measure::Counters;
 
 /// One of so many bodies is compared as a whole with what was put.
@@ -26,6 +27,8 @@ pub(crate) enum Complete {
 #[derive(Debug)]
 pub(crate) struct Ledger {
     client: usize,
+    /// The variant that it gets of every resource.
+    variant: usize,
     shared: Arc<Shared>,
     /// By type and place; zero is not held.
     revisions: [Vec<u32>; Kind::ALL.len()],
@@ -33,6 +36,8 @@ pub(crate) struct Ledger {
     pub(crate) held: usize,
     complete: Complete,
     configured: bool,
+    /// Whether the response that is being read brought something.
+    news: bool,
     /// When the client was told to connect, in nanoseconds.
     begun: u64,
     /// When each name was asked for, if that is timed.
@@ -40,15 +45,17 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    pub(crate) fn new(client: usize, shared: Arc<Shared>, complete: Complete) -> Self {
+    pub(crate) fn new(spec: &Spec, shared: Arc<Shared>) -> Self {
         Self {
-            client,
+            client: spec.number,
+            variant: shared.truth.recipe.variants.of(spec.category),
             shared,
             revisions: Default::default(),
             answered: [false; Kind::ALL.len()],
             held: 0,
-            complete,
+            complete: spec.complete,
             configured: false,
+            news: false,
             begun: 0,
             asked: HashMap::new(),
         }
@@ -65,13 +72,22 @@ impl Ledger {
         self.asked.insert((kind, index), self.shared.truth.now());
     }
 
-    /// A response about a type came, with so many resources.
-    pub(crate) fn answered(&mut self, kind: Kind, resources: usize, bytes: usize) {
+    /// A response came, with so many resources. Counted before anything in it
+    /// is looked at: who waits for that reads the counters next.
+    pub(crate) fn heard(&self, resources: usize, bytes: usize) {
         let counters = &self.shared.counters;
         Counters::add(&counters.responses, 1);
         Counters::add(&counters.resources, resources);
         Counters::add(&counters.bytes, bytes);
-        self.answered[kind.place()] = true;
+    }
+
+    /// All that is in a response about a type was looked at.
+    pub(crate) fn answered(&mut self, kind: Kind) {
+        let first = !std::mem::replace(&mut self.answered[kind.place()], true);
+        let news = std::mem::take(&mut self.news);
+        if !news && !first && self.complete != Complete::Never {
+            Counters::add(&self.shared.counters.needless, 1);
+        }
         let answered = self.answered.iter().filter(|yes| **yes).count();
         if matches!(self.complete, Complete::Answered(all) if answered >= all) {
             self.configure();
@@ -87,19 +103,22 @@ impl Ledger {
         let (truth, counters) = (&shared.truth, &shared.counters);
         // What others put is none of our business.
         let index = truth.recipe.index(name)?;
-        let revision = kind.revision(body);
-        let newest = truth.newest(kind, index);
-        let (Some(new), Some(newest)) = (revision, newest) else {
+        let place = self.place(kind, index);
+        let (Some(said), Some(newest)) = (kind.said(body), truth.newest(place)) else {
             Counters::add(&counters.wrong, 1);
             return None;
         };
-        let old = self.revision(kind, index);
+        if said.variant != self.variant {
+            Counters::add(&counters.foreign, 1);
+            return None;
+        }
+        let (old, new) = (self.revision(kind, index), said.revision);
         if new > newest {
             Counters::add(&counters.wrong, 1);
             return None;
         }
         if (self.client + index).is_multiple_of(COMPARED)
-            && !same(kind, body, &truth.recipe.body(kind, index, new))
+            && !same(kind, body, &truth.recipe.body(place, new))
         {
             Counters::add(&counters.wrong, 1);
         }
@@ -112,8 +131,9 @@ impl Ledger {
             return None;
         }
         self.set(kind, index, new);
+        self.news = true;
         if old == 0 {
-            truth.held(kind, index);
+            truth.held(place);
             self.gain(kind, index);
             return Some(index);
         }
@@ -154,7 +174,17 @@ impl Ledger {
         if let Some(index) = index.filter(|index| self.revision(kind, *index) > 0) {
             self.set(kind, index, 0);
             self.held -= 1;
+            self.news = true;
             Counters::add(&self.shared.counters.lost, 1);
+        }
+    }
+
+    /// Where the client's variant of a resource stands.
+    pub(crate) fn place(&self, kind: Kind, index: usize) -> Place {
+        Place {
+            kind,
+            index,
+            variant: self.variant,
         }
     }
 
@@ -187,7 +217,8 @@ impl Ledger {
         let truth = &self.shared.truth;
         let behind = |kind: Kind| {
             let held = self.holds(kind);
-            held.filter(|(index, revision)| truth.newest(kind, *index) != Some(*revision))
+            let newest = |index: usize| truth.newest(self.place(kind, index));
+            held.filter(|(index, revision)| newest(*index) != Some(*revision))
                 .count() as u64
         };
         let missing = all.saturating_sub(self.held) as u64;
@@ -196,68 +227,4 @@ impl Ledger {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::contents::{Recipe, Truth};
-
-    const CDS: Kind = Kind::Clusters;
-
-    fn ledger() -> (Ledger, Arc<Shared>) {
-        let recipe = Recipe {
-            kinds: vec![CDS],
-            prefix: "b".into(),
-            size: 0,
-        };
-        let shared = Arc::new(Shared::new(Truth::new(recipe, 2, 10)));
-        shared.truth.begin(CDS, 0);
-        shared.truth.begin(CDS, 1);
-        let ledger = Ledger::new(0, Arc::clone(&shared), Complete::Holding(2));
-        (ledger, shared)
-    }
-
-    fn show(ledger: &mut Ledger, shared: &Shared, index: usize, revision: u32) {
-        let recipe = &shared.truth.recipe;
-        let body = recipe.body(CDS, index, revision);
-        ledger.saw(CDS, &recipe.name(index), &body);
-    }
-
-    #[test]
-    fn what_is_right_is_counted_as_such() {
-        let (mut ledger, shared) = ledger();
-        show(&mut ledger, &shared, 0, 1);
-        assert_eq!((ledger.check(), shared.are_configured()), ((0, 1), 0));
-        show(&mut ledger, &shared, 1, 1);
-        assert_eq!((ledger.check(), shared.are_configured()), ((0, 0), 1));
-        shared.truth.change(CDS, 1);
-        assert_eq!(ledger.check(), (1, 0));
-        show(&mut ledger, &shared, 1, 2);
-        show(&mut ledger, &shared, 1, 2);
-        assert_eq!(ledger.check(), (0, 0));
-        let count = shared.counters.read();
-        assert_eq!((count.delivered, count.repeated, count.wrong), (1, 1, 0));
-    }
-
-    #[test]
-    fn what_is_wrong_is_found() {
-        let (mut ledger, shared) = ledger();
-        let recipe = shared.truth.recipe.clone();
-        shared.truth.change(CDS, 0);
-        show(&mut ledger, &shared, 0, 2);
-        // Older, newer than there is, of no revision, of another resource.
-        show(&mut ledger, &shared, 0, 1);
-        show(&mut ledger, &shared, 0, 9);
-        ledger.saw(CDS, &recipe.name(0), b"");
-        ledger.saw(CDS, &recipe.name(7), &recipe.body(CDS, 7, 1));
-        let other = Recipe {
-            size: 900,
-            ..recipe.clone()
-        };
-        shared.truth.change(CDS, 0);
-        ledger.saw(CDS, &recipe.name(0), &other.body(CDS, 0, 3));
-        ledger.lost(CDS, &recipe.name(0));
-        ledger.lost(CDS, "of somebody else");
-        let count = shared.counters.read();
-        assert_eq!((count.backwards, count.wrong, count.lost), (1, 4, 1));
-        assert_eq!(ledger.check(), (0, 2));
-    }
-}
+mod tests;
