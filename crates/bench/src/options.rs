@@ -141,6 +141,15 @@ pub struct Options {
     /// Changes of one resource each
     #[arg(long, default_value_t = 100, help_heading = "What happens")]
     pub changes: usize,
+    /// The part of the changes that take a resource away; each is followed by one
+    /// that brings it back, so 0.5 at most
+    #[arg(
+        long,
+        value_name = "PART",
+        default_value_t = 0.0,
+        help_heading = "What happens"
+    )]
+    pub removals: f64,
     /// Of which type; the first of --types unless given
     #[arg(long, value_name = "TYPE", help_heading = "What happens")]
     pub change: Option<Kind>,

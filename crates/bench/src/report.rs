@@ -53,6 +53,8 @@ pub struct Scenario {
     pub connections: usize,
     /// Clients keep revisions only.
     pub light: bool,
+    /// The part of the changes that were removals.
+    pub removals: f64,
     /// Clients that never read, and that reject everything.
     pub slow_readers: usize,
     /// Clients that reject everything.
@@ -76,6 +78,7 @@ impl Scenario {
             size,
             connections: options.connections,
             light: options.light,
+            removals: options.removals,
             slow_readers: options.slow_readers,
             nackers: options.nackers,
             command: command(),

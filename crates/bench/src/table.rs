@@ -61,14 +61,19 @@ fn show_phase(text: &mut String, phase: &Phase) {
         row("answer", quantiles(answer));
     }
     if count.delivered > 0 {
-        let overtaken = match count.overtaken {
+        let more = |number: u64, what: &str| match number {
             0 => String::new(),
-            some => format!(", {some} overtaken"),
+            some => format!(", {some} {what}"),
         };
+        let removed = more(count.removed, "of them removals");
+        let overtaken = more(count.overtaken, "overtaken");
         let rate = per_second(count.delivered);
         row(
             "updates delivered",
-            format!("{}, {rate:.0} a second{overtaken}", count.delivered),
+            format!(
+                "{}, {rate:.0} a second{removed}{overtaken}",
+                count.delivered
+            ),
         );
     }
     if count.responses > 0 {

@@ -194,7 +194,7 @@ impl Full {
         };
         for change in outcome.effects.changes {
             if let Change::Remove(_, name) | Change::RemoveVariant(_, name, _) = change {
-                self.ledger.lost(kind, name.as_str());
+                self.ledger.gone(kind, name.as_str());
             }
         }
     }

@@ -15,7 +15,7 @@ use trunkline_core::kind::Kind as Rules;
 use trunkline_core::message::{DeltaRequest, Locator, Mode, Node, SotwRequest};
 use trunkline_core::resource::{Nonce, Version};
 use trunkline_core::sink::Request;
-use trunkline_proto::discovery::{Glance, fields};
+use trunkline_proto::discovery::{Glance, fields, name_of};
 
 use super::ledger::Ledger;
 use super::shared::Shared;
@@ -25,6 +25,16 @@ use crate::measure::Counters;
 
 /// The field of resources, in responses of both variants.
 const RESOURCES: u32 = 2;
+/// The field of variants that are gone, in a delta response.
+const REMOVED_VARIANTS: u32 = 8;
+
+/// Names of which a variant is gone. A client of the tool has one of each.
+fn removed_variants(mode: Mode, response: &[u8]) -> impl Iterator<Item = &str> {
+    let all = fields(response);
+    let removed = all.filter(move |(field, _)| mode == Mode::Delta && *field == REMOVED_VARIANTS);
+    // A `ResourceName` begins with its name, as a resource does.
+    removed.filter_map(|(_, name)| name_of(name))
+}
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -207,10 +217,9 @@ impl Light {
         };
         let leads_to = self.types.iter().find_map(leads_to);
         let count = fields(raw).filter(|(field, _)| *field == RESOURCES).count();
-        let known = self.ledger.held;
         self.ledger.heard(count, raw.len());
         for entry in glance.entries() {
-            let Some(body) = entry.body else { continue };
+            let body = entry.body.unwrap_or_default();
             if let Some(index) = self.ledger.saw(kind, entry.name, body)
                 && let Some(to) = leads_to
             {
@@ -220,15 +229,17 @@ impl Light {
                 entry.version.is_empty(),
                 self.shared.truth.recipe.index(entry.name),
             ) {
-                let revision = self.ledger.revision(kind, index);
+                let known = self.ledger.known(kind, index);
                 let place = self.ledger.place(kind, index);
-                self.shared.called(place, revision, entry.version);
+                if known.is_held() {
+                    self.shared.called(place, known.revision(), entry.version);
+                }
             }
         }
-        for name in glance.removed() {
-            self.ledger.lost(kind, name);
+        for name in glance.removed().chain(removed_variants(self.mode, raw)) {
+            self.ledger.gone(kind, name);
         }
-        if self.mode == Mode::Sotw && count < known {
+        if self.mode == Mode::Sotw && count < self.ledger.held {
             self.lose_absent(kind, &glance);
         }
         self.ledger.answered(kind);
@@ -252,7 +263,7 @@ impl Light {
         let absent: Vec<usize> = held.filter(|index| !there[*index]).collect();
         for index in absent {
             let name = self.shared.truth.recipe.name(index);
-            self.ledger.lost(kind, &name);
+            self.ledger.gone(kind, &name);
         }
     }
 

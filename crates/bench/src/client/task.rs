@@ -232,7 +232,7 @@ impl Client {
         let Some(zipf) = &self.zipf else { return };
         let index = zipf.place(self.random.f64());
         for (kind, _) in self.spec.wants.clone() {
-            if self.machine.ledger().revision(kind, index) == 0 {
+            if self.machine.ledger().known(kind, index).revision() == 0 {
                 self.machine.ledger().ask(kind, index);
                 self.machine.want(kind, index);
             }

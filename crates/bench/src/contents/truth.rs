@@ -2,9 +2,10 @@
 //!
 //! Every change of a resource has a revision of its own, counted over all
 //! resources, so a revision that a client sees tells which change it is and
-//! when that was made.
+//! when that was made. A removal is a change as well; a client that is told of
+//! one sees the newest that there was.
 
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 
 use tokio::sync::Notify;
@@ -37,6 +38,8 @@ struct Change {
     made: AtomicU64,
     /// The revision of the same resource before.
     before: AtomicU32,
+    /// It took the resource away.
+    removed: AtomicBool,
     /// Clients that have yet to see it.
     waiting: AtomicI64,
 }
@@ -100,6 +103,15 @@ impl Truth {
     /// The revision of a change that is about to be made; none if there is no
     /// room for it.
     pub(crate) fn change(&self, place: Place) -> Option<u32> {
+        self.next(place, false)
+    }
+
+    /// The same for a removal.
+    pub(crate) fn remove(&self, place: Place) -> Option<u32> {
+        self.next(place, true)
+    }
+
+    fn next(&self, place: Place, removed: bool) -> Option<u32> {
         let newest = self.at(&self.newest, place)?;
         let revision = self.last.fetch_add(1, Ordering::AcqRel) + 1;
         let change = self.changes.get(revision as usize)?;
@@ -108,6 +120,7 @@ impl Truth {
             .waiting
             .fetch_add(i64::from(holders), Ordering::AcqRel);
         change.made.store(self.now(), Ordering::Release);
+        change.removed.store(removed, Ordering::Release);
         change
             .before
             .store(newest.load(Ordering::Acquire), Ordering::Release);
@@ -119,6 +132,25 @@ impl Truth {
     pub(crate) fn newest(&self, place: Place) -> Option<u32> {
         let newest = self.at(&self.newest, place)?;
         Some(newest.load(Ordering::Acquire)).filter(|revision| *revision > 0)
+    }
+
+    /// Whether the newest change of a resource took it away.
+    pub(crate) fn is_gone(&self, place: Place) -> bool {
+        let newest = self.newest(place);
+        newest.is_some_and(|newest| self.removal_since(place, newest - 1) == Some(newest))
+    }
+
+    /// The newest removal of a resource after a revision of it.
+    pub(crate) fn removal_since(&self, place: Place, old: u32) -> Option<u32> {
+        let mut revision = self.newest(place)?;
+        while revision > old.max(FIRST) {
+            let change = self.changes.get(revision as usize)?;
+            if change.removed.load(Ordering::Acquire) {
+                return Some(revision);
+            }
+            revision = change.before.load(Ordering::Acquire);
+        }
+        None
     }
 
     /// The newest revision of all.
@@ -190,6 +222,21 @@ mod tests {
         let newest: Vec<_> = all.iter().map(|p| truth.newest(*p).unwrap()).collect();
         assert_eq!(newest, [1, 1, 1, 1, 2, 1]);
         assert_eq!((truth.holders(all[4]), truth.holders(all[3])), (1, 0));
+    }
+
+    #[test]
+    fn a_removal_is_a_change_that_is_found_again() {
+        let place = Place::only(Kind::Clusters, 1);
+        let truth = truth(1, 3);
+        truth.begin(place);
+        assert!(!truth.is_gone(place));
+        assert_eq!(truth.removal_since(place, 1), None);
+        assert_eq!(truth.remove(place), Some(2));
+        assert!(truth.is_gone(place));
+        assert_eq!(truth.change(place), Some(3));
+        assert!(!truth.is_gone(place));
+        assert_eq!(truth.removal_since(place, 1), Some(2));
+        assert_eq!(truth.removal_since(place, 2), None);
     }
 
     #[test]

@@ -44,8 +44,10 @@ impl Files {
     fn place(&mut self, put: &Put) -> usize {
         if let Some(file) = self.places.get(&put.place).copied() {
             let same = |other: &&mut Put| other.place == put.place;
-            if let Some(old) = self.files[file].iter_mut().find(same) {
-                *old = put.clone();
+            match self.files[file].iter_mut().find(same) {
+                Some(old) => *old = put.clone(),
+                // It was removed.
+                None => self.files[file].push(put.clone()),
             }
             return file;
         }
@@ -56,6 +58,22 @@ impl Files {
         self.files[file].push(put.clone());
         self.places.insert(put.place, file);
         file
+    }
+
+    /// Takes a resource out; the number of its file.
+    fn take(&mut self, put: &Put) -> Option<usize> {
+        let file = self.places.get(&put.place).copied()?;
+        self.files[file].retain(|other| other.place != put.place);
+        Some(file)
+    }
+
+    async fn write_all(&self, mut changed: Vec<usize>) -> Result<()> {
+        changed.sort_unstable();
+        changed.dedup();
+        for file in changed {
+            self.write(file).await?;
+        }
+        Ok(())
     }
 
     async fn write(&self, file: usize) -> Result<()> {
@@ -77,13 +95,15 @@ impl Driver for Files {
 
     fn put<'a>(&'a mut self, resources: &'a [Put]) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
-            let mut changed: Vec<usize> = resources.iter().map(|put| self.place(put)).collect();
-            changed.sort_unstable();
-            changed.dedup();
-            for file in changed {
-                self.write(file).await?;
-            }
-            Ok(())
+            let changed = resources.iter().map(|put| self.place(put)).collect();
+            self.write_all(changed).await
+        })
+    }
+
+    fn remove<'a>(&'a mut self, resources: &'a [Put]) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let changed = resources.iter().filter_map(|put| self.take(put)).collect();
+            self.write_all(changed).await
         })
     }
 }
@@ -119,5 +139,10 @@ mod tests {
             (1, 0)
         );
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
+        files.remove(&[put(7, 3)]).await.unwrap();
+        let name = "b-000007";
+        assert!(!read("bench-00000.yaml").contains(name));
+        files.put(&[put(7, 4)]).await.unwrap();
+        assert!(read("bench-00000.yaml").contains(name));
     }
 }

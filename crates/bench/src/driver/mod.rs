@@ -45,22 +45,28 @@ impl Put {
         }
     }
 
+    /// By what a variant is told apart from others, if it is one.
+    fn variant(&self) -> Option<ResourceName> {
+        let constraints = self.constraints.as_ref()?;
+        Some(ResourceName {
+            name: self.name.clone(),
+            dynamic_parameter_constraints: Some(write_constraints(constraints.expr())),
+        })
+    }
+
     /// On the wire: wrapped, if it is not for all.
     fn any(&self) -> Any {
         let bare = Any {
             type_url: self.place.kind.url().to_owned(),
             value: self.body.clone(),
         };
-        let Some(constraints) = &self.constraints else {
+        let Some(variant) = self.variant() else {
             return bare;
         };
         let wrapper = Resource {
             name: self.name.clone(),
             resource: Some(bare),
-            resource_name: Some(ResourceName {
-                name: self.name.clone(),
-                dynamic_parameter_constraints: Some(write_constraints(constraints.expr())),
-            }),
+            resource_name: Some(variant),
             ..Resource::default()
         };
         Any {
@@ -74,6 +80,9 @@ impl Put {
 pub(crate) trait Driver: Send {
     /// Puts resources, all at once where the server can do that.
     fn put<'a>(&'a mut self, resources: &'a [Put]) -> BoxFuture<'a, Result<()>>;
+
+    /// Takes resources away, all at once where the server can do that.
+    fn remove<'a>(&'a mut self, resources: &'a [Put]) -> BoxFuture<'a, Result<()>>;
 
     /// Whether it works while no server runs.
     fn needs_no_server(&self) -> bool {

@@ -3,13 +3,14 @@
 //!
 //! `POST /resources` with an encoded `DiscoveryResponse` of one type: its
 //! resources are added or replaced, together. One that is not for all clients is
-//! in a `Resource`, which says for whom it is.
+//! in a `Resource`, which says for whom it is. `DELETE /resources` with an
+//! encoded `DeltaDiscoveryResponse`: what it names as removed is taken away.
 
 use bytes::Bytes;
 use http::Method;
 use prost::Message as _;
 use trunkline::BoxFuture;
-use trunkline_proto::discovery::{Any, DiscoveryResponse};
+use trunkline_proto::discovery::{Any, DeltaDiscoveryResponse, DiscoveryResponse};
 
 use super::http::Http;
 use super::{Driver, Put};
@@ -43,6 +44,30 @@ impl Driver for ByHttp {
                 let body = Bytes::from(message.encode_to_vec());
                 let kind = "application/x-protobuf";
                 self.0.send(Method::POST, "/resources", kind, body).await?;
+            }
+            Ok(())
+        })
+    }
+
+    fn remove<'a>(&'a mut self, resources: &'a [Put]) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            for kind in Kind::ALL {
+                let of_kind = || resources.iter().filter(|put| put.place.kind == kind);
+                if of_kind().next().is_none() {
+                    continue;
+                }
+                let plain = of_kind().filter(|put| put.constraints.is_none());
+                let message = DeltaDiscoveryResponse {
+                    type_url: kind.url().to_owned(),
+                    removed_resources: plain.map(|put| put.name.clone()).collect(),
+                    removed_resource_names: of_kind().filter_map(Put::variant).collect(),
+                    ..DeltaDiscoveryResponse::default()
+                };
+                let body = Bytes::from(message.encode_to_vec());
+                let kind = "application/x-protobuf";
+                self.0
+                    .send(Method::DELETE, "/resources", kind, body)
+                    .await?;
             }
             Ok(())
         })

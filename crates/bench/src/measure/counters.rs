@@ -55,6 +55,8 @@ counters! {
     delivered,
     /// Changes that arrived as part of a newer one of the same resource.
     overtaken,
+    /// Removals among the changes that arrived.
+    removed,
     /// Resources that a client was sent again as it holds them.
     repeated,
     /// Revisions older than the one that the client holds.

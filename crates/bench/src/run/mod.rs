@@ -4,10 +4,12 @@
 //! |---|---|
 //! | `target` | the server: started or found, and how it is given contents |
 //! | `phase` | what is counted while something happens |
+//! | `plan` | which resource changes next, and how |
 //! | `stage` | the things that can happen |
 //! | `warnings` | what keeps the numbers from being believed |
 
 mod phase;
+mod plan;
 mod stage;
 mod target;
 mod warnings;
@@ -17,7 +19,7 @@ use std::sync::Arc;
 use crate::client::{Shared, Spec};
 use crate::contents::{Kind, Recipe, Truth, Variants, write_hosts};
 use crate::error::{Error, Result};
-use crate::options::{Asking, Options, Output, Told};
+use crate::options::{Asking, Options, Output, Told, Variant};
 use crate::report::Report;
 use crate::{serving, table};
 
@@ -56,27 +58,12 @@ pub fn run(options: &Options) -> Result<Option<Report>> {
 }
 
 fn check(options: &Options) -> Result<()> {
+    check_contents(options)?;
+    check_removals(options)?;
     let wrong = |text: &str| Err(Error::Usage(text.to_owned()));
-    if options.types.is_empty() || options.resources == 0 {
-        return wrong("there must be a type and a resource of it");
-    }
-    if options.floor && options.types.len() != 1 {
-        return wrong("--floor writes one type only; give one with --types");
-    }
     let control = |start: &String| start.contains("{control}");
     if options.start.as_ref().is_some_and(|start| !control(start)) && options.driver.is_none() {
         return wrong("--start needs --driver or {control}, to give the server its contents");
-    }
-    if options.types.contains(&Kind::Hosts) && !options.prefix.contains('/') {
-        return wrong(
-            "virtual hosts are named under a route configuration; say --prefix ROUTE/host",
-        );
-    }
-    if options.variants > 1 && options.categories < options.variants {
-        return wrong("--variants needs at least as many --categories, so that each has clients");
-    }
-    if options.variants > 1 && options.floor {
-        return wrong("--floor gives everybody the same; leave --variants or --floor out");
     }
     let own = options.address.is_none() && options.start.is_none();
     let by_name = options.told() == Told::Locators && options.ask == Asking::Wildcard;
@@ -126,6 +113,53 @@ async fn measure(options: &Options) -> Result<Report> {
     }
     stage.idle(&mut target).await;
     Ok(stage.finish(&target).await)
+}
+
+/// What there is can be made, and has clients.
+fn check_contents(options: &Options) -> Result<()> {
+    let wrong = |text: &str| Err(Error::Usage(text.to_owned()));
+    if options.types.is_empty() || options.resources == 0 {
+        return wrong("there must be a type and a resource of it");
+    }
+    if options.floor && options.types.len() != 1 {
+        return wrong("--floor writes one type only; give one with --types");
+    }
+    if options.types.contains(&Kind::Hosts) && !options.prefix.contains('/') {
+        return wrong(
+            "virtual hosts are named under a route configuration; say --prefix ROUTE/host",
+        );
+    }
+    if options.variants > 1 && options.categories < options.variants {
+        return wrong("--variants needs at least as many --categories, so that each has clients");
+    }
+    if options.variants > 1 && options.floor {
+        return wrong("--floor gives everybody the same; leave --variants or --floor out");
+    }
+    Ok(())
+}
+
+/// What is removed must come back, and be seen.
+fn check_removals(options: &Options) -> Result<()> {
+    let wrong = |text: &str| Err(Error::Usage(text.to_owned()));
+    if !(0.0..=0.5).contains(&options.removals) {
+        return wrong("--removals is a part from 0 to 0.5: what is removed also comes back");
+    }
+    if options.removals == 0.0 {
+        return Ok(());
+    }
+    let kind = options.change.unwrap_or(options.types[0]);
+    let whole = matches!(kind, Kind::Clusters | Kind::Listeners);
+    if options.mode == Variant::Sotw && !whole {
+        return wrong(
+            "state of the world does not tell a client that an endpoint or a route is gone; \
+             use --change cds or lds, or --mode delta",
+        );
+    }
+    let admin = |driver: &String| driver.starts_with("admin=");
+    if options.variants > 1 && options.driver.as_ref().is_some_and(admin) {
+        return wrong("the admin API removes all variants at once; use another --driver");
+    }
+    Ok(())
 }
 
 /// Variants of each resource, if that can be.

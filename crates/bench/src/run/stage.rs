@@ -7,6 +7,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::phase::Begun;
+use super::plan::{Deed, Plan};
 use super::target::Target;
 use crate::client::{self, Complete, Ended, Orders, Pool, Shared, Spec, Zipf};
 use crate::contents::{Kind, Place};
@@ -30,7 +31,6 @@ pub(super) struct Stage<'a> {
     clients: JoinSet<Ended>,
     phases: Vec<Phase>,
     progress: Progress,
-    random: fastrand::Rng,
     /// The server's memory with one stream; before the first, if there is no
     /// other.
     memory: Option<u64>,
@@ -52,7 +52,6 @@ impl<'a> Stage<'a> {
             clients: JoinSet::new(),
             phases: Vec::new(),
             progress: Progress::new(),
-            random: fastrand::Rng::with_seed(options.seed ^ 0x5eed),
             memory: None,
             first: None,
             load: super::load(),
@@ -143,20 +142,21 @@ impl<'a> Stage<'a> {
             return Ok(());
         }
         let begun = Begun::new("changes", &self.shared, target).await;
-        let mut made = 0;
+        let mut plan = Plan::new(self.options, self.changing());
+        let all = self.options.changes;
         let mut next = Instant::now();
-        while made < self.options.changes {
-            let some = self.options.batch.clamp(1, self.options.changes - made);
-            let places: Vec<_> = (0..some).map(|_| self.any()).collect();
-            self.make_changes(target, &places).await?;
-            made += some;
-            let (all, shared) = (self.options.changes as u64, Arc::clone(&self.shared));
-            self.progress.tell("changes", made as u64, all);
+        while plan.left() > 0 {
+            let before = plan.left();
+            let deeds = plan.next(self.options.batch.max(1));
+            self.make_changes(target, &deeds).await?;
+            let made = all - plan.left();
+            self.progress.tell("changes", made as u64, all as u64);
             if self.options.rate > 0.0 {
+                let some = before - plan.left();
                 next += Duration::from_secs_f64(some as f64 / self.options.rate);
                 sleep_until(next).await;
             } else {
-                self.settle(shared.truth.last()).await?;
+                self.settle(self.shared.truth.last()).await?;
             }
         }
         self.settle_all().await?;
@@ -170,37 +170,29 @@ impl<'a> Stage<'a> {
         self.options.change.unwrap_or(self.options.types[0])
     }
 
-    /// A resource to be changed, or one variant of it.
-    fn any(&mut self) -> Place {
-        Place {
-            kind: self.changing(),
-            index: self.random.usize(0..self.options.resources),
-            variant: self.random.usize(0..self.variants()),
-        }
-    }
-
-    fn variants(&self) -> usize {
-        self.shared.truth.recipe.variants.count()
-    }
-
     /// Makes changes together; how many bytes they have at all who get them.
-    async fn make_changes(&self, target: &mut Target, places: &[Place]) -> Result<u64> {
-        let mut puts: Vec<Put> = Vec::new();
+    async fn make_changes(&self, target: &mut Target, deeds: &[(Place, Deed)]) -> Result<u64> {
+        let (mut puts, mut gone) = (Vec::new(), Vec::new());
         let mut bytes = 0;
-        for place in places {
-            // One resource changes once in a transaction.
-            if puts.iter().any(|put| put.place == *place) {
-                continue;
-            }
-            if let Some(revision) = self.shared.truth.change(*place) {
+        let truth = &self.shared.truth;
+        for (place, deed) in deeds {
+            let (revision, list) = match deed {
+                Deed::Change => (truth.change(*place), &mut puts),
+                Deed::Remove => (truth.remove(*place), &mut gone),
+            };
+            if let Some(revision) = revision {
                 let put = self.make(*place, revision);
-                let holders = self.shared.truth.holders(*place);
-                bytes += put.body.len() as u64 * u64::from(holders);
-                puts.push(put);
+                if *deed == Deed::Change {
+                    bytes += put.body.len() as u64 * u64::from(truth.holders(*place));
+                }
+                list.push(put);
             }
         }
         for some in puts.chunks(target.batch()) {
             target.put(some).await?;
+        }
+        for some in gone.chunks(target.batch()) {
+            target.remove(some).await?;
         }
         Ok(bytes)
     }
@@ -221,8 +213,9 @@ impl<'a> Stage<'a> {
         let kind = self.changing();
         let truth = &self.shared.truth;
         let changed = super::changed_meanwhile(self.options);
-        let places: Vec<_> = truth.places(kind).take(changed).collect();
-        let bytes = self.make_changes(target, &places).await?;
+        let places = truth.places(kind).take(changed);
+        let deeds: Vec<_> = places.map(|place| (place, Deed::Change)).collect();
+        let bytes = self.make_changes(target, &deeds).await?;
         self.shared.converged.take();
 
         let begun = Begun::new("reconnect storm", &self.shared, target).await;
@@ -233,9 +226,10 @@ impl<'a> Stage<'a> {
             .await?;
         // Whoever sees its variant of this one has been told of all that came
         // before.
-        let places: Vec<_> = self.shared.truth.places(kind).collect();
-        let last = &places[places.len().saturating_sub(self.variants())..];
-        self.make_changes(target, last).await?;
+        let last = |place: &Place| place.index + 1 == self.options.resources;
+        let places = self.shared.truth.places(kind).filter(last);
+        let deeds: Vec<_> = places.map(|place| (place, Deed::Change)).collect();
+        self.make_changes(target, &deeds).await?;
         self.settle_all().await?;
         let mut phase = begun.end(&self.shared, target).await;
         // Most of the time from a change to its arrival nobody was there.

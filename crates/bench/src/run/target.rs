@@ -109,6 +109,13 @@ impl Target {
         }
     }
 
+    pub(crate) async fn remove(&mut self, resources: &[Put]) -> Result<()> {
+        match &mut self.driver {
+            Some(driver) => driver.remove(resources).await,
+            None => Ok(()),
+        }
+    }
+
     /// How many are best put at once.
     pub(crate) fn batch(&self) -> usize {
         self.driver.as_ref().map_or(1, |driver| driver.batch())

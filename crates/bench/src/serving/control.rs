@@ -4,6 +4,7 @@
 //! | request | answer |
 //! |---|---|
 //! | `POST /resources`, a `DiscoveryResponse` | its resources are put, together |
+//! | `DELETE /resources`, a `DeltaDiscoveryResponse` | what it names as removed is gone |
 //! | `GET /work` | what the server did so far, as JSON |
 
 use std::convert::Infallible;
@@ -16,7 +17,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
-use trunkline_proto::discovery::{DiscoveryResponse, Inbound, Limits};
+use trunkline_proto::discovery::{DeltaDiscoveryResponse, DiscoveryResponse, Inbound, Limits};
 
 use crate::measure::Work;
 
@@ -24,6 +25,9 @@ use crate::measure::Work;
 pub(super) trait Controlled: Clone + Send + Sync + 'static {
     /// Takes resources of one type; says what is wrong with them.
     fn put(&self, put: DiscoveryResponse) -> Result<(), String>;
+
+    /// Takes resources of one type away; says why not.
+    fn remove(&self, gone: DeltaDiscoveryResponse) -> Result<(), String>;
 
     /// What it did so far, if it counts that.
     fn work(&self) -> Option<Work> {
@@ -53,13 +57,7 @@ async fn answer(
     let method = request.method().clone();
     let outcome = match request.into_body().collect().await {
         Err(error) => Err(error.to_string()),
-        Ok(_) if method == Method::GET => {
-            serde_json::to_string(&server.work()).map_err(|error| error.to_string())
-        }
-        Ok(body) => DiscoveryResponse::decode_checked(body.to_bytes(), &Limits::DEFAULT)
-            .map_err(|error| error.to_string())
-            .and_then(|read| server.put(read.message))
-            .map(|()| String::new()),
+        Ok(body) => done(&method, body.to_bytes(), &server),
     };
     let (status, text) = match outcome {
         Ok(text) => (StatusCode::OK, text),
@@ -68,4 +66,17 @@ async fn answer(
     let mut response = Response::new(Full::new(Bytes::from(text)));
     *response.status_mut() = status;
     Ok(response)
+}
+
+fn done(method: &Method, body: Bytes, server: &impl Controlled) -> Result<String, String> {
+    fn read<M: Inbound>(body: Bytes) -> Result<M, String> {
+        let read = M::decode_checked(body, &Limits::DEFAULT);
+        read.map(|read| read.message).map_err(|e| e.to_string())
+    }
+    let nothing = |()| String::new();
+    match *method {
+        Method::GET => serde_json::to_string(&server.work()).map_err(|e| e.to_string()),
+        Method::DELETE => server.remove(read(body)?).map(nothing),
+        _ => server.put(read(body)?).map(nothing),
+    }
 }

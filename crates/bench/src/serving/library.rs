@@ -6,10 +6,12 @@ use prost::Message as _;
 use tokio::net::TcpListener;
 use trunkline::node::{ParamRule, ParamRules};
 use trunkline::wire::{self, read_constraints};
-use trunkline::{Change, Server, TypeUrl};
+use trunkline::{Change, Name, Server, TypeUrl};
 use trunkline_core::database::Database;
 use trunkline_core::params::Constraints;
-use trunkline_proto::discovery::{Any, DiscoveryResponse, Resource, ResourceName};
+use trunkline_proto::discovery::{
+    Any, DeltaDiscoveryResponse, DiscoveryResponse, Resource, ResourceName,
+};
 
 use super::control::{self, Controlled};
 use crate::contents::{KEY, Kind};
@@ -43,6 +45,19 @@ impl Controlled for Server {
         };
         let changes = put.resources.into_iter().map(upsert);
         let changes = changes.collect::<Result<Vec<_>, String>>()?;
+        self.apply(changes).map_err(|error| error.to_string())?;
+        Ok(())
+    }
+
+    fn remove(&self, gone: DeltaDiscoveryResponse) -> Result<(), String> {
+        let type_url = TypeUrl::new(&gone.type_url);
+        let plain = gone.removed_resources.iter();
+        let plain = plain.map(|name| Ok(Change::Remove(type_url.clone(), Name::new(name))));
+        let variants = gone.removed_resource_names.iter().map(|variant| {
+            let (name, constraints) = (Name::new(&variant.name), constraints(Some(variant))?);
+            Ok(Change::RemoveVariant(type_url.clone(), name, constraints))
+        });
+        let changes = plain.chain(variants).collect::<Result<Vec<_>, String>>()?;
         self.apply(changes).map_err(|error| error.to_string())?;
         Ok(())
     }

@@ -1,8 +1,12 @@
 //! What one client has seen: a revision for each resource, and whether that is
 //! right.
 
+mod known;
+
 use std::collections::HashMap;
 use std::sync::Arc;
+
+use known::Known;
 
 use super::shared::Shared;
 use super::spec::Spec;
@@ -30,8 +34,8 @@ pub(crate) struct Ledger {
     /// The variant that it gets of every resource.
     variant: usize,
     shared: Arc<Shared>,
-    /// By type and place; zero is not held.
-    revisions: [Vec<u32>; Kind::ALL.len()],
+    /// By type and place.
+    known: [Vec<Known>; Kind::ALL.len()],
     answered: [bool; Kind::ALL.len()],
     pub(crate) held: usize,
     complete: Complete,
@@ -50,7 +54,7 @@ impl Ledger {
             client: spec.number,
             variant: shared.truth.recipe.variants.of(spec.category),
             shared,
-            revisions: Default::default(),
+            known: Default::default(),
             answered: [false; Kind::ALL.len()],
             held: 0,
             complete: spec.complete,
@@ -99,6 +103,11 @@ impl Ledger {
         if self.complete == Complete::Never {
             return None;
         }
+        if body.is_empty() {
+            // The form in which some are told that there is no such resource.
+            self.gone(kind, name);
+            return None;
+        }
         let shared = Arc::clone(&self.shared);
         let (truth, counters) = (&shared.truth, &shared.counters);
         // What others put is none of our business.
@@ -112,7 +121,8 @@ impl Ledger {
             Counters::add(&counters.foreign, 1);
             return None;
         }
-        let (old, new) = (self.revision(kind, index), said.revision);
+        let known = self.known(kind, index);
+        let (old, new) = (known.revision(), said.revision);
         if new > newest {
             Counters::add(&counters.wrong, 1);
             return None;
@@ -122,7 +132,7 @@ impl Ledger {
         {
             Counters::add(&counters.wrong, 1);
         }
-        if new <= old {
+        if new < old || (new == old && known.is_held()) {
             let counter = match new == old {
                 true => &counters.repeated,
                 false => &counters.backwards,
@@ -130,23 +140,32 @@ impl Ledger {
             Counters::add(counter, 1);
             return None;
         }
-        self.set(kind, index, new);
-        self.news = true;
+        self.set(kind, index, Known::held(new));
+        if !known.is_held() {
+            self.gain(kind, index);
+        }
         if old == 0 {
             truth.held(place);
-            self.gain(kind, index);
             return Some(index);
         }
+        if new > old {
+            self.see(old, new);
+        }
+        None
+    }
+
+    /// A change arrived, and with it those that it overtook.
+    fn see(&self, old: u32, new: u32) {
+        let counters = &self.shared.counters;
         // Counted first: who waits for the change reads the counters next.
         Counters::add(&counters.delivered, 1);
         let mut newest = true;
-        truth.seen(old, new, |nanoseconds| {
-            shared.converged.note(self.client, nanoseconds);
+        self.shared.truth.seen(old, new, |nanoseconds| {
+            self.shared.converged.note(self.client, nanoseconds);
             if !std::mem::replace(&mut newest, false) {
                 Counters::add(&counters.overtaken, 1);
             }
         });
-        None
     }
 
     fn gain(&mut self, kind: Kind, index: usize) {
@@ -168,14 +187,23 @@ impl Ledger {
         }
     }
 
-    /// The server says that a resource is gone. Nobody removes any.
-    pub(crate) fn lost(&mut self, kind: Kind, name: &str) {
-        let index = self.shared.truth.recipe.index(name);
-        if let Some(index) = index.filter(|index| self.revision(kind, *index) > 0) {
-            self.set(kind, index, 0);
-            self.held -= 1;
-            self.news = true;
-            Counters::add(&self.shared.counters.lost, 1);
+    /// The server says that a resource is gone. It is lost if nobody removed it.
+    pub(crate) fn gone(&mut self, kind: Kind, name: &str) {
+        let shared = Arc::clone(&self.shared);
+        let index = shared.truth.recipe.index(name);
+        let Some(index) = index.filter(|index| self.known(kind, *index).is_held()) else {
+            return;
+        };
+        let old = self.known(kind, index).revision();
+        let removal = shared.truth.removal_since(self.place(kind, index), old);
+        self.set(kind, index, Known::gone(removal.unwrap_or(old)));
+        self.held -= 1;
+        match removal {
+            Some(removal) => {
+                Counters::add(&shared.counters.removed, 1);
+                self.see(old, removal);
+            }
+            None => Counters::add(&shared.counters.lost, 1),
         }
     }
 
@@ -188,24 +216,26 @@ impl Ledger {
         }
     }
 
-    /// The revision that the client holds; zero is none.
-    pub(crate) fn revision(&self, kind: Kind, index: usize) -> u32 {
-        let revisions = &self.revisions[kind.place()];
-        revisions.get(index).copied().unwrap_or(0)
+    /// What the client knows of a resource.
+    pub(crate) fn known(&self, kind: Kind, index: usize) -> Known {
+        let known = &self.known[kind.place()];
+        known.get(index).copied().unwrap_or_default()
     }
 
-    /// The places of what it holds.
+    /// What it has: places, and revisions.
     pub(crate) fn holds(&self, kind: Kind) -> impl Iterator<Item = (usize, u32)> + '_ {
-        let all = self.revisions[kind.place()].iter().copied().enumerate();
-        all.filter(|(_, revision)| *revision > 0)
+        let all = self.known[kind.place()].iter().enumerate();
+        let held = all.filter(|(_, known)| known.is_held());
+        held.map(|(index, known)| (index, known.revision()))
     }
 
-    fn set(&mut self, kind: Kind, index: usize, revision: u32) {
-        let revisions = &mut self.revisions[kind.place()];
-        if revisions.is_empty() {
-            revisions.resize(self.shared.truth.count, 0);
+    fn set(&mut self, kind: Kind, index: usize, known: Known) {
+        self.news = true;
+        let all = &mut self.known[kind.place()];
+        if all.is_empty() {
+            all.resize(self.shared.truth.count, Known::default());
         }
-        revisions[index] = revision;
+        all[index] = known;
     }
 
     /// Compares what is held with what was put: how many are behind, and how
@@ -215,14 +245,17 @@ impl Ledger {
             return (0, 0);
         };
         let truth = &self.shared.truth;
-        let behind = |kind: Kind| {
-            let held = self.holds(kind);
-            let newest = |index: usize| truth.newest(self.place(kind, index));
-            held.filter(|(index, revision)| newest(*index) != Some(*revision))
-                .count() as u64
-        };
-        let missing = all.saturating_sub(self.held) as u64;
-        (Kind::ALL.into_iter().map(behind).sum(), missing)
+        let (mut behind, mut missing, mut met) = (0, 0, 0);
+        for kind in Kind::ALL {
+            for (index, known) in self.known[kind.place()].iter().enumerate() {
+                let place = self.place(kind, index);
+                let current = truth.newest(place) == Some(known.revision());
+                met += usize::from(*known != Known::default());
+                behind += u64::from(known.is_held() && !current);
+                missing += u64::from(known.is_gone() && !truth.is_gone(place));
+            }
+        }
+        (behind, missing + all.saturating_sub(met) as u64)
     }
 }
 

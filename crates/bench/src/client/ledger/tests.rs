@@ -74,7 +74,7 @@ fn what_is_wrong_is_found() {
     // Older, newer than there is, of no revision, of another resource.
     show(&mut ledger, &shared, 0, 1);
     show(&mut ledger, &shared, 0, 9);
-    ledger.saw(CDS, &recipe.name(0), b"");
+    ledger.saw(CDS, &recipe.name(0), b"\x0a\x01a");
     show(&mut ledger, &shared, 7, 1);
     let other = Recipe {
         size: 900,
@@ -82,11 +82,43 @@ fn what_is_wrong_is_found() {
     };
     shared.truth.change(first);
     ledger.saw(CDS, &recipe.name(0), &other.body(first, 3));
-    ledger.lost(CDS, &recipe.name(0));
-    ledger.lost(CDS, "of somebody else");
+    ledger.gone(CDS, &recipe.name(0));
+    ledger.gone(CDS, "of somebody else");
     let count = shared.counters.read();
     assert_eq!((count.backwards, count.wrong, count.lost), (1, 4, 1));
     assert_eq!(ledger.check(), (0, 2));
+}
+
+#[test]
+fn a_removal_is_seen_and_what_comes_back_is_new() {
+    let (mut ledger, shared) = ledger();
+    let name = shared.truth.recipe.name(0);
+    let place = ledger.place(CDS, 0);
+    show(&mut ledger, &shared, 0, 1);
+    show(&mut ledger, &shared, 1, 1);
+    shared.truth.remove(place);
+    assert_eq!((ledger.check(), shared.truth.waiting(2)), ((1, 0), 1));
+    ledger.gone(CDS, &name);
+    ledger.gone(CDS, &name);
+    assert_eq!((ledger.check(), shared.truth.waiting(2)), ((0, 0), 0));
+    shared.truth.change(place);
+    assert_eq!((ledger.check(), shared.truth.waiting(3)), ((0, 1), 1));
+    show(&mut ledger, &shared, 0, 3);
+    assert_eq!((ledger.check(), shared.truth.waiting(3)), ((0, 0), 0));
+    let count = shared.counters.read();
+    assert_eq!((count.delivered, count.removed, count.lost), (2, 1, 0));
+    // A removal that was overtaken has arrived as well.
+    shared.truth.remove(place);
+    shared.truth.change(place);
+    show(&mut ledger, &shared, 0, 5);
+    assert_eq!((shared.truth.waiting(4), shared.truth.waiting(5)), (0, 0));
+    let count = shared.counters.read();
+    assert_eq!((count.delivered, count.overtaken, count.removed), (3, 1, 1));
+    // What nobody removed may come back as it was.
+    ledger.saw(CDS, &name, b"");
+    assert_eq!((ledger.check(), shared.counters.read().lost), ((0, 1), 1));
+    show(&mut ledger, &shared, 0, 5);
+    assert_eq!(ledger.check(), (0, 0));
 }
 
 #[test]
