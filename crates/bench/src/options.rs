@@ -128,9 +128,18 @@ pub struct Options {
     /// Seconds after which slow readers read after all
     #[arg(long, help_heading = "Clients")]
     pub slow_for: Option<f64>,
-    /// Further clients that reject every response
+    /// Further clients that reject every response, or what --nack-part says
     #[arg(long, default_value_t = 0, help_heading = "Clients")]
     pub nackers: usize,
+    /// The part of the changes that --nackers reject; they take everything else,
+    /// and that is checked
+    #[arg(
+        long,
+        value_name = "PART",
+        requires = "nackers",
+        help_heading = "Clients"
+    )]
+    pub nack_part: Option<f64>,
     /// Clients reject this resource
     #[arg(long, value_name = "NAME", help_heading = "Clients")]
     pub nack: Option<String>,

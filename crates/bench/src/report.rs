@@ -59,6 +59,8 @@ pub struct Scenario {
     pub slow_readers: usize,
     /// Clients that reject everything.
     pub nackers: usize,
+    /// The part of the changes that they reject, if that is not everything.
+    pub nack_part: Option<f64>,
     /// The program, as it was called.
     pub command: String,
 }
@@ -81,6 +83,7 @@ impl Scenario {
             removals: options.removals,
             slow_readers: options.slow_readers,
             nackers: options.nackers,
+            nack_part: options.nack_part,
             command: command(),
         }
     }
@@ -118,6 +121,8 @@ pub struct Phase {
     pub first_configuration: Option<Quantiles>,
     /// Milliseconds from a change to its arrival at each client.
     pub convergence: Option<Quantiles>,
+    /// The same at clients that reject some changes, of those that they take.
+    pub convergence_of_nackers: Option<Quantiles>,
     /// Milliseconds from asking for a name to its answer.
     pub answer: Option<Quantiles>,
     /// Microseconds of the server's CPU for each change at each client.

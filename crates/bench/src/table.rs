@@ -51,20 +51,23 @@ fn show_phase(text: &mut String, phase: &Phase) {
     };
     let count = &phase.count;
     let per_second = |n: u64| n as f64 / phase.seconds.max(1e-9);
+    let more = |number: u64, what: &str| match number {
+        0 => String::new(),
+        some => format!(", {some} {what}"),
+    };
     if let Some(first) = &phase.first_configuration {
         row("first configuration", quantiles(first));
     }
     if let Some(convergence) = &phase.convergence {
         row("convergence", quantiles(convergence));
     }
+    if let Some(convergence) = &phase.convergence_of_nackers {
+        row("at those who reject", quantiles(convergence));
+    }
     if let Some(answer) = &phase.answer {
         row("answer", quantiles(answer));
     }
     if count.delivered > 0 {
-        let more = |number: u64, what: &str| match number {
-            0 => String::new(),
-            some => format!(", {some} {what}"),
-        };
         let removed = more(count.removed, "of them removals");
         let overtaken = more(count.overtaken, "overtaken");
         let rate = per_second(count.delivered);
@@ -89,10 +92,11 @@ fn show_phase(text: &mut String, phase: &Phase) {
         row(
             "said",
             format!(
-                "{} requests, {}, {} rejections",
+                "{} requests, {}, {} rejections{}",
                 count.requests,
                 bytes(count.request_bytes as f64),
-                count.nacks
+                count.nacks,
+                more(count.rejected, "changes not taken")
             ),
         );
     }

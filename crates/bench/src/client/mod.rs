@@ -6,6 +6,7 @@
 //! | `spec` | who a client is and what it asks for |
 //! | `full`, `light` | the two machines |
 //! | `ledger` | what a client has seen, and whether that is right |
+//! | `rejects` | what a client rejects |
 //! | `call`, `pool` | streams and connections |
 //! | `task` | a client's life: connect, hear, answer, lose the stream, again |
 //! | `demand` | which name is asked for next |
@@ -17,6 +18,7 @@ mod full;
 mod ledger;
 mod light;
 mod pool;
+mod rejects;
 mod shared;
 mod spec;
 mod task;

@@ -29,6 +29,8 @@ pub(crate) struct Shared {
     pub(crate) first: Latencies,
     /// From a change to its arrival.
     pub(crate) converged: Latencies,
+    /// The same for clients that reject some changes.
+    pub(crate) converged_picky: Latencies,
     /// From asking for a name to its answer.
     pub(crate) answered: Latencies,
     pub(crate) orders: watch::Sender<Orders>,
@@ -52,6 +54,7 @@ impl Shared {
             counters: Counters::default(),
             first: Latencies::default(),
             converged: Latencies::default(),
+            converged_picky: Latencies::default(),
             answered: Latencies::default(),
             orders: watch::Sender::new(Orders::default()),
             configured: AtomicUsize::new(0),

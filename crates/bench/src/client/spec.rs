@@ -10,6 +10,7 @@ use trunkline_proto::discovery::{self, ContextParams};
 use trunkline_proto::envoy::google::protobuf::{Struct, Value, value};
 
 use super::ledger::Complete;
+use super::rejects::Rejects;
 use crate::contents::{self, Kind};
 use crate::options::{Asking, Options, Told, Variant};
 
@@ -18,7 +19,7 @@ use crate::options::{Asking, Options, Told, Variant};
 pub(crate) enum Habit {
     /// As it should.
     Good,
-    /// Rejects every response.
+    /// Rejects every response, or some changes.
     Rejects,
     /// Does not read, for ever or for so long.
     Sleeps(Option<std::time::Duration>),
@@ -50,8 +51,8 @@ pub(crate) struct Spec {
     pub(crate) complete: Complete,
     /// Asks for names one after another, so many in a second.
     pub(crate) demand: Option<f64>,
-    /// A name that it rejects.
-    pub(crate) rejects: Option<String>,
+    /// What it rejects.
+    pub(crate) rejects: Rejects,
     /// Of which kind it is, if there are several.
     pub(crate) category: Option<usize>,
     told: Told,
@@ -95,7 +96,7 @@ impl Spec {
             complete: complete(options, driven, habit, wants.len()),
             wants,
             demand: (options.ask == Asking::Demand).then_some(options.demand_rate),
-            rejects: options.nack.clone(),
+            rejects: rejects(options, habit),
             category: (options.categories > 0).then(|| number % options.categories),
             told: options.told(),
         };
@@ -197,9 +198,23 @@ fn want(options: &Options, kind: Kind, names: &[usize]) -> Want {
     }
 }
 
+fn rejects(options: &Options, habit: Habit) -> Rejects {
+    match (habit, options.nack_part, &options.nack) {
+        (Habit::Rejects, None, _) => Rejects::Everything,
+        (Habit::Rejects, Some(part), _) => Rejects::Part {
+            part,
+            seed: options.seed,
+        },
+        (_, _, Some(name)) => Rejects::Name(name.clone()),
+        (_, _, None) => Rejects::Nothing,
+    }
+}
+
 fn complete(options: &Options, driven: bool, habit: Habit, kinds: usize) -> Complete {
+    let everything = habit == Habit::Rejects && options.nack_part.is_none();
     match (habit, driven, options.ask) {
-        (Habit::Rejects | Habit::Sleeps(_), _, _) => Complete::Never,
+        _ if everything => Complete::Never,
+        (Habit::Sleeps(_), _, _) => Complete::Never,
         (_, false, _) => Complete::Answered(kinds),
         (_, _, Asking::Wildcard) => Complete::Holding(kinds * options.resources),
         (_, _, Asking::Named) => Complete::Holding(kinds * options.names.min(options.resources)),

@@ -51,6 +51,8 @@ counters! {
     acks,
     /// Responses that were rejected.
     nacks,
+    /// Resources that were rejected by clients that somebody waits for.
+    rejected,
     /// Changes that arrived at a client.
     delivered,
     /// Changes that arrived as part of a newer one of the same resource.

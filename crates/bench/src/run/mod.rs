@@ -60,7 +60,11 @@ pub fn run(options: &Options) -> Result<Option<Report>> {
 fn check(options: &Options) -> Result<()> {
     check_contents(options)?;
     check_removals(options)?;
+    let part = options.nack_part.unwrap_or(0.0);
     let wrong = |text: &str| Err(Error::Usage(text.to_owned()));
+    if !(0.0..=1.0).contains(&part) {
+        return wrong("--nack-part is a part from 0 to 1");
+    }
     let control = |start: &String| start.contains("{control}");
     if options.start.as_ref().is_some_and(|start| !control(start)) && options.driver.is_none() {
         return wrong("--start needs --driver or {control}, to give the server its contents");

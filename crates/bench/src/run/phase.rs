@@ -62,6 +62,7 @@ impl Begun {
             tool: tool.since(&self.tool),
             first_configuration: some(shared.first.take()),
             convergence: some(shared.converged.take()),
+            convergence_of_nackers: some(shared.converged_picky.take()),
             answer: some(shared.answered.take()),
             cpu_per_update: server
                 .filter(|_| count.delivered > 0)

@@ -31,6 +31,8 @@ pub(super) struct Stage<'a> {
     clients: JoinSet<Ended>,
     phases: Vec<Phase>,
     progress: Progress,
+    /// The last change that has arrived everywhere, as those before it.
+    settled: u32,
     /// The server's memory with one stream; before the first, if there is no
     /// other.
     memory: Option<u64>,
@@ -52,6 +54,7 @@ impl<'a> Stage<'a> {
             clients: JoinSet::new(),
             phases: Vec::new(),
             progress: Progress::new(),
+            settled: 1,
             memory: None,
             first: None,
             load: super::load(),
@@ -156,7 +159,7 @@ impl<'a> Stage<'a> {
                 next += Duration::from_secs_f64(some as f64 / self.options.rate);
                 sleep_until(next).await;
             } else {
-                self.settle(self.shared.truth.last()).await?;
+                self.settle_all().await?;
             }
         }
         self.settle_all().await?;
@@ -217,6 +220,7 @@ impl<'a> Stage<'a> {
         let deeds: Vec<_> = places.map(|place| (place, Deed::Change)).collect();
         let bytes = self.make_changes(target, &deeds).await?;
         self.shared.converged.take();
+        self.shared.converged_picky.take();
 
         let begun = Begun::new("reconnect storm", &self.shared, target).await;
         self.shared.orders.send_modify(|orders| orders.away = false);
@@ -234,6 +238,7 @@ impl<'a> Stage<'a> {
         let mut phase = begun.end(&self.shared, target).await;
         // Most of the time from a change to its arrival nobody was there.
         phase.convergence = None;
+        phase.convergence_of_nackers = None;
         phase.changed_bytes = Some(bytes);
         self.keep(phase);
         Ok(())
@@ -287,8 +292,9 @@ impl<'a> Stage<'a> {
     }
 
     async fn settle_all(&mut self) -> Result<()> {
-        for revision in 2..=self.shared.truth.last() {
+        for revision in self.settled + 1..=self.shared.truth.last() {
             self.settle(revision).await?;
+            self.settled = revision;
         }
         Ok(())
     }

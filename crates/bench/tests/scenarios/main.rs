@@ -2,6 +2,7 @@
 //! and only what was received is looked at, never how long it took.
 #![allow(clippy::unwrap_used)]
 
+mod rejections;
 mod removals;
 mod tool;
 mod variants;

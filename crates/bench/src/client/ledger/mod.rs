@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use known::Known;
 
+use super::rejects::Rejects;
 use super::shared::Shared;
 use super::spec::Spec;
 use crate::contents::{Kind, Place, same};
@@ -38,6 +39,10 @@ pub(crate) struct Ledger {
     known: [Vec<Known>; Kind::ALL.len()],
     answered: [bool; Kind::ALL.len()],
     pub(crate) held: usize,
+    /// Resources that it rejected and never held.
+    without: usize,
+    /// It rejects some changes: what it sees is not what others do.
+    picky: bool,
     complete: Complete,
     configured: bool,
     /// Whether the response that is being read brought something.
@@ -57,6 +62,8 @@ impl Ledger {
             known: Default::default(),
             answered: [false; Kind::ALL.len()],
             held: 0,
+            without: 0,
+            picky: matches!(spec.rejects, Rejects::Part { .. }),
             complete: spec.complete,
             configured: false,
             news: false,
@@ -89,7 +96,8 @@ impl Ledger {
     pub(crate) fn answered(&mut self, kind: Kind) {
         let first = !std::mem::replace(&mut self.answered[kind.place()], true);
         let news = std::mem::take(&mut self.news);
-        if !news && !first && self.complete != Complete::Never {
+        // After a rejection the good is sent again, apart from the bad (S12).
+        if !news && !first && !self.picky && self.complete != Complete::Never {
             Counters::add(&self.shared.counters.needless, 1);
         }
         let answered = self.answered.iter().filter(|yes| **yes).count();
@@ -108,32 +116,13 @@ impl Ledger {
             self.gone(kind, name);
             return None;
         }
-        let shared = Arc::clone(&self.shared);
-        let (truth, counters) = (&shared.truth, &shared.counters);
-        // What others put is none of our business.
-        let index = truth.recipe.index(name)?;
-        let place = self.place(kind, index);
-        let (Some(said), Some(newest)) = (kind.said(body), truth.newest(place)) else {
-            Counters::add(&counters.wrong, 1);
-            return None;
-        };
-        if said.variant != self.variant {
-            Counters::add(&counters.foreign, 1);
-            return None;
-        }
-        let known = self.known(kind, index);
-        let (old, new) = (known.revision(), said.revision);
-        if new > newest {
-            Counters::add(&counters.wrong, 1);
-            return None;
-        }
-        if (self.client + index).is_multiple_of(COMPARED)
-            && !same(kind, body, &truth.recipe.body(place, new))
-        {
-            Counters::add(&counters.wrong, 1);
-        }
+        let (place, new) = self.look(kind, name, body)?;
+        let (index, known) = (place.index, self.known(kind, place.index));
+        let old = known.revision();
         if new < old || (new == old && known.is_held()) {
-            let counter = match new == old {
+            let counters = &self.shared.counters;
+            // Who rejected a change may be sent what it has.
+            let counter = match new == old || known.is_refused() {
                 true => &counters.repeated,
                 false => &counters.backwards,
             };
@@ -145,13 +134,79 @@ impl Ledger {
             self.gain(kind, index);
         }
         if old == 0 {
-            truth.held(place);
+            self.shared.truth.held(place);
             return Some(index);
         }
         if new > old {
             self.see(old, new);
         }
         None
+    }
+
+    /// Which resource it is, and of which revision, if it is one that this
+    /// client should be sent; what is not is counted.
+    fn look(&self, kind: Kind, name: &str, body: &[u8]) -> Option<(Place, u32)> {
+        let (truth, counters) = (&self.shared.truth, &self.shared.counters);
+        // What others put is none of our business.
+        let index = truth.recipe.index(name)?;
+        let place = self.place(kind, index);
+        let said = kind.said(body);
+        let newest = truth.newest(place);
+        let (Some(said), Some(newest)) = (said, newest) else {
+            Counters::add(&counters.wrong, 1);
+            return None;
+        };
+        if said.variant != self.variant {
+            Counters::add(&counters.foreign, 1);
+            return None;
+        }
+        let revision = said.revision;
+        if revision > newest {
+            Counters::add(&counters.wrong, 1);
+            return None;
+        }
+        if (self.client + index).is_multiple_of(COMPARED)
+            && !same(kind, body, &truth.recipe.body(place, revision))
+        {
+            Counters::add(&counters.wrong, 1);
+        }
+        Some((place, revision))
+    }
+
+    /// The revision of a resource, if it is a change of one that is held.
+    pub(crate) fn change(&self, kind: Kind, name: &str, body: &[u8]) -> Option<u32> {
+        let index = self.shared.truth.recipe.index(name)?;
+        let revision = kind.said(body)?.revision;
+        let known = self.known(kind, index);
+        let held = known.is_held() && (!known.is_refused() || known.revision() <= revision);
+        let news = revision > known.revision() || known.is_refused();
+        (held && news).then_some(revision)
+    }
+
+    /// A resource was rejected: the client keeps what it has, and nobody waits
+    /// for it to take this.
+    pub(crate) fn refused(&mut self, kind: Kind, name: &str, body: &[u8]) {
+        if self.complete == Complete::Never {
+            return;
+        }
+        let Some((place, new)) = self.look(kind, name, body) else {
+            return;
+        };
+        let known = self.known(kind, place.index);
+        let old = known.revision();
+        if new <= old {
+            // What was in a rejected response may be sent again by itself (S12).
+            self.news = true;
+            return;
+        }
+        self.set(kind, place.index, known.refused(new));
+        Counters::add(&self.shared.counters.rejected, 1);
+        if known.is_held() {
+            self.shared.truth.seen(old, new, |_| ());
+        } else if old == 0 {
+            self.without += 1;
+            self.complete();
+        }
     }
 
     /// A change arrived, and with it those that it overtook.
@@ -161,7 +216,11 @@ impl Ledger {
         Counters::add(&counters.delivered, 1);
         let mut newest = true;
         self.shared.truth.seen(old, new, |nanoseconds| {
-            self.shared.converged.note(self.client, nanoseconds);
+            let times = match self.picky {
+                false => &self.shared.converged,
+                true => &self.shared.converged_picky,
+            };
+            times.note(self.client, nanoseconds);
             if !std::mem::replace(&mut newest, false) {
                 Counters::add(&counters.overtaken, 1);
             }
@@ -174,7 +233,13 @@ impl Ledger {
             let took = self.shared.truth.now().saturating_sub(asked);
             self.shared.answered.note(self.client, took);
         }
-        if matches!(self.complete, Complete::Holding(all) if self.held >= all) {
+        self.complete();
+    }
+
+    /// Notes the first configuration, if all of it is there.
+    fn complete(&mut self) {
+        let met = self.held + self.without;
+        if matches!(self.complete, Complete::Holding(all) if met >= all) {
             self.configure();
         }
     }
@@ -250,9 +315,13 @@ impl Ledger {
             for (index, known) in self.known[kind.place()].iter().enumerate() {
                 let place = self.place(kind, index);
                 let current = truth.newest(place) == Some(known.revision());
-                met += usize::from(*known != Known::default());
-                behind += u64::from(known.is_held() && !current);
-                missing += u64::from(known.is_gone() && !truth.is_gone(place));
+                let absent = !known.is_held() && !known.is_refused();
+                if *known == Known::default() {
+                    continue;
+                }
+                met += 1;
+                behind += u64::from(!absent && !current);
+                missing += u64::from(absent && !truth.is_gone(place));
             }
         }
         (behind, missing + all.saturating_sub(met) as u64)

@@ -122,6 +122,36 @@ fn a_removal_is_seen_and_what_comes_back_is_new() {
 }
 
 #[test]
+fn who_rejects_a_change_keeps_what_it_has() {
+    let (mut all, shared) = ledgers("--clients 1 --nackers 1 --nack-part 1");
+    let name = shared.truth.recipe.name(0);
+    let place = all[1].place(CDS, 0);
+    let body = |revision: u32| shared.truth.recipe.body(place, revision);
+    // What it does not hold is no change.
+    assert_eq!(all[1].change(CDS, &name, &body(1)), None);
+    for ledger in &mut all {
+        show(ledger, &shared, 0, 1);
+        show(ledger, &shared, 1, 1);
+    }
+    assert_eq!(all[1].change(CDS, &name, &body(1)), None);
+    shared.truth.change(place);
+    assert_eq!(all[1].change(CDS, &name, &body(2)), Some(2));
+    assert_eq!((all[1].check(), shared.truth.waiting(2)), ((1, 0), 2));
+    all[1].refused(CDS, &name, &body(2));
+    // It is still a change when it is sent again.
+    assert_eq!(all[1].change(CDS, &name, &body(2)), Some(2));
+    all[1].refused(CDS, &name, &body(2));
+    assert_eq!((all[1].check(), shared.truth.waiting(2)), ((0, 0), 1));
+    show(&mut all[0], &shared, 0, 2);
+    shared.truth.change(place);
+    assert_eq!(all[1].check(), (1, 0));
+    show(&mut all[1], &shared, 0, 3);
+    assert_eq!((all[1].check(), shared.truth.waiting(3)), ((0, 0), 1));
+    let count = shared.counters.read();
+    assert_eq!((count.delivered, count.rejected, count.wrong), (2, 1, 0));
+}
+
+#[test]
 fn a_variant_for_others_is_not_taken() {
     let (mut all, shared) = ledgers("--clients 3 --categories 3 --variants 2");
     let places: Vec<usize> = all.iter().map(|l| l.place(CDS, 0).variant).collect();
