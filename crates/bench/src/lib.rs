@@ -26,6 +26,7 @@ mod run;
 mod serving;
 mod table;
 
+pub use client::TlsFault;
 pub use contents::Kind;
 pub use error::{Error, Result};
 pub use measure::{Count, Quantiles, Usage, Work};

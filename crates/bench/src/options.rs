@@ -35,6 +35,36 @@ pub struct Options {
     #[arg(long, value_name = "CORES", help_heading = "Server")]
     pub server_cores: Option<String>,
 
+    /// Speak TLS with the server, which one of these authorities vouches for (PEM)
+    #[arg(long, value_name = "FILE", help_heading = "Server")]
+    pub tls_ca: Option<PathBuf>,
+    /// The certificate that clients show, with those that lead to its authority
+    /// (PEM)
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires_all = ["tls_ca", "tls_key"],
+        help_heading = "Server"
+    )]
+    pub tls_cert: Option<PathBuf>,
+    /// Its private key (PEM)
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "tls_cert",
+        help_heading = "Server"
+    )]
+    pub tls_key: Option<PathBuf>,
+    /// The name that the server's certificate is for, if it is not that of its
+    /// address
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "tls_ca",
+        help_heading = "Server"
+    )]
+    pub tls_name: Option<String>,
+
     /// How contents get into the server: `admin=URL` for Trunkline's admin API,
     /// `files=DIR` for a directory that it watches, `command=COMMAND` for a
     /// program that is given each change on its standard input, `put=URL` for

@@ -7,7 +7,7 @@
 //! | `full`, `light` | the two machines |
 //! | `ledger` | what a client has seen, and whether that is right |
 //! | `rejects` | what a client rejects |
-//! | `call`, `pool` | streams and connections |
+//! | `call`, `pool`, `tls` | streams and connections |
 //! | `task` | a client's life: connect, hear, answer, lose the stream, again |
 //! | `demand` | which name is asked for next |
 //! | `shared` | what all clients have in common |
@@ -22,6 +22,7 @@ mod rejects;
 mod shared;
 mod spec;
 mod task;
+mod tls;
 
 pub(crate) use demand::Zipf;
 pub(crate) use ledger::Complete;
@@ -29,3 +30,5 @@ pub(crate) use pool::Pool;
 pub(crate) use shared::{Orders, Shared};
 pub(crate) use spec::Spec;
 pub(crate) use task::{Ended, run};
+pub(crate) use tls::Tls;
+pub use tls::TlsFault;

@@ -16,7 +16,7 @@ mod warnings;
 
 use std::sync::Arc;
 
-use crate::client::{Shared, Spec};
+use crate::client::{Shared, Spec, Tls};
 use crate::contents::{Kind, Recipe, Truth, Variants, write_hosts};
 use crate::error::{Error, Result};
 use crate::options::{Asking, Options, Output, Told, Variant};
@@ -51,6 +51,8 @@ pub fn run(options: &Options) -> Result<Option<Report>> {
             return Ok(None);
         }
         check(options)?;
+        // A file that is of no use is said so before anything is started.
+        Tls::new(options, options.address.as_deref().unwrap_or("localhost"))?;
         let report = measure(options).await?;
         write(options, &report)?;
         Ok(Some(report))
@@ -62,6 +64,9 @@ fn check(options: &Options) -> Result<()> {
     check_removals(options)?;
     let part = options.nack_part.unwrap_or(0.0);
     let wrong = |text: &str| Err(Error::Usage(text.to_owned()));
+    if options.tls_ca.is_some() && options.address.is_none() && options.start.is_none() {
+        return wrong("the tool's own servers speak no TLS; give the address of one, or --start");
+    }
     if !(0.0..=1.0).contains(&part) {
         return wrong("--nack-part is a part from 0 to 1");
     }

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use super::phase::Begun;
 use super::plan::{Deed, Plan};
 use super::target::Target;
-use crate::client::{self, Complete, Ended, Orders, Pool, Shared, Spec, Zipf};
+use crate::client::{self, Complete, Ended, Orders, Pool, Shared, Spec, Tls, Zipf};
 use crate::contents::{Kind, Place};
 use crate::driver::Put;
 use crate::error::{Error, Result};
@@ -91,7 +91,13 @@ impl<'a> Stage<'a> {
     pub(super) async fn connect(&mut self, target: &mut Target) -> Result<()> {
         let begun = Begun::new("connect", &self.shared, target).await;
         self.memory = begun.memory();
-        let pool = Pool::new(target.address.clone(), self.options.connections);
+        let address = &target.address;
+        let tls = Tls::new(self.options, address)?;
+        let pool = Pool::new(address.clone(), tls, self.options.connections);
+        pool.try_tls().await.map_err(|source| Error::Handshake {
+            address: address.clone(),
+            source,
+        })?;
         self.pool = Some(Arc::new(pool));
         let mut specs = std::mem::take(&mut self.specs).into_iter();
         if self.counted > 1 {

@@ -4,6 +4,7 @@
 
 mod rejections;
 mod removals;
+mod tls;
 mod tool;
 mod variants;
 
