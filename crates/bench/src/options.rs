@@ -36,7 +36,7 @@ pub struct Options {
     pub server_cores: Option<String>,
 
     /// Speak TLS with the server, which one of these authorities vouches for (PEM)
-    #[arg(long, value_name = "FILE", help_heading = "Server")]
+    #[arg(long, value_name = "FILE", help_heading = "TLS")]
     pub tls_ca: Option<PathBuf>,
     /// The certificate that clients show, with those that lead to its authority
     /// (PEM)
@@ -44,53 +44,66 @@ pub struct Options {
         long,
         value_name = "FILE",
         requires_all = ["tls_ca", "tls_key"],
-        help_heading = "Server"
+        help_heading = "TLS"
     )]
     pub tls_cert: Option<PathBuf>,
     /// Its private key (PEM)
-    #[arg(
-        long,
-        value_name = "FILE",
-        requires = "tls_cert",
-        help_heading = "Server"
-    )]
+    #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = "TLS")]
     pub tls_key: Option<PathBuf>,
     /// The name that the server's certificate is for, if it is not that of its
     /// address
-    #[arg(
-        long,
-        value_name = "NAME",
-        requires = "tls_ca",
-        help_heading = "Server"
-    )]
+    #[arg(long, value_name = "NAME", requires = "tls_ca", help_heading = "TLS")]
     pub tls_name: Option<String>,
 
     /// How contents get into the server: `admin=URL` for Trunkline's admin API,
     /// `files=DIR` for a directory that it watches, `command=COMMAND` for a
-    /// program that is given each change on its standard input, `put=URL` for
-    /// encoded resources over HTTP, `none` to measure what is there
+    /// program that is run for each change (YAML on its standard input; in its
+    /// environment BENCH_ACTION, put or remove, and BENCH_TYPE, BENCH_NAME,
+    /// BENCH_COUNT), `put=URL` for encoded resources over HTTP, `none` to measure
+    /// what is there
     #[arg(long, value_name = "HOW", help_heading = "Contents")]
     pub driver: Option<String>,
     /// Types of resources
     #[arg(
         long,
+        value_name = "TYPE",
         value_delimiter = ',',
         default_value = "cds",
         help_heading = "Contents"
     )]
     pub types: Vec<Kind>,
     /// Resources of each type
-    #[arg(long, default_value_t = 1000, help_heading = "Contents")]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value_t = 1000,
+        help_heading = "Contents"
+    )]
     pub resources: usize,
     /// About how many bytes each has
-    #[arg(long, default_value_t = 500, help_heading = "Contents")]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = 500,
+        help_heading = "Contents"
+    )]
     pub size: usize,
     /// Variants of each resource, each for clients of other --categories (TP2); a
     /// change is one of one variant
-    #[arg(long, default_value_t = 1, help_heading = "Contents")]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value_t = 1,
+        help_heading = "Variants"
+    )]
     pub variants: usize,
     /// What every name begins with
-    #[arg(long, default_value = "bench", help_heading = "Contents")]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = "bench",
+        help_heading = "Contents"
+    )]
     pub prefix: String,
 
     /// Measure nothing; write a file of virtual hosts, in the binary form that
@@ -115,8 +128,13 @@ pub struct Options {
     #[arg(long, requires = "write", help_heading = "Virtual hosts")]
     pub inside: bool,
 
-    /// Clients
-    #[arg(long, default_value_t = 100, help_heading = "Clients")]
+    /// How many there are
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value_t = 100,
+        help_heading = "Clients"
+    )]
     pub clients: usize,
     /// Which variant of the protocol
     #[arg(long, value_enum, default_value_t = Variant::Delta, help_heading = "Clients")]
@@ -129,37 +147,72 @@ pub struct Options {
     #[arg(long, value_enum, default_value_t = Asking::Wildcard, help_heading = "Clients")]
     pub ask: Asking,
     /// Names that each asks for, unless it asks for everything
-    #[arg(long, default_value_t = 10, help_heading = "Clients")]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value_t = 10,
+        help_heading = "Clients"
+    )]
     pub names: usize,
     /// Names that each asks for in a second, on demand
-    #[arg(long, default_value_t = 1.0, help_heading = "Clients")]
+    #[arg(
+        long,
+        value_name = "RATE",
+        default_value_t = 1.0,
+        help_heading = "Clients"
+    )]
     pub demand_rate: f64,
     /// How much more often popular names are asked for: the exponent of Zipf's law
-    #[arg(long, default_value_t = 1.1, help_heading = "Clients")]
+    #[arg(
+        long,
+        value_name = "EXPONENT",
+        default_value_t = 1.1,
+        help_heading = "Clients"
+    )]
     pub zipf: f64,
     /// Kinds of clients, told apart by a parameter `category`, whose values are
     /// c0, c1 and so on
-    #[arg(long, default_value_t = 0, help_heading = "Clients")]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value_t = 0,
+        help_heading = "Variants"
+    )]
     pub categories: usize,
     /// How clients say which kind they are; in their node, if they ask for
     /// everything, else with each name
-    #[arg(long, value_enum, value_name = "HOW", help_heading = "Clients")]
+    #[arg(long, value_enum, value_name = "HOW", help_heading = "Variants")]
     pub told_by: Option<Told>,
     /// Connections that clients share; 0 is one each
-    #[arg(long, default_value_t = 0, help_heading = "Clients")]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value_t = 0,
+        help_heading = "Clients"
+    )]
     pub connections: usize,
     /// Clients keep revisions only, 4 bytes for each resource, and no contents;
     /// for more clients and resources than fit otherwise
     #[arg(long, help_heading = "Clients")]
     pub light: bool,
     /// Further clients that never read, each on a connection of its own
-    #[arg(long, default_value_t = 0, help_heading = "Clients")]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value_t = 0,
+        help_heading = "Clients that misbehave"
+    )]
     pub slow_readers: usize,
     /// Seconds after which slow readers read after all
-    #[arg(long, help_heading = "Clients")]
+    #[arg(long, value_name = "SECONDS", help_heading = "Clients that misbehave")]
     pub slow_for: Option<f64>,
     /// Further clients that reject every response, or what --nack-part says
-    #[arg(long, default_value_t = 0, help_heading = "Clients")]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value_t = 0,
+        help_heading = "Clients that misbehave"
+    )]
     pub nackers: usize,
     /// The part of the changes that --nackers reject; they take everything else,
     /// and that is checked
@@ -167,18 +220,28 @@ pub struct Options {
         long,
         value_name = "PART",
         requires = "nackers",
-        help_heading = "Clients"
+        help_heading = "Clients that misbehave"
     )]
     pub nack_part: Option<f64>,
     /// Clients reject this resource
-    #[arg(long, value_name = "NAME", help_heading = "Clients")]
+    #[arg(long, value_name = "NAME", help_heading = "Clients that misbehave")]
     pub nack: Option<String>,
 
     /// Seconds over which clients connect
-    #[arg(long, default_value_t = 0.0, help_heading = "What happens")]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 0.0,
+        help_heading = "What happens"
+    )]
     pub ramp: f64,
     /// Changes of one resource each
-    #[arg(long, default_value_t = 100, help_heading = "What happens")]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value_t = 100,
+        help_heading = "What happens"
+    )]
     pub changes: usize,
     /// The part of the changes that take a resource away; each is followed by one
     /// that brings it back, so 0.5 at most
@@ -193,29 +256,69 @@ pub struct Options {
     #[arg(long, value_name = "TYPE", help_heading = "What happens")]
     pub change: Option<Kind>,
     /// Changes in a second; 0 is the next one when the last has arrived
-    #[arg(long, default_value_t = 0.0, help_heading = "What happens")]
+    #[arg(
+        long,
+        value_name = "RATE",
+        default_value_t = 0.0,
+        help_heading = "What happens"
+    )]
     pub rate: f64,
     /// Changes that are made together
-    #[arg(long, default_value_t = 1, help_heading = "What happens")]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value_t = 1,
+        help_heading = "What happens"
+    )]
     pub batch: usize,
     /// All clients lose their connections at once and come back, so many times
-    #[arg(long, default_value_t = 0, help_heading = "What happens")]
+    #[arg(
+        long,
+        value_name = "TIMES",
+        default_value_t = 0,
+        help_heading = "What happens"
+    )]
     pub reconnect_storm: usize,
     /// The part of the contents that changes while they are away
-    #[arg(long, default_value_t = 0.1, help_heading = "What happens")]
+    #[arg(
+        long,
+        value_name = "PART",
+        default_value_t = 0.1,
+        help_heading = "What happens"
+    )]
     pub changed_meanwhile: f64,
     /// Seconds in which nothing happens, at the end
-    #[arg(long, default_value_t = 0.0, help_heading = "What happens")]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 0.0,
+        help_heading = "What happens"
+    )]
     pub duration: f64,
     /// Seconds after which a phase that makes no progress is given up
-    #[arg(long, default_value_t = 60, help_heading = "What happens")]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 60,
+        help_heading = "What happens"
+    )]
     pub patience: u64,
     /// Where random choices begin
-    #[arg(long, default_value_t = 1, help_heading = "What happens")]
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 1,
+        help_heading = "What happens"
+    )]
     pub seed: u64,
 
     /// Threads of the tool; 0 is one for each core
-    #[arg(long, default_value_t = 0, help_heading = "Report")]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value_t = 0,
+        help_heading = "Report"
+    )]
     pub threads: usize,
     /// How the report looks
     #[arg(short, long, value_enum, default_value_t = Output::Table, help_heading = "Report")]
