@@ -13,6 +13,7 @@
 mod base;
 mod effects;
 mod event;
+mod params;
 mod request;
 mod status;
 
@@ -92,6 +93,8 @@ pub struct Session {
     /// Of every type that is not in `own_params`.
     params: ParamsId,
     own_params: Vec<(TypeUrl, ParamsId)>,
+    /// All sets that were asked with, sorted: held until the stream ends.
+    held_params: Vec<ParamsId>,
     node: Option<Node>,
     /// Types that the peer may not see.
     denied: Vec<TypeUrl>,
@@ -100,8 +103,6 @@ pub struct Session {
     conversations: Vec<Option<Box<Conversation>>>,
     draining: Draining,
     nonces: u64,
-    /// How many sets of parameters were new with this stream.
-    brought: usize,
     polled_at: Moment,
     /// Until when a peer that resumes may take to ask for all its types.
     resuming_until: Option<Moment>,
@@ -122,17 +123,19 @@ impl Session {
     /// A stream begins.
     #[must_use]
     pub fn open(db: &mut Database, config: Config) -> Self {
+        let params = db.intern_params(config.params.clone());
+        db.hold_params(params);
         Self {
             stream: db.open_stream(),
-            params: db.intern_params(config.params.clone()),
+            params,
             own_params: Vec::new(),
+            held_params: vec![params],
             config,
             node: None,
             denied: Vec::new(),
             conversations: Vec::new(),
             draining: Draining::new(),
             nonces: 0,
-            brought: 0,
             polled_at: Moment::START,
             resuming_until: None,
             events: VecDeque::new(),
@@ -146,6 +149,9 @@ impl Session {
             conversation.close(db);
         }
         db.close_stream(self.stream);
+        for params in self.held_params {
+            db.release_params(params);
+        }
     }
 
     /// By which the database says that there is something to look at.
@@ -172,31 +178,6 @@ impl Session {
     /// that it has not asked for yet.
     pub fn set_speaks_errors(&mut self, speaks: bool) {
         self.config.speaks_errors = speaks;
-    }
-
-    /// The client says something else of itself from now on: it is told what
-    /// that changes, in one response of each type (TP2).
-    pub fn set_params(&mut self, db: &mut Database, params: Params) {
-        self.set_all_params(db, params, Vec::new());
-    }
-
-    /// The same, with types that have parameters of their own.
-    pub fn set_all_params(
-        &mut self,
-        db: &mut Database,
-        params: Params,
-        own: Vec<(TypeUrl, Params)>,
-    ) {
-        self.params = db.intern_params(params);
-        let own = own.into_iter();
-        let own = own.map(|(url, params)| (url, db.intern_params(params)));
-        self.own_params = own.collect();
-    }
-
-    /// The parameters to ask for a type with.
-    fn params_of(&self, url: &TypeUrl) -> ParamsId {
-        let own = self.own_params.iter().find(|(own, _)| own == url);
-        own.map_or(self.params, |(_, params)| *params)
     }
 
     /// Whether a type was asked for before.

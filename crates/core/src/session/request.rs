@@ -10,7 +10,7 @@ use crate::limits::Limits;
 use crate::message::{DeltaRequest, ErrorDetail, Locator, Mode, Node, SotwRequest};
 use crate::moment::Moment;
 use crate::name::{Ask, Name};
-use crate::params::{Params, ParamsId};
+use crate::params::ParamsId;
 use crate::resource::{Nonce, TypeUrl};
 use crate::source::{Conversation, DeltaAsks, InitialVersions, Terms, is_negative};
 
@@ -202,6 +202,7 @@ impl Session {
             mode: self.config.mode,
             dialect: self.dialect(),
             speaks_errors: self.config.speaks_errors,
+            denied: self.denied.contains(url),
             params: self.params_of(url),
         };
         let table = self.table(db, url);
@@ -248,32 +249,6 @@ impl Session {
             }
         }
         asks
-    }
-
-    /// Parameters that come with a name. What is new is kept for good, so a
-    /// stream may bring only so many.
-    fn read_params(
-        &mut self,
-        db: &mut Database,
-        params: Option<Params>,
-        own: ParamsId,
-    ) -> Result<ParamsId, Refusal> {
-        let Some(params) = params else {
-            return Ok(own);
-        };
-        if let Some(known) = db.find_params(&params) {
-            return Ok(known);
-        }
-        let Limits {
-            params: limit,
-            all_params,
-            ..
-        } = self.config.limits;
-        if self.brought >= limit || db.params_met() >= all_params {
-            return Err(Refusal::Params { limit });
-        }
-        self.brought += 1;
-        Ok(db.intern_params(params))
     }
 
     /// How many of these names are subscribed.

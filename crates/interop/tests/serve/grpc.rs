@@ -7,6 +7,7 @@ use interop::bootstrap::ADS;
 use interop::{Entry, Script, Sent, Serving, free_port};
 use trunkline::kind;
 use trunkline::load::LoadClusters;
+use trunkline::node::NodeMatch;
 
 use crate::script;
 use crate::site::Site;
@@ -116,6 +117,29 @@ fn s40_what_is_deleted_is_gone_for_grpc() {
     assert_eq!(client.finish(SOON), Some(1));
     let said = client.text();
     assert!(said.contains("UNAVAILABLE"), "{said}");
+}
+
+/// Without the error, gRPC waits for a route configuration that does not exist
+/// until it gives up.
+#[test]
+fn s61_grpc_that_understands_errors_is_told_why_there_is_nothing() {
+    let (_first, first) = backend("first");
+    let site = site(first);
+    site.write("svc.yaml", &[api_listener("svc", "missing")]);
+    let serving = site.serve_with(0, |options| {
+        let id = "id".parse().expect("a field");
+        let g1 = vec!["g1".parse().expect("a pattern")];
+        options.resource_errors = vec![NodeMatch::new([(id, g1)])];
+    });
+    let bootstrap = bootstrap(serving.port, "g1");
+    let variables = [
+        ("GRPC_XDS_BOOTSTRAP_CONFIG", bootstrap.as_str()),
+        ("GRPC_EXPERIMENTAL_XDS_DATA_ERROR_HANDLING", "true"),
+    ];
+    let mut client = script("client.py", &["xds:///svc", "never"], &variables);
+    assert_eq!(client.finish(SOON), Some(1));
+    let said = client.text();
+    assert!(said.contains("there is no such resource"), "{said}");
 }
 
 #[test]

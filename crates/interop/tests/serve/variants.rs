@@ -14,7 +14,7 @@ use crate::texts::{cluster, endpoints, listener, route, static_cluster, variant}
 const SOON: Duration = Duration::from_secs(10);
 
 /// The id of a node says its environment.
-fn by_id(options: &mut Options) {
+pub(crate) fn by_id(options: &mut Options) {
     let rule = ParamRule {
         node: NodeMatch::default(),
         set: vec![("env".to_owned(), "{id}".parse().expect("a template"))],
@@ -22,8 +22,8 @@ fn by_id(options: &mut Options) {
     options.params = ParamRules::new(vec![rule]).expect("rules");
 }
 
-const PROD: &str = r#"{constraint: {key: env, value: prod}}"#;
-const NOT_PROD: &str = r#"{not_constraints: {constraint: {key: env, value: prod}}}"#;
+pub(crate) const PROD: &str = r#"{constraint: {key: env, value: prod}}"#;
+pub(crate) const NOT_PROD: &str = r#"{not_constraints: {constraint: {key: env, value: prod}}}"#;
 
 /// A listener and a route whose cluster differs, and a cluster that only one
 /// environment has.

@@ -3,14 +3,17 @@
 
 use std::collections::HashMap;
 
+use prost::Message as _;
 use trunkline::node::{NodeMatch, ParamRule, ParamRules};
 use trunkline::{Change, Name, Resource, Server, kind};
+use trunkline_proto::envoy::envoy::config::cluster::v3::Cluster;
 use trunkline_proto::envoy::envoy::config::core::v3::Node;
 use trunkline_proto::envoy::envoy::service::discovery::v3::{
     DeltaDiscoveryRequest, DeltaDiscoveryResponse, ResourceLocator,
 };
 use trunkline_proto::envoy::xds::core::v3::ContextParams;
 
+use crate::services::poll;
 use crate::support::{Delta, Fixture, build};
 
 fn rule(condition: Option<(&str, &str)>, key: &str, template: &str) -> ParamRule {
@@ -143,6 +146,38 @@ async fn tp2_parameters_that_come_with_a_name_are_all_that_counts_for_it() {
     }];
     let response = say(&mut stream, request).await;
     assert_eq!(given(&response), ["a: NOT env=prod"]);
+}
+
+#[tokio::test]
+async fn tp2_who_polls_gets_the_variant_of_its_node() {
+    let fixture = server(vec![
+        rule(None, "env", "{metadata.labels.env}"),
+        rule(Some(("locality.zone", "z")), "env", "prod"),
+    ])
+    .await;
+    let real = Cluster {
+        name: "only-prod".into(),
+        ..Cluster::default()
+    };
+    let real = Resource {
+        constraints: Some("env=prod".parse().unwrap()),
+        ..Resource::new("only-prod".into(), real.encode_to_vec().into())
+    };
+    let real = Change::Upsert(kind::CDS.into(), real.into());
+    fixture.server.apply(vec![real]).unwrap();
+    for (node, found) in [
+        (
+            r#"{"id":"n","metadata":{"labels":{"env":"prod"},"x":[1,null]}}"#,
+            true,
+        ),
+        (r#"{"id":"n","metadata":{"labels":{"env":"test"}}}"#, false),
+        (r#"{"id":"n","locality":{"zone":"z"}}"#, true),
+    ] {
+        let body = format!(r#"{{"node":{node},"resource_names":["only-prod"]}}"#);
+        let (code, body) = poll(&fixture, "POST", "/v3/discovery:clusters", &body).await;
+        let has = body.contains("only-prod");
+        assert!(code == 200 && has == found, "{node}: {code} {body}");
+    }
 }
 
 #[tokio::test]
