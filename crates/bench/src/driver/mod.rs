@@ -171,8 +171,8 @@ mod tests {
         assert_eq!(read.errors, [], "{text}");
         assert_eq!(read.resources.len(), Kind::ALL.len());
         for resource in &read.resources {
-            let resource = accept_text(resource).unwrap().resource;
-            let said = resource.constraints.unwrap().to_string();
+            let accepted = accept_text(resource).unwrap();
+            let said = accepted.written.unwrap().to_string();
             assert_eq!(said, "category=c1 OR category=c3");
         }
     }
