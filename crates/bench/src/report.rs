@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::contents::Kind;
 use crate::measure::{Count, Quantiles, Usage, Work};
-use crate::options::{Asking, Options, Variant};
+use crate::options::{Asking, Options, Told, Variant};
 
 /// What was found.
 #[derive(Clone, Debug, Serialize)]
@@ -47,6 +47,8 @@ pub struct Scenario {
     pub variants: usize,
     /// Kinds of clients.
     pub categories: usize,
+    /// How they say which kind they are, if there are several.
+    pub told_by: Option<Told>,
     /// Bytes of one resource, as it was put.
     pub size: usize,
     /// Connections that are shared; 0 is one each.
@@ -77,6 +79,7 @@ impl Scenario {
             resources: options.resources,
             variants: options.variants,
             categories: options.categories,
+            told_by: (options.categories > 0).then(|| options.told()),
             size,
             connections: options.connections,
             light: options.light,
