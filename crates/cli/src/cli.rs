@@ -104,12 +104,10 @@ pub(crate) enum Command {
         whether it asked for it, holds it, or rejects it and with which words.")]
     Explain(Explain),
     /// Measures an xDS server, this one or another, as many clients would
-    #[command(after_help = "Examples:\n  \
-        trunkline bench --clients 1000 --resources 5000        a server of its own\n  \
-        trunkline bench --floor --clients 1000                 what no server can beat\n  \
-        trunkline bench 127.0.0.1:18000 --driver admin=http://127.0.0.1:18001 --pid $(pgrep trunkline)\n  \
-        trunkline bench 10.0.0.7:18000 --driver none --clients 50    what there is, of any server\n\n\
-        CPU of the server is the main figure; times on a machine that is shared say little.")]
+    #[command(
+        after_help = trunkline_bench::SHORT_EXAMPLES,
+        after_long_help = trunkline_bench::EXAMPLES
+    )]
     Bench(Box<trunkline_bench::Options>),
     /// Runs a control plane with a backend, a client and, if there is one, Envoy
     #[command(after_help = "Examples:\n  \
