@@ -47,6 +47,7 @@
 //! | `fail cds c1=Unavailable` | the name cannot be given, and why |
 //! | `begin` … `commit` | one transaction of all lines between |
 //! | `cannot put …`, `cannot commit` | the database must refuse it |
+//! | `cannot put … both{env=prod}` | … because a client with these parameters would match two variants |
 //! | `cache`, `loaded` | nothing is known of what was not put; what was not put does not exist |
 //! | `known cds *`, `unknown cds *` | what a cache knows of a whole type, or of a glob |
 //! | `forget cds a` | nothing is known of a name any more |
