@@ -91,6 +91,8 @@ pub struct Session {
     stream: StreamId,
     params: ParamsId,
     node: Option<Node>,
+    /// The peer asks by locators: who does reads resources that are wrapped (TP2).
+    locates: bool,
     /// Types that the peer may not see.
     denied: Vec<TypeUrl>,
     /// In order of rank; one is taken out while it speaks. In boxes, for
@@ -125,6 +127,7 @@ impl Session {
             params: db.intern_params(config.params.clone()),
             config,
             node: None,
+            locates: false,
             denied: Vec::new(),
             conversations: Vec::new(),
             draining: Draining::new(),
@@ -340,7 +343,8 @@ impl Session {
             .node
             .as_ref()
             .map_or(&[][..], |node| &node.client_features);
-        self.dialect() == Dialect::Envoy
+        self.locates
+            || self.dialect() == Dialect::Envoy
             || features.iter().any(|feature| {
                 matches!(
                     feature.as_str(),

@@ -239,6 +239,7 @@ impl Session {
             .find(|c| c.url == *url)
             .map_or(self.params, |c| c.params);
         for locator in names {
+            self.locates |= locator.params.is_some();
             match Ask::parse(&locator.name, self.config.limits.name_bytes) {
                 Ok(ask) => match self.read_params(db, locator.params, own) {
                     Ok(params) => asks.push((ask, params)),
