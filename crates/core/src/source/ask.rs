@@ -45,6 +45,7 @@ impl Conversation {
             ..Slot::of(told)
         };
         self.asks.insert(key, slot);
+        self.note_ask(key);
         if !settled {
             self.pending.insert(Key::Ask(key));
         }
@@ -137,11 +138,29 @@ impl Conversation {
         self.told_sum = self.told_sum.wrapping_sub(fingerprint(&slot.told));
         self.strangers -= usize::from(slot.strange);
         self.held_as.remove(&key);
+        self.note_unask(key);
         self.forget(&Key::Ask(key));
-        if let Some(cursor) = self.cursor_over(name) {
+        if let Some(cursor) = self.cursor_over(name)
+            && !self.is_apart(db, cursor, name, params, &slot.told)
+        {
             self.return_to_cursor(db, cursor, name, slot.told);
         }
         db.unsubscribe(self.subscriber, entry, params);
+    }
+
+    /// Whether what was asked for with other parameters has nothing to do with
+    /// what the whole brings under the name: it is another variant (TP2).
+    fn is_apart(
+        &self,
+        db: &mut Database,
+        cursor: usize,
+        name: &Name,
+        params: ParamsId,
+        told: &Told,
+    ) -> bool {
+        let brought = self.target(db, &Key::Member(cursor, name.clone()));
+        let other = |new: &Arc<Resource>| told.resource().is_none_or(|t| !same_variant(t, new));
+        params != self.params && brought.resource().is_some_and(other)
     }
 
     /// A name that was asked for is now only a part of the whole: the peer
@@ -296,6 +315,11 @@ fn serves(held: &Resource, asked: &Name) -> bool {
     let host = HostName::split(asked.as_str()).map_or("", |name| name.host);
     let serves = |host| domains.iter().any(|domain| domain.matches(host));
     domains.is_empty() || serves(host) || (held.other_names().any(|name| name == *asked))
+}
+
+/// Whether one takes the place of the other.
+fn same_variant(a: &Resource, b: &Resource) -> bool {
+    a.name == b.name && a.constraints == b.constraints
 }
 
 /// What a name adds to the sum of what is held.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use hashbrown::HashSet;
 
 use super::ask::InitialVersions;
+use super::variants::After;
 use super::{Conversation, Key, Selected, Told, forms};
 use crate::database::{Batch, Choice, Database, Scope};
 use crate::interest::DeltaStar;
@@ -53,7 +54,8 @@ fn plain_step(selected: &Selected) -> Option<(&Batch, Range<usize>)> {
 
 impl Conversation {
     /// Applies what a request asks for. Nothing of it depends on a nonce (S7, S8).
-    pub(crate) fn handle_delta(&mut self, db: &mut Database, asks: DeltaAsks) {
+    pub(crate) fn handle_delta(&mut self, db: &mut Database, mut asks: DeltaAsks) {
+        self.doubt_variants(&mut asks);
         let is_star = |(ask, _): &(Ask, ParamsId)| *ask == Ask::Wildcard;
         let says = DeltaStar {
             subscribes_star: asks.subscribe.iter().any(is_star),
@@ -110,7 +112,8 @@ impl Conversation {
             removed: selected.foreign.clone(),
             ..Draft::default()
         };
-        if let Some((batch, part)) = plain_step(selected) {
+        let after = After::new(self, selected);
+        if let (Some((batch, part)), None) = (plain_step(selected), &after) {
             let items = batch.items[part.clone()].iter();
             let gone = items.filter(|(_, item)| item.is_none());
             response.removed = gone.map(|(name, _)| name.clone()).collect();
@@ -124,7 +127,8 @@ impl Conversation {
                 .slot(key)
                 .map_or(Told::Nothing, |slot| slot.told.clone());
             let name = self.key_name(db, key);
-            if self.keeps_variant(db, key, &told, choice) {
+            if choice.resource().is_none() && holds(&after, db, &name) {
+                // Another variant is left: the name itself is not gone (S41).
                 let left = told.resource().and_then(|old| old.constraints.clone());
                 response
                     .removed_variants
@@ -156,6 +160,9 @@ impl Conversation {
         response
             .resources
             .extend(selected.heartbeats.iter().map(heartbeat));
+        if let Some(after) = &after {
+            keep_what_is_held(&mut response, db, after);
+        }
         unique(&mut response);
         let resources = std::mem::take(&mut response.resources).into();
         self.finish(nonce, resources, response)
@@ -173,20 +180,6 @@ impl Conversation {
             removed: rest.removed,
             removed_variants: rest.removed_variants,
             errors: rest.errors,
-        })
-    }
-
-    /// Whether one variant goes while the peer keeps another of the same name:
-    /// then the name itself is not gone (S41).
-    fn keeps_variant(&self, db: &mut Database, key: &Key, told: &Told, choice: &Choice) -> bool {
-        let variant = told.resource().is_some_and(|old| old.constraints.is_some());
-        let (Key::Ask(ask), true, None) = (key, variant, choice.resource()) else {
-            return false;
-        };
-        let mut others = self.asks.keys().filter(|other| other.entry == ask.entry);
-        others.any(|other| {
-            let target = self.target(db, &Key::Ask(*other));
-            other != ask && target.resource().is_some()
         })
     }
 
@@ -253,6 +246,24 @@ impl Conversation {
             }
         }
     }
+}
+
+/// Whether something is left of a name that is asked for by locators.
+fn holds(after: &Option<After<'_>>, db: &mut Database, name: &Name) -> bool {
+    let held = after.as_ref().map(|after| after.holds(db, name));
+    held.is_some_and(|held| !held.is_empty())
+}
+
+/// Leaves out removals of what another subscription of the peer's holds: a
+/// caching proxy would drop every variant of a name that is gone.
+fn keep_what_is_held(response: &mut Draft, db: &mut Database, after: &After<'_>) {
+    response
+        .removed
+        .retain(|name| after.holds(db, name).is_empty());
+    response.removed_variants.retain(|(name, old)| {
+        let held = after.holds(db, name);
+        !held.iter().any(|r| r.constraints.as_ref() == Some(old))
+    });
 }
 
 /// Whether the peer holds another variant of the name than it is now sent (TP2).

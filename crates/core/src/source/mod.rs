@@ -30,6 +30,7 @@ mod standing;
 mod step;
 mod together;
 mod ttl;
+mod variants;
 mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -45,6 +46,7 @@ pub(crate) use forms::is_negative;
 pub(crate) use select::{Context, Selected};
 pub(crate) use slot::{AskKey, Key, Slot, Told};
 pub(crate) use standing::Standing;
+use variants::Located;
 pub(crate) use verdict::Outstanding;
 
 use crate::database::{Choice, Database, Scope, SubscriberId, TypeId};
@@ -75,6 +77,8 @@ pub(crate) struct Conversation {
     pub(crate) cursors: Vec<Option<Cursor>>,
     /// Every named subscription.
     pub(crate) asks: HashMap<AskKey, Slot>,
+    /// Those of them with parameters of their own, by name (TP2).
+    pub(crate) located: Located,
     /// How many of them are hosts of which there may be any number (S72).
     pub(crate) strangers: usize,
     /// What may have to be said; looked at when the conversation may speak.
@@ -159,6 +163,7 @@ impl Conversation {
             wildcard: Wildcard::Never,
             cursors: Vec::new(),
             asks: HashMap::new(),
+            located: Located::new(),
             strangers: 0,
             pending: BTreeSet::new(),
             waiting: BTreeMap::new(),

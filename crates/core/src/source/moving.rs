@@ -46,6 +46,7 @@ impl Conversation {
         if let Some(held) = self.held_as.remove(&key) {
             self.held_as.insert(new, held);
         }
+        self.note_unask(key);
         self.asks.insert(new, slot);
         self.pending.insert(Key::Ask(new));
     }

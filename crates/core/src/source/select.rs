@@ -147,6 +147,7 @@ impl Conversation {
             self.select_key(db, context, key, &mut budget, selected);
         }
         self.wait_together(selected);
+        self.wait_with_variants(selected);
         for index in 0..self.cursors.len() {
             if budget > 0 {
                 self.select_step(db, context, index, &mut budget, selected);
@@ -245,7 +246,8 @@ impl Conversation {
         // Hosts that a peer holds change together, whatever that takes: one may
         // have got a domain that was another's, and twice it would be rejected.
         let holds = |slot: &Slot| slot.told.may_hold();
-        let together = self.kind.on_demand && self.slot(&key).is_some_and(holds);
+        let hosts = self.kind.on_demand && self.slot(&key).is_some_and(holds);
+        let together = hosts || (self.is_located(&key) && self.goes_on(&key, selected));
         if (*budget == 0 && !together) || self.is_closed(db, &key) {
             self.pending.insert(key);
             return;
