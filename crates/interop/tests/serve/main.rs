@@ -21,6 +21,7 @@ mod site;
 mod texts;
 mod tls;
 mod ttl;
+mod variants;
 mod vhds;
 mod way;
 
