@@ -32,7 +32,7 @@ pub(crate) struct DeltaAsks {
 struct Draft {
     resources: Vec<Delivered>,
     removed: Vec<Name>,
-    removed_variants: Vec<(Name, Constraints)>,
+    removed_variants: Vec<(Name, Option<Constraints>)>,
     errors: Vec<(Name, Arc<ResourceError>)>,
 }
 
@@ -129,12 +129,14 @@ impl Conversation {
             let name = self.key_name(db, key);
             if choice.resource().is_none() && holds(&after, db, &name) {
                 // Another variant is left: the name itself is not gone (S41).
-                let left = told.resource().and_then(|old| old.constraints.clone());
-                response
-                    .removed_variants
-                    .extend(left.map(|old| (name, old)));
+                let held = self.may_hold(key, &told).into_iter();
+                let left = held.map(|old| (old.name.clone(), old.constraints.clone()));
+                response.removed_variants.extend(left);
                 continue;
             }
+            let replaced = self.variants_left(key, &told, choice);
+            response.removed_variants.extend(replaced);
+            let told = self.in_flight(key).unwrap_or(told);
             let left = self.left_behind(db, key, &told, choice, &mut given);
             response.removed.extend(left);
             let own = self.negative_name(db, key, &name, choice);
@@ -203,12 +205,8 @@ impl Conversation {
         told: &Told,
         choice: &Choice,
     ) {
-        let replaced = told.resource().and_then(|old| old.constraints.clone());
         match choice {
             Choice::Is(resource) => {
-                if let Some(old) = replaced.filter(|_| told_other_variant(told, choice)) {
-                    response.removed_variants.push((name.clone(), old));
-                }
                 response.resources.push(Delivered::full(resource.clone()));
             }
             Choice::Failed(error, kept) if self.speaks_errors => {
@@ -224,9 +222,6 @@ impl Conversation {
             Choice::Unknown => {}
             Choice::Failed(..) | Choice::Absent => {
                 let name = told.resource().map_or(name, |held| &held.name);
-                if let Some(old) = replaced {
-                    response.removed_variants.push((name.clone(), old));
-                }
                 match self.absent_form(told) {
                     Absent::Removed => response.removed.push(name.clone()),
                     Absent::EmptyBody => {
@@ -262,16 +257,8 @@ fn keep_what_is_held(response: &mut Draft, db: &mut Database, after: &After<'_>)
         .retain(|name| after.holds(db, name).is_empty());
     response.removed_variants.retain(|(name, old)| {
         let held = after.holds(db, name);
-        !held.iter().any(|r| r.constraints.as_ref() == Some(old))
+        !held.iter().any(|r| r.constraints == *old)
     });
-}
-
-/// Whether the peer holds another variant of the name than it is now sent (TP2).
-fn told_other_variant(told: &Told, choice: &Choice) -> bool {
-    match (told.resource(), choice.resource()) {
-        (Some(old), Some(new)) => old.constraints != new.constraints,
-        _ => false,
-    }
 }
 
 /// That a host does not exist is said by its alias; what was called like it

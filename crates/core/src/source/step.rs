@@ -74,6 +74,11 @@ impl Step {
         Some(&batch.items[place].1)
     }
 
+    /// The same, if it is along the view of this cursor.
+    pub(crate) fn brings(&self, cursor: usize, name: &Name) -> Option<&Option<Arc<Resource>>> {
+        (self.cursor == cursor).then(|| self.item(name)).flatten()
+    }
+
     fn says(&self, place: usize) -> bool {
         self.part.contains(&place) && self.except.binary_search(&place).is_err()
     }
@@ -91,7 +96,7 @@ impl Step {
     }
 
     /// The variants that it takes away in favour of others (TP2).
-    pub(crate) fn left(&self) -> impl Iterator<Item = (Name, Constraints)> {
+    pub(crate) fn left(&self) -> impl Iterator<Item = (Name, Option<Constraints>)> {
         let left = self.batch.iter().flat_map(|batch| &batch.left);
         left.filter(|(name, _)| self.item(name).is_some()).cloned()
     }

@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use super::{AskKey, Conversation, DeltaAsks, Key, Selected, Slot};
-use crate::database::{Choice, Database, EntryId};
+use super::{AskKey, Conversation, DeltaAsks, Key, Selected, Slot, Told};
+use crate::database::{Choice, Database, EntryId, left_by};
 use crate::name::{Ask, Name};
-use crate::params::ParamsId;
+use crate::params::{Constraints, ParamsId};
 use crate::resource::{Resource, Version};
 
 /// The names that a stream asks for with other parameters than its own. Most
@@ -65,6 +65,21 @@ impl Conversation {
         matches!(key, Key::Ask(ask) if self.located.contains_key(&ask.entry))
     }
 
+    /// Whether a name is asked for in several ways. Who does that is a cache: it
+    /// keeps order for its own clients, and a variant that stayed for the sake of
+    /// order would stand in the way of those that replace it.
+    pub(super) fn has_several(&self, db: &Database, key: &Key) -> bool {
+        let entry = match key {
+            Key::Ask(ask) => Some(ask.entry),
+            Key::Member(_, name) => db.find(self.type_id, name),
+        };
+        let Some(entry) = entry.filter(|entry| self.located.contains_key(entry)) else {
+            return false;
+        };
+        let whole = self.cursor_over(db.name(self.type_id, entry)).is_some();
+        whole || self.asks_of(entry).nth(1).is_some()
+    }
+
     /// Whether the key before this one in a response is of the same name, so
     /// that what replaces one variant by several is not torn apart.
     pub(super) fn goes_on(&self, key: &Key, selected: &Selected) -> bool {
@@ -114,6 +129,60 @@ impl Conversation {
             }
         }
         units
+    }
+
+    /// What the peer was last told under a name that a cursor brings, be it
+    /// without an answer yet.
+    pub(super) fn last_told(&self, db: &mut Database, index: usize, name: &Name) -> Told {
+        let key = Key::Member(index, name.clone());
+        for response in self.outstanding.iter().rev() {
+            if let Some(choice) = response.sent(&key) {
+                return choice.clone().into();
+            }
+            let mut steps = response.steps.iter();
+            if let Some(item) = steps.find_map(|step| step.brings(index, name)) {
+                return item.clone().map_or(Told::Absent, Told::Is);
+            }
+        }
+        self.member_told(db, index, name)
+    }
+
+    /// What the peer may hold under a key: what it accepted, or what is under way.
+    pub(super) fn may_hold(&self, key: &Key, told: &Told) -> Vec<Arc<Resource>> {
+        let mut held: Vec<_> = told.resource().into_iter().cloned().collect();
+        for response in &self.outstanding {
+            let sent = response.sent(key).and_then(Choice::resource);
+            held.extend(sent.cloned());
+            if let Key::Member(index, name) = key {
+                let steps = response.steps.iter();
+                let items = steps.filter_map(|step| step.brings(*index, name));
+                held.extend(items.flatten().cloned());
+            }
+        }
+        held
+    }
+
+    /// The variants that give way to what is said of a key.
+    pub(super) fn variants_left(
+        &self,
+        key: &Key,
+        told: &Told,
+        choice: &Choice,
+    ) -> Vec<(Name, Option<Constraints>)> {
+        let new = match choice {
+            Choice::Is(new) => Some(new),
+            Choice::Failed(error, _) if self.speaks_errors || !error.code.is_data_error() => {
+                return Vec::new();
+            }
+            Choice::Unknown => return Vec::new(),
+            Choice::Absent | Choice::Failed(..) => None,
+        };
+        let held = self.may_hold(key, told).into_iter();
+        let left = held.filter_map(|old| {
+            let constraints = left_by(&old, new.map(AsRef::as_ref))?;
+            Some((old.name.clone(), constraints))
+        });
+        left.collect()
     }
 
     /// All subscriptions to a name by itself.
@@ -178,18 +247,10 @@ impl<'a> After<'a> {
         if let Some(choice) = self.said.get(&key) {
             return choice.resource().cloned();
         }
-        let sent = own.outstanding.iter().rev();
-        let under_way = sent.map(|response| (response.sent(&key), &response.steps));
-        let all = [(None, &self.selected.steps)].into_iter().chain(under_way);
-        for (choice, steps) in all {
-            if let Some(choice) = choice {
-                return choice.resource().cloned();
-            }
-            let mut steps = steps.iter().filter(|step| step.cursor == index);
-            if let Some(item) = steps.find_map(|step| step.item(name)) {
-                return item.clone();
-            }
+        let mut steps = self.selected.steps.iter();
+        if let Some(item) = steps.find_map(|step| step.brings(index, name)) {
+            return item.clone();
         }
-        own.member_told(db, index, name).resource().cloned()
+        own.last_told(db, index, name).resource().cloned()
     }
 }

@@ -223,11 +223,10 @@ class Delta(Stream):
         )
         for gone in response.removed_resource_names:
             check(
-                gone.HasField("dynamic_parameter_constraints"),
-                "a variant that is gone is told by its constraints",
+                self.cache.key(gone) in self.cache.held,
+                "a variant that is gone is told by the constraints that it had",
                 response,
             )
-            check(self.cache.key(gone) in self.cache.held, "what goes was held", response)
             del self.cache.held[self.cache.key(gone)]
         for name in response.removed_resources:
             for key in [k for k in self.cache.held if k[0] == name]:
@@ -325,6 +324,16 @@ def delta():
     stream.expect("the last variants go, and with them the name", [], 2, ["r"])
     publish(resource("plain", "x"), resource("single", "s2", PROD))
     stream.expect("a variant whose version was named changes", ["s2"])
+    stream.subscribe(("plain", {"env": "prod"}), ("plain", {"env": "test"}))
+    stream.expect("one without constraints is for all", ["x"])
+    publish(
+        resource("plain", "x of prod", PROD),
+        resource("plain", "x of others", no(PROD)),
+        resource("single", "s2", PROD),
+    )
+    stream.expect("variants take the place of the one for all", ["x of prod", "x of others"], 1)
+    stream.leads("plain", {"env": "prod"}, "x of prod")
+    stream.leads("plain", {"env": "test"}, "x of others")
     stream.close()
 
 

@@ -89,7 +89,7 @@
 //! | `< cds +a@v1 -b` | the next response: these resources and removals, no more and no less |
 //! | `< cds +a@v1(wrapped, ttl 5s)` | … in a `Resource` |
 //! | `< cds ~a@v1(ttl 5s)` | … name, version and ttl only |
-//! | `< cds -a(for env=prod)` | … a variant is removed |
+//! | `< cds -a(for env=prod)` | … a variant is removed; `for all` is the one without constraints |
 //! | `< cds !a=NotFound` | … an error for a name |
 //! | `< cds empty` | a response that says nothing |
 //! | `< cds +a@v1 as n1` | labels the response |

@@ -31,7 +31,7 @@ pub(crate) fn delta_frames(response: &DeltaResponse, identifier: &str) -> Frames
         removed_resource_names: response
             .removed_variants
             .iter()
-            .map(|(name, constraints)| resource_name(name, Some(constraints)))
+            .map(|(name, constraints)| resource_name(name, constraints.as_ref()))
             .collect(),
         resource_errors: errors(&response.errors),
         ..DeltaDiscoveryResponse::default()
@@ -275,7 +275,7 @@ mod tests {
             form: Form::Heartbeat,
         };
         let mut response = delta(vec![Delivered::full(Arc::new(full)), heartbeat]);
-        response.removed_variants = vec![("a".into(), constraints)];
+        response.removed_variants = vec![("a".into(), Some(constraints))];
         let error = resource::ResourceError {
             code: ErrorCode::PermissionDenied,
             message: "not for you".into(),
@@ -389,7 +389,7 @@ mod tests {
     fn s62_a_variant_goes_by_its_constraints_and_only_there() {
         let mut response = delta(Vec::new());
         response.removed = Vec::new();
-        response.removed_variants = vec![("a".into(), "env=prod".parse().unwrap())];
+        response.removed_variants = vec![("a".into(), Some("env=prod".parse().unwrap()))];
         let bytes = delta_frames(&response, "me").to_bytes();
         let message = DeltaDiscoveryResponse::decode(bytes).unwrap();
         assert!(message.removed_resources.is_empty());
