@@ -103,6 +103,8 @@ pub struct Session {
     /// How many sets of parameters were new with this stream.
     brought: usize,
     polled_at: Moment,
+    /// Something was said by silence since the last poll began.
+    silently: bool,
     /// Until when a peer that resumes may take to ask for all its types.
     resuming_until: Option<Moment>,
     events: VecDeque<Event>,
@@ -134,6 +136,7 @@ impl Session {
             nonces: 0,
             brought: 0,
             polled_at: Moment::START,
+            silently: false,
             resuming_until: None,
             events: VecDeque::new(),
             unreported: 0,
@@ -244,19 +247,25 @@ impl Session {
     fn poll(&mut self, db: &mut Database, now: Moment) -> Option<Response> {
         self.draining.retain(|_, until| now < *until);
         self.polled_at = now;
-        for index in 0..self.conversations.len() {
-            let Some(mut conversation) = self.conversations[index].take() else {
-                continue;
-            };
-            let response = self.poll_one(db, now, &mut conversation);
-            self.conversations[index] = Some(conversation);
-            if let Some((response, selected)) = response {
-                self.after_sending(db, index, &selected);
-                self.note_sent(db, now, index, &response, selected);
-                return Some(response);
+        loop {
+            self.silently = false;
+            for index in 0..self.conversations.len() {
+                let Some(mut conversation) = self.conversations[index].take() else {
+                    continue;
+                };
+                let response = self.poll_one(db, now, &mut conversation);
+                self.conversations[index] = Some(conversation);
+                if let Some((response, selected)) = response {
+                    self.after_sending(db, index, &selected);
+                    self.note_sent(db, now, index, &response, selected);
+                    return Some(response);
+                }
+            }
+            // What one type said by silence another may have waited for.
+            if !self.silently {
+                return None;
             }
         }
-        None
     }
 
     fn poll_one(
@@ -300,6 +309,7 @@ impl Session {
                 .map(Response::Sotw),
         };
         let Some(response) = written else {
+            self.silently |= !selected.keys.is_empty();
             conversation.step_silently(db, selected.steps);
             conversation.say_silently(db, selected.keys);
             return None;
