@@ -310,7 +310,9 @@ impl Conversation {
             }
             self.suspects.remove(key);
         }
-        if !slot.forced && self.in_flight(key).is_some_and(|sent| sent.same(&target)) {
+        // What is under way counts: the peer will hold that, and not what it held.
+        let told = self.in_flight(key).unwrap_or_else(|| slot.told.clone());
+        if !slot.forced && told.same(&target) {
             return Decision::Settled;
         }
         if let Some(resource) = target.resource() {
@@ -319,14 +321,11 @@ impl Conversation {
             }
             self.parked.remove(&resource.name);
         }
-        let unknown_member = matches!(key, Key::Member(..)) && !slot.told.may_hold();
+        let unknown_member = matches!(key, Key::Member(..)) && !told.may_hold();
         if target == Choice::Absent && unknown_member {
             return Decision::Settled;
         }
-        if !slot.forced && slot.told.same(&target) {
-            return Decision::Settled;
-        }
-        match self.must_wait(db, context, key, &slot.told, &target) {
+        match self.must_wait(db, context, key, &told, &target) {
             true => Decision::Wait {
                 addition: target != Choice::Absent,
             },
@@ -352,7 +351,9 @@ impl Conversation {
                 !overdue && context.order.addition_waits(db, &self.kind, resource)
             }
             // Nothing names a host: when it goes nothing is left to dangle.
-            Choice::Absent if told.may_hold() && !self.kind.on_demand => {
+            Choice::Absent
+                if told.may_hold() && !self.kind.on_demand && !self.has_several(db, key) =>
+            {
                 let name = told
                     .resource()
                     .map_or_else(|| self.key_name(db, key), |r| r.name.clone());

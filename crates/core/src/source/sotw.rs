@@ -192,7 +192,7 @@ impl Conversation {
     }
 
     /// The whole set as the peer shall hold it: what this response brings, and
-    /// in place of what it may not have yet, what it accepted before (S12, S38).
+    /// in place of what it may not have yet, what it was told before (S12, S38).
     fn whole_set(&self, db: &mut Database, selected: &Selected) -> BTreeMap<Listed, Arc<Resource>> {
         let mut set = BTreeMap::new();
         for (index, cursor) in self.cursors.iter().enumerate() {
@@ -202,9 +202,9 @@ impl Conversation {
                     set.insert(listed(&resource), resource);
                 }
             }
-            for (name, slot) in &cursor.members {
+            for name in cursor.members.keys() {
                 remove_name(&mut set, name);
-                if let Some(held) = slot.told.resource() {
+                if let Some(held) = self.last_told(db, index, name).resource() {
                     set.insert(listed(held), Arc::clone(held));
                 }
             }
@@ -226,9 +226,11 @@ impl Conversation {
             if ask.params == self.params && !self.cursors.is_empty() {
                 remove_name(&mut set, db.name(self.type_id, ask.entry));
             }
-            let held = match said.get(&Key::Ask(*ask)) {
+            let key = Key::Ask(*ask);
+            let sent = self.in_flight(&key);
+            let held = match said.get(&key) {
                 Some(choice) => choice.resource(),
-                None => slot.told.resource(),
+                None => sent.as_ref().unwrap_or(&slot.told).resource(),
             };
             set.extend(held.map(|held| (listed(held), Arc::clone(held))));
         }
