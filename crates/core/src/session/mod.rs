@@ -261,7 +261,7 @@ impl Session {
                     return Some(response);
                 }
             }
-            // What one type said by silence another may have waited for.
+            // What was said by silence something else may have waited for.
             if !self.silently {
                 return None;
             }
@@ -296,6 +296,7 @@ impl Session {
         };
         let selected = conversation.select(db, &context);
         if selected.is_empty() && !(conversation.owes_answer && known) {
+            self.silently |= selected.goes_on();
             conversation.step_silently(db, selected.steps);
             return None;
         }
@@ -309,7 +310,7 @@ impl Session {
                 .map(Response::Sotw),
         };
         let Some(response) = written else {
-            self.silently |= !selected.keys.is_empty();
+            self.silently |= !selected.keys.is_empty() || selected.goes_on();
             conversation.step_silently(db, selected.steps);
             conversation.say_silently(db, selected.keys);
             return None;

@@ -56,6 +56,12 @@ impl Selected {
             && self.heartbeats.is_empty()
             && self.steps.iter().all(Step::is_silent)
     }
+
+    /// Whether there is more behind a part of a step.
+    pub(crate) fn goes_on(&self) -> bool {
+        let more = |step: &Step| !step.last && !step.part.is_empty();
+        self.steps.iter().any(more)
+    }
 }
 
 /// Responses in a row that a peer may reject before it is tried slowly: more
