@@ -151,6 +151,12 @@ impl Conversation {
             for (name, item) in step.items() {
                 match item {
                     Some(resource) => response.resources.push(Delivered::full(resource.clone())),
+                    None if holds(&after, db, name) => {
+                        let told = self.last_told(db, step.cursor, name);
+                        let left = told.resource().map(|old| old.constraints.clone());
+                        let left = left.map(|old| (name.clone(), old));
+                        response.removed_variants.extend(left);
+                    }
                     None => response.removed.push(name.clone()),
                 }
             }
