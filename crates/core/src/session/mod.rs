@@ -13,6 +13,7 @@
 mod base;
 mod effects;
 mod event;
+mod read;
 mod request;
 mod status;
 
@@ -199,7 +200,8 @@ impl Session {
         let mut all = self.conversations.iter().flatten();
         all.all(|conversation| {
             !conversation.may_speak(now, self.config.ack_patience)
-                || (conversation.params == self.params && conversation.is_quiet(db))
+                || (conversation.params == conversation.params_to_be(self.params)
+                    && conversation.is_quiet(db))
         })
     }
 
@@ -277,8 +279,9 @@ impl Session {
         if !conversation.may_speak(now, self.config.ack_patience) {
             return None;
         }
-        if conversation.params != self.params && conversation.may_move() {
-            conversation.move_to(db, self.params);
+        let params = conversation.params_to_be(self.params);
+        if conversation.params != params && conversation.may_move() {
+            conversation.move_to(db, params);
         }
         let known = conversation.knows_all(db);
         if !known && conversation.is_whole() {

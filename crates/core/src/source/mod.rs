@@ -70,8 +70,10 @@ pub(crate) struct Conversation {
     /// Whether the peer understands `resource_errors` (TP3).
     pub(crate) speaks_errors: bool,
     pub(crate) subscriber: SubscriberId,
-    /// The stream's own parameters.
+    /// The parameters of plain names, and of what wildcard and globs bring.
     pub(crate) params: ParamsId,
+    /// Those that came with a wildcard or glob, in place of the stream's (TP2).
+    pub(crate) own_params: Option<ParamsId>,
     pub(crate) wildcard: Wildcard,
     /// What wildcard and globs follow. A place is reused when it is empty.
     pub(crate) cursors: Vec<Option<Cursor>>,
@@ -160,6 +162,7 @@ impl Conversation {
             speaks_errors,
             subscriber: db.add_subscriber(stream, type_id, params),
             params,
+            own_params: None,
             wildcard: Wildcard::Never,
             cursors: Vec::new(),
             asks: HashMap::new(),
