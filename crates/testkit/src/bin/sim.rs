@@ -56,7 +56,7 @@ fn fault(seed: u64) -> Option<String> {
     let world = catch_unwind(|| World::new(seed).run(STEPS).map(drop));
     let variants = || variants::World::new(seed).run(ROUNDS, STEPS_OF_ROUND);
     let outcome = match world {
-        Ok(Ok(())) if seed % 4 == 0 => catch_unwind(variants),
+        Ok(Ok(())) if seed.is_multiple_of(4) => catch_unwind(variants),
         outcome => outcome,
     };
     match outcome {

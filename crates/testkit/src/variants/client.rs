@@ -69,7 +69,9 @@ impl Client {
             node_sent: false,
         };
         if is_leaf || rng.u8(0..3) == 0 {
-            client.asked.insert((CDS.into(), "*".to_owned(), None));
+            let own = !is_leaf && rng.bool();
+            let params = own.then(|| random_params(rng));
+            client.asked.insert((CDS.into(), "*".to_owned(), params));
         }
         for _ in 0..rng.usize(2..8) {
             let more = client.random_ask(rng);
@@ -95,11 +97,19 @@ impl Client {
     pub(super) fn expand(&self, asked: &BTreeSet<Asked>) -> BTreeSet<Subscription> {
         let each = asked.iter().flat_map(|(url, name, params)| {
             let names: &[&str] = if name == "*" { &NAMES } else { &[name] };
-            let params = params.as_ref().unwrap_or(&self.params);
+            let params = params.as_ref().unwrap_or_else(|| self.params_of(url));
             let place = |name: &&str| ((url.clone(), Name::new(name)), params.clone());
             names.iter().map(place).collect::<Vec<_>>()
         });
         each.collect()
+    }
+
+    /// The parameters of plain names: those of a wildcard, or its own.
+    fn params_of(&self, url: &TypeUrl) -> &Params {
+        let of_type = |(of, name, _): &&Asked| of == url && name == "*";
+        let wildcard = self.asked.iter().find(of_type);
+        let given = wildcard.and_then(|(.., params)| params.as_ref());
+        given.unwrap_or(&self.params)
     }
 
     /// What a subscription leads to.
@@ -183,14 +193,14 @@ impl Client {
             self.asked.insert(asked);
             return None;
         }
-        if !is_new {
-            self.drop_unasked();
-        }
         if self.mode == Mode::Sotw {
+            // A list counts with the newest answer only (S6): what is given up
+            // and asked for again before that was never given up.
             return Some(self.list(&asked.0));
         }
         let mut request = self.subscribe([&asked].into_iter());
         if !is_new {
+            self.drop_unasked();
             request.unsubscribe = std::mem::take(&mut request.subscribe);
         }
         Some(Request::Delta(request))
@@ -219,7 +229,7 @@ impl Client {
     }
 
     /// What nothing asks for any more is dropped.
-    fn drop_unasked(&mut self) {
+    pub(super) fn drop_unasked(&mut self) {
         let wanted = self.subscriptions();
         let leaf = self.is_leaf;
         let reaches = |(place, params): &Subscription, r: &Resource, at: &Place| {
