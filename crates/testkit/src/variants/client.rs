@@ -85,7 +85,10 @@ impl Client {
         let own = !self.is_leaf && rng.u8(0..4) > 0;
         let name = NAMES[rng.usize(0..NAMES.len())].to_owned();
         let params = own.then(|| random_params(rng));
-        (TYPES[rng.usize(0..TYPES.len())].into(), name, params)
+        let url = TYPES[rng.usize(0..TYPES.len())].into();
+        // With the parameters that it has anyway, a locator is a plain name.
+        let params = params.filter(|params| params != self.params_of(&url));
+        (url, name, params)
     }
 
     /// All that it asks for, name by name.
