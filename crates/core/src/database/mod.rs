@@ -33,6 +33,7 @@ pub use apply::ApplyError;
 pub use content::Choice;
 pub(crate) use content::same;
 pub use entry::EntryId;
+pub(crate) use follow::left_by;
 pub use hosts::{Considered, Found, Given, HostExplanation};
 pub use subscribers::{Edge, FollowId, StreamId, SubscriberId};
 pub use table::{Kept, Work};

@@ -14,6 +14,7 @@ mod base;
 mod effects;
 mod event;
 mod params;
+mod read;
 mod request;
 mod status;
 
@@ -96,6 +97,8 @@ pub struct Session {
     /// All sets that were asked with, sorted: held until the stream ends.
     held_params: Vec<ParamsId>,
     node: Option<Node>,
+    /// The peer asks by locators: who does reads resources that are wrapped (TP2).
+    locates: bool,
     /// Types that the peer may not see.
     denied: Vec<TypeUrl>,
     /// In order of rank; one is taken out while it speaks. In boxes, for
@@ -104,6 +107,8 @@ pub struct Session {
     draining: Draining,
     nonces: u64,
     polled_at: Moment,
+    /// Something was said by silence since the last poll began.
+    silently: bool,
     /// Until when a peer that resumes may take to ask for all its types.
     resuming_until: Option<Moment>,
     events: VecDeque<Event>,
@@ -132,11 +137,13 @@ impl Session {
             held_params: vec![params],
             config,
             node: None,
+            locates: false,
             denied: Vec::new(),
             conversations: Vec::new(),
             draining: Draining::new(),
             nonces: 0,
             polled_at: Moment::START,
+            silently: false,
             resuming_until: None,
             events: VecDeque::new(),
             unreported: 0,
@@ -202,7 +209,8 @@ impl Session {
         let mut all = self.conversations.iter().flatten();
         all.all(|conversation| {
             !conversation.may_speak(now, self.config.ack_patience)
-                || (conversation.params == self.params_of(&conversation.url)
+                || (conversation.params
+                    == conversation.params_to_be(self.params_of(&conversation.url))
                     && conversation.is_quiet(db))
         })
     }
@@ -251,19 +259,25 @@ impl Session {
     fn poll(&mut self, db: &mut Database, now: Moment) -> Option<Response> {
         self.draining.retain(|_, until| now < *until);
         self.polled_at = now;
-        for index in 0..self.conversations.len() {
-            let Some(mut conversation) = self.conversations[index].take() else {
-                continue;
-            };
-            let response = self.poll_one(db, now, &mut conversation);
-            self.conversations[index] = Some(conversation);
-            if let Some((response, selected)) = response {
-                self.after_sending(db, index, &selected);
-                self.note_sent(db, now, index, &response, selected);
-                return Some(response);
+        loop {
+            self.silently = false;
+            for index in 0..self.conversations.len() {
+                let Some(mut conversation) = self.conversations[index].take() else {
+                    continue;
+                };
+                let response = self.poll_one(db, now, &mut conversation);
+                self.conversations[index] = Some(conversation);
+                if let Some((response, selected)) = response {
+                    self.after_sending(db, index, &selected);
+                    self.note_sent(db, now, index, &response, selected);
+                    return Some(response);
+                }
+            }
+            // What was said by silence something else may have waited for.
+            if !self.silently {
+                return None;
             }
         }
-        None
     }
 
     fn poll_one(
@@ -275,7 +289,7 @@ impl Session {
         if !conversation.may_speak(now, self.config.ack_patience) {
             return None;
         }
-        let params = self.params_of(&conversation.url);
+        let params = conversation.params_to_be(self.params_of(&conversation.url));
         if conversation.params != params && conversation.may_move() {
             conversation.move_to(db, params);
         }
@@ -295,6 +309,7 @@ impl Session {
         };
         let selected = conversation.select(db, &context);
         if selected.is_empty() && !(conversation.owes_answer && known) {
+            self.silently |= selected.goes_on();
             conversation.step_silently(db, selected.steps);
             return None;
         }
@@ -308,6 +323,7 @@ impl Session {
                 .map(Response::Sotw),
         };
         let Some(response) = written else {
+            self.silently |= !selected.keys.is_empty() || selected.goes_on();
             conversation.step_silently(db, selected.steps);
             conversation.say_silently(db, selected.keys);
             return None;
@@ -351,7 +367,8 @@ impl Session {
             .node
             .as_ref()
             .map_or(&[][..], |node| &node.client_features);
-        self.dialect() == Dialect::Envoy
+        self.locates
+            || self.dialect() == Dialect::Envoy
             || features.iter().any(|feature| {
                 matches!(
                     feature.as_str(),

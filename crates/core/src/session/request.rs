@@ -53,6 +53,7 @@ impl Session {
             }
             _ => Vec::new(),
         };
+        self.take_params_of_whole(db, index, &request.subscribe);
         let mut asks = DeltaAsks {
             names: names_something(&request.subscribe),
             unsubscribe: self.read(db, &url, request.unsubscribe),
@@ -122,6 +123,7 @@ impl Session {
                 return Ok(());
             }
         }
+        self.take_params_of_whole(db, index, &request.names);
         let names = names_something(&request.names);
         let mut asks = self.read(db, &url, request.names);
         let conversation = self.conversations[index].as_ref();
@@ -224,31 +226,6 @@ impl Session {
             true => db.type_id(&TypeUrl::new(format!("denied {url}"))),
             false => db.type_id(url),
         }
-    }
-
-    /// Reads names; what is not one is refused, and the rest counts (S72).
-    fn read(
-        &mut self,
-        db: &mut Database,
-        url: &TypeUrl,
-        names: Vec<Locator>,
-    ) -> Vec<(Ask, ParamsId)> {
-        let mut asks = Vec::with_capacity(names.len());
-        // Those that it is asked with now, be there others to take up.
-        let mut all = self.conversations.iter().flatten();
-        let own = all
-            .find(|c| c.url == *url)
-            .map_or_else(|| self.params_of(url), |c| c.params);
-        for locator in names {
-            match Ask::parse(&locator.name, self.config.limits.name_bytes) {
-                Ok(ask) => match self.read_params(db, locator.params, own) {
-                    Ok(params) => asks.push((ask, params)),
-                    Err(refusal) => self.refuse(url, refusal),
-                },
-                Err(error) => self.refuse(url, Refusal::Name(error)),
-            }
-        }
-        asks
     }
 
     /// How many of these names are subscribed.
@@ -367,7 +344,7 @@ impl Session {
 
     /// One request can hold millions of bad names: beyond a number they are
     /// only counted.
-    fn refuse(&mut self, url: &TypeUrl, reason: Refusal) {
+    pub(super) fn refuse(&mut self, url: &TypeUrl, reason: Refusal) {
         if self.events.len() >= EVENTS {
             self.unreported += 1;
             return;

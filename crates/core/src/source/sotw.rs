@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 
 use super::ask::{InitialVersions, fingerprint};
 use super::step::Step;
+use super::variants::After;
 use super::{Conversation, Key, Selected, Told, forms};
 use crate::database::{Choice, Database, FollowId, Scope};
 use crate::kind::Absent;
@@ -197,7 +198,7 @@ impl Conversation {
     }
 
     /// The whole set as the peer shall hold it: what this response brings, and
-    /// in place of what it may not have yet, what it accepted before (S12, S38).
+    /// in place of what it may not have yet, what it was told before (S12, S38).
     fn whole_set(&self, db: &mut Database, selected: &Selected) -> BTreeMap<Listed, Arc<Resource>> {
         let mut set = BTreeMap::new();
         for (index, cursor) in self.cursors.iter().enumerate() {
@@ -207,34 +208,59 @@ impl Conversation {
                     set.insert(listed(&resource), resource);
                 }
             }
-            for (name, slot) in &cursor.members {
+            for name in cursor.members.keys() {
                 remove_name(&mut set, name);
-                if let Some(held) = slot.told.resource() {
+                if let Some(held) = self.last_told(db, index, name).resource() {
                     set.insert(listed(held), Arc::clone(held));
                 }
             }
         }
-        for slot in self.asks.values() {
-            if let Some(held) = slot.told.resource() {
-                set.insert(listed(held), Arc::clone(held));
+        let said: HashMap<&Key, &Choice> = selected.keys.iter().map(|(k, c)| (k, c)).collect();
+        for (key, choice) in &selected.keys {
+            if let Key::Member(_, name) = key {
+                remove_name(&mut set, name);
+                set.extend(choice.resource().map(|new| (listed(new), Arc::clone(new))));
             }
         }
-        for (key, choice) in &selected.keys {
-            if let Some(held) = self.slot(key).and_then(|slot| slot.told.resource()) {
-                set.remove(&listed(held));
+        // What is asked for by name stands for what the whole has of it; what is
+        // asked for with other parameters stands beside that (TP2).
+        let (plain, located): (Vec<_>, Vec<_>) = self
+            .asks
+            .iter()
+            .partition(|(ask, _)| ask.params == self.params);
+        for (ask, slot) in plain.into_iter().chain(located) {
+            if ask.params == self.params && !self.cursors.is_empty() {
+                remove_name(&mut set, db.name(self.type_id, ask.entry));
             }
-            if let Some(resource) = choice.resource() {
-                set.insert(listed(resource), Arc::clone(resource));
-            }
+            let key = Key::Ask(*ask);
+            let sent = self.in_flight(&key);
+            let held = match said.get(&key) {
+                Some(choice) => choice.resource(),
+                None => sent.as_ref().unwrap_or(&slot.told).resource(),
+            };
+            set.extend(held.map(|held| (listed(held), Arc::clone(held))));
         }
         set
     }
 
     /// What changed, for types where absence means nothing (S39).
-    fn changed_part(&self, db: &Database, selected: &Selected) -> BTreeMap<Listed, Arc<Resource>> {
+    fn changed_part(
+        &self,
+        db: &mut Database,
+        selected: &Selected,
+    ) -> BTreeMap<Listed, Arc<Resource>> {
         let mut part = BTreeMap::new();
+        let after = After::new(self, selected);
         let mut add = |resource: Arc<Resource>| part.insert(listed(&resource), resource);
         for (key, choice) in &selected.keys {
+            if let Some(after) = after.as_ref().filter(|_| self.is_located(key)) {
+                // A name has the variants that are listed, all of them (TP2).
+                let held = after.holds(db, &self.key_name(db, key));
+                if !held.is_empty() {
+                    held.into_iter().for_each(|held| _ = add(held));
+                    continue;
+                }
+            }
             let told = self
                 .slot(key)
                 .map_or(Told::Nothing, |slot| slot.told.clone());
