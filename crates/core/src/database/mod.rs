@@ -20,6 +20,7 @@ mod follow;
 mod hosts;
 mod log;
 mod places;
+mod rejected;
 mod subscribers;
 mod table;
 mod tombstones;
@@ -35,6 +36,7 @@ pub(crate) use content::same;
 pub use entry::EntryId;
 pub(crate) use follow::left_by;
 pub use hosts::{Considered, Found, Given, HostExplanation};
+pub(crate) use rejected::Rejected;
 pub use subscribers::{Edge, FollowId, StreamId, SubscriberId};
 pub use table::{Kept, Work};
 pub use view::{Batch, Item, Scope, Seq};
@@ -43,6 +45,7 @@ use crate::kind::Kind;
 use crate::name::{Glob, Name};
 use crate::params::{Params, ParamsId, ParamsTable};
 use crate::resource::{Resource, TypeUrl};
+use rejected::Rejections;
 use subscribers::Subscribers;
 use table::Table;
 use view::ViewId;
@@ -60,6 +63,7 @@ pub struct Database {
     subscribers: Subscribers,
     work: Work,
     is_cache: bool,
+    rejections: Rejections,
 }
 
 impl Database {

@@ -152,7 +152,9 @@ impl Session {
 
     /// The stream has ended: the database forgets it.
     pub fn close(mut self, db: &mut Database) {
+        let node = self.node.take().unwrap_or_default();
         for mut conversation in self.conversations.drain(..).flatten() {
+            conversation.remember(db, &node.id);
             conversation.close(db);
         }
         db.close_stream(self.stream);

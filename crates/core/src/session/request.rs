@@ -210,6 +210,9 @@ impl Session {
         let table = self.table(db, url);
         let mut new = Conversation::new(db, self.stream, url, table, terms);
         new.kind.legacy_wildcard &= self.knows_legacy_wildcard(url);
+        if let Some(node) = &self.node {
+            new.recall(db, &node.id);
+        }
         let rank = |c: &Conversation| (c.kind.rank, c.url.clone());
         let place = rank(&new);
         let index = self

@@ -27,6 +27,7 @@ mod moving;
 mod select;
 mod slot;
 mod sotw;
+mod standin;
 mod standing;
 mod step;
 mod together;
@@ -35,6 +36,7 @@ mod variants;
 mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use hashbrown::HashMap;
 
@@ -57,7 +59,7 @@ use crate::message::{ErrorDetail, Mode};
 use crate::moment::Moment;
 use crate::name::Name;
 use crate::params::ParamsId;
-use crate::resource::{Nonce, TypeUrl, Version};
+use crate::resource::{Nonce, Resource, TypeUrl, Version};
 use crate::timer::Timers;
 
 /// See the module's documentation.
@@ -100,6 +102,8 @@ pub(crate) struct Conversation {
     pub(crate) tried_at: Moment,
     /// What failed alone, by the version that did: not sent again (S12).
     pub(crate) parked: BTreeMap<Name, Version>,
+    /// What is given in the place of what the peer rejected on an earlier stream.
+    pub(crate) stand_ins: BTreeMap<Name, Arc<Resource>>,
     /// Names that only the peer knows of: it is told that they are gone.
     pub(crate) foreign: BTreeSet<Name>,
     /// Under which name a peer holds something older, where that may not be the
@@ -181,6 +185,7 @@ impl Conversation {
             rejected_in_a_row: 0,
             tried_at: Moment::START,
             parked: BTreeMap::new(),
+            stand_ins: BTreeMap::new(),
             foreign: BTreeSet::new(),
             held_as: BTreeMap::new(),
             placeholders: BTreeSet::new(),
@@ -257,7 +262,7 @@ impl Conversation {
             Key::Ask(ask) => {
                 return match db.choose(self.type_id, ask.entry, ask.params) {
                     Choice::Failed(_, Some(kept)) if !self.speaks_errors => Choice::Is(kept),
-                    choice => choice,
+                    choice => self.stood_in(choice),
                 };
             }
             Key::Member(index, name) => (*index, name),
@@ -267,7 +272,7 @@ impl Conversation {
         };
         let entry = db.find(self.type_id, name);
         match entry.and_then(|entry| db.listed(cursor.follow, entry)) {
-            Some(resource) => Choice::Is(resource),
+            Some(resource) => self.stood_in(Choice::Is(resource)),
             None if db.knows_all(cursor.follow) => Choice::Absent,
             None => Choice::Unknown,
         }

@@ -325,7 +325,10 @@ impl Conversation {
             if self.is_parked(resource) {
                 return instead_of_parked(key, &slot);
             }
-            self.parked.remove(&resource.name);
+            if !self.is_stand_in(resource) {
+                self.parked.remove(&resource.name);
+                self.stand_ins.remove(&resource.name);
+            }
         }
         let unknown_member = matches!(key, Key::Member(..)) && !told.may_hold();
         if target == Choice::Absent && unknown_member {

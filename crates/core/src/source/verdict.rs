@@ -112,6 +112,7 @@ impl Conversation {
         }
         self.rejected_in_a_row = 0;
         self.trial_turn = !self.trial_turn;
+        self.try_rejected_again(db);
         self.tidy_members(db);
         replaced
     }
@@ -274,6 +275,11 @@ impl Conversation {
             self.set_told(&key, |_| Told::Absent);
             return None;
         };
+        if self.is_stand_in(&resource) {
+            // It rejects this as well: there is nothing to give.
+            self.stand_ins.remove(&resource.name);
+            return None;
+        }
         self.parked
             .insert(resource.name.clone(), resource.version.clone());
         let waits = self.kind.envoy_absent == crate::kind::Absent::Bodyless;
