@@ -149,3 +149,18 @@ async fn tp2_a_value_that_no_variant_serves_is_a_warning() {
     watched.next().await;
     assert!(watched.good().await.warnings().next().is_none());
 }
+
+#[test]
+fn two_of_one_name_are_told_of_once_however_many_variants_they_have() {
+    let place = Place::new();
+    place.write("a.yaml", routes(&["env=prod", "version=v1"], ""));
+    place.write("b.yaml", routes(&["env=prod"], ""));
+    let errors = place.load().errors;
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    let error = errors[0].to_string();
+    assert!(
+        error.contains("b.yaml:2:3: resources[0]: a client with env=prod"),
+        "{error}"
+    );
+    assert!(error.contains("a.yaml:2:3"), "{error}");
+}

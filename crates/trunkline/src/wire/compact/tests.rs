@@ -206,6 +206,17 @@ fn what_is_wrong_is_said_at_its_place() {
 }
 
 #[test]
+fn a_condition_around_a_resource_is_a_mistake() {
+    let text = wrapped("env=prod", &routes(&[("a", "")]));
+    let metadata = |key: &str| {
+        let around = format!("metadata: {{filter_metadata: {{trunkline: {{{key}: a=1}}}}}}");
+        try_text(&text.replace("\nresource:", &format!("\n{around}\nresource:")))
+    };
+    assert_eq!(metadata("when"), Err(AcceptError::ConditionAround));
+    assert!(metadata("other").is_ok());
+}
+
+#[test]
 fn an_explosion_is_refused_with_what_makes_it() {
     let conditions: Vec<String> = (0..20).map(|n| format!("k{n}=1")).collect();
     let parts: Vec<_> = conditions.iter().map(|c| ("a", c.as_str())).collect();
