@@ -94,11 +94,14 @@ pub(crate) enum Command {
         SYNCED: the client has accepted all. STALE: it has yet to answer. NACKED: it rejects\n\
         something, and the reason is shown. Files that are bad are listed at the end.")]
     Status(Status),
-    /// Tells which virtual host a client gets for a host on demand, and why
+    /// Tells which variant of a resource a client gets, or which virtual host on demand, and why
     #[command(after_help = "Examples:\n  \
+        trunkline explain rds routes --node sidecar-7\n  \
+        trunkline explain cds backend --params env=prod,version=v1\n  \
         trunkline explain --node sidecar-7 --route routes --host www.example.com\n  \
         trunkline explain --node envoy.yaml --route routes --host www.example.com:8443 -o json\n\n\
-        Tells the virtual host and by which domain, what else was considered, in which form it is\n\
+        Of a resource, tells the parameters of the client and who says so, the variant that they\n\
+        choose, and what keeps it from the others. Of a host, tells the virtual host and by which domain, what else was considered, in which form it is\n\
         given and why, whether it is in a base set of the node, and for a client that is connected\n\
         whether it asked for it, holds it, or rejects it and with which words.")]
     Explain(Explain),
@@ -265,15 +268,34 @@ pub(crate) struct Status {
 /// Flags of `explain`.
 #[derive(Debug, Args)]
 pub(crate) struct Explain {
+    /// The type of a resource: lds, cds, rds, eds and so on, or a type URL
+    #[arg(value_name = "TYPE", requires = "name", conflicts_with_all = ["route", "host"])]
+    pub(crate) kind: Option<String>,
+    /// Its name
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
     /// A file with a node or an Envoy bootstrap, or else the node id of a client that is connected
-    #[arg(long, value_name = "FILE|ID")]
-    pub(crate) node: String,
+    #[arg(long, value_name = "FILE|ID", required_unless_present = "params")]
+    pub(crate) node: Option<String>,
+    /// Instead of a node, dynamic parameters: env=prod,version=v1
+    #[arg(long, value_name = "KEY=VALUE,...", conflicts_with = "node")]
+    pub(crate) params: Option<String>,
     /// The route configuration
-    #[arg(long, value_name = "ROUTE")]
-    pub(crate) route: String,
+    #[arg(
+        long,
+        value_name = "ROUTE",
+        requires = "host",
+        required_unless_present = "kind"
+    )]
+    pub(crate) route: Option<String>,
     /// The host as requests name it, with its port if they do
-    #[arg(long, value_name = "HOST")]
-    pub(crate) host: String,
+    #[arg(
+        long,
+        value_name = "HOST",
+        requires = "route",
+        required_unless_present = "kind"
+    )]
+    pub(crate) host: Option<String>,
     /// How it is shown
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: StatusOutput,

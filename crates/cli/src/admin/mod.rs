@@ -5,7 +5,7 @@
 //! | `guard` | who may ask, who may write |
 //! | `resources`, `view` | what is held, shown without secrets |
 //! | `write`, `remove`, `accept`, `given`, `clash`, `dangling`, `domains`, `coverage`, `derived`, `replace`, `outcome` | changes |
-//! | `status`, `explain` | clients; why one gets what it gets |
+//! | `status`, `explain`, `variant` | clients; why one gets what it gets |
 //! | `files` | files and load reports |
 //! | `dump`, `pages` | `/config_dump`; the index, `/ready`, `/metrics` |
 //! | `query`, `error` | parameters and refusals |
@@ -29,6 +29,7 @@ mod remove;
 mod replace;
 mod resources;
 mod status;
+mod variant;
 mod view;
 mod write;
 

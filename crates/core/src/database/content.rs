@@ -47,6 +47,8 @@ pub(super) struct Variants {
     keys: Keys,
     /// What each category of clients sees; filled as categories are met.
     chosen: HashMap<ParamsId, Option<u32>>,
+    /// The epoch of the categories.
+    epoch: u32,
 }
 
 impl Content {
@@ -66,6 +68,7 @@ impl Content {
                     list: resources.into(),
                     keys,
                     chosen: HashMap::new(),
+                    epoch: 0,
                 }))
             }
         }
@@ -119,6 +122,10 @@ impl Variants {
         evaluations: &mut u64,
     ) -> Choice {
         let category = table.project(params, &self.keys);
+        if self.epoch != table.epoch() {
+            self.epoch = table.epoch();
+            self.chosen.clear();
+        }
         let list = &self.list;
         let index = *self.chosen.entry(category).or_insert_with(|| {
             let params = table.get(category);

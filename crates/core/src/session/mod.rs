@@ -13,6 +13,7 @@
 mod base;
 mod effects;
 mod event;
+mod params;
 mod request;
 mod status;
 
@@ -89,7 +90,11 @@ impl Config {
 pub struct Session {
     config: Config,
     stream: StreamId,
+    /// Of every type that is not in `own_params`.
     params: ParamsId,
+    own_params: Vec<(TypeUrl, ParamsId)>,
+    /// All sets that were asked with, sorted: held until the stream ends.
+    held_params: Vec<ParamsId>,
     node: Option<Node>,
     /// Types that the peer may not see.
     denied: Vec<TypeUrl>,
@@ -98,8 +103,6 @@ pub struct Session {
     conversations: Vec<Option<Box<Conversation>>>,
     draining: Draining,
     nonces: u64,
-    /// How many sets of parameters were new with this stream.
-    brought: usize,
     polled_at: Moment,
     /// Until when a peer that resumes may take to ask for all its types.
     resuming_until: Option<Moment>,
@@ -120,16 +123,19 @@ impl Session {
     /// A stream begins.
     #[must_use]
     pub fn open(db: &mut Database, config: Config) -> Self {
+        let params = db.intern_params(config.params.clone());
+        db.hold_params(params);
         Self {
             stream: db.open_stream(),
-            params: db.intern_params(config.params.clone()),
+            params,
+            own_params: Vec::new(),
+            held_params: vec![params],
             config,
             node: None,
             denied: Vec::new(),
             conversations: Vec::new(),
             draining: Draining::new(),
             nonces: 0,
-            brought: 0,
             polled_at: Moment::START,
             resuming_until: None,
             events: VecDeque::new(),
@@ -143,6 +149,9 @@ impl Session {
             conversation.close(db);
         }
         db.close_stream(self.stream);
+        for params in self.held_params {
+            db.release_params(params);
+        }
     }
 
     /// By which the database says that there is something to look at.
@@ -165,10 +174,10 @@ impl Session {
         }
     }
 
-    /// The client says something else of itself from now on: it is told what
-    /// that changes, in one response of each type (TP2).
-    pub fn set_params(&mut self, db: &mut Database, params: Params) {
-        self.params = db.intern_params(params);
+    /// Says whether the client understands `resource_errors` (TP3); for types
+    /// that it has not asked for yet.
+    pub fn set_speaks_errors(&mut self, speaks: bool) {
+        self.config.speaks_errors = speaks;
     }
 
     /// Whether a type was asked for before.
@@ -193,7 +202,8 @@ impl Session {
         let mut all = self.conversations.iter().flatten();
         all.all(|conversation| {
             !conversation.may_speak(now, self.config.ack_patience)
-                || (conversation.params == self.params && conversation.is_quiet(db))
+                || (conversation.params == self.params_of(&conversation.url)
+                    && conversation.is_quiet(db))
         })
     }
 
@@ -265,8 +275,9 @@ impl Session {
         if !conversation.may_speak(now, self.config.ack_patience) {
             return None;
         }
-        if conversation.params != self.params && conversation.may_move() {
-            conversation.move_to(db, self.params);
+        let params = self.params_of(&conversation.url);
+        if conversation.params != params && conversation.may_move() {
+            conversation.move_to(db, params);
         }
         let known = conversation.knows_all(db);
         if !known && conversation.is_whole() {

@@ -21,6 +21,7 @@ mod behind;
 mod closed;
 mod cursor;
 mod delta;
+mod errors;
 mod forms;
 mod moving;
 mod select;
@@ -67,6 +68,8 @@ pub(crate) struct Conversation {
     pub(crate) dialect: Dialect,
     /// Whether the peer understands `resource_errors` (TP3).
     pub(crate) speaks_errors: bool,
+    /// Whether the peer may not see the type.
+    pub(crate) denied: bool,
     pub(crate) subscriber: SubscriberId,
     /// The stream's own parameters.
     pub(crate) params: ParamsId,
@@ -130,6 +133,7 @@ pub(crate) struct Terms {
     pub(crate) mode: Mode,
     pub(crate) dialect: Dialect,
     pub(crate) speaks_errors: bool,
+    pub(crate) denied: bool,
     pub(crate) params: ParamsId,
 }
 
@@ -145,6 +149,7 @@ impl Conversation {
             mode,
             dialect,
             speaks_errors,
+            denied,
             params,
         } = terms;
         Self {
@@ -154,6 +159,7 @@ impl Conversation {
             mode,
             dialect,
             speaks_errors,
+            denied,
             subscriber: db.add_subscriber(stream, type_id, params),
             params,
             wildcard: Wildcard::Never,

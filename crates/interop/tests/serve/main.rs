@@ -21,6 +21,8 @@ mod site;
 mod texts;
 mod tls;
 mod ttl;
+mod variants;
+mod variants_guide;
 mod vhds;
 mod way;
 
