@@ -263,4 +263,7 @@ fn tp2_a_value_that_no_variant_serves_is_a_warning() {
     quiet(ask(&apply, &file(&[("env=qa", "x")])));
     let warned = support::said(&ask(&["delete", "cds", "c", "--variant", "env=qa"], ""));
     assert!(warned.contains("cds \"c\" serves env=qa"), "{warned}");
+    // What nobody speaks of any more is not known.
+    quiet(ask(&["delete", "cds", "d"], ""));
+    quiet(ask(&apply, &file(&[("env=prod", "y")])));
 }
