@@ -75,6 +75,8 @@ pub(crate) enum Command {
         before it stay, and it is said how many they are. --atomic makes it one change.\n\n\
         The virtual hosts of a route configuration that has `vhds` become resources of their\n\
         own (vhds). Applied again, those that it no longer lists are gone.\n\n\
+        A resource without constraints around it is all of its name: other variants are gone.\n\
+        One with constraints is that variant. See docs/files.md.\n\n\
         Works with a server that was started without --config.")]
     Apply(Apply),
     /// Removes resources: all that are named, or none

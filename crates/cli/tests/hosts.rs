@@ -276,6 +276,28 @@ fn a_large_text_is_applied_in_parts_with_its_places() {
     let said = good(&server.ask(&["apply", "-f", file]));
     assert!(said.starts_with("10501 resources: "), "{said}");
     assert_eq!(names(&server, "vhds").len(), 10_500);
+    // One of them with a condition has two variants, and then one again.
+    let when = |condition: &str| {
+        let host = "{\"name\": \"v9000\", ";
+        let metadata = format!("{{\"filter_metadata\": {{\"trunkline\": {{{condition}}}}}}}");
+        let route = "\"match\": {\"prefix\": \"/\"}, \"redirect\": {}";
+        let routes = format!("\"routes\": [{{{route}, \"metadata\": {metadata}}}]");
+        lines(usize::MAX).replace(host, &format!("{host}{routes}, "))
+    };
+    for (condition, variants) in [("\"when\": \"a=1\"", 2), ("", 1)] {
+        std::fs::write(&path, when(condition)).unwrap();
+        good(&server.ask(&["apply", "-f", file]));
+        let all = names(&server, "vhds");
+        let own = all.iter().filter(|name| *name == "r/v9000");
+        assert_eq!((own.count(), all.len()), (variants, 10_499 + variants));
+    }
+    std::fs::write(&path, when("\"wen\": \"a=1\"")).unwrap();
+    let error = bad(&server.ask(&["apply", "-f", file]), 1);
+    let place = format!("{file}:9002:1: resources[0].virtual_hosts[9000]");
+    assert!(
+        error.contains(&place) && error.contains("did you mean \"when\"?"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -236,3 +236,34 @@ fn virtual_hosts_have_variants_of_their_own() {
     assert_eq!(gone.matches("vhds/r/v [").count(), 2, "{gone}");
     assert_eq!(listed(&server, "vhds"), [""; 0]);
 }
+
+#[test]
+fn tp2_a_value_that_no_variant_serves_is_a_warning() {
+    let server = Server::start(&[]);
+    let quiet = |output: std::process::Output| {
+        assert_eq!(support::said(&output), "");
+        good(&output)
+    };
+    let ask = |args: &[&str], text: &str| server.ask_with(args, text);
+    let apply = ["apply", "-f", "-"];
+    quiet(ask(&apply, &file(&[("env=prod", "a"), ("env=test", "b")])));
+    let other = file(&[("env=qa", "a"), ("NOT env=qa", "b")]).replace("name: c", "name: d");
+    // Also of a name that is not in the file.
+    let warned = support::said(&ask(&apply, &other));
+    assert_eq!(
+        warned,
+        "warning: no variant of cds \"c\" serves env=qa (cds \"d\" has a variant \
+         that speaks of it): clients with it are told that it does not exist\n"
+    );
+    let dry = ["apply", "-f", "-", "--dry-run"];
+    let warned = support::said(&ask(&dry, &file(&[("env=prod", "x")])));
+    let at = "warning: standard input:6:13: resources[0].resource: no variant of cds \"c\" serves env=qa";
+    assert!(warned.starts_with(at), "{warned}");
+    quiet(ask(&dry, &file(&[("env=qa", "x")])));
+    quiet(ask(&apply, &file(&[("env=qa", "x")])));
+    let warned = support::said(&ask(&["delete", "cds", "c", "--variant", "env=qa"], ""));
+    assert!(warned.contains("cds \"c\" serves env=qa"), "{warned}");
+    // What nobody speaks of any more is not known.
+    quiet(ask(&["delete", "cds", "d"], ""));
+    quiet(ask(&apply, &file(&[("env=prod", "y")])));
+}

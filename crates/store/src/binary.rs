@@ -91,6 +91,8 @@ enum Job {
 #[derive(Default)]
 struct Made {
     items: Vec<Item>,
+    /// Whether one of them has constraints.
+    constrained: bool,
     mistakes: Vec<Mistake>,
     doubts: Vec<(text::Spot, Field, Doubt)>,
 }
@@ -182,6 +184,7 @@ impl Reading<'_> {
 
     fn take(&mut self, made: Made) {
         self.outcome.parsed.items.extend(made.items);
+        self.outcome.parsed.constrained |= made.constrained;
         for mistake in made.mistakes {
             let file = self.file;
             self.outcome.wrong(|| problem(file, mistake));
@@ -254,6 +257,7 @@ impl Made {
     }
 
     fn item(&mut self, type_url: TypeUrl, resource: Resource, spot: text::Spot) {
+        self.constrained |= resource.constraints.is_some();
         self.items.push(Item {
             type_url,
             resource: Arc::new(resource),

@@ -36,6 +36,8 @@ pub(crate) struct File {
     pub(crate) errors: Vec<Problem>,
     pub(crate) warnings: Vec<Problem>,
     pub(crate) dangling: Vec<Problem>,
+    /// Values that no variant of a name in it serves.
+    pub(crate) unserved: Vec<Problem>,
     pub(crate) since: Option<SystemTime>,
 }
 

@@ -156,7 +156,13 @@ pub(crate) struct Clash {
 
 impl Clash {
     fn add(&mut self, other: Option<FileId>, problem: Option<Problem>) {
+        // Of variants that were made of one resource, one says it.
+        let said = |problem: &Problem| {
+            let last = self.problems.last();
+            last.is_some_and(|last| (&last.place, &last.field) == (&problem.place, &problem.field))
+        };
         if self.problems.len() < MOST {
+            let problem = problem.filter(|problem| !said(problem));
             self.problems.extend(problem);
         }
         if let Some(other) = other

@@ -107,9 +107,16 @@ pub(crate) fn number(n: usize) -> u32 {
 pub(crate) struct Parsed {
     pub(crate) file: Arc<str>,
     pub(crate) items: Vec<Item>,
+    /// Whether one of them has constraints.
+    pub(crate) constrained: bool,
 }
 
 impl Parsed {
+    pub(crate) fn push(&mut self, item: Item) {
+        self.constrained |= item.resource.constraints.is_some();
+        self.items.push(item);
+    }
+
     /// Where another one can be found.
     pub(crate) fn place(&self, item: &Item) -> Place {
         let place = item.at.place(&self.file);

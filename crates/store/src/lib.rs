@@ -14,6 +14,7 @@
 //! | `scan` | which files count, and did one change |
 //! | `read`, `binary`, `item` | what does one file say |
 //! | `index`, `domains`, `slots` | who has this name, or this domain; do two resources exclude each other |
+//! | `coverage` | which values of a key does no variant serve |
 //! | `settle` | which files can be taken together, and which reference leads nowhere |
 //! | `file`, `files` | what is served, what is bad and since when |
 //! | `steps`, `diff` | what has to change, and how is it taken back |
@@ -45,6 +46,7 @@
 
 mod binary;
 mod contents;
+mod coverage;
 mod diff;
 mod domains;
 mod eyes;
@@ -67,6 +69,6 @@ mod watch;
 pub use contents::FileContents;
 pub use files::{Files, Loaded};
 pub use options::{Dangling, Options};
-pub use problem::{Fault, Place, Problem};
+pub use problem::{Fault, Place, Problem, Unserved};
 pub use status::{FileStatus, FilesStatus};
 pub use watch::{Update, Watcher};

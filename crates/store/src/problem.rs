@@ -110,6 +110,9 @@ pub enum Fault {
         /// The virtual host.
         name: Name,
     },
+    /// A value that some variant is for, and no variant of this name.
+    #[error(transparent)]
+    Unserved(Box<Unserved>),
     /// A reference leads nowhere.
     #[error("refers to {} {name:?}, which no file has; add it or correct the name", short(.type_url))]
     Dangling {
@@ -157,6 +160,30 @@ pub enum Fault {
     /// The database does not take it.
     #[error(transparent)]
     Refused(ApplyError),
+}
+
+/// A value that some variant is for, and no variant of another name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "no variant of {} {name:?} serves {key}={value} ({} {by_name:?}, at {by}, has a variant that \
+     speaks of it): clients with it are told that it does not exist",
+    short(.type_url), short(.by_type)
+)]
+pub struct Unserved {
+    /// The type of what does not serve it.
+    pub type_url: TypeUrl,
+    /// Its name.
+    pub name: Name,
+    /// The key.
+    pub key: String,
+    /// The value.
+    pub value: String,
+    /// The type of what speaks of the value.
+    pub by_type: TypeUrl,
+    /// Its name.
+    pub by_name: Name,
+    /// Where it is.
+    pub by: Place,
 }
 
 impl Place {

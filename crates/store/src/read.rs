@@ -29,7 +29,11 @@ impl Outcome {
         let file = Arc::clone(file);
         let items = Vec::new();
         Self {
-            parsed: Parsed { file, items },
+            parsed: Parsed {
+                file,
+                items,
+                constrained: false,
+            },
             errors: Vec::new(),
             warnings: Vec::new(),
             hash: None,
@@ -129,13 +133,13 @@ fn take(outcome: &mut Outcome, intake: &mut Intake, file: &Arc<str>, read: &text
                 resource: Arc::new(resource),
                 at: place(&Field::default()),
             });
-            outcome.parsed.items.extend(variants);
+            variants.for_each(|item| outcome.parsed.push(item));
             let hosts = accepted.hosts.into_iter().map(|host| Item {
                 type_url: intake.vhds(),
                 resource: Arc::new(host.resource),
                 at: place(&read.item("virtual_hosts", host.index)),
             });
-            outcome.parsed.items.extend(hosts);
+            hosts.for_each(|item| outcome.parsed.push(item));
             for (inner, doubt) in accepted.doubts {
                 outcome.doubtful(|| place(&inner).problem(file, Fault::Doubt(doubt)));
             }

@@ -98,7 +98,7 @@ impl Files {
                 since: file.since.unwrap_or(now),
                 resources: file.served.as_ref().map_or(0, |p| p.items.len()),
                 errors: self.errors(file).into(),
-                warnings: [&file.warnings, loose].concat().into(),
+                warnings: [&file.warnings, loose, &file.unserved].concat().into(),
             }
         });
         FilesStatus {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use trunkline::{ApplyError, Change};
 
+use crate::coverage::uncovered;
 use crate::diff;
 use crate::file::{FileId, Wish};
 use crate::files::Files;
@@ -60,6 +61,19 @@ impl Files {
         for step in self.steps.iter().filter(|step| step.after.is_none()) {
             self.files.remove(&step.id);
         }
+        if !self.steps.is_empty() {
+            self.cover();
+        }
+    }
+
+    /// Looks which values no variant serves.
+    fn cover(&mut self) {
+        let files = self.files.iter();
+        let served = files.filter_map(|(id, file)| Some((id, file.served.as_deref()?)));
+        let mut unserved = uncovered(served);
+        for (id, file) in &mut self.files {
+            file.unserved = unserved.remove(id).unwrap_or_default();
+        }
     }
 
     /// Takes the last update back: the database does not want it. Files that
@@ -110,5 +124,6 @@ impl Files {
                 None => Some(Wish::Gone),
             };
         }
+        self.cover();
     }
 }

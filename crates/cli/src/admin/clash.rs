@@ -17,7 +17,7 @@ pub(super) fn within(given: &[Given]) -> Vec<Detail> {
     // once.
     let mut last: HashMap<_, usize> = HashMap::with_capacity(given.len());
     let mut before: Vec<Option<usize>> = Vec::with_capacity(given.len());
-    let mut found = Vec::new();
+    let (mut found, mut told) = (Vec::new(), None);
     for (place, one) in given.iter().enumerate() {
         let name = (&one.type_url, &one.resource.name);
         before.push(last.insert(name, place));
@@ -25,8 +25,10 @@ pub(super) fn within(given: &[Given]) -> Vec<Detail> {
         let others = others.map(|other| &given[other]);
         // Those that were made of one resource exclude each other.
         let mut apart = others.filter(|other| other.place != one.place);
-        if found.len() < MOST {
+        // And of those one says it.
+        if found.len() < MOST && told != Some(&one.place) {
             let clash = apart.find_map(|other| between(one, other));
+            told = clash.as_ref().map(|_| &one.place);
             found.extend(clash.map(|message| one.place.wrong(message)));
         }
     }

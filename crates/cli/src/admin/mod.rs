@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `guard` | who may ask, who may write |
 //! | `resources`, `view` | what is held, shown without secrets |
-//! | `write`, `remove`, `accept`, `given`, `clash`, `dangling`, `domains`, `derived`, `replace`, `outcome` | changes |
+//! | `write`, `remove`, `accept`, `given`, `clash`, `dangling`, `domains`, `coverage`, `derived`, `replace`, `outcome` | changes |
 //! | `status`, `explain`, `variant` | clients; why one gets what it gets |
 //! | `files` | files and load reports |
 //! | `dump`, `pages` | `/config_dump`; the index, `/ready`, `/metrics` |
@@ -12,6 +12,7 @@
 
 mod accept;
 mod clash;
+mod coverage;
 mod dangling;
 mod derived;
 mod domains;
@@ -45,7 +46,8 @@ use tokio::sync::{Mutex, watch};
 use trunkline::{Connection, Server};
 use trunkline_store::FilesStatus;
 
-pub(crate) use self::derived::Derived;
+use self::coverage::Known;
+use self::derived::Derived;
 use self::error::Refusal;
 pub(crate) use self::guard::Guard;
 use crate::metrics::Metrics;
@@ -61,7 +63,14 @@ pub(crate) struct Admin {
     pub(crate) dangling: OnDangling,
     pub(crate) body_limit: usize,
     /// One change after the other: each is checked against what it finds.
-    pub(crate) writes: Arc<Mutex<Derived>>,
+    pub(crate) writes: Arc<Mutex<Writes>>,
+}
+
+/// What is remembered of changes.
+#[derive(Debug, Default)]
+pub(crate) struct Writes {
+    derived: Derived,
+    known: Known,
 }
 
 type Shared = Arc<Admin>;

@@ -86,37 +86,51 @@ pub(super) struct Making<'a> {
     pub(super) how: How,
 }
 
+/// A change that was made, or tried.
+pub(super) struct Made {
+    pub(super) changed: Vec<Changed>,
+    /// What the change concerns, as it would be, if it was only tried.
+    pub(super) scratch: Option<Server>,
+    asked: usize,
+}
+
 impl Making<'_> {
-    pub(super) fn make(
-        &self,
-        changes: Vec<Change>,
-        warnings: Vec<Detail>,
-    ) -> Result<Response, Refusal> {
+    pub(super) fn make(&self, changes: Vec<Change>) -> Result<Made, Refusal> {
         let asked = changes.len();
         let server = &self.admin.server;
-        let changed = match self.how.dry_run {
-            true => rehearse(server, changes),
-            false => server.apply_as(&self.who.0, changes),
+        let made = match self.how.dry_run {
+            true => rehearse(server, changes).map(|(scratch, changed)| (Some(scratch), changed)),
+            false => server
+                .apply_as(&self.who.0, changes)
+                .map(|changed| (None, changed)),
         };
-        let changed = changed.map_err(|error| {
-            Refusal::invalid(
-                "nothing was changed",
-                vec![clash::refused(&error, self.given)],
-            )
-        })?;
+        let refused = |error| {
+            let detail = clash::refused(&error, self.given);
+            Refusal::invalid("nothing was changed", vec![detail])
+        };
+        let (scratch, changed) = made.map_err(refused)?;
+        Ok(Made {
+            changed,
+            scratch,
+            asked,
+        })
+    }
+
+    pub(super) fn tell(&self, made: &Made, warnings: Vec<Detail>) -> Response {
+        let changed = &made.changed;
         let outcome = Outcome {
             changed: (!self.how.summary).then(|| changed.iter().map(One::from).collect()),
-            counts: Counts::of(&changed),
-            unchanged: asked.saturating_sub(changed.len()),
+            counts: Counts::of(changed),
+            unchanged: made.asked.saturating_sub(changed.len()),
             warnings,
             dry_run: self.how.dry_run,
         };
-        Ok(axum::Json(outcome).into_response())
+        axum::Json(outcome).into_response()
     }
 }
 
 /// Makes changes to a copy of what they concern.
-fn rehearse(server: &Server, changes: Vec<Change>) -> Result<Vec<Changed>, ApplyError> {
+fn rehearse(server: &Server, changes: Vec<Change>) -> Result<(Server, Vec<Changed>), ApplyError> {
     let mut names: Vec<(TypeUrl, Name)> = changes
         .iter()
         .filter_map(|change| match change {
@@ -136,7 +150,8 @@ fn rehearse(server: &Server, changes: Vec<Change>) -> Result<Vec<Changed>, Apply
         held.map(|resource| Change::Upsert(url.clone(), resource))
     });
     scratch.apply(copies.collect())?;
-    scratch.apply(changes)
+    let changed = scratch.apply(changes)?;
+    Ok((scratch, changed))
 }
 
 /// The virtual hosts that have a domain that another is given.

@@ -14,7 +14,7 @@ use super::error::Refusal;
 use super::outcome::{How, Making};
 use super::query::Query;
 use super::write::writable;
-use super::{Admin, Shared, Who, resources};
+use super::{Admin, Shared, Who, Writes, resources};
 use crate::kinds;
 
 /// Variants that are named to somebody who asked for another.
@@ -52,8 +52,9 @@ pub(super) async fn delete(
             "which resources? give each as a parameter `name`",
         ));
     }
-    let mut derived = Arc::clone(&admin.writes).lock_owned().await;
+    let mut writes = Arc::clone(&admin.writes).lock_owned().await;
     super::aside(move || {
+        let Writes { derived, known } = &mut *writes;
         let removing = Removing {
             admin: &admin,
             type_url,
@@ -71,17 +72,21 @@ pub(super) async fn delete(
             dry_run,
             summary: false,
         };
-        let made = Making {
+        let making = Making {
             admin: &admin,
             who: &who,
             given: &[],
             how,
         };
-        let made = made.make(changes, Vec::new())?;
+        let made = making.make(changes)?;
+        let mut warnings = Vec::new();
         if !dry_run {
             derived.keep(plan);
+            let names = known.note(&made.changed);
+            let held = |url: &_, name: &_| resources::held(&admin.server, url, name);
+            warnings = known.warn(&names, &[], held);
         }
-        Ok(made)
+        Ok(making.tell(&made, warnings))
     })
     .await?
 }

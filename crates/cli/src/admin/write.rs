@@ -17,7 +17,7 @@ use super::given::{Form, Given};
 use super::outcome::{How, Making};
 use super::query::Query;
 use super::replace::replaced;
-use super::{Shared, Who, accept};
+use super::{Shared, Who, Writes, accept, coverage, resources};
 
 /// `POST /api/v1/resources`
 pub(super) async fn apply(
@@ -36,8 +36,9 @@ pub(super) async fn apply(
     writable(&admin)?;
     let body = self::body(&admin, body)?;
     let form = form(&headers);
-    let mut derived = Arc::clone(&admin.writes).lock_owned().await;
+    let mut writes = Arc::clone(&admin.writes).lock_owned().await;
     super::aside(move || {
+        let Writes { derived, known } = &mut *writes;
         let accepted = accept::accept(&admin.server, body, form, admin.dangling)?;
         let (given, empty) = (&accepted.given, &accepted.empty);
         let plan = derived.plan(given, empty, part);
@@ -55,17 +56,30 @@ pub(super) async fn apply(
         changes.extend(replaced(&admin.server, given, empty, &changes));
         let upsert = |one: &Given| Change::Upsert(one.type_url.clone(), Arc::clone(&one.resource));
         changes.extend(given.iter().map(upsert));
-        let made = Making {
+        let making = Making {
             admin: &admin,
             who: &who,
             given,
             how,
         };
-        let made = made.make(changes, warnings)?;
-        if !how.dry_run {
-            derived.keep(plan);
+        let made = making.make(changes)?;
+        match &made.scratch {
+            None => {
+                derived.keep(plan);
+                let mut names = known.note(&made.changed);
+                names.extend(coverage::given_names(given));
+                let held = |url: &_, name: &_| resources::held(&admin.server, url, name);
+                warnings.extend(known.warn(&names, given, held));
+            }
+            Some(scratch) => {
+                let mut known = known.clone();
+                known.note(&made.changed);
+                let names = coverage::given_names(given).collect();
+                let held = |url: &_, name: &_| resources::held(scratch, url, name);
+                warnings.extend(known.warn(&names, given, held));
+            }
         }
-        Ok(made)
+        Ok(making.tell(&made, warnings))
     })
     .await?
 }

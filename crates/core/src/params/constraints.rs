@@ -116,6 +116,11 @@ impl Constraints {
         overlap::witness(&self.0.diagram, &other.0.diagram)
     }
 
+    /// What it means.
+    pub(super) fn diagram(&self) -> &Diagram {
+        &self.0.diagram
+    }
+
     /// The expression to send for it: the same in every process.
     #[must_use]
     pub fn expr(&self) -> &Expr {

@@ -14,6 +14,7 @@
 mod build;
 mod cases;
 mod constraints;
+mod coverage;
 mod diagram;
 mod error;
 mod expr;

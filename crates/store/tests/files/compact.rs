@@ -1,4 +1,5 @@
-//! Parts of a resource with conditions, in files of each form.
+//! Variants in files: parts with conditions, in files of each form, and values
+//! that no variant serves.
 
 use prost::Message as _;
 use trunkline_proto::discovery::{Any, DiscoveryResponse};
@@ -104,4 +105,62 @@ fn what_is_wrong_or_hardly_meant_is_said_at_its_place() {
             format!("r.yaml:{line}:48: {part}: the condition \"always\" holds for every");
         assert!(doubts[1].starts_with(&expected), "{}", doubts[1]);
     }
+}
+
+fn variant(name: &str, clients: &str) -> String {
+    format!(
+        "- \"@type\": type.googleapis.com/envoy.service.discovery.v3.Resource\n  \
+         resource_name: {{name: {name}, dynamic_parameter_constraints: \"{clients}\"}}\n  \
+         resource: {{\"@type\": type.googleapis.com/envoy.config.cluster.v3.Cluster, name: {name}}}\n"
+    )
+}
+
+#[tokio::test]
+async fn tp2_a_value_that_no_variant_serves_is_a_warning() {
+    let place = Place::new();
+    let of = |variants: &[(&str, &str)]| {
+        let all: String = variants.iter().map(|(n, c)| variant(n, c)).collect();
+        format!("resources:\n{all}")
+    };
+    place.write("a.yaml", of(&[("a", "env=prod"), ("a", "env=test")]));
+    place.write("b.yaml", of(&[("b", "env=prod"), ("b", "NOT env=prod")]));
+    // Who is for some clients only may well be.
+    place.write("c.yaml", of(&[("c", "zone=z AND env=prod")]));
+    let mut watched = place.watch();
+    watched.next().await;
+    assert!(watched.good().await.warnings().next().is_none());
+    place.write(
+        "d.yaml",
+        of(&[("d", "env=test"), ("d", "env=qa"), ("d", "env=prod")]),
+    );
+    watched.next().await;
+    let status = watched.good().await;
+    let warnings: Vec<String> = status.warnings().map(ToString::to_string).collect();
+    let dir = format!("{}/", place.0.path().display());
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert_eq!(
+        warnings[0].replace(&dir, ""),
+        "a.yaml:4:13: resources[0].resource: no variant of cluster \"a\" serves env=qa \
+         (cluster \"d\", at d.yaml:7:13, has a variant that speaks of it): clients with it are told \
+         that it does not exist"
+    );
+    // It goes with what spoke of it.
+    place.remove("d.yaml");
+    watched.next().await;
+    assert!(watched.good().await.warnings().next().is_none());
+}
+
+#[test]
+fn two_of_one_name_are_told_of_once_however_many_variants_they_have() {
+    let place = Place::new();
+    place.write("a.yaml", routes(&["env=prod", "version=v1"], ""));
+    place.write("b.yaml", routes(&["env=prod"], ""));
+    let errors = place.load().errors;
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    let error = errors[0].to_string();
+    assert!(
+        error.contains("b.yaml:2:3: resources[0]: a client with env=prod"),
+        "{error}"
+    );
+    assert!(error.contains("a.yaml:2:3"), "{error}");
 }

@@ -63,6 +63,12 @@ pub enum AcceptError {
     /// What is said of a part to this server is wrong.
     #[error(transparent)]
     Said(ConditionProblem),
+    /// A condition stands where it means nothing.
+    #[error(
+        "a condition in the metadata around a resource means nothing; write it as \
+         resource_name.dynamic_parameter_constraints, or in the resource"
+    )]
+    ConditionAround,
     /// A condition is none.
     #[error("the condition {text:?}: {source}; write such as env=prod AND NOT version=v1")]
     Condition {

@@ -92,3 +92,66 @@ fn a_change_that_is_not_made_is_not_kept() {
     assert_eq!(plan.removed.len(), 1);
     assert_eq!(made(&mut derived, &hosts(&["c"]), None), ["r/a"]);
 }
+
+/// What a change of these takes away, with the constraints of each.
+fn gone(derived: &mut Derived, given: &[Given]) -> Vec<String> {
+    let plan = derived.plan(given, &[], None).unwrap();
+    let gone = plan.removed.iter().map(|change| match change {
+        Change::RemoveVariant(_, name, Some(clients)) => format!("{name} [{clients}]"),
+        Change::RemoveVariant(_, name, None) => name.to_string(),
+        other => panic!("{other:?}"),
+    });
+    let mut gone: Vec<String> = gone.collect();
+    gone.sort();
+    derived.keep(plan);
+    gone
+}
+
+fn variant_of_routes(clients: &str, hosts: &str) -> Vec<Given> {
+    let text = format!(
+        "{{\"@type\": type.googleapis.com/envoy.service.discovery.v3.Resource, \
+         resource_name: {{name: r, dynamic_parameter_constraints: {clients}}}, \
+         resource: {{\"@type\": {}, name: r, vhds: {{config_source: {{ads: {{}}}}}}, \
+         virtual_hosts: [{hosts}]}}}}",
+        kind::RDS
+    );
+    let read = Read::new(text.into(), Form::Text(Format::Yaml));
+    assert_eq!(read.errors, []);
+    read.given
+}
+
+#[test]
+fn a_route_configuration_for_all_takes_the_hosts_of_its_variants_away() {
+    let mut derived = Derived::default();
+    let host = |name: &str| format!("{{name: {name}, domains: [{name}]}}");
+    gone(&mut derived, &variant_of_routes("env=prod", &host("a")));
+    gone(&mut derived, &variant_of_routes("env=test", &host("b")));
+    // A variant is the author of its own hosts only.
+    let prod = variant_of_routes("env=prod", &host("c"));
+    assert_eq!(gone(&mut derived, &prod), ["r/a [env=prod]"]);
+    let whole = gone(&mut derived, &hosts(&["a"]));
+    assert_eq!(whole, ["r/b [env=test]", "r/c [env=prod]"]);
+    assert_eq!(derived.hosts.len(), 1);
+}
+
+#[test]
+fn hosts_with_conditions_go_variant_by_variant() {
+    let mut derived = Derived::default();
+    let host = |when: &str| {
+        let route = "match: {prefix: /}, redirect: {}";
+        given(&format!(
+            "{{name: a, domains: [a], routes: [{{{route}, metadata: {{filter_metadata: \
+             {{trunkline: {{when: \"{when}\"}}}}}}}}]}}"
+        ))
+    };
+    assert_eq!(gone(&mut derived, &host("x=1")), [""; 0]);
+    let other = ["r/a [NOT x=1]", "r/a [x=1]"];
+    assert_eq!(gone(&mut derived, &host("x=2")), other);
+    // Whoever applied one last is its author.
+    let prod = variant_of_routes("x=2", "{name: a, domains: [a]}");
+    assert_eq!(gone(&mut derived, &prod), [""; 0]);
+    assert_eq!(
+        gone(&mut derived, &hosts(&["b"])),
+        ["r/a [NOT x=2]", "r/a [x=2]"]
+    );
+}

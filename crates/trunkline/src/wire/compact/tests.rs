@@ -1,6 +1,7 @@
 //! What conditions on parts make of a resource.
 
 use trunkline_core::kind;
+use trunkline_core::params::Params;
 use trunkline_proto::text;
 
 use super::*;
@@ -206,6 +207,17 @@ fn what_is_wrong_is_said_at_its_place() {
 }
 
 #[test]
+fn a_condition_around_a_resource_is_a_mistake() {
+    let text = wrapped("env=prod", &routes(&[("a", "")]));
+    let metadata = |key: &str| {
+        let around = format!("metadata: {{filter_metadata: {{trunkline: {{{key}: a=1}}}}}}");
+        try_text(&text.replace("\nresource:", &format!("\n{around}\nresource:")))
+    };
+    assert_eq!(metadata("when"), Err(AcceptError::ConditionAround));
+    assert!(metadata("other").is_ok());
+}
+
+#[test]
 fn an_explosion_is_refused_with_what_makes_it() {
     let conditions: Vec<String> = (0..20).map(|n| format!("k{n}=1")).collect();
     let parts: Vec<_> = conditions.iter().map(|c| ("a", c.as_str())).collect();
@@ -255,4 +267,65 @@ fn what_leaves_too_little_is_refused_with_the_clients() {
         panic!("{made:?}");
     };
     assert!(with.body.as_ref().unwrap().len() > without.body.as_ref().unwrap().len());
+}
+
+/// What a client gets is what it would get if each condition were asked of it,
+/// and it gets that once.
+#[test]
+fn every_client_gets_the_parts_whose_conditions_it_fulfils() {
+    let texts = [
+        "env=a",
+        "NOT env=a",
+        "env exists",
+        "env=a OR env=b",
+        "env=a AND version=1",
+        "NOT (env=b OR version=1)",
+        "version=1",
+        "(env=a AND version=2) OR (env=b AND NOT version exists)",
+        "zone exists AND NOT env=a",
+    ];
+    let values = |key: &'static str, values: [&'static str; 3]| {
+        let some = values.map(|value| Some((key, value)));
+        [None].into_iter().chain(some)
+    };
+    let mut clients = Vec::new();
+    for env in values("env", ["a", "b", "c"]) {
+        for version in values("version", ["1", "2", "3"]) {
+            for zone in [None, Some(("zone", "z"))] {
+                let all = [env, version, zone].into_iter().flatten();
+                clients.push(Params::new(all).unwrap());
+            }
+        }
+    }
+    for (place, one) in texts.iter().enumerate() {
+        for (more, two) in texts.iter().enumerate().skip(place) {
+            let three = texts[(place + 2 * more) % texts.len()];
+            let parts = [("one", *one), ("two", *two), ("three", three)];
+            let made = accepted(&routes(&parts));
+            for client in &clients {
+                let matches = |text: &str| text.parse::<Constraints>().unwrap().matches(client);
+                let mut expected: Vec<&str> = parts
+                    .iter()
+                    .filter(|(_, condition)| matches(condition))
+                    .map(|(part, _)| *part)
+                    .collect();
+                expected.sort_unstable();
+                let all = made.variants.iter();
+                let mut got = all.filter(|variant| {
+                    let clients = variant.constraints.as_ref();
+                    clients.is_none_or(|clients| clients.matches(client))
+                });
+                let variant = got.next().unwrap();
+                let references = variant.facts().references.iter();
+                let references: Vec<&str> = references.map(|to| to.name.as_str()).collect();
+                assert_eq!(references, expected, "{client} {parts:?}");
+                assert_eq!(got.count(), 0, "{client} {parts:?}");
+            }
+            // And none is there for the sake of another's text.
+            let mut bodies: Vec<_> = made.variants.iter().map(|one| &one.body).collect();
+            bodies.sort();
+            bodies.dedup();
+            assert_eq!(bodies.len(), made.variants.len(), "{parts:?}");
+        }
+    }
 }

@@ -1,11 +1,13 @@
 //! From a body to resources: one, or several if parts of it have conditions.
 
 use bytes::Bytes;
+use prost::Message as _;
 use trunkline_core::name::Name;
 use trunkline_core::params::Constraints;
 use trunkline_core::resource::Resource;
 use trunkline_proto::conditions;
 use trunkline_proto::descriptor::{self, types};
+use trunkline_proto::envoy::envoy::config::core::v3::Metadata;
 use trunkline_proto::facts::{self, Facts, FactsError};
 use trunkline_proto::prost_reflect::{DynamicMessage, ReflectMessage as _};
 use trunkline_proto::{Path, discovery, quick};
@@ -28,12 +30,25 @@ impl<'a> Around<'a> {
         type_url: &'a str,
         wrapper: &'a discovery::Resource,
     ) -> Result<Self, AcceptError> {
+        if wrapper.metadata.as_ref().is_some_and(has_condition) {
+            return Err(AcceptError::ConditionAround);
+        }
         Ok(Self {
             type_url,
             wrapper,
             written: constraints(wrapper)?,
         })
     }
+}
+
+/// Whether a condition stands in some metadata.
+fn has_condition(metadata: &Bytes) -> bool {
+    let read = conditions::mentions(metadata).then(|| Metadata::decode(metadata.clone()));
+    let Some(Ok(mut read)) = read else {
+        return false;
+    };
+    let ours = read.filter_metadata.remove(facts::NAMESPACE);
+    ours.is_some_and(|ours| ours.fields.contains_key(conditions::WHEN))
 }
 
 /// A virtual host, or its variants.
