@@ -207,6 +207,11 @@ impl Database {
         self.params.find(params)
     }
 
+    /// A set of parameters by its place.
+    pub(crate) fn params(&self, id: ParamsId) -> &Params {
+        self.params.get(id)
+    }
+
     /// How many sets of parameters were met. They are kept for good.
     #[must_use]
     pub fn params_met(&self) -> usize {
