@@ -35,9 +35,9 @@ impl Conversation {
         let resumes = self.kind.on_demand || initial.contains_key(name);
         let told = match resumes {
             true => self.told_by_client(db, key, name, initial),
-            false => self.told_by_whole(db, name, params),
+            false => self.told_beside(db, key, name),
         };
-        // What the whole brought before is sent again (S28).
+        // What something else brought before is sent again (S28).
         let forced = !resumes && told.resource().is_some();
         self.told_sum = self.told_sum.wrapping_add(fingerprint(&told));
         let settled = told.same(&self.target(db, &Key::Ask(key)));
@@ -52,14 +52,6 @@ impl Conversation {
         self.note_ask(key);
         if !settled || forced {
             self.pending.insert(Key::Ask(key));
-        }
-    }
-
-    /// What the peer holds of a name because it also asks for all.
-    fn told_by_whole(&self, db: &mut Database, name: &Name, params: ParamsId) -> Told {
-        match self.cursor_over(name) {
-            Some(cursor) if params == self.params => self.last_told(db, cursor, name),
-            _ => Told::Nothing,
         }
     }
 

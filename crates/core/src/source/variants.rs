@@ -147,6 +147,29 @@ impl Conversation {
         self.member_told(db, index, name)
     }
 
+    /// What the peer holds of a name that it begins to ask for, because another
+    /// subscription brought it: the wildcard, or a locator that the same variant
+    /// is for.
+    pub(super) fn told_beside(&self, db: &mut Database, key: AskKey, name: &Name) -> Told {
+        let whole = match self.cursor_over(name) {
+            Some(cursor) => self.last_told(db, cursor, name),
+            None => Told::Nothing,
+        };
+        if key.params == self.params && whole != Told::Nothing {
+            return whole;
+        }
+        let asks = self.asks_of(key.entry).map(|(ask, slot)| {
+            let sent = self.in_flight(&Key::Ask(ask));
+            sent.unwrap_or_else(|| slot.told.clone())
+        });
+        let params = db.params(key.params);
+        let is_for = |told: &Told| {
+            let held = told.resource();
+            held.is_some_and(|held| held.constraints.as_ref().is_none_or(|c| c.matches(params)))
+        };
+        asks.chain([whole]).find(is_for).unwrap_or_default()
+    }
+
     /// What the peer may hold under a key: what it accepted, or what is under way.
     pub(super) fn may_hold(&self, key: &Key, told: &Told) -> Vec<Arc<Resource>> {
         let mut held: Vec<_> = told.resource().into_iter().cloned().collect();

@@ -187,6 +187,14 @@ impl Client {
 
     /// Asks for one thing more, or one less if it is there.
     pub(super) fn toggle(&mut self, asked: Asked) -> Option<Request> {
+        if self
+            .stale
+            .contains_key(&(asked.0.clone(), Name::new(&asked.1)))
+        {
+            // What it held before is not settled: nobody could say which variant
+            // of it is gone while others come.
+            return None;
+        }
         let is_new = !self.asked.remove(&asked);
         if is_new {
             self.asked.insert(asked.clone());
@@ -231,8 +239,14 @@ impl Client {
         })
     }
 
+    /// Nothing is under way: what was not spoken of is confirmed.
+    pub(super) fn rest(&mut self) {
+        self.stale.clear();
+        self.drop_unasked();
+    }
+
     /// What nothing asks for any more is dropped.
-    pub(super) fn drop_unasked(&mut self) {
+    fn drop_unasked(&mut self) {
         let wanted = self.subscriptions();
         let leaf = self.is_leaf;
         let reaches = |(place, params): &Subscription, r: &Resource, at: &Place| {

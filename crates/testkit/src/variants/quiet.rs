@@ -47,7 +47,7 @@ impl World {
             let Some(next) = due.min() else {
                 for peer in &mut self.peers {
                     peer.was = vec![peer.client.params.clone()];
-                    peer.client.drop_unasked();
+                    peer.client.rest();
                 }
                 return Ok(());
             };
