@@ -13,6 +13,7 @@
 mod base;
 mod effects;
 mod event;
+mod params;
 mod read;
 mod request;
 mod status;
@@ -90,7 +91,11 @@ impl Config {
 pub struct Session {
     config: Config,
     stream: StreamId,
+    /// Of every type that is not in `own_params`.
     params: ParamsId,
+    own_params: Vec<(TypeUrl, ParamsId)>,
+    /// All sets that were asked with, sorted: held until the stream ends.
+    held_params: Vec<ParamsId>,
     node: Option<Node>,
     /// The peer asks by locators: who does reads resources that are wrapped (TP2).
     locates: bool,
@@ -101,8 +106,6 @@ pub struct Session {
     conversations: Vec<Option<Box<Conversation>>>,
     draining: Draining,
     nonces: u64,
-    /// How many sets of parameters were new with this stream.
-    brought: usize,
     polled_at: Moment,
     /// Something was said by silence since the last poll began.
     silently: bool,
@@ -125,9 +128,13 @@ impl Session {
     /// A stream begins.
     #[must_use]
     pub fn open(db: &mut Database, config: Config) -> Self {
+        let params = db.intern_params(config.params.clone());
+        db.hold_params(params);
         Self {
             stream: db.open_stream(),
-            params: db.intern_params(config.params.clone()),
+            params,
+            own_params: Vec::new(),
+            held_params: vec![params],
             config,
             node: None,
             locates: false,
@@ -135,7 +142,6 @@ impl Session {
             conversations: Vec::new(),
             draining: Draining::new(),
             nonces: 0,
-            brought: 0,
             polled_at: Moment::START,
             silently: false,
             resuming_until: None,
@@ -150,6 +156,9 @@ impl Session {
             conversation.close(db);
         }
         db.close_stream(self.stream);
+        for params in self.held_params {
+            db.release_params(params);
+        }
     }
 
     /// By which the database says that there is something to look at.
@@ -172,10 +181,10 @@ impl Session {
         }
     }
 
-    /// The client says something else of itself from now on: it is told what
-    /// that changes, in one response of each type (TP2).
-    pub fn set_params(&mut self, db: &mut Database, params: Params) {
-        self.params = db.intern_params(params);
+    /// Says whether the client understands `resource_errors` (TP3); for types
+    /// that it has not asked for yet.
+    pub fn set_speaks_errors(&mut self, speaks: bool) {
+        self.config.speaks_errors = speaks;
     }
 
     /// Whether a type was asked for before.
@@ -200,7 +209,8 @@ impl Session {
         let mut all = self.conversations.iter().flatten();
         all.all(|conversation| {
             !conversation.may_speak(now, self.config.ack_patience)
-                || (conversation.params == conversation.params_to_be(self.params)
+                || (conversation.params
+                    == conversation.params_to_be(self.params_of(&conversation.url))
                     && conversation.is_quiet(db))
         })
     }
@@ -279,7 +289,7 @@ impl Session {
         if !conversation.may_speak(now, self.config.ack_patience) {
             return None;
         }
-        let params = conversation.params_to_be(self.params);
+        let params = conversation.params_to_be(self.params_of(&conversation.url));
         if conversation.params != params && conversation.may_move() {
             conversation.move_to(db, params);
         }

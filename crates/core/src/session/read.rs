@@ -2,10 +2,9 @@
 
 use super::{Refusal, Session};
 use crate::database::Database;
-use crate::limits::Limits;
 use crate::message::Locator;
 use crate::name::Ask;
-use crate::params::{Params, ParamsId};
+use crate::params::ParamsId;
 use crate::resource::TypeUrl;
 
 impl Session {
@@ -21,7 +20,7 @@ impl Session {
         let mut all = self.conversations.iter().flatten();
         let own = all
             .find(|c| c.url == *url)
-            .map_or(self.params, |c| c.params);
+            .map_or_else(|| self.params_of(url), |c| c.params);
         for locator in names {
             self.locates |= locator.params.is_some();
             match Ask::parse(&locator.name, self.config.limits.name_bytes) {
@@ -33,32 +32,6 @@ impl Session {
             }
         }
         asks
-    }
-
-    /// Parameters that come with a name. What is new is kept for good, so a
-    /// stream may bring only so many.
-    fn read_params(
-        &mut self,
-        db: &mut Database,
-        params: Option<Params>,
-        own: ParamsId,
-    ) -> Result<ParamsId, Refusal> {
-        let Some(params) = params else {
-            return Ok(own);
-        };
-        if let Some(known) = db.find_params(&params) {
-            return Ok(known);
-        }
-        let Limits {
-            params: limit,
-            all_params,
-            ..
-        } = self.config.limits;
-        if self.brought >= limit || db.params_met() >= all_params {
-            return Err(Refusal::Params { limit });
-        }
-        self.brought += 1;
-        Ok(db.intern_params(params))
     }
 
     /// Parameters that come with a wildcard or glob are those of the type on this

@@ -204,7 +204,8 @@ impl Session {
             mode: self.config.mode,
             dialect: self.dialect(),
             speaks_errors: self.config.speaks_errors,
-            params: self.params,
+            denied: self.denied.contains(url),
+            params: self.params_of(url),
         };
         let table = self.table(db, url);
         let mut new = Conversation::new(db, self.stream, url, table, terms);
@@ -329,7 +330,7 @@ impl Session {
         let known = |name: &Name| db.names_host(conversation.type_id, name);
         let base = base.into_iter().filter(known).map(Ask::Name);
         let new = base.filter(|ask| !asked.contains(ask)).take(room);
-        subscribe.extend(new.map(|ask| (ask, self.params)));
+        subscribe.extend(new.map(|ask| (ask, conversation.params)));
     }
 
     /// What a client knows not to exist need not be refused again: a proxy lists

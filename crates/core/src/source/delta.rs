@@ -143,6 +143,10 @@ impl Conversation {
             self.write_one(&mut response, (&name, own), &told, choice);
         }
         for name in &selected.refused {
+            if let Some(error) = self.refusal_as_error() {
+                response.errors.push((name.clone(), error));
+                continue;
+            }
             let own = db.unused_name(self.type_id, name);
             self.write_one(&mut response, (name, own), &Told::Nothing, &Choice::Absent);
         }
@@ -226,6 +230,10 @@ impl Conversation {
             // A failure that is not about the data leaves what is held alone (S61).
             Choice::Failed(error, _) if !error.code.is_data_error() => {}
             Choice::Unknown => {}
+            Choice::Absent if self.absence_as_error(told).is_some() => {
+                let error = self.absence_as_error(told);
+                response.errors.extend(error.map(|e| (name.clone(), e)));
+            }
             Choice::Failed(..) | Choice::Absent => {
                 let name = told.resource().map_or(name, |held| &held.name);
                 match self.absent_form(told) {

@@ -21,6 +21,7 @@ mod behind;
 mod closed;
 mod cursor;
 mod delta;
+mod errors;
 mod forms;
 mod moving;
 mod select;
@@ -69,6 +70,8 @@ pub(crate) struct Conversation {
     pub(crate) dialect: Dialect,
     /// Whether the peer understands `resource_errors` (TP3).
     pub(crate) speaks_errors: bool,
+    /// Whether the peer may not see the type.
+    pub(crate) denied: bool,
     pub(crate) subscriber: SubscriberId,
     /// The parameters of plain names, and of what wildcard and globs bring.
     pub(crate) params: ParamsId,
@@ -136,6 +139,7 @@ pub(crate) struct Terms {
     pub(crate) mode: Mode,
     pub(crate) dialect: Dialect,
     pub(crate) speaks_errors: bool,
+    pub(crate) denied: bool,
     pub(crate) params: ParamsId,
 }
 
@@ -151,6 +155,7 @@ impl Conversation {
             mode,
             dialect,
             speaks_errors,
+            denied,
             params,
         } = terms;
         Self {
@@ -160,6 +165,7 @@ impl Conversation {
             mode,
             dialect,
             speaks_errors,
+            denied,
             subscriber: db.add_subscriber(stream, type_id, params),
             params,
             own_params: None,

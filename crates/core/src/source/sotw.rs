@@ -15,7 +15,7 @@ use crate::kind::Absent;
 use crate::message::{Delivered, SotwResponse};
 use crate::name::{Ask, Name};
 use crate::params::ParamsId;
-use crate::resource::{Nonce, Resource, Version};
+use crate::resource::{Nonce, Resource, ResourceError, Version};
 use crate::set::Set;
 
 impl Conversation {
@@ -152,16 +152,7 @@ impl Conversation {
             true => self.whole_set(db, selected),
             false => self.changed_part(db, selected),
         };
-        let errors = selected
-            .keys
-            .iter()
-            .filter_map(|(key, choice)| match choice {
-                Choice::Failed(error, _) if self.speaks_errors => {
-                    Some((self.key_name(db, key), error.clone()))
-                }
-                _ => None,
-            });
-        let errors: Vec<_> = errors.collect();
+        let errors = self.sotw_errors(db, selected);
         let said = !listed.is_empty() || !errors.is_empty();
         if !said && !due && !self.owes_answer {
             return None;
@@ -176,6 +167,21 @@ impl Conversation {
             resources: listed.into_values().map(deliver).collect::<Vec<_>>().into(),
             errors,
         })
+    }
+
+    /// What is told of names that cannot be had (TP3).
+    fn sotw_errors(&self, db: &Database, selected: &Selected) -> Vec<(Name, Arc<ResourceError>)> {
+        let of_keys = selected.keys.iter().filter_map(|(key, choice)| {
+            let error = match choice {
+                Choice::Failed(error, _) if self.speaks_errors => error.clone(),
+                Choice::Absent => self.gone_as_error(key)?,
+                _ => return None,
+            };
+            Some((self.key_name(db, key), error))
+        });
+        let refused = selected.refused.iter();
+        let refused = refused.filter_map(|name| Some((name.clone(), self.refusal_as_error()?)));
+        of_keys.chain(refused).collect()
     }
 
     /// The view whose members are all that the peer shall hold, if nothing is
@@ -268,12 +274,14 @@ impl Conversation {
                 }
                 // The error says it, or a failure leaves what is held alone (S61).
                 Choice::Failed(error, _) if self.speaks_errors || !error.code.is_data_error() => {}
+                Choice::Absent if self.gone_as_error(key).is_some() => {}
                 Choice::Failed(..) | Choice::Absent => {
                     self.negative(&told, &self.key_name(db, key)).map(&mut add);
                 }
             }
         }
-        for name in &selected.refused {
+        let refused = selected.refused.iter();
+        for name in refused.filter(|_| self.refusal_as_error().is_none()) {
             self.negative(&Told::Nothing, name).map(&mut add);
         }
         let stepped = selected.steps.iter().flat_map(Step::items);

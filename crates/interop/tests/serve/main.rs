@@ -22,6 +22,8 @@ mod texts;
 mod tls;
 mod ttl;
 mod variants;
+mod variants_conformance;
+mod variants_guide;
 mod vhds;
 mod way;
 
