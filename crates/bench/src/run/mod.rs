@@ -74,11 +74,10 @@ fn check(options: &Options) -> Result<()> {
     if options.start.as_ref().is_some_and(|start| !control(start)) && options.driver.is_none() {
         return wrong("--start needs --driver or {control}, to give the server its contents");
     }
-    let own = options.address.is_none() && options.start.is_none();
     let by_name = options.told() == Told::Locators && options.ask == Asking::Wildcard;
-    if options.variants > 1 && own && by_name {
+    if options.variants > 1 && by_name && options.mode == Variant::Sotw {
         return wrong(
-            "the library's own server knows the parameters of a wildcard by the node only; \
+            "a wildcard in state of the world names nothing that could have parameters; \
              leave --told-by out, or say --ask named",
         );
     }

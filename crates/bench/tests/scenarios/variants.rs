@@ -25,6 +25,13 @@ fn a_change_of_a_variant_arrives_at_its_clients_and_at_no_other() {
 }
 
 #[test]
+fn a_wildcard_with_parameters_brings_what_is_for_them() {
+    let report = bench(&format!("{SMALL} --changes 10 --told-by locators"));
+    right(&report);
+    assert_eq!(phase(&report, "changes")["count"]["delivered"], 4 * 10);
+}
+
+#[test]
 fn constraints_are_evaluated_for_categories_and_not_for_clients() {
     let evaluated = |clients: usize| {
         let flags = "--resources 20 --categories 6 --variants 3 --changes 30";
@@ -55,8 +62,8 @@ fn clients_of_every_category_come_back_to_their_variants() {
 fn variants_without_clients_are_refused() {
     let said = refused("--variants 3 --categories 2");
     assert!(said.contains("at least as many --categories"), "{said}");
-    let said = refused("--variants 2 --categories 2 --told-by locators");
-    assert!(said.contains("of a wildcard by the node only"), "{said}");
+    let said = refused("--variants 2 --categories 2 --told-by locators --mode sotw");
+    assert!(said.contains("names nothing that could have"), "{said}");
     let said = refused("--variants 2 --categories 2 --floor");
     assert!(said.contains("--floor gives everybody the same"), "{said}");
 }

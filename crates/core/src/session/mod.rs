@@ -357,6 +357,7 @@ impl Session {
                 keys: selected.keys,
                 steps: selected.steps,
                 orphans: Vec::new(),
+                given_up: Vec::new(),
                 apart: selected.apart,
             };
             conversation.sent(db, outstanding);

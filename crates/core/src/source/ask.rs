@@ -144,6 +144,7 @@ impl Conversation {
         self.held_as.remove(&key);
         self.note_unask(key);
         let told = self.in_flight(&Key::Ask(key)).unwrap_or(slot.told);
+        self.note_given_up(key);
         self.forget(&Key::Ask(key));
         if let Some(cursor) = self.cursor_over(name)
             && !self.is_apart(db, cursor, name, params, &told)

@@ -167,7 +167,25 @@ impl Conversation {
             let held = told.resource();
             held.is_some_and(|held| held.constraints.as_ref().is_none_or(|c| c.matches(params)))
         };
-        asks.chain([whole]).find(is_for).unwrap_or_default()
+        if let Some(told) = asks.chain([whole]).find(is_for) {
+            return told;
+        }
+        // It may have been given up and be under way: it is held all the same.
+        let under_way = self.outstanding.iter().rev();
+        let given_up = under_way.flat_map(|response| &response.given_up);
+        let own = given_up.filter(|resource| resource.name == *name);
+        let mut own = own.map(|resource| Told::Is(Arc::clone(resource)));
+        own.find(is_for).unwrap_or_default()
+    }
+
+    /// A name is given up: what is under way for it may be held all the same, if
+    /// it is asked for again before the answer.
+    pub(super) fn note_given_up(&mut self, key: AskKey) {
+        let key = Key::Ask(key);
+        for response in &mut self.outstanding {
+            let sent = response.sent(&key).and_then(Choice::resource).cloned();
+            response.given_up.extend(sent);
+        }
     }
 
     /// What the peer may hold under a key: what it accepted, or what is under way.

@@ -29,6 +29,8 @@ pub(crate) struct Outstanding {
     /// Names it brought under a wildcard or glob that was dropped since. If
     /// that is asked for again before the answer, the peer may hold them.
     pub(crate) orphans: Vec<Name>,
+    /// What it brought for names that were given up since, likewise.
+    pub(crate) given_up: Vec<Arc<Resource>>,
     /// Whether it is meant to be rejected.
     pub(crate) apart: bool,
 }
@@ -410,6 +412,7 @@ fn merge(later: &mut Outstanding, earlier: Outstanding) -> Vec<(usize, Seq)> {
         between.extend(join(&mut steps, step).map(|position| (cursor, position)));
     }
     later.orphans.extend(earlier.orphans);
+    later.given_up.extend(earlier.given_up);
     keys.extend(std::mem::take(&mut later.keys));
     later.keys = keys.into_iter().collect();
     later.steps = steps;
