@@ -7,15 +7,18 @@
 //! | `peers` | of these, the peers only | the same |
 //! | `page` | nothing | the page, from what is there |
 //!
-//! Without a part, all of them in this order. A bar on counts that is missed
-//! fails the command, after the page is written; a time or a figure of a server
-//! never does, but wrong contents at a client do.
+//! Without a part, all of them in this order; `--only` picks figures by number,
+//! and then the engine is left out. A bar on counts that is missed fails the
+//! command, after the page is written; a time or a figure of a server never
+//! does, but wrong contents at a client do.
 
 mod engine;
 mod figures;
 mod machine;
 mod picture;
+mod plan;
 mod reports;
+mod samples;
 mod servers;
 mod times;
 
@@ -23,11 +26,18 @@ use std::fs;
 
 use lexopt::Arg;
 
+use figures::FIGURES;
+use plan::Choice;
+use samples::Samples;
+
 use crate::failure::{Failure, Result};
 use crate::workspace::{Workspace, capture};
 
 const PAGE: &str = "docs/benchmarks.md";
 const PICTURES: &str = "docs/benchmarks";
+
+/// How often a figure is measured unless somebody says.
+const REPEATS: usize = 3;
 
 /// What is asked for.
 #[derive(Default)]
@@ -35,34 +45,63 @@ struct Asked {
     quick: bool,
     parts: Vec<String>,
     figures: Vec<usize>,
+    repeats: Option<usize>,
+}
+
+impl Asked {
+    /// Whether a part is wanted: where figures are named, of the parts that
+    /// measure only the one that they are of.
+    fn wants(&self, part: &str) -> bool {
+        match self.parts.is_empty() {
+            true => self.figures.is_empty() || part != "engine",
+            false => self.parts.iter().any(|p| p == part),
+        }
+    }
+
+    fn choice(&self, peers_only: bool) -> Choice {
+        let repeats = if self.quick { 1 } else { REPEATS };
+        Choice {
+            quick: self.quick,
+            figures: self.figures.clone(),
+            repeats: self.repeats.unwrap_or(repeats),
+            peers_only,
+        }
+    }
 }
 
 /// Runs the parts that are asked for.
 pub(crate) fn command(workspace: &Workspace, args: lexopt::Parser) -> Result<()> {
     let asked = parse(args)?;
-    let wants = |part: &str| asked.parts.is_empty() || asked.parts.iter().any(|p| p == part);
-    let kept = match wants("engine") {
-        true => engine::measure(workspace, asked.quick)?,
-        false => true,
-    };
-    if wants("servers") {
-        servers::measure(workspace, asked.quick, &asked.figures, false)?;
-    } else if wants("peers") {
-        servers::measure(workspace, asked.quick, &asked.figures, true)?;
+    let mut missed = Vec::new();
+    if asked.wants("engine") && !engine::measure(workspace, asked.quick)? {
+        missed.push("the engine: a bar is missed; see its table above".to_owned());
     }
-    if wants("page") && !asked.quick {
+    if asked.wants("servers") {
+        missed.extend(servers::measure(workspace, &asked.choice(false))?);
+    } else if asked.wants("peers") {
+        missed.extend(servers::measure(workspace, &asked.choice(true))?);
+    }
+    if asked.wants("page") && !asked.quick {
         write(workspace)?;
     }
-    match kept {
-        true => Ok(()),
-        false => Err(Failure::new("a bar is missed; see the table above")),
-    }
+    outcome(&missed)
 }
 
 /// A smoke test: the tool runs and clients hold what they should. No time
 /// matters, and no page is written.
 pub(crate) fn gate(workspace: &Workspace) -> Result<()> {
-    servers::measure(workspace, true, &[], false)
+    let quick = Asked {
+        quick: true,
+        ..Asked::default()
+    };
+    outcome(&servers::measure(workspace, &quick.choice(false))?)
+}
+
+fn outcome(missed: &[String]) -> Result<()> {
+    match missed {
+        [] => Ok(()),
+        some => Err(Failure::new(some.join("\n"))),
+    }
 }
 
 fn parse(mut args: lexopt::Parser) -> Result<Asked> {
@@ -70,10 +109,15 @@ fn parse(mut args: lexopt::Parser) -> Result<Asked> {
     while let Some(arg) = args.next()? {
         match arg {
             Arg::Long("quick") => asked.quick = true,
-            Arg::Long("figure") => {
-                let number = args.value()?.to_string_lossy().parse();
-                let wrong = |_| Failure::new("--figure takes the number of a figure");
-                asked.figures.push(number.map_err(wrong)?);
+            Arg::Long("repeats") => {
+                let number = args.value()?.to_string_lossy().parse().ok();
+                let number = number.filter(|n| (1..=samples::MOST).contains(n));
+                let wrong = || Failure::new("--repeats takes a number from 1 to 99");
+                asked.repeats = Some(number.ok_or_else(wrong)?);
+            }
+            Arg::Long("only") => {
+                let value = args.value()?.to_string_lossy().into_owned();
+                asked.figures.extend(numbers(&value)?);
             }
             Arg::Value(part) => {
                 let part = part.to_string_lossy().into_owned();
@@ -88,9 +132,22 @@ fn parse(mut args: lexopt::Parser) -> Result<Asked> {
     Ok(asked)
 }
 
+/// Numbers of figures, with commas between.
+fn numbers(text: &str) -> Result<Vec<usize>> {
+    let number = |word: &str| {
+        let number = word.trim().parse().ok();
+        let known = |n: &usize| FIGURES.iter().any(|figure| figure.number == *n);
+        number.filter(known).ok_or_else(|| {
+            Failure::new(format!("--only {text}: there is no figure `{word}`"))
+                .remedy("give numbers of figures as docs/benchmarks.md has them, such as 1,4")
+        })
+    };
+    text.split(',').map(number).collect()
+}
+
 fn write(workspace: &Workspace) -> Result<()> {
     let engine = engine::found(workspace)?;
-    let (figures, pictures) = reports::tables(&servers::folder(workspace, false));
+    let (figures, pictures) = reports::tables(&Samples::new(workspace, false));
     let machine = machine::describe(workspace)?;
     let go = capture(workspace.program("go").arg("version")).unwrap_or_default();
     let text = page(&machine, go.trim(), &figures, &engine);
@@ -127,4 +184,32 @@ fn page(machine: &str, go: &str, figures: &str, engine: &str) -> String {
          ## The engine by itself\n\n\
          {engine}"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(args: &[&str]) -> Result<Asked> {
+        parse(lexopt::Parser::from_args(args))
+    }
+
+    #[test]
+    fn figures_are_picked_by_number_and_the_engine_is_left_out() {
+        let picked = asked(&["--only", "1,4", "--only", "7", "--repeats", "5"]).unwrap();
+        let choice = picked.choice(false);
+        assert_eq!((choice.figures, choice.repeats), (vec![1, 4, 7], 5));
+        assert!(picked.wants("servers") && picked.wants("page") && !picked.wants("engine"));
+        for bad in [["--only", "99"], ["--only", "x"], ["--repeats", "0"]] {
+            assert!(asked(&bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn without_a_word_everything_is_measured_three_times() {
+        let all = asked(&[]).unwrap();
+        assert!(all.wants("engine") && all.wants("servers") && all.wants("page"));
+        assert_eq!(all.choice(false).repeats, 3);
+        assert_eq!(asked(&["--quick"]).unwrap().choice(false).repeats, 1);
+    }
 }

@@ -1,56 +1,64 @@
 //! Runs the figures against servers: each run a report under `target/bench`.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
+use std::time::Instant;
 
-use super::figures::{FIGURES, Figure, Run, Server};
+use super::figures::{Figure, Run, Server};
+use super::plan::{self, Choice, Step};
+use super::samples::{Samples, make};
 use crate::failure::{Failure, Result};
 use crate::workspace::{Workspace, capture, run, status};
 
 const PEER: &str = "bench/peers/go-control-plane";
 
-/// Where reports are.
-pub(super) fn folder(workspace: &Workspace, quick: bool) -> PathBuf {
-    let name = if quick { "quick" } else { "figures" };
-    workspace.target().join("bench").join(name)
+/// Runs what is chosen, and says which runs failed: one that does costs the
+/// others nothing.
+pub(super) fn measure(workspace: &Workspace, choice: &Choice) -> Result<Vec<String>> {
+    let programs = Programs::build(workspace, choice.quick)?;
+    let samples = Samples::new(workspace, choice.quick);
+    samples.make()?;
+    let steps = plan::steps(choice, |run| programs.can(run));
+    let seconds: Vec<f64> = steps.iter().map(|step| step.seconds(&samples)).collect();
+    let all: f64 = seconds.iter().sum();
+    if !choice.quick {
+        println!("{} runs, {}", steps.len(), plan::duration(all));
+    }
+    let mut failed = Vec::new();
+    for (at, step) in steps.iter().enumerate() {
+        println!("{}", plan::progress(&steps, at, seconds[at..].iter().sum()));
+        if step.repeat == 1 {
+            samples.forget(step.figure, step.run);
+        }
+        if let Err(failure) = take(workspace, &programs, &samples, step, choice.quick) {
+            println!("FAILED: {}: {failure}", step.name());
+            failed.push(format!("{}: {failure}", step.name()));
+        }
+    }
+    Ok(failed)
 }
 
-/// Runs figures: those with these numbers, or all. Of peers only, or of all
-/// servers.
-pub(super) fn measure(
+/// One run and its report.
+fn take(
     workspace: &Workspace,
+    programs: &Programs,
+    samples: &Samples,
+    step: &Step,
     quick: bool,
-    numbers: &[usize],
-    peers_only: bool,
 ) -> Result<()> {
-    let programs = Programs::build(workspace, quick)?;
-    if peers_only && programs.peer.is_none() {
-        return Ok(());
+    let file = samples.file(step.figure, step.run, step.repeat);
+    let mut command = programs.command(workspace, step.figure, step.run, quick)?;
+    command.arg("--report").arg(&file);
+    let begun = Instant::now();
+    let ended = status(&mut command)?;
+    if !ended.success() {
+        samples.set_aside(&file);
+        return Err(Failure::new(format!(
+            "the run failed, or clients held wrong contents ({ended}); see above"
+        )));
     }
-    let folder = folder(workspace, quick);
-    make(&folder)?;
-    let mut bad = 0;
-    for figure in FIGURES {
-        if !numbers.is_empty() && !numbers.contains(&figure.number) {
-            continue;
-        }
-        for one in figure.runs {
-            let is_peer = matches!(one.server, Server::Go(_));
-            if (is_peer && programs.peer.is_none()) || (peers_only && !is_peer) {
-                continue;
-            }
-            let mut command = programs.command(workspace, figure, one, quick)?;
-            command.arg("--report").arg(folder.join(figure.file(one)));
-            bad += usize::from(!status(&mut command)?.success());
-        }
-    }
-    match bad {
-        0 => Ok(()),
-        some => Err(Failure::new(format!(
-            "{some} runs failed, or clients held wrong contents; see above"
-        ))),
-    }
+    samples.note(workspace, &file, begun.elapsed().as_secs_f64())
 }
 
 /// What is run.
@@ -78,6 +86,11 @@ impl Programs {
             trunkline: built.join("trunkline"),
             peer: build_peer(workspace)?,
         })
+    }
+
+    /// Whether this machine has what a run needs.
+    fn can(&self, run: &Run) -> bool {
+        !run.server.is_peer() || self.peer.is_some()
     }
 
     /// The tool on one core and the server on another, where there are two.
@@ -129,11 +142,6 @@ impl Programs {
         }
         Ok(command)
     }
-}
-
-fn make(folder: &Path) -> Result<()> {
-    fs::create_dir_all(folder)
-        .map_err(|error| Failure::new(format!("cannot make {}: {error}", folder.display())))
 }
 
 fn build_peer(workspace: &Workspace) -> Result<Option<PathBuf>> {
