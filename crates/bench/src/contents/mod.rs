@@ -5,7 +5,7 @@ mod kind;
 mod make;
 mod truth;
 
-pub(crate) use hosts::write as write_hosts;
+pub(crate) use hosts::{Form, write as write_hosts};
 pub use kind::Kind;
 pub use make::Recipe;
 pub(crate) use make::same;

@@ -190,15 +190,15 @@ pub(in super::super) const FIGURES: &[Figure] = &[
         flags: "--resources 100 --light --changes 0 --duration 5 --patience 300",
         quick: "--clients 50 --resources 10 --light --changes 0 --duration 0.2",
         runs: &[
-            run(TRUNKLINE, EACH, 26, "--clients 9000 --ramp 20"),
+            run(TRUNKLINE, EACH, 26, "--clients 10000 --ramp 20"),
             run(
                 TRUNKLINE,
                 "100 connections",
                 26,
                 "--clients 10000 --ramp 20 --connections 100",
             ),
-            run(Server::Floor, EACH, 26, "--clients 9000 --ramp 20"),
-            run(LINEAR, EACH, 26, "--clients 9000 --ramp 20"),
+            run(Server::Floor, EACH, 26, "--clients 10000 --ramp 20"),
+            run(LINEAR, EACH, 26, "--clients 10000 --ramp 20"),
         ],
         columns: &[
             Column::per_stream("idle"),
