@@ -53,6 +53,7 @@ func newLinear() *linear {
 	}
 	for _, url := range []string{
 		resource.ClusterType, resource.EndpointType, resource.ListenerType, resource.RouteType,
+		resource.VirtualHostType,
 	} {
 		l.caches[url] = cache.NewLinearCache(url)
 		l.mux.Caches[url] = l.caches[url]

@@ -21,6 +21,7 @@ mod reports;
 mod samples;
 mod servers;
 mod times;
+mod trial;
 
 use std::fs;
 
@@ -31,7 +32,7 @@ use plan::Choice;
 use samples::Samples;
 
 use crate::failure::{Failure, Result};
-use crate::workspace::{Workspace, capture};
+use crate::workspace::Workspace;
 
 const PAGE: &str = "docs/benchmarks.md";
 const PICTURES: &str = "docs/benchmarks";
@@ -146,11 +147,15 @@ fn numbers(text: &str) -> Result<Vec<usize>> {
 }
 
 fn write(workspace: &Workspace) -> Result<()> {
-    let engine = engine::found(workspace)?;
-    let (figures, pictures) = reports::tables(&Samples::new(workspace, false));
-    let machine = machine::describe(workspace)?;
-    let go = capture(workspace.program("go").arg("version")).unwrap_or_default();
-    let text = page(&machine, go.trim(), &figures, &engine);
+    let samples = Samples::new(workspace, false);
+    let (figures, pictures) = reports::tables(&samples);
+    let text = page(
+        &machine::describe(workspace)?,
+        &machine::peer(workspace)?,
+        &reports::summary(&samples),
+        &figures,
+        &engine::found(workspace)?,
+    );
     let folder = workspace.root().join(PICTURES);
     let written = fs::create_dir_all(&folder)
         .and_then(|()| {
@@ -164,20 +169,32 @@ fn write(workspace: &Workspace) -> Result<()> {
     Ok(())
 }
 
-fn page(machine: &str, go: &str, figures: &str, engine: &str) -> String {
+fn page(machine: &str, peer: &str, summary: &str, figures: &str, engine: &str) -> String {
     format!(
         "# Benchmarks\n\n\
          What Trunkline costs, beside what the same HTTP/2 stack costs when it only writes the \
-         same bytes (the floor), and beside go-control-plane. This page is written by\n\n\
-         ```sh\ncargo xtask bench\n```\n\n\
-         Machine: {machine}. {go}.\n\n\
+         same bytes (the floor), beside go-control-plane, and behind a real Envoy. All numbers on \
+         this page, and whether a bar is kept, are worked out from reports by\n\n\
+         ```sh\n\
+         cargo xtask setup                            # Envoy, for figure 10\n\
+         cargo xtask bench                            # everything, three times\n\
+         cargo xtask bench --only 1,4 --repeats 5     # some figures, and the page anew\n\
+         ```\n\n\
+         and a single run by the command below its figure, after `cargo build --release`. What is \
+         not installed (Go, Envoy) is left out. Leave the machine alone meanwhile: a report says \
+         when it was not.\n\n\
+         Machine: {machine}.\n\n\
+         {summary}\n\
+         What these figures do not show: a network, as everything runs on one machine; more than \
+         one core for a server, as clients need the other; and times of a server that is not at \
+         its limit, where clients are.\n\n\
          ## Servers\n\n\
          Each run starts a server as a process of its own, on one core, and `trunkline-bench` on \
          another. The main figure is the server's CPU, user and system, for each change that \
          arrives at a client: unlike a time it does not depend on how fast clients are, and with \
          one core for all of them times are mostly theirs. Memory is what the system counts as \
-         resident. go-control-plane is v0.14.0 with gRPC 1.85.0, one linear cache or one \
-         snapshot for all nodes, no callbacks and no logging, write buffers shared \
+         resident. {peer}, one linear cache for each type \
+         or one snapshot for all nodes, no callbacks and no logging, write buffers shared \
          (`bench/peers/go-control-plane`). The floor keeps no versions, order, subscriptions or \
          answers: no server can do less on this stack.\n\n\
          {figures}\

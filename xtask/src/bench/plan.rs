@@ -6,6 +6,9 @@
 use super::figures::{FIGURES, Figure, Run};
 use super::samples::{self, Samples};
 
+/// Seconds of a quick run.
+const QUICK: f64 = 2.0;
+
 /// Which runs are asked for.
 #[derive(Clone, Debug)]
 pub(super) struct Choice {
@@ -50,9 +53,12 @@ pub(super) fn steps(choice: &Choice, can: impl Fn(&Run) -> bool) -> Vec<Step> {
 
 impl Step {
     /// About how many seconds it takes: as the last time, or as the table says.
-    pub(super) fn seconds(&self, samples: &Samples) -> f64 {
+    pub(super) fn seconds(&self, samples: &Samples, quick: bool) -> f64 {
         let known = samples::seconds(&samples.of(self.figure, self.run));
-        known.unwrap_or_else(|| f64::from(self.run.seconds))
+        known.unwrap_or_else(|| match quick {
+            true => QUICK,
+            false => f64::from(self.run.seconds),
+        })
     }
 
     pub(super) fn name(&self) -> String {

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::iter;
 
 use serde_json::Value;
 
-use super::figures::{Bar, Column, FIGURES, Figure, Run, Verdict};
+use super::figures::{Bar, FIGURES, Figure, Run, Verdict};
 use super::picture;
 use super::samples::Samples;
 
@@ -27,9 +28,12 @@ pub(super) fn tables(samples: &Samples) -> (String, Vec<(String, String)>) {
         // Writing to a String cannot fail, here and below.
         let _ = writeln!(text, "### {}. {}\n", figure.number, figure.title);
         let _ = writeln!(text, "{}\n", figure.about);
-        if let Some(picture) = picture(figure, &rows) {
-            let name = format!("{}.svg", figure.number);
-            let _ = writeln!(text, "![{}](benchmarks/{name})\n", figure.title);
+        for (place, (title, picture)) in drawn(figure, &rows).into_iter().enumerate() {
+            let name = match place {
+                0 => format!("{}.svg", figure.number),
+                more => format!("{}-{}.svg", figure.number, more + 1),
+            };
+            let _ = writeln!(text, "![{title}](benchmarks/{name})\n");
             pictures.push((name, picture));
         }
         text.push_str(&table(figure, &rows));
@@ -40,28 +44,86 @@ pub(super) fn tables(samples: &Samples) -> (String, Vec<(String, String)>) {
     (text, pictures)
 }
 
-/// The first column as bars, where there is something to compare.
-fn picture(figure: &Figure, rows: &[Row]) -> Option<String> {
-    let column = figure.columns.first()?;
-    let row = |(run, reports): &Row| {
-        let length = column.median(reports)?;
-        Some((run.name(), length, column.value(reports)))
-    };
-    let rows: Vec<_> = rows.iter().filter_map(row).collect();
-    (rows.len() > 1).then(|| picture::bars(column.title, &rows))
+/// The pictures of a figure, each with what it shows.
+fn drawn(figure: &Figure, rows: &[Row]) -> Vec<(String, String)> {
+    let first = figure
+        .columns
+        .first()
+        .filter(|_| figure.pictures.is_empty());
+    let of_runs = first.map(|column| {
+        let bars = rows.iter().filter_map(|(run, reports)| {
+            let ours = run.server.is_ours();
+            picture::Bar::new(run.name(), ours, column, reports)
+        });
+        (column.counts(), bars.collect::<Vec<_>>())
+    });
+    let of_cells = figure.pictures.iter().map(|picture| {
+        let bars = picture.bars.iter().filter_map(|(label, server, column)| {
+            let (_, reports) = rows.iter().find(|(run, _)| run.server == *server)?;
+            picture::Bar::new((*label).to_owned(), server.is_ours(), column, reports)
+        });
+        (picture.title.to_owned(), bars.collect::<Vec<_>>())
+    });
+    let all = of_runs.into_iter().chain(of_cells);
+    // One bar alone shows nothing.
+    let all = all.filter(|(_, bars)| bars.len() > 1);
+    all.map(|(title, bars)| {
+        let drawn = picture::bars(&title, &bars);
+        (format!("{}: {title}", figure.title), drawn)
+    })
+    .collect()
 }
 
 fn table(figure: &Figure, rows: &[Row]) -> String {
-    let titles = figure.columns.iter().map(|column: &Column| column.title);
-    let mut text = format!("| server | {} |\n", titles.collect::<Vec<_>>().join(" | "));
-    let _ = writeln!(text, "|---|{}", "--:|".repeat(figure.columns.len()));
-    for (run, reports) in rows {
+    let heads = figure.columns.iter().map(|column| column.head());
+    let mut lines = vec![iter::once(String::new()).chain(heads).collect::<Vec<_>>()];
+    lines.extend(rows.iter().map(|(run, reports)| {
         let cells = figure.columns.iter().map(|column| column.value(reports));
-        let cells = cells.collect::<Vec<_>>().join(" | ");
-        let _ = writeln!(text, "| {} | {cells} |", run.name());
+        iter::once(run.name()).chain(cells).collect()
+    }));
+    if figure.sideways {
+        let turned = |place: usize| lines.iter().map(|line| line[place].clone()).collect();
+        lines = (0..=figure.columns.len()).map(turned).collect();
+    }
+    let width = lines.first().map_or(0, Vec::len);
+    let mut text = String::new();
+    for (place, line) in lines.iter().enumerate() {
+        let _ = writeln!(text, "| {} |", line.join(" | "));
+        if place == 0 {
+            let _ = writeln!(text, "|---|{}", "--:|".repeat(width.saturating_sub(1)));
+        }
     }
     let _ = writeln!(text, "\n{}\n", origin(rows));
     text
+}
+
+/// The bars that are not kept, and how many there are: what a reader should
+/// know first.
+pub(super) fn summary(samples: &Samples) -> String {
+    let of = |figure: &'static Figure| {
+        let number = figure.number;
+        let judged = judged(figure, samples).into_iter();
+        judged.map(move |(bar, verdict)| (number, bar, verdict))
+    };
+    let judged: Vec<_> = FIGURES.iter().flat_map(of).collect();
+    let known = judged.iter().filter(|(_, _, v)| v.kept.is_some()).count();
+    let missed = judged.iter().filter(|(_, _, v)| v.kept == Some(false));
+    let missed = missed.map(|(number, bar, verdict)| {
+        let measured = &verdict.measured;
+        format!("- figure {number}: {}; measured: {measured}\n", bar.says)
+    });
+    let missed: Vec<String> = missed.collect();
+    match (known, missed.len()) {
+        (0, _) => String::new(),
+        (known, 0) => format!("Of {known} bars on servers, all are kept.\n"),
+        (known, some) => {
+            let kept = known - some;
+            format!(
+                "Of {known} bars on servers, {kept} are kept. Those that are not:\n\n{}",
+                missed.concat()
+            )
+        }
+    }
 }
 
 /// How many reports the numbers come from, and of what.
@@ -139,7 +201,8 @@ fn commands(rows: &[Row]) -> String {
         let report = reports.last()?;
         Some(shortened(report["scenario"]["command"].as_str()?))
     });
-    let commands: Vec<String> = commands.collect();
+    let mut commands: Vec<String> = commands.collect();
+    commands.dedup();
     format!("```sh\n{}\n```\n\n", commands.join("\n"))
 }
 

@@ -48,13 +48,17 @@ impl Samples {
         }
     }
 
+    pub(super) fn keep(&self, file: &Path, report: &Value) -> Result<()> {
+        fs::write(file, format!("{report:#}\n"))
+            .map_err(|error| Failure::new(format!("cannot write {}: {error}", file.display())))
+    }
+
     /// Adds to a report how long it took and what was measured.
     pub(super) fn note(&self, workspace: &Workspace, file: &Path, seconds: f64) -> Result<()> {
         let mut report = read(file)
             .ok_or_else(|| Failure::new(format!("{}: no report was written", file.display())))?;
         report["run"] = json!({"seconds": seconds, "tree": tree(workspace), "day": day(workspace)});
-        fs::write(file, format!("{report:#}\n"))
-            .map_err(|error| Failure::new(format!("cannot write {}: {error}", file.display())))
+        self.keep(file, &report)
     }
 
     /// Keeps the report of a run that failed, if there is one, but not as a

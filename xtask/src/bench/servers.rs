@@ -8,6 +8,7 @@ use std::time::Instant;
 use super::figures::{Figure, Run, Server};
 use super::plan::{self, Choice, Step};
 use super::samples::{Samples, make};
+use super::trial::{self, Lab};
 use crate::failure::{Failure, Result};
 use crate::workspace::{Workspace, capture, run, status};
 
@@ -20,11 +21,12 @@ pub(super) fn measure(workspace: &Workspace, choice: &Choice) -> Result<Vec<Stri
     let samples = Samples::new(workspace, choice.quick);
     samples.make()?;
     let steps = plan::steps(choice, |run| programs.can(run));
-    let seconds: Vec<f64> = steps.iter().map(|step| step.seconds(&samples)).collect();
+    let seconds = steps
+        .iter()
+        .map(|step| step.seconds(&samples, choice.quick));
+    let seconds: Vec<f64> = seconds.collect();
     let all: f64 = seconds.iter().sum();
-    if !choice.quick {
-        println!("{} runs, {}", steps.len(), plan::duration(all));
-    }
+    println!("{} runs, {}", steps.len(), plan::duration(all));
     let mut failed = Vec::new();
     for (at, step) in steps.iter().enumerate() {
         println!("{}", plan::progress(&steps, at, seconds[at..].iter().sum()));
@@ -48,9 +50,14 @@ fn take(
     quick: bool,
 ) -> Result<()> {
     let file = samples.file(step.figure, step.run, step.repeat);
+    let begun = Instant::now();
+    if let Server::Trial(trial) = step.run.server {
+        let report = trial.measure(&programs.lab(workspace, quick))?;
+        samples.keep(&file, &report)?;
+        return samples.note(workspace, &file, begun.elapsed().as_secs_f64());
+    }
     let mut command = programs.command(workspace, step.figure, step.run, quick)?;
     command.arg("--report").arg(&file);
-    let begun = Instant::now();
     let ended = status(&mut command)?;
     if !ended.success() {
         samples.set_aside(&file);
@@ -67,6 +74,8 @@ struct Programs {
     trunkline: PathBuf,
     /// The program around go-control-plane; none where Go is missing.
     peer: Option<PathBuf>,
+    /// None where it is not installed.
+    envoy: Option<PathBuf>,
 }
 
 impl Programs {
@@ -85,12 +94,22 @@ impl Programs {
             tool: built.join("trunkline-bench"),
             trunkline: built.join("trunkline"),
             peer: build_peer(workspace)?,
+            envoy: find_envoy(workspace),
         })
     }
 
     /// Whether this machine has what a run needs.
     fn can(&self, run: &Run) -> bool {
-        !run.server.is_peer() || self.peer.is_some()
+        match run.server {
+            Server::Go(_) => self.peer.is_some(),
+            Server::Trial(trial) => !trial.needs_envoy() || self.envoy.is_some(),
+            _ => true,
+        }
+    }
+
+    fn lab<'a>(&self, workspace: &'a Workspace, quick: bool) -> Lab<'a> {
+        let (trunkline, envoy) = (self.trunkline.clone(), self.envoy.clone());
+        Lab::new(workspace, trunkline, envoy, quick)
     }
 
     /// The tool on one core and the server on another, where there are two.
@@ -116,7 +135,16 @@ impl Programs {
         };
         command.args(flags.iter().flat_map(|flags| flags.split_whitespace()));
         match (one.server, &self.peer) {
-            (Server::Trunkline, _) | (Server::Go(_), None) => {}
+            (Server::Trunkline | Server::Trial(_), _) | (Server::Go(_), None) => {}
+            (Server::Apply, _) => {
+                let admin = trial::free()?;
+                let program = self.trunkline.display();
+                let start = format!(
+                    "{program} serve --listen {{address}} --admin {admin} --log-level error"
+                );
+                let apply = format!("command={program} apply --file - --admin {admin}");
+                command.args(["--driver", &apply, "--start", &start]);
+            }
             (Server::Files, _) => {
                 let files = workspace.target().join("bench/files");
                 // What an earlier run left is not part of this one.
@@ -142,6 +170,14 @@ impl Programs {
         }
         Ok(command)
     }
+}
+
+fn find_envoy(workspace: &Workspace) -> Option<PathBuf> {
+    let found = trial::find_envoy(workspace);
+    if found.is_none() {
+        println!("Envoy is not installed (`cargo xtask setup` does it): it is left out");
+    }
+    found
 }
 
 fn build_peer(workspace: &Workspace) -> Result<Option<PathBuf>> {

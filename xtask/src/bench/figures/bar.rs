@@ -147,7 +147,7 @@ mod tests {
             Server::Floor => vec![cpu(10.0)],
             Server::Go("linear") => vec![cpu(300.0)],
             Server::Go(_) => vec![cpu(600.0)],
-            Server::Files => Vec::new(),
+            _ => Vec::new(),
         }
     }
 

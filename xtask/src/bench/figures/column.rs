@@ -27,7 +27,7 @@ enum Unit {
 /// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct Column {
-    pub(in super::super) title: &'static str,
+    title: &'static str,
     phase: &'static str,
     what: What,
 }
@@ -43,11 +43,8 @@ impl Column {
         "changes",
         What::At("/cpu_per_update", Unit::Micros),
     );
-    pub(super) const CONVERGENCE: Self = column(
-        "convergence p50 / p99 / max",
-        "changes",
-        What::Quantiles("convergence"),
-    );
+    pub(super) const CONVERGENCE: Self =
+        column("convergence", "changes", What::Quantiles("convergence"));
     pub(super) const COLD: Self = column("cold start", "connect", What::Cold);
     pub(super) const CONNECT_PEAK: Self = Self::peak("peak while connecting", "connect");
 
@@ -57,7 +54,11 @@ impl Column {
     }
 
     pub(super) const fn memory(phase: &'static str) -> Self {
-        column("memory", phase, What::At("/server/memory", Unit::Bytes))
+        Self::memory_of("memory", phase)
+    }
+
+    pub(super) const fn memory_of(title: &'static str, phase: &'static str) -> Self {
+        column(title, phase, What::At("/server/memory", Unit::Bytes))
     }
 
     pub(super) const fn peak(title: &'static str, phase: &'static str) -> Self {
@@ -69,8 +70,8 @@ impl Column {
         column("memory for each stream", phase, at)
     }
 
-    pub(super) const fn seconds(phase: &'static str) -> Self {
-        column("time", phase, What::At("/seconds", Unit::Seconds))
+    pub(super) const fn seconds(title: &'static str, phase: &'static str) -> Self {
+        column(title, phase, What::At("/seconds", Unit::Seconds))
     }
 
     pub(super) const fn cpu(phase: &'static str) -> Self {
@@ -83,6 +84,22 @@ impl Column {
 
     pub(super) const fn changed(phase: &'static str) -> Self {
         column("changed", phase, What::At("/changed_bytes", Unit::Bytes))
+    }
+
+    /// What stands above the column.
+    pub(in super::super) fn head(self) -> String {
+        match self.what {
+            What::Quantiles(_) => format!("{} p50 / p99 / max", self.title),
+            _ => self.title.to_owned(),
+        }
+    }
+
+    /// The name of the number that counts.
+    pub(in super::super) fn counts(self) -> String {
+        match self.what {
+            What::Quantiles(_) => format!("{}, p99", self.title),
+            _ => self.title.to_owned(),
+        }
     }
 
     /// The middle of the numbers that count; what a bar is as long as.

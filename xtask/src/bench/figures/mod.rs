@@ -3,17 +3,19 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `table` | the figures themselves |
+//! | `clusters`, `hosts` | the figures themselves |
 //! | `column` | which number of a report a column shows, and how |
 //! | `bar` | what a number should be, and whether it is |
 
 mod bar;
+mod clusters;
 mod column;
-mod table;
+mod hosts;
 
 pub(super) use bar::{Bar, Verdict};
 pub(super) use column::Column;
-pub(super) use table::FIGURES;
+
+use super::trial::Trial;
 
 /// Who serves in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,10 +24,14 @@ pub(super) enum Server {
     Trunkline,
     /// The program `trunkline`, with contents from files.
     Files,
+    /// The program `trunkline`, with contents by `trunkline apply`.
+    Apply,
     /// The one that only writes the same bytes.
     Floor,
     /// go-control-plane, with one of its caches.
     Go(&'static str),
+    /// What the tool does not measure.
+    Trial(Trial),
 }
 
 impl Server {
@@ -33,8 +39,10 @@ impl Server {
         match self {
             Self::Trunkline => "Trunkline".to_owned(),
             Self::Files => "Trunkline, from files".to_owned(),
+            Self::Apply => "Trunkline, by `apply`".to_owned(),
             Self::Floor => "floor".to_owned(),
             Self::Go(cache) => format!("go-control-plane, {cache} cache"),
+            Self::Trial(trial) => trial.name().to_owned(),
         }
     }
 
@@ -43,12 +51,23 @@ impl Server {
             Self::Trunkline => "trunkline".to_owned(),
             Self::Files => "files".to_owned(),
             Self::Floor => "floor".to_owned(),
+            Self::Apply => "apply".to_owned(),
             Self::Go(cache) => format!("go-{cache}"),
+            Self::Trial(trial) => trial.slug().to_owned(),
         }
     }
 
     pub(super) fn is_peer(self) -> bool {
         matches!(self, Self::Go(_))
+    }
+
+    /// Whether it shows what Trunkline does.
+    pub(super) fn is_ours(self) -> bool {
+        match self {
+            Self::Trunkline | Self::Files | Self::Apply => true,
+            Self::Floor | Self::Go(_) => false,
+            Self::Trial(trial) => trial.is_ours(),
+        }
     }
 }
 
@@ -86,10 +105,60 @@ pub(super) struct Figure {
     pub(super) quick: &'static str,
     pub(super) runs: &'static [Run],
     pub(super) columns: &'static [Column],
+    /// Whether runs stand side by side, and not one below the other.
+    pub(super) sideways: bool,
+    /// Of what there are pictures, beside the first column for all runs.
+    pub(super) pictures: &'static [Picture],
     pub(super) bars: &'static [Bar],
 }
 
+/// Numbers of a figure that make a picture together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Picture {
+    pub(super) title: &'static str,
+    /// What each is called, of which run it is, and in which column.
+    pub(super) bars: &'static [(&'static str, Server, Column)],
+}
+
+/// All of them.
+pub(super) const FIGURES: &[Figure] = &[
+    clusters::CHANGE,
+    clusters::CHANGE_OF_MANY,
+    clusters::WHOLE_SETS,
+    clusters::ENDPOINTS,
+    clusters::STORM,
+    clusters::IDLE,
+    clusters::NUISANCES,
+    clusters::COLD,
+    hosts::STREAMS,
+    hosts::ENVOY,
+    hosts::LOADING,
+];
+
+const fn run(server: Server, label: &'static str, seconds: u32, flags: &'static str) -> Run {
+    Run {
+        server,
+        label,
+        seconds,
+        flags,
+    }
+}
+
 impl Figure {
+    /// What most figures do not have.
+    const EMPTY: Self = Self {
+        number: 0,
+        title: "",
+        about: "",
+        flags: "",
+        quick: "",
+        runs: &[],
+        columns: &[],
+        sideways: false,
+        pictures: &[],
+        bars: &[],
+    };
+
     /// The name of the file with the report of a run, one of so many.
     pub(super) fn file(&self, run: &Run, repeat: usize) -> String {
         format!("{}-{repeat}.json", self.stem(run))
