@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::thread;
+use std::time::Duration;
 
 use super::trial;
 use crate::failure::Result;
@@ -26,6 +27,33 @@ pub(super) fn describe(workspace: &Workspace) -> Result<String> {
         .map(|one| format!(", {}", one.trim()))
         .collect();
     Ok(format!("{cores} cores, {memory}{}{others}", rustc.trim()))
+}
+
+/// Programs that want to run, for each core, from which others disturb.
+const LOADED: f64 = 0.25;
+/// How often the system is asked what runs, and how long it is left alone
+/// between.
+const LOOKS: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// What to say of a machine that does other work now; none if it does not, or
+/// does not tell.
+pub(super) fn busy() -> Option<String> {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let mut sum = 0;
+    for _ in 0..LOOKS {
+        sum += running(&fs::read_to_string("/proc/loadavg").ok()?)?;
+        thread::sleep(PAUSE);
+    }
+    let load = f64::from(sum) / f64::from(LOOKS);
+    (load > LOADED * cores as f64)
+        .then(|| format!("the machine was busy with other work (load {load:.1} on {cores} cores)"))
+}
+
+/// Programs that run beside the one that asks.
+fn running(loadavg: &str) -> Option<u32> {
+    let (running, _) = loadavg.split_whitespace().nth(3)?.split_once('/')?;
+    Some(running.parse::<u32>().ok()?.saturating_sub(1))
 }
 
 /// Versions of go-control-plane and of its gRPC, as they are pinned.
@@ -60,6 +88,12 @@ mod tests {
     fn memory_is_rounded() {
         assert_eq!(gibibytes("A: 1 kB\nMemTotal:  24600000 kB\n"), Some(23));
         assert_eq!(gibibytes("nothing"), None);
+    }
+
+    #[test]
+    fn the_one_that_asks_is_no_load() {
+        assert_eq!(running("3.10 2.00 1.00 3/512 4711\n"), Some(2));
+        assert_eq!(running("3.10"), None);
     }
 
     #[test]

@@ -3,8 +3,13 @@
 //! The runs of a figure take turns, so that what changes on the machine while
 //! they run concerns all of them alike.
 
+use std::time::Duration;
+
 use super::figures::{FIGURES, Figure, Run};
 use super::samples::{self, Samples};
+
+/// No run is given up before.
+const LEAST: Duration = Duration::from_secs(180);
 
 /// Seconds of a quick run.
 const QUICK: f64 = 2.0;
@@ -59,6 +64,11 @@ impl Step {
             true => QUICK,
             false => f64::from(self.run.seconds),
         })
+    }
+
+    /// When it is given up: a run may well take longer on another machine.
+    pub(super) fn limit(&self) -> Duration {
+        LEAST.max(Duration::from_secs(u64::from(self.run.seconds) * 5))
     }
 
     pub(super) fn name(&self) -> String {

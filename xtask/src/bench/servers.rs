@@ -3,14 +3,18 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::figures::{Figure, Run, Server};
 use super::plan::{self, Choice, Step};
 use super::samples::{Samples, make};
 use super::trial::{self, Lab};
 use crate::failure::{Failure, Result};
-use crate::workspace::{Workspace, capture, run, status};
+use crate::workspace::{Workspace, capture, run, start, status};
+
+/// How often a run is looked at.
+const LOOK: Duration = Duration::from_millis(20);
 
 const PEER: &str = "bench/peers/go-control-plane";
 
@@ -58,14 +62,34 @@ fn take(
     }
     let mut command = programs.command(workspace, step.figure, step.run, quick)?;
     command.arg("--report").arg(&file);
-    let ended = status(&mut command)?;
-    if !ended.success() {
+    if let Err(failure) = finish(&mut command, step.limit()) {
         samples.set_aside(&file);
-        return Err(Failure::new(format!(
-            "the run failed, or clients held wrong contents ({ended}); see above"
-        )));
+        return Err(failure);
     }
     samples.note(workspace, &file, begun.elapsed().as_secs_f64())
+}
+
+/// Runs the tool to its end, or ends it when it takes too long.
+fn finish(command: &mut Command, limit: Duration) -> Result<()> {
+    let begun = Instant::now();
+    let mut child = start(command)?;
+    let failed = |error| Failure::new(format!("the tool is lost: {error}"));
+    loop {
+        match child.try_wait().map_err(failed)? {
+            Some(ended) if ended.success() => return Ok(()),
+            Some(ended) => {
+                return Err(Failure::new(format!(
+                    "the run failed, or clients held wrong contents ({ended}); see above"
+                )));
+            }
+            None if begun.elapsed() > limit => {
+                child.kill().and_then(|()| child.wait()).map_err(failed)?;
+                let minutes = limit.as_secs() / 60;
+                return Err(Failure::new(format!("it took more than {minutes} minutes")));
+            }
+            None => thread::sleep(LOOK),
+        }
+    }
 }
 
 /// What is run.
@@ -198,6 +222,6 @@ fn build_peer(workspace: &Workspace) -> Result<Option<PathBuf>> {
 }
 
 fn apart(workspace: &Workspace) -> bool {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let cores = thread::available_parallelism().map_or(1, usize::from);
     cores > 1 && capture(workspace.program("taskset").arg("--version")).is_ok()
 }

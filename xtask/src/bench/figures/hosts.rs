@@ -27,7 +27,7 @@ pub(super) const STREAMS: Figure = Figure {
             --ask demand --names 10 --demand-rate 20 --light --rate 100 --changes 20",
     runs: &[
         run(TRUNKLINE, "", 72, "--resources 1000000"),
-        run(LINEAR, "", 80, "--resources 1000000"),
+        run(LINEAR, "", 150, "--resources 1000000"),
     ],
     columns: &[
         ANSWER,

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::process::Process;
 use super::{Lab, Way, http};
 use crate::failure::Result;
-use crate::workspace::{capture, run};
+use crate::workspace::capture;
 
 /// A server that takes longer is not coming.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -76,7 +76,7 @@ pub(super) fn measure(lab: &Lab<'_>, way: Way) -> Result<Value> {
             let begun = Instant::now();
             let mut apply = lab.trunkline("apply");
             apply.arg("--file").arg(&file);
-            run(apply.args(["--admin", &serving.admin.to_string()]))?;
+            capture(apply.args(["--admin", &serving.admin.to_string()]))?;
             (serving, begun.elapsed())
         }
     };

@@ -25,6 +25,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use super::machine;
 use super::samples::make;
 use crate::failure::{Failure, Result};
 use crate::workspace::{Workspace, capture, run};
@@ -89,6 +90,7 @@ impl Trial {
     /// Measures, and gives the report.
     pub(super) fn measure(self, lab: &Lab<'_>) -> Result<Value> {
         lab.clear()?;
+        let busy = machine::busy();
         let phases = match self {
             Self::Hosts(way) => hosts::measure(lab, way),
             Self::Envoy(routes) => envoy::measure(lab, routes),
@@ -99,7 +101,7 @@ impl Trial {
         Ok(json!({
             "scenario": {"command": format!("cargo xtask bench --only {number}")},
             "phases": phases?,
-            "warnings": [],
+            "warnings": busy.into_iter().collect::<Vec<_>>(),
         }))
     }
 }
