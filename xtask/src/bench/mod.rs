@@ -185,9 +185,9 @@ fn page(machine: &str, peer: &str, summary: &str, figures: &str, engine: &str) -
          when it was not.\n\n\
          Machine: {machine}.\n\n\
          {summary}\n\
-         What these figures do not show: a network, as everything runs on one machine; more than \
-         one core for a server, as clients need the other; and times of a server that is not at \
-         its limit, where clients are.\n\n\
+         What these figures do not show: a network, as everything runs on one machine; a server \
+         on more than one core, as clients need the other; and times with clients that are never \
+         the slower side.\n\n\
          ## Servers\n\n\
          Each run starts a server as a process of its own, on one core, and `trunkline-bench` on \
          another. The main figure is the server's CPU, user and system, for each change that \

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::figures::Column;
 
-const WIDTH: f64 = 720.0;
-const LABELS: f64 = 250.0;
+const WIDTH: f64 = 800.0;
+const LABELS: f64 = 330.0;
 const NUMBERS: f64 = 110.0;
 const ROW: f64 = 26.0;
 

@@ -53,11 +53,22 @@ impl Samples {
             .map_err(|error| Failure::new(format!("cannot write {}: {error}", file.display())))
     }
 
-    /// Adds to a report how long it took and what was measured.
-    pub(super) fn note(&self, workspace: &Workspace, file: &Path, seconds: f64) -> Result<()> {
+    /// Adds to a report how it was made, how long that took and of what it is.
+    pub(super) fn note(
+        &self,
+        workspace: &Workspace,
+        file: &Path,
+        command: &str,
+        seconds: f64,
+    ) -> Result<()> {
         let mut report = read(file)
             .ok_or_else(|| Failure::new(format!("{}: no report was written", file.display())))?;
-        report["run"] = json!({"seconds": seconds, "tree": tree(workspace), "day": day(workspace)});
+        report["run"] = json!({
+            "command": command,
+            "seconds": seconds,
+            "tree": tree(workspace),
+            "day": day(workspace),
+        });
         self.keep(file, &report)
     }
 

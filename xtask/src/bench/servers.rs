@@ -58,15 +58,34 @@ fn take(
     if let Server::Trial(trial) = step.run.server {
         let report = trial.measure(&programs.lab(workspace, quick))?;
         samples.keep(&file, &report)?;
-        return samples.note(workspace, &file, begun.elapsed().as_secs_f64());
+        let command = format!("cargo xtask bench --only {}", step.figure.number);
+        return samples.note(workspace, &file, &command, begun.elapsed().as_secs_f64());
     }
     let mut command = programs.command(workspace, step.figure, step.run, quick)?;
+    let typed = typed(workspace, &command);
     command.arg("--report").arg(&file);
     if let Err(failure) = finish(&mut command, step.limit()) {
         samples.set_aside(&file);
         return Err(failure);
     }
-    samples.note(workspace, &file, begun.elapsed().as_secs_f64())
+    samples.note(workspace, &file, &typed, begun.elapsed().as_secs_f64())
+}
+
+/// A command as one types it at the root of the workspace, without the places
+/// of this machine.
+fn typed(workspace: &Workspace, command: &Command) -> String {
+    let (root, target) = (workspace.root(), workspace.target());
+    let program = std::iter::once(command.get_program());
+    let words = program.chain(command.get_args()).map(|word| {
+        let word = word.to_string_lossy();
+        let word = word.replace(&*target.to_string_lossy(), "target");
+        let word = word.replace(&format!("{}/", root.display()), "");
+        match word.contains(char::is_whitespace) {
+            true => format!("'{word}'"),
+            false => word,
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Runs the tool to its end, or ends it when it takes too long.
@@ -224,4 +243,23 @@ fn build_peer(workspace: &Workspace) -> Result<Option<PathBuf>> {
 fn apart(workspace: &Workspace) -> bool {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     cores > 1 && capture(workspace.program("taskset").arg("--version")).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_has_no_places_of_a_machine() {
+        let workspace = Workspace::find().unwrap();
+        let mut command = workspace.program(workspace.target().join("release/tool"));
+        let files = workspace.target().join("bench/files");
+        command.args(["--driver", &format!("files={}", files.display())]);
+        command.args(["--start", "serve --listen {address}"]);
+        assert_eq!(
+            typed(&workspace, &command),
+            "target/release/tool --driver files=target/bench/files \
+             --start 'serve --listen {address}'"
+        );
+    }
 }

@@ -135,9 +135,7 @@ impl Column {
     fn read(self, reports: &[Value]) -> Option<String> {
         let numbers: Vec<f64> = reports.iter().filter_map(|r| self.number(r)).collect();
         let middle = median(&numbers)?;
-        let unit = self.unit();
-        let (per, name) = unit.scaled(middle);
-        let digits = unit.digits();
+        let (per, name, digits) = self.unit().scaled(middle);
         let spread = spread(&numbers).map(|(least, most)| {
             let (least, most) = (least / per, most / per);
             format!("{least:.digits$}–{most:.digits$}")
@@ -153,7 +151,8 @@ impl Column {
         };
         let (p50, max) = (at("p50")?, at("max")?);
         let spread = spread.map_or_else(String::new, |spread| format!(" (p99 {spread})"));
-        Some(format!("{p50:.1} / {middle:.1} / {max:.1} ms{spread}"))
+        let [p50, p99, max] = [p50, middle, max].map(millis);
+        Some(format!("{p50} / {p99} / {max} ms{spread}"))
     }
 
     fn unit(self) -> Unit {
@@ -166,31 +165,31 @@ impl Column {
 
     /// A number of this column, without its spread.
     pub(in super::super) fn shown(self, number: f64) -> String {
-        let (per, name) = self.unit().scaled(number);
-        format!("{:.*} {name}", self.unit().digits(), number / per)
+        let (per, name, digits) = self.unit().scaled(number);
+        format!("{:.digits$} {name}", number / per)
     }
 }
 
 impl Unit {
-    /// What to divide by, and what the rest is called.
-    fn scaled(self, number: f64) -> (f64, &'static str) {
+    /// What to divide by, what the rest is called, and with how many digits.
+    fn scaled(self, number: f64) -> (f64, &'static str, usize) {
         match (self, number.abs()) {
-            (Self::Micros, _) => (1.0, "µs"),
-            (Self::Millis, _) => (1.0, "ms"),
-            (Self::Seconds, _) => (1.0, "s"),
-            (Self::Bytes, n) if n < 1e3 => (1.0, "B"),
-            (Self::Bytes, n) if n < 1e6 => (1e3, "kB"),
-            (Self::Bytes, n) if n < 1e9 => (1e6, "MB"),
-            (Self::Bytes, _) => (1e9, "GB"),
+            (Self::Micros, _) => (1.0, "µs", 1),
+            (Self::Millis, n) if n < 1.0 => (1.0, "ms", 2),
+            (Self::Millis, _) => (1.0, "ms", 1),
+            (Self::Seconds, _) => (1.0, "s", 2),
+            (Self::Bytes, n) if n < 1e3 => (1.0, "B", 0),
+            (Self::Bytes, n) if n < 1e6 => (1e3, "kB", 1),
+            (Self::Bytes, n) if n < 1e9 => (1e6, "MB", 1),
+            (Self::Bytes, _) => (1e9, "GB", 2),
         }
     }
+}
 
-    fn digits(self) -> usize {
-        match self {
-            Self::Seconds => 2,
-            _ => 1,
-        }
-    }
+/// Milliseconds without their unit.
+fn millis(number: f64) -> String {
+    let (_, _, digits) = Unit::Millis.scaled(number);
+    format!("{number:.digits$}")
 }
 
 fn phase<'a>(report: &'a Value, name: &str) -> Option<&'a Value> {
@@ -234,10 +233,12 @@ mod tests {
     #[test]
     fn a_column_is_read_from_its_phase() {
         let one = [report(12.34, 2.0)];
+        let short = Column::CONVERGENCE.value(&[report(1.0, 0.123)]);
+        assert_eq!(short, "1.0 / 0.12 / 3.3 ms");
         assert_eq!(Column::CPU_PER_UPDATE.value(&one), "12.3 µs");
         assert_eq!(Column::CONVERGENCE.value(&one), "1.0 / 2.0 / 3.3 ms");
         assert_eq!(Column::CONNECT_PEAK.value(&one), "2.5 MB");
-        assert_eq!(Column::memory("changes").value(&one), "900.0 B");
+        assert_eq!(Column::memory("changes").value(&one), "900 B");
         assert_eq!(Column::memory("idle").value(&one), "–");
         assert_eq!(Column::COLD.value(&one), "3.00 s");
     }

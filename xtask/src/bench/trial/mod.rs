@@ -97,9 +97,7 @@ impl Trial {
         };
         // The files are large.
         let _ = fs::remove_dir_all(&lab.folder);
-        let number = if self.needs_envoy() { 10 } else { 11 };
         Ok(json!({
-            "scenario": {"command": format!("cargo xtask bench --only {number}")},
             "phases": phases?,
             "warnings": busy.into_iter().collect::<Vec<_>>(),
         }))
