@@ -66,6 +66,11 @@ impl Step {
         })
     }
 
+    /// Whether it is the same run as another, at another turn.
+    pub(super) fn repeats(&self, other: &Self) -> bool {
+        self.figure.number == other.figure.number && self.run == other.run
+    }
+
     /// When it is given up: a run may well take longer on another machine.
     pub(super) fn limit(&self) -> Duration {
         LEAST.max(Duration::from_secs(u64::from(self.run.seconds) * 5))
@@ -131,6 +136,14 @@ mod tests {
             (7, 2, "Trunkline, with them"),
         ];
         assert_eq!(order, expected.map(|(f, r, n)| (f, r, n.to_owned())));
+    }
+
+    #[test]
+    fn a_run_knows_its_other_turns() {
+        let steps = steps(&choice(false), |_| true);
+        let same = steps.iter().filter(|step| step.repeats(&steps[0]));
+        let turns: Vec<_> = same.map(|step| step.repeat).collect();
+        assert_eq!(turns, [1, 2]);
     }
 
     #[test]

@@ -32,14 +32,23 @@ pub(super) fn measure(workspace: &Workspace, choice: &Choice) -> Result<Vec<Stri
     let all: f64 = seconds.iter().sum();
     println!("{} runs, {}", steps.len(), plan::duration(all));
     let mut failed = Vec::new();
+    let mut given_up: Vec<&Step> = Vec::new();
     for (at, step) in steps.iter().enumerate() {
         println!("{}", plan::progress(&steps, at, seconds[at..].iter().sum()));
+        if given_up.iter().any(|other| step.repeats(other)) {
+            println!("left out: it took too long before");
+            continue;
+        }
+        let begun = Instant::now();
         if step.repeat == 1 {
             samples.forget(step.figure, step.run);
         }
         if let Err(failure) = take(workspace, &programs, &samples, step, choice.quick) {
             println!("FAILED: {}: {failure}", step.name());
             failed.push(format!("{}: {failure}", step.name()));
+            if begun.elapsed() > step.limit() {
+                given_up.push(step);
+            }
         }
     }
     Ok(failed)

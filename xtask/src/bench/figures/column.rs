@@ -78,6 +78,15 @@ impl Column {
         column("CPU", phase, What::Cpu)
     }
 
+    /// Milliseconds of CPU for each request.
+    pub(super) const fn cpu_for_each(
+        title: &'static str,
+        phase: &'static str,
+        of: &'static str,
+    ) -> Self {
+        column(title, phase, What::At(of, Unit::Millis))
+    }
+
     pub(super) const fn received(phase: &'static str) -> Self {
         column("received", phase, What::At("/count/bytes", Unit::Bytes))
     }

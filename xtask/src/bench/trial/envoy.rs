@@ -94,6 +94,21 @@ impl World {
         Client::connect(self.ingress).map_err(because("Envoy takes no connection"))
     }
 
+    /// Asks for hosts that are new: how long that takes, and what it costs Envoy
+    /// and the server for each, in milliseconds of CPU.
+    fn new_hosts(&self, client: &mut Client, held: &str, hosts: &[String]) -> Result<Value> {
+        let cpu = || -> Result<_> { Ok((self.envoy.cpu()?, self.serving.process.cpu()?)) };
+        let before = cpu()?;
+        let mut phase = times(format!("new, {held}"), asked(client, hosts)?);
+        let after = cpu()?;
+        let each = |before: f64, after: f64| (after - before) * 1e3 / hosts.len() as f64;
+        phase["cpu"] = json!({
+            "envoy": each(before.0, after.0),
+            "server": each(before.1, after.1),
+        });
+        Ok(phase)
+    }
+
     /// Envoy's memory when it has come to rest.
     fn memory(&self, name: &str) -> Result<Value> {
         thread::sleep(self.settle);
@@ -130,10 +145,7 @@ fn on_demand(lab: &Lab<'_>, sizes: &Sizes) -> Result<Value> {
             phases.push(world.memory(held_first)?);
         }
         let hosts = samples.next().unwrap_or_default();
-        phases.push(times(
-            format!("new, {held_first}"),
-            asked(&mut client, hosts)?,
-        ));
+        phases.push(world.new_hosts(&mut client, held_first, hosts)?);
         phases.push(times(
             format!("held, {held_first}"),
             asked(&mut client, hosts)?,

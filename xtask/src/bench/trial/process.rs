@@ -70,12 +70,37 @@ impl Process {
     }
 }
 
+/// Ticks of a second in `/proc/PID/stat`: a constant of Linux towards programs.
+const TICKS: f64 = 100.0;
+
+impl Process {
+    /// Seconds of CPU so far, its own and the system's for it.
+    pub(super) fn cpu(&self) -> Result<f64> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
+        ticks(&stat.unwrap_or_default())
+            .map(|ticks| ticks / TICKS)
+            .ok_or_else(|| {
+                let name = self.name;
+                Failure::new(format!("the system does not tell the CPU of {name}"))
+            })
+    }
+}
+
 impl Drop for Process {
     fn drop(&mut self) {
         // It may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// User and system time. The name of a program may hold anything, so what
+/// counts begins after its last bracket.
+fn ticks(stat: &str) -> Option<f64> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut fields = rest.split_whitespace().skip(11);
+    let mut next = || fields.next()?.parse::<f64>().ok();
+    Some(next()? + next()?)
 }
 
 fn bytes(status: &str, key: &str) -> Option<u64> {
@@ -93,6 +118,13 @@ mod tests {
         let status = "Name:\tx\nVmHWM:\t  2048 kB\nVmRSS:\t 1024 kB\n";
         assert_eq!(bytes(status, "VmRSS:"), Some(1 << 20));
         assert_eq!(bytes(status, "VmSwap:"), None);
+    }
+
+    #[test]
+    fn cpu_is_user_and_system() {
+        let stat = "12 (a) b) S 1 2 3 4 5 6 7 8 9 10 150 25 0 0 20";
+        assert_eq!(ticks(stat), Some(175.0));
+        assert_eq!(ticks("12"), None);
     }
 
     #[test]
