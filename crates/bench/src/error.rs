@@ -3,17 +3,30 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::client::TlsFault;
+
 /// Why there is no report.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Two flags that do not go together, or a value that means nothing.
     #[error("{0}")]
     Usage(String),
-    /// The server could not be reached.
+    /// A file of TLS is of no use.
+    #[error("{flag} {}: {source}", path.display())]
+    Tls {
+        /// Which flag named it.
+        flag: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: TlsFault,
+    },
+    /// The server and the tool do not trust each other.
     #[error(
-        "cannot connect to {address}: {source}; is the server running, and is this its xDS address?"
+        "no TLS with {address}: {source}; check --tls-ca and --tls-name, and that the server \
+         speaks TLS there"
     )]
-    Connect {
+    Handshake {
         /// Where.
         address: String,
         /// Why.

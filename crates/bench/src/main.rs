@@ -4,11 +4,12 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use trunkline_bench::{Options, run};
+use trunkline_bench::{EXAMPLES, Options, SHORT_EXAMPLES, run};
 
 /// Measures xDS servers, as many real clients would.
 #[derive(Debug, Parser)]
 #[command(name = "trunkline-bench", version, max_term_width = 100)]
+#[command(after_help = SHORT_EXAMPLES, after_long_help = EXAMPLES)]
 struct Cli {
     #[command(flatten)]
     options: Options,

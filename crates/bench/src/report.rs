@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use crate::contents::Kind;
-use crate::measure::{Count, Quantiles, Usage};
-use crate::options::{Asking, Options, Variant};
+use crate::measure::{Count, Quantiles, Usage, Work};
+use crate::options::{Asking, Options, Told, Variant};
 
 /// What was found.
 #[derive(Clone, Debug, Serialize)]
@@ -43,16 +43,26 @@ pub struct Scenario {
     pub types: Vec<Kind>,
     /// Resources of each type.
     pub resources: usize,
+    /// Variants of each.
+    pub variants: usize,
+    /// Kinds of clients.
+    pub categories: usize,
+    /// How they say which kind they are, if there are several.
+    pub told_by: Option<Told>,
     /// Bytes of one resource, as it was put.
     pub size: usize,
     /// Connections that are shared; 0 is one each.
     pub connections: usize,
     /// Clients keep revisions only.
     pub light: bool,
+    /// The part of the changes that were removals.
+    pub removals: f64,
     /// Clients that never read, and that reject everything.
     pub slow_readers: usize,
     /// Clients that reject everything.
     pub nackers: usize,
+    /// The part of the changes that they reject, if that is not everything.
+    pub nack_part: Option<f64>,
     /// The program, as it was called.
     pub command: String,
 }
@@ -67,11 +77,16 @@ impl Scenario {
             ask: options.ask,
             types: options.types.clone(),
             resources: options.resources,
+            variants: options.variants,
+            categories: options.categories,
+            told_by: (options.categories > 0).then(|| options.told()),
             size,
             connections: options.connections,
             light: options.light,
+            removals: options.removals,
             slow_readers: options.slow_readers,
             nackers: options.nackers,
+            nack_part: options.nack_part,
             command: command(),
         }
     }
@@ -99,6 +114,8 @@ pub struct Phase {
     pub count: Count,
     /// What the server used; none if its process is not known.
     pub server: Option<Usage>,
+    /// What its engine did; none of a server that does not tell.
+    pub work: Option<Work>,
     /// Its memory when the phase began.
     pub server_memory_before: Option<u64>,
     /// What the tool itself used.
@@ -107,6 +124,8 @@ pub struct Phase {
     pub first_configuration: Option<Quantiles>,
     /// Milliseconds from a change to its arrival at each client.
     pub convergence: Option<Quantiles>,
+    /// The same at clients that reject some changes, of those that they take.
+    pub convergence_of_nackers: Option<Quantiles>,
     /// Milliseconds from asking for a name to its answer.
     pub answer: Option<Quantiles>,
     /// Microseconds of the server's CPU for each change at each client.
@@ -127,6 +146,8 @@ pub struct Check {
     pub missing: u64,
     /// Resources that nobody put, or not as they were put.
     pub wrong: u64,
+    /// Variants that are for other clients.
+    pub foreign: u64,
     /// Resources that went backwards from one revision to an older one.
     pub backwards: u64,
     /// Resources that were taken away from clients though nobody removed them.

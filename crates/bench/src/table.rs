@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::measure::{Quantiles, Usage};
+use crate::measure::{Quantiles, Usage, Work};
 use crate::report::{Check, Phase, Report};
 
 /// The report as text.
@@ -21,6 +21,13 @@ pub(crate) fn show(report: &Report) -> String {
         s.size,
         s.server
     );
+    if s.variants > 1 {
+        let _ = writeln!(
+            text,
+            "{} variants of each, clients of {} categories",
+            s.variants, s.categories
+        );
+    }
     if let Some(seconds) = report.started_in {
         let _ = writeln!(text, "started in {seconds:.3} s");
     }
@@ -44,24 +51,32 @@ fn show_phase(text: &mut String, phase: &Phase) {
     };
     let count = &phase.count;
     let per_second = |n: u64| n as f64 / phase.seconds.max(1e-9);
+    let more = |number: u64, what: &str| match number {
+        0 => String::new(),
+        some => format!(", {some} {what}"),
+    };
     if let Some(first) = &phase.first_configuration {
         row("first configuration", quantiles(first));
     }
     if let Some(convergence) = &phase.convergence {
         row("convergence", quantiles(convergence));
     }
+    if let Some(convergence) = &phase.convergence_of_nackers {
+        row("at those who reject", quantiles(convergence));
+    }
     if let Some(answer) = &phase.answer {
         row("answer", quantiles(answer));
     }
     if count.delivered > 0 {
-        let overtaken = match count.overtaken {
-            0 => String::new(),
-            some => format!(", {some} overtaken"),
-        };
+        let removed = more(count.removed, "of them removals");
+        let overtaken = more(count.overtaken, "overtaken");
         let rate = per_second(count.delivered);
         row(
             "updates delivered",
-            format!("{}, {rate:.0} a second{overtaken}", count.delivered),
+            format!(
+                "{}, {rate:.0} a second{removed}{overtaken}",
+                count.delivered
+            ),
         );
     }
     if count.responses > 0 {
@@ -77,18 +92,25 @@ fn show_phase(text: &mut String, phase: &Phase) {
         row(
             "said",
             format!(
-                "{} requests, {}, {} rejections",
+                "{} requests, {}, {} rejections{}",
                 count.requests,
                 bytes(count.request_bytes as f64),
-                count.nacks
+                count.nacks,
+                more(count.rejected, "changes not taken")
             ),
         );
+    }
+    if count.needless > 0 {
+        row("needless responses", count.needless.to_string());
     }
     if let Some(changed) = phase.changed_bytes {
         row("changed meanwhile", bytes(changed as f64));
     }
     if let Some(server) = &phase.server {
         row("server", usage(server));
+    }
+    if let Some(work) = &phase.work {
+        row("server's engine", engine(work));
     }
     if let Some(cpu) = phase.cpu_per_update {
         row("server CPU per update", format!("{cpu:.2} µs"));
@@ -103,8 +125,8 @@ fn check(text: &mut String, check: &Check) {
     let verdict = match *check == Check::default() {
         true => "all contents right".to_owned(),
         false => format!(
-            "{} stale, {} missing, {} wrong, {} backwards, {} lost",
-            check.stale, check.missing, check.wrong, check.backwards, check.lost
+            "{} stale, {} missing, {} wrong, {} for other clients, {} backwards, {} lost",
+            check.stale, check.missing, check.wrong, check.foreign, check.backwards, check.lost
         ),
     };
     let _ = writeln!(text, "\nat the end: {verdict}");
@@ -125,6 +147,13 @@ fn usage(usage: &Usage) -> String {
         usage.system,
         bytes(usage.memory as f64),
         bytes(usage.peak as f64)
+    )
+}
+
+fn engine(work: &Work) -> String {
+    format!(
+        "{} names looked at, {} constraints evaluated, {} views and {} subscribers told, {} views",
+        work.names, work.evaluations, work.views_told, work.subscribers_told, work.views
     )
 }
 

@@ -80,7 +80,9 @@ pub(crate) enum Command {
     /// Removes resources: all that are named, or none
     #[command(after_help = "Examples:\n  \
         trunkline delete cds backend\n  \
-        trunkline delete rds first second\n\n\
+        trunkline delete rds first second\n  \
+        trunkline delete rds shop --variant 'env=prod AND NOT version=v1'\n\n\
+        Without --variant every variant of a name goes.\n\n\
         Works with a server that was started without --config.")]
     Delete(Delete),
     /// Shows each client of a server: whether it has what it should have
@@ -90,21 +92,22 @@ pub(crate) enum Command {
         SYNCED: the client has accepted all. STALE: it has yet to answer. NACKED: it rejects\n\
         something, and the reason is shown. Files that are bad are listed at the end.")]
     Status(Status),
-    /// Tells which virtual host a client gets for a host on demand, and why
+    /// Tells which variant of a resource a client gets, or which virtual host on demand, and why
     #[command(after_help = "Examples:\n  \
+        trunkline explain rds routes --node sidecar-7\n  \
+        trunkline explain cds backend --params env=prod,version=v1\n  \
         trunkline explain --node sidecar-7 --route routes --host www.example.com\n  \
         trunkline explain --node envoy.yaml --route routes --host www.example.com:8443 -o json\n\n\
-        Tells the virtual host and by which domain, what else was considered, in which form it is\n\
+        Of a resource, tells the parameters of the client and who says so, the variant that they\n\
+        choose, and what keeps it from the others. Of a host, tells the virtual host and by which domain, what else was considered, in which form it is\n\
         given and why, whether it is in a base set of the node, and for a client that is connected\n\
         whether it asked for it, holds it, or rejects it and with which words.")]
     Explain(Explain),
     /// Measures an xDS server, this one or another, as many clients would
-    #[command(after_help = "Examples:\n  \
-        trunkline bench --clients 1000 --resources 5000        a server of its own\n  \
-        trunkline bench --floor --clients 1000                 what no server can beat\n  \
-        trunkline bench 127.0.0.1:18000 --driver admin=http://127.0.0.1:18001 --pid $(pgrep trunkline)\n  \
-        trunkline bench 10.0.0.7:18000 --driver none --clients 50    what there is, of any server\n\n\
-        CPU of the server is the main figure; times on a machine that is shared say little.")]
+    #[command(
+        after_help = trunkline_bench::SHORT_EXAMPLES,
+        after_long_help = trunkline_bench::EXAMPLES
+    )]
     Bench(Box<trunkline_bench::Options>),
     /// Runs a control plane with a backend, a client and, if there is one, Envoy
     #[command(after_help = "Examples:\n  \
@@ -238,6 +241,9 @@ pub(crate) struct Delete {
     /// Which resources
     #[arg(required = true, value_name = "NAME")]
     pub(crate) names: Vec<String>,
+    /// Only the variant for these clients, as `get` shows it, such as env=prod
+    #[arg(long, value_name = "CONSTRAINTS")]
+    pub(crate) variant: Option<String>,
     /// Only say what would change
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -258,15 +264,34 @@ pub(crate) struct Status {
 /// Flags of `explain`.
 #[derive(Debug, Args)]
 pub(crate) struct Explain {
+    /// The type of a resource: lds, cds, rds, eds and so on, or a type URL
+    #[arg(value_name = "TYPE", requires = "name", conflicts_with_all = ["route", "host"])]
+    pub(crate) kind: Option<String>,
+    /// Its name
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
     /// A file with a node or an Envoy bootstrap, or else the node id of a client that is connected
-    #[arg(long, value_name = "FILE|ID")]
-    pub(crate) node: String,
+    #[arg(long, value_name = "FILE|ID", required_unless_present = "params")]
+    pub(crate) node: Option<String>,
+    /// Instead of a node, dynamic parameters: env=prod,version=v1
+    #[arg(long, value_name = "KEY=VALUE,...", conflicts_with = "node")]
+    pub(crate) params: Option<String>,
     /// The route configuration
-    #[arg(long, value_name = "ROUTE")]
-    pub(crate) route: String,
+    #[arg(
+        long,
+        value_name = "ROUTE",
+        requires = "host",
+        required_unless_present = "kind"
+    )]
+    pub(crate) route: Option<String>,
     /// The host as requests name it, with its port if they do
-    #[arg(long, value_name = "HOST")]
-    pub(crate) host: String,
+    #[arg(
+        long,
+        value_name = "HOST",
+        requires = "route",
+        required_unless_present = "kind"
+    )]
+    pub(crate) host: Option<String>,
     /// How it is shown
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: StatusOutput,

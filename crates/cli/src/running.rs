@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 use trunkline::listen::{self, Listening};
 use trunkline::tls::{Tls, TlsError, TlsFiles};
@@ -51,6 +51,10 @@ impl Running {
         // Loaded on first use, which should not be a client's.
         let _ = descriptor::pool();
         let (listen, xds) = bind(&settings.listen, "--listen").await?;
+        let mut listeners = vec![xds];
+        for address in &settings.also_listen {
+            listeners.push(bind(address, "--also-listen").await?.1);
+        }
         let (admin, web) = bind(&settings.admin, "--admin").await?;
         if tls.is_none() && !admin.ip().is_loopback() {
             tracing::warn!(
@@ -68,8 +72,7 @@ impl Running {
         };
         let api_stopped = listening.stopped.clone();
         let api = tokio::spawn(listening.serve(web, admin::router(api), || {}));
-        let serving = server.clone();
-        let serving = tokio::spawn(async move { serving.serve_with(xds, tls).await });
+        let serving = tokio::spawn(serve(server.clone(), listeners, tls));
         Ok(Self {
             server,
             listen,
@@ -89,6 +92,17 @@ impl Running {
         self.api_stopped.cancel();
         let _ = self.api.await;
     }
+}
+
+/// Serves on all listeners until nobody is served any more.
+async fn serve(server: Server, listeners: Vec<TcpListener>, tls: Option<Tls>) {
+    let each = listeners.into_iter().map(|listener| {
+        let (server, tls) = (server.clone(), tls.clone());
+        async move { server.serve_with(listener, tls).await }
+    });
+    let mut serving: JoinSet<()> = each.collect();
+    // What panics is logged.
+    while serving.join_next().await.is_some() {}
 }
 
 /// A server, and what its admin API needs.

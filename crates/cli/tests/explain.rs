@@ -45,7 +45,9 @@ fn host(name: &str, domains: &str, more: &str) -> String {
 fn serve(dir: &std::path::Path) -> Server {
     let settings = dir.join("settings.yaml");
     let rules = "base_sets:\n- node: {metadata: {NAMESPACE: \"*\"}}\n  \
-                 sets: [\"of-{metadata.NAMESPACE}\"]\n";
+                 sets: [\"of-{metadata.NAMESPACE}\"]\n\
+                 parameters:\n- node: {metadata: {ENV: \"*\"}}\n  \
+                 set: {env: \"{metadata.ENV}\"}\n";
     std::fs::write(&settings, rules).unwrap();
     let server = Server::start(&["--settings", settings.to_str().unwrap()]);
     let only = "resource_name: {name: r1/prod, dynamic_parameter_constraints: \
@@ -119,7 +121,10 @@ impl Client {
 /// What is said, without the versions.
 fn explain(server: &Server, node: &str, host: &str) -> String {
     let args = ["explain", "--node", node, "--route", "r1", "--host", host];
-    let said = good(&server.ask(&args));
+    versionless(&good(&server.ask(&args)))
+}
+
+fn versionless(said: &str) -> String {
     let mut parts = said.split("version ");
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |said, part| {
@@ -219,6 +224,54 @@ fn a_node_in_a_file_is_explained_with_its_base_set() {
     let said = bad(&output, 1);
     assert!(said.contains("envoy.yaml:1:8: "), "{said}");
     assert!(said.contains("did you mean \"id\"?"), "{said}");
+}
+
+#[test]
+fn tp2_the_variant_of_a_node_or_of_parameters_is_explained() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = serve(dir.path());
+    let file = dir.path().join("node.yaml");
+    std::fs::write(&file, "id: n\nmetadata: {ENV: prod}\n").unwrap();
+    let file = file.to_str().unwrap();
+    let said = explain(&server, file, "p.com");
+    assert!(
+        said.contains("parameters    env=prod (by the rule for metadata.ENV=*)\n"),
+        "{said}"
+    );
+    assert!(said.contains("in its variant for env=prod"), "{said}");
+
+    let variant = |who: &[&str]| {
+        let args = [&["explain", "vhds", "r1/prod"], who].concat();
+        versionless(&good(&server.ask(&args)))
+    };
+    let expected = "asked for     vhds r1/prod
+parameters    env=prod (by the rule for metadata.ENV=*)
+given         version V, the variant for env=prod
+";
+    assert_eq!(variant(&["--node", file]), expected);
+    let expected = "asked for     vhds r1/prod
+parameters    env=test (by the question)
+given         that it does not exist: no variant is for this client
+
+OTHERS FOR  VERSION           NOT FULFILLED
+";
+    let said = variant(&["--params", "env=test"]);
+    assert!(said.starts_with(expected), "{said}");
+    assert!(said.trim_end().ends_with("env=prod"), "{said}");
+
+    let error = bad(
+        &server.ask(&["explain", "vhds", "r1/prd", "--params", ""]),
+        1,
+    );
+    assert!(
+        error.contains("there is no vhds \"r1/prd\"; did you mean \"r1/prod\"?"),
+        "{error}"
+    );
+    let error = bad(
+        &server.ask(&["explain", "vhds", "r1/prod", "--params", "env"]),
+        1,
+    );
+    assert!(error.contains("params: at byte 3: expected ="), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -9,6 +9,8 @@
 )]
 
 mod support;
+#[path = "memory/variants.rs"]
+mod variants;
 
 use std::process::ExitCode;
 
@@ -76,6 +78,8 @@ fn main() -> ExitCode {
     host_work(&mut report);
     wildcard_work(&mut report);
     variant_work(&mut report);
+    Report::head("Variants for many clients in few categories");
+    variants::run(&mut report);
     match report.missed {
         0 => ExitCode::SUCCESS,
         missed => {

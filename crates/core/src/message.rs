@@ -122,8 +122,9 @@ pub struct DeltaResponse {
     pub resources: Set,
     /// What is gone, by name.
     pub removed: Vec<Name>,
-    /// Which variants are gone (TP2).
-    pub removed_variants: Vec<(Name, Constraints)>,
+    /// Which variants are gone (TP2); without constraints, the one for all, in
+    /// whose place others came.
+    pub removed_variants: Vec<(Name, Option<Constraints>)>,
     /// Names that cannot be given, and why (TP3).
     pub errors: Vec<(Name, Arc<ResourceError>)>,
 }

@@ -116,6 +116,27 @@ fn a_change_for_one_group_wakes_only_that_group() {
 }
 
 #[test]
+fn tp2_a_change_to_one_variant_costs_those_who_have_it() {
+    const GROUPS: usize = 8;
+    let mut db = Database::new();
+    let url = TypeUrl::from(EDS);
+    put(&mut db, &url, (0..GROUPS).map(|group| variant(0, 0, group)));
+    let mut peers: Vec<_> = (0..40 * GROUPS)
+        .map(|nth| {
+            let mut peer = Peer::open(&mut db, group(nth % GROUPS));
+            peer.ask(&mut db, EDS, [support::name(0)]);
+            peer
+        })
+        .collect();
+    settle(&mut db, &mut peers);
+    let before = db.work();
+    put(&mut db, &url, [variant(0, 1, 3)]);
+    let work = since(&db, before);
+    assert_eq!((work.subscribers, work.evaluations), (40, 0), "{work:?}");
+    assert_eq!(db.take_woken().len(), 40);
+}
+
+#[test]
 fn constraints_are_evaluated_once_for_each_category() {
     const VARIANTS: usize = 20;
     let mut db = Database::new();

@@ -3,54 +3,11 @@
 
 #![allow(clippy::unwrap_used)] // a panic is how a test fails
 
+mod small_world;
+
 use proptest::prelude::*;
+use small_world::{KEYS, expr, holds, world};
 use trunkline_core::params::{ConstraintError, Constraints, Expr, Keys, Node, Params};
-
-const KEYS: [&str; 3] = ["a", "b", "c"];
-const MENTIONED: [&str; 2] = ["1", "2"];
-const OTHER: &str = "3";
-
-/// Every client of the small world.
-fn world() -> Vec<Params> {
-    let choices = [None, Some(MENTIONED[0]), Some(MENTIONED[1]), Some(OTHER)];
-    let mut clients = Vec::new();
-    for number in 0..4_usize.pow(3) {
-        let pairs = (0..3).filter_map(|nth| {
-            let value = choices[number / 4_usize.pow(nth) % 4]?;
-            Some((KEYS[nth as usize], value))
-        });
-        clients.push(Params::new(pairs).unwrap());
-    }
-    clients
-}
-
-/// What TP2 says an expression means.
-fn holds(expr: &Expr, client: &Params) -> bool {
-    match expr.node() {
-        Node::Value { key, value } => client.get(key) == Some(value),
-        Node::Exists { key } => client.get(key).is_some(),
-        Node::And(all) => all.iter().all(|it| holds(it, client)),
-        Node::Or(any) => any.iter().any(|it| holds(it, client)),
-        Node::Not(it) => !holds(it, client),
-    }
-}
-
-fn expr() -> impl Strategy<Value = Expr> {
-    let key = prop::sample::select(&KEYS[..]);
-    let value = prop::sample::select(&MENTIONED[..]);
-    let leaf = prop_oneof![
-        3 => (key.clone(), value).prop_map(|(key, value)| Expr::value(key, value)),
-        1 => key.prop_map(Expr::exists),
-    ];
-    leaf.prop_recursive(4, 24, 4, |inner| {
-        let list = prop::collection::vec(inner.clone(), 0..4);
-        prop_oneof![
-            list.clone().prop_map(|all| Expr::and(all).unwrap()),
-            list.prop_map(|any| Expr::or(any).unwrap()),
-            inner.prop_map(|it| Expr::not(it).unwrap()),
-        ]
-    })
-}
 
 /// The same meaning in other words: backwards, and by De Morgan's laws.
 fn reworded(expr: &Expr) -> Expr {

@@ -7,6 +7,7 @@
 //! | [`descriptor`] | what Envoy's messages look like, as data |
 //! | [`text`] | YAML and JSON both ways, every mistake with its place |
 //! | [`validate`] | the rules that Envoy puts on fields |
+//! | [`conditions`] | which parts of a resource are for some clients only |
 //! | [`facts`] | name, references and domains of a resource |
 //! | [`pieces`] | binary files, a resource at a time |
 //! | [`quick`] | validation, facts and encoding of what is plain, in one pass |
@@ -20,6 +21,7 @@
 //! no clock.
 
 pub mod canonical;
+pub mod conditions;
 pub mod descriptor;
 pub mod discovery;
 pub mod facts;

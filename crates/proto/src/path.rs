@@ -8,7 +8,7 @@ use std::fmt;
 use prost_reflect::FieldDescriptor;
 
 /// One step.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Step {
     /// Into a field of a message.
     Field(FieldDescriptor),
@@ -21,7 +21,7 @@ pub enum Step {
 }
 
 /// A path, from the outside in.
-#[derive(Clone, Default, PartialEq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Path {
     steps: Vec<Step>,
 }

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::thread;
 
 use bytes::Bytes;
-use trunkline::wire::{Accepted, Intake, Mistake, Parent};
+use trunkline::wire::{Accepted, Doubt, Intake, Mistake, Parent};
 use trunkline::{Resource, TypeUrl};
+use trunkline_proto::Path as Field;
 use trunkline_proto::discovery::Any;
 use trunkline_proto::pieces::{Piece, Pieces, PiecesError};
 use trunkline_proto::text;
@@ -91,6 +92,7 @@ enum Job {
 struct Made {
     items: Vec<Item>,
     mistakes: Vec<Mistake>,
+    doubts: Vec<(text::Spot, Field, Doubt)>,
 }
 
 struct Reading<'a> {
@@ -184,6 +186,12 @@ impl Reading<'_> {
             let file = self.file;
             self.outcome.wrong(|| problem(file, mistake));
         }
+        for (spot, inner, doubt) in made.doubts {
+            let field = spot.path().join(&inner).to_string();
+            let at = At::text(text::Position::default(), field);
+            self.outcome
+                .doubtful(|| at.problem(self.file, Fault::Doubt(doubt)));
+        }
     }
 }
 
@@ -200,8 +208,11 @@ fn make(file: &str, jobs: &[Job], intake: &mut Intake) -> Made {
             }
             Job::Host(parent, host, body) => {
                 let read = intake.host_of(file, parent, *host, body.clone());
-                if let Some((resource, spot)) = made.ok(read) {
-                    made.item(intake.vhds(), resource, spot);
+                if let Some(hosted) = made.ok(read) {
+                    made.doubt(hosted.spot, hosted.doubts);
+                    for resource in hosted.resources {
+                        made.item(intake.vhds(), resource, hosted.spot);
+                    }
                 }
             }
         }
@@ -222,11 +233,24 @@ impl Made {
     }
 
     fn accepted(&mut self, intake: &mut Intake, accepted: Accepted, spot: text::Spot) {
-        self.item(accepted.type_url, accepted.resource, spot);
-        for (host, resource) in accepted.hosts.into_iter().enumerate() {
-            let host = Some(host);
-            self.item(intake.vhds(), resource, text::Spot { host, ..spot });
+        for resource in accepted.variants {
+            self.item(accepted.type_url.clone(), resource, spot);
         }
+        for host in accepted.hosts {
+            let spot = text::Spot {
+                host: Some(host.index),
+                ..spot
+            };
+            self.item(intake.vhds(), host.resource, spot);
+        }
+        self.doubt(spot, accepted.doubts);
+    }
+
+    fn doubt(&mut self, spot: text::Spot, doubts: Vec<(Field, Doubt)>) {
+        let room = MOST.saturating_sub(self.doubts.len());
+        let doubts = doubts.into_iter().take(room);
+        self.doubts
+            .extend(doubts.map(|(inner, doubt)| (spot, inner, doubt)));
     }
 
     fn item(&mut self, type_url: TypeUrl, resource: Resource, spot: text::Spot) {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use trunkline::wire;
 use trunkline_proto::text;
 
 /// How files are read and watched.
@@ -28,7 +29,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             dangling: Dangling::default(),
-            text: text::Options::default(),
+            text: wire::text_options(),
             notify: true,
             quiet: Duration::from_millis(50),
             patience: Duration::from_millis(500),

@@ -4,7 +4,8 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use trunkline::{ApplyError, Name, TypeUrl, wire::AcceptError};
+use trunkline::wire::{AcceptError, Doubt};
+use trunkline::{ApplyError, Name, TypeUrl};
 use trunkline_core::kind::Kind;
 use trunkline_core::params::{ConstraintError, Params};
 use trunkline_proto::{descriptor, text};
@@ -45,6 +46,9 @@ pub enum Fault {
     /// What is around a resource does not fit it.
     #[error(transparent)]
     Accept(AcceptError),
+    /// A condition on a part is hardly meant as it is.
+    #[error(transparent)]
+    Doubt(Doubt),
     /// Two resources have one name.
     #[error("{} {name:?} is there already, at {first}; remove one or rename it", short(.type_url))]
     Duplicate {
@@ -57,8 +61,8 @@ pub enum Fault {
     },
     /// A client could match two variants of one name (TP2).
     #[error(
-        "a client with {witness} would match two variants of {} {name:?}, this one and the one \
-         at {first}; make their constraints exclude each other", short(.type_url)
+        "{} would match two variants of {} {name:?}, this one and the one at {first}; \
+         make their constraints exclude each other", client(.witness), short(.type_url)
     )]
     Overlap {
         /// Its type.
@@ -207,6 +211,14 @@ impl fmt::Display for Problem {
         } = self;
         let colon = if field.is_empty() { "" } else { ": " };
         write!(f, "{place}: {field}{colon}{fault}")
+    }
+}
+
+/// A client with these parameters.
+fn client(witness: &Params) -> String {
+    match witness.is_empty() {
+        true => "a client without parameters".to_owned(),
+        false => format!("a client with {witness}"),
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use trunkline::wire::{AcceptError, Intake};
+use trunkline::wire::Intake;
 use trunkline_proto::{Path as Field, text};
 use twox_hash::XxHash3_128;
 
@@ -40,6 +40,13 @@ impl Outcome {
     pub(crate) fn wrong(&mut self, problem: impl FnOnce() -> Problem) {
         if self.errors.len() < MOST {
             self.errors.push(problem());
+        }
+    }
+
+    /// Notes what may be one, unless there are many.
+    pub(crate) fn doubtful(&mut self, problem: impl FnOnce() -> Problem) {
+        if self.warnings.len() < MOST {
+            self.warnings.push(problem());
         }
     }
 }
@@ -114,27 +121,28 @@ fn take(outcome: &mut Outcome, intake: &mut Intake, file: &Arc<str>, read: &text
         let field = read.path.join(inner).to_string();
         At::text(read.position(inner), field)
     };
-    let host_at = |index: usize| place(&read.item("virtual_hosts", index));
     match intake.text(read) {
         Ok(accepted) => {
-            outcome.parsed.items.push(Item {
-                type_url: accepted.type_url,
-                resource: Arc::new(accepted.resource),
+            let type_url = accepted.type_url;
+            let variants = accepted.variants.into_iter().map(|resource| Item {
+                type_url: type_url.clone(),
+                resource: Arc::new(resource),
                 at: place(&Field::default()),
             });
-            let hosts = accepted.hosts.into_iter().enumerate();
-            let hosts = hosts.map(|(index, host)| Item {
+            outcome.parsed.items.extend(variants);
+            let hosts = accepted.hosts.into_iter().map(|host| Item {
                 type_url: intake.vhds(),
-                resource: Arc::new(host),
-                at: host_at(index),
+                resource: Arc::new(host.resource),
+                at: place(&read.item("virtual_hosts", host.index)),
             });
             outcome.parsed.items.extend(hosts);
-        }
-        Err(AcceptError::Host { index, source }) => {
-            outcome.wrong(|| host_at(index).problem(file, Fault::Accept(*source)));
+            for (inner, doubt) in accepted.doubts {
+                outcome.doubtful(|| place(&inner).problem(file, Fault::Doubt(doubt)));
+            }
         }
         Err(error) => {
-            outcome.wrong(|| place(&Field::default()).problem(file, Fault::Accept(error)));
+            let (inner, error) = error.place();
+            outcome.wrong(|| place(&inner).problem(file, Fault::Accept(error)));
         }
     }
 }

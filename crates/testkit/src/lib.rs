@@ -6,4 +6,5 @@
 pub mod pair;
 pub mod rules;
 pub mod scenario;
+pub mod variants;
 pub mod world;

@@ -1,16 +1,85 @@
-//! Why a client gets what it gets for a host: what [`Server::explain_client`]
-//! and [`Server::explain_node`] find out. For people; it changes nothing.
+//! Why a client gets what it gets: what [`Server::explain_host`] and
+//! [`Server::explain_resource`] find out. For people; it changes nothing.
 //!
-//! [`Server::explain_client`]: crate::Server::explain_client
-//! [`Server::explain_node`]: crate::Server::explain_node
+//! [`Server::explain_host`]: crate::Server::explain_host
+//! [`Server::explain_resource`]: crate::Server::explain_resource
 
 use std::sync::Arc;
 
 use trunkline_core::database::HostExplanation;
 use trunkline_core::message::{ErrorDetail, Mode};
 use trunkline_core::name::Name;
+use trunkline_core::params::Params;
 use trunkline_core::resource::{Resource, TypeUrl};
 use trunkline_core::session::NameStatus;
+use trunkline_proto::discovery::Node;
+
+/// Of whom it is asked.
+#[derive(Clone, Copy, Debug)]
+pub enum Asker<'a> {
+    /// A client that is connected, by the id of its node.
+    Client(&'a str),
+    /// One that describes itself like this.
+    Node(&'a Node),
+    /// One with these parameters (TP2).
+    Params(&'a Params),
+}
+
+/// A parameter of a client, and how it came by it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its key.
+    pub key: String,
+    /// Its value.
+    pub value: String,
+    /// Who says so, in words.
+    pub by: String,
+}
+
+/// What there is to say of a resource and a client.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResourceExplained {
+    /// Its type.
+    pub type_url: TypeUrl,
+    /// Its name.
+    pub name: Name,
+    /// By which parameters the client is given variants.
+    pub params: Vec<Parameter>,
+    /// Every variant.
+    pub variants: Vec<VariantExplained>,
+    /// The streams of the client on which it stands; `None` if the question
+    /// was about no client that is connected.
+    pub client: Option<Vec<OnStream>>,
+}
+
+/// A variant, and whether it is the one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VariantExplained {
+    /// The variant.
+    pub resource: Arc<Resource>,
+    /// What it asks for and the client does not fulfil; if that is nothing, it
+    /// is the one.
+    pub unmet: Vec<String>,
+}
+
+/// How a resource stands on a stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OnStream {
+    /// Which stream.
+    pub stream: u64,
+    /// The protocol.
+    pub mode: Mode,
+    /// The only type of the stream; `None` on an aggregated one.
+    pub only: Option<TypeUrl>,
+    /// Whether the client may see the type at all.
+    pub may_see: bool,
+    /// How the name stands that it asks for; `None` if it does not.
+    pub asked: Option<NameStatus>,
+    /// What it holds of it, whatever brought that.
+    pub holds: Option<Arc<Resource>>,
+    /// What it last said of something of the type that it rejects.
+    pub error: Option<ErrorDetail>,
+}
 
 /// What there is to say of a host and a client.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +91,8 @@ pub struct Explained {
     /// What the virtual host would hide if it were given whole; one of perhaps
     /// many, and only if it is found soon.
     pub hidden: Option<Hidden>,
+    /// By which parameters the client is given variants.
+    pub params: Vec<Parameter>,
     /// What the client gets without asking.
     pub base: BaseExplained,
     /// How it stands; `None` if the question was about no client that is
@@ -63,21 +134,9 @@ pub struct Connected {
 /// How a host stands on a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostOnStream {
-    /// Which stream.
-    pub stream: u64,
-    /// The protocol.
-    pub mode: Mode,
-    /// The only type of the stream; `None` on an aggregated one.
-    pub only: Option<TypeUrl>,
-    /// Whether the client may see virtual hosts at all.
-    pub may_see: bool,
-    /// How the host stands that it asks for; `None` if it does not.
-    pub asked: Option<NameStatus>,
-    /// What it holds of the virtual host that it is given, whatever brought
-    /// that.
-    pub holds: Option<Arc<Resource>>,
-    /// What it last said of a virtual host that it rejects.
-    pub error: Option<ErrorDetail>,
+    /// How the host stands that it asks for, and what it holds of the virtual
+    /// host that it is given.
+    pub on: OnStream,
     /// Whether it asks for so many hosts that this one would not be
     /// remembered.
     pub is_full: bool,
@@ -95,6 +154,16 @@ pub enum ExplainError {
     UnknownNode {
         /// The node.
         node: String,
+        /// One that may have been meant.
+        near: Option<String>,
+    },
+    /// There is no such resource.
+    #[error("there is no {kind} {name:?}{}", hint(.near))]
+    NoResource {
+        /// Its type, in short.
+        kind: String,
+        /// Its name.
+        name: Name,
         /// One that may have been meant.
         near: Option<String>,
     },

@@ -252,7 +252,7 @@ impl Answer {
                 resources: resources.into(),
                 removed: self.removed.iter().map(|name| name.name()).collect(),
                 removed_variants: variants
-                    .map(|(name, of)| (name.name(), of.constraints()))
+                    .map(|(name, of)| (name.name(), Some(of.constraints())))
                     .collect(),
                 errors,
             })

@@ -12,8 +12,11 @@ use http_body::{Body as _, Frame};
 use hyper::body::Incoming;
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
+
+use super::tls::Tls;
 
 /// What gRPC puts before a message: whether it is compressed, and its length.
 const PREFIX: usize = 5;
@@ -56,39 +59,47 @@ fn causes(error: &dyn std::error::Error) -> String {
 
 /// A connection of HTTP/2, which carries many streams.
 #[derive(Clone, Debug)]
-pub(crate) struct Connection(SendRequest<Requests>);
+pub(crate) struct Connection {
+    sender: SendRequest<Requests>,
+    scheme: &'static str,
+}
 
 impl Connection {
     /// Connects; `window` is how many bytes a stream may send before they are
     /// read.
-    pub(crate) async fn open(address: &str, window: u32, shared: bool) -> std::io::Result<Self> {
+    pub(crate) async fn open(
+        address: &str,
+        tls: Option<&Tls>,
+        window: u32,
+        shared: bool,
+    ) -> std::io::Result<Self> {
         let socket = TcpStream::connect(address).await?;
         socket.set_nodelay(true)?;
         let many = if shared { 16 } else { 1 };
-        let (sender, connection) = http2::Builder::new(TokioExecutor::new())
-            .initial_stream_window_size(window)
-            .initial_connection_window_size(window.saturating_mul(many))
-            .max_frame_size(64 << 10)
-            .handshake(TokioIo::new(socket))
-            .await
-            .map_err(std::io::Error::other)?;
-        // How it ends is told to each of its streams.
-        tokio::spawn(async move { drop(connection.await) });
-        Ok(Self(sender))
+        let connection_window = window.saturating_mul(many);
+        let (sender, scheme) = match tls {
+            None => (handshake(socket, window, connection_window).await?, "http"),
+            Some(tls) => {
+                let socket = tls.connect(socket).await?;
+                let sender = handshake(socket, window, connection_window).await?;
+                (sender, "https")
+            }
+        };
+        Ok(Self { sender, scheme })
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.0.is_closed()
+        self.sender.is_closed()
     }
 
     /// Opens a stream. That it was refused shows when it is read.
     pub(crate) fn call(&self, authority: &str, path: &str) -> Call {
         let (out, requests) = mpsc::unbounded_channel();
-        let request = Request::post(format!("http://{authority}{path}"))
+        let request = Request::post(format!("{}://{authority}{path}", self.scheme))
             .header(header::CONTENT_TYPE, "application/grpc")
             .header(header::TE, "trailers")
             .body(Requests(requests));
-        let mut sender = self.0.clone();
+        let mut sender = self.sender.clone();
         let answer = Box::pin(async move {
             // The authority was connected to and paths are constants.
             let request = request.unwrap_or_default();
@@ -101,6 +112,26 @@ impl Connection {
             received: Received::default(),
         }
     }
+}
+
+async fn handshake<S>(
+    socket: S,
+    window: u32,
+    connection_window: u32,
+) -> std::io::Result<SendRequest<Requests>>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (sender, connection) = http2::Builder::new(TokioExecutor::new())
+        .initial_stream_window_size(window)
+        .initial_connection_window_size(connection_window)
+        .max_frame_size(64 << 10)
+        .handshake(TokioIo::new(socket))
+        .await
+        .map_err(std::io::Error::other)?;
+    // How it ends is told to each of its streams.
+    tokio::spawn(async move { drop(connection.await) });
+    Ok(sender)
 }
 
 /// The requests of a stream as a body of HTTP.

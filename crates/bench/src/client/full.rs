@@ -10,13 +10,14 @@ use trunkline_core::change::Change;
 use trunkline_core::message::Mode;
 use trunkline_core::name::{Ask, Name};
 use trunkline_core::sink::{
-    Delivery, FetchTimeout, Rejection, Response, Scope, Sink, SinkConfig, Verdict,
+    Delivery, FetchTimeout, Rejection, Request, Response, Scope, Sink, SinkConfig, Verdict,
 };
 use trunkline_proto::discovery::Limits;
 
 use super::ledger::Ledger;
+use super::rejects::Rejects;
 use super::shared::Shared;
-use super::spec::{Habit, Spec, Want};
+use super::spec::{Spec, Want};
 use crate::contents::Kind;
 use crate::measure::Counters;
 
@@ -26,10 +27,11 @@ pub(crate) struct Full {
     sink: Sink,
     mode: Mode,
     writer: RequestWriter,
+    /// The wildcard is always named.
+    star: bool,
     shared: Arc<Shared>,
     pub(crate) ledger: Ledger,
-    rejects_all: bool,
-    rejects: Option<String>,
+    rejects: Rejects,
     led: Vec<Kind>,
 }
 
@@ -49,9 +51,9 @@ impl Full {
             sink: Sink::new(config),
             mode: spec.mode,
             writer: spec.writer(),
+            star: spec.names_star(),
             shared,
             ledger,
-            rejects_all: spec.habit == Habit::Rejects,
             rejects: spec.rejects.clone(),
             led: spec.wants.iter().filter_map(led).collect(),
         };
@@ -89,7 +91,14 @@ impl Full {
     }
 
     pub(crate) fn say(&mut self) -> Option<Bytes> {
-        let request = self.sink.poll_request(self.now())?;
+        let mut request = self.sink.poll_request(self.now())?;
+        if let Request::Sotw(request) = &mut request
+            && self.star
+            && request.names.is_empty()
+        {
+            // Only a type that is asked for as a whole names nothing here.
+            request.names.push("*".into());
+        }
         Some(self.writer.write(request))
     }
 
@@ -111,10 +120,10 @@ impl Full {
             return false;
         };
         let mut rejected = heard.unreadable;
-        rejected.extend(self.judge(&delivery));
-        self.ledger.answered(kind, delivery.resources.len(), bytes);
-        self.note(kind, &delivery, &rejected);
+        self.ledger.heard(delivery.resources.len(), bytes);
+        rejected.extend(self.judge(kind, &delivery));
         self.answer(kind, delivery, rejected);
+        self.ledger.answered(kind);
         true
     }
 
@@ -133,35 +142,34 @@ impl Full {
         }
     }
 
-    fn judge(&self, delivery: &Delivery) -> Vec<Rejection> {
-        let bad = |name: &Name| {
-            self.rejects_all
-                || self
-                    .rejects
-                    .as_ref()
-                    .is_some_and(|bad| bad == name.as_str())
-        };
-        let names = delivery.resources.iter().map(|resource| &resource.name);
-        names
-            .filter(|name| bad(name))
-            .map(|name| Rejection::of(name, "this client was told to reject it"))
-            .collect()
-    }
-
-    fn note(&mut self, kind: Kind, delivery: &Delivery, rejected: &[Rejection]) {
-        let bad = |name: &Name| rejected.iter().any(|r| r.name.as_ref() == Some(name));
+    /// Takes what is good, and says what is not.
+    fn judge(&mut self, kind: Kind, delivery: &Delivery) -> Vec<Rejection> {
         let leads_to = self.led.iter().find(|led| led.led_to_by() == Some(kind));
         let leads_to = leads_to.copied();
+        let mut rejected = Vec::new();
         for resource in &delivery.resources {
-            if !rejected.is_empty() && bad(&resource.name) {
+            let name = resource.name.as_str();
+            let body = resource.body.as_deref().unwrap_or_default();
+            if self.rejects(kind, name, body) {
+                self.ledger.refused(kind, name, body);
+                let reason = "this client was told to reject it";
+                rejected.push(Rejection::of(&resource.name, reason));
                 continue;
             }
-            let body = resource.body.as_deref().unwrap_or_default();
-            let gained = self.ledger.saw(kind, resource.name.as_str(), body);
+            let gained = self.ledger.saw(kind, name, body);
             if let (Some(index), Some(to)) = (gained, leads_to) {
                 self.want(to, index);
             }
         }
+        rejected
+    }
+
+    fn rejects(&self, kind: Kind, name: &str, body: &[u8]) -> bool {
+        let change = match self.rejects {
+            Rejects::Part { .. } => self.ledger.change(kind, name, body),
+            _ => None,
+        };
+        self.rejects.has(name, change)
     }
 
     fn answer(&mut self, kind: Kind, delivery: Delivery, rejected: Vec<Rejection>) {
@@ -183,7 +191,7 @@ impl Full {
         };
         for change in outcome.effects.changes {
             if let Change::Remove(_, name) | Change::RemoveVariant(_, name, _) = change {
-                self.ledger.lost(kind, name.as_str());
+                self.ledger.gone(kind, name.as_str());
             }
         }
     }

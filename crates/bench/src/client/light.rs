@@ -15,13 +15,26 @@ use trunkline_core::kind::Kind as Rules;
 use trunkline_core::message::{DeltaRequest, Locator, Mode, Node, SotwRequest};
 use trunkline_core::resource::{Nonce, Version};
 use trunkline_core::sink::Request;
-use trunkline_proto::discovery::Glance;
+use trunkline_proto::discovery::{Glance, fields, name_of};
 
 use super::ledger::Ledger;
 use super::shared::Shared;
 use super::spec::{Spec, Want};
 use crate::contents::Kind;
 use crate::measure::Counters;
+
+/// The field of resources, in responses of both variants.
+const RESOURCES: u32 = 2;
+/// The field of variants that are gone, in a delta response.
+const REMOVED_VARIANTS: u32 = 8;
+
+/// Names of which a variant is gone. A client of the tool has one of each.
+fn removed_variants(mode: Mode, response: &[u8]) -> impl Iterator<Item = &str> {
+    let all = fields(response);
+    let removed = all.filter(move |(field, _)| mode == Mode::Delta && *field == REMOVED_VARIANTS);
+    // A `ResourceName` begins with its name, as a resource does.
+    removed.filter_map(|(_, name)| name_of(name))
+}
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -31,6 +44,8 @@ pub(crate) struct Light {
     /// The server of this stream was told who asks.
     introduced: bool,
     writer: RequestWriter,
+    /// The wildcard is always named.
+    star: bool,
     shared: Arc<Shared>,
     pub(crate) ledger: Ledger,
     types: Vec<Type>,
@@ -67,6 +82,7 @@ impl Light {
             node: spec.node(),
             introduced: false,
             writer: spec.writer(),
+            star: spec.names_star(),
             shared,
             ledger,
             types: spec.wants.iter().map(one).collect(),
@@ -144,7 +160,9 @@ impl Light {
             .into_iter()
             .flatten();
         let named = held.filter_map(|(index, revision)| {
-            let version = self.shared.version(kind, index, revision)?;
+            let version = self
+                .shared
+                .version(self.ledger.place(kind, index), revision)?;
             Some((self.shared.truth.recipe.name(index), version))
         });
         DeltaRequest {
@@ -174,7 +192,7 @@ impl Light {
     fn names(&self, place: usize, names: &[usize]) -> Vec<Locator> {
         let state = &self.types[place];
         let bare = Rules::of(&state.kind.url().into()).legacy_wildcard;
-        if state.want == Want::All && !bare {
+        if state.want == Want::All && (self.star || !bare) {
             return vec!["*".into()];
         }
         let recipe = &self.shared.truth.recipe;
@@ -198,10 +216,10 @@ impl Light {
             (state.kind.led_to_by() == Some(kind) && state.want != Want::All).then_some(state.kind)
         };
         let leads_to = self.types.iter().find_map(leads_to);
-        let (mut count, known) = (0, self.ledger.held);
+        let count = fields(raw).filter(|(field, _)| *field == RESOURCES).count();
+        self.ledger.heard(count, raw.len());
         for entry in glance.entries() {
-            count += 1;
-            let Some(body) = entry.body else { continue };
+            let body = entry.body.unwrap_or_default();
             if let Some(index) = self.ledger.saw(kind, entry.name, body)
                 && let Some(to) = leads_to
             {
@@ -211,17 +229,20 @@ impl Light {
                 entry.version.is_empty(),
                 self.shared.truth.recipe.index(entry.name),
             ) {
-                let revision = self.ledger.revision(kind, index);
-                self.shared.called(kind, index, revision, entry.version);
+                let known = self.ledger.known(kind, index);
+                let place = self.ledger.place(kind, index);
+                if known.is_held() {
+                    self.shared.called(place, known.revision(), entry.version);
+                }
             }
         }
-        for name in glance.removed() {
-            self.ledger.lost(kind, name);
+        for name in glance.removed().chain(removed_variants(self.mode, raw)) {
+            self.ledger.gone(kind, name);
         }
-        if self.mode == Mode::Sotw && count < known {
+        if self.mode == Mode::Sotw && count < self.ledger.held {
             self.lose_absent(kind, &glance);
         }
-        self.ledger.answered(kind, count, raw.len());
+        self.ledger.answered(kind);
         self.answer(place, &glance);
         true
     }
@@ -242,7 +263,7 @@ impl Light {
         let absent: Vec<usize> = held.filter(|index| !there[*index]).collect();
         for index in absent {
             let name = self.shared.truth.recipe.name(index);
-            self.ledger.lost(kind, &name);
+            self.ledger.gone(kind, &name);
         }
     }
 

@@ -6,7 +6,8 @@
 //! | `spec` | who a client is and what it asks for |
 //! | `full`, `light` | the two machines |
 //! | `ledger` | what a client has seen, and whether that is right |
-//! | `call`, `pool` | streams and connections |
+//! | `rejects` | what a client rejects |
+//! | `call`, `pool`, `tls` | streams and connections |
 //! | `task` | a client's life: connect, hear, answer, lose the stream, again |
 //! | `demand` | which name is asked for next |
 //! | `shared` | what all clients have in common |
@@ -17,9 +18,11 @@ mod full;
 mod ledger;
 mod light;
 mod pool;
+mod rejects;
 mod shared;
 mod spec;
 mod task;
+mod tls;
 
 pub(crate) use demand::Zipf;
 pub(crate) use ledger::Complete;
@@ -27,3 +30,5 @@ pub(crate) use pool::Pool;
 pub(crate) use shared::{Orders, Shared};
 pub(crate) use spec::Spec;
 pub(crate) use task::{Ended, run};
+pub(crate) use tls::Tls;
+pub use tls::TlsFault;

@@ -5,6 +5,7 @@ use std::io;
 use tokio::sync::Mutex;
 
 use super::call::{Call, Connection};
+use super::tls::Tls;
 
 /// Bytes that a stream may send before they are read.
 const WINDOW: u32 = 1 << 20;
@@ -15,15 +16,17 @@ const SMALL_WINDOW: u32 = 65_535;
 #[derive(Debug)]
 pub(crate) struct Pool {
     address: String,
+    tls: Option<Tls>,
     /// None: one each.
     shared: Vec<Mutex<Option<Connection>>>,
 }
 
 impl Pool {
     /// So many that are shared; zero is one each.
-    pub(crate) fn new(address: String, connections: usize) -> Self {
+    pub(crate) fn new(address: String, tls: Option<Tls>, connections: usize) -> Self {
         Self {
             address,
+            tls,
             shared: (0..connections).map(|_| Mutex::new(None)).collect(),
         }
     }
@@ -32,17 +35,37 @@ impl Pool {
     pub(crate) async fn call(&self, client: usize, path: &str, alone: bool) -> io::Result<Call> {
         if self.shared.is_empty() || alone {
             let window = if alone { SMALL_WINDOW } else { WINDOW };
-            let connection = Connection::open(&self.address, window, false).await?;
+            let connection = self.open(window, false).await?;
             return Ok(connection.call(&self.address, path));
         }
         let mut slot = self.shared[client % self.shared.len()].lock().await;
         if let Some(connection) = slot.as_ref().filter(|c| !c.is_closed()) {
             return Ok(connection.call(&self.address, path));
         }
-        let connection = Connection::open(&self.address, WINDOW, true).await?;
+        let connection = self.open(WINDOW, true).await?;
         let call = connection.call(&self.address, path);
         *slot = Some(connection);
         Ok(call)
+    }
+
+    async fn open(&self, window: u32, shared: bool) -> io::Result<Connection> {
+        Connection::open(&self.address, self.tls.as_ref(), window, shared).await
+    }
+
+    /// Whether the server can be trusted. A server that is not there yet, or is
+    /// gone again, may come: only what will not change is an error.
+    ///
+    /// # Errors
+    /// If one side does not trust the other, or the server speaks no TLS.
+    pub(crate) async fn try_tls(&self) -> io::Result<()> {
+        if self.tls.is_none() {
+            return Ok(());
+        }
+        match self.open(WINDOW, false).await {
+            // What the TLS library finds wrong is wrong data to it.
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Gives up all connections; those that have no stream end.

@@ -8,7 +8,7 @@ use tokio::sync::{Notify, watch};
 use trunkline_core::name::Name;
 use trunkline_core::resource::{Resource, Version};
 
-use crate::contents::{Kind, Truth};
+use crate::contents::{Kind, Place, Truth};
 use crate::measure::{Counters, Latencies};
 
 /// What clients are to do.
@@ -29,6 +29,8 @@ pub(crate) struct Shared {
     pub(crate) first: Latencies,
     /// From a change to its arrival.
     pub(crate) converged: Latencies,
+    /// The same for clients that reject some changes.
+    pub(crate) converged_picky: Latencies,
     /// From asking for a name to its answer.
     pub(crate) answered: Latencies,
     pub(crate) orders: watch::Sender<Orders>,
@@ -38,8 +40,9 @@ pub(crate) struct Shared {
     connected: AtomicUsize,
     /// Told when one of these numbers changes.
     pub(crate) progress: Notify,
-    resources: [Mutex<HashMap<Name, Arc<Resource>>>; Kind::ALL.len()],
-    versions: [Mutex<HashMap<usize, (u32, Version)>>; Kind::ALL.len()],
+    /// The variants of each name.
+    resources: [Mutex<HashMap<Name, Vec<Arc<Resource>>>>; Kind::ALL.len()],
+    versions: [Mutex<HashMap<Place, (u32, Version)>>; Kind::ALL.len()],
     /// What went wrong last on a stream, for people.
     fault: Mutex<Option<String>>,
 }
@@ -51,6 +54,7 @@ impl Shared {
             counters: Counters::default(),
             first: Latencies::default(),
             converged: Latencies::default(),
+            converged_picky: Latencies::default(),
             answered: Latencies::default(),
             orders: watch::Sender::new(Orders::default()),
             configured: AtomicUsize::new(0),
@@ -104,32 +108,37 @@ impl Shared {
     pub(crate) fn keep(&self, kind: Kind, resource: &mut Arc<Resource>) {
         let kept = self.resources[kind.place()].lock();
         let mut kept = kept.unwrap_or_else(PoisonError::into_inner);
-        match kept.get_mut(resource.name.as_str()) {
+        if !kept.contains_key(resource.name.as_str()) {
+            kept.insert(resource.name.clone(), Vec::new());
+        }
+        let Some(variants) = kept.get_mut(resource.name.as_str()) else {
+            return;
+        };
+        let same = |known: &&mut Arc<Resource>| known.constraints == resource.constraints;
+        match variants.iter_mut().find(same) {
             Some(known) if **known == **resource => *resource = Arc::clone(known),
             Some(known) => *known = Arc::clone(resource),
-            None => {
-                kept.insert(resource.name.clone(), Arc::clone(resource));
-            }
+            None => variants.push(Arc::clone(resource)),
         }
     }
 
     /// A server calls a revision by this version.
-    pub(crate) fn called(&self, kind: Kind, index: usize, revision: u32, version: &str) {
-        let versions = self.versions[kind.place()].lock();
+    pub(crate) fn called(&self, place: Place, revision: u32, version: &str) {
+        let versions = self.versions[place.kind.place()].lock();
         let mut versions = versions.unwrap_or_else(PoisonError::into_inner);
-        match versions.get_mut(&index) {
+        match versions.get_mut(&place) {
             Some((known, _)) if *known >= revision => {}
             _ => {
-                versions.insert(index, (revision, Version::new(version)));
+                versions.insert(place, (revision, Version::new(version)));
             }
         }
     }
 
     /// What a server calls a revision, if it is the newest that was seen.
-    pub(crate) fn version(&self, kind: Kind, index: usize, revision: u32) -> Option<Version> {
-        let versions = self.versions[kind.place()].lock();
+    pub(crate) fn version(&self, place: Place, revision: u32) -> Option<Version> {
+        let versions = self.versions[place.kind.place()].lock();
         let versions = versions.unwrap_or_else(PoisonError::into_inner);
-        let (known, version) = versions.get(&index)?;
+        let (known, version) = versions.get(&place)?;
         (*known == revision).then(|| version.clone())
     }
 }

@@ -1,15 +1,17 @@
 //! Who a client is and what it asks for, decided before it connects.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use prost::Message as _;
 use trunkline::wire::RequestWriter;
 use trunkline_core::message::{Mode, Node};
-use trunkline_core::params::Params;
-use trunkline_proto::discovery;
+use trunkline_proto::discovery::{self, ContextParams};
 use trunkline_proto::envoy::google::protobuf::{Struct, Value, value};
 
 use super::ledger::Complete;
-use crate::contents::Kind;
+use super::rejects::Rejects;
+use crate::contents::{self, Kind};
 use crate::options::{Asking, Options, Told, Variant};
 
 /// How a client behaves.
@@ -17,7 +19,7 @@ use crate::options::{Asking, Options, Told, Variant};
 pub(crate) enum Habit {
     /// As it should.
     Good,
-    /// Rejects every response.
+    /// Rejects every response, or some changes.
     Rejects,
     /// Does not read, for ever or for so long.
     Sleeps(Option<std::time::Duration>),
@@ -49,9 +51,10 @@ pub(crate) struct Spec {
     pub(crate) complete: Complete,
     /// Asks for names one after another, so many in a second.
     pub(crate) demand: Option<f64>,
-    /// A name that it rejects.
-    pub(crate) rejects: Option<String>,
-    category: Option<usize>,
+    /// What it rejects.
+    pub(crate) rejects: Rejects,
+    /// Of which kind it is, if there are several.
+    pub(crate) category: Option<usize>,
     told: Told,
 }
 
@@ -93,9 +96,9 @@ impl Spec {
             complete: complete(options, driven, habit, wants.len()),
             wants,
             demand: (options.ask == Asking::Demand).then_some(options.demand_rate),
-            rejects: options.nack.clone(),
+            rejects: rejects(options, habit),
             category: (options.categories > 0).then(|| number % options.categories),
-            told: options.told_by,
+            told: options.told(),
         };
         match options.per_type {
             false => vec![spec(
@@ -126,18 +129,33 @@ impl Spec {
         let Some(category) = self.category else {
             return RequestWriter::default();
         };
-        let category = format!("c{category}");
         match self.told {
             Told::Metadata => RequestWriter::new(discovery::Node {
-                metadata: Some(metadata(category)),
+                metadata: Some(metadata(contents::category(category))),
                 ..discovery::Node::default()
             }),
-            Told::Locators => match Params::new([("category", category)]) {
-                Ok(params) => RequestWriter::default().with_params(params),
-                // One short parameter is below every limit.
-                Err(_) => RequestWriter::default(),
-            },
+            Told::Parameters => RequestWriter::new(discovery::Node {
+                dynamic_parameters: self.dynamic_parameters(category),
+                ..discovery::Node::default()
+            }),
+            Told::Locators => RequestWriter::default().with_params(contents::params(category)),
         }
+    }
+
+    /// The same parameters for each of its types.
+    fn dynamic_parameters(&self, category: usize) -> BTreeMap<String, ContextParams> {
+        let params = [(contents::KEY.to_owned(), contents::category(category))];
+        let params = ContextParams {
+            params: params.into(),
+        };
+        let kinds = self.wants.iter().map(|(kind, _)| kind.url().to_owned());
+        kinds.map(|url| (url, params.clone())).collect()
+    }
+
+    /// Whether it has to name the wildcard: what is not named has no
+    /// parameters.
+    pub(crate) fn names_star(&self) -> bool {
+        self.category.is_some() && self.told == Told::Locators
     }
 
     /// The method that it calls.
@@ -180,9 +198,23 @@ fn want(options: &Options, kind: Kind, names: &[usize]) -> Want {
     }
 }
 
+fn rejects(options: &Options, habit: Habit) -> Rejects {
+    match (habit, options.nack_part, &options.nack) {
+        (Habit::Rejects, None, _) => Rejects::Everything,
+        (Habit::Rejects, Some(part), _) => Rejects::Part {
+            part,
+            seed: options.seed,
+        },
+        (_, _, Some(name)) => Rejects::Name(name.clone()),
+        (_, _, None) => Rejects::Nothing,
+    }
+}
+
 fn complete(options: &Options, driven: bool, habit: Habit, kinds: usize) -> Complete {
+    let everything = habit == Habit::Rejects && options.nack_part.is_none();
     match (habit, driven, options.ask) {
-        (Habit::Rejects | Habit::Sleeps(_), _, _) => Complete::Never,
+        _ if everything => Complete::Never,
+        (Habit::Sleeps(_), _, _) => Complete::Never,
         (_, false, _) => Complete::Answered(kinds),
         (_, _, Asking::Wildcard) => Complete::Holding(kinds * options.resources),
         (_, _, Asking::Named) => Complete::Holding(kinds * options.names.min(options.resources)),
@@ -195,7 +227,7 @@ fn metadata(category: String) -> Bytes {
         kind: Some(value::Kind::StringValue(category)),
     };
     let metadata = Struct {
-        fields: [("category".to_owned(), category)].into(),
+        fields: [(contents::KEY.to_owned(), category)].into(),
     };
     metadata.encode_to_vec().into()
 }

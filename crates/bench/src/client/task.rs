@@ -98,7 +98,7 @@ pub(crate) async fn run(
 ) -> Ended {
     let mut orders = shared.orders.subscribe();
     sleep_until(begin).await;
-    let ledger = Ledger::new(spec.number, Arc::clone(&shared), spec.complete);
+    let ledger = Ledger::new(&spec, Arc::clone(&shared));
     let machine = match spec.light {
         true => Machine::Light(Box::new(Light::new(&spec, Arc::clone(&shared), ledger))),
         false => Machine::Full(Box::new(Full::new(&spec, Arc::clone(&shared), ledger))),
@@ -232,7 +232,7 @@ impl Client {
         let Some(zipf) = &self.zipf else { return };
         let index = zipf.place(self.random.f64());
         for (kind, _) in self.spec.wants.clone() {
-            if self.machine.ledger().revision(kind, index) == 0 {
+            if self.machine.ledger().known(kind, index).revision() == 0 {
                 self.machine.ledger().ask(kind, index);
                 self.machine.want(kind, index);
             }

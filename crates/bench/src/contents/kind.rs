@@ -5,6 +5,8 @@ use serde::Serialize;
 use trunkline_core::kind;
 use trunkline_proto::discovery::fields;
 
+use super::Said;
+
 /// A type of resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize)]
 pub enum Kind {
@@ -115,17 +117,12 @@ impl Kind {
         }
     }
 
-    /// The revision that a body says it is of; none if it is not one of the
-    /// tool's.
-    pub(crate) fn revision(self, body: &[u8]) -> Option<u32> {
+    /// What a body says it is; none if it is not one of the tool's.
+    pub(crate) fn said(self, body: &[u8]) -> Option<Said> {
         let mut at = body;
         for number in self.revision_path() {
             at = fields(at).find(|(n, _)| n == number)?.1;
         }
-        std::str::from_utf8(at)
-            .ok()?
-            .strip_prefix("rev-")?
-            .parse()
-            .ok()
+        Said::read(at)
     }
 }

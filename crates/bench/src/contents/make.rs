@@ -20,38 +20,42 @@ use trunkline_proto::envoy::envoy::extensions::filters::network::http_connection
 };
 use trunkline_proto::envoy::google::protobuf::{Any, Duration, Struct, Value, value};
 
-use super::Kind;
+use super::{Kind, Place, Said, Variants};
 
 /// What all contents have in common.
-#[derive(Clone, Debug)]
-pub struct Recipe {
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Recipe {
     /// The types there are: a resource refers to another only if it is there.
-    pub kinds: Vec<Kind>,
+    pub(crate) kinds: Vec<Kind>,
     /// What every name begins with.
-    pub prefix: String,
+    pub(crate) prefix: String,
     /// About how many bytes each has at least.
-    pub size: usize,
+    pub(crate) size: usize,
+    /// How many variants each has, and for whom they are.
+    pub(crate) variants: Variants,
 }
 
 impl Recipe {
     /// The name of the resource at a place, in every type the same.
-    #[must_use]
-    pub fn name(&self, index: usize) -> String {
+    pub(crate) fn name(&self, index: usize) -> String {
         format!("{}-{index:06}", self.prefix)
     }
 
     /// The place of a name; none if it is not one of the tool's.
-    #[must_use]
-    pub fn index(&self, name: &str) -> Option<usize> {
+    pub(crate) fn index(&self, name: &str) -> Option<usize> {
         let digits = name.strip_prefix(self.prefix.as_str())?.strip_prefix('-')?;
         digits.parse().ok()
     }
 
     /// One resource, encoded.
-    #[must_use]
-    pub fn body(&self, kind: Kind, index: usize, revision: u32) -> Bytes {
+    pub(crate) fn body(&self, place: Place, revision: u32) -> Bytes {
+        let Place {
+            kind,
+            index,
+            variant,
+        } = place;
         let name = self.name(index);
-        let said = format!("rev-{revision}");
+        let said = Said { revision, variant }.words();
         let bytes = match kind {
             Kind::Clusters => self.cluster(name, said).encode_to_vec(),
             Kind::Endpoints => self.endpoints(name, said, index).encode_to_vec(),
@@ -293,6 +297,7 @@ mod tests {
             kinds: kinds.to_vec(),
             prefix: "route/bench".into(),
             size,
+            ..Recipe::default()
         }
     }
 
@@ -306,23 +311,33 @@ mod tests {
         ] {
             let recipe = recipe(kinds, 0);
             for kind in kinds.iter().copied() {
-                let body = recipe.body(kind, 7, 42);
-                assert_eq!(kind.revision(&body), Some(42), "{kind:?}");
+                let place = Place {
+                    variant: 3,
+                    ..Place::only(kind, 7)
+                };
+                let body = recipe.body(place, 42);
+                let said = Said {
+                    revision: 42,
+                    variant: 3,
+                };
+                assert_eq!(kind.said(&body), Some(said), "{kind:?}");
                 let name = trunkline_proto::discovery::name_of(&body).unwrap();
                 assert_eq!(recipe.index(name), Some(7));
-                assert!(same(kind, &body, &recipe.body(kind, 7, 42)));
-                assert!(!same(kind, &body, &recipe.body(kind, 7, 43)));
+                assert!(same(kind, &body, &recipe.body(place, 42)));
+                assert!(!same(kind, &body, &recipe.body(place, 43)));
+                let other = recipe.body(Place::only(kind, 7), 42);
+                assert!(!same(kind, &body, &other));
             }
         }
         assert_eq!(recipe(&[], 0).index("other-000001"), None);
-        assert_eq!(Kind::Clusters.revision(b"\x0a\x01a"), None);
+        assert_eq!(Kind::Clusters.said(b"\x0a\x01a"), None);
     }
 
     #[test]
     fn a_body_is_as_large_as_asked() {
         let recipe = recipe(&Kind::ALL, 1000);
         for kind in Kind::ALL {
-            let len = recipe.body(kind, 1, 2).len();
+            let len = recipe.body(Place::only(kind, 1), 2).len();
             assert!((960..1100).contains(&len), "{kind:?}: {len}");
         }
     }
@@ -331,7 +346,7 @@ mod tests {
     fn the_library_takes_every_body() {
         let recipe = recipe(&Kind::ALL, 300);
         for kind in Kind::ALL {
-            let body = recipe.body(kind, 1, 2);
+            let body = recipe.body(Place::only(kind, 1), 2);
             let resource = trunkline::wire::accept(&kind.url().into(), body).unwrap();
             assert_eq!(resource.name.as_str(), "route/bench-000001");
         }

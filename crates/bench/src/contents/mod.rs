@@ -3,10 +3,13 @@
 mod hosts;
 mod kind;
 mod make;
+mod place;
 mod truth;
+mod variants;
 
 pub(crate) use hosts::{Form, write as write_hosts};
 pub use kind::Kind;
-pub use make::Recipe;
-pub(crate) use make::same;
+pub(crate) use make::{Recipe, same};
+pub(crate) use place::{Place, Said};
 pub(crate) use truth::Truth;
+pub(crate) use variants::{KEY, Variants, category, params};

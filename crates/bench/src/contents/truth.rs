@@ -2,14 +2,15 @@
 //!
 //! Every change of a resource has a revision of its own, counted over all
 //! resources, so a revision that a client sees tells which change it is and
-//! when that was made.
+//! when that was made. A removal is a change as well; a client that is told of
+//! one sees the newest that there was.
 
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 
 use tokio::sync::Notify;
 
-use super::{Kind, Recipe};
+use super::{Kind, Place, Recipe};
 
 /// The revision of everything that was there before the first change.
 const FIRST: u32 = 1;
@@ -21,9 +22,9 @@ pub(crate) struct Truth {
     /// Resources of each type.
     pub(crate) count: usize,
     start: Instant,
-    /// The newest revision of each, by type and place; zero is not there.
+    /// The newest revision of each variant, by type; zero is not there.
     newest: Vec<Vec<AtomicU32>>,
-    /// Clients that hold each.
+    /// Clients that hold each variant.
     holders: Vec<Vec<AtomicU32>>,
     changes: Vec<Change>,
     last: AtomicU32,
@@ -37,6 +38,8 @@ struct Change {
     made: AtomicU64,
     /// The revision of the same resource before.
     before: AtomicU32,
+    /// It took the resource away.
+    removed: AtomicBool,
     /// Clients that have yet to see it.
     waiting: AtomicI64,
 }
@@ -46,10 +49,9 @@ impl Truth {
     pub(crate) fn new(recipe: Recipe, count: usize, changes: usize) -> Self {
         let places = || {
             let rows = Kind::ALL.iter().map(|kind| {
-                let len = if recipe.kinds.contains(kind) {
-                    count
-                } else {
-                    0
+                let len = match recipe.kinds.contains(kind) {
+                    true => count * recipe.variants.count(),
+                    false => 0,
                 };
                 (0..len).map(|_| AtomicU32::new(0)).collect()
             });
@@ -76,22 +78,49 @@ impl Truth {
         self.start
     }
 
+    /// Every variant of every resource of a type.
+    pub(crate) fn places(&self, kind: Kind) -> impl Iterator<Item = Place> + use<> {
+        let variants = self.recipe.variants.count();
+        (0..self.count * variants).map(move |at| Place {
+            kind,
+            index: at / variants,
+            variant: at % variants,
+        })
+    }
+
+    fn at<'a>(&self, rows: &'a [Vec<AtomicU32>], place: Place) -> Option<&'a AtomicU32> {
+        let at = place.index * self.recipe.variants.count() + place.variant;
+        rows[place.kind.place()].get(at)
+    }
+
     /// A resource is there from the beginning.
-    pub(crate) fn begin(&self, kind: Kind, index: usize) {
-        self.newest[kind.place()][index].store(FIRST, Ordering::Release);
+    pub(crate) fn begin(&self, place: Place) {
+        if let Some(newest) = self.at(&self.newest, place) {
+            newest.store(FIRST, Ordering::Release);
+        }
     }
 
     /// The revision of a change that is about to be made; none if there is no
     /// room for it.
-    pub(crate) fn change(&self, kind: Kind, index: usize) -> Option<u32> {
+    pub(crate) fn change(&self, place: Place) -> Option<u32> {
+        self.next(place, false)
+    }
+
+    /// The same for a removal.
+    pub(crate) fn remove(&self, place: Place) -> Option<u32> {
+        self.next(place, true)
+    }
+
+    fn next(&self, place: Place, removed: bool) -> Option<u32> {
+        let newest = self.at(&self.newest, place)?;
         let revision = self.last.fetch_add(1, Ordering::AcqRel) + 1;
         let change = self.changes.get(revision as usize)?;
-        let newest = &self.newest[kind.place()][index];
-        let holders = self.holders[kind.place()][index].load(Ordering::Acquire);
+        let holders = self.holders(place);
         change
             .waiting
             .fetch_add(i64::from(holders), Ordering::AcqRel);
         change.made.store(self.now(), Ordering::Release);
+        change.removed.store(removed, Ordering::Release);
         change
             .before
             .store(newest.load(Ordering::Acquire), Ordering::Release);
@@ -100,9 +129,28 @@ impl Truth {
     }
 
     /// The newest revision of a resource; none if the tool never put it.
-    pub(crate) fn newest(&self, kind: Kind, index: usize) -> Option<u32> {
-        let newest = self.newest[kind.place()].get(index)?;
+    pub(crate) fn newest(&self, place: Place) -> Option<u32> {
+        let newest = self.at(&self.newest, place)?;
         Some(newest.load(Ordering::Acquire)).filter(|revision| *revision > 0)
+    }
+
+    /// Whether the newest change of a resource took it away.
+    pub(crate) fn is_gone(&self, place: Place) -> bool {
+        let newest = self.newest(place);
+        newest.is_some_and(|newest| self.removal_since(place, newest - 1) == Some(newest))
+    }
+
+    /// The newest removal of a resource after a revision of it.
+    pub(crate) fn removal_since(&self, place: Place, old: u32) -> Option<u32> {
+        let mut revision = self.newest(place)?;
+        while revision > old.max(FIRST) {
+            let change = self.changes.get(revision as usize)?;
+            if change.removed.load(Ordering::Acquire) {
+                return Some(revision);
+            }
+            revision = change.before.load(Ordering::Acquire);
+        }
+        None
     }
 
     /// The newest revision of all.
@@ -111,15 +159,16 @@ impl Truth {
     }
 
     /// A client holds a resource from now on.
-    pub(crate) fn held(&self, kind: Kind, index: usize) {
-        if let Some(holders) = self.holders[kind.place()].get(index) {
+    pub(crate) fn held(&self, place: Place) {
+        if let Some(holders) = self.at(&self.holders, place) {
             holders.fetch_add(1, Ordering::AcqRel);
         }
     }
 
     /// How many clients hold a resource.
-    pub(crate) fn holders(&self, kind: Kind, index: usize) -> u32 {
-        self.holders[kind.place()][index].load(Ordering::Acquire)
+    pub(crate) fn holders(&self, place: Place) -> u32 {
+        let holders = self.at(&self.holders, place);
+        holders.map_or(0, |holders| holders.load(Ordering::Acquire))
     }
 
     /// A client that held `old` sees `new`: how long each change in between
@@ -150,24 +199,59 @@ impl Truth {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contents::Variants;
 
-    #[test]
-    fn a_change_arrives_when_its_holders_saw_it_or_a_newer_one() {
+    fn truth(variants: usize, changes: usize) -> Truth {
         let recipe = Recipe {
             kinds: vec![Kind::Clusters],
             prefix: "b".into(),
-            size: 0,
+            variants: Variants::new(variants, variants).unwrap(),
+            ..Recipe::default()
         };
-        let truth = Truth::new(recipe, 2, 2);
-        truth.begin(Kind::Clusters, 0);
-        assert_eq!(truth.newest(Kind::Clusters, 1), None);
-        assert_eq!(truth.newest(Kind::Endpoints, 0), None);
-        truth.held(Kind::Clusters, 0);
-        truth.held(Kind::Clusters, 0);
-        let first = truth.change(Kind::Clusters, 0).unwrap();
-        let second = truth.change(Kind::Clusters, 0).unwrap();
+        Truth::new(recipe, 2, changes)
+    }
+
+    #[test]
+    fn every_variant_has_a_place_of_its_own() {
+        let truth = truth(3, 1);
+        let all: Vec<Place> = truth.places(Kind::Clusters).collect();
+        assert_eq!(all.len(), 6);
+        all.iter().for_each(|place| truth.begin(*place));
+        truth.held(all[4]);
+        assert_eq!(truth.change(all[4]), Some(2));
+        let newest: Vec<_> = all.iter().map(|p| truth.newest(*p).unwrap()).collect();
+        assert_eq!(newest, [1, 1, 1, 1, 2, 1]);
+        assert_eq!((truth.holders(all[4]), truth.holders(all[3])), (1, 0));
+    }
+
+    #[test]
+    fn a_removal_is_a_change_that_is_found_again() {
+        let place = Place::only(Kind::Clusters, 1);
+        let truth = truth(1, 3);
+        truth.begin(place);
+        assert!(!truth.is_gone(place));
+        assert_eq!(truth.removal_since(place, 1), None);
+        assert_eq!(truth.remove(place), Some(2));
+        assert!(truth.is_gone(place));
+        assert_eq!(truth.change(place), Some(3));
+        assert!(!truth.is_gone(place));
+        assert_eq!(truth.removal_since(place, 1), Some(2));
+        assert_eq!(truth.removal_since(place, 2), None);
+    }
+
+    #[test]
+    fn a_change_arrives_when_its_holders_saw_it_or_a_newer_one() {
+        let place = Place::only(Kind::Clusters, 0);
+        let truth = truth(1, 2);
+        truth.begin(place);
+        assert_eq!(truth.newest(Place::only(Kind::Clusters, 1)), None);
+        assert_eq!(truth.newest(Place::only(Kind::Endpoints, 0)), None);
+        truth.held(place);
+        truth.held(place);
+        let first = truth.change(place).unwrap();
+        let second = truth.change(place).unwrap();
         assert_eq!((first, second), (2, 3));
-        assert_eq!(truth.change(Kind::Clusters, 0), None);
+        assert_eq!(truth.change(place), None);
         let mut count = 0;
         truth.seen(FIRST, first, |_| count += 1);
         assert_eq!(

@@ -1,10 +1,13 @@
 //! The admin API of a Trunkline server.
 
+use bytes::Bytes;
+use form_urlencoded::Serializer;
 use http::Method;
 use trunkline::BoxFuture;
 
 use super::http::Http;
 use super::{Driver, Put, json};
+use crate::contents::Kind;
 use crate::error::Result;
 
 /// See the module's documentation.
@@ -24,7 +27,33 @@ impl Driver for Admin {
             let path = "/api/v1/resources";
             self.0
                 .send(Method::POST, path, "application/json", body)
-                .await
+                .await?;
+            Ok(())
         })
     }
+
+    /// Names as a whole: the API does not take single variants away.
+    fn remove<'a>(&'a mut self, resources: &'a [Put]) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            for kind in Kind::ALL {
+                let query = names(resources, kind);
+                if query.is_empty() {
+                    continue;
+                }
+                let path = format!("/api/v1/resources/{}?{query}", kind.short());
+                self.0
+                    .send(Method::DELETE, &path, "application/json", Bytes::new())
+                    .await?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// The names of a type, as a query says them.
+fn names(resources: &[Put], kind: Kind) -> String {
+    let of_kind = resources.iter().filter(|put| put.place.kind == kind);
+    let names = of_kind.map(|put| ("name", &put.name));
+    let mut query = Serializer::new(String::new());
+    query.extend_pairs(names).finish()
 }

@@ -1,8 +1,8 @@
 //! A program of the user's, run for each change.
 //!
-//! It gets the resources as YAML on its standard input, and their number and
-//! the name of the first in its environment. When it ends well, the change is
-//! made.
+//! It gets the resources as YAML on its standard input, and in its environment
+//! what to do with them (`BENCH_ACTION`: `put` or `remove`), their number and
+//! the name of the first. When it ends well, the change is made.
 
 use std::process::Stdio;
 
@@ -21,15 +21,16 @@ impl Command {
         Self(command.to_owned())
     }
 
-    async fn run(&self, resources: &[Put]) -> Result<()> {
+    async fn run(&self, action: &str, resources: &[Put]) -> Result<()> {
         let text = yaml(resources)?;
         let failed = |error: std::io::Error| Error::Driver(format!("`{}`: {error}", self.0));
         let first = resources.first();
         let mut child = tokio::process::Command::new("sh")
             .args(["-c", &self.0])
+            .env("BENCH_ACTION", action)
             .env("BENCH_COUNT", resources.len().to_string())
             .env("BENCH_NAME", first.map_or("", |put| &put.name))
-            .env("BENCH_TYPE", first.map_or("", |put| put.kind.url()))
+            .env("BENCH_TYPE", first.map_or("", |put| put.place.kind.url()))
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .spawn()
@@ -48,29 +49,32 @@ impl Command {
 
 impl Driver for Command {
     fn put<'a>(&'a mut self, resources: &'a [Put]) -> BoxFuture<'a, Result<()>> {
-        Box::pin(self.run(resources))
+        Box::pin(self.run("put", resources))
+    }
+
+    fn remove<'a>(&'a mut self, resources: &'a [Put]) -> BoxFuture<'a, Result<()>> {
+        Box::pin(self.run("remove", resources))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contents::{Kind, Recipe};
+    use crate::contents::{Kind, Place, Recipe};
 
     #[tokio::test]
     async fn a_program_gets_the_resources_and_says_whether_it_is_done() {
         let recipe = Recipe {
             kinds: vec![Kind::Clusters],
             prefix: "b".into(),
-            size: 0,
+            ..Recipe::default()
         };
-        let puts = [Put {
-            kind: Kind::Clusters,
-            name: recipe.name(4),
-            body: recipe.body(Kind::Clusters, 4, 7),
-        }];
+        let puts = [Put::new(&recipe, Place::only(Kind::Clusters, 4), 7)];
         let mut good = Command::new("grep -q rev-7 && test $BENCH_NAME = b-000004");
         good.put(&puts).await.unwrap();
+        let mut removing = Command::new("test $BENCH_ACTION = remove");
+        removing.remove(&puts).await.unwrap();
+        assert!(removing.put(&puts).await.is_err());
         let mut bad = Command::new("grep -q rev-8");
         assert!(bad.put(&puts).await.is_err());
     }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use trunkline::BoxFuture;
 
 use super::{Driver, Put, yaml};
-use crate::contents::Kind;
+use crate::contents::Place;
 use crate::error::{Error, Result};
 
 /// Resources of one file, so that a change rewrites little.
@@ -21,7 +21,7 @@ const EACH: usize = 100;
 pub(super) struct Files {
     directory: PathBuf,
     /// The file of each resource.
-    places: HashMap<(Kind, String), usize>,
+    places: HashMap<Place, usize>,
     /// What is in each file.
     files: Vec<Vec<Put>>,
 }
@@ -42,11 +42,12 @@ impl Files {
 
     /// Takes a resource in; the number of its file.
     fn place(&mut self, put: &Put) -> usize {
-        let key = (put.kind, put.name.clone());
-        if let Some(file) = self.places.get(&key).copied() {
-            let same = |other: &&mut Put| other.kind == put.kind && other.name == put.name;
-            if let Some(old) = self.files[file].iter_mut().find(same) {
-                *old = put.clone();
+        if let Some(file) = self.places.get(&put.place).copied() {
+            let same = |other: &&mut Put| other.place == put.place;
+            match self.files[file].iter_mut().find(same) {
+                Some(old) => *old = put.clone(),
+                // It was removed.
+                None => self.files[file].push(put.clone()),
             }
             return file;
         }
@@ -55,8 +56,24 @@ impl Files {
         }
         let file = self.files.len() - 1;
         self.files[file].push(put.clone());
-        self.places.insert(key, file);
+        self.places.insert(put.place, file);
         file
+    }
+
+    /// Takes a resource out; the number of its file.
+    fn take(&mut self, put: &Put) -> Option<usize> {
+        let file = self.places.get(&put.place).copied()?;
+        self.files[file].retain(|other| other.place != put.place);
+        Some(file)
+    }
+
+    async fn write_all(&self, mut changed: Vec<usize>) -> Result<()> {
+        changed.sort_unstable();
+        changed.dedup();
+        for file in changed {
+            self.write(file).await?;
+        }
+        Ok(())
     }
 
     async fn write(&self, file: usize) -> Result<()> {
@@ -78,13 +95,15 @@ impl Driver for Files {
 
     fn put<'a>(&'a mut self, resources: &'a [Put]) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
-            let mut changed: Vec<usize> = resources.iter().map(|put| self.place(put)).collect();
-            changed.sort_unstable();
-            changed.dedup();
-            for file in changed {
-                self.write(file).await?;
-            }
-            Ok(())
+            let changed = resources.iter().map(|put| self.place(put)).collect();
+            self.write_all(changed).await
+        })
+    }
+
+    fn remove<'a>(&'a mut self, resources: &'a [Put]) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let changed = resources.iter().filter_map(|put| self.take(put)).collect();
+            self.write_all(changed).await
         })
     }
 }
@@ -92,22 +111,19 @@ impl Driver for Files {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contents::{Kind, Recipe};
 
     #[tokio::test]
     async fn a_change_rewrites_the_file_it_began_in() {
         let directory = tempfile::tempdir().unwrap();
         let mut files = Files::new(directory.path().to_str().unwrap()).unwrap();
+        let recipe = Recipe {
+            kinds: vec![Kind::Clusters],
+            prefix: "b".into(),
+            ..Recipe::default()
+        };
         let put = |index: usize, revision: u32| {
-            let recipe = crate::contents::Recipe {
-                kinds: vec![Kind::Clusters],
-                prefix: "b".into(),
-                size: 0,
-            };
-            Put {
-                kind: Kind::Clusters,
-                name: recipe.name(index),
-                body: recipe.body(Kind::Clusters, index, revision),
-            }
+            Put::new(&recipe, Place::only(Kind::Clusters, index), revision)
         };
         let all: Vec<Put> = (0..EACH + 1).map(|index| put(index, 1)).collect();
         files.put(&all).await.unwrap();
@@ -123,5 +139,10 @@ mod tests {
             (1, 0)
         );
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
+        files.remove(&[put(7, 3)]).await.unwrap();
+        let name = "b-000007";
+        assert!(!read("bench-00000.yaml").contains(name));
+        files.put(&[put(7, 4)]).await.unwrap();
+        assert!(read("bench-00000.yaml").contains(name));
     }
 }

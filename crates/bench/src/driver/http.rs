@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 
 /// A place that takes requests.
 #[derive(Debug)]
-pub(super) struct Http {
+pub(crate) struct Http {
     authority: String,
     base: String,
     connection: Option<SendRequest<Full<Bytes>>>,
@@ -19,7 +19,7 @@ pub(super) struct Http {
 
 impl Http {
     /// From `http://host:port/path`, or a part of it.
-    pub(super) fn new(url: &str) -> Result<Self> {
+    pub(crate) fn new(url: &str) -> Result<Self> {
         let usage = || Error::Usage(format!("{url}: expected http://host:port"));
         let full = match url.contains("://") {
             true => url.to_owned(),
@@ -38,14 +38,14 @@ impl Http {
         })
     }
 
-    /// Makes a request; an error if the answer is not good.
-    pub(super) async fn send(
+    /// Makes a request; what is answered, or an error if that is not good.
+    pub(crate) async fn send(
         &mut self,
         method: Method,
         path: &str,
         kind: &'static str,
         body: Bytes,
-    ) -> Result<()> {
+    ) -> Result<Bytes> {
         let failed = |error: String| Error::Driver(format!("http://{}: {error}", self.authority));
         let request = Request::builder()
             .method(method)
@@ -70,7 +70,7 @@ impl Http {
         let (status, body) = sent.await.map_err(|error| failed(error.to_string()))?;
         self.connection = Some(connection);
         match status.is_success() {
-            true => Ok(()),
+            true => Ok(body),
             false => Err(failed(refusal(status, &body))),
         }
     }

@@ -10,26 +10,79 @@ mod http;
 mod put;
 
 use bytes::Bytes;
+use prost::Message as _;
 use trunkline::BoxFuture;
+use trunkline::wire::write_constraints;
+use trunkline_core::params::Constraints;
 use trunkline_proto::descriptor;
+use trunkline_proto::discovery::{Any, Resource, ResourceName};
 use trunkline_proto::prost_reflect::DynamicMessage;
 use trunkline_proto::text::{to_json, to_yaml};
 
-use crate::contents::Kind;
+pub(crate) use http::Http;
+
+use crate::contents::{Place, Recipe};
 use crate::error::{Error, Result};
 
 /// One resource to be put.
 #[derive(Clone, Debug)]
 pub(crate) struct Put {
-    pub(crate) kind: Kind,
+    pub(crate) place: Place,
     pub(crate) name: String,
+    /// Which clients it is for; `None` is for all.
+    pub(crate) constraints: Option<Constraints>,
     pub(crate) body: Bytes,
+}
+
+impl Put {
+    /// A revision of a resource.
+    pub(crate) fn new(recipe: &Recipe, place: Place, revision: u32) -> Self {
+        Self {
+            place,
+            name: recipe.name(place.index),
+            constraints: recipe.variants.constraints(place.variant).cloned(),
+            body: recipe.body(place, revision),
+        }
+    }
+
+    /// By what a variant is told apart from others, if it is one.
+    fn variant(&self) -> Option<ResourceName> {
+        let constraints = self.constraints.as_ref()?;
+        Some(ResourceName {
+            name: self.name.clone(),
+            dynamic_parameter_constraints: Some(write_constraints(constraints.expr())),
+        })
+    }
+
+    /// On the wire: wrapped, if it is not for all.
+    fn any(&self) -> Any {
+        let bare = Any {
+            type_url: self.place.kind.url().to_owned(),
+            value: self.body.clone(),
+        };
+        let Some(variant) = self.variant() else {
+            return bare;
+        };
+        let wrapper = Resource {
+            name: self.name.clone(),
+            resource: Some(bare),
+            resource_name: Some(variant),
+            ..Resource::default()
+        };
+        Any {
+            type_url: Resource::TYPE_URL.to_owned(),
+            value: wrapper.encode_to_vec().into(),
+        }
+    }
 }
 
 /// Gives a server its contents.
 pub(crate) trait Driver: Send {
     /// Puts resources, all at once where the server can do that.
     fn put<'a>(&'a mut self, resources: &'a [Put]) -> BoxFuture<'a, Result<()>>;
+
+    /// Takes resources away, all at once where the server can do that.
+    fn remove<'a>(&'a mut self, resources: &'a [Put]) -> BoxFuture<'a, Result<()>>;
 
     /// Whether it works while no server runs.
     fn needs_no_server(&self) -> bool {
@@ -65,28 +118,25 @@ pub(crate) fn parse(text: &str) -> Result<Option<Box<dyn Driver>>> {
 /// Resources as JSON that people and servers read.
 fn json(resources: &[Put]) -> Result<String> {
     let messages = messages(resources)?;
-    Ok(to_json(
-        messages.iter().map(|(url, message)| (*url, message)),
-    ))
+    let messages = messages.iter();
+    Ok(to_json(messages.map(|(url, m)| (url.as_str(), m))))
 }
 
 /// Resources as YAML that people and servers read.
 fn yaml(resources: &[Put]) -> Result<String> {
     let messages = messages(resources)?;
-    Ok(to_yaml(
-        messages.iter().map(|(url, message)| (*url, message)),
-    ))
+    let messages = messages.iter();
+    Ok(to_yaml(messages.map(|(url, m)| (url.as_str(), m))))
 }
 
-fn messages(resources: &[Put]) -> Result<Vec<(&'static str, DynamicMessage)>> {
+fn messages(resources: &[Put]) -> Result<Vec<(String, DynamicMessage)>> {
     let bad =
         |what: String| Error::Driver(format!("the tool made a resource it cannot read: {what}"));
     let one = |put: &Put| {
-        let url = put.kind.url();
-        let of = descriptor::message(url).ok_or_else(|| bad(url.to_owned()))?;
-        let message =
-            DynamicMessage::decode(of, put.body.clone()).map_err(|e| bad(e.to_string()))?;
-        Ok((url, message))
+        let any = put.any();
+        let of = descriptor::message(&any.type_url).ok_or_else(|| bad(any.type_url.clone()))?;
+        let message = DynamicMessage::decode(of, any.value).map_err(|e| bad(e.to_string()))?;
+        Ok((any.type_url, message))
     };
     resources.iter().map(one).collect()
 }
@@ -94,28 +144,47 @@ fn messages(resources: &[Put]) -> Result<Vec<(&'static str, DynamicMessage)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contents::Recipe;
+    use crate::contents::{Kind, Variants};
+    use trunkline::wire::accept_text;
+
+    /// One of every type, of the only variant or of the second of two.
+    fn puts(variants: usize) -> Vec<Put> {
+        let recipe = Recipe {
+            kinds: Kind::ALL.to_vec(),
+            prefix: "route/bench".into(),
+            size: 300,
+            variants: Variants::new(variants, 4).unwrap(),
+        };
+        let place = |kind| Place {
+            kind,
+            index: 3,
+            variant: variants - 1,
+        };
+        let put = |kind| Put::new(&recipe, place(kind), 9);
+        Kind::ALL.into_iter().map(put).collect()
+    }
+
+    #[test]
+    fn a_variant_is_written_with_those_it_is_for() {
+        let text = yaml(&puts(2)).unwrap();
+        let read = trunkline_proto::text::read("a.yaml", &text, &Default::default());
+        assert_eq!(read.errors, [], "{text}");
+        assert_eq!(read.resources.len(), Kind::ALL.len());
+        for resource in &read.resources {
+            let accepted = accept_text(resource).unwrap();
+            let said = accepted.written.unwrap().to_string();
+            assert_eq!(said, "category=c1 OR category=c3");
+        }
+    }
 
     #[test]
     fn what_is_written_as_text_is_what_was_made() {
-        let recipe = Recipe {
-            kinds: Kind::ALL.to_vec(),
-            prefix: "bench".into(),
-            size: 300,
-        };
-        let puts: Vec<Put> = Kind::ALL
-            .into_iter()
-            .map(|kind| Put {
-                kind,
-                name: recipe.name(3),
-                body: recipe.body(kind, 3, 9),
-            })
-            .collect();
+        let puts = puts(1);
         for (file, text) in [("a.json", json(&puts)), ("a.yaml", yaml(&puts))] {
             let read = trunkline_proto::text::read(file, &text.unwrap(), &Default::default());
             assert_eq!(read.errors, []);
             for (put, read) in puts.iter().zip(&read.resources) {
-                assert!(crate::contents::same(put.kind, &put.body, &read.body));
+                assert!(crate::contents::same(put.place.kind, &put.body, &read.body));
                 assert_eq!(read.validate(), []);
             }
         }

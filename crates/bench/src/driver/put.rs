@@ -2,13 +2,15 @@
 //! and of peers that are given a small program around them.
 //!
 //! `POST /resources` with an encoded `DiscoveryResponse` of one type: its
-//! resources are added or replaced, together.
+//! resources are added or replaced, together. One that is not for all clients is
+//! in a `Resource`, which says for whom it is. `DELETE /resources` with an
+//! encoded `DeltaDiscoveryResponse`: what it names as removed is taken away.
 
 use bytes::Bytes;
 use http::Method;
 use prost::Message as _;
 use trunkline::BoxFuture;
-use trunkline_proto::discovery::{Any, DiscoveryResponse};
+use trunkline_proto::discovery::{Any, DeltaDiscoveryResponse, DiscoveryResponse};
 
 use super::http::Http;
 use super::{Driver, Put};
@@ -29,8 +31,8 @@ impl Driver for ByHttp {
     fn put<'a>(&'a mut self, resources: &'a [Put]) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             for kind in Kind::ALL {
-                let of_kind = resources.iter().filter(|put| put.kind == kind);
-                let resources: Vec<Any> = of_kind.map(any).collect();
+                let of_kind = resources.iter().filter(|put| put.place.kind == kind);
+                let resources: Vec<Any> = of_kind.map(Put::any).collect();
                 if resources.is_empty() {
                     continue;
                 }
@@ -46,11 +48,28 @@ impl Driver for ByHttp {
             Ok(())
         })
     }
-}
 
-fn any(put: &Put) -> Any {
-    Any {
-        type_url: put.kind.url().to_owned(),
-        value: put.body.clone(),
+    fn remove<'a>(&'a mut self, resources: &'a [Put]) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            for kind in Kind::ALL {
+                let of_kind = || resources.iter().filter(|put| put.place.kind == kind);
+                if of_kind().next().is_none() {
+                    continue;
+                }
+                let plain = of_kind().filter(|put| put.constraints.is_none());
+                let message = DeltaDiscoveryResponse {
+                    type_url: kind.url().to_owned(),
+                    removed_resources: plain.map(|put| put.name.clone()).collect(),
+                    removed_resource_names: of_kind().filter_map(Put::variant).collect(),
+                    ..DeltaDiscoveryResponse::default()
+                };
+                let body = Bytes::from(message.encode_to_vec());
+                let kind = "application/x-protobuf";
+                self.0
+                    .send(Method::DELETE, "/resources", kind, body)
+                    .await?;
+            }
+            Ok(())
+        })
     }
 }

@@ -51,16 +51,24 @@ counters! {
     acks,
     /// Responses that were rejected.
     nacks,
+    /// Resources that were rejected by clients that somebody waits for.
+    rejected,
     /// Changes that arrived at a client.
     delivered,
     /// Changes that arrived as part of a newer one of the same resource.
     overtaken,
+    /// Removals among the changes that arrived.
+    removed,
     /// Resources that a client was sent again as it holds them.
     repeated,
     /// Revisions older than the one that the client holds.
     backwards,
     /// Contents that nobody put, or not as they were put.
     wrong,
+    /// Variants that are for other clients (TP2).
+    foreign,
+    /// Responses that brought nothing that the client did not have.
+    needless,
     /// Resources that were removed though nobody removed them.
     lost,
     /// Streams that ended though nobody ended them.

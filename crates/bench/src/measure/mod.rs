@@ -3,6 +3,7 @@
 mod counters;
 mod latency;
 mod process;
+mod work;
 
 pub use counters::Count;
 pub(crate) use counters::Counters;
@@ -10,3 +11,4 @@ pub(crate) use latency::Latencies;
 pub use latency::Quantiles;
 pub(crate) use process::Process;
 pub use process::Usage;
+pub use work::Work;

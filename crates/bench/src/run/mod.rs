@@ -4,20 +4,22 @@
 //! |---|---|
 //! | `target` | the server: started or found, and how it is given contents |
 //! | `phase` | what is counted while something happens |
+//! | `plan` | which resource changes next, and how |
 //! | `stage` | the things that can happen |
 //! | `warnings` | what keeps the numbers from being believed |
 
 mod phase;
+mod plan;
 mod stage;
 mod target;
 mod warnings;
 
 use std::sync::Arc;
 
-use crate::client::{Shared, Spec};
-use crate::contents::{Form, Kind, Recipe, Truth, write_hosts};
+use crate::client::{Shared, Spec, Tls};
+use crate::contents::{Form, Kind, Recipe, Truth, Variants, write_hosts};
 use crate::error::{Error, Result};
-use crate::options::{Options, Output};
+use crate::options::{Asking, Options, Output, Told, Variant};
 use crate::report::Report;
 use crate::{descriptors, serving, table};
 
@@ -55,6 +57,8 @@ pub fn run(options: &Options) -> Result<Option<Report>> {
             return Ok(None);
         }
         check(options)?;
+        // A file that is of no use is said so before anything is started.
+        Tls::new(options, options.address.as_deref().unwrap_or("localhost"))?;
         let report = measure(options).await?;
         write(options, &report)?;
         Ok(Some(report))
@@ -62,20 +66,26 @@ pub fn run(options: &Options) -> Result<Option<Report>> {
 }
 
 fn check(options: &Options) -> Result<()> {
+    check_contents(options)?;
+    check_removals(options)?;
+    let part = options.nack_part.unwrap_or(0.0);
     let wrong = |text: &str| Err(Error::Usage(text.to_owned()));
-    if options.types.is_empty() || options.resources == 0 {
-        return wrong("there must be a type and a resource of it");
+    if options.tls_ca.is_some() && options.address.is_none() && options.start.is_none() {
+        return wrong("the tool's own servers speak no TLS; give the address of one, or --start");
     }
-    if options.floor && options.types.len() != 1 {
-        return wrong("--floor writes one type only; give one with --types");
+    if !(0.0..=1.0).contains(&part) {
+        return wrong("--nack-part is a part from 0 to 1");
     }
     let control = |start: &String| start.contains("{control}");
     if options.start.as_ref().is_some_and(|start| !control(start)) && options.driver.is_none() {
         return wrong("--start needs --driver or {control}, to give the server its contents");
     }
-    if options.types.contains(&Kind::Hosts) && !options.prefix.contains('/') {
+    let own = options.address.is_none() && options.start.is_none();
+    let by_name = options.told() == Told::Locators && options.ask == Asking::Wildcard;
+    if options.variants > 1 && own && by_name {
         return wrong(
-            "virtual hosts are named under a route configuration; say --prefix ROUTE/host",
+            "the library's own server knows the parameters of a wildcard by the node only; \
+             leave --told-by out, or say --ask named",
         );
     }
     if options.light && options.nack.is_some() {
@@ -89,10 +99,10 @@ async fn measure(options: &Options) -> Result<Report> {
         kinds: options.types.clone(),
         prefix: options.prefix.clone(),
         size: options.size,
+        variants: variants(options)?,
     };
     // A storm changes a part of the contents, and one more to know its end.
-    let part = options.changed_meanwhile.clamp(0.0, 1.0);
-    let each_storm = (options.resources as f64 * part) as usize + 2;
+    let each_storm = changed_meanwhile(options) + options.variants.max(1) + 1;
     let changes = options.changes + options.reconnect_storm * each_storm;
     let truth = Truth::new(recipe, options.resources, changes);
     let shared = Arc::new(Shared::new(truth));
@@ -109,15 +119,81 @@ async fn measure(options: &Options) -> Result<Report> {
             stage.load(&mut target).await?;
         }
     }
-    stage.connect(&target).await?;
+    stage.connect(&mut target).await?;
     if target.is_driven() {
         stage.change(&mut target).await?;
         for _ in 0..options.reconnect_storm {
             stage.storm(&mut target).await?;
         }
     }
-    stage.idle(&target).await;
+    stage.idle(&mut target).await;
     Ok(stage.finish(&target).await)
+}
+
+/// What there is can be made, and has clients.
+fn check_contents(options: &Options) -> Result<()> {
+    let wrong = |text: &str| Err(Error::Usage(text.to_owned()));
+    if options.types.is_empty() || options.resources == 0 {
+        return wrong("there must be a type and a resource of it");
+    }
+    if options.floor && options.types.len() != 1 {
+        return wrong("--floor writes one type only; give one with --types");
+    }
+    if options.types.contains(&Kind::Hosts) && !options.prefix.contains('/') {
+        return wrong(
+            "virtual hosts are named under a route configuration; say --prefix ROUTE/host",
+        );
+    }
+    if options.variants > 1 && options.categories < options.variants {
+        return wrong("--variants needs at least as many --categories, so that each has clients");
+    }
+    if options.variants > 1 && options.floor {
+        return wrong("--floor gives everybody the same; leave --variants or --floor out");
+    }
+    Ok(())
+}
+
+/// What is removed must come back, and be seen.
+fn check_removals(options: &Options) -> Result<()> {
+    let wrong = |text: &str| Err(Error::Usage(text.to_owned()));
+    if !(0.0..=0.5).contains(&options.removals) {
+        return wrong("--removals is a part from 0 to 0.5: what is removed also comes back");
+    }
+    if options.removals == 0.0 {
+        return Ok(());
+    }
+    let kind = options.change.unwrap_or(options.types[0]);
+    let whole = matches!(kind, Kind::Clusters | Kind::Listeners);
+    if options.mode == Variant::Sotw && !whole {
+        return wrong(
+            "state of the world does not tell a client that an endpoint or a route is gone; \
+             use --change cds or lds, or --mode delta",
+        );
+    }
+    let admin = |driver: &String| driver.starts_with("admin=");
+    if options.variants > 1 && options.driver.as_ref().is_some_and(admin) {
+        return wrong("the admin API removes all variants at once; use another --driver");
+    }
+    Ok(())
+}
+
+/// Variants of each resource, if that can be.
+fn variants(options: &Options) -> Result<Variants> {
+    let made = Variants::new(options.variants, options.categories);
+    made.map_err(|error| {
+        let (variants, categories) = (options.variants, options.categories);
+        Error::Usage(format!(
+            "--variants {variants} --categories {categories}: {error}; each variant is for \
+             {} categories, so give more variants or fewer categories",
+            categories / variants.max(1)
+        ))
+    })
+}
+
+/// How many resources, or variants of them, change in a storm.
+fn changed_meanwhile(options: &Options) -> usize {
+    let part = options.changed_meanwhile.clamp(0.0, 1.0);
+    (options.resources as f64 * options.variants.max(1) as f64 * part) as usize
 }
 
 #[expect(clippy::print_stdout, reason = "the report is what the tool is for")]

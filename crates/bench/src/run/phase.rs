@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::target::Target;
 use crate::client::Shared;
-use crate::measure::{Count, Process, Usage};
+use crate::measure::{Count, Process, Usage, Work};
 use crate::report::Phase;
 
 /// A phase that has begun.
@@ -13,14 +13,16 @@ pub(super) struct Begun {
     at: Instant,
     count: Count,
     server: Option<Usage>,
+    work: Option<Work>,
     tool: Usage,
 }
 
 impl Begun {
-    pub(super) fn new(name: &'static str, shared: &Shared, target: &Target) -> Self {
+    pub(super) async fn new(name: &'static str, shared: &Shared, target: &mut Target) -> Self {
         target.reset_peak();
         Self {
             name,
+            work: target.work().await,
             count: shared.counters.read(),
             server: target.usage(),
             tool: Process::own().usage().unwrap_or_default(),
@@ -33,7 +35,7 @@ impl Begun {
         self.server.map(|usage| usage.memory)
     }
 
-    pub(super) fn end(self, shared: &Shared, target: &Target) -> Phase {
+    pub(super) async fn end(self, shared: &Shared, target: &mut Target) -> Phase {
         let seconds = self.at.elapsed().as_secs_f64();
         let tool = Process::own().usage().unwrap_or_default();
         let server = target.usage();
@@ -44,6 +46,10 @@ impl Begun {
             (None, _) => None,
         };
         let count = shared.counters.read() - self.count;
+        let work = match (target.work().await, &self.work) {
+            (Some(now), Some(before)) => Some(now.since(before)),
+            (now, _) => now,
+        };
         let some = |quantiles: crate::measure::Quantiles| {
             Some(quantiles).filter(|quantiles| quantiles.count > 0)
         };
@@ -51,10 +57,12 @@ impl Begun {
             name: self.name,
             seconds,
             server,
+            work,
             server_memory_before: self.memory(),
             tool: tool.since(&self.tool),
             first_configuration: some(shared.first.take()),
             convergence: some(shared.converged.take()),
+            convergence_of_nackers: some(shared.converged_picky.take()),
             answer: some(shared.answered.take()),
             cpu_per_update: server
                 .filter(|_| count.delivered > 0)

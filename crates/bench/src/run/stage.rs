@@ -7,9 +7,10 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::phase::Begun;
+use super::plan::{Deed, Plan};
 use super::target::Target;
-use crate::client::{self, Complete, Ended, Orders, Pool, Shared, Spec, Zipf};
-use crate::contents::Kind;
+use crate::client::{self, Complete, Ended, Orders, Pool, Shared, Spec, Tls, Zipf};
+use crate::contents::{Kind, Place};
 use crate::driver::Put;
 use crate::error::{Error, Result};
 use crate::options::{Asking, Options};
@@ -30,7 +31,8 @@ pub(super) struct Stage<'a> {
     clients: JoinSet<Ended>,
     phases: Vec<Phase>,
     progress: Progress,
-    random: fastrand::Rng,
+    /// The last change that has arrived everywhere, as those before it.
+    settled: u32,
     /// The server's memory with one stream; before the first, if there is no
     /// other.
     memory: Option<u64>,
@@ -52,7 +54,7 @@ impl<'a> Stage<'a> {
             clients: JoinSet::new(),
             phases: Vec::new(),
             progress: Progress::new(),
-            random: fastrand::Rng::with_seed(options.seed ^ 0x5eed),
+            settled: 1,
             memory: None,
             first: None,
             load: super::load(),
@@ -61,41 +63,41 @@ impl<'a> Stage<'a> {
 
     /// Gives the server its contents.
     pub(super) async fn load(&mut self, target: &mut Target) -> Result<()> {
-        let begun = Begun::new("load", &self.shared, target);
+        let begun = Begun::new("load", &self.shared, target).await;
         let truth = &self.shared.truth;
-        let all = self.options.types.iter().copied();
-        let all = all.flat_map(|kind| (0..truth.count).map(move |index| (kind, index)));
-        let all: Vec<(Kind, usize)> = all.collect();
+        let kinds = self.options.types.iter();
+        let all: Vec<Place> = kinds.flat_map(|kind| truth.places(*kind)).collect();
         let mut done = 0;
         for some in all.chunks(target.batch()) {
-            let puts: Vec<Put> = some.iter().map(|at| self.make(*at, 1)).collect();
+            let puts: Vec<Put> = some.iter().map(|place| self.make(*place, 1)).collect();
             target.put(&puts).await?;
-            for (kind, index) in some {
-                self.shared.truth.begin(*kind, *index);
+            for place in some {
+                self.shared.truth.begin(*place);
             }
             done += some.len() as u64;
             self.progress.tell("load", done, all.len() as u64);
         }
-        self.end(begun, target);
+        self.end(begun, target).await;
         Ok(())
     }
 
-    fn make(&self, (kind, index): (Kind, usize), revision: u32) -> Put {
-        let recipe = &self.shared.truth.recipe;
-        Put {
-            kind,
-            name: recipe.name(index),
-            body: recipe.body(kind, index, revision),
-        }
+    fn make(&self, place: Place, revision: u32) -> Put {
+        Put::new(&self.shared.truth.recipe, place, revision)
     }
 
     /// Connects all clients, and waits until each has its first configuration.
     /// The first is connected alone: what a server makes for it and keeps for
     /// the others costs nothing for each of them.
-    pub(super) async fn connect(&mut self, target: &Target) -> Result<()> {
-        let begun = Begun::new("connect", &self.shared, target);
+    pub(super) async fn connect(&mut self, target: &mut Target) -> Result<()> {
+        let begun = Begun::new("connect", &self.shared, target).await;
         self.memory = begun.memory();
-        let pool = Pool::new(target.address.clone(), self.options.connections);
+        let address = &target.address;
+        let tls = Tls::new(self.options, address)?;
+        let pool = Pool::new(address.clone(), tls, self.options.connections);
+        pool.try_tls().await.map_err(|source| Error::Handshake {
+            address: address.clone(),
+            source,
+        })?;
         self.pool = Some(Arc::new(pool));
         let mut specs = std::mem::take(&mut self.specs).into_iter();
         if self.counted > 1 {
@@ -105,7 +107,7 @@ impl<'a> Stage<'a> {
         }
         self.spawn(specs, self.options.ramp);
         self.configured(self.counted as u64).await?;
-        let phase = begun.end(&self.shared, target);
+        let phase = begun.end(&self.shared, target).await;
         self.keep(phase);
         Ok(())
     }
@@ -148,56 +150,58 @@ impl<'a> Stage<'a> {
         if self.options.changes == 0 {
             return Ok(());
         }
-        let begun = Begun::new("changes", &self.shared, target);
-        let mut made = 0;
+        let begun = Begun::new("changes", &self.shared, target).await;
+        let mut plan = Plan::new(self.options, self.changing());
+        let all = self.options.changes;
         let mut next = Instant::now();
-        while made < self.options.changes {
-            let some = self.options.batch.clamp(1, self.options.changes - made);
-            let places: Vec<_> = (0..some).map(|_| self.any()).collect();
-            self.make_changes(target, &places).await?;
-            made += some;
-            let (all, shared) = (self.options.changes as u64, Arc::clone(&self.shared));
-            self.progress.tell("changes", made as u64, all);
+        while plan.left() > 0 {
+            let before = plan.left();
+            let deeds = plan.next(self.options.batch.max(1));
+            self.make_changes(target, &deeds).await?;
+            let made = all - plan.left();
+            self.progress.tell("changes", made as u64, all as u64);
             if self.options.rate > 0.0 {
+                let some = before - plan.left();
                 next += Duration::from_secs_f64(some as f64 / self.options.rate);
                 sleep_until(next).await;
             } else {
-                self.settle(shared.truth.last()).await?;
+                self.settle_all().await?;
             }
         }
         self.settle_all().await?;
-        let phase = begun.end(&self.shared, target);
+        let phase = begun.end(&self.shared, target).await;
         self.keep(phase);
         Ok(())
     }
 
-    /// A resource to be changed.
-    fn any(&mut self) -> (Kind, usize) {
-        let kind = self.options.change.unwrap_or(self.options.types[0]);
-        (kind, self.random.usize(0..self.options.resources))
+    /// The type of what changes.
+    fn changing(&self) -> Kind {
+        self.options.change.unwrap_or(self.options.types[0])
     }
 
     /// Makes changes together; how many bytes they have at all who get them.
-    async fn make_changes(&self, target: &mut Target, places: &[(Kind, usize)]) -> Result<u64> {
-        let mut puts: Vec<Put> = Vec::new();
+    async fn make_changes(&self, target: &mut Target, deeds: &[(Place, Deed)]) -> Result<u64> {
+        let (mut puts, mut gone) = (Vec::new(), Vec::new());
         let mut bytes = 0;
-        for (kind, index) in places {
-            let put_already = |put: &Put| {
-                put.kind == *kind && self.shared.truth.recipe.index(&put.name) == Some(*index)
+        let truth = &self.shared.truth;
+        for (place, deed) in deeds {
+            let (revision, list) = match deed {
+                Deed::Change => (truth.change(*place), &mut puts),
+                Deed::Remove => (truth.remove(*place), &mut gone),
             };
-            // One resource changes once in a transaction.
-            if puts.iter().any(put_already) {
-                continue;
-            }
-            if let Some(revision) = self.shared.truth.change(*kind, *index) {
-                let put = self.make((*kind, *index), revision);
-                let holders = self.shared.truth.holders(*kind, *index);
-                bytes += put.body.len() as u64 * u64::from(holders);
-                puts.push(put);
+            if let Some(revision) = revision {
+                let put = self.make(*place, revision);
+                if *deed == Deed::Change {
+                    bytes += put.body.len() as u64 * u64::from(truth.holders(*place));
+                }
+                list.push(put);
             }
         }
         for some in puts.chunks(target.batch()) {
             target.put(some).await?;
+        }
+        for some in gone.chunks(target.batch()) {
+            target.remove(some).await?;
         }
         Ok(bytes)
     }
@@ -215,43 +219,49 @@ impl<'a> Stage<'a> {
         self.wait("leave", gone, away).await?;
         // The server notices, too.
         sleep(Duration::from_millis(500)).await;
-        let part = self.options.changed_meanwhile.clamp(0.0, 1.0);
-        let changed = (self.options.resources as f64 * part) as usize;
-        let kind = self.options.change.unwrap_or(self.options.types[0]);
-        let places: Vec<_> = (0..changed).map(|index| (kind, index)).collect();
-        let bytes = self.make_changes(target, &places).await?;
+        let kind = self.changing();
+        let truth = &self.shared.truth;
+        let changed = super::changed_meanwhile(self.options);
+        let places = truth.places(kind).take(changed);
+        let deeds: Vec<_> = places.map(|place| (place, Deed::Change)).collect();
+        let bytes = self.make_changes(target, &deeds).await?;
         self.shared.converged.take();
+        self.shared.converged_picky.take();
 
-        let begun = Begun::new("reconnect storm", &self.shared, target);
+        let begun = Begun::new("reconnect storm", &self.shared, target).await;
         self.shared.orders.send_modify(|orders| orders.away = false);
         let all = self.clients.len() as u64;
         let shared = Arc::clone(&self.shared);
         self.wait("return", all, || shared.are_connected() as u64)
             .await?;
-        // Whoever sees this one has been told of all that came before.
-        let last = self.options.resources - 1;
-        self.make_changes(target, &[(kind, last)]).await?;
+        // Whoever sees its variant of this one has been told of all that came
+        // before.
+        let last = |place: &Place| place.index + 1 == self.options.resources;
+        let places = self.shared.truth.places(kind).filter(last);
+        let deeds: Vec<_> = places.map(|place| (place, Deed::Change)).collect();
+        self.make_changes(target, &deeds).await?;
         self.settle_all().await?;
-        let mut phase = begun.end(&self.shared, target);
+        let mut phase = begun.end(&self.shared, target).await;
         // Most of the time from a change to its arrival nobody was there.
         phase.convergence = None;
+        phase.convergence_of_nackers = None;
         phase.changed_bytes = Some(bytes);
         self.keep(phase);
         Ok(())
     }
 
     /// Lets time pass.
-    pub(super) async fn idle(&mut self, target: &Target) {
+    pub(super) async fn idle(&mut self, target: &mut Target) {
         if self.options.duration <= 0.0 {
             return;
         }
-        let begun = Begun::new("idle", &self.shared, target);
+        let begun = Begun::new("idle", &self.shared, target).await;
         sleep(Duration::from_secs_f64(self.options.duration)).await;
-        self.end(begun, target);
+        self.end(begun, target).await;
     }
 
-    fn end(&mut self, begun: Begun, target: &Target) {
-        let phase = begun.end(&self.shared, target);
+    async fn end(&mut self, begun: Begun, target: &mut Target) {
+        let phase = begun.end(&self.shared, target).await;
         self.keep(phase);
     }
 
@@ -288,8 +298,9 @@ impl<'a> Stage<'a> {
     }
 
     async fn settle_all(&mut self) -> Result<()> {
-        for revision in 2..=self.shared.truth.last() {
+        for revision in self.settled + 1..=self.shared.truth.last() {
             self.settle(revision).await?;
+            self.settled = revision;
         }
         Ok(())
     }
@@ -340,10 +351,15 @@ impl<'a> Stage<'a> {
         }
         let count = self.shared.counters.read();
         check.wrong = count.wrong;
+        check.foreign = count.foreign;
         check.backwards = count.backwards;
         check.lost = count.lost;
-        let kind = self.options.types[0];
-        let size = self.make((kind, 0), 1).body.len();
+        let first = Place {
+            kind: self.options.types[0],
+            index: 0,
+            variant: 0,
+        };
+        let size = self.make(first, 1).body.len();
         Report {
             scenario: Scenario::of(self.options, target.name.clone(), size),
             warnings: super::warnings(self.options, &self.phases, &self.shared, self.load),

@@ -1,8 +1,11 @@
 //! The server that is measured, and what gives it contents.
 
-use crate::driver::{self, Driver, Put};
+use bytes::Bytes;
+use http::Method;
+
+use crate::driver::{self, Driver, Http, Put};
 use crate::error::{Error, Result};
-use crate::measure::{Process, Usage};
+use crate::measure::{Process, Usage, Work};
 use crate::options::{Child, Options};
 use crate::serving::Started;
 
@@ -11,6 +14,8 @@ pub(crate) struct Target {
     driver: Option<Box<dyn Driver>>,
     started: Option<Started>,
     own: Option<Child>,
+    /// Where the library's own server says what it did.
+    work: Option<Http>,
     /// Whether a server that is to be started takes contents by itself.
     takes: bool,
     /// Where it serves.
@@ -42,6 +47,7 @@ impl Target {
             driver,
             started: None,
             own,
+            work: None,
             takes: options
                 .start
                 .as_ref()
@@ -76,6 +82,9 @@ impl Target {
         self.process = started.process();
         if let Some(control) = &started.control {
             self.driver = driver::parse(&format!("put=http://{control}"))?;
+            if self.own == Some(Child::Library) {
+                self.work = Some(Http::new(control)?);
+            }
         }
         self.started = Some(started);
         Ok(())
@@ -100,6 +109,13 @@ impl Target {
         }
     }
 
+    pub(crate) async fn remove(&mut self, resources: &[Put]) -> Result<()> {
+        match &mut self.driver {
+            Some(driver) => driver.remove(resources).await,
+            None => Ok(()),
+        }
+    }
+
     /// How many are best put at once.
     pub(crate) fn batch(&self) -> usize {
         self.driver.as_ref().map_or(1, |driver| driver.batch())
@@ -108,6 +124,13 @@ impl Target {
     /// What the server has used, if its process is known.
     pub(crate) fn usage(&self) -> Option<Usage> {
         self.process.and_then(Process::usage)
+    }
+
+    /// What the server did so far, if it tells.
+    pub(crate) async fn work(&mut self) -> Option<Work> {
+        let http = self.work.as_mut()?;
+        let asked = http.send(Method::GET, "/work", "application/json", Bytes::new());
+        serde_json::from_slice(&asked.await.ok()?).ok()
     }
 
     pub(crate) fn reset_peak(&self) {

@@ -1,26 +1,45 @@
-//! The way contents get into a server that the tool started.
+//! The way contents get into a server that the tool started, and what it did
+//! gets out.
+//!
+//! | request | answer |
+//! |---|---|
+//! | `POST /resources`, a `DiscoveryResponse` | its resources are put, together |
+//! | `DELETE /resources`, a `DeltaDiscoveryResponse` | what it names as removed is gone |
+//! | `GET /work` | what the server did so far, as JSON |
 
 use std::convert::Infallible;
 
 use bytes::Bytes;
-use http::{Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
-use trunkline_proto::discovery::{DiscoveryResponse, Inbound, Limits};
+use trunkline_proto::discovery::{DeltaDiscoveryResponse, DiscoveryResponse, Inbound, Limits};
 
-/// Takes what is put until the process ends. `put` gets the resources of one
-/// type and says what is wrong with them.
-pub(super) async fn serve<F>(listener: TcpListener, put: F)
-where
-    F: Fn(DiscoveryResponse) -> Result<(), String> + Clone + Send + 'static,
-{
+use crate::measure::Work;
+
+/// A server that is controlled.
+pub(super) trait Controlled: Clone + Send + Sync + 'static {
+    /// Takes resources of one type; says what is wrong with them.
+    fn put(&self, put: DiscoveryResponse) -> Result<(), String>;
+
+    /// Takes resources of one type away; says why not.
+    fn remove(&self, gone: DeltaDiscoveryResponse) -> Result<(), String>;
+
+    /// What it did so far, if it counts that.
+    fn work(&self) -> Option<Work> {
+        None
+    }
+}
+
+/// Takes what is put until the process ends.
+pub(super) async fn serve(listener: TcpListener, server: impl Controlled) {
     while let Ok((socket, _)) = listener.accept().await {
-        let put = put.clone();
-        let service = service_fn(move |request| answer(request, put.clone()));
+        let server = server.clone();
+        let service = service_fn(move |request| answer(request, server.clone()));
         tokio::spawn(async move {
             let _ = socket.set_nodelay(true);
             // Whoever put something knows how that ended.
@@ -31,21 +50,33 @@ where
     }
 }
 
-async fn answer<F>(request: Request<Incoming>, put: F) -> Result<Response<Full<Bytes>>, Infallible>
-where
-    F: Fn(DiscoveryResponse) -> Result<(), String>,
-{
+async fn answer(
+    request: Request<Incoming>,
+    server: impl Controlled,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let method = request.method().clone();
     let outcome = match request.into_body().collect().await {
         Err(error) => Err(error.to_string()),
-        Ok(body) => DiscoveryResponse::decode_checked(body.to_bytes(), &Limits::DEFAULT)
-            .map_err(|error| error.to_string())
-            .and_then(|read| put(read.message)),
+        Ok(body) => done(&method, body.to_bytes(), &server),
     };
     let (status, text) = match outcome {
-        Ok(()) => (StatusCode::OK, String::new()),
+        Ok(text) => (StatusCode::OK, text),
         Err(error) => (StatusCode::BAD_REQUEST, error),
     };
     let mut response = Response::new(Full::new(Bytes::from(text)));
     *response.status_mut() = status;
     Ok(response)
+}
+
+fn done(method: &Method, body: Bytes, server: &impl Controlled) -> Result<String, String> {
+    fn read<M: Inbound>(body: Bytes) -> Result<M, String> {
+        let read = M::decode_checked(body, &Limits::DEFAULT);
+        read.map(|read| read.message).map_err(|e| e.to_string())
+    }
+    let nothing = |()| String::new();
+    match *method {
+        Method::GET => serde_json::to_string(&server.work()).map_err(|e| e.to_string()),
+        Method::DELETE => server.remove(read(body)?).map(nothing),
+        _ => server.put(read(body)?).map(nothing),
+    }
 }

@@ -24,7 +24,7 @@ use trunkline_proto::discovery::{
     Any, DeltaDiscoveryResponse, DiscoveryResponse, Resource, name_of,
 };
 
-use super::control;
+use super::control::{self, Controlled};
 
 /// The place of what state-of-the-world streams are given; the other is for
 /// delta.
@@ -34,11 +34,7 @@ const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 
 pub(super) async fn serve(xds: TcpListener, control: TcpListener) {
     let floor = Arc::new(Floor::default());
-    let putting = Arc::clone(&floor);
-    tokio::spawn(control::serve(control, move |put| {
-        putting.put(put);
-        Ok(())
-    }));
+    tokio::spawn(control::serve(control, Arc::clone(&floor)));
     let listening = Listening {
         connections: 100_000,
         streams: 100_000,
@@ -54,8 +50,9 @@ struct Floor(Mutex<State>);
 struct State {
     type_url: String,
     contents: BTreeMap<String, Bytes>,
-    /// What changed last.
+    /// What changed last, and what was removed.
     changed: Vec<String>,
+    removed: Vec<String>,
     /// Framed messages of both variants: the last change, and everything.
     /// Written for the first stream that needs one.
     change: [Option<Bytes>; 2],
@@ -70,26 +67,46 @@ impl Floor {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    fn put(&self, put: DiscoveryResponse) {
+impl Controlled for Arc<Floor> {
+    fn put(&self, put: DiscoveryResponse) -> Result<(), String> {
         let mut state = self.lock();
         state.type_url = put.type_url;
         state.changed.clear();
+        state.removed.clear();
         for any in put.resources {
             let name = name_of(&any.value).unwrap_or_default().to_owned();
             state.contents.insert(name.clone(), any.value);
             state.changed.push(name);
         }
-        state.whole = [None, None];
-        state.change = [None, None];
-        if state.listening {
-            state.changes += 1;
-            state.asleep.drain(..).for_each(Waker::wake);
+        state.tell();
+        Ok(())
+    }
+
+    fn remove(&self, gone: DeltaDiscoveryResponse) -> Result<(), String> {
+        let mut state = self.lock();
+        state.changed.clear();
+        for name in &gone.removed_resources {
+            state.contents.remove(name);
         }
+        state.removed = gone.removed_resources;
+        state.tell();
+        Ok(())
     }
 }
 
 impl State {
+    /// Wakes all streams for what changed.
+    fn tell(&mut self) {
+        self.whole = [None, None];
+        self.change = [None, None];
+        if self.listening {
+            self.changes += 1;
+            self.asleep.drain(..).for_each(Waker::wake);
+        }
+    }
+
     /// Everything, in one variant.
     fn whole(&mut self, variant: usize) -> Bytes {
         if let Some(written) = &self.whole[variant] {
@@ -101,7 +118,7 @@ impl State {
             .map(|(name, body)| (name.as_str(), body));
         let written = match variant {
             SOTW => self.sotw(all),
-            _ => self.delta(all),
+            _ => self.delta(all, &[]),
         };
         self.whole[variant] = Some(written.clone());
         written
@@ -118,7 +135,8 @@ impl State {
         }
         let body = |name: &String| self.contents.get_key_value(name);
         let changed = self.changed.iter().filter_map(body);
-        let written = self.delta(changed.map(|(name, body)| (name.as_str(), body)));
+        let changed = changed.map(|(name, body)| (name.as_str(), body));
+        let written = self.delta(changed, &self.removed);
         self.change[variant] = Some(written.clone());
         written
     }
@@ -144,7 +162,11 @@ impl State {
         })
     }
 
-    fn delta<'a>(&self, all: impl Iterator<Item = (&'a str, &'a Bytes)>) -> Bytes {
+    fn delta<'a>(
+        &self,
+        all: impl Iterator<Item = (&'a str, &'a Bytes)>,
+        removed: &[String],
+    ) -> Bytes {
         let resource = |(name, body): (&str, &Bytes)| Resource {
             version: Version::of_body(body).to_string(),
             resource: Some(self.any(body)),
@@ -153,6 +175,7 @@ impl State {
         };
         framed(&DeltaDiscoveryResponse {
             resources: all.map(resource).collect(),
+            removed_resources: removed.to_vec(),
             type_url: self.type_url.clone(),
             nonce: self.nonce(),
             ..DeltaDiscoveryResponse::default()

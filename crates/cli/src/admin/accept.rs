@@ -1,21 +1,20 @@
 //! A body of resources: read and checked as `serve` checks files.
 
-use std::collections::HashMap;
-
 use bytes::Bytes;
 use trunkline::{Name, Server, TypeUrl};
 use trunkline_proto::redact::REDACTED;
 
 use super::dangling::dangling;
-use super::domains;
 use super::error::{Detail, Refusal};
-use super::given::{Form, Given, MOST, Place, Read};
-use crate::kinds;
+use super::given::{Form, Given, MOST, Read};
+use super::{clash, domains};
 use crate::settings::OnDangling;
 
 /// Resources without a mistake, and what may be one.
 pub(super) struct Accepted {
     pub(super) given: Vec<Given>,
+    /// Names of which all is given and nothing is left.
+    pub(super) empty: Vec<(TypeUrl, Name)>,
     pub(super) warnings: Vec<Detail>,
 }
 
@@ -28,7 +27,7 @@ pub(super) fn accept(
 ) -> Result<Accepted, Refusal> {
     let mut read = Read::new(body, form);
     let mut wrong = secrets(&read.given);
-    wrong.extend(duplicates(&read.given));
+    wrong.extend(clash::within(&read.given));
     wrong.extend(domains::conflicts(&read.given));
     wrong.into_iter().for_each(|wrong| read.wrong(wrong));
     for loose in dangling(server, &read.given) {
@@ -48,6 +47,7 @@ pub(super) fn accept(
     }
     Ok(Accepted {
         given: read.given,
+        empty: read.empty,
         warnings: read.warnings,
     })
 }
@@ -77,24 +77,6 @@ fn holds(body: &[u8], part: &[u8]) -> bool {
         rest = &rest[1..];
     }
     false
-}
-
-fn duplicates(given: &[Given]) -> Vec<Detail> {
-    let mut places = HashMap::new();
-    let mut found = Vec::new();
-    for one in given {
-        let (url, resource) = (&one.type_url, &one.resource);
-        let key = (url, &resource.name, resource.constraints.as_ref());
-        if let Some(first) = places.insert(key, &one.place) {
-            found.push(one.place.wrong(duplicate(url, &resource.name, first)));
-        }
-    }
-    found
-}
-
-fn duplicate(type_url: &TypeUrl, name: &Name, first: &Place) -> String {
-    let kind = kinds::short(type_url);
-    format!("{kind} {name:?} is there already, at {first}; remove one or rename it")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Why a client gets what it gets for a host, as JSON.
+//! Why a client gets what it gets, as JSON; for a host on demand, whole.
 
 use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
@@ -6,20 +6,20 @@ use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, Uri};
 use serde::Serialize;
-use trunkline::explain::{Connected, ExplainError, Explained, HostOnStream};
-use trunkline::{Resource, Version};
+use trunkline::explain::{Asker, Connected, ExplainError, Explained, HostOnStream};
+use trunkline::{Name, Resource, Server, TypeUrl};
 use trunkline_core::database::{Considered, Found, Given};
 use trunkline_core::hosts::Domain;
-use trunkline_core::message::Mode;
-use trunkline_core::params::Constraints;
-use trunkline_core::session::NameState;
-use trunkline_proto::{redact, text};
+use trunkline_core::params::{Constraints, Params};
+use trunkline_proto::text;
 
 use super::Shared;
 use super::error::Refusal;
 use super::given::{self, Form};
 use super::query::Query;
+use super::variant::{self, Parameter, Stream};
 use super::write;
+use crate::kinds;
 
 /// All that there is to say.
 #[derive(Debug, Serialize)]
@@ -29,6 +29,7 @@ struct Shown {
     virtual_host: Option<VirtualHost>,
     given: Option<Whole>,
     considered: Vec<Other>,
+    parameters: Vec<Parameter>,
     base: Base,
     client: Option<Client>,
 }
@@ -78,48 +79,51 @@ struct Base {
 #[derive(Debug, Serialize)]
 struct Client {
     has_route: bool,
-    streams: Vec<Stream>,
+    streams: Vec<OnStream>,
 }
 
 #[derive(Debug, Serialize)]
-struct Stream {
-    stream: u64,
-    protocol: &'static str,
-    aggregated: bool,
-    may_see: bool,
+struct OnStream {
+    #[serde(flatten)]
+    stream: Stream,
     is_full: bool,
-    /// How the host stands that it asks for; nothing if it does not.
-    status: Option<&'static str>,
-    holds: Option<Held>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rejected_version: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
-struct Held {
-    name: String,
-    version: String,
-}
-
-/// `GET /api/v1/explain?node=...&route=...&host=...`
+/// `GET /api/v1/explain?node=...` or `?params=...`, with `route` and `host`, or
+/// with `type` and `name`.
 pub(super) async fn of_client(State(admin): State<Shared>, uri: Uri) -> Result<Response, Refusal> {
-    let query = Query::read(&uri, &["node", "route", "host"])?;
-    let node = needed(&query, "node")?;
-    let (route, host) = (needed(&query, "route")?, needed(&query, "host")?);
-    super::aside(move || answer(admin.server.explain_client(&node, &route, &host))).await?
+    let query = Query::read(&uri, &["node", "params", "route", "host", "type", "name"])?;
+    let question = Question::read(&query)?;
+    let (node, params) = (query.one("node")?, query.one("params")?);
+    let (node, params) = match (node, params) {
+        (Some(node), None) => (node.to_owned(), None),
+        (None, Some(params)) => {
+            let params = params.parse::<Params>();
+            let bad = |error| Refusal::bad(format!("params: {error}"));
+            (String::new(), Some(params.map_err(bad)?))
+        }
+        _ => {
+            return Err(Refusal::bad(
+                "give either `node`, the id of a client that is connected, or `params`",
+            ));
+        }
+    };
+    super::aside(move || {
+        let asker = params.as_ref().map(Asker::Params);
+        question.answer(&admin.server, asker.unwrap_or(Asker::Client(&node)))
+    })
+    .await?
 }
 
-/// `POST /api/v1/explain?route=...&host=...`, with a node in the body.
+/// `POST /api/v1/explain`, with a node in the body.
 pub(super) async fn of_node(
     State(admin): State<Shared>,
     uri: Uri,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Refusal> {
-    let query = Query::read(&uri, &["route", "host"])?;
-    let (route, host) = (needed(&query, "route")?, needed(&query, "host")?);
+    let query = Query::read(&uri, &["route", "host", "type", "name"])?;
+    let question = Question::read(&query)?;
     let body = write::body(&admin, body)?;
     let Form::Text(format) = write::form(&headers) else {
         return Err(Refusal::bad("a node is asked about in YAML or JSON"));
@@ -132,9 +136,46 @@ pub(super) async fn of_node(
             let details = errors.into_iter().map(given::detail).collect();
             Refusal::invalid("this is no node", details)
         })?;
-        answer(admin.server.explain_node(&node, &route, &host))
+        question.answer(&admin.server, Asker::Node(&node))
     })
     .await?
+}
+
+/// What is asked: of a host on demand, or of a resource.
+enum Question {
+    Host { route: String, host: String },
+    Resource { type_url: TypeUrl, name: Name },
+}
+
+impl Question {
+    fn read(query: &Query) -> Result<Self, Refusal> {
+        let given = |key| Ok(query.one(key)?.is_some());
+        let host: bool = given("route")? || given("host")?;
+        match host || !(given("type")? || given("name")?) {
+            true => Ok(Self::Host {
+                route: needed(query, "route")?,
+                host: needed(query, "host")?,
+            }),
+            false => Ok(Self::Resource {
+                type_url: kinds::parse(&needed(query, "type")?).map_err(Refusal::bad)?,
+                name: Name::new(&needed(query, "name")?),
+            }),
+        }
+    }
+
+    fn answer(&self, server: &Server, asker: Asker<'_>) -> Result<Response, Refusal> {
+        match self {
+            Self::Host { route, host } => {
+                let explained = server.explain_host(asker, route, host);
+                Ok(axum::Json(shown(explained.map_err(refused)?)).into_response())
+            }
+            Self::Resource { type_url, name } => {
+                let explained = server.explain_resource(asker, type_url, name);
+                let explained = explained.map_err(refused)?;
+                Ok(axum::Json(variant::shown(explained)).into_response())
+            }
+        }
+    }
 }
 
 fn needed(query: &Query, key: &str) -> Result<String, Refusal> {
@@ -143,11 +184,8 @@ fn needed(query: &Query, key: &str) -> Result<String, Refusal> {
     value.map(str::to_owned).ok_or_else(missing)
 }
 
-fn answer(explained: Result<Explained, ExplainError>) -> Result<Response, Refusal> {
-    match explained {
-        Ok(explained) => Ok(axum::Json(shown(explained)).into_response()),
-        Err(error) => Err(Refusal::new(status(&error), error)),
-    }
+fn refused(error: ExplainError) -> Refusal {
+    Refusal::new(status(&error), error)
 }
 
 fn status(error: &ExplainError) -> StatusCode {
@@ -170,6 +208,7 @@ fn shown(explained: Explained) -> Shown {
         virtual_host: found.map(|found| virtual_host(found, because)),
         given: given.map(|(given, form)| whole(&given, form)),
         considered: explained.host.considered.into_iter().map(other).collect(),
+        parameters: explained.params.into_iter().map(Parameter::new).collect(),
         base: Base {
             rules: explained.base.rules,
             sets: texts(explained.base.sets),
@@ -249,36 +288,9 @@ fn client(client: Connected) -> Client {
     }
 }
 
-fn stream(on: HostOnStream) -> Stream {
-    let state = on.asked.as_ref().map(|asked| &asked.state);
-    let rejected = match state {
-        Some(NameState::Rejected(version)) => Some(version),
-        _ => None,
-    };
-    let asked = on.asked.as_ref().and_then(|asked| asked.resource.as_ref());
-    // Envoy quotes what it rejects, secrets too.
-    let error = on.error.filter(|_| rejected.is_some());
-    Stream {
-        stream: on.stream,
-        protocol: match on.mode {
-            Mode::Sotw => "sotw",
-            Mode::Delta => "delta",
-        },
-        aggregated: on.only.is_none(),
-        may_see: on.may_see,
-        is_full: on.is_full,
-        status: state.map(|state| match state {
-            NameState::Requested => "REQUESTED",
-            NameState::Absent => "DOES_NOT_EXIST",
-            NameState::Sent => "SENT",
-            NameState::Accepted => "ACKED",
-            NameState::Rejected(_) => "NACKED",
-        }),
-        holds: on.holds.as_ref().or(asked).map(|held| Held {
-            name: held.name.to_string(),
-            version: held.version.to_string(),
-        }),
-        rejected_version: rejected.map(Version::to_string),
-        error: error.map(|error| redact::quoted(&error.message).into_owned()),
+fn stream(host: HostOnStream) -> OnStream {
+    OnStream {
+        stream: Stream::new(host.on),
+        is_full: host.is_full,
     }
 }

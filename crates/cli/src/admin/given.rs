@@ -4,8 +4,9 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use trunkline::wire::{AcceptError, Accepted, Intake, Mistake, Parent};
-use trunkline::{Resource, TypeUrl};
+use trunkline::wire::{self, Accepted, Doubt, Intake, Mistake, Parent};
+use trunkline::{Name, Resource, TypeUrl};
+use trunkline_core::params::Constraints;
 use trunkline_proto::Path;
 use trunkline_proto::pieces::{Piece, Pieces};
 use trunkline_proto::text::{self, Format, Position, Spot, TextError};
@@ -29,9 +30,15 @@ pub(super) struct Given {
     pub(super) type_url: TypeUrl,
     pub(super) resource: Arc<Resource>,
     pub(super) place: Place,
-    /// The route configuration that it was written in, by its place in the list.
-    pub(super) route: Option<usize>,
+    /// The constraints that its author wrote around it, or around what it was
+    /// written in. Without them, what is given of its name is all of it.
+    pub(super) written: Option<Constraints>,
+    /// The route configuration that it was written in.
+    pub(super) route: Option<Author>,
 }
+
+/// A route configuration as it was written, with the constraints around it.
+pub(super) type Author = (Name, Option<Constraints>);
 
 /// Where a resource stands in a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,6 +80,8 @@ pub(super) struct Read {
     pub(super) given: Vec<Given>,
     pub(super) errors: Vec<Detail>,
     pub(super) warnings: Vec<Detail>,
+    /// Names of which all is given and nothing is left.
+    pub(super) empty: Vec<(TypeUrl, Name)>,
     intake: Intake,
 }
 
@@ -98,7 +107,7 @@ impl Read {
     }
 
     fn text(&mut self, format: Format, text: &str) {
-        let document = text::read_as(format, "body", text, &text::Options::default());
+        let document = text::read_as(format, "body", text, &wire::text_options());
         self.errors.extend(document.errors.into_iter().map(detail));
         let warnings = document.warnings.into_iter().map(detail);
         self.warnings.extend(warnings);
@@ -112,23 +121,29 @@ impl Read {
             };
             let host = |index: usize| place(&read.item("virtual_hosts", index));
             match self.intake.text(read) {
-                Ok(accepted) => self.take(accepted, place(&Path::default()), host),
-                Err(AcceptError::Host { index, source }) => {
-                    self.wrong(host(index).wrong(source.to_string()));
+                Ok(accepted) => {
+                    for (inner, doubt) in &accepted.doubts {
+                        self.doubtful(place(inner).wrong(doubt.to_string()));
+                    }
+                    self.take(accepted, place(&Path::default()), host);
                 }
-                Err(error) => self.wrong(place(&Path::default()).wrong(error.to_string())),
+                Err(error) => {
+                    let (inner, error) = error.place();
+                    self.wrong(place(&inner).wrong(error.to_string()));
+                }
             }
         }
     }
 
     fn binary(&mut self, body: Bytes) {
         let mut pieces = Pieces::new(Cursor::new(body));
-        let mut parent: Option<(Parent, usize)> = None;
+        let mut parent: Option<(Parent, Author)> = None;
         loop {
             match pieces.next() {
                 Ok(Some((index, Piece::Whole(any)))) => {
                     let read = self.intake.whole("body", index, any);
                     if let Some((accepted, spot)) = self.ok(read) {
+                        self.doubts(spot, &accepted.doubts);
                         let host = |host| {
                             Place::Binary(Spot {
                                 host: Some(host),
@@ -141,20 +156,25 @@ impl Read {
                 Ok(Some((index, Piece::Route(route)))) => {
                     let read = self.intake.route("body", index, *route);
                     parent = self.ok(read).map(|(accepted, parent)| {
-                        let (route, spot) = (self.given.len(), parent.spot());
+                        let spot = parent.spot();
+                        self.doubts(spot, &accepted.doubts);
+                        let author = self.author(&accepted);
                         self.take(accepted, Place::Binary(spot), |_| Place::Binary(spot));
-                        (parent, route)
+                        (parent, author)
                     });
                 }
                 Ok(Some((_, Piece::Host(host, body)))) => {
                     // Without it, it was said what is wrong.
-                    let Some((parent, route)) = &parent else {
+                    let Some((parent, author)) = &parent else {
                         continue;
                     };
+                    let author = author.clone();
                     let read = self.intake.host_of("body", parent, host, body);
-                    let route = *route;
-                    if let Some((resource, spot)) = self.ok(read) {
-                        self.host(resource, Place::Binary(spot), route);
+                    if let Some(hosted) = self.ok(read) {
+                        self.doubts(hosted.spot, &hosted.doubts);
+                        for resource in hosted.resources {
+                            self.host(resource, Place::Binary(hosted.spot), author.clone());
+                        }
                     }
                 }
                 Ok(None) => return,
@@ -186,25 +206,53 @@ impl Read {
 
     /// A resource, and the virtual hosts that were written in it.
     fn take(&mut self, accepted: Accepted, place: Place, host_at: impl Fn(usize) -> Place) {
-        let route = self.given.len();
-        self.given.push(Given {
-            type_url: accepted.type_url,
-            resource: Arc::new(accepted.resource),
-            place,
-            route: None,
-        });
-        for (index, host) in accepted.hosts.into_iter().enumerate() {
-            self.host(host, host_at(index), route);
+        let author = self.author(&accepted);
+        if accepted.written.is_none() && accepted.variants.is_empty() {
+            let name = accepted.name.clone();
+            self.empty.push((accepted.type_url.clone(), name));
+        }
+        for resource in accepted.variants {
+            self.given.push(Given {
+                type_url: accepted.type_url.clone(),
+                resource: Arc::new(resource),
+                place: place.clone(),
+                written: accepted.written.clone(),
+                route: None,
+            });
+        }
+        for host in accepted.hosts {
+            self.host(host.resource, host_at(host.index), author.clone());
         }
     }
 
-    fn host(&mut self, resource: Resource, place: Place, route: usize) {
+    fn author(&self, accepted: &Accepted) -> Author {
+        (accepted.name.clone(), accepted.written.clone())
+    }
+
+    fn host(&mut self, resource: Resource, place: Place, author: Author) {
+        let type_url = self.intake.vhds();
         self.given.push(Given {
-            type_url: self.intake.vhds(),
+            type_url,
             resource: Arc::new(resource),
             place,
-            route: Some(route),
+            written: author.1.clone(),
+            route: Some(author),
         });
+    }
+
+    fn doubts(&mut self, spot: Spot, doubts: &[(Path, Doubt)]) {
+        for (inner, doubt) in doubts {
+            self.doubtful(Detail {
+                field: spot.path().join(inner).to_string(),
+                ..Detail::new(doubt)
+            });
+        }
+    }
+
+    fn doubtful(&mut self, detail: Detail) {
+        if self.warnings.len() < MOST {
+            self.warnings.push(detail);
+        }
     }
 }
 

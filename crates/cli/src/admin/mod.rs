@@ -4,13 +4,14 @@
 //! |---|---|
 //! | `guard` | who may ask, who may write |
 //! | `resources`, `view` | what is held, shown without secrets |
-//! | `write`, `accept`, `given`, `dangling`, `domains`, `derived`, `outcome` | changes |
-//! | `status`, `explain` | clients; why one gets what it gets |
+//! | `write`, `remove`, `accept`, `given`, `clash`, `dangling`, `domains`, `derived`, `replace`, `outcome` | changes |
+//! | `status`, `explain`, `variant` | clients; why one gets what it gets |
 //! | `files` | files and load reports |
 //! | `dump`, `pages` | `/config_dump`; the index, `/ready`, `/metrics` |
 //! | `query`, `error` | parameters and refusals |
 
 mod accept;
+mod clash;
 mod dangling;
 mod derived;
 mod domains;
@@ -23,8 +24,11 @@ mod guard;
 mod outcome;
 mod pages;
 mod query;
+mod remove;
+mod replace;
 mod resources;
 mod status;
+mod variant;
 mod view;
 mod write;
 
@@ -90,7 +94,7 @@ macro_rules! routes {
 const ROUTES: &[Route] = routes! {
     GET "/api/v1/resources/{type}" resources::list;
     POST "/api/v1/resources" write::apply;
-    DELETE "/api/v1/resources/{type}" write::delete;
+    DELETE "/api/v1/resources/{type}" remove::delete;
     GET "/api/v1/status" status::list;
     GET "/api/v1/explain" explain::of_client;
     POST "/api/v1/explain" explain::of_node;

@@ -7,7 +7,7 @@ use trunkline_core::hosts::HostName;
 
 use super::error::{Detail, Refusal};
 use super::given::Given;
-use super::{Admin, Who, resources};
+use super::{Admin, Who, clash, resources};
 
 /// What a change did, or would do.
 #[derive(Debug, Serialize)]
@@ -99,7 +99,10 @@ impl Making<'_> {
             false => server.apply_as(&self.who.0, changes),
         };
         let changed = changed.map_err(|error| {
-            Refusal::invalid("nothing was changed", vec![refused(&error, self.given)])
+            Refusal::invalid(
+                "nothing was changed",
+                vec![clash::refused(&error, self.given)],
+            )
         })?;
         let outcome = Outcome {
             changed: (!self.how.summary).then(|| changed.iter().map(One::from).collect()),
@@ -109,36 +112,6 @@ impl Making<'_> {
             dry_run: self.how.dry_run,
         };
         Ok(axum::Json(outcome).into_response())
-    }
-}
-
-/// Why the database does not want it, at the place of what it does not want.
-fn refused(error: &ApplyError, given: &[Given]) -> Detail {
-    let find = |name: &Name| given.iter().find(|one| one.resource.name == *name);
-    let (one, message) = match error {
-        ApplyError::Domain {
-            domain,
-            first,
-            second,
-            ..
-        } => {
-            let (one, own, other) = match (find(second), find(first)) {
-                (Some(one), _) => (Some(one), second, first),
-                (None, one) => (one, first, second),
-            };
-            let message = format!(
-                "virtual hosts {own:?}, this one, and {other:?}, which the server has, both have \
-                 the domain {domain:?}; take it out of one"
-            );
-            (one, message)
-        }
-        ApplyError::Overlap { name, .. }
-        | ApplyError::Undecided { name, .. }
-        | ApplyError::NoBody { name } => (find(name), error.to_string()),
-    };
-    match one {
-        Some(one) => one.place.wrong(message),
-        None => Detail::new(error),
     }
 }
 

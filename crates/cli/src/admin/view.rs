@@ -77,9 +77,15 @@ fn in_a_file(type_url: &TypeUrl, resource: &Resource) -> Value {
         let wrapper = wrapper(type_url, resource).encode_to_vec();
         shown(types::RESOURCE, wrapper.into())
     });
+    let Some(mut wrapped) = wrapped.flatten() else {
+        return body(type_url, resource);
+    };
+    if let Some(constraints) = &resource.constraints {
+        // As people write them.
+        wrapped["resource_name"]["dynamic_parameter_constraints"] =
+            Value::String(constraints.to_string());
+    }
     wrapped
-        .flatten()
-        .unwrap_or_else(|| body(type_url, resource))
 }
 
 fn wrapper(type_url: &TypeUrl, resource: &Resource) -> discovery::Resource {
@@ -115,11 +121,11 @@ mod tests {
     use trunkline::wire::accept_text;
 
     fn accepted(text: &str) -> (TypeUrl, Resource) {
-        let read = text::read("f.yaml", text, &text::Options::default());
+        let read = text::read("f.yaml", text, &trunkline::wire::text_options());
         assert_eq!(read.errors, [], "{text}");
         let one = &read.resources[0];
-        let accepted = accept_text(one).unwrap();
-        (accepted.type_url, accepted.resource)
+        let mut accepted = accept_text(one).unwrap();
+        (accepted.type_url, accepted.variants.remove(0))
     }
 
     #[test]
@@ -137,6 +143,10 @@ mod tests {
         for text in [
             format!("\"@type\": {}\nname: c\nconnect_timeout: 1s", kind::CDS),
             format!("{}  \"@type\": {}\n  name: c", wrapped("c"), kind::CDS),
+            format!("{}  \"@type\": {}\n  name: c", wrapped("c"), kind::CDS).replace(
+                "{constraint: {key: env, value: prod}}",
+                "\"(env=prod AND NOT version=v1) OR zone=\\\"a b\\\"\"",
+            ),
             format!(
                 "\"@type\": {}\nname: r/d\nresource:\n  \"@type\": {}\n  name: v\n  domains: [d]",
                 types::RESOURCE,

@@ -3,21 +3,21 @@
 use std::sync::Arc;
 
 use axum::Extension;
+use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
-use axum::extract::{Path, State};
 use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, Uri, header};
-use trunkline::{Change, Name};
+use trunkline::Change;
 use trunkline_proto::text::Format;
 
 use super::derived::Part;
 use super::error::{Detail, Refusal};
-use super::given::Form;
+use super::given::{Form, Given};
 use super::outcome::{How, Making};
 use super::query::Query;
-use super::{Shared, Who, accept, resources};
-use crate::kinds;
+use super::replace::replaced;
+use super::{Shared, Who, accept};
 
 /// `POST /api/v1/resources`
 pub(super) async fn apply(
@@ -39,7 +39,8 @@ pub(super) async fn apply(
     let mut derived = Arc::clone(&admin.writes).lock_owned().await;
     super::aside(move || {
         let accepted = accept::accept(&admin.server, body, form, admin.dangling)?;
-        let plan = derived.plan(&accepted.given, part);
+        let (given, empty) = (&accepted.given, &accepted.empty);
+        let plan = derived.plan(given, empty, part);
         let mut plan = plan.map_err(|forgotten| Refusal::new(StatusCode::CONFLICT, forgotten))?;
         let mut warnings = accepted.warnings;
         warnings.extend(plan.kept.iter().map(|(route, hosts)| {
@@ -48,17 +49,16 @@ pub(super) async fn apply(
                  delete them by name"
             ))
         }));
-        derived.give_way(&mut plan, &accepted.given, &admin.server);
+        derived.give_way(&mut plan, given, &admin.server);
         // What goes makes room for what comes.
         let mut changes = std::mem::take(&mut plan.removed);
-        let given = accepted.given.iter();
-        changes.extend(
-            given.map(|one| Change::Upsert(one.type_url.clone(), Arc::clone(&one.resource))),
-        );
+        changes.extend(replaced(&admin.server, given, empty, &changes));
+        let upsert = |one: &Given| Change::Upsert(one.type_url.clone(), Arc::clone(&one.resource));
+        changes.extend(given.iter().map(upsert));
         let made = Making {
             admin: &admin,
             who: &who,
-            given: &accepted.given,
+            given,
             how,
         };
         let made = made.make(changes, warnings)?;
@@ -99,60 +99,8 @@ fn part(query: &Query) -> Result<Option<Part>, Refusal> {
 /// The longest name of a change.
 const LONGEST_NAME: usize = 64;
 
-/// `DELETE /api/v1/resources/{type}?name=...`
-pub(super) async fn delete(
-    State(admin): State<Shared>,
-    Extension(who): Extension<Who>,
-    Path(kind): Path<String>,
-    uri: Uri,
-) -> Result<Response, Refusal> {
-    let type_url = kinds::parse(&kind).map_err(Refusal::bad)?;
-    let query = Query::read(&uri, &["name", "dry_run"])?;
-    let dry_run = query.switch("dry_run")?;
-    writable(&admin)?;
-    let names: Vec<String> = query.all("name").map(str::to_owned).collect();
-    if names.is_empty() {
-        return Err(Refusal::bad(
-            "which resources? give each as a parameter `name`",
-        ));
-    }
-    let mut derived = Arc::clone(&admin.writes).lock_owned().await;
-    super::aside(move || {
-        let exists = |name: &&str| {
-            let held = resources::held(&admin.server, &type_url, &Name::new(name));
-            !held.is_empty()
-        };
-        let (_, gone): (Vec<&str>, Vec<&str>) =
-            names.iter().map(String::as_str).partition(|n| exists(n));
-        if !gone.is_empty() {
-            return Err(resources::missing(&admin.server, &type_url, &gone));
-        }
-        let names: Vec<Name> = names.iter().map(|name| Name::new(name)).collect();
-        let mut plan = derived.plan_delete(&type_url, &names);
-        let mut changes = std::mem::take(&mut plan.removed);
-        let remove = |name: Name| Change::Remove(type_url.clone(), name);
-        changes.extend(names.into_iter().map(remove));
-        let how = How {
-            dry_run,
-            summary: false,
-        };
-        let made = Making {
-            admin: &admin,
-            who: &who,
-            given: &[],
-            how,
-        };
-        let made = made.make(changes, Vec::new())?;
-        if !dry_run {
-            derived.keep(plan);
-        }
-        Ok(made)
-    })
-    .await?
-}
-
 /// Files have the last word where there are files.
-fn writable(admin: &super::Admin) -> Result<(), Refusal> {
+pub(super) fn writable(admin: &super::Admin) -> Result<(), Refusal> {
     match admin.files {
         None => Ok(()),
         Some(_) => Err(Refusal::new(

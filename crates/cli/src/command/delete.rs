@@ -15,6 +15,9 @@ pub(super) fn run(args: &cli::Delete) -> Result<()> {
         .iter()
         .map(|name| format!("name={}", encoded(name)));
     let mut query: Vec<String> = names.collect();
+    if let Some(variant) = &args.variant {
+        query.push(format!("variant={}", encoded(variant)));
+    }
     if args.dry_run {
         query.push("dry_run=true".to_owned());
     }

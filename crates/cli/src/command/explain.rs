@@ -1,4 +1,7 @@
-//! `trunkline explain`: which virtual host a client gets for a host, and why.
+//! `trunkline explain`: which variant of a resource a client gets, or which
+//! virtual host for a host, and why.
+
+mod variant;
 
 use std::path::Path;
 
@@ -11,18 +14,20 @@ use super::{ask, encoded, print};
 use crate::cli::{self, StatusOutput};
 use crate::client::Client;
 use crate::failure::{Failure, Result};
+use crate::kinds;
 use crate::output::{self, Table};
 
 pub(super) fn run(args: &cli::Explain) -> Result<()> {
     let answer = answer(args)?;
     let answer: Value = serde_json::from_slice(&answer).unwrap_or_default();
-    if answer["asked"].is_null() {
+    if answer["parameters"].is_null() {
         return Err(Failure::wrong(
             "the answer is not understood; is --admin the admin address of a trunkline server?",
         ));
     }
     let text = match args.output {
         StatusOutput::Json => output::json(&answer),
+        StatusOutput::Table if answer["asked"].is_null() => variant::lines(&answer),
         StatusOutput::Table => lines(&answer) + &considered(&answer),
     };
     print(text.as_bytes())
@@ -33,9 +38,13 @@ const SUFFIXES: [&str; 3] = [".yaml", ".yml", ".json"];
 
 /// Asks for a client that is connected, unless there is a file of the name.
 fn answer(args: &cli::Explain) -> Result<Bytes> {
-    let (node, route, host) = (&args.node, encoded(&args.route), encoded(&args.host));
     let client = Client::new(&args.remote)?;
-    let path = format!("/api/v1/explain?route={route}&host={host}");
+    let path = format!("/api/v1/explain?{}", question(args)?);
+    let Some(node) = &args.node else {
+        let params = args.params.as_deref().unwrap_or_default();
+        let path = format!("{path}&params={}", encoded(params));
+        return ask(client.get(&path));
+    };
     if !Path::new(node).is_file() {
         if Path::new(node).is_absolute() || SUFFIXES.iter().any(|end| node.ends_with(end)) {
             return Err(Failure::wrong(format!(
@@ -54,6 +63,18 @@ fn answer(args: &cli::Explain) -> Result<Bytes> {
     ask(client.ask(Method::POST, &path, kind, text, node))
 }
 
+/// Of a resource or of a host; clap sees to it that one of them is given.
+fn question(args: &cli::Explain) -> Result<String> {
+    let given = |text: &Option<String>| encoded(text.as_deref().unwrap_or_default());
+    let Some(kind) = &args.kind else {
+        let (route, host) = (given(&args.route), given(&args.host));
+        return Ok(format!("route={route}&host={host}"));
+    };
+    let kind = kinds::parse(kind).map_err(Failure::usage)?;
+    let (kind, name) = (encoded(kind.as_str()), given(&args.name));
+    Ok(format!("type={kind}&name={name}"))
+}
+
 /// What it is, and why: one thing in a line.
 fn lines(answer: &Value) -> String {
     let mut lines = vec![
@@ -62,6 +83,15 @@ fn lines(answer: &Value) -> String {
         ("given", given(answer)),
         ("base set", base(&answer["base"])),
     ];
+    if answer["parameters"]
+        .as_array()
+        .is_some_and(|all| !all.is_empty())
+    {
+        lines.insert(
+            1,
+            ("parameters", variant::parameters(&answer["parameters"])),
+        );
+    }
     let client = &answer["client"];
     let streams = client["streams"].as_array();
     let alone = |stream: &Value| stream["aggregated"] == false;
@@ -76,6 +106,10 @@ fn lines(answer: &Value) -> String {
     if streams.is_some_and(Vec::is_empty) {
         lines.push(("client", without_hosts(client).to_owned()));
     }
+    shown(lines)
+}
+
+fn shown(lines: Vec<(&str, String)>) -> String {
     let line = |(key, value): (&str, String)| {
         // A peer's text must not move the cursor.
         let value = value.replace(|c: char| c.is_control(), " ");
@@ -147,32 +181,14 @@ fn base(base: &Value) -> String {
 
 /// How the host stands with a client that is connected.
 fn on_stream(client: &Value, stream: &Value) -> String {
-    let holds = stream["holds"]["name"].as_str().map(|name| {
-        let version = text(&stream["holds"]["version"]);
-        format!("{name} version {version}")
-    });
-    let stands = match (stream["status"].as_str(), holds) {
-        _ if stream["may_see"] == false => "may not see virtual hosts".to_owned(),
-        (Some("ACKED"), Some(held)) => format!("asked for it, and holds {held}"),
-        (Some("SENT"), Some(held)) => format!("asked for it, and has yet to answer to {held}"),
-        (Some("NACKED"), held) => {
-            let version = text(&stream["rejected_version"]);
-            let kept = held.map(|held| format!(" (it may still hold {held})"));
-            let error = text(&stream["error"]);
-            format!(
-                "asked for it, and rejects version {version}{}: {error}",
-                kept.unwrap_or_default()
-            )
-        }
-        (Some("DOES_NOT_EXIST"), _) => "asked for it, and knows that there is none".to_owned(),
-        (Some(_), _) => "asked for it, and was not answered yet".to_owned(),
-        (None, Some(held)) => format!("did not ask for this host, and holds {held}"),
-        (None, None) if stream["is_full"] == true => {
+    let stands = match variant::stands(stream, "virtual hosts") {
+        Some(stands) => stands,
+        None if stream["is_full"] == true => {
             "asks for as many hosts as it may (--max-hosts), and this one is named by no virtual \
              host: it is told that there is none"
                 .to_owned()
         }
-        (None, None) => without_hosts(client).to_owned(),
+        None => without_hosts(client).to_owned(),
     };
     format!("stream {}: {stands}", stream["stream"])
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use trunkline::load::LoadClusters;
 
 use super::types::{ByteSize, LogFormat, LogLevel, OnDangling};
-use super::{Address, Limits, Load, Sending, Settings, Times};
+use super::{Address, Limits, Load, Rules, Sending, Settings, Times};
 
 /// Where xDS is served.
 const LISTEN: &str = "127.0.0.1:18000";
@@ -24,6 +24,7 @@ impl Settings {
         };
         Self {
             listen: Address::known(LISTEN),
+            also_listen: Vec::new(),
             admin: Address::known(ADMIN),
             config: Vec::new(),
             dangling: OnDangling::Warn,
@@ -43,7 +44,7 @@ impl Settings {
                 repeat_endpoints: options.repeat_endpoints,
                 named_only: Vec::new(),
             },
-            base_sets: Vec::new(),
+            rules: Rules::default(),
             times: times(&options),
             limits: limits(options),
             load,
@@ -57,6 +58,7 @@ impl Settings {
             limits,
             times,
             load,
+            rules,
             ..
         } = self;
         options.load.interval = load.interval;
@@ -70,7 +72,9 @@ impl Settings {
         options.repeat_endpoints = sending.repeat_endpoints;
         let urls = sending.named_only.iter();
         options.named_only = urls.map(|name| crate::kinds::type_url(name)).collect();
-        options.base_sets.clone_from(&self.base_sets);
+        options.base_sets.clone_from(&rules.base_sets);
+        options.params.clone_from(&rules.params);
+        options.resource_errors.clone_from(&rules.resource_errors);
         options.secrets_in_clear = self.allow_plaintext_secrets;
         options.streams = limits.streams;
         options.connections = limits.connections;

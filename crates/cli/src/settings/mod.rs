@@ -8,15 +8,17 @@
 //!
 //! Each setting is one row of a table: its key in the file, its flag, what it
 //! means and where it is kept. So no flag is without a key, and the example
-//! file cannot forget one. Only `base_sets` is more than values: it is in the
+//! file cannot forget one. Rules about nodes are more than values: they are in the
 //! file alone.
 
 mod base;
 mod defaults;
 mod flags;
+mod params;
 mod print;
 mod raw;
 mod resolve;
+mod rules;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -26,7 +28,7 @@ mod value;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use trunkline::node::BaseRule;
+use trunkline::node::{BaseRule, NodeMatch, ParamRules};
 
 pub(crate) use flags::Flags;
 pub(crate) use print::example;
@@ -39,6 +41,7 @@ pub(crate) use value::duration;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Settings {
     pub(crate) listen: Address,
+    pub(crate) also_listen: Vec<Address>,
     pub(crate) admin: Address,
     pub(crate) config: Vec<PathBuf>,
     pub(crate) dangling: OnDangling,
@@ -53,10 +56,18 @@ pub(crate) struct Settings {
     pub(crate) log_format: LogFormat,
     pub(crate) log_level: LogLevel,
     pub(crate) sending: Sending,
-    pub(crate) base_sets: Vec<BaseRule>,
+    pub(crate) rules: Rules,
     pub(crate) limits: Limits,
     pub(crate) times: Times,
     pub(crate) load: Load,
+}
+
+/// What the nodes of clients decide.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Rules {
+    pub(crate) base_sets: Vec<BaseRule>,
+    pub(crate) params: ParamRules,
+    pub(crate) resource_errors: Vec<NodeMatch>,
 }
 
 /// How resources are sent.

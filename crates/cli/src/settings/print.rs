@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::table::{SECTIONS, Setting};
 use super::value::Arity;
-use super::{Settings, base};
+use super::{Settings, base, params};
 
 const WIDTH: usize = 78;
 
@@ -23,7 +23,7 @@ pub(crate) fn example() -> String {
             one(&mut text, setting);
         }
     }
-    text + base::EXAMPLE
+    text + base::EXAMPLE + params::EXAMPLE
 }
 
 fn one(text: &mut String, setting: &Setting) {

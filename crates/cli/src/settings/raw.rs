@@ -1,12 +1,11 @@
 //! Settings as they are written: texts by key, with their places.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use trunkline::node::BaseRule;
 use trunkline_proto::text::{self, Format, Node, Position, Value, nearest};
 
 use super::resolve::SettingsError;
-use super::{base, table};
+use super::{Rules, base, params, table};
 
 /// Texts by key.
 #[derive(Debug, Default)]
@@ -14,9 +13,14 @@ pub(crate) struct Raw {
     /// The file, if it is one.
     pub(super) file: Option<String>,
     pub(super) values: BTreeMap<&'static str, Given>,
-    /// The one that is not made of values.
-    pub(super) base_sets: Option<Vec<BaseRule>>,
+    /// Those that are not made of values.
+    pub(super) rules: Rules,
+    /// The keys of those that were met.
+    met: BTreeSet<&'static str>,
 }
+
+/// The keys of what is not made of values.
+const RULES: [&str; 3] = [base::KEY, params::KEY, params::ERRORS];
 
 /// The values of one key, each with its place in the file.
 #[derive(Debug, Default)]
@@ -55,11 +59,11 @@ impl Raw {
             _ => return Err(self.error(document.at, "expected keys and values")),
         };
         for entry in entries {
-            if entry.key == base::KEY {
-                let rules = base::read(self, entry.node)?;
-                if self.base_sets.replace(rules).is_some() {
-                    return Err(self.twice(entry.at, base::KEY));
+            if let Some(key) = RULES.into_iter().find(|key| *key == entry.key) {
+                if !self.met.insert(key) {
+                    return Err(self.twice(entry.at, key));
                 }
+                self.rules(key, entry.node)?;
                 continue;
             }
             let known = table::all().find(|setting| setting.key == entry.key);
@@ -74,12 +78,21 @@ impl Raw {
         Ok(())
     }
 
+    fn rules(&mut self, key: &str, node: Node) -> Result<(), SettingsError> {
+        match key {
+            base::KEY => self.rules.base_sets = base::read(self, node)?,
+            params::KEY => self.rules.params = params::read(self, node)?,
+            _ => self.rules.resource_errors = params::errors(self, node)?,
+        }
+        Ok(())
+    }
+
     fn twice(&self, at: Position, key: &str) -> SettingsError {
         self.error(at, format!("the key {key:?} occurs twice; keep one"))
     }
 
     fn unknown(&self, at: Position, key: &str) -> SettingsError {
-        let known = table::all().map(|setting| setting.key).chain([base::KEY]);
+        let known = table::all().map(|setting| setting.key).chain(RULES);
         let near = nearest(key, known.map(str::to_owned));
         let hint = match near {
             Some(near) => format!("did you mean {near:?}?"),

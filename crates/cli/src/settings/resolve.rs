@@ -47,8 +47,8 @@ pub(crate) fn resolve(file: Option<&Raw>, flags: &Raw) -> Result<Settings, Setti
             put(&mut settings, setting, raw, given)?;
         }
     }
-    if let Some(rules) = file.and_then(|raw| raw.base_sets.as_ref()) {
-        settings.base_sets.clone_from(rules);
+    if let Some(file) = file {
+        settings.rules = file.rules.clone();
     }
     check(&settings)?;
     Ok(settings)

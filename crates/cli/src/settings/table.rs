@@ -39,6 +39,7 @@ macro_rules! sections {
 sections! {
     "Addresses" {
         "listen" "ADDR" "Where xDS is served, over HTTP/2 and HTTP/1.1; port 0 takes a free one" listen;
+        "also_listen" "ADDR" "One more address at which xDS is served; rules of `parameters` can tell clients apart by it" also_listen;
         "admin" "ADDR" "Where the admin API, /ready and /metrics are served" admin;
     }
     "Contents" {

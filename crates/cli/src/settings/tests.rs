@@ -21,6 +21,14 @@ fn the_example_file_changes_nothing() {
     }
 }
 
+/// The rules of a key of the example, without the comment signs.
+fn uncommented(text: &str, key: &str) -> String {
+    let (_, rules) = text.split_once(&format!("# {key}:\n")).unwrap();
+    let rules = rules.lines().map_while(|line| line.strip_prefix("# "));
+    let rules: String = rules.map(|line| line.to_owned() + "\n").collect();
+    format!("{key}:\n{rules}")
+}
+
 /// What is commented out in the example has to work when it is not.
 #[test]
 fn keys_without_a_default_are_read() {
@@ -126,17 +134,20 @@ fn every_limit_reaches_the_library() {
     }
 }
 
+/// The rules of a key of the example, without the comment signs.
+fn rules_of(text: &str, key: &str) -> String {
+    let (_, rules) = text.split_once(&format!("# {key}:\n")).unwrap();
+    let rules = rules.lines().map_while(|line| line.strip_prefix("# "));
+    let rules: String = rules.map(|line| line.to_owned() + "\n").collect();
+    format!("{key}:\n{rules}")
+}
+
 /// What is commented out in the example has to work when it is not.
 #[test]
 fn the_example_of_base_sets_is_read() {
     let text = example();
-    let (_, rules) = text.split_once("# base_sets:").unwrap();
-    let rules: String = rules
-        .lines()
-        .map(|line| line.strip_prefix("# ").unwrap_or(line).to_owned() + "\n")
-        .collect();
-    let settings = read(&format!("base_sets:{rules}")).unwrap();
-    let [rule] = &settings.base_sets[..] else {
+    let settings = read(&rules_of(&text, "base_sets")).unwrap();
+    let [rule] = &settings.rules.base_sets[..] else {
         panic!("one rule: {settings:?}")
     };
     assert_eq!(
@@ -148,7 +159,24 @@ fn the_example_of_base_sets_is_read() {
     assert_eq!(rule.hosts().len(), 1);
     let mut options = trunkline::Options::default();
     settings.fill(&mut options);
-    assert_eq!(options.base_sets, settings.base_sets);
+    assert_eq!(options.base_sets, settings.rules.base_sets);
+}
+
+#[test]
+fn the_example_of_parameters_is_read() {
+    let text = example();
+    let both = rules_of(&text, "parameters") + &uncommented(&text, "resource_errors");
+    let settings = read(&both).unwrap();
+    let rules = settings.rules.params.rules();
+    let shown: Vec<_> = rules.iter().map(|rule| rule.node.to_string()).collect();
+    assert_eq!(shown, ["every node", "cluster=edge-*", "listener=*:18001"]);
+    assert_eq!(rules[0].set.len(), 2);
+    let errors = &settings.rules.resource_errors;
+    assert_eq!(errors[0].to_string(), "metadata.UNDERSTANDS_ERRORS=true");
+    let mut options = trunkline::Options::default();
+    settings.fill(&mut options);
+    assert_eq!(options.params, settings.rules.params);
+    assert_eq!(options.resource_errors.len(), 1);
 }
 
 #[test]
@@ -200,6 +228,16 @@ fn a_mistake_in_a_rule_is_told_where_it_stands() {
             "s.yaml:3:1: the key \"base_sets\" occurs twice",
         ),
         ("base_set: []", "did you mean \"base_sets\"?"),
+        (
+            "parameters: [{node: {cluster: a}}]",
+            "s.yaml:1:14: parameters[0]: sets nothing",
+        ),
+        (
+            "parameters:\n- set: {env: \"{metadta.ENV}\"}",
+            "s.yaml:2:14: parameters[0].set.env: a node has no field \"metadta.ENV\"",
+        ),
+        ("parameters: [{sett: {}}]", "did you mean \"set\"?"),
+        ("resource_errors: [{nodes: {}}]", "did you mean \"node\"?"),
     ] {
         let error = read(text).unwrap_err();
         assert!(error.contains(said), "{text}: {error}");
@@ -211,8 +249,13 @@ fn the_settings_of_the_guide_are_read() {
     let text = include_str!("../../../../examples/on-demand/settings.yaml");
     let settings = read(text).unwrap();
     assert_eq!(
-        settings.base_sets[0].node.to_string(),
+        settings.rules.base_sets[0].node.to_string(),
         "metadata.NAMESPACE=*"
     );
     assert_eq!(settings.config.len(), 1);
+    let text = include_str!("../../../../examples/variants/settings.yaml");
+    let settings = read(text).unwrap();
+    let rules = settings.rules.params.rules();
+    let keys = rules[0].set.iter().map(|(key, _)| key.as_str());
+    assert_eq!(keys.collect::<Vec<_>>(), ["env", "version"]);
 }

@@ -101,6 +101,21 @@ impl Field for Vec<PathBuf> {
     }
 }
 
+impl Field for Vec<Address> {
+    fn put(&mut self, text: &str) -> Result<(), BadValue> {
+        self.push(text.parse()?);
+        Ok(())
+    }
+
+    fn show(&self) -> Vec<String> {
+        self.iter().map(ToString::to_string).collect()
+    }
+
+    fn arity(&self) -> Arity {
+        Arity::Many
+    }
+}
+
 impl Field for Vec<String> {
     fn put(&mut self, text: &str) -> Result<(), BadValue> {
         self.push(text.to_owned());

@@ -201,7 +201,9 @@ impl Database {
             // The same text, but in memory that the resource keeps anyway.
             table.entry_mut(entry).name = resource.name.clone();
         }
-        let mut old = std::mem::replace(&mut table.entry_mut(entry).content, content);
+        let held = &mut table.entry_mut(entry).content;
+        let mut old = std::mem::replace(held, content);
+        held.learn_from(&old);
         let was = exists(&old);
         let is = exists(&table.entry(entry).content);
         match (was, is) {
@@ -248,21 +250,14 @@ impl Database {
     fn tell_named(&mut self, type_id: TypeId, entry: EntryId, old: &mut Content) {
         let table = &mut self.tables[type_id.0 as usize];
         self.work.entries += 1;
-        let asking: Vec<_> = table.entry(entry).subscribers.iter().collect();
-        // Most ask with the same parameters as the one before.
-        let mut last = None;
-        for (subscriber, params) in asking {
-            self.work.subscribers += 1;
-            let changed = match last {
-                Some((same, changed)) if same == params => changed,
-                _ => {
-                    let before = old.choose(params, &mut self.params, &mut self.work.evaluations);
-                    let after = table.own_choice(entry, params, &mut self.params, &mut self.work);
-                    !before.same(&after)
-                }
-            };
-            last = Some((params, changed));
-            if changed {
+        for params in table.entry(entry).subscribers.params() {
+            let before = old.choose(params, &mut self.params, &mut self.work.evaluations);
+            let after = table.own_choice(entry, params, &mut self.params, &mut self.work);
+            if before.same(&after) {
+                continue;
+            }
+            for subscriber in table.entry(entry).subscribers.with(params) {
+                self.work.subscribers += 1;
                 self.subscribers.mark(subscriber, entry, params);
             }
         }

@@ -47,6 +47,8 @@ pub(super) struct Variants {
     keys: Keys,
     /// What each category of clients sees; filled as categories are met.
     chosen: HashMap<ParamsId, Option<u32>>,
+    /// The epoch of the categories.
+    epoch: u32,
 }
 
 impl Content {
@@ -66,8 +68,25 @@ impl Content {
                     list: resources.into(),
                     keys,
                     chosen: HashMap::new(),
+                    epoch: 0,
                 }))
             }
+        }
+    }
+
+    /// Other bodies under the same constraints are for the same clients: what
+    /// was found out need not be found out again.
+    pub(super) fn learn_from(&mut self, old: &Self) {
+        if let (Self::Variants(new), Self::Variants(old)) = (self, old)
+            && new.list.len() == old.list.len()
+            && new
+                .list
+                .iter()
+                .zip(&old.list)
+                .all(|(a, b)| a.constraints == b.constraints)
+        {
+            new.chosen.clone_from(&old.chosen);
+            new.epoch = old.epoch;
         }
     }
 
@@ -119,6 +138,10 @@ impl Variants {
         evaluations: &mut u64,
     ) -> Choice {
         let category = table.project(params, &self.keys);
+        if self.epoch != table.epoch() {
+            self.epoch = table.epoch();
+            self.chosen.clear();
+        }
         let list = &self.list;
         let index = *self.chosen.entry(category).or_insert_with(|| {
             let params = table.get(category);

@@ -1,6 +1,7 @@
 //! One name in the database: what it holds, who asks for it, who answers to it.
 
-use hashbrown::HashSet;
+use std::collections::BTreeSet;
+use std::ops::Bound;
 
 use super::SubscriberId;
 use super::content::Content;
@@ -35,7 +36,8 @@ pub(super) enum Subscribers {
     /// Up to [`FEW`], without room to spare.
     #[expect(clippy::box_collection, reason = "a word here instead of three")]
     Few(Box<Vec<Subscription>>),
-    Many(Box<HashSet<Subscription>>),
+    /// By parameters, so that those who see the same are found together.
+    Many(Box<BTreeSet<(ParamsId, SubscriberId)>>),
 }
 
 /// Up to here a list is smaller than a set, and as fast.
@@ -53,11 +55,11 @@ impl Subscribers {
                 all.push(new);
             }
             Self::Few(all) => {
-                let all = all.drain(..).chain([new]).collect();
-                *self = Self::Many(Box::new(all));
+                let all = all.drain(..).chain([new]).map(turned);
+                *self = Self::Many(Box::new(all.collect()));
             }
             Self::Many(all) => {
-                all.insert(new);
+                all.insert(turned(new));
             }
         }
     }
@@ -73,9 +75,10 @@ impl Subscribers {
                 }
             }
             Self::Many(all) => {
-                all.remove(&old);
+                all.remove(&turned(old));
                 if all.len() <= FEW / 2 {
-                    *self = Self::Few(Box::new(all.drain().collect()));
+                    let few = all.iter().map(|&(params, who)| (who, params));
+                    *self = Self::Few(Box::new(few.collect()));
                 }
             }
             Self::None | Self::One(_) => {}
@@ -93,8 +96,50 @@ impl Subscribers {
             Self::Few(all) => (all, None),
             Self::Many(all) => (&[], Some(all.iter())),
         };
-        list.iter().chain(set.into_iter().flatten()).copied()
+        let set = set.into_iter().flatten();
+        let set = set.map(|&(params, who)| (who, params));
+        list.iter().copied().chain(set)
     }
+
+    /// The parameters that somebody asks with, each once.
+    pub(super) fn params(&self) -> Vec<ParamsId> {
+        let Self::Many(all) = self else {
+            let mut few: Vec<_> = self.iter().map(|(_, params)| params).collect();
+            few.sort_unstable();
+            few.dedup();
+            return few;
+        };
+        let mut found = Vec::new();
+        let mut next = all.first();
+        while let Some(&(params, _)) = next {
+            found.push(params);
+            let after = (
+                Bound::Excluded((params, SubscriberId::LAST)),
+                Bound::Unbounded,
+            );
+            next = all.range(after).next();
+        }
+        found
+    }
+
+    /// Those who ask with these parameters.
+    pub(super) fn with(&self, params: ParamsId) -> Vec<SubscriberId> {
+        match self {
+            Self::Many(all) => {
+                let of = (params, SubscriberId::FIRST)..=(params, SubscriberId::LAST);
+                all.range(of).map(|&(_, who)| who).collect()
+            }
+            few => few
+                .iter()
+                .filter(|(_, own)| *own == params)
+                .map(|(who, _)| who)
+                .collect(),
+        }
+    }
+}
+
+fn turned((who, params): Subscription) -> (ParamsId, SubscriberId) {
+    (params, who)
 }
 
 #[cfg(test)]
@@ -127,6 +172,26 @@ mod tests {
             assert_eq!(sorted(&all), (n + 1..COUNT).map(sub).collect::<Vec<_>>());
         }
         assert!(all.is_empty());
+    }
+
+    #[test]
+    fn who_asks_with_the_same_parameters_is_found_together() {
+        let mut table = crate::params::ParamsTable::new();
+        let params = ["a", "b"].map(|env| {
+            let set = crate::params::Params::new([("env", env)]);
+            table.intern(set.unwrap())
+        });
+        for count in [3, 5 * FEW] {
+            let mut all = Subscribers::default();
+            let of = |n: usize| params[usize::from(n % 3 == 0)];
+            (0..count).for_each(|n| all.insert((SubscriberId(n as u32), of(n))));
+            assert_eq!(all.params(), params);
+            let mut found = all.with(params[1]);
+            found.sort_unstable();
+            let thirds = (0..count as u32).step_by(3).map(SubscriberId);
+            assert_eq!(found, thirds.collect::<Vec<_>>());
+            assert_eq!(all.with(ParamsId::EMPTY), []);
+        }
     }
 
     #[test]

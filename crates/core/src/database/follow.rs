@@ -10,6 +10,7 @@ use super::view::{Batch, Scope, Seq};
 use super::{Database, EntryId};
 use crate::message::Delivered;
 use crate::name::Name;
+use crate::params::Constraints;
 use crate::resource::Resource;
 use crate::set::Whole;
 
@@ -212,9 +213,8 @@ impl Database {
             if let Some(held) = held.as_ref().filter(refers) {
                 referring.push((items.len(), Arc::clone(held)));
             }
-            let variant = held.and_then(|held| held.constraints.clone());
-            if variant != current.as_ref().and_then(|r| r.constraints.clone()) {
-                left.extend(variant.map(|variant| (name.clone(), variant)));
+            if let Some(held) = held {
+                left.extend(left_by(&held, current.as_deref()).map(|old| (name.clone(), old)));
             }
             items.push((name, current));
         }
@@ -250,6 +250,16 @@ impl Database {
             table.trim();
         }
     }
+}
+
+/// The variant that gives way to another, or to nothing (TP2). One for all that
+/// gives way to nothing is gone by its name.
+pub(crate) fn left_by(held: &Resource, new: Option<&Resource>) -> Option<Option<Constraints>> {
+    let left = match new {
+        Some(new) => held.name == new.name && held.constraints != new.constraints,
+        None => held.constraints.is_some(),
+    };
+    left.then(|| held.constraints.clone())
 }
 
 /// Whether a follower that holds the one has nothing to learn from the other.

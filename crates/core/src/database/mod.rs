@@ -33,6 +33,7 @@ pub use apply::ApplyError;
 pub use content::Choice;
 pub(crate) use content::same;
 pub use entry::EntryId;
+pub(crate) use follow::left_by;
 pub use hosts::{Considered, Found, Given, HostExplanation};
 pub use subscribers::{Edge, FollowId, StreamId, SubscriberId};
 pub use table::{Kept, Work};
@@ -200,13 +201,30 @@ impl Database {
         self.params.intern(params)
     }
 
-    /// The place of a set of parameters that was met before.
+    /// The place of a set of parameters that is kept.
     #[must_use]
     pub fn find_params(&self, params: &Params) -> Option<ParamsId> {
         self.params.find(params)
     }
 
-    /// How many sets of parameters were met. They are kept for good.
+    /// The set at a place.
+    #[must_use]
+    pub fn params(&self, id: ParamsId) -> &Params {
+        self.params.get(id)
+    }
+
+    /// Keeps a set for somebody, until it is released as often. What was asked
+    /// for with it has to end before.
+    pub fn hold_params(&mut self, id: ParamsId) {
+        self.params.hold(id);
+    }
+
+    /// Somebody needs a set no longer.
+    pub fn release_params(&mut self, id: ParamsId) {
+        self.params.release(id);
+    }
+
+    /// How many sets of parameters there are.
     #[must_use]
     pub fn params_met(&self) -> usize {
         self.params.len()

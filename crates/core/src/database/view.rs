@@ -86,7 +86,7 @@ pub struct Batch {
     /// resources: they stay in use for a while (S73).
     pub referring: Vec<(usize, Arc<Resource>)>,
     /// Variants that give way to others, or to nothing (TP2).
-    pub left: Vec<(Name, Constraints)>,
+    pub left: Vec<(Name, Option<Constraints>)>,
     /// The items by name; made when somebody looks for one.
     pub(super) by_name: OnceLock<Box<[u32]>>,
     /// Parts of it as responses; streams with the same limits make the same.

@@ -22,7 +22,7 @@ pub enum CasesError {
     #[error(
         "{} conditions make more than {limit} cases ({}): use fewer, or make them exclude each other",
         conditions.len(),
-        conditions.join("; ")
+        listed(conditions)
     )]
     TooMany {
         /// Cases allowed.
@@ -43,10 +43,22 @@ impl Constraints {
     ///
     /// If there are more than `limit`, or they cannot be decided.
     pub fn cases(conditions: &[Self], limit: usize) -> Result<Vec<Case>, CasesError> {
-        let mut cases = vec![Case {
-            holds: Vec::new(),
-            constraints: Self::always(),
-        }];
+        Self::always().cases_within(conditions, limit)
+    }
+
+    /// The same of these clients only; none of no clients.
+    ///
+    /// # Errors
+    ///
+    /// If there are more than `limit`, or they cannot be decided.
+    pub fn cases_within(&self, conditions: &[Self], limit: usize) -> Result<Vec<Case>, CasesError> {
+        let mut cases = Vec::new();
+        if !self.is_never() {
+            cases.push(Case {
+                holds: Vec::new(),
+                constraints: self.clone(),
+            });
+        }
         for (place, condition) in conditions.iter().enumerate() {
             let mut next = Vec::with_capacity(2 * cases.len());
             for case in cases {
@@ -62,6 +74,16 @@ impl Constraints {
         Ok(cases)
     }
 
+    /// The clients that each of some constraints is for.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be decided.
+    pub fn all<'a>(all: impl IntoIterator<Item = &'a Self>) -> Result<Self, ConstraintError> {
+        let all = all.into_iter().map(|one| one.expr().clone());
+        Self::new(&Expr::and(all.collect())?)
+    }
+
     /// The clients that one of some constraints is for.
     ///
     /// # Errors
@@ -70,6 +92,17 @@ impl Constraints {
     pub fn any<'a>(all: impl IntoIterator<Item = &'a Self>) -> Result<Self, ConstraintError> {
         let all = all.into_iter().map(|one| one.expr().clone());
         Self::new(&Expr::or(all.collect())?)
+    }
+}
+
+/// Some of many conditions.
+fn listed(conditions: &[String]) -> String {
+    const MOST: usize = 10;
+    let first = conditions.iter().take(MOST).map(String::as_str);
+    let first = first.collect::<Vec<_>>().join("; ");
+    match conditions.len().saturating_sub(MOST) {
+        0 => first,
+        more => format!("{first}; and {more} more"),
     }
 }
 
@@ -122,6 +155,22 @@ mod tests {
         assert_eq!(shown(&["env=prod", "env exists"]).len(), 3);
         assert_eq!(shown(&["env=prod", "env=prod"]).len(), 2);
         assert_eq!(shown(&[]), ["[] always"]);
+    }
+
+    #[test]
+    fn only_cases_of_some_clients_count() {
+        let all = conditions(&["env=prod", "version=v1", "env exists"]);
+        let prod: Constraints = "env=prod".parse().unwrap();
+        let cases = prod.cases_within(&all, 2).unwrap();
+        let shown: Vec<_> = cases.iter().map(|c| c.constraints.to_string()).collect();
+        assert_eq!(
+            shown,
+            ["env=prod AND version=v1", "env=prod AND NOT version=v1"]
+        );
+        let never: Constraints = "never".parse().unwrap();
+        assert_eq!(never.cases_within(&all, 2).unwrap(), []);
+        assert_eq!(Constraints::all(&all[..2]).unwrap(), cases[0].constraints);
+        assert!(Constraints::all([]).unwrap().is_always());
     }
 
     #[test]

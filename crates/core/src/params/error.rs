@@ -11,6 +11,14 @@ pub enum ParamsError {
         /// Pairs allowed.
         limit: usize,
     },
+    /// The text is not of the readable form.
+    #[error("at byte {at}: expected {expected}; parameters are written as env=prod,version=v1")]
+    Syntax {
+        /// A byte of the text.
+        at: usize,
+        /// What could stand there.
+        expected: &'static str,
+    },
     /// More bytes than a client may say of itself.
     #[error("dynamic parameters of more than {limit} bytes")]
     TooManyBytes {

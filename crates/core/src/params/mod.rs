@@ -24,6 +24,7 @@ mod parse;
 mod set;
 mod table;
 mod text;
+mod why;
 
 pub use cases::{Case, CasesError};
 pub use constraints::Constraints;

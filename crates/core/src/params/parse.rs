@@ -12,9 +12,9 @@
 use std::borrow::Cow;
 use std::str::FromStr;
 
-use super::ConstraintError;
 use super::expr::Expr;
 use super::text::{RESERVED, is_bare};
+use super::{ConstraintError, Params, ParamsError};
 
 impl FromStr for Expr {
     type Err = ConstraintError;
@@ -30,6 +30,26 @@ impl FromStr for Expr {
     }
 }
 
+/// `env=prod,version=v1`, and nothing for no parameters.
+impl FromStr for Params {
+    type Err = ParamsError;
+
+    fn from_str(text: &str) -> Result<Self, ParamsError> {
+        let mut reader = Reader { text, at: 0 };
+        Self::new(reader.pairs().map_err(|error| match error {
+            ConstraintError::Syntax { at, expected } => ParamsError::Syntax { at, expected },
+            // Nothing else can be wrong with a word.
+            _ => ParamsError::Syntax {
+                at: 0,
+                expected: "a key",
+            },
+        })?)
+    }
+}
+
+/// A key and its value.
+type Pair<'a> = (Cow<'a, str>, Cow<'a, str>);
+
 struct Reader<'a> {
     text: &'a str,
     // Always on the border of a character.
@@ -37,6 +57,25 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    fn pairs(&mut self) -> Result<Vec<Pair<'a>>, ConstraintError> {
+        let mut pairs = Vec::new();
+        self.skip_space();
+        while self.at < self.text.len() {
+            if !pairs.is_empty() && !self.take_sign(',') {
+                return self.expected("a comma or the end");
+            }
+            self.skip_space();
+            let key = self.word("a key")?;
+            if !self.take_sign('=') {
+                return self.expected("=");
+            }
+            self.skip_space();
+            pairs.push((key, self.word("a value")?));
+            self.skip_space();
+        }
+        Ok(pairs)
+    }
+
     fn any(&mut self, depth: usize) -> Result<Expr, ConstraintError> {
         let mut list = vec![self.all(depth)?];
         while self.take_keyword("OR") {
@@ -186,6 +225,26 @@ mod tests {
 
     fn read(text: &str) -> Result<String, ConstraintError> {
         text.parse().map(|expr: Expr| expr.to_string())
+    }
+
+    #[test]
+    fn parameters_read_back_as_they_are_shown() {
+        for text in ["", "env=prod", "env=prod,version=v1", r#"a="x, y",b="=""#] {
+            let params: Params = text.parse().unwrap();
+            assert_eq!(params.to_string(), text);
+        }
+        let params: Params = " b = 2 , a = 1 ".parse().unwrap();
+        assert_eq!(params.to_string(), "a=1,b=2");
+        for (text, at, expected) in [
+            ("env", 3, "="),
+            ("env=", 4, "a value"),
+            ("=x", 0, "a key"),
+            ("a=1 b=2", 4, "a comma or the end"),
+            ("a=1,", 4, "a key"),
+        ] {
+            let error = text.parse::<Params>().unwrap_err();
+            assert_eq!(error, ParamsError::Syntax { at, expected }, "{text}");
+        }
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Parameter sets by number, so that a million clients in ten categories cost
 //! ten evaluations.
 //!
-//! The table only grows: a number stays good for as long as the table lives,
-//! and nobody counts who uses it. It has one entry for each distinct set, so
-//! whoever takes sets from strangers watches [`ParamsTable::len`].
+//! Who keeps a number holds it, and releases it in the end: a set that nobody
+//! holds is forgotten, and with it what was computed from it. Its number is
+//! given to another set only in a later epoch, so that whoever has remembered
+//! something by a number can tell whether it still means the same.
 
 use hashbrown::HashMap;
 
@@ -16,16 +17,32 @@ pub struct ParamsId(u32);
 impl ParamsId {
     /// The empty set, in every table.
     pub const EMPTY: Self = Self(0);
+
+    fn place(self) -> usize {
+        self.0 as usize
+    }
 }
+
+/// Numbers of forgotten sets that wait for the next epoch, beside as many as
+/// there are sets. Fewer would make others forget too often.
+const WAITING: usize = 1024;
 
 /// Parameter sets, each kept once.
 #[derive(Clone, Debug)]
 pub struct ParamsTable {
     // At the place that its id says; the empty set is first.
     sets: Vec<Params>,
-    // The inverse of `sets`.
+    // How often each is held, at the same place.
+    holds: Vec<u32>,
+    // The inverse of `sets`, without those that are forgotten.
     ids: HashMap<Params, ParamsId>,
+    // Both sides are in `ids`, and what is projected to is held for each.
     projections: HashMap<Keys, HashMap<ParamsId, ParamsId>>,
+    // Forgotten in this epoch.
+    waiting: Vec<ParamsId>,
+    // Forgotten in an earlier one.
+    free: Vec<ParamsId>,
+    epoch: u32,
 }
 
 impl ParamsTable {
@@ -34,23 +51,73 @@ impl ParamsTable {
     pub fn new() -> Self {
         Self {
             sets: vec![Params::default()],
+            // Nobody needs to hold the empty set.
+            holds: vec![0],
             ids: HashMap::from([(Params::default(), ParamsId::EMPTY)]),
             projections: HashMap::new(),
+            waiting: Vec::new(),
+            free: Vec::new(),
+            epoch: 0,
         }
     }
 
-    /// The number of a set, the same each time.
+    /// The number of a set, the same each time. It is kept for good unless
+    /// somebody holds it and releases it.
     pub fn intern(&mut self, set: Params) -> ParamsId {
-        // Memory ends long before the numbers do.
-        let next = ParamsId(self.sets.len() as u32);
-        let id = *self.ids.entry_ref(&set).or_insert(next);
-        if id == next {
-            self.sets.push(set);
+        if let Some(&known) = self.ids.get(&set) {
+            return known;
         }
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.sets[id.place()] = set.clone();
+                id
+            }
+            None => {
+                self.sets.push(set.clone());
+                self.holds.push(0);
+                // Memory ends long before the numbers do.
+                ParamsId(self.sets.len() as u32 - 1)
+            }
+        };
+        self.ids.insert(set, id);
         id
     }
 
-    /// The number of a set that was met before.
+    /// Keeps a set until it is released as often.
+    pub fn hold(&mut self, id: ParamsId) {
+        self.holds[id.place()] += 1;
+    }
+
+    /// Ends one hold. With the last one the set is forgotten.
+    pub fn release(&mut self, id: ParamsId) {
+        let holds = &mut self.holds[id.place()];
+        *holds = holds.saturating_sub(1);
+        if id != ParamsId::EMPTY && *holds == 0 && self.ids.remove(&self.sets[id.place()]).is_some()
+        {
+            self.forget(id);
+        }
+    }
+
+    fn forget(&mut self, id: ParamsId) {
+        let of = self.projections.values_mut();
+        let projected: Vec<ParamsId> = of.filter_map(|ids| ids.remove(&id)).collect();
+        for other in projected.into_iter().filter(|other| *other != id) {
+            self.release(other);
+        }
+        self.waiting.push(id);
+        if self.waiting.len() > self.ids.len() + WAITING {
+            self.epoch += 1;
+            self.free.append(&mut self.waiting);
+        }
+    }
+
+    /// Changes when a number may come to mean another set.
+    #[must_use]
+    pub fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    /// The number of a set that is kept.
     #[must_use]
     pub fn find(&self, set: &Params) -> Option<ParamsId> {
         self.ids.get(set).copied()
@@ -59,26 +126,30 @@ impl ParamsTable {
     /// The set of a number that this table gave.
     #[must_use]
     pub fn get(&self, id: ParamsId) -> &Params {
-        &self.sets[id.0 as usize]
+        &self.sets[id.place()]
     }
 
     /// The number of what a set says of these keys: computed once, then found.
+    /// It is kept for as long as the set is.
     pub fn project(&mut self, id: ParamsId, keys: &Keys) -> ParamsId {
         let known = self.projections.get(keys).and_then(|ids| ids.get(&id));
         if let Some(&known) = known {
             return known;
         }
         let projected = self.intern(self.get(id).project(keys));
+        if projected != id {
+            self.hold(projected);
+        }
         let ids = self.projections.entry_ref(keys).or_default();
         ids.insert(id, projected);
         projected
     }
 
-    /// How many distinct sets there are, the empty one included.
+    /// How many distinct sets are kept, the empty one included.
     #[must_use]
     #[allow(clippy::len_without_is_empty)] // it never is
     pub fn len(&self) -> usize {
-        self.sets.len()
+        self.ids.len()
     }
 }
 
@@ -124,6 +195,51 @@ mod tests {
         assert_eq!(table.len(), 3);
         assert_eq!(table.projections[&Keys::new(["a"])].len(), 2);
         assert_eq!(table.projections.len(), 2);
+    }
+
+    #[test]
+    fn what_nobody_holds_is_forgotten_with_its_projections() {
+        let mut table = ParamsTable::new();
+        let keys = Keys::new(["a"]);
+        let [one, two] = ["1", "2"].map(|b| params(&[("a", "x"), ("b", b)]));
+        let (one, two) = (table.intern(one), table.intern(two));
+        table.hold(one);
+        table.hold(one);
+        table.hold(two);
+        let category = table.project(one, &keys);
+        assert_eq!(table.project(two, &keys), category);
+        assert_eq!(table.len(), 4);
+        table.release(one);
+        assert_eq!(table.len(), 4);
+        table.release(one);
+        assert_eq!((table.len(), table.project(two, &keys)), (3, category));
+        assert_eq!(table.find(&params(&[("a", "x"), ("b", "1")])), None);
+        table.release(two);
+        assert_eq!(table.len(), 1);
+        assert!(table.projections[&keys].is_empty());
+        table.release(ParamsId::EMPTY);
+        assert_eq!(table.find(&Params::default()), Some(ParamsId::EMPTY));
+    }
+
+    #[test]
+    fn a_number_means_another_set_only_in_another_epoch() {
+        let mut table = ParamsTable::new();
+        let mut seen = HashMap::new();
+        for nth in 0..5 * WAITING {
+            let set = params(&[("id", &nth.to_string())]);
+            let id = table.intern(set.clone());
+            table.hold(id);
+            let before = seen.insert((table.epoch(), id), set);
+            assert_eq!(before, None);
+            table.release(id);
+        }
+        assert!(table.epoch() >= 3, "{}", table.epoch());
+        assert!(
+            table.sets.len() <= 2 * (WAITING + 2),
+            "{}",
+            table.sets.len()
+        );
+        assert_eq!(table.len(), 1);
     }
 
     #[test]

@@ -83,8 +83,8 @@ impl Session {
             return;
         };
         let names = self.base_under(db, type_id, route.as_str());
-        let params = self.params;
         if let Some(hosts) = self.conversation_mut(kind::VHDS) {
+            let params = hosts.params;
             for name in names {
                 if hosts.type_id == type_id && !hosts.has_ask(db, &name, params) {
                     hosts.ask(db, &name, params, &InitialVersions::new());

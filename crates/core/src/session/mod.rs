@@ -13,6 +13,8 @@
 mod base;
 mod effects;
 mod event;
+mod params;
+mod read;
 mod request;
 mod status;
 
@@ -89,8 +91,14 @@ impl Config {
 pub struct Session {
     config: Config,
     stream: StreamId,
+    /// Of every type that is not in `own_params`.
     params: ParamsId,
+    own_params: Vec<(TypeUrl, ParamsId)>,
+    /// All sets that were asked with, sorted: held until the stream ends.
+    held_params: Vec<ParamsId>,
     node: Option<Node>,
+    /// The peer asks by locators: who does reads resources that are wrapped (TP2).
+    locates: bool,
     /// Types that the peer may not see.
     denied: Vec<TypeUrl>,
     /// In order of rank; one is taken out while it speaks. In boxes, for
@@ -98,9 +106,9 @@ pub struct Session {
     conversations: Vec<Option<Box<Conversation>>>,
     draining: Draining,
     nonces: u64,
-    /// How many sets of parameters were new with this stream.
-    brought: usize,
     polled_at: Moment,
+    /// Something was said by silence since the last poll began.
+    silently: bool,
     /// Until when a peer that resumes may take to ask for all its types.
     resuming_until: Option<Moment>,
     events: VecDeque<Event>,
@@ -120,17 +128,22 @@ impl Session {
     /// A stream begins.
     #[must_use]
     pub fn open(db: &mut Database, config: Config) -> Self {
+        let params = db.intern_params(config.params.clone());
+        db.hold_params(params);
         Self {
             stream: db.open_stream(),
-            params: db.intern_params(config.params.clone()),
+            params,
+            own_params: Vec::new(),
+            held_params: vec![params],
             config,
             node: None,
+            locates: false,
             denied: Vec::new(),
             conversations: Vec::new(),
             draining: Draining::new(),
             nonces: 0,
-            brought: 0,
             polled_at: Moment::START,
+            silently: false,
             resuming_until: None,
             events: VecDeque::new(),
             unreported: 0,
@@ -143,6 +156,9 @@ impl Session {
             conversation.close(db);
         }
         db.close_stream(self.stream);
+        for params in self.held_params {
+            db.release_params(params);
+        }
     }
 
     /// By which the database says that there is something to look at.
@@ -165,10 +181,10 @@ impl Session {
         }
     }
 
-    /// The client says something else of itself from now on: it is told what
-    /// that changes, in one response of each type (TP2).
-    pub fn set_params(&mut self, db: &mut Database, params: Params) {
-        self.params = db.intern_params(params);
+    /// Says whether the client understands `resource_errors` (TP3); for types
+    /// that it has not asked for yet.
+    pub fn set_speaks_errors(&mut self, speaks: bool) {
+        self.config.speaks_errors = speaks;
     }
 
     /// Whether a type was asked for before.
@@ -193,7 +209,9 @@ impl Session {
         let mut all = self.conversations.iter().flatten();
         all.all(|conversation| {
             !conversation.may_speak(now, self.config.ack_patience)
-                || (conversation.params == self.params && conversation.is_quiet(db))
+                || (conversation.params
+                    == conversation.params_to_be(self.params_of(&conversation.url))
+                    && conversation.is_quiet(db))
         })
     }
 
@@ -241,19 +259,25 @@ impl Session {
     fn poll(&mut self, db: &mut Database, now: Moment) -> Option<Response> {
         self.draining.retain(|_, until| now < *until);
         self.polled_at = now;
-        for index in 0..self.conversations.len() {
-            let Some(mut conversation) = self.conversations[index].take() else {
-                continue;
-            };
-            let response = self.poll_one(db, now, &mut conversation);
-            self.conversations[index] = Some(conversation);
-            if let Some((response, selected)) = response {
-                self.after_sending(db, index, &selected);
-                self.note_sent(db, now, index, &response, selected);
-                return Some(response);
+        loop {
+            self.silently = false;
+            for index in 0..self.conversations.len() {
+                let Some(mut conversation) = self.conversations[index].take() else {
+                    continue;
+                };
+                let response = self.poll_one(db, now, &mut conversation);
+                self.conversations[index] = Some(conversation);
+                if let Some((response, selected)) = response {
+                    self.after_sending(db, index, &selected);
+                    self.note_sent(db, now, index, &response, selected);
+                    return Some(response);
+                }
+            }
+            // What was said by silence something else may have waited for.
+            if !self.silently {
+                return None;
             }
         }
-        None
     }
 
     fn poll_one(
@@ -265,8 +289,9 @@ impl Session {
         if !conversation.may_speak(now, self.config.ack_patience) {
             return None;
         }
-        if conversation.params != self.params && conversation.may_move() {
-            conversation.move_to(db, self.params);
+        let params = conversation.params_to_be(self.params_of(&conversation.url));
+        if conversation.params != params && conversation.may_move() {
+            conversation.move_to(db, params);
         }
         let known = conversation.knows_all(db);
         if !known && conversation.is_whole() {
@@ -284,6 +309,7 @@ impl Session {
         };
         let selected = conversation.select(db, &context);
         if selected.is_empty() && !(conversation.owes_answer && known) {
+            self.silently |= selected.goes_on();
             conversation.step_silently(db, selected.steps);
             return None;
         }
@@ -297,6 +323,7 @@ impl Session {
                 .map(Response::Sotw),
         };
         let Some(response) = written else {
+            self.silently |= !selected.keys.is_empty() || selected.goes_on();
             conversation.step_silently(db, selected.steps);
             conversation.say_silently(db, selected.keys);
             return None;
@@ -340,7 +367,8 @@ impl Session {
             .node
             .as_ref()
             .map_or(&[][..], |node| &node.client_features);
-        self.dialect() == Dialect::Envoy
+        self.locates
+            || self.dialect() == Dialect::Envoy
             || features.iter().any(|feature| {
                 matches!(
                     feature.as_str(),

@@ -10,7 +10,7 @@ use crate::limits::Limits;
 use crate::message::{DeltaRequest, ErrorDetail, Locator, Mode, Node, SotwRequest};
 use crate::moment::Moment;
 use crate::name::{Ask, Name};
-use crate::params::{Params, ParamsId};
+use crate::params::ParamsId;
 use crate::resource::{Nonce, TypeUrl};
 use crate::source::{Conversation, DeltaAsks, InitialVersions, Terms, is_negative};
 
@@ -53,6 +53,7 @@ impl Session {
             }
             _ => Vec::new(),
         };
+        self.take_params_of_whole(db, index, &request.subscribe);
         let mut asks = DeltaAsks {
             names: names_something(&request.subscribe),
             unsubscribe: self.read(db, &url, request.unsubscribe),
@@ -122,6 +123,7 @@ impl Session {
                 return Ok(());
             }
         }
+        self.take_params_of_whole(db, index, &request.names);
         let names = names_something(&request.names);
         let mut asks = self.read(db, &url, request.names);
         let conversation = self.conversations[index].as_ref();
@@ -202,7 +204,8 @@ impl Session {
             mode: self.config.mode,
             dialect: self.dialect(),
             speaks_errors: self.config.speaks_errors,
-            params: self.params,
+            denied: self.denied.contains(url),
+            params: self.params_of(url),
         };
         let table = self.table(db, url);
         let mut new = Conversation::new(db, self.stream, url, table, terms);
@@ -223,57 +226,6 @@ impl Session {
             true => db.type_id(&TypeUrl::new(format!("denied {url}"))),
             false => db.type_id(url),
         }
-    }
-
-    /// Reads names; what is not one is refused, and the rest counts (S72).
-    fn read(
-        &mut self,
-        db: &mut Database,
-        url: &TypeUrl,
-        names: Vec<Locator>,
-    ) -> Vec<(Ask, ParamsId)> {
-        let mut asks = Vec::with_capacity(names.len());
-        // Those that it is asked with now, be there others to take up.
-        let mut all = self.conversations.iter().flatten();
-        let own = all
-            .find(|c| c.url == *url)
-            .map_or(self.params, |c| c.params);
-        for locator in names {
-            match Ask::parse(&locator.name, self.config.limits.name_bytes) {
-                Ok(ask) => match self.read_params(db, locator.params, own) {
-                    Ok(params) => asks.push((ask, params)),
-                    Err(refusal) => self.refuse(url, refusal),
-                },
-                Err(error) => self.refuse(url, Refusal::Name(error)),
-            }
-        }
-        asks
-    }
-
-    /// Parameters that come with a name. What is new is kept for good, so a
-    /// stream may bring only so many.
-    fn read_params(
-        &mut self,
-        db: &mut Database,
-        params: Option<Params>,
-        own: ParamsId,
-    ) -> Result<ParamsId, Refusal> {
-        let Some(params) = params else {
-            return Ok(own);
-        };
-        if let Some(known) = db.find_params(&params) {
-            return Ok(known);
-        }
-        let Limits {
-            params: limit,
-            all_params,
-            ..
-        } = self.config.limits;
-        if self.brought >= limit || db.params_met() >= all_params {
-            return Err(Refusal::Params { limit });
-        }
-        self.brought += 1;
-        Ok(db.intern_params(params))
     }
 
     /// How many of these names are subscribed.
@@ -378,7 +330,7 @@ impl Session {
         let known = |name: &Name| db.names_host(conversation.type_id, name);
         let base = base.into_iter().filter(known).map(Ask::Name);
         let new = base.filter(|ask| !asked.contains(ask)).take(room);
-        subscribe.extend(new.map(|ask| (ask, self.params)));
+        subscribe.extend(new.map(|ask| (ask, conversation.params)));
     }
 
     /// What a client knows not to exist need not be refused again: a proxy lists
@@ -392,7 +344,7 @@ impl Session {
 
     /// One request can hold millions of bad names: beyond a number they are
     /// only counted.
-    fn refuse(&mut self, url: &TypeUrl, reason: Refusal) {
+    pub(super) fn refuse(&mut self, url: &TypeUrl, reason: Refusal) {
         if self.events.len() >= EVENTS {
             self.unreported += 1;
             return;

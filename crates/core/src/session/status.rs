@@ -183,7 +183,7 @@ impl Session {
     pub fn params_for(&self, type_url: &TypeUrl) -> ParamsId {
         let mut all = self.conversations.iter().flatten();
         let conversation = all.find(|c| c.url == *type_url);
-        conversation.map_or(self.params, |c| c.params)
+        conversation.map_or_else(|| self.params_of(type_url), |c| c.params)
     }
 
     /// How each type stands, in order of rank.

@@ -7,7 +7,7 @@ use crate::change::Change;
 use crate::kind;
 use crate::message::{DeltaRequest, ErrorDetail, Locator};
 use crate::name::Name;
-use crate::resource::Resource;
+use crate::resource::{ErrorCode, Resource};
 
 /// What a wildcard stream remembers beside its position.
 fn exceptions(session: &Session) -> usize {
@@ -81,6 +81,77 @@ fn s72_a_stream_brings_only_so_many_sets_of_parameters() {
     assert_eq!(session.poll_event(), None);
     assert_eq!(session.status().next().unwrap().subscriptions, 2);
     assert_eq!(db.params_met(), 2);
+    session.close(&mut db);
+    assert_eq!(db.params_met(), 1, "what nobody asks with is forgotten");
+}
+
+#[test]
+fn s61_why_a_name_cannot_be_had_is_said_to_who_understands() {
+    let (mut db, now) = (Database::new(), Moment::START);
+    let mut config = Config::new(Mode::Delta);
+    config.limits.subscriptions = 1;
+    let mut session = Session::open(&mut db, config);
+    session.set_speaks_errors(true);
+    session.deny(kind::SDS.into());
+    let mut said = |url: &str, names: &[&str]| {
+        let request = DeltaRequest {
+            type_url: Some(TypeUrl::from(url)),
+            subscribe: names.iter().map(|name| (*name).into()).collect(),
+            ..DeltaRequest::default()
+        };
+        session.handle_delta(&mut db, request, now).unwrap();
+        let response = session.poll_delta(&mut db, now).unwrap();
+        assert!(response.resources.is_empty() && response.removed.is_empty());
+        let errors = response.errors.iter();
+        let codes: Vec<_> = errors.map(|(name, e)| (name.to_string(), e.code)).collect();
+        codes
+    };
+    let error = |name: &str, code| (name.to_owned(), code);
+    let denied = error("s", ErrorCode::PermissionDenied);
+    assert_eq!(said(kind::SDS, &["s"]), [denied]);
+    let refused = error("a", ErrorCode::Unavailable);
+    assert_eq!(said(kind::EDS, &["a"]), [refused]);
+}
+
+#[test]
+fn tp2_sets_of_parameters_go_with_the_last_stream_that_has_them() {
+    let (mut db, now) = (Database::new(), Moment::START);
+    let variant = |env: &str| Resource {
+        constraints: Some(format!("env={env}").parse().unwrap()),
+        ..Resource::new("a".into(), "body".into())
+    };
+    let both = ["x", "y"].map(|env| Change::Upsert(kind::EDS.into(), variant(env).into()));
+    db.apply(both.into()).unwrap();
+    let open = |db: &mut Database, id: &str, env: &str| {
+        let mut config = Config::new(Mode::Delta);
+        config.params = Params::new([("id", id), ("env", env)]).unwrap();
+        let mut session = Session::open(db, config);
+        let request = DeltaRequest {
+            type_url: Some(TypeUrl::from(kind::EDS)),
+            subscribe: vec!["a".into()],
+            ..DeltaRequest::default()
+        };
+        session.handle_delta(db, request, now).unwrap();
+        let response = session.poll_delta(db, now).unwrap();
+        assert_eq!(response.resources.len(), 1, "{id} {env}");
+        session
+    };
+    let first = open(&mut db, "1", "x");
+    let second = open(&mut db, "2", "x");
+    // The empty set, two of clients, and the category of both.
+    assert_eq!(db.params_met(), 4);
+    first.close(&mut db);
+    assert_eq!(db.params_met(), 3);
+    second.close(&mut db);
+    assert_eq!(db.params_met(), 1);
+    // Clients that come and go for ever leave nothing behind, and none gets
+    // what another's number stood for.
+    for nth in 0..5000 {
+        let env = if nth % 3 == 0 { "x" } else { "y" };
+        open(&mut db, &nth.to_string(), env).close(&mut db);
+    }
+    assert_eq!(db.params_met(), 1);
+    assert_eq!(db.check(), Ok(()));
 }
 #[test]
 fn s72_a_flood_of_bad_names_is_counted() {

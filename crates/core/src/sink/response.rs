@@ -32,8 +32,8 @@ pub struct Delivery {
     pub heartbeats: Vec<Arc<Resource>>,
     /// What is gone, by name.
     pub removed: Vec<Name>,
-    /// Which variants are gone (TP2).
-    pub removed_variants: Vec<(Name, Constraints)>,
+    /// Which variants are gone (TP2); without constraints, the one for all.
+    pub removed_variants: Vec<(Name, Option<Constraints>)>,
     /// What cannot be given, and why (C43): names, and collections asked for (S61).
     pub errors: Vec<(Name, Arc<ResourceError>)>,
 }
@@ -90,8 +90,9 @@ impl<'a> Mentions<'a> {
     /// A name that is there in two roles.
     fn contradiction(&self, incoming: &Incoming) -> Option<ProtocolFault> {
         // A variant may go while another comes, but not the same one.
-        let again =
-            |(name, gone): &&(Name, Constraints)| self.variants.contains(&(name, Some(gone)));
+        let again = |(name, gone): &&(Name, Option<Constraints>)| {
+            self.variants.contains(&(name, gone.as_ref()))
+        };
         let variant = incoming.removed_variants.iter().find(again);
         let name = self.added.intersection(&self.removed).next();
         if let Some(name) = variant.map(|(name, _)| name).or(name.copied()) {

@@ -183,7 +183,7 @@ impl Application<'_> {
             cache.delete(name, teller);
         }
         for (name, constraints) in &self.pending.delivery.removed_variants {
-            cache.delete_variant(name, Some(constraints), teller);
+            cache.delete_variant(name, constraints.as_ref(), teller);
         }
         if self.pending.version.is_some() {
             self.drop_other_variants(cache, teller);

@@ -49,7 +49,7 @@ pub(super) struct Incoming {
     pub(super) version: Option<Version>,
     pub(super) resources: Vec<Delivered>,
     pub(super) removed: Vec<Name>,
-    pub(super) removed_variants: Vec<(Name, Constraints)>,
+    pub(super) removed_variants: Vec<(Name, Option<Constraints>)>,
     pub(super) errors: Vec<(Name, Arc<ResourceError>)>,
 }
 

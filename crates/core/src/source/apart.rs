@@ -34,7 +34,7 @@ impl Conversation {
     /// Whether this is to be said apart from all else.
     pub(super) fn goes_apart(&self, key: &Key, choice: &Choice) -> bool {
         let gone = match choice {
-            Choice::Absent => true,
+            Choice::Absent => self.gone_as_error(key).is_none(),
             Choice::Failed(error, None) => !self.speaks_errors && error.code.is_data_error(),
             Choice::Failed(..) | Choice::Is(_) | Choice::Unknown => false,
         };

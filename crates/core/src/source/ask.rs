@@ -32,21 +32,34 @@ impl Conversation {
             self.pending.insert(Key::Ask(key));
             return;
         }
-        let told = match self.kind.on_demand || initial.contains_key(name) {
+        let resumes = self.kind.on_demand || initial.contains_key(name);
+        let told = match resumes {
             true => self.told_by_client(db, key, name, initial),
-            false => Told::Nothing,
+            false => self.told_by_whole(db, name, params),
         };
+        // What the whole brought before is sent again (S28).
+        let forced = !resumes && told.resource().is_some();
         self.told_sum = self.told_sum.wrapping_add(fingerprint(&told));
         let settled = told.same(&self.target(db, &Key::Ask(key)));
         let strange = self.kind.on_demand && !db.expects_host(self.type_id, name);
         self.strangers += usize::from(strange);
         let slot = Slot {
             strange,
+            forced,
             ..Slot::of(told)
         };
         self.asks.insert(key, slot);
-        if !settled {
+        self.note_ask(key);
+        if !settled || forced {
             self.pending.insert(Key::Ask(key));
+        }
+    }
+
+    /// What the peer holds of a name because it also asks for all.
+    fn told_by_whole(&self, db: &mut Database, name: &Name, params: ParamsId) -> Told {
+        match self.cursor_over(name) {
+            Some(cursor) if params == self.params => self.last_told(db, cursor, name),
+            _ => Told::Nothing,
         }
     }
 
@@ -137,18 +150,38 @@ impl Conversation {
         self.told_sum = self.told_sum.wrapping_sub(fingerprint(&slot.told));
         self.strangers -= usize::from(slot.strange);
         self.held_as.remove(&key);
+        self.note_unask(key);
+        let told = self.in_flight(&Key::Ask(key)).unwrap_or(slot.told);
         self.forget(&Key::Ask(key));
-        if let Some(cursor) = self.cursor_over(name) {
-            self.return_to_cursor(db, cursor, name, slot.told);
+        if let Some(cursor) = self.cursor_over(name)
+            && !self.is_apart(db, cursor, name, params, &told)
+        {
+            self.return_to_cursor(db, cursor, name, told);
         }
         db.unsubscribe(self.subscriber, entry, params);
+    }
+
+    /// Whether what was asked for with other parameters has nothing to do with
+    /// what the whole brings under the name: it is another variant (TP2).
+    fn is_apart(
+        &self,
+        db: &mut Database,
+        cursor: usize,
+        name: &Name,
+        params: ParamsId,
+        told: &Told,
+    ) -> bool {
+        let brought = self.target(db, &Key::Member(cursor, name.clone()));
+        let other = |new: &Arc<Resource>| told.resource().is_none_or(|t| !same_variant(t, new));
+        params != self.params && brought.resource().is_some_and(other)
     }
 
     /// A name that was asked for is now only a part of the whole: the peer
     /// must hear which of the two it is from now on (S23).
     fn return_to_cursor(&mut self, db: &mut Database, cursor: usize, name: &Name, told: Told) {
         let key = Key::Member(cursor, name.clone());
-        if self.target(db, &key) == Choice::Absent {
+        let holds = self.mode == super::Mode::Delta && told.resource().is_some();
+        if self.target(db, &key) == Choice::Absent && !holds {
             self.foreign.insert(name.clone());
         } else if self.mode == super::Mode::Delta {
             if let Some(Some(cursor)) = self.cursors.get_mut(cursor) {
@@ -296,6 +329,11 @@ fn serves(held: &Resource, asked: &Name) -> bool {
     let host = HostName::split(asked.as_str()).map_or("", |name| name.host);
     let serves = |host| domains.iter().any(|domain| domain.matches(host));
     domains.is_empty() || serves(host) || (held.other_names().any(|name| name == *asked))
+}
+
+/// Whether one takes the place of the other.
+fn same_variant(a: &Resource, b: &Resource) -> bool {
+    a.name == b.name && a.constraints == b.constraints
 }
 
 /// What a name adds to the sum of what is held.

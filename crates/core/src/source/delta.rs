@@ -6,6 +6,7 @@ use std::sync::Arc;
 use hashbrown::HashSet;
 
 use super::ask::InitialVersions;
+use super::variants::After;
 use super::{Conversation, Key, Selected, Told, forms};
 use crate::database::{Batch, Choice, Database, Scope};
 use crate::interest::DeltaStar;
@@ -31,7 +32,7 @@ pub(crate) struct DeltaAsks {
 struct Draft {
     resources: Vec<Delivered>,
     removed: Vec<Name>,
-    removed_variants: Vec<(Name, Constraints)>,
+    removed_variants: Vec<(Name, Option<Constraints>)>,
     errors: Vec<(Name, Arc<ResourceError>)>,
 }
 
@@ -53,7 +54,8 @@ fn plain_step(selected: &Selected) -> Option<(&Batch, Range<usize>)> {
 
 impl Conversation {
     /// Applies what a request asks for. Nothing of it depends on a nonce (S7, S8).
-    pub(crate) fn handle_delta(&mut self, db: &mut Database, asks: DeltaAsks) {
+    pub(crate) fn handle_delta(&mut self, db: &mut Database, mut asks: DeltaAsks) {
+        self.doubt_variants(&mut asks);
         let is_star = |(ask, _): &(Ask, ParamsId)| *ask == Ask::Wildcard;
         let says = DeltaStar {
             subscribes_star: asks.subscribe.iter().any(is_star),
@@ -110,7 +112,8 @@ impl Conversation {
             removed: selected.foreign.clone(),
             ..Draft::default()
         };
-        if let Some((batch, part)) = plain_step(selected) {
+        let after = After::new(self, selected);
+        if let (Some((batch, part)), None) = (plain_step(selected), &after) {
             let items = batch.items[part.clone()].iter();
             let gone = items.filter(|(_, item)| item.is_none());
             response.removed = gone.map(|(name, _)| name.clone()).collect();
@@ -124,19 +127,26 @@ impl Conversation {
                 .slot(key)
                 .map_or(Told::Nothing, |slot| slot.told.clone());
             let name = self.key_name(db, key);
-            if self.keeps_variant(db, key, &told, choice) {
-                let left = told.resource().and_then(|old| old.constraints.clone());
-                response
-                    .removed_variants
-                    .extend(left.map(|old| (name, old)));
+            if choice.resource().is_none() && holds(&after, db, &name) {
+                // Another variant is left: the name itself is not gone (S41).
+                let held = self.may_hold(key, &told).into_iter();
+                let left = held.map(|old| (old.name.clone(), old.constraints.clone()));
+                response.removed_variants.extend(left);
                 continue;
             }
+            let replaced = self.variants_left(key, &told, choice);
+            response.removed_variants.extend(replaced);
+            let told = self.in_flight(key).unwrap_or(told);
             let left = self.left_behind(db, key, &told, choice, &mut given);
             response.removed.extend(left);
             let own = self.negative_name(db, key, &name, choice);
             self.write_one(&mut response, (&name, own), &told, choice);
         }
         for name in &selected.refused {
+            if let Some(error) = self.refusal_as_error() {
+                response.errors.push((name.clone(), error));
+                continue;
+            }
             let own = db.unused_name(self.type_id, name);
             self.write_one(&mut response, (name, own), &Told::Nothing, &Choice::Absent);
         }
@@ -145,6 +155,12 @@ impl Conversation {
             for (name, item) in step.items() {
                 match item {
                     Some(resource) => response.resources.push(Delivered::full(resource.clone())),
+                    None if holds(&after, db, name) => {
+                        let told = self.last_told(db, step.cursor, name);
+                        let left = told.resource().map(|old| old.constraints.clone());
+                        let left = left.map(|old| (name.clone(), old));
+                        response.removed_variants.extend(left);
+                    }
                     None => response.removed.push(name.clone()),
                 }
             }
@@ -156,6 +172,9 @@ impl Conversation {
         response
             .resources
             .extend(selected.heartbeats.iter().map(heartbeat));
+        if let Some(after) = &after {
+            keep_what_is_held(&mut response, db, after);
+        }
         unique(&mut response);
         let resources = std::mem::take(&mut response.resources).into();
         self.finish(nonce, resources, response)
@@ -173,20 +192,6 @@ impl Conversation {
             removed: rest.removed,
             removed_variants: rest.removed_variants,
             errors: rest.errors,
-        })
-    }
-
-    /// Whether one variant goes while the peer keeps another of the same name:
-    /// then the name itself is not gone (S41).
-    fn keeps_variant(&self, db: &mut Database, key: &Key, told: &Told, choice: &Choice) -> bool {
-        let variant = told.resource().is_some_and(|old| old.constraints.is_some());
-        let (Key::Ask(ask), true, None) = (key, variant, choice.resource()) else {
-            return false;
-        };
-        let mut others = self.asks.keys().filter(|other| other.entry == ask.entry);
-        others.any(|other| {
-            let target = self.target(db, &Key::Ask(*other));
-            other != ask && target.resource().is_some()
         })
     }
 
@@ -210,12 +215,8 @@ impl Conversation {
         told: &Told,
         choice: &Choice,
     ) {
-        let replaced = told.resource().and_then(|old| old.constraints.clone());
         match choice {
             Choice::Is(resource) => {
-                if let Some(old) = replaced.filter(|_| told_other_variant(told, choice)) {
-                    response.removed_variants.push((name.clone(), old));
-                }
                 response.resources.push(Delivered::full(resource.clone()));
             }
             Choice::Failed(error, kept) if self.speaks_errors => {
@@ -229,11 +230,12 @@ impl Conversation {
             // A failure that is not about the data leaves what is held alone (S61).
             Choice::Failed(error, _) if !error.code.is_data_error() => {}
             Choice::Unknown => {}
+            Choice::Absent if self.absence_as_error(told).is_some() => {
+                let error = self.absence_as_error(told);
+                response.errors.extend(error.map(|e| (name.clone(), e)));
+            }
             Choice::Failed(..) | Choice::Absent => {
                 let name = told.resource().map_or(name, |held| &held.name);
-                if let Some(old) = replaced {
-                    response.removed_variants.push((name.clone(), old));
-                }
                 match self.absent_form(told) {
                     Absent::Removed => response.removed.push(name.clone()),
                     Absent::EmptyBody => {
@@ -255,12 +257,22 @@ impl Conversation {
     }
 }
 
-/// Whether the peer holds another variant of the name than it is now sent (TP2).
-fn told_other_variant(told: &Told, choice: &Choice) -> bool {
-    match (told.resource(), choice.resource()) {
-        (Some(old), Some(new)) => old.constraints != new.constraints,
-        _ => false,
-    }
+/// Whether something is left of a name that is asked for by locators.
+fn holds(after: &Option<After<'_>>, db: &mut Database, name: &Name) -> bool {
+    let held = after.as_ref().map(|after| after.holds(db, name));
+    held.is_some_and(|held| !held.is_empty())
+}
+
+/// Leaves out removals of what another subscription of the peer's holds: a
+/// caching proxy would drop every variant of a name that is gone.
+fn keep_what_is_held(response: &mut Draft, db: &mut Database, after: &After<'_>) {
+    response
+        .removed
+        .retain(|name| after.holds(db, name).is_empty());
+    response.removed_variants.retain(|(name, old)| {
+        let held = after.holds(db, name);
+        !held.iter().any(|r| r.constraints == *old)
+    });
 }
 
 /// That a host does not exist is said by its alias; what was called like it

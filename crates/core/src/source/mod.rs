@@ -21,6 +21,7 @@ mod behind;
 mod closed;
 mod cursor;
 mod delta;
+mod errors;
 mod forms;
 mod moving;
 mod select;
@@ -30,6 +31,7 @@ mod standing;
 mod step;
 mod together;
 mod ttl;
+mod variants;
 mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -45,6 +47,7 @@ pub(crate) use forms::is_negative;
 pub(crate) use select::{Context, Selected};
 pub(crate) use slot::{AskKey, Key, Slot, Told};
 pub(crate) use standing::Standing;
+use variants::Located;
 pub(crate) use verdict::Outstanding;
 
 use crate::database::{Choice, Database, Scope, SubscriberId, TypeId};
@@ -67,14 +70,20 @@ pub(crate) struct Conversation {
     pub(crate) dialect: Dialect,
     /// Whether the peer understands `resource_errors` (TP3).
     pub(crate) speaks_errors: bool,
+    /// Whether the peer may not see the type.
+    pub(crate) denied: bool,
     pub(crate) subscriber: SubscriberId,
-    /// The stream's own parameters.
+    /// The parameters of plain names, and of what wildcard and globs bring.
     pub(crate) params: ParamsId,
+    /// Those that came with a wildcard or glob, in place of the stream's (TP2).
+    pub(crate) own_params: Option<ParamsId>,
     pub(crate) wildcard: Wildcard,
     /// What wildcard and globs follow. A place is reused when it is empty.
     pub(crate) cursors: Vec<Option<Cursor>>,
     /// Every named subscription.
     pub(crate) asks: HashMap<AskKey, Slot>,
+    /// Those of them with parameters of their own, by name (TP2).
+    pub(crate) located: Located,
     /// How many of them are hosts of which there may be any number (S72).
     pub(crate) strangers: usize,
     /// What may have to be said; looked at when the conversation may speak.
@@ -130,6 +139,7 @@ pub(crate) struct Terms {
     pub(crate) mode: Mode,
     pub(crate) dialect: Dialect,
     pub(crate) speaks_errors: bool,
+    pub(crate) denied: bool,
     pub(crate) params: ParamsId,
 }
 
@@ -145,6 +155,7 @@ impl Conversation {
             mode,
             dialect,
             speaks_errors,
+            denied,
             params,
         } = terms;
         Self {
@@ -154,11 +165,14 @@ impl Conversation {
             mode,
             dialect,
             speaks_errors,
+            denied,
             subscriber: db.add_subscriber(stream, type_id, params),
             params,
+            own_params: None,
             wildcard: Wildcard::Never,
             cursors: Vec::new(),
             asks: HashMap::new(),
+            located: Located::new(),
             strangers: 0,
             pending: BTreeSet::new(),
             waiting: BTreeMap::new(),

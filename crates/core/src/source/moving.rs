@@ -16,6 +16,11 @@ impl Conversation {
         self.outstanding.is_empty()
     }
 
+    /// The parameters to take up, if the stream has these.
+    pub(crate) fn params_to_be(&self, stream: ParamsId) -> ParamsId {
+        self.own_params.unwrap_or(stream)
+    }
+
     /// Takes up other parameters. What was asked for with parameters of its own
     /// stays as it is.
     pub(crate) fn move_to(&mut self, db: &mut Database, params: ParamsId) {
@@ -46,6 +51,7 @@ impl Conversation {
         if let Some(held) = self.held_as.remove(&key) {
             self.held_as.insert(new, held);
         }
+        self.note_unask(key);
         self.asks.insert(new, slot);
         self.pending.insert(Key::Ask(new));
     }

@@ -56,6 +56,12 @@ impl Selected {
             && self.heartbeats.is_empty()
             && self.steps.iter().all(Step::is_silent)
     }
+
+    /// Whether there is more behind a part of a step.
+    pub(crate) fn goes_on(&self) -> bool {
+        let more = |step: &Step| !step.last && !step.part.is_empty();
+        self.steps.iter().any(more)
+    }
 }
 
 /// Responses in a row that a peer may reject before it is tried slowly: more
@@ -147,6 +153,7 @@ impl Conversation {
             self.select_key(db, context, key, &mut budget, selected);
         }
         self.wait_together(selected);
+        self.wait_with_variants(selected);
         for index in 0..self.cursors.len() {
             if budget > 0 {
                 self.select_step(db, context, index, &mut budget, selected);
@@ -245,7 +252,8 @@ impl Conversation {
         // Hosts that a peer holds change together, whatever that takes: one may
         // have got a domain that was another's, and twice it would be rejected.
         let holds = |slot: &Slot| slot.told.may_hold();
-        let together = self.kind.on_demand && self.slot(&key).is_some_and(holds);
+        let hosts = self.kind.on_demand && self.slot(&key).is_some_and(holds);
+        let together = hosts || (self.is_located(&key) && self.goes_on(&key, selected));
         if (*budget == 0 && !together) || self.is_closed(db, &key) {
             self.pending.insert(key);
             return;
@@ -308,7 +316,9 @@ impl Conversation {
             }
             self.suspects.remove(key);
         }
-        if !slot.forced && self.in_flight(key).is_some_and(|sent| sent.same(&target)) {
+        // What is under way counts: the peer will hold that, and not what it held.
+        let told = self.in_flight(key).unwrap_or_else(|| slot.told.clone());
+        if !slot.forced && told.same(&target) {
             return Decision::Settled;
         }
         if let Some(resource) = target.resource() {
@@ -317,14 +327,11 @@ impl Conversation {
             }
             self.parked.remove(&resource.name);
         }
-        let unknown_member = matches!(key, Key::Member(..)) && !slot.told.may_hold();
+        let unknown_member = matches!(key, Key::Member(..)) && !told.may_hold();
         if target == Choice::Absent && unknown_member {
             return Decision::Settled;
         }
-        if !slot.forced && slot.told.same(&target) {
-            return Decision::Settled;
-        }
-        match self.must_wait(db, context, key, &slot.told, &target) {
+        match self.must_wait(db, context, key, &told, &target) {
             true => Decision::Wait {
                 addition: target != Choice::Absent,
             },
@@ -350,7 +357,9 @@ impl Conversation {
                 !overdue && context.order.addition_waits(db, &self.kind, resource)
             }
             // Nothing names a host: when it goes nothing is left to dangle.
-            Choice::Absent if told.may_hold() && !self.kind.on_demand => {
+            Choice::Absent
+                if told.may_hold() && !self.kind.on_demand && !self.has_several(db, key) =>
+            {
                 let name = told
                     .resource()
                     .map_or_else(|| self.key_name(db, key), |r| r.name.clone());

@@ -15,7 +15,7 @@ pub(crate) struct AskKey {
 }
 
 /// One thing a conversation may speak of.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Key {
     /// A name that was asked for.
     Ask(AskKey),

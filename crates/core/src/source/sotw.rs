@@ -4,17 +4,18 @@ use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 
 use super::ask::{InitialVersions, fingerprint};
 use super::step::Step;
+use super::variants::After;
 use super::{Conversation, Key, Selected, Told, forms};
 use crate::database::{Choice, Database, FollowId, Scope};
 use crate::kind::Absent;
 use crate::message::{Delivered, SotwResponse};
 use crate::name::{Ask, Name};
 use crate::params::ParamsId;
-use crate::resource::{Nonce, Resource, Version};
+use crate::resource::{Nonce, Resource, ResourceError, Version};
 use crate::set::Set;
 
 impl Conversation {
@@ -151,16 +152,7 @@ impl Conversation {
             true => self.whole_set(db, selected),
             false => self.changed_part(db, selected),
         };
-        let errors = selected
-            .keys
-            .iter()
-            .filter_map(|(key, choice)| match choice {
-                Choice::Failed(error, _) if self.speaks_errors => {
-                    Some((self.key_name(db, key), error.clone()))
-                }
-                _ => None,
-            });
-        let errors: Vec<_> = errors.collect();
+        let errors = self.sotw_errors(db, selected);
         let said = !listed.is_empty() || !errors.is_empty();
         if !said && !due && !self.owes_answer {
             return None;
@@ -177,6 +169,21 @@ impl Conversation {
         })
     }
 
+    /// What is told of names that cannot be had (TP3).
+    fn sotw_errors(&self, db: &Database, selected: &Selected) -> Vec<(Name, Arc<ResourceError>)> {
+        let of_keys = selected.keys.iter().filter_map(|(key, choice)| {
+            let error = match choice {
+                Choice::Failed(error, _) if self.speaks_errors => error.clone(),
+                Choice::Absent => self.gone_as_error(key)?,
+                _ => return None,
+            };
+            Some((self.key_name(db, key), error))
+        });
+        let refused = selected.refused.iter();
+        let refused = refused.filter_map(|name| Some((name.clone(), self.refusal_as_error()?)));
+        of_keys.chain(refused).collect()
+    }
+
     /// The view whose members are all that the peer shall hold, if nothing is
     /// to be said beside them: every such peer gets the same set.
     fn plain_view(&self, selected: &Selected) -> Option<FollowId> {
@@ -191,7 +198,7 @@ impl Conversation {
     }
 
     /// The whole set as the peer shall hold it: what this response brings, and
-    /// in place of what it may not have yet, what it accepted before (S12, S38).
+    /// in place of what it may not have yet, what it was told before (S12, S38).
     fn whole_set(&self, db: &mut Database, selected: &Selected) -> BTreeMap<Listed, Arc<Resource>> {
         let mut set = BTreeMap::new();
         for (index, cursor) in self.cursors.iter().enumerate() {
@@ -201,34 +208,59 @@ impl Conversation {
                     set.insert(listed(&resource), resource);
                 }
             }
-            for (name, slot) in &cursor.members {
+            for name in cursor.members.keys() {
                 remove_name(&mut set, name);
-                if let Some(held) = slot.told.resource() {
+                if let Some(held) = self.last_told(db, index, name).resource() {
                     set.insert(listed(held), Arc::clone(held));
                 }
             }
         }
-        for slot in self.asks.values() {
-            if let Some(held) = slot.told.resource() {
-                set.insert(listed(held), Arc::clone(held));
+        let said: HashMap<&Key, &Choice> = selected.keys.iter().map(|(k, c)| (k, c)).collect();
+        for (key, choice) in &selected.keys {
+            if let Key::Member(_, name) = key {
+                remove_name(&mut set, name);
+                set.extend(choice.resource().map(|new| (listed(new), Arc::clone(new))));
             }
         }
-        for (key, choice) in &selected.keys {
-            if let Some(held) = self.slot(key).and_then(|slot| slot.told.resource()) {
-                set.remove(&listed(held));
+        // What is asked for by name stands for what the whole has of it; what is
+        // asked for with other parameters stands beside that (TP2).
+        let (plain, located): (Vec<_>, Vec<_>) = self
+            .asks
+            .iter()
+            .partition(|(ask, _)| ask.params == self.params);
+        for (ask, slot) in plain.into_iter().chain(located) {
+            if ask.params == self.params && !self.cursors.is_empty() {
+                remove_name(&mut set, db.name(self.type_id, ask.entry));
             }
-            if let Some(resource) = choice.resource() {
-                set.insert(listed(resource), Arc::clone(resource));
-            }
+            let key = Key::Ask(*ask);
+            let sent = self.in_flight(&key);
+            let held = match said.get(&key) {
+                Some(choice) => choice.resource(),
+                None => sent.as_ref().unwrap_or(&slot.told).resource(),
+            };
+            set.extend(held.map(|held| (listed(held), Arc::clone(held))));
         }
         set
     }
 
     /// What changed, for types where absence means nothing (S39).
-    fn changed_part(&self, db: &Database, selected: &Selected) -> BTreeMap<Listed, Arc<Resource>> {
+    fn changed_part(
+        &self,
+        db: &mut Database,
+        selected: &Selected,
+    ) -> BTreeMap<Listed, Arc<Resource>> {
         let mut part = BTreeMap::new();
+        let after = After::new(self, selected);
         let mut add = |resource: Arc<Resource>| part.insert(listed(&resource), resource);
         for (key, choice) in &selected.keys {
+            if let Some(after) = after.as_ref().filter(|_| self.is_located(key)) {
+                // A name has the variants that are listed, all of them (TP2).
+                let held = after.holds(db, &self.key_name(db, key));
+                if !held.is_empty() {
+                    held.into_iter().for_each(|held| _ = add(held));
+                    continue;
+                }
+            }
             let told = self
                 .slot(key)
                 .map_or(Told::Nothing, |slot| slot.told.clone());
@@ -242,12 +274,14 @@ impl Conversation {
                 }
                 // The error says it, or a failure leaves what is held alone (S61).
                 Choice::Failed(error, _) if self.speaks_errors || !error.code.is_data_error() => {}
+                Choice::Absent if self.gone_as_error(key).is_some() => {}
                 Choice::Failed(..) | Choice::Absent => {
                     self.negative(&told, &self.key_name(db, key)).map(&mut add);
                 }
             }
         }
-        for name in &selected.refused {
+        let refused = selected.refused.iter();
+        for name in refused.filter(|_| self.refusal_as_error().is_none()) {
             self.negative(&Told::Nothing, name).map(&mut add);
         }
         let stepped = selected.steps.iter().flat_map(Step::items);

@@ -67,27 +67,38 @@ impl Step {
         places.filter(said).map(|(_, item)| item)
     }
 
+    /// What it brings under a name; `None` if it does not speak of it.
+    pub(crate) fn item(&self, name: &Name) -> Option<&Option<Arc<Resource>>> {
+        let batch = self.batch.as_ref()?;
+        let place = batch.find(name).filter(|place| self.says(*place))?;
+        Some(&batch.items[place].1)
+    }
+
+    /// The same, if it is along the view of this cursor.
+    pub(crate) fn brings(&self, cursor: usize, name: &Name) -> Option<&Option<Arc<Resource>>> {
+        (self.cursor == cursor).then(|| self.item(name)).flatten()
+    }
+
+    fn says(&self, place: usize) -> bool {
+        self.part.contains(&place) && self.except.binary_search(&place).is_err()
+    }
+
     /// What it brings in place of something that refers to other resources,
     /// and that.
     pub(crate) fn replaces(&self) -> impl Iterator<Item = (Arc<Resource>, Choice)> + '_ {
         let batch = self.batch.iter();
         let referring = batch.flat_map(|batch| batch.referring.iter().map(move |r| (batch, r)));
-        let said =
-            |place: usize| self.part.contains(&place) && self.except.binary_search(&place).is_err();
         referring.filter_map(move |(batch, (place, old))| {
             let new = batch.items[*place].1.clone();
-            said(*place).then(|| (Arc::clone(old), new.map_or(Choice::Absent, Choice::Is)))
+            self.says(*place)
+                .then(|| (Arc::clone(old), new.map_or(Choice::Absent, Choice::Is)))
         })
     }
 
     /// The variants that it takes away in favour of others (TP2).
-    pub(crate) fn left(&self) -> impl Iterator<Item = (Name, Constraints)> {
+    pub(crate) fn left(&self) -> impl Iterator<Item = (Name, Option<Constraints>)> {
         let left = self.batch.iter().flat_map(|batch| &batch.left);
-        let brings = |name: &Name| {
-            let place = self.batch.as_ref().and_then(|batch| batch.find(name));
-            place.is_some_and(|p| self.part.contains(&p) && self.except.binary_search(&p).is_err())
-        };
-        left.filter(move |(name, _)| brings(name)).cloned()
+        left.filter(|(name, _)| self.item(name).is_some()).cloned()
     }
 }
 

@@ -51,7 +51,7 @@ impl Conversation {
     /// Suspects in units that cannot be tried apart.
     pub(super) fn units(&self, suspects: &BTreeMap<Key, Choice>) -> Vec<Vec<Key>> {
         if !self.kind.on_demand {
-            return suspects.keys().map(|key| vec![key.clone()]).collect();
+            return self.units_of_names(suspects);
         }
         // Each unit by the first place of any of its members, for as long as
         // members join two units.

@@ -7,6 +7,7 @@ use interop::bootstrap::ADS;
 use interop::{Entry, Script, Sent, Serving, free_port};
 use trunkline::kind;
 use trunkline::load::LoadClusters;
+use trunkline::node::NodeMatch;
 
 use crate::script;
 use crate::site::Site;
@@ -21,14 +22,14 @@ pub(crate) fn backend(text: &str) -> (Script, SocketAddr) {
     (script, SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
 }
 
-fn bootstrap(port: u16) -> String {
+fn bootstrap(port: u16, node: &str) -> String {
     format!(
         r#"{{"xds_servers": [{{"server_uri": "127.0.0.1:{port}",
             "channel_creds": [{{"type": "insecure"}}], "server_features": ["xds_v3"]}}],
             "server_listener_resource_name_template": "grpc/server?at=%s",
             "authorities": {{"auth.example": {{"client_listener_resource_name_template":
                 "xdstp://auth.example/envoy.config.listener.v3.Listener/%s?az=1&env=prod"}}}},
-            "node": {{"id": "g1", "cluster": "interop"}}}}"#
+            "node": {{"id": "{node}", "cluster": "interop"}}}}"#
     )
 }
 
@@ -37,9 +38,17 @@ pub(crate) fn client(serving: &Serving, arguments: &[&str]) -> Script {
     client_of(serving, "xds:///svc", arguments)
 }
 
+/// The same, with a node of another name.
+pub(crate) fn client_as(serving: &Serving, node: &str, arguments: &[&str]) -> Script {
+    client_from(&bootstrap(serving.port, node), "xds:///svc", arguments)
+}
+
 fn client_of(serving: &Serving, target: &str, arguments: &[&str]) -> Script {
-    let bootstrap = bootstrap(serving.port);
-    let variables = [("GRPC_XDS_BOOTSTRAP_CONFIG", bootstrap.as_str())];
+    client_from(&bootstrap(serving.port, "g1"), target, arguments)
+}
+
+fn client_from(bootstrap: &str, target: &str, arguments: &[&str]) -> Script {
+    let variables = [("GRPC_XDS_BOOTSTRAP_CONFIG", bootstrap)];
     script("client.py", &[&[target], arguments].concat(), &variables)
 }
 
@@ -110,6 +119,29 @@ fn s40_what_is_deleted_is_gone_for_grpc() {
     assert!(said.contains("UNAVAILABLE"), "{said}");
 }
 
+/// Without the error, gRPC waits for a route configuration that does not exist
+/// until it gives up.
+#[test]
+fn s61_grpc_that_understands_errors_is_told_why_there_is_nothing() {
+    let (_first, first) = backend("first");
+    let site = site(first);
+    site.write("svc.yaml", &[api_listener("svc", "missing")]);
+    let serving = site.serve_with(0, |options| {
+        let id = "id".parse().expect("a field");
+        let g1 = vec!["g1".parse().expect("a pattern")];
+        options.resource_errors = vec![NodeMatch::new([(id, g1)])];
+    });
+    let bootstrap = bootstrap(serving.port, "g1");
+    let variables = [
+        ("GRPC_XDS_BOOTSTRAP_CONFIG", bootstrap.as_str()),
+        ("GRPC_EXPERIMENTAL_XDS_DATA_ERROR_HANDLING", "true"),
+    ];
+    let mut client = script("client.py", &["xds:///svc", "never"], &variables);
+    assert_eq!(client.finish(SOON), Some(1));
+    let said = client.text();
+    assert!(said.contains("there is no such resource"), "{said}");
+}
+
 #[test]
 fn grpc_reports_its_load() {
     let (_first, first) = backend("first");
@@ -159,7 +191,7 @@ fn s40_a_grpc_server_serves_as_it_is_told() {
     let at = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
     let site = site(at);
     let serving = site.serve();
-    let bootstrap = bootstrap(serving.port);
+    let bootstrap = bootstrap(serving.port, "g1");
     let variables = [("GRPC_XDS_BOOTSTRAP_CONFIG", bootstrap.as_str())];
     let mut server = script("server.py", &[&at.to_string(), "told"], &variables);
     server.wait_for_line("started", SOON);

@@ -21,6 +21,9 @@ mod site;
 mod texts;
 mod tls;
 mod ttl;
+mod variants;
+mod variants_conformance;
+mod variants_guide;
 mod vhds;
 mod way;
 

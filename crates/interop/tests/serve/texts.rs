@@ -15,6 +15,18 @@ fn item(message: &str, fields: &str) -> String {
     format!(r#"- {{"@type": type.googleapis.com/{message}, {fields}}}"#)
 }
 
+/// A resource as the variant for clients with certain parameters.
+pub(crate) fn variant(name: &str, constraints: &str, resource: &str) -> String {
+    let resource = resource.strip_prefix("- ").expect("an item");
+    item(
+        "envoy.service.discovery.v3.Resource",
+        &format!(
+            "resource_name: {{name: {name:?}, dynamic_parameter_constraints: {constraints}}}, \
+             resource: {resource}"
+        ),
+    )
+}
+
 /// A cluster whose endpoints come by its own name.
 pub(crate) fn cluster(name: &str) -> String {
     cluster_from(name, ADS, 1)

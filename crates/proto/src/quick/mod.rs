@@ -24,12 +24,11 @@ mod value;
 mod walk;
 
 use crate::descriptor::{full_name, types};
-use crate::facts::{Facts, NAMESPACE, name_field};
+use crate::facts::{Facts, name_field};
 use crate::vhosts::{self, VHDS};
 
-/// The numbers of fields of a `VirtualHost`.
+/// `VirtualHost.domains`.
 const DOMAINS: u32 = 2;
-const METADATA: u32 = 24;
 /// `RouteConfiguration.ignore_port_in_host_matching`.
 const IGNORE_PORT: u32 = 14;
 
@@ -56,8 +55,6 @@ pub fn look(type_url: &str, body: &[u8]) -> Option<Facts> {
                 facts.name = Some(text(field.value)?).filter(|name| !name.is_empty());
             }
             DOMAINS if is_host => facts.domains.push(text(field.value)?),
-            // What is said there is for others to read.
-            METADATA if is_host && mentions(field.value, NAMESPACE) => return None,
             VHDS if is_route => facts.vhds = Some(field.value.to_vec()),
             // What is canonical is not written if it is false.
             IGNORE_PORT if is_route => facts.ignores_port = true,
@@ -65,11 +62,6 @@ pub fn look(type_url: &str, body: &[u8]) -> Option<Facts> {
         }
     }
     Some(facts)
-}
-
-fn mentions(bytes: &[u8], word: &str) -> bool {
-    let mut parts = bytes.windows(word.len());
-    parts.any(|part| part == word.as_bytes())
 }
 
 fn text(bytes: &[u8]) -> Option<String> {

@@ -77,7 +77,7 @@ fn value(field: &FieldDescriptor, dice: &mut Dice, depth: usize) -> Value {
     match field.kind() {
         Kind::Message(entry) if field.is_map() => {
             let of = entry.map_entry_value_field();
-            let keys = ["", "a", "b", "x-y", NAMESPACE, facts::BASE_SETS];
+            let keys = ["", "a", "b", "x-y", facts::NAMESPACE, facts::BASE_SETS];
             let count = 1 + dice.below(3);
             let pairs = (0..count).map(|_| {
                 let key = MapKey::String(dice.of(&keys).to_owned());
@@ -213,7 +213,6 @@ fn plain_bodies_are_taken_the_short_way() {
 fn fields_have_the_numbers_that_envoy_gave_them() {
     for (url, field, number) in [
         (types::VIRTUAL_HOST, "domains", DOMAINS),
-        (types::VIRTUAL_HOST, "metadata", METADATA),
         (
             types::ROUTE_CONFIGURATION,
             "ignore_port_in_host_matching",

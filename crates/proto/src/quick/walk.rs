@@ -3,6 +3,7 @@
 use super::plan::{Field, Of, Plan, Plans, Shape, Special};
 use super::value::{LEN, Value, delimited, read, varint, wire_type};
 use crate::descriptor::{full_name, types};
+use crate::facts::NAMESPACE;
 use crate::validate::{Check, Checker, Number, Rules};
 
 /// Messages inside each other. Fewer than decoders allow, whatever they count.
@@ -184,6 +185,10 @@ impl<'a> Walk<'a> {
             }
             let name = std::str::from_utf8(delimited(&mut entry)?).ok()?;
             if last.is_some_and(|last| name <= last) || varint(&mut entry)? != value_key {
+                return None;
+            }
+            // What an author says to this server is for others to read.
+            if name == NAMESPACE {
                 return None;
             }
             last = Some(name);

@@ -165,6 +165,9 @@ pub enum Problem {
         /// The nearest name.
         near: Option<String>,
     },
+    /// A text that is to be constraints and is not.
+    #[error("{0}; write such as env=prod AND NOT version=v1")]
+    Constraints(String),
     /// A field breaks a rule of its message.
     #[error("{0}")]
     Rule(Broken),

@@ -44,6 +44,7 @@ mod node;
 mod plain;
 mod raw;
 mod read;
+mod readable;
 #[cfg(test)]
 mod tests;
 mod time;
@@ -59,6 +60,7 @@ pub use near::nearest;
 pub use node::read_node;
 pub use plain::parse;
 pub use raw::{Raw, Spot};
+pub use readable::Readable;
 pub(crate) use time::print_duration;
 pub use time::print_timestamp;
 pub use tree::{Entry, Node, Position, Value};
@@ -69,6 +71,9 @@ pub use write::{to_json, to_node, to_yaml};
 pub struct Options {
     /// What a field that is not known means.
     pub unknown: Unknown,
+    /// Who reads constraints that are written as a text; if nobody does, they
+    /// have to be messages.
+    pub readable: Option<Readable>,
     /// How much is read.
     pub limits: Limits,
 }

@@ -40,7 +40,7 @@ use crate::{
 pub const MAX_VIOLATIONS: usize = 100;
 
 /// A field that breaks a rule.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {broken}")]
 pub struct Violation {
     /// The field.

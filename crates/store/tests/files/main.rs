@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 mod broken;
+mod compact;
 mod edits;
 mod forms;
 mod hosts;

@@ -148,6 +148,7 @@ impl Item {
         match what {
             "aka" => self.aliases = words(value)?,
             "ttl" => self.ttl = Some(duration(value)?),
+            "for" if value == "all" => self.constraints = None,
             "for" => self.constraints = Some(constraints(value)?),
             "wrapped" => self.wrapped = true,
             "domains" => self.domains = words(value)?,

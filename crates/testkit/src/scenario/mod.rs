@@ -47,6 +47,7 @@
 //! | `fail cds c1=Unavailable` | the name cannot be given, and why |
 //! | `begin` … `commit` | one transaction of all lines between |
 //! | `cannot put …`, `cannot commit` | the database must refuse it |
+//! | `cannot put … both{env=prod}` | … because a client with these parameters would match two variants |
 //! | `cache`, `loaded` | nothing is known of what was not put; what was not put does not exist |
 //! | `known cds *`, `unknown cds *` | what a cache knows of a whole type, or of a glob |
 //! | `forget cds a` | nothing is known of a name any more |
@@ -88,7 +89,7 @@
 //! | `< cds +a@v1 -b` | the next response: these resources and removals, no more and no less |
 //! | `< cds +a@v1(wrapped, ttl 5s)` | … in a `Resource` |
 //! | `< cds ~a@v1(ttl 5s)` | … name, version and ttl only |
-//! | `< cds -a(for env=prod)` | … a variant is removed |
+//! | `< cds -a(for env=prod)` | … a variant is removed; `for all` is the one without constraints |
 //! | `< cds !a=NotFound` | … an error for a name |
 //! | `< cds empty` | a response that says nothing |
 //! | `< cds +a@v1 as n1` | labels the response |

@@ -8,8 +8,8 @@ use trunkline_core::session::Config;
 
 use super::Fault;
 use super::contents::{self, Item, type_url};
-use super::request::Request;
-use super::script::{Action, Expected, Knowledge, Opening, Part, Script, Step};
+use super::request::{Request, parameters};
+use super::script::{Action, Expected, Fate, Knowledge, Opening, Part, Script, Step};
 use super::word::{duration, suffix, words};
 
 /// Reads the scenarios of a file.
@@ -84,12 +84,11 @@ fn action(words: &[String]) -> Result<Action, String> {
         "loaded" => Action::Knowledge(Knowledge::Loaded),
         "known" | "unknown" | "forget" => Action::Knowledge(knowledge(verb, rest)?),
         "begin" => Action::Begin,
-        "commit" => Action::Commit { refused: false },
+        "commit" => Action::Commit(Fate::Taken),
         "cannot" => return cannot(rest),
-        "put" | "remove" | "replace" | "fail" => Action::Change {
-            ops: contents::ops(verb, rest)?,
-            refused: false,
-        },
+        "put" | "remove" | "replace" | "fail" => {
+            Action::Change(contents::ops(verb, rest)?, Fate::Taken)
+        }
         ">" => Action::Request(Box::new(Request::parse(rest)?)),
         "<" if rest == ["nothing"] => Action::Nothing,
         "<" => Action::Response(expected(rest)?),
@@ -127,13 +126,18 @@ fn knowledge(verb: &str, words: &[String]) -> Result<Knowledge, String> {
 }
 
 fn cannot(rest: &[String]) -> Result<Action, String> {
-    let (verb, rest) = rest.split_first().ok_or("`cannot` what?")?;
-    let refused = true;
-    if verb == "commit" {
-        return Ok(Action::Commit { refused });
+    let (verb, mut rest) = rest.split_first().ok_or("`cannot` what?")?;
+    let mut witness = None;
+    if let Some((last, before)) = rest.split_last()
+        && let ("both", Some(text)) = suffix(last, '{')
+    {
+        (witness, rest) = (Some(parameters(text)?), before);
     }
-    let ops = contents::ops(verb, rest)?;
-    Ok(Action::Change { ops, refused })
+    let fate = Fate::Refused(witness);
+    Ok(match verb.as_str() {
+        "commit" => Action::Commit(fate),
+        verb => Action::Change(contents::ops(verb, rest)?, fate),
+    })
 }
 
 fn opening(words: &[String]) -> Result<Opening, String> {

@@ -149,18 +149,20 @@ impl Request {
 /// A name, perhaps with parameters: `a{env=prod az=1}`.
 fn locator(word: &str) -> Result<Locator, String> {
     let (name, params) = suffix(word, '{');
-    let params = match params {
-        None => None,
-        Some(text) => {
-            let pairs: Vec<_> = words(text)?;
-            let pairs = pairs
-                .iter()
-                .map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-            Some(Params::new(pairs).map_err(|error| format!("`{text}`: {error}"))?)
-        }
-    };
     Ok(Locator {
         name: unquoted(name).unwrap_or(name).to_owned(),
-        params,
+        params: params.map(parameters).transpose()?,
     })
+}
+
+/// What stands in braces: `env=prod az=1`.
+///
+/// # Errors
+/// If it is not a list of parameters, or more than a client may have.
+pub(super) fn parameters(text: &str) -> Result<Params, String> {
+    let pairs: Vec<_> = words(text)?;
+    let pairs = pairs
+        .iter()
+        .map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    Params::new(pairs).map_err(|error| format!("`{text}`: {error}"))
 }

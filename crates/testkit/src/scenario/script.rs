@@ -44,13 +44,8 @@ pub(super) enum Action {
     Knowledge(Knowledge),
     Wait(Duration),
     Begin,
-    Commit {
-        refused: bool,
-    },
-    Change {
-        ops: Vec<Op>,
-        refused: bool,
-    },
+    Commit(Fate),
+    Change(Vec<Op>, Fate),
     Request(Box<Request>),
     Response(Expected),
     Nothing,
@@ -58,6 +53,16 @@ pub(super) enum Action {
     /// A type, and what is known of it, by key.
     Status(String, Vec<(String, String)>),
     Error(String),
+}
+
+/// What must become of a transaction.
+#[derive(Clone, Debug)]
+pub(super) enum Fate {
+    /// The database takes it.
+    Taken,
+    /// It is refused; if parameters are given, because a client that has them
+    /// would match two things.
+    Refused(Option<Params>),
 }
 
 /// What the database knows of what is not in it.

@@ -27,7 +27,10 @@ impl From<DeltaResponse> for Message {
         let removed = response.removed.iter();
         parts.extend(removed.map(|name| removed_name(name.as_str())));
         let variants = response.removed_variants.iter();
-        parts.extend(variants.map(|(name, only)| format!("-{name}(for {only})")));
+        parts.extend(variants.map(|(name, only)| match only {
+            Some(only) => format!("-{name}(for {only})"),
+            None => format!("-{name}(for all)"),
+        }));
         parts.extend(errors(&response.errors));
         parts.sort();
         Self {
@@ -106,6 +109,9 @@ fn part(part: &Part) -> String {
         Part::Resource(item) => format!("+{}", written(item)),
         Part::Heartbeat(item) => format!("~{}", written(item)),
         Part::Removed(name) => removed_name(name),
+        Part::RemovedVariant(item) if item.constraints.is_none() => {
+            format!("-{}(for all)", item.name)
+        }
         Part::RemovedVariant(item) => format!("-{}{}", item.name, item_extras(item)),
         Part::Error { name, code } => format!("!{name}={code}"),
     }

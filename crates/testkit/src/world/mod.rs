@@ -19,7 +19,7 @@ pub mod contents;
 mod faults;
 pub mod link;
 pub mod relay;
-mod words;
+pub(crate) mod words;
 
 use std::time::Duration;
 

@@ -20,7 +20,7 @@ pub(super) fn response_type(response: &Response) -> TypeUrl {
     }
 }
 
-pub(super) fn request(request: &Request) -> String {
+pub(crate) fn request(request: &Request) -> String {
     match request {
         Request::Delta(r) => {
             let url = r.type_url.as_ref().map_or("", short);
@@ -43,8 +43,12 @@ pub(super) fn request(request: &Request) -> String {
     }
 }
 
-fn names(locators: &[Locator]) -> Vec<&str> {
-    locators.iter().map(|l| l.name.as_str()).collect()
+fn names(locators: &[Locator]) -> Vec<String> {
+    let each = locators.iter().map(|locator| match &locator.params {
+        None => locator.name.clone(),
+        Some(params) => format!("{}{params:?}", locator.name),
+    });
+    each.collect()
 }
 
 fn answer(nonce: Option<&Nonce>, error: Option<&ErrorDetail>) -> String {

@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 use trunkline_core::name::Name;
 use trunkline_core::session::Base;
 
-use super::described::{Described, Wanted};
+use super::described::Described;
 use super::error::RuleError;
+use super::field::Field;
 use super::matcher::NodeMatch;
 use super::template::Template;
 
@@ -50,40 +51,34 @@ impl BaseRule {
 
 /// The rules of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BaseRules {
-    rules: Vec<BaseRule>,
-    wanted: Wanted,
-}
+pub struct BaseRules(Vec<BaseRule>);
 
 impl BaseRules {
     /// The rules, in the order in which they are counted.
     #[must_use]
     pub fn new(rules: Vec<BaseRule>) -> Self {
-        let fields = rules.iter().flat_map(|rule| {
-            let templates = rule.sets.iter().chain(&rule.hosts);
-            rule.node
-                .fields()
-                .chain(templates.flat_map(Template::fields))
-        });
-        let wanted = Wanted::new(fields);
-        Self { rules, wanted }
+        Self(rules)
     }
 
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.rules.is_empty()
+        self.0.is_empty()
     }
 
-    /// What of a node they ask for.
-    #[must_use]
-    pub fn wanted(&self) -> &Wanted {
-        &self.wanted
+    /// The fields that they ask for.
+    pub fn fields(&self) -> impl Iterator<Item = &Field> {
+        self.0.iter().flat_map(|rule| {
+            let templates = rule.sets.iter().chain(&rule.hosts);
+            rule.node
+                .fields()
+                .chain(templates.flat_map(Template::fields))
+        })
     }
 
     /// The rules that apply to a node.
     pub fn applying<'a>(&'a self, node: &'a Described) -> impl Iterator<Item = &'a BaseRule> {
-        self.rules.iter().filter(|rule| rule.node.matches(node))
+        self.0.iter().filter(|rule| rule.node.matches(node))
     }
 
     /// What a node gets without asking.
@@ -105,6 +100,7 @@ impl BaseRules {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Wanted;
     use super::*;
     use trunkline_proto::discovery::Node;
 
@@ -128,7 +124,7 @@ mod tests {
                 cluster: cluster.into(),
                 ..Node::default()
             };
-            Described::new(&node, rules.wanted())
+            Described::new(&node, &Wanted::new(rules.fields()))
         };
         let base = rules.base(&node("edge-1"));
         let names = |texts: &[&str]| texts.iter().map(|text| Box::from(*text)).collect();

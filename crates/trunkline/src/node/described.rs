@@ -1,5 +1,8 @@
 //! A node as far as rules ask for it, read once from the wire.
 
+use std::net::SocketAddr;
+
+use trunkline_core::resource::TypeUrl;
 use trunkline_proto::discovery::{self, Locality, Node};
 
 use super::field::{Field, MetadataPath};
@@ -10,6 +13,10 @@ const METADATA_BYTES: usize = 1 << 20;
 
 /// Bytes of one value. A longer one is no name of anything.
 const VALUE_BYTES: usize = 1 << 10;
+
+/// Types of which a node may say parameters of its own, and how many of each.
+const DYNAMIC_TYPES: usize = 64;
+const DYNAMIC_KEYS: usize = 64;
 
 /// The places in metadata that a set of rules asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,7 +43,10 @@ pub struct Described {
     id: String,
     cluster: String,
     locality: Locality,
+    user_agent: String,
+    listener: String,
     metadata: Vec<(MetadataPath, String)>,
+    dynamic: Vec<(TypeUrl, Vec<(String, String)>)>,
 }
 
 impl Described {
@@ -62,8 +72,29 @@ impl Described {
                 zone: short(&locality.zone),
                 sub_zone: short(&locality.sub_zone),
             },
+            user_agent: short(&node.user_agent_name),
+            listener: String::new(),
             metadata: found.filter(|(_, v)| v.len() <= VALUE_BYTES).collect(),
+            dynamic: dynamic(node),
         }
+    }
+
+    /// The same node, come in at an address of the server.
+    #[must_use]
+    pub fn on(mut self, listener: Option<SocketAddr>) -> Self {
+        self.listener = listener.map_or_else(String::new, |at| at.to_string());
+        self
+    }
+
+    /// Whether it says parameters itself.
+    pub(crate) fn says_parameters(&self) -> bool {
+        !self.dynamic.is_empty()
+    }
+
+    /// For each type, the parameters that the node says itself
+    /// (`dynamic_parameters`).
+    pub(super) fn dynamic(&self) -> &[(TypeUrl, Vec<(String, String)>)] {
+        &self.dynamic
     }
 
     /// The value of a field; `None` if the node does not say it, or nobody
@@ -76,6 +107,8 @@ impl Described {
             Field::Region => &self.locality.region,
             Field::Zone => &self.locality.zone,
             Field::SubZone => &self.locality.sub_zone,
+            Field::UserAgent => &self.user_agent,
+            Field::Listener => &self.listener,
             Field::Metadata(path) => {
                 let place = self.metadata.binary_search_by(|(other, _)| other.cmp(path));
                 &self.metadata[place.ok()?].1
@@ -83,6 +116,17 @@ impl Described {
         };
         Some(value.as_str()).filter(|value| !value.is_empty())
     }
+}
+
+fn dynamic(node: &Node) -> Vec<(TypeUrl, Vec<(String, String)>)> {
+    let types = node.dynamic_parameters.iter().take(DYNAMIC_TYPES);
+    let one = types.map(|(url, said)| {
+        let is_short = |(key, value): &(&String, &String)| key.len() + value.len() <= VALUE_BYTES;
+        let pairs = said.params.iter().filter(is_short).take(DYNAMIC_KEYS);
+        let pairs = pairs.map(|(key, value)| (key.clone(), value.clone()));
+        (TypeUrl::new(url), pairs.collect())
+    });
+    one.collect()
 }
 
 #[cfg(test)]

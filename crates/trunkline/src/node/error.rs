@@ -6,7 +6,7 @@ pub enum RuleError {
     /// There is no such field of a node.
     #[error(
         "a node has no field {found:?}; there are id, cluster, locality.region, locality.zone, \
-         locality.sub_zone and metadata.KEY"
+         locality.sub_zone, user_agent, listener and metadata.KEY"
     )]
     Field {
         /// What was written.
@@ -43,6 +43,12 @@ pub enum RuleError {
     Host {
         /// What was written.
         found: String,
+    },
+    /// Rules set too many parameters.
+    #[error("the rules set more than {max} keys, which is what a client may have")]
+    Keys {
+        /// The limit.
+        max: usize,
     },
     /// Nothing was written.
     #[error("nothing is written here")]

@@ -20,6 +20,10 @@ pub enum Field {
     Zone,
     /// Where in the zone.
     SubZone,
+    /// The name of its program.
+    UserAgent,
+    /// The server's address at which it came in, as `IP:PORT`.
+    Listener,
     /// What it says beside.
     Metadata(MetadataPath),
 }
@@ -36,6 +40,8 @@ impl FromStr for Field {
             "locality.region" => Ok(Self::Region),
             "locality.zone" => Ok(Self::Zone),
             "locality.sub_zone" => Ok(Self::SubZone),
+            "user_agent" => Ok(Self::UserAgent),
+            "listener" => Ok(Self::Listener),
             _ => match text.strip_prefix(METADATA) {
                 Some(path) => path.parse().map(Self::Metadata),
                 None => Err(RuleError::Field {
@@ -54,6 +60,8 @@ impl fmt::Display for Field {
             Self::Region => f.write_str("locality.region"),
             Self::Zone => f.write_str("locality.zone"),
             Self::SubZone => f.write_str("locality.sub_zone"),
+            Self::UserAgent => f.write_str("user_agent"),
+            Self::Listener => f.write_str("listener"),
             Self::Metadata(path) => write!(f, "{METADATA}{path}"),
         }
     }
@@ -139,6 +147,8 @@ mod tests {
             "locality.region",
             "locality.zone",
             "locality.sub_zone",
+            "user_agent",
+            "listener",
             "metadata.NAMESPACE",
             "metadata.a.b",
             "metadata.labels.'app.example.com/name'",

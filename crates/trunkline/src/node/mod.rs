@@ -33,7 +33,9 @@ mod described;
 mod error;
 mod field;
 mod matcher;
+mod params;
 mod pattern;
+mod rules;
 mod template;
 
 pub use base::{BaseRule, BaseRules};
@@ -41,5 +43,7 @@ pub use described::{Described, Wanted};
 pub use error::RuleError;
 pub use field::{Field, MetadataPath};
 pub use matcher::NodeMatch;
+pub use params::{NodeParams, ParamRule, ParamRules};
 pub use pattern::Pattern;
+pub(crate) use rules::NodeRules;
 pub use template::Template;

@@ -10,6 +10,7 @@
 //! polls has no nonce and says nothing of what it rejects.
 
 mod error;
+mod node;
 mod request;
 mod response;
 #[cfg(test)]

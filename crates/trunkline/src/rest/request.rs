@@ -7,8 +7,10 @@ use serde::Deserialize;
 use trunkline_core::message::{Locator, Node, SotwRequest};
 use trunkline_core::resource::{TypeUrl, Version};
 use trunkline_proto::descriptor::full_name;
+use trunkline_proto::discovery;
 
 use super::RestError;
+use super::node::RequestNode;
 
 /// Bounds on a poll.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +26,8 @@ pub struct RestLimits {
     pub names: usize,
     /// Features that the client says it has. Those beyond it are ignored.
     pub features: usize,
+    /// Whether the metadata of the node are read.
+    pub metadata: bool,
 }
 
 impl Default for RestLimits {
@@ -34,6 +38,7 @@ impl Default for RestLimits {
             name_bytes: 4 << 10,
             names: 100_000,
             features: 1000,
+            metadata: false,
         }
     }
 }
@@ -43,6 +48,9 @@ impl Default for RestLimits {
 pub struct Read {
     /// What it says. It always has a node and a type.
     pub request: SotwRequest,
+    /// What else the node says, where it runs; and its metadata, if they are
+    /// wanted.
+    pub node: discovery::Node,
     /// How many names were taken out because they are too long or too many.
     pub refused: usize,
 }
@@ -57,16 +65,6 @@ struct Request {
     resource_names: Option<Vec<String>>,
     #[serde(alias = "typeUrl")]
     type_url: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-struct RequestNode {
-    id: Option<String>,
-    cluster: Option<String>,
-    #[serde(alias = "userAgentName")]
-    user_agent_name: Option<String>,
-    #[serde(alias = "clientFeatures")]
-    client_features: Option<Vec<String>>,
 }
 
 /// Reads a poll of the type that its path gives.
@@ -93,7 +91,8 @@ pub fn read(kind: &'static str, body: &[u8], limits: &RestLimits) -> Result<Read
         let expected = kind;
         return Err(RestError::WrongType { expected, found });
     }
-    let node = request.node.unwrap_or_default();
+    let mut node = request.node.unwrap_or_default();
+    let beside = node.beside(limits.metadata);
     let node = Node {
         id: text("node.id", node.id)?.unwrap_or_default(),
         cluster: text("node.cluster", node.cluster)?.unwrap_or_default(),
@@ -105,6 +104,13 @@ pub fn read(kind: &'static str, body: &[u8], limits: &RestLimits) -> Result<Read
     let names = names(asked, limits);
     Ok(Read {
         refused: all - names.len(),
+        node: discovery::Node {
+            id: node.id.clone(),
+            cluster: node.cluster.clone(),
+            user_agent_name: node.user_agent.clone(),
+            client_features: node.client_features.clone(),
+            ..beside
+        },
         request: SotwRequest {
             node: Some(node),
             type_url: Some(TypeUrl::new(kind)),

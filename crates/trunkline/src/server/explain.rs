@@ -1,4 +1,4 @@
-//! Finding out why a client gets what it gets for a host.
+//! Finding out why a client gets what it gets.
 
 use std::sync::Arc;
 
@@ -6,71 +6,146 @@ use trunkline_core::database::{Choice, Database, Found, TypeId};
 use trunkline_core::hosts::{Domain, HostName};
 use trunkline_core::kind;
 use trunkline_core::name::Name;
-use trunkline_core::params::ParamsId;
+use trunkline_core::params::{Params, ParamsId};
 use trunkline_core::resource::{Resource, TypeUrl};
 use trunkline_core::session::Session;
-use trunkline_proto::discovery::Node;
 use trunkline_proto::text::nearest;
 
 use super::Server;
 use super::stream::Stream;
-use crate::explain::{BaseExplained, Connected, ExplainError, Explained, Hidden, HostOnStream};
+use crate::explain::{
+    Asker, BaseExplained, Connected, ExplainError, Explained, Hidden, HostOnStream, OnStream,
+    Parameter, ResourceExplained, VariantExplained,
+};
 use crate::node::Described;
 
 /// Resources that are looked through for one that a wildcard would hide, and
 /// names for one that was meant.
 const LOOKED_AT: usize = 10_000;
 
+/// A client: what it says of itself, by which parameters it is given variants,
+/// and its streams.
+struct Known {
+    described: Option<Box<Described>>,
+    params: Params,
+    streams: Vec<Arc<Stream>>,
+}
+
 impl Server {
-    /// Why a client that is connected gets what it gets for a host.
+    /// Why a client gets what it gets for a host on demand.
     ///
     /// # Errors
     /// If there is no such client, or nothing to ask for.
-    pub fn explain_client(
+    pub fn explain_host(
         &self,
-        node: &str,
+        asker: Asker<'_>,
         route: &str,
         host: &str,
     ) -> Result<Explained, ExplainError> {
         let asked = asked(route, host)?;
-        let streams = self.streams_of(node)?;
-        let url = TypeUrl::from(kind::VHDS);
-        let (mut described, mut params) = (None, None);
-        for stream in &streams {
-            let talk = stream.talk();
-            let session = talk.session.as_ref();
-            let speaks = session.is_some_and(|session| session.speaks_of(&url));
-            if described.is_none() || speaks {
-                described = talk.described.clone();
-                params = session.map(|session| session.params_for(&url));
-            }
-        }
-        let params = params.unwrap_or(ParamsId::EMPTY);
-        let mut explained = self.explain(asked, described.as_deref(), params)?;
-        let (on_streams, routes): (Vec<_>, Vec<_>) = streams
+        let known = self.known(asker, &kind::VHDS.into())?;
+        let mut explained = self.explain(asked, &known)?;
+        let (on_streams, routes): (Vec<_>, Vec<_>) = known
+            .streams
             .iter()
-            .filter_map(|stream| self.on_stream(stream, &explained))
+            .filter_map(|stream| self.host_on_stream(stream, &explained))
             .unzip();
-        explained.client = Some(Connected {
+        explained.client = matches!(asker, Asker::Client(_)).then(|| Connected {
             has_route: routes.contains(&true),
             streams: on_streams.into_iter().flatten().collect(),
         });
         Ok(explained)
     }
 
-    /// Why a client that describes itself like this would get what it would
-    /// get for a host.
+    /// Which variant of a resource a client gets, and why that one (TP2).
     ///
     /// # Errors
-    /// If there is nothing to ask for.
-    pub fn explain_node(
+    /// If there is no such client, or no such resource.
+    pub fn explain_resource(
         &self,
-        node: &Node,
-        route: &str,
-        host: &str,
-    ) -> Result<Explained, ExplainError> {
-        let described = Described::new(node, self.shared.base.wanted());
-        self.explain(asked(route, host)?, Some(&described), ParamsId::EMPTY)
+        asker: Asker<'_>,
+        type_url: &TypeUrl,
+        name: &Name,
+    ) -> Result<ResourceExplained, ExplainError> {
+        let known = self.known(asker, type_url)?;
+        let variants = self.shared.with(|db| variants(db, type_url, name))?;
+        let explained = variants.into_iter().map(|resource| {
+            let constraints = resource.constraints.as_ref();
+            let unmet = constraints.map_or_else(Vec::new, |all| all.unmet(&known.params));
+            let unmet = unmet.into_iter().map(ToString::to_string).collect();
+            VariantExplained { resource, unmet }
+        });
+        let on = |stream: &Arc<Stream>| self.on_stream(stream, type_url, name, name);
+        let client = matches!(asker, Asker::Client(_));
+        let client = client.then(|| known.streams.iter().filter_map(on).collect());
+        Ok(ResourceExplained {
+            type_url: type_url.clone(),
+            name: name.clone(),
+            variants: explained.collect(),
+            params: self.parameters(&known),
+            client,
+        })
+    }
+
+    fn known(&self, asker: Asker<'_>, type_url: &TypeUrl) -> Result<Known, ExplainError> {
+        match asker {
+            Asker::Client(node) => Ok(self.connected(self.streams_of(node)?, type_url)),
+            Asker::Node(node) => {
+                let rules = &self.shared.rules;
+                let described = Described::new(node, rules.wanted());
+                let params = rules.params.params(&described).of(type_url).clone();
+                Ok(Known {
+                    described: Some(Box::new(described)),
+                    params,
+                    streams: Vec::new(),
+                })
+            }
+            Asker::Params(params) => Ok(Known {
+                described: None,
+                params: params.clone(),
+                streams: Vec::new(),
+            }),
+        }
+    }
+
+    /// A client by its streams; the one that speaks of a type says most of it.
+    fn connected(&self, streams: Vec<Arc<Stream>>, type_url: &TypeUrl) -> Known {
+        let (mut described, mut params) = (None, None);
+        for stream in &streams {
+            let talk = stream.talk();
+            let session = talk.session.as_ref();
+            let speaks = session.is_some_and(|session| session.speaks_of(type_url));
+            if described.is_none() || speaks {
+                described = talk.described.clone();
+                params = session.map(|session| session.params_for(type_url));
+            }
+        }
+        let params = params.unwrap_or(ParamsId::EMPTY);
+        Known {
+            described,
+            params: self.shared.with(|db| db.params(params).clone()),
+            streams,
+        }
+    }
+
+    /// Each parameter of a client, and who says so.
+    fn parameters(&self, known: &Known) -> Vec<Parameter> {
+        let described = known.described.as_deref();
+        let rules = &self.shared.rules.params;
+        let by_rules = described.map(|node| rules.by_rules(node));
+        let by_rules = by_rules.unwrap_or_default();
+        let one = |(key, value): (&str, &str)| Parameter {
+            key: key.to_owned(),
+            value: value.to_owned(),
+            by: match (by_rules.get(key), described) {
+                (Some((said, rule)), _) if said == value => {
+                    format!("the rule for {}", rule.node)
+                }
+                (_, Some(_)) => "dynamic_parameters of the node".to_owned(),
+                (_, None) => "the question".to_owned(),
+            },
+        };
+        known.params.iter().map(one).collect()
     }
 
     fn streams_of(&self, node: &str) -> Result<Vec<Arc<Stream>>, ExplainError> {
@@ -86,35 +161,46 @@ impl Server {
         })
     }
 
-    fn explain(
-        &self,
-        asked: Name,
-        described: Option<&Described>,
-        params: ParamsId,
-    ) -> Result<Explained, ExplainError> {
+    fn explain(&self, asked: Name, known: &Known) -> Result<Explained, ExplainError> {
         self.shared.with(|db| {
             if db.is_cache() {
                 return Err(ExplainError::NotReady);
             }
-            let hosts = db.type_id(&kind::VHDS.into());
-            let route = HostName::split(asked.as_str()).map_or("", |name| name.route);
-            check_route(db, route, params)?;
-            let host = db.explain_host(hosts, &asked, params);
-            let hidden = host.found.as_ref();
-            let hidden = hidden.and_then(|found| hidden_by(db, hosts, route, found));
-            let base = described.map(|node| self.base(db, hosts, &asked, node));
-            Ok(Explained {
-                hidden,
-                base: base.unwrap_or_default(),
-                client: None,
-                host,
-                asked,
-            })
+            let params = db.intern_params(known.params.clone());
+            db.hold_params(params);
+            let explained = self.explain_to(db, asked, known, params);
+            db.release_params(params);
+            explained
+        })
+    }
+
+    fn explain_to(
+        &self,
+        db: &mut Database,
+        asked: Name,
+        known: &Known,
+        params: ParamsId,
+    ) -> Result<Explained, ExplainError> {
+        let hosts = db.type_id(&kind::VHDS.into());
+        let route = HostName::split(asked.as_str()).map_or("", |name| name.route);
+        check_route(db, route, params)?;
+        let host = db.explain_host(hosts, &asked, params);
+        let hidden = host.found.as_ref();
+        let hidden = hidden.and_then(|found| hidden_by(db, hosts, route, found));
+        let described = known.described.as_deref();
+        let base = described.map(|node| self.base(db, hosts, &asked, node));
+        Ok(Explained {
+            hidden,
+            params: self.parameters(known),
+            base: base.unwrap_or_default(),
+            client: None,
+            host,
+            asked,
         })
     }
 
     fn base(&self, db: &Database, hosts: TypeId, asked: &Name, node: &Described) -> BaseExplained {
-        let rules = &self.shared.base;
+        let rules = &self.shared.rules.base;
         let base = rules.base(node);
         let route = HostName::split(asked.as_str()).map_or("", |name| name.route);
         let brings = |set: &str| db.base_hosts(hosts, set, route).contains(asked);
@@ -136,36 +222,53 @@ impl Server {
 
     /// How a host stands on a stream, if that speaks of virtual hosts; and
     /// whether its client holds the route configuration.
-    fn on_stream(
+    fn host_on_stream(
         &self,
         stream: &Stream,
         explained: &Explained,
     ) -> Option<(Option<HostOnStream>, bool)> {
         let url = TypeUrl::from(kind::VHDS);
-        let may_see = stream.may_see(&url);
+        let asked = &explained.asked;
+        let given = given(explained).map_or(asked, |given| &given.name);
+        let on = self.on_stream(stream, &url, asked, given);
         let talk = stream.talk();
         let session = talk.session.as_ref()?;
-        let has_route = self.has_route(session, &explained.asked);
-        let status = session.status().find(|status| status.type_url == url);
-        let on_stream = status.map(|status| {
-            let asked = &explained.asked;
-            let limit = self.shared.options.limits.hosts;
-            self.shared.with(|db| {
-                let hosts = db.type_id(&url);
-                let (held, is_expected) = (session.held(db, &url), db.expects_host(hosts, asked));
-                HostOnStream {
-                    stream: stream.number,
-                    mode: stream.mode,
-                    only: stream.only.clone(),
-                    may_see,
-                    asked: session.asked(db, &url, asked),
-                    holds: given(explained).and_then(|given| held.get(&given.name).cloned()),
-                    error: status.error,
-                    is_full: session.strangers() >= limit && !is_expected,
-                }
-            })
+        let has_route = self.has_route(session, asked);
+        let on_stream = on.map(|on| {
+            let hosts = self.shared.options.limits.hosts;
+            let is_expected = self.shared.with(|db| {
+                let type_id = db.type_id(&url);
+                db.expects_host(type_id, asked)
+            });
+            HostOnStream {
+                on,
+                is_full: session.strangers() >= hosts && !is_expected,
+            }
         });
         Some((on_stream, has_route))
+    }
+
+    /// How a name stands on a stream, if that speaks of its type.
+    fn on_stream(
+        &self,
+        stream: &Stream,
+        url: &TypeUrl,
+        asked: &Name,
+        given: &Name,
+    ) -> Option<OnStream> {
+        let may_see = stream.may_see(url);
+        let talk = stream.talk();
+        let session = talk.session.as_ref()?;
+        let status = session.status().find(|status| status.type_url == *url)?;
+        Some(self.shared.with(|db| OnStream {
+            stream: stream.number,
+            mode: stream.mode,
+            only: stream.only.clone(),
+            may_see,
+            asked: session.asked(db, url, asked),
+            holds: session.held(db, url).get(given).cloned(),
+            error: status.error,
+        }))
     }
 
     fn has_route(&self, session: &Session, asked: &Name) -> bool {
@@ -187,6 +290,36 @@ fn asked(route: &str, host: &str) -> Result<Name, ExplainError> {
 fn given(explained: &Explained) -> Option<&Resource> {
     let (given, _) = explained.host.found.as_ref()?.given.as_ref()?;
     Some(given)
+}
+
+/// Every variant of a name, which has to exist.
+fn variants(
+    db: &Database,
+    type_url: &TypeUrl,
+    name: &Name,
+) -> Result<Vec<Arc<Resource>>, ExplainError> {
+    if db.is_cache() {
+        return Err(ExplainError::NotReady);
+    }
+    let type_id = db.find_type(type_url);
+    let found = type_id.map_or(&[][..], |id| db.variants(id, name));
+    if !found.is_empty() {
+        return Ok(found.to_vec());
+    }
+    let known = type_id.into_iter().flat_map(|id| db.resources(id));
+    let known = known.take(LOOKED_AT).map(|r| r.name.to_string());
+    Err(ExplainError::NoResource {
+        kind: short(type_url).to_owned(),
+        name: name.clone(),
+        near: nearest(name.as_str(), known),
+    })
+}
+
+fn short(type_url: &TypeUrl) -> &str {
+    match kind::Kind::of(type_url).short {
+        "" => type_url.as_str(),
+        short => short,
+    }
 }
 
 /// The route configuration has to be one that asks for virtual hosts.

@@ -37,6 +37,7 @@ mod explain;
 mod flight;
 mod hook_set;
 mod hooks;
+mod known;
 mod marks;
 mod options;
 mod outcome;

@@ -6,7 +6,7 @@ use trunkline_core::limits::Limits;
 use trunkline_core::resource::TypeUrl;
 
 use crate::load::LoadSettings;
-use crate::node::BaseRule;
+use crate::node::{BaseRule, NodeMatch, ParamRules};
 
 /// The settings of a server. The defaults suit a fleet of some thousand
 /// proxies.
@@ -19,6 +19,11 @@ pub struct Options {
     pub limits: Limits,
     /// Virtual hosts that clients get without asking, by their nodes.
     pub base_sets: Vec<BaseRule>,
+    /// Parameters of clients that do not send any, by their nodes (TP2).
+    pub params: ParamRules,
+    /// Clients that understand `resource_errors` (TP3), beside those that say
+    /// so by [`Options::RESOURCE_ERRORS`].
+    pub resource_errors: Vec<NodeMatch>,
     /// Types of which an empty first request asks for nothing (S18).
     pub named_only: Vec<TypeUrl>,
     /// Whether a changed cluster gets its endpoints again (S53).
@@ -58,12 +63,20 @@ pub struct Options {
     pub drain: Duration,
 }
 
+impl Options {
+    /// The client feature by which a node says that it understands
+    /// `resource_errors` (TP3).
+    pub const RESOURCE_ERRORS: &'static str = "trunkline.resource_errors";
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self {
             identifier: "trunkline".to_owned(),
             limits: Limits::default(),
             base_sets: Vec::new(),
+            params: ParamRules::default(),
+            resource_errors: Vec::new(),
             named_only: Vec::new(),
             repeat_endpoints: true,
             secrets_in_clear: false,

@@ -9,7 +9,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tonic::body::Body;
 use tonic::{Code, Status};
 use trunkline_core::kind::Kind;
-use trunkline_core::message::{Mode, SotwRequest, SotwResponse};
+use trunkline_core::message::{Mode, SotwResponse};
 use trunkline_core::resource::Version;
 use trunkline_core::session::Session;
 use trunkline_core::set::Set;
@@ -55,7 +55,8 @@ pub(super) async fn answer(
     let held = read.request.version.take();
     let only = (Mode::Sotw, Some(kind.into()));
     let stream = Stream::new(Arc::clone(&shared), only, call.connection, identity);
-    let response = ask(&shared, &stream, read.request, bytes);
+    let stream = Arc::new(stream);
+    let response = ask(&stream, read, bytes);
     if held.as_ref() == Some(&response.version) {
         return empty(StatusCode::NOT_MODIFIED);
     }
@@ -87,7 +88,8 @@ pub(super) async fn answer(
 }
 
 /// What a stream would be told first.
-fn ask(shared: &Shared, stream: &Stream, request: SotwRequest, bytes: usize) -> SotwResponse {
+fn ask(stream: &Arc<Stream>, read: rest::Read, bytes: usize) -> SotwResponse {
+    let (shared, request) = (&stream.shared, read.request);
     let type_url = request.type_url.clone().unwrap_or_else(|| "".into());
     stream.introduce(request.node.as_ref().map(|node| &node.id));
     stream.report(Report::Requested {
@@ -96,11 +98,12 @@ fn ask(shared: &Shared, stream: &Stream, request: SotwRequest, bytes: usize) -> 
     });
     let denied = !stream.may_see(&type_url);
     let now = shared.now();
+    let mut session = shared.with(|db| Session::open(db, stream.config()));
+    stream.hear_node(&mut session, &mut None, &read.node);
+    if denied {
+        session.deny(type_url.clone());
+    }
     let response = shared.with(|db| {
-        let mut session = Session::open(db, stream.config());
-        if denied {
-            session.deny(type_url.clone());
-        }
         let handled = session.handle_sotw(db, request, now);
         let response = handled.ok().and_then(|()| session.poll_sotw(db, now));
         session.close(db);
@@ -122,6 +125,7 @@ fn limits(shared: &Shared) -> RestLimits {
         body_bytes: options.request_bytes,
         name_bytes: options.limits.name_bytes,
         names: options.limits.subscriptions,
+        metadata: !shared.rules.is_empty(),
         ..RestLimits::default()
     }
 }

@@ -23,7 +23,7 @@ use super::stream::Stream;
 use super::wave::Wave;
 use crate::health::Health;
 use crate::load::{Load, LoadLimits};
-use crate::node::BaseRules;
+use crate::node::{BaseRules, NodeRules};
 
 /// See the module's documentation.
 pub(super) struct Shared {
@@ -40,8 +40,8 @@ pub(super) struct Shared {
     pub(super) stopped: CancellationToken,
     ready: watch::Sender<bool>,
     pub(super) options: Options,
-    /// What clients get without asking.
-    pub(super) base: BaseRules,
+    /// What the node of a client decides.
+    pub(super) rules: NodeRules,
     pub(super) hooks: Arc<HookSet>,
     pub(super) contents: Vec<Arc<dyn Contents>>,
     pub(super) flight: Arc<Flight>,
@@ -103,7 +103,11 @@ impl Shared {
                 move || this.upgrade().map_or_else(Vec::new, |this| this.clusters())
             }),
             hooks: Arc::new(hooks),
-            base: BaseRules::new(options.base_sets.clone()),
+            rules: NodeRules::new(
+                BaseRules::new(options.base_sets.clone()),
+                options.params.clone(),
+                options.resource_errors.clone(),
+            ),
             options,
             contents,
         }

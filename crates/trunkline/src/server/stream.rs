@@ -62,7 +62,7 @@ pub(super) struct Talk {
     /// Begins with the first request, which says whose it is.
     pub(super) session: Option<Session>,
     pub(super) marks: Marks,
-    /// What rules know of the node, if there are rules.
+    /// What rules know of the node, if they ask for something.
     pub(super) described: Option<Box<Described>>,
     configured: bool,
 }
@@ -212,13 +212,8 @@ impl Stream {
         self.introduce(node.map(|node| &node.id));
         outcome.opens = session.is_none();
         let session = session.get_or_insert_with(|| self.shared.open(self.config(), self));
-        let rules = &self.shared.base;
-        if let Some(node) = node
-            && described.is_none()
-            && !rules.is_empty()
-        {
-            let known = described.insert(Box::new(Described::new(node, rules.wanted())));
-            session.set_base(rules.base(known));
+        if let Some(node) = node {
+            self.hear_node(session, described, node);
         }
         let type_url = self.only.as_ref().or(type_url);
         outcome.type_url = type_url.cloned();

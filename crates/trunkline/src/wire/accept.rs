@@ -2,8 +2,13 @@
 
 use bytes::Bytes;
 use trunkline_core::name::Name;
+use trunkline_core::params::{CasesError, ConstraintError, Constraints};
 use trunkline_core::resource::{Resource, TypeUrl};
+use trunkline_proto::Path;
+use trunkline_proto::canonical::CanonicalError;
+use trunkline_proto::conditions::{ConditionError, ConditionProblem};
 use trunkline_proto::facts::{self, FactsError};
+use trunkline_proto::validate::Violation;
 
 use super::constraints::ConstraintReadError;
 use super::hosts;
@@ -47,14 +52,77 @@ pub enum AcceptError {
         /// Its name.
         name: Name,
     },
-    /// A virtual host that is written in a route configuration.
-    #[error("virtual_hosts[{index}]: {source}")]
-    Host {
-        /// Which one.
-        index: usize,
+    /// A part of it is wrong.
+    #[error("{path}: {source}")]
+    At {
+        /// Which part.
+        path: Path,
         /// What is wrong with it.
         source: Box<AcceptError>,
     },
+    /// What is said of a part to this server is wrong.
+    #[error(transparent)]
+    Said(ConditionProblem),
+    /// A condition is none.
+    #[error("the condition {text:?}: {source}; write such as env=prod AND NOT version=v1")]
+    Condition {
+        /// What was written.
+        text: String,
+        /// What is wrong with it.
+        source: ConstraintError,
+    },
+    /// Conditions make too many variants.
+    #[error(transparent)]
+    Cases(CasesError),
+    /// Variants take too much.
+    #[error("its variants have more than {limit} bytes together: use fewer conditions")]
+    VariantsTooLarge {
+        /// Bytes allowed.
+        limit: usize,
+    },
+    /// Without the parts that some clients do not get it is no good.
+    #[error("for clients with {clients} too little is left of it: {violation}")]
+    Variant {
+        /// The clients.
+        clients: Constraints,
+        /// What Envoy would say.
+        violation: Box<Violation>,
+    },
+}
+
+impl AcceptError {
+    /// Which part of the resource is wrong, and what is wrong with it.
+    #[must_use]
+    pub fn place(self) -> (Path, Self) {
+        match self {
+            Self::At { path, source } => {
+                let (inner, source) = source.place();
+                (path.join(&inner), source)
+            }
+            whole => (Path::default(), whole),
+        }
+    }
+}
+
+impl From<ConditionError> for AcceptError {
+    fn from(error: ConditionError) -> Self {
+        Self::At {
+            path: error.path,
+            source: Box::new(Self::Said(error.problem)),
+        }
+    }
+}
+
+impl From<CanonicalError> for AcceptError {
+    fn from(error: CanonicalError) -> Self {
+        Self::Facts(error.into())
+    }
+}
+
+impl From<ConstraintError> for AcceptError {
+    fn from(error: ConstraintError) -> Self {
+        Self::Constraints(error.into())
+    }
 }
 
 /// A resource that is called what its body says, with the facts that order

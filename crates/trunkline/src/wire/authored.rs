@@ -28,15 +28,15 @@ pub fn accept_text(read: &text::Resource) -> Result<Accepted, AcceptError> {
 }
 
 impl Intake {
-    /// A resource of its contents and of what is around them.
+    /// A resource of its contents and of what is around them, for these clients.
     pub(super) fn authored(
         &mut self,
         type_url: &str,
         found: facts::Facts,
         body: Bytes,
-        wrapper: Option<&discovery::Resource>,
+        wrapper: &discovery::Resource,
+        clients: Option<Constraints>,
     ) -> Result<Resource, AcceptError> {
-        let wrapper = wrapper.unwrap_or(&BARE);
         let inside = found.name.as_deref();
         let name = name(type_url, inside, wrapper)?;
         let mut body = body;
@@ -56,7 +56,7 @@ impl Intake {
         };
         Ok(Resource {
             version: around.version(&body),
-            constraints: constraints(wrapper)?,
+            constraints: clients,
             aliases: around.aliases,
             ttl: around.ttl,
             facts: self.shared.facts(found, around.carried.map(Box::new)),
@@ -66,7 +66,7 @@ impl Intake {
 }
 
 /// What is around a resource that nothing is around.
-static BARE: discovery::Resource = discovery::Resource {
+pub(super) static BARE: discovery::Resource = discovery::Resource {
     version: String::new(),
     resource: None,
     name: String::new(),
@@ -79,7 +79,7 @@ static BARE: discovery::Resource = discovery::Resource {
 
 /// All that name a resource name it the same; only a body that clients do not
 /// ask by its own name may differ.
-fn name(
+pub(super) fn name(
     type_url: &str,
     inside: Option<&str>,
     wrapper: &discovery::Resource,
@@ -124,7 +124,9 @@ fn ttl(ttl: discovery::Duration) -> Result<Duration, AcceptError> {
 }
 
 /// One that matches all clients is none.
-fn constraints(wrapper: &discovery::Resource) -> Result<Option<Constraints>, AcceptError> {
+pub(super) fn constraints(
+    wrapper: &discovery::Resource,
+) -> Result<Option<Constraints>, AcceptError> {
     let name = wrapper.resource_name.as_ref();
     let Some(said) = name.and_then(|name| name.dynamic_parameter_constraints.as_ref()) else {
         return Ok(None);
@@ -201,7 +203,7 @@ resource:
     fn accepted(text: &str) -> Result<Resource, AcceptError> {
         let read = text::read("f.yaml", text, &text::Options::default());
         assert_eq!(read.errors, [], "{text}");
-        accept_text(&read.resources[0]).map(|accepted| accepted.resource)
+        accept_text(&read.resources[0]).map(|mut accepted| accepted.variants.remove(0))
     }
 
     fn virtual_host(name: &str) -> String {

@@ -1,9 +1,10 @@
 //! Constraints of TP2 as they travel, and as they mean something.
 
-use trunkline_core::params::{ConstraintError, Expr, Node};
+use trunkline_core::params::{ConstraintError, Constraints, Expr, Node};
 use trunkline_proto::discovery::{
     Constraint, ConstraintList, DynamicParameterConstraints, Exists, SingleConstraint, constraint,
 };
+use trunkline_proto::text;
 
 /// What a peer's constraints cannot be read as.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -17,6 +18,22 @@ pub enum ConstraintReadError {
     /// It is too large to be decided.
     #[error(transparent)]
     Limit(#[from] ConstraintError),
+}
+
+/// How texts are read in which constraints may be written as people say them:
+/// `env=prod AND NOT version=v1`.
+#[must_use]
+pub fn text_options() -> text::Options {
+    text::Options {
+        readable: Some(text::Readable(from_words)),
+        ..text::Options::default()
+    }
+}
+
+fn from_words(words: &str) -> Result<DynamicParameterConstraints, String> {
+    let read: Result<Constraints, ConstraintError> = words.parse();
+    let read = read.map_err(|error| format!("the text {words:?} is no constraint: {error}"))?;
+    Ok(write_constraints(read.expr()))
 }
 
 /// The message that says an expression.
@@ -74,7 +91,6 @@ fn read_single(single: &SingleConstraint) -> Result<Expr, ConstraintReadError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trunkline_core::params::Constraints;
 
     #[test]
     fn what_is_written_is_read() {

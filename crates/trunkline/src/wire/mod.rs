@@ -8,7 +8,8 @@
 //!           received bytes ── heard ──▶ core's response, bodies not copied
 //! encoded contents ── accept ──▶ core's resource, with its facts
 //! a resource of a file ── intake, authored ──▶ the same, with what stands around
-//!           it; virtual hosts out of their route configuration (`hosts`)
+//!           it; virtual hosts out of their route configuration (`hosts`),
+//!           variants out of conditions on parts (`compact`)
 //! constraints: both ways
 //! ```
 //!
@@ -18,6 +19,7 @@
 mod accept;
 mod ask;
 mod authored;
+mod compact;
 mod constraints;
 mod heard;
 mod hosts;
@@ -30,9 +32,10 @@ mod shared;
 pub use accept::{AcceptError, accept};
 pub use ask::RequestWriter;
 pub use authored::accept_text;
-pub use constraints::{ConstraintReadError, read_constraints, write_constraints};
+pub use compact::Doubt;
+pub use constraints::{ConstraintReadError, read_constraints, text_options, write_constraints};
 pub use heard::{Heard, read_response};
-pub use intake::{Accepted, Intake, Mistake, Parent};
+pub use intake::{Accepted, Host, Hosted, Intake, Mistake, Parent};
 pub(crate) use request::Reader;
 pub use request::Refused;
 pub(crate) use response::{delta_frames, sotw_frames};

@@ -31,7 +31,7 @@ pub(crate) fn delta_frames(response: &DeltaResponse, identifier: &str) -> Frames
         removed_resource_names: response
             .removed_variants
             .iter()
-            .map(|(name, constraints)| resource_name(name, Some(constraints)))
+            .map(|(name, constraints)| resource_name(name, constraints.as_ref()))
             .collect(),
         resource_errors: errors(&response.errors),
         ..DeltaDiscoveryResponse::default()
@@ -275,7 +275,7 @@ mod tests {
             form: Form::Heartbeat,
         };
         let mut response = delta(vec![Delivered::full(Arc::new(full)), heartbeat]);
-        response.removed_variants = vec![("a".into(), constraints)];
+        response.removed_variants = vec![("a".into(), Some(constraints))];
         let error = resource::ResourceError {
             code: ErrorCode::PermissionDenied,
             message: "not for you".into(),
@@ -343,5 +343,60 @@ mod tests {
         assert_eq!(message.resources[0].value, "body");
         let wrapper = Resource::decode(message.resources[1].value.clone()).unwrap();
         assert_eq!((&*wrapper.name, wrapper.resource.is_some()), ("a", true));
+    }
+
+    #[test]
+    fn s62_a_variant_has_its_constraints_and_its_name_besides() {
+        use super::super::constraints::read_constraints;
+
+        let constraints: Constraints = "env=prod AND NOT version exists".parse().unwrap();
+        let variant = |form| Delivered {
+            resource: Arc::new(resource::Resource {
+                constraints: Some(constraints.clone()),
+                ..resource("a", Bytes::from_static(b"body"))
+            }),
+            form,
+        };
+        let says = |resource: &Resource| {
+            assert_eq!(resource.name, "a", "Envoy files it under this name");
+            let name = resource.resource_name.clone().unwrap();
+            assert_eq!(name.name, "a");
+            let read = name.dynamic_parameter_constraints.unwrap();
+            let read = Constraints::new(&read_constraints(&read).unwrap()).unwrap();
+            assert_eq!(read, constraints);
+        };
+        for form in [Form::Full, Form::Heartbeat] {
+            let bytes = delta_frames(&delta(vec![variant(form)]), "me").to_bytes();
+            says(&DeltaDiscoveryResponse::decode(bytes).unwrap().resources[0]);
+        }
+        let response = SotwResponse {
+            type_url: "t".into(),
+            version: "v".into(),
+            nonce: "1".into(),
+            resources: vec![variant(Form::Wrapped)].into(),
+            errors: Vec::new(),
+        };
+        let bytes = sotw_frames(&response, "me").to_bytes();
+        let message = DiscoveryResponse::decode(bytes).unwrap();
+        assert_eq!(
+            message.resources[0].type_url,
+            "type.googleapis.com/envoy.service.discovery.v3.Resource"
+        );
+        says(&Resource::decode(message.resources[0].value.clone()).unwrap());
+    }
+
+    #[test]
+    fn s62_a_variant_goes_by_its_constraints_and_only_there() {
+        let mut response = delta(Vec::new());
+        response.removed = Vec::new();
+        response.removed_variants = vec![("a".into(), Some("env=prod".parse().unwrap()))];
+        let bytes = delta_frames(&response, "me").to_bytes();
+        let message = DeltaDiscoveryResponse::decode(bytes).unwrap();
+        assert!(message.removed_resources.is_empty());
+        let [gone] = &message.removed_resource_names[..] else {
+            panic!("one variant");
+        };
+        assert_eq!(gone.name, "a");
+        assert!(gone.dynamic_parameter_constraints.is_some());
     }
 }

@@ -10,6 +10,7 @@ mod ending;
 mod hooks;
 mod junk;
 mod limits;
+mod params;
 mod services;
 mod streams;
 mod support;

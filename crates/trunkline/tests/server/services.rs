@@ -30,7 +30,7 @@ fn cluster(name: &str) -> Change {
 }
 
 /// Polls by HTTP/1.1 and returns the status and the body.
-async fn poll(fixture: &Fixture, method: &str, path: &str, body: &str) -> (u16, String) {
+pub(crate) async fn poll(fixture: &Fixture, method: &str, path: &str, body: &str) -> (u16, String) {
     let mut socket = TcpStream::connect(fixture.address).await.unwrap();
     let request = format!(
         "{method} {path} HTTP/1.1\r\nhost: xds\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",

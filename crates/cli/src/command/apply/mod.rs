@@ -13,6 +13,7 @@ use std::io::{Cursor, Read as _};
 use bytes::Bytes;
 use http::Method;
 use prost::Message as _;
+use trunkline::wire;
 use trunkline_proto::descriptor::types;
 use trunkline_proto::discovery::{Any, DiscoveryResponse, Resource};
 use trunkline_proto::text::{self, Document, Format};
@@ -81,7 +82,7 @@ impl Applying<'_> {
         let Ok(text) = std::str::from_utf8(&bytes) else {
             return self.at_once(kind, bytes);
         };
-        let document = text::read_as(format, self.name(), text, &text::Options::default());
+        let document = text::read_as(format, self.name(), text, &wire::text_options());
         if !document.errors.is_empty() {
             let errors = document.errors.iter().map(|error| format!("\n  {error}"));
             let errors = errors.collect::<String>();

@@ -40,8 +40,8 @@ fn a_variant_goes_alone_and_the_last_takes_the_name() {
     let mut gone = |nonce: &str, of: &str| {
         let mut response = delta("cds", nonce, &[], &[]);
         response.removed_variants = vec![
-            (Name::new("a"), constraint(of)),
-            (Name::new("unknown"), constraint(of)),
+            (Name::new("a"), Some(constraint(of))),
+            (Name::new("unknown"), Some(constraint(of))),
         ];
         let effects = bench.accept(response);
         bench.requests();
@@ -77,13 +77,25 @@ fn one_variant_may_take_the_place_of_another() {
     bench.accept(delta("cds", "n1", &["a@1[env=prod]"], &[]));
     bench.requests();
     let mut swap = delta("cds", "n2", &["a@2"], &[]);
-    swap.removed_variants = vec![(Name::new("a"), constraint("env=prod"))];
+    swap.removed_variants = vec![(Name::new("a"), Some(constraint("env=prod")))];
     assert_eq!(
         bench.accept(swap),
         ["+cds a@2", "-cds a[env=prod]", "cds a = 2"]
     );
     bench.sink.handle_connected();
     assert_eq!(bench.requests(), ["node:n cds +a held=a@2"]);
+}
+
+#[test]
+fn variants_may_take_the_place_of_the_one_for_all() {
+    let mut bench = Bench::asking(Mode::Delta, &["cds a"]);
+    bench.accept(delta("cds", "n1", &["a@1"], &[]));
+    bench.requests();
+    let mut swap = delta("cds", "n2", &["a@2[env=prod]", "a@3[env=test]"], &[]);
+    swap.removed_variants = vec![(Name::new("a"), None)];
+    let effects = bench.accept(swap);
+    assert_eq!(effects[2], "-cds a[all]");
+    assert_eq!(bench.states(), ["cds a Acked 2,3"]);
 }
 
 #[test]
@@ -119,11 +131,11 @@ fn s41_a_variant_that_is_there_twice_rejects_the_response() {
     let twice = ProtocolFault::Duplicate(Name::new("a"));
     assert_eq!(fault(response), Some(twice));
     let mut response = delta("cds", "n2", &["a@3[env=prod]"], &[]);
-    response.removed_variants = vec![(Name::new("a"), constraint("env=prod"))];
+    response.removed_variants = vec![(Name::new("a"), Some(constraint("env=prod")))];
     let both = ProtocolFault::AddedAndRemoved(Name::new("a"));
     assert_eq!(fault(response), Some(both));
     let mut response = delta("cds", "n2", &["a@3[env=prod]"], &[]);
-    response.removed_variants = vec![(Name::new("a"), constraint("env=test"))];
+    response.removed_variants = vec![(Name::new("a"), Some(constraint("env=test")))];
     assert_eq!(fault(response), None);
 }
 
@@ -143,7 +155,7 @@ fn e10_each_variant_has_its_own_ttl() {
     bench.accept(delta("cds", "n3", &["a@3!300"], &[]));
     bench.requests();
     let mut response = delta("cds", "n4", &[], &[]);
-    response.removed_variants = vec![(Name::new("a"), constraint("env=test"))];
+    response.removed_variants = vec![(Name::new("a"), Some(constraint("env=test")))];
     bench.accept(response);
     assert_eq!(bench.due(), Some(300), "the ttl went with its variant");
     assert_eq!(

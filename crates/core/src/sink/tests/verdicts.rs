@@ -31,7 +31,7 @@ fn c21_a_delivery_has_all_that_must_be_judged() {
     bench.requests();
     let mut response = delta("eds", "n1", &["b@1", "x@1"], &["c", "x2"]);
     response.resources.extend([beat("a@1!5"), beat("x3@1!5")]);
-    let variant = |name| (Name::new(name), constraint("k=v"));
+    let variant = |name| (Name::new(name), Some(constraint("k=v")));
     response.removed_variants = vec![variant("a"), variant("x5")];
     let denied = said("d", ErrorCode::PermissionDenied, "no");
     response.errors = vec![denied.clone(), said("x4", ErrorCode::NotFound, "no")];

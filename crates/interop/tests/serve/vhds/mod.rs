@@ -16,6 +16,7 @@ mod replies;
 mod routes;
 mod shadow;
 mod streams;
+mod variants;
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -157,7 +157,10 @@ impl Walk<'_> {
         of: &MessageDescriptor,
         node: &Node,
     ) -> Option<DynamicMessage> {
-        match self.well_known(of, node) {
+        match self
+            .well_known(of, node)
+            .or_else(|| self.readable(of, node))
+        {
             Some(done) => done,
             None => self.fields(of, node, &[]),
         }

@@ -102,11 +102,11 @@ impl Stage {
                 self.draft = Some(Vec::new());
                 Ok(())
             }
-            Action::Commit { refused } => {
+            Action::Commit(fate) => {
                 let changes = self.draft.take().ok_or("nothing was begun")?;
-                self.apply(changes, *refused)
+                self.apply(changes, fate)
             }
-            Action::Change { ops, refused } => self.change(ops, *refused),
+            Action::Change(ops, fate) => self.change(ops, fate),
             Action::Request(request) => {
                 let now = self.now;
                 let (stream, db, labels) = self.parts(&step.stream)?;

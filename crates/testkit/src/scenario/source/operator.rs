@@ -1,36 +1,38 @@
 //! What the operator does: contents, transactions, a restart.
 
 use trunkline_core::change::Change;
-use trunkline_core::database::{Database, Edge};
+use trunkline_core::database::{ApplyError, Database, Edge};
+use trunkline_core::params::Params;
 use trunkline_core::resource::Resource;
 
 use super::super::contents::{Op, short};
-use super::super::script::Knowledge;
+use super::super::script::{Fate, Knowledge};
 use super::super::show;
 use super::Stage;
 
 impl Stage {
     /// Makes changes, or adds them to the transaction that was begun.
-    pub(super) fn change(&mut self, ops: &[Op], refused: bool) -> Result<(), String> {
+    pub(super) fn change(&mut self, ops: &[Op], fate: &Fate) -> Result<(), String> {
         let changes: Vec<_> = ops.iter().map(Op::change).collect();
         match &mut self.draft {
             Some(draft) => {
                 draft.extend(changes);
                 Ok(())
             }
-            None => self.apply(changes, refused),
+            None => self.apply(changes, fate),
         }
     }
 
     /// One transaction, which the database must refuse or not.
-    pub(super) fn apply(&mut self, changes: Vec<Change>, refused: bool) -> Result<(), String> {
+    pub(super) fn apply(&mut self, changes: Vec<Change>, fate: &Fate) -> Result<(), String> {
         for change in &changes {
             self.remember(change);
         }
-        match (self.db.apply(changes), refused) {
-            (Ok(()), false) | (Err(_), true) => {}
-            (Ok(()), true) => return Err("the database took it".to_owned()),
-            (Err(error), false) => return Err(format!("the database refuses it: {error}")),
+        match (self.db.apply(changes), fate) {
+            (Ok(()), Fate::Taken) => {}
+            (Ok(()), Fate::Refused(_)) => return Err("the database took it".to_owned()),
+            (Err(error), Fate::Taken) => return Err(format!("the database refuses it: {error}")),
+            (Err(error), Fate::Refused(both)) => because(&error, both.as_ref())?,
         }
         self.wake();
         Ok(())
@@ -93,7 +95,7 @@ impl Stage {
         }
         self.db = Database::new();
         self.db.watch_edges();
-        self.apply(contents, false)
+        self.apply(contents, &Fate::Taken)
     }
 
     /// Remembers which names got their first or lost their last subscriber.
@@ -106,5 +108,19 @@ impl Stage {
             let url = short(self.db.type_url(type_id));
             self.edges.push(format!("{word} {url} {ask}"));
         }
+    }
+}
+
+/// What a refusal names as a client that would match two things must be this.
+fn because(error: &ApplyError, both: Option<&Params>) -> Result<(), String> {
+    let named = match error {
+        ApplyError::Overlap { witness, .. } | ApplyError::Domain { witness, .. } => Some(witness),
+        _ => None,
+    };
+    match both {
+        Some(both) if named != Some(both) => Err(format!(
+            "expected  refused because of {both:?}\ngot       {error}"
+        )),
+        _ => Ok(()),
     }
 }

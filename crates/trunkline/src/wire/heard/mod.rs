@@ -72,13 +72,14 @@ fn delta(raw: Bytes, limits: &Limits) -> Result<Heard, DecodeError> {
         .extend(refused.map(|refusal| Rejection::of_response(refusal.to_string())));
     let resources = message.resources.into_iter();
     let resources = resources.filter_map(|resource| reader.wrapped(resource));
-    let resources = resources.collect();
+    let resources: Vec<Delivered> = resources.collect();
     let removed = message.removed_resources.iter();
     let mut removed: Vec<Name> = removed.map(|name| Name::new(name)).collect();
-    let removed_variants = reader.variants(&message.removed_resource_names, &mut removed);
+    let gone = &message.removed_resource_names;
+    let removed_variants = reader.variants(gone, &resources, &mut removed);
     let response = DeltaResponse {
         nonce: message.nonce.as_str().into(),
-        resources,
+        resources: resources.into(),
         removed,
         removed_variants,
         errors: errors(message.resource_errors),
@@ -188,13 +189,17 @@ impl<'a> Reader<'a> {
     fn variants(
         &mut self,
         said: &[ResourceName],
+        brought: &[Delivered],
         removed: &mut Vec<Name>,
-    ) -> Vec<(Name, Constraints)> {
+    ) -> Vec<(Name, Option<Constraints>)> {
+        let comes = |name: &Name| brought.iter().any(|d| d.resource.name == *name);
         let mut variants = Vec::new();
         for one in said {
             let name = Name::new(&one.name);
             match constraints(Some(one)) {
-                Ok(Some(constraints)) => variants.push((name, constraints)),
+                Ok(Some(constraints)) => variants.push((name, Some(constraints))),
+                // Others take the place of the one for all.
+                Ok(None) if comes(&name) => variants.push((name, None)),
                 Ok(None) if !removed.contains(&name) => removed.push(name),
                 Ok(None) => {}
                 Err(error) => self.bad(&name, error.to_string()),

@@ -56,7 +56,7 @@ fn a_delta_response_is_read_as_it_was_said() {
         ]
         .into(),
         removed: vec!["gone".into()],
-        removed_variants: vec![("c".into(), constraints)],
+        removed_variants: vec![("c".into(), Some(constraints))],
         errors: vec![("e".into(), Arc::new(error))],
     };
     let bytes = delta_frames(&said, "me").to_bytes();
@@ -189,6 +189,29 @@ fn a_removal_without_constraints_is_of_the_name() {
         panic!("a delta response");
     };
     assert_eq!(response.removed, ["a".into(), "b".into()]);
+}
+
+#[test]
+fn s62_a_removal_without_constraints_beside_variants_is_of_the_one_for_all() {
+    let variant = resource::Resource {
+        constraints: Some("env=prod".parse().unwrap()),
+        ..resource("a")
+    };
+    let said = DeltaResponse {
+        type_url: kind::CDS.into(),
+        nonce: "1".into(),
+        resources: vec![Delivered::full(Arc::new(variant))].into(),
+        removed: Vec::new(),
+        removed_variants: vec![("a".into(), None)],
+        errors: Vec::new(),
+    };
+    let frames = delta_frames(&said, "me").to_bytes();
+    let heard = read(Mode::Delta, frames.to_vec());
+    let Response::Delta(response) = heard.response else {
+        panic!("a delta response");
+    };
+    assert_eq!(response.removed, []);
+    assert_eq!(response.removed_variants, said.removed_variants);
 }
 
 #[test]

@@ -8,69 +8,24 @@
 //!                           └─ else: decode, validate ┘
 //! ```
 
+mod accepted;
+mod make;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-
 use bytes::Bytes;
-use trunkline_core::change::Change;
-use trunkline_core::name::Name;
-use trunkline_core::params::Constraints;
-use trunkline_core::resource::{Resource, TypeUrl};
+use trunkline_core::resource::TypeUrl;
 use trunkline_proto::descriptor::types;
-use trunkline_proto::facts::{self, Facts};
 use trunkline_proto::pieces;
 use trunkline_proto::text::{self, Raw, Spot, TextError};
 use trunkline_proto::{discovery, quick, vhosts};
 
+pub use self::accepted::{Accepted, Host, Hosted, Parent};
+use self::make::Around;
 use super::accept::AcceptError;
-use super::hosts::{self, inside, is_route, malformed};
+use super::authored::BARE;
+use super::hosts::{is_route, malformed};
 use super::shared::Shared;
-
-/// What a resource of a file becomes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Accepted {
-    /// Its type, in the spelling that clients use.
-    pub type_url: TypeUrl,
-    /// The resource itself.
-    pub resource: Resource,
-    /// The virtual hosts that were written in it and are resources of their
-    /// own: those of a route configuration that has `vhds`, in their order.
-    pub hosts: Vec<Resource>,
-}
-
-impl Accepted {
-    /// What has to change for a server to have it.
-    pub fn changes(self) -> impl Iterator<Item = Change> {
-        let own = Change::Upsert(self.type_url, Arc::new(self.resource));
-        let vhds = TypeUrl::new(types::VIRTUAL_HOST);
-        let hosts = self.hosts.into_iter();
-        std::iter::once(own)
-            .chain(hosts.map(move |host| Change::Upsert(vhds.clone(), Arc::new(host))))
-    }
-}
-
-/// The route configuration that virtual hosts are written in.
-#[derive(Clone, Debug)]
-pub struct Parent {
-    name: Name,
-    constraints: Option<Constraints>,
-    index: usize,
-    wrapped: bool,
-}
-
-impl Parent {
-    /// Where it is.
-    #[must_use]
-    pub fn spot(&self) -> Spot {
-        Spot {
-            index: self.index,
-            wrapped: self.wrapped,
-            host: None,
-        }
-    }
-}
 
 /// Something wrong with a resource of a binary file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -107,29 +62,28 @@ impl Intake {
     /// # Errors
     /// If what is around the resource does not fit it, or it has no name.
     pub fn text(&mut self, read: &text::Resource) -> Result<Accepted, AcceptError> {
+        let around = Around::new(&read.type_url, &read.wrapper)?;
         let split = match is_route(&read.type_url) {
             true => vhosts::split(&read.body).map_err(malformed(types::ROUTE_CONFIGURATION))?,
             false => None,
         };
         let Some(split) = split else {
-            let facts = facts::of_message(&read.message)?;
-            let (url, body) = (&read.type_url, read.body.clone());
-            let resource = self.authored(url, facts, body, Some(&read.wrapper))?;
-            return Ok(self.accepted(url, resource));
+            return self.decoded(&around, &read.message, read.body.clone());
         };
-        let facts = facts_of(types::ROUTE_CONFIGURATION, &split.rest)?;
-        let (url, wrapper) = (&read.type_url, Some(&read.wrapper));
-        let resource = self.authored(url, facts, split.rest, wrapper)?;
-        let mut accepted = self.accepted(url, resource);
-        for (index, host) in split.hosts.iter().enumerate() {
-            let wrong = |source| AcceptError::Host {
-                index,
+        let mut accepted = self.encoded(&around, split.rest)?;
+        for (index, body) in split.hosts.iter().enumerate() {
+            let path = read.item("virtual_hosts", index);
+            let made = self.host(&accepted.name, accepted.clients.as_ref(), body);
+            let (resources, doubts) = made.map_err(|source| AcceptError::At {
+                path: path.clone(),
                 source: Box::new(source),
-            };
-            let facts = facts_of(types::VIRTUAL_HOST, host).map_err(wrong)?;
-            let route = &accepted.resource;
-            let host = self.host(&route.name, route.constraints.as_ref(), facts, host);
-            accepted.hosts.push(host.map_err(wrong)?);
+            })?;
+            let resources = resources.into_iter();
+            let hosts = resources.map(|resource| Host { index, resource });
+            accepted.hosts.extend(hosts);
+            let doubts = doubts.into_iter();
+            let doubts = doubts.map(|(inner, doubt)| (path.join(&inner), doubt));
+            accepted.doubts.extend(doubts);
         }
         Ok(accepted)
     }
@@ -149,8 +103,8 @@ impl Intake {
         let wrapped = raw.spot.wrapped;
         let accepted = self.raw(file, raw)?;
         let parent = Parent {
-            name: accepted.resource.name.clone(),
-            constraints: accepted.resource.constraints.clone(),
+            name: accepted.name.clone(),
+            constraints: accepted.clients.clone(),
             index,
             wrapped,
         };
@@ -183,13 +137,14 @@ impl Intake {
         parent: &Parent,
         host: usize,
         body: Bytes,
-    ) -> Result<(Resource, Spot), Vec<Mistake>> {
+    ) -> Result<Hosted, Vec<Mistake>> {
         let spot = Spot {
             host: Some(host),
             ..parent.spot()
         };
-        let (facts, body) = match quick::look(types::VIRTUAL_HOST, &body) {
-            Some(facts) => (facts, body),
+        let (route, clients) = (&parent.name, parent.constraints.as_ref());
+        let made = match quick::look(types::VIRTUAL_HOST, &body) {
+            Some(facts) => self.plain_host(route, clients, facts, &body),
             None => {
                 let raw = Raw {
                     spot,
@@ -198,12 +153,15 @@ impl Intake {
                     wrapper: None,
                 };
                 let read = checked(file, raw)?;
-                let facts = facts::of_message(&read.message);
-                (facts.map_err(|e| refused(spot, e.into()))?, read.body)
+                self.host_message(route, clients, &read.message, &read.body)
             }
         };
-        let host = self.host(&parent.name, parent.constraints.as_ref(), facts, &body);
-        Ok((host.map_err(|error| refused(spot, error))?, spot))
+        let (resources, doubts) = made.map_err(|error| refused(spot, error))?;
+        Ok(Hosted {
+            resources,
+            doubts,
+            spot,
+        })
     }
 
     fn raw(&mut self, file: &str, raw: Raw) -> Result<Accepted, Vec<Mistake>> {
@@ -215,41 +173,13 @@ impl Intake {
             Some(facts) => {
                 // What it is a slice of should not stay for its sake.
                 let body = Bytes::copy_from_slice(&raw.body);
-                let resource = self.authored(&raw.type_url, facts, body, raw.wrapper.as_deref());
-                resource.map(|resource| self.accepted(&raw.type_url, resource))
+                let wrapper = raw.wrapper.as_deref().unwrap_or(&BARE);
+                let around = Around::new(&raw.type_url, wrapper);
+                around.and_then(|around| self.plain(&around, facts, body))
             }
             None => self.text(&checked(file, raw)?),
         };
         accepted.map_err(|error| refused(spot, error))
-    }
-
-    fn accepted(&mut self, type_url: &str, resource: Resource) -> Accepted {
-        Accepted {
-            type_url: self.shared.url(type_url),
-            resource,
-            hosts: Vec::new(),
-        }
-    }
-
-    /// A virtual host out of a route configuration: for whom that is.
-    fn host(
-        &mut self,
-        route: &Name,
-        constraints: Option<&Constraints>,
-        facts: Facts,
-        body: &Bytes,
-    ) -> Result<Resource, AcceptError> {
-        let Some(name) = &facts.name else {
-            let type_url = self.vhds();
-            return Err(AcceptError::NoName { type_url });
-        };
-        let name = inside(route, name);
-        hosts::check(&name)?;
-        Ok(Resource {
-            constraints: constraints.cloned(),
-            facts: self.shared.facts(facts, None),
-            ..Resource::new(name.clone(), hosts::renamed(body, &name)?)
-        })
     }
 }
 
@@ -263,13 +193,6 @@ fn checked(file: &str, raw: Raw) -> Result<text::Resource, Vec<Mistake>> {
             .into_iter()
             .map(|e| Mistake::Text(Box::new(e)))
             .collect()),
-    }
-}
-
-fn facts_of(type_url: &str, body: &Bytes) -> Result<Facts, AcceptError> {
-    match quick::look(type_url, body) {
-        Some(facts) => Ok(facts),
-        None => Ok(facts::of(type_url, body)?),
     }
 }
 

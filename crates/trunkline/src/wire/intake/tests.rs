@@ -3,9 +3,11 @@
 use super::*;
 use prost::Message as _;
 use std::io::Cursor;
+use trunkline_core::change::Change;
 use trunkline_core::hosts::Domains;
 use trunkline_core::kind;
-use trunkline_core::resource::Version;
+use trunkline_core::name::Name;
+use trunkline_core::resource::{Resource, Version};
 use trunkline_proto::discovery::{Any, DiscoveryResponse};
 use trunkline_proto::pieces::{Piece, Pieces};
 
@@ -55,24 +57,25 @@ fn in_pieces(read: &text::Resource) -> Vec<(Resource, String)> {
     let mut pieces = Pieces::new(Cursor::new(response.encode_to_vec()));
     let (mut intake, mut all, mut parent) = (Intake::default(), Vec::new(), None);
     while let Some((index, piece)) = pieces.next().unwrap() {
-        let (resource, path) = match piece {
+        let (resources, path) = match piece {
             Piece::Whole(any) => {
                 let (accepted, spot) = intake.whole("f.pb", index, any).unwrap();
                 assert_eq!(accepted.hosts, []);
-                (accepted.resource, spot.path())
+                (accepted.variants, spot.path())
             }
             Piece::Route(route) => {
                 let (accepted, of) = intake.route("f.pb", index, *route).unwrap();
                 parent = Some(of);
-                (accepted.resource, Default::default())
+                (accepted.variants, Default::default())
             }
             Piece::Host(host, body) => {
                 let parent = parent.as_ref().unwrap();
-                let (host, spot) = intake.host_of("f.pb", parent, host, body).unwrap();
-                (host, spot.path())
+                let made = intake.host_of("f.pb", parent, host, body).unwrap();
+                (made.resources, made.spot.path())
             }
         };
-        all.push((resource, path.to_string()));
+        let resources = resources.into_iter();
+        all.extend(resources.map(|resource| (resource, path.to_string())));
     }
     all
 }
@@ -80,15 +83,15 @@ fn in_pieces(read: &text::Resource) -> Vec<(Resource, String)> {
 #[test]
 fn virtual_hosts_in_a_route_configuration_with_vhds_are_resources_of_their_own() {
     let accepted = Intake::default().text(&read(ROUTES)).unwrap();
-    let route = &accepted.resource;
+    let route = &accepted.variants[0];
     assert_eq!(accepted.type_url.as_str(), kind::RDS);
     assert_eq!(route.facts().references[..], []);
     assert!(route.facts().vhds.is_some());
     let alone = ROUTES.split("virtual_hosts").next().unwrap();
     let alone = Intake::default().text(&read(alone)).unwrap();
-    assert_eq!(alone.resource, *route, "with or without");
+    assert_eq!(alone.variants[0], *route, "with or without");
 
-    let [a, b] = &accepted.hosts[..] else {
+    let [Host { resource: a, .. }, Host { resource: b, .. }] = &accepted.hosts[..] else {
         panic!("{:?}", accepted.hosts);
     };
     assert_eq!((a.name.as_str(), b.name.as_str()), ("r/a%2Fb", "r/b"));
@@ -96,7 +99,7 @@ fn virtual_hosts_in_a_route_configuration_with_vhds_are_resources_of_their_own()
     assert_eq!(a.facts().references[0].name.as_str(), "c");
     let own = r#"{"@type": type.googleapis.com/envoy.config.route.v3.VirtualHost, name: r/b, domains: [b], request_headers_to_remove: [x]}"#;
     let own = Intake::default().text(&read(own)).unwrap();
-    assert_eq!(own.resource, *b, "as if it were written by itself");
+    assert_eq!(own.variants[0], *b, "as if it were written by itself");
     assert_eq!(b.version, Version::of_body(b.body.as_ref().unwrap()));
 
     let changes: Vec<_> = accepted.changes().collect();
@@ -109,15 +112,15 @@ fn without_vhds_nothing_is_taken_out() {
     let inline = ROUTES.replace("vhds: {config_source: {ads: {}}}\n", "");
     let accepted = Intake::default().text(&read(&inline)).unwrap();
     assert_eq!(accepted.hosts, []);
-    assert_eq!(accepted.resource.facts().references.len(), 1);
+    assert_eq!(accepted.variants[0].facts().references.len(), 1);
 }
 
 #[test]
 fn virtual_hosts_are_for_whom_their_route_configuration_is() {
     let accepted = Intake::default().text(&read(&wrapped(ROUTES))).unwrap();
-    let route = &accepted.resource;
+    let route = &accepted.variants[0];
     assert_eq!(route.constraints.as_ref().unwrap().to_string(), "env=prod");
-    for host in &accepted.hosts {
+    for Host { resource: host, .. } in &accepted.hosts {
         assert_eq!(host.constraints, route.constraints);
         assert_eq!((host.ttl, host.aliases.len()), (None, 0));
     }
@@ -129,14 +132,33 @@ fn a_binary_file_says_the_same_as_a_text() {
     // The short way does not know what a cluster refers to.
     let cluster = "{\"@type\": x/envoy.config.cluster.v3.Cluster, name: c, type: EDS}";
     let inline = ROUTES.replace("vhds: {config_source: {ads: {}}}\n", "");
-    for text in [ROUTES, &wrapped(ROUTES), host, cluster, &inline] {
+    let when = "metadata: {filter_metadata: {trunkline: {when: a=1}}}";
+    let marked = |text: &str| {
+        text.replace("name: r\n", &format!("name: r\n{when}\n"))
+            .replace(
+                "cluster: c}",
+                &format!("cluster: c}}, {}", when.replace("a=1", "b=1")),
+            )
+    };
+    let (compact, inner) = (marked(ROUTES), marked(&inline));
+    assert_eq!(
+        Intake::default()
+            .text(&read(&inner))
+            .unwrap()
+            .variants
+            .len(),
+        2
+    );
+    let texts = [ROUTES, &wrapped(ROUTES), host, cluster, &inline];
+    for text in texts
+        .into_iter()
+        .chain([&*compact, &inner, &wrapped(&compact)])
+    {
         let read = read(text);
         let accepted = Intake::default().text(&read).unwrap();
         let found = in_pieces(&read);
-        let expected: Vec<_> = [&accepted.resource]
-            .into_iter()
-            .chain(&accepted.hosts)
-            .collect();
+        let hosts = accepted.hosts.iter().map(|host| &host.resource);
+        let expected: Vec<_> = accepted.variants.iter().chain(hosts).collect();
         assert_eq!(found.iter().map(|(r, _)| r).collect::<Vec<_>>(), expected);
     }
     let places = in_pieces(&read(&wrapped(ROUTES)));

@@ -2,37 +2,17 @@
 //! and only what was received is looked at, never how long it took.
 #![allow(clippy::unwrap_used)]
 
+mod rejections;
+mod removals;
+mod tls;
+mod tool;
+mod variants;
+
 use std::process::Command;
 
 use serde_json::Value;
 
-/// Runs the tool; its report.
-fn bench(flags: &str) -> Value {
-    let output = Command::new(env!("CARGO_BIN_EXE_trunkline-bench"))
-        .args(flags.split_whitespace())
-        .args(["-o", "json"])
-        .output()
-        .unwrap();
-    let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{flags}: {error}");
-    serde_json::from_slice(&output.stdout).unwrap()
-}
-
-fn phase<'a>(report: &'a Value, name: &str) -> &'a Value {
-    let phases = report["phases"].as_array().unwrap();
-    phases.iter().find(|phase| phase["name"] == name).unwrap()
-}
-
-fn right(report: &Value) {
-    for (what, number) in report["check"].as_object().unwrap() {
-        assert_eq!(number, 0, "{what}: {report:#}");
-    }
-    for phase in report["phases"].as_array().unwrap() {
-        for fault in ["broken", "refused", "unreadable"] {
-            assert_eq!(phase["count"][fault], 0, "{fault}: {report:#}");
-        }
-    }
-}
+use tool::{bench, phase, right};
 
 #[test]
 fn every_change_arrives_at_every_client() {

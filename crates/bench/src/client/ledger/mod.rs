@@ -1,0 +1,332 @@
+//! What one client has seen: a revision for each resource, and whether that is
+//! right.
+
+mod known;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use known::Known;
+
+use super::rejects::Rejects;
+use super::shared::Shared;
+use super::spec::Spec;
+use crate::contents::{Kind, Place, same};
+use crate::measure::Counters;
+
+/// One of so many bodies is compared as a whole with what was put.
+const COMPARED: usize = 61;
+
+/// When a client has its first configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Complete {
+    /// It holds so many resources of the tool's.
+    Holding(usize),
+    /// Each of its types was answered.
+    Answered(usize),
+    /// It never does, and nobody waits for it.
+    Never,
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    client: usize,
+    /// The variant that it gets of every resource.
+    variant: usize,
+    shared: Arc<Shared>,
+    /// By type and place.
+    known: [Vec<Known>; Kind::ALL.len()],
+    answered: [bool; Kind::ALL.len()],
+    pub(crate) held: usize,
+    /// Resources that it rejected and never held.
+    without: usize,
+    /// It rejects some changes: what it sees is not what others do.
+    picky: bool,
+    complete: Complete,
+    configured: bool,
+    /// Whether the response that is being read brought something.
+    news: bool,
+    /// When the client was told to connect, in nanoseconds.
+    begun: u64,
+    /// When each name was asked for, if that is timed.
+    asked: HashMap<(Kind, usize), u64>,
+}
+
+impl Ledger {
+    pub(crate) fn new(spec: &Spec, shared: Arc<Shared>) -> Self {
+        Self {
+            client: spec.number,
+            variant: shared.truth.recipe.variants.of(spec.category),
+            shared,
+            known: Default::default(),
+            answered: [false; Kind::ALL.len()],
+            held: 0,
+            without: 0,
+            picky: matches!(spec.rejects, Rejects::Part { .. }),
+            complete: spec.complete,
+            configured: false,
+            news: false,
+            begun: 0,
+            asked: HashMap::new(),
+        }
+    }
+
+    pub(crate) fn begin(&mut self) {
+        if self.begun == 0 {
+            self.begun = self.shared.truth.now();
+        }
+    }
+
+    /// A name is asked for, and its answer is timed.
+    pub(crate) fn ask(&mut self, kind: Kind, index: usize) {
+        self.asked.insert((kind, index), self.shared.truth.now());
+    }
+
+    /// A response came, with so many resources. Counted before anything in it
+    /// is looked at: who waits for that reads the counters next.
+    pub(crate) fn heard(&self, resources: usize, bytes: usize) {
+        let counters = &self.shared.counters;
+        Counters::add(&counters.responses, 1);
+        Counters::add(&counters.resources, resources);
+        Counters::add(&counters.bytes, bytes);
+    }
+
+    /// All that is in a response about a type was looked at.
+    pub(crate) fn answered(&mut self, kind: Kind) {
+        let first = !std::mem::replace(&mut self.answered[kind.place()], true);
+        let news = std::mem::take(&mut self.news);
+        // After a rejection the good is sent again, apart from the bad (S12).
+        if !news && !first && !self.picky && self.complete != Complete::Never {
+            Counters::add(&self.shared.counters.needless, 1);
+        }
+        let answered = self.answered.iter().filter(|yes| **yes).count();
+        if matches!(self.complete, Complete::Answered(all) if answered >= all) {
+            self.configure();
+        }
+    }
+
+    /// A resource was accepted; its place, if the client did not hold it.
+    pub(crate) fn saw(&mut self, kind: Kind, name: &str, body: &[u8]) -> Option<usize> {
+        if self.complete == Complete::Never {
+            return None;
+        }
+        if body.is_empty() {
+            // The form in which some are told that there is no such resource.
+            self.gone(kind, name);
+            return None;
+        }
+        let (place, new) = self.look(kind, name, body)?;
+        let (index, known) = (place.index, self.known(kind, place.index));
+        let old = known.revision();
+        if new < old || (new == old && known.is_held()) {
+            let counters = &self.shared.counters;
+            // Who rejected a change may be sent what it has.
+            let counter = match new == old || known.is_refused() {
+                true => &counters.repeated,
+                false => &counters.backwards,
+            };
+            Counters::add(counter, 1);
+            return None;
+        }
+        self.set(kind, index, Known::held(new));
+        if !known.is_held() {
+            self.gain(kind, index);
+        }
+        if old == 0 {
+            self.shared.truth.held(place);
+            return Some(index);
+        }
+        if new > old {
+            self.see(old, new);
+        }
+        None
+    }
+
+    /// Which resource it is, and of which revision, if it is one that this
+    /// client should be sent; what is not is counted.
+    fn look(&self, kind: Kind, name: &str, body: &[u8]) -> Option<(Place, u32)> {
+        let (truth, counters) = (&self.shared.truth, &self.shared.counters);
+        // What others put is none of our business.
+        let index = truth.recipe.index(name)?;
+        let place = self.place(kind, index);
+        let said = kind.said(body);
+        let newest = truth.newest(place);
+        let (Some(said), Some(newest)) = (said, newest) else {
+            Counters::add(&counters.wrong, 1);
+            return None;
+        };
+        if said.variant != self.variant {
+            Counters::add(&counters.foreign, 1);
+            return None;
+        }
+        let revision = said.revision;
+        if revision > newest {
+            Counters::add(&counters.wrong, 1);
+            return None;
+        }
+        if (self.client + index).is_multiple_of(COMPARED)
+            && !same(kind, body, &truth.recipe.body(place, revision))
+        {
+            Counters::add(&counters.wrong, 1);
+        }
+        Some((place, revision))
+    }
+
+    /// The revision of a resource, if it is a change of one that is held.
+    pub(crate) fn change(&self, kind: Kind, name: &str, body: &[u8]) -> Option<u32> {
+        let index = self.shared.truth.recipe.index(name)?;
+        let revision = kind.said(body)?.revision;
+        let known = self.known(kind, index);
+        let held = known.is_held() && (!known.is_refused() || known.revision() <= revision);
+        let news = revision > known.revision() || known.is_refused();
+        (held && news).then_some(revision)
+    }
+
+    /// A resource was rejected: the client keeps what it has, and nobody waits
+    /// for it to take this.
+    pub(crate) fn refused(&mut self, kind: Kind, name: &str, body: &[u8]) {
+        if self.complete == Complete::Never {
+            return;
+        }
+        let Some((place, new)) = self.look(kind, name, body) else {
+            return;
+        };
+        let known = self.known(kind, place.index);
+        let old = known.revision();
+        if new <= old {
+            // What was in a rejected response may be sent again by itself (S12).
+            self.news = true;
+            return;
+        }
+        self.set(kind, place.index, known.refused(new));
+        Counters::add(&self.shared.counters.rejected, 1);
+        if known.is_held() {
+            self.shared.truth.seen(old, new, |_| ());
+        } else if old == 0 {
+            self.without += 1;
+            self.complete();
+        }
+    }
+
+    /// A change arrived, and with it those that it overtook.
+    fn see(&self, old: u32, new: u32) {
+        let counters = &self.shared.counters;
+        // Counted first: who waits for the change reads the counters next.
+        Counters::add(&counters.delivered, 1);
+        let mut newest = true;
+        self.shared.truth.seen(old, new, |nanoseconds| {
+            let times = match self.picky {
+                false => &self.shared.converged,
+                true => &self.shared.converged_picky,
+            };
+            times.note(self.client, nanoseconds);
+            if !std::mem::replace(&mut newest, false) {
+                Counters::add(&counters.overtaken, 1);
+            }
+        });
+    }
+
+    fn gain(&mut self, kind: Kind, index: usize) {
+        self.held += 1;
+        if let Some(asked) = self.asked.remove(&(kind, index)) {
+            let took = self.shared.truth.now().saturating_sub(asked);
+            self.shared.answered.note(self.client, took);
+        }
+        self.complete();
+    }
+
+    /// Notes the first configuration, if all of it is there.
+    fn complete(&mut self) {
+        let met = self.held + self.without;
+        if matches!(self.complete, Complete::Holding(all) if met >= all) {
+            self.configure();
+        }
+    }
+
+    fn configure(&mut self) {
+        if !std::mem::replace(&mut self.configured, true) {
+            let took = self.shared.truth.now().saturating_sub(self.begun);
+            self.shared.first.note(self.client, took);
+            self.shared.configured();
+        }
+    }
+
+    /// The server says that a resource is gone. It is lost if nobody removed it.
+    pub(crate) fn gone(&mut self, kind: Kind, name: &str) {
+        let shared = Arc::clone(&self.shared);
+        let index = shared.truth.recipe.index(name);
+        let Some(index) = index.filter(|index| self.known(kind, *index).is_held()) else {
+            return;
+        };
+        let old = self.known(kind, index).revision();
+        let removal = shared.truth.removal_since(self.place(kind, index), old);
+        self.set(kind, index, Known::gone(removal.unwrap_or(old)));
+        self.held -= 1;
+        match removal {
+            Some(removal) => {
+                Counters::add(&shared.counters.removed, 1);
+                self.see(old, removal);
+            }
+            None => Counters::add(&shared.counters.lost, 1),
+        }
+    }
+
+    /// Where the client's variant of a resource stands.
+    pub(crate) fn place(&self, kind: Kind, index: usize) -> Place {
+        Place {
+            kind,
+            index,
+            variant: self.variant,
+        }
+    }
+
+    /// What the client knows of a resource.
+    pub(crate) fn known(&self, kind: Kind, index: usize) -> Known {
+        let known = &self.known[kind.place()];
+        known.get(index).copied().unwrap_or_default()
+    }
+
+    /// What it has: places, and revisions.
+    pub(crate) fn holds(&self, kind: Kind) -> impl Iterator<Item = (usize, u32)> + '_ {
+        let all = self.known[kind.place()].iter().enumerate();
+        let held = all.filter(|(_, known)| known.is_held());
+        held.map(|(index, known)| (index, known.revision()))
+    }
+
+    fn set(&mut self, kind: Kind, index: usize, known: Known) {
+        self.news = true;
+        let all = &mut self.known[kind.place()];
+        if all.is_empty() {
+            all.resize(self.shared.truth.count, Known::default());
+        }
+        all[index] = known;
+    }
+
+    /// Compares what is held with what was put: how many are behind, and how
+    /// many are missing of those that should be there.
+    pub(crate) fn check(&self) -> (u64, u64) {
+        let Complete::Holding(all) = self.complete else {
+            return (0, 0);
+        };
+        let truth = &self.shared.truth;
+        let (mut behind, mut missing, mut met) = (0, 0, 0);
+        for kind in Kind::ALL {
+            for (index, known) in self.known[kind.place()].iter().enumerate() {
+                let place = self.place(kind, index);
+                let current = truth.newest(place) == Some(known.revision());
+                let absent = !known.is_held() && !known.is_refused();
+                if *known == Known::default() {
+                    continue;
+                }
+                met += 1;
+                behind += u64::from(!absent && !current);
+                missing += u64::from(absent && !truth.is_gone(place));
+            }
+        }
+        (behind, missing + all.saturating_sub(met) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,185 @@
+//! What a client has seen is right, or it is not.
+
+use clap::Parser;
+
+use super::*;
+use crate::contents::{Recipe, Truth, Variants};
+use crate::options::Options;
+
+const CDS: Kind = Kind::Clusters;
+
+#[derive(Parser)]
+struct Cli {
+    #[command(flatten)]
+    options: Options,
+}
+
+/// The ledgers of clients by these flags, over two resources.
+fn ledgers(flags: &str) -> (Vec<Ledger>, Arc<Shared>) {
+    let flags = format!("bench --resources 2 {flags}");
+    let options = Cli::parse_from(flags.split_whitespace()).options;
+    let recipe = Recipe {
+        kinds: vec![CDS],
+        prefix: "b".into(),
+        variants: Variants::new(options.variants, options.categories).unwrap(),
+        ..Recipe::default()
+    };
+    let shared = Arc::new(Shared::new(Truth::new(recipe, 2, 10)));
+    let truth = &shared.truth;
+    truth.places(CDS).for_each(|place| truth.begin(place));
+    let specs = Spec::all(&options, true);
+    let ledger = |spec: &Spec| Ledger::new(spec, Arc::clone(&shared));
+    (specs.iter().map(ledger).collect(), shared)
+}
+
+fn ledger() -> (Ledger, Arc<Shared>) {
+    let (mut all, shared) = ledgers("--clients 1");
+    (all.remove(0), shared)
+}
+
+/// Shows a client a resource, of its own variant.
+fn show(ledger: &mut Ledger, shared: &Shared, index: usize, revision: u32) {
+    show_place(ledger, shared, ledger.place(CDS, index), revision);
+}
+
+fn show_place(ledger: &mut Ledger, shared: &Shared, place: Place, revision: u32) {
+    let recipe = &shared.truth.recipe;
+    let body = recipe.body(place, revision);
+    ledger.saw(CDS, &recipe.name(place.index), &body);
+}
+
+#[test]
+fn what_is_right_is_counted_as_such() {
+    let (mut ledger, shared) = ledger();
+    show(&mut ledger, &shared, 0, 1);
+    assert_eq!((ledger.check(), shared.are_configured()), ((0, 1), 0));
+    show(&mut ledger, &shared, 1, 1);
+    assert_eq!((ledger.check(), shared.are_configured()), ((0, 0), 1));
+    shared.truth.change(ledger.place(CDS, 1));
+    assert_eq!(ledger.check(), (1, 0));
+    show(&mut ledger, &shared, 1, 2);
+    show(&mut ledger, &shared, 1, 2);
+    assert_eq!(ledger.check(), (0, 0));
+    let count = shared.counters.read();
+    assert_eq!((count.delivered, count.repeated, count.wrong), (1, 1, 0));
+}
+
+#[test]
+fn what_is_wrong_is_found() {
+    let (mut ledger, shared) = ledger();
+    let recipe = shared.truth.recipe.clone();
+    let first = ledger.place(CDS, 0);
+    shared.truth.change(first);
+    show(&mut ledger, &shared, 0, 2);
+    // Older, newer than there is, of no revision, of another resource.
+    show(&mut ledger, &shared, 0, 1);
+    show(&mut ledger, &shared, 0, 9);
+    ledger.saw(CDS, &recipe.name(0), b"\x0a\x01a");
+    show(&mut ledger, &shared, 7, 1);
+    let other = Recipe {
+        size: 900,
+        ..recipe.clone()
+    };
+    shared.truth.change(first);
+    ledger.saw(CDS, &recipe.name(0), &other.body(first, 3));
+    ledger.gone(CDS, &recipe.name(0));
+    ledger.gone(CDS, "of somebody else");
+    let count = shared.counters.read();
+    assert_eq!((count.backwards, count.wrong, count.lost), (1, 4, 1));
+    assert_eq!(ledger.check(), (0, 2));
+}
+
+#[test]
+fn a_removal_is_seen_and_what_comes_back_is_new() {
+    let (mut ledger, shared) = ledger();
+    let name = shared.truth.recipe.name(0);
+    let place = ledger.place(CDS, 0);
+    show(&mut ledger, &shared, 0, 1);
+    show(&mut ledger, &shared, 1, 1);
+    shared.truth.remove(place);
+    assert_eq!((ledger.check(), shared.truth.waiting(2)), ((1, 0), 1));
+    ledger.gone(CDS, &name);
+    ledger.gone(CDS, &name);
+    assert_eq!((ledger.check(), shared.truth.waiting(2)), ((0, 0), 0));
+    shared.truth.change(place);
+    assert_eq!((ledger.check(), shared.truth.waiting(3)), ((0, 1), 1));
+    show(&mut ledger, &shared, 0, 3);
+    assert_eq!((ledger.check(), shared.truth.waiting(3)), ((0, 0), 0));
+    let count = shared.counters.read();
+    assert_eq!((count.delivered, count.removed, count.lost), (2, 1, 0));
+    // A removal that was overtaken has arrived as well.
+    shared.truth.remove(place);
+    shared.truth.change(place);
+    show(&mut ledger, &shared, 0, 5);
+    assert_eq!((shared.truth.waiting(4), shared.truth.waiting(5)), (0, 0));
+    let count = shared.counters.read();
+    assert_eq!((count.delivered, count.overtaken, count.removed), (3, 1, 1));
+    // What nobody removed may come back as it was.
+    ledger.saw(CDS, &name, b"");
+    assert_eq!((ledger.check(), shared.counters.read().lost), ((0, 1), 1));
+    show(&mut ledger, &shared, 0, 5);
+    assert_eq!(ledger.check(), (0, 0));
+}
+
+#[test]
+fn who_rejects_a_change_keeps_what_it_has() {
+    let (mut all, shared) = ledgers("--clients 1 --nackers 1 --nack-part 1");
+    let name = shared.truth.recipe.name(0);
+    let place = all[1].place(CDS, 0);
+    let body = |revision: u32| shared.truth.recipe.body(place, revision);
+    // What it does not hold is no change.
+    assert_eq!(all[1].change(CDS, &name, &body(1)), None);
+    for ledger in &mut all {
+        show(ledger, &shared, 0, 1);
+        show(ledger, &shared, 1, 1);
+    }
+    assert_eq!(all[1].change(CDS, &name, &body(1)), None);
+    shared.truth.change(place);
+    assert_eq!(all[1].change(CDS, &name, &body(2)), Some(2));
+    assert_eq!((all[1].check(), shared.truth.waiting(2)), ((1, 0), 2));
+    all[1].refused(CDS, &name, &body(2));
+    // It is still a change when it is sent again.
+    assert_eq!(all[1].change(CDS, &name, &body(2)), Some(2));
+    all[1].refused(CDS, &name, &body(2));
+    assert_eq!((all[1].check(), shared.truth.waiting(2)), ((0, 0), 1));
+    show(&mut all[0], &shared, 0, 2);
+    shared.truth.change(place);
+    assert_eq!(all[1].check(), (1, 0));
+    show(&mut all[1], &shared, 0, 3);
+    assert_eq!((all[1].check(), shared.truth.waiting(3)), ((0, 0), 1));
+    let count = shared.counters.read();
+    assert_eq!((count.delivered, count.rejected, count.wrong), (2, 1, 0));
+}
+
+#[test]
+fn a_variant_for_others_is_not_taken() {
+    let (mut all, shared) = ledgers("--clients 3 --categories 3 --variants 2");
+    let places: Vec<usize> = all.iter().map(|l| l.place(CDS, 0).variant).collect();
+    assert_eq!(places, [0, 1, 0]);
+    let others = all[1].place(CDS, 0);
+    show_place(&mut all[0], &shared, others, 1);
+    assert_eq!(shared.counters.read().foreign, 1);
+    assert_eq!(all[0].check(), (0, 2));
+    // What changes for others is nothing that this one has to see.
+    show(&mut all[0], &shared, 0, 1);
+    show(&mut all[1], &shared, 0, 1);
+    shared.truth.change(others);
+    assert_eq!(all[0].check(), (0, 1));
+    assert_eq!(all[1].check(), (1, 1));
+    assert_eq!(shared.truth.waiting(2), 1);
+}
+
+#[test]
+fn a_response_that_brings_nothing_is_needless() {
+    let (mut ledger, shared) = ledger();
+    let needless = || shared.counters.read().needless;
+    // A first answer may be empty.
+    ledger.answered(CDS);
+    assert_eq!(needless(), 0);
+    show(&mut ledger, &shared, 0, 1);
+    ledger.answered(CDS);
+    assert_eq!(needless(), 0);
+    show(&mut ledger, &shared, 0, 1);
+    ledger.answered(CDS);
+    assert_eq!(needless(), 1);
+}

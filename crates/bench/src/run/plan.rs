@@ -1,0 +1,137 @@
+//! Which resource changes next, and how.
+
+use crate::contents::{Kind, Place};
+
+/// What happens to a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Deed {
+    /// It gets a new revision.
+    Change,
+    /// It is taken away.
+    Remove,
+}
+
+/// Changes of one type, some at a time. What is removed comes back with the
+/// next ones, so that at the end everything is there.
+#[derive(Debug)]
+pub(super) struct Plan {
+    kind: Kind,
+    resources: usize,
+    variants: usize,
+    /// The part of all changes that are removals; each needs one more change,
+    /// by which the resource comes back.
+    removals: f64,
+    random: fastrand::Rng,
+    left: usize,
+    made: usize,
+    removed: usize,
+    /// What is not there now.
+    away: Vec<Place>,
+}
+
+impl Plan {
+    pub(super) fn new(options: &crate::Options, kind: Kind) -> Self {
+        Self {
+            kind,
+            resources: options.resources,
+            variants: options.variants.max(1),
+            removals: options.removals,
+            random: fastrand::Rng::with_seed(options.seed ^ 0x5eed),
+            left: options.changes,
+            made: 0,
+            removed: 0,
+            away: Vec::new(),
+        }
+    }
+
+    /// Changes that are still to be made.
+    pub(super) fn left(&self) -> usize {
+        self.left
+    }
+
+    /// The next changes, so many at most.
+    pub(super) fn next(&mut self, most: usize) -> Vec<(Place, Deed)> {
+        let some = most.min(self.left);
+        self.left -= some;
+        let back = self.away.drain(..some.min(self.away.len()));
+        let mut next: Vec<(Place, Deed)> = back.map(|place| (place, Deed::Change)).collect();
+        for _ in next.len()..some {
+            let place = self.any();
+            // One resource changes once at a time.
+            let taken = next.iter().any(|(other, _)| *other == place);
+            if taken || self.away.contains(&place) {
+                continue;
+            }
+            let deed = self.deed();
+            if deed == Deed::Remove {
+                self.removed += 1;
+                self.away.push(place);
+            }
+            next.push((place, deed));
+        }
+        self.made += next.len();
+        next
+    }
+
+    /// Evenly spread; what is removed must have room to come back.
+    fn deed(&self) -> Deed {
+        let due = self.removals * (self.made + 1) as f64;
+        match self.removed as f64 + 0.5 < due && self.away.len() < self.left {
+            true => Deed::Remove,
+            false => Deed::Change,
+        }
+    }
+
+    fn any(&mut self) -> Place {
+        Place {
+            kind: self.kind,
+            index: self.random.usize(0..self.resources),
+            variant: self.random.usize(0..self.variants),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    fn plan(changes: usize, removals: f64) -> Plan {
+        Plan {
+            kind: Kind::Clusters,
+            resources: 20,
+            variants: 2,
+            removals,
+            random: fastrand::Rng::with_seed(7),
+            left: changes,
+            made: 0,
+            removed: 0,
+            away: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_is_removed_comes_back_and_a_part_is_removed() {
+        for (batch, removals, expected) in [(1, 0.0, 0..=0), (1, 0.25, 24..=25), (3, 0.5, 40..=50)]
+        {
+            let mut plan = plan(100, removals);
+            let (mut away, mut removed, mut made) = (HashSet::new(), 0, 0);
+            while plan.left() > 0 {
+                let next = plan.next(batch);
+                made += next.len();
+                for (place, deed) in next {
+                    // Nothing that is away is removed again.
+                    let was_away = away.remove(&place);
+                    if deed == Deed::Remove {
+                        assert!(!was_away);
+                        away.insert(place);
+                        removed += 1;
+                    }
+                }
+            }
+            assert!(away.is_empty(), "{removals}: {away:?}");
+            assert!(expected.contains(&removed), "{removals}: {removed}");
+            assert!((90..=100).contains(&made), "{removals}: {made}");
+        }
+    }
+}

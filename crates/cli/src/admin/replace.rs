@@ -1,0 +1,54 @@
+//! Who writes a resource without constraints, plain or with conditions on its
+//! parts, writes all of it: other variants of its name are gone. Who writes one
+//! with constraints around it writes that variant.
+
+use std::collections::HashSet;
+
+use trunkline::{Change, Name, Server, TypeUrl};
+use trunkline_core::params::Constraints;
+
+use super::given::Given;
+
+/// What is gone when these take its place, and is not gone for another reason.
+pub(super) fn replaced(
+    server: &Server,
+    given: &[Given],
+    empty: &[(TypeUrl, Name)],
+    removed: &[Change],
+) -> Vec<Change> {
+    let whole = given.iter().filter(|one| one.written.is_none());
+    let whole = whole.map(|one| (&one.type_url, &one.resource.name, Some(one)));
+    let whole = whole.chain(empty.iter().map(|(url, name)| (url, name, None)));
+    let mut others: Vec<(TypeUrl, Name, Option<Constraints>)> = server.read(|db| {
+        let mut others = Vec::new();
+        for (url, name, one) in whole {
+            let Some(id) = db.find_type(url) else {
+                continue;
+            };
+            let held = db.variants(id, name).iter();
+            // Mostly there is one, and it is this one.
+            let other = held
+                .filter(|held| one.is_none_or(|one| one.resource.constraints != held.constraints));
+            others.extend(other.map(|r| (url.clone(), name.clone(), r.constraints.clone())));
+        }
+        others
+    });
+    if others.is_empty() {
+        return Vec::new();
+    }
+    let stay = given.iter().map(|one| {
+        let resource = &one.resource;
+        (&one.type_url, &resource.name, &resource.constraints)
+    });
+    let gone = removed.iter().filter_map(|change| match change {
+        Change::RemoveVariant(url, name, constraints) => Some((url, name, constraints)),
+        _ => None,
+    });
+    let known: HashSet<_> = stay.chain(gone).collect();
+    others.retain(|(url, name, constraints)| !known.contains(&(url, name, constraints)));
+    // Of a name with several variants each finds the others.
+    others.sort();
+    others.dedup();
+    let remove = |(url, name, constraints)| Change::RemoveVariant(url, name, constraints);
+    others.into_iter().map(remove).collect()
+}

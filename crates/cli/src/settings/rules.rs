@@ -1,0 +1,137 @@
+//! Settings that are more than values: rules about nodes, in the file alone.
+
+use trunkline::node::{Field, NodeMatch, Pattern, RuleError};
+use trunkline_proto::text::{Entry, Node, Position, Value, nearest};
+
+use super::raw::Raw;
+use super::resolve::SettingsError;
+
+/// Rules of one kind; more are not wanted, for each is looked at for each
+/// stream.
+const MOST: usize = 1000;
+
+/// Reads the rules of one key.
+pub(super) struct Reader<'a> {
+    pub(super) raw: &'a Raw,
+    pub(super) key: &'static str,
+}
+
+impl Reader<'_> {
+    /// A list of rules, each read by `one` with its path.
+    pub(super) fn list<T>(
+        &self,
+        node: Node,
+        one: impl Fn(&Self, &str, Node) -> Result<T, SettingsError>,
+    ) -> Result<Vec<T>, SettingsError> {
+        let rules = match node.value {
+            Value::Null => Vec::new(),
+            Value::List(rules) => rules,
+            _ => return Err(self.error(node.at, "", "expected a list of rules")),
+        };
+        if rules.len() > MOST {
+            return Err(self.error(node.at, "", format!("more than {MOST} rules")));
+        }
+        let rules = rules.into_iter().enumerate();
+        rules
+            .map(|(place, node)| one(self, &format!("[{place}]"), node))
+            .collect()
+    }
+
+    /// Which nodes a rule is for.
+    pub(super) fn nodes(&self, path: &str, node: Node) -> Result<NodeMatch, SettingsError> {
+        let mut conditions = Vec::new();
+        for entry in self.entries(path, node)? {
+            let inner = format!("{path}.{}", entry.key);
+            match entry.key.as_str() {
+                "id" | "cluster" | "user_agent" | "listener" => {
+                    conditions.push(self.condition(&inner, "", entry)?);
+                }
+                "locality" | "metadata" => {
+                    let part = format!("{}.", entry.key);
+                    for entry in self.entries(&inner, entry.node)? {
+                        let inner = format!("{inner}.{}", entry.key);
+                        conditions.push(self.condition(&inner, &part, entry)?);
+                    }
+                }
+                key => {
+                    let known = [
+                        "id",
+                        "cluster",
+                        "locality",
+                        "metadata",
+                        "user_agent",
+                        "listener",
+                    ];
+                    return Err(self.unknown(entry.at, path, key, &known));
+                }
+            }
+        }
+        Ok(NodeMatch::new(conditions))
+    }
+
+    fn condition(
+        &self,
+        path: &str,
+        part: &str,
+        entry: Entry,
+    ) -> Result<(Field, Vec<Pattern>), SettingsError> {
+        let field = format!("{part}{}", entry.key).parse();
+        let field = field.map_err(|bad: RuleError| self.error(entry.at, path, bad.to_string()))?;
+        Ok((field, self.texts(path, entry.node)?))
+    }
+
+    pub(super) fn entries(&self, path: &str, node: Node) -> Result<Vec<Entry>, SettingsError> {
+        match node.value {
+            Value::Map(entries) => Ok(entries),
+            _ => Err(self.error(node.at, path, "expected keys and values")),
+        }
+    }
+
+    /// One text or several, each of which means something.
+    pub(super) fn texts<T: std::str::FromStr<Err = RuleError>>(
+        &self,
+        path: &str,
+        node: Node,
+    ) -> Result<Vec<T>, SettingsError> {
+        let list = match node.value {
+            Value::List(list) => list,
+            value => vec![Node { value, ..node }],
+        };
+        let one = |node: Node| self.text(path, node);
+        list.into_iter().map(one).collect()
+    }
+
+    /// A text that means something.
+    pub(super) fn text<T: std::str::FromStr<Err = RuleError>>(
+        &self,
+        path: &str,
+        node: Node,
+    ) -> Result<T, SettingsError> {
+        let text = match node.value {
+            Value::String(text) | Value::Number(text) => text,
+            Value::Bool(value) => value.to_string(),
+            _ => return Err(self.error(node.at, path, "expected a text, or a list of texts")),
+        };
+        let read = text.parse();
+        read.map_err(|bad: RuleError| self.error(node.at, path, bad.to_string()))
+    }
+
+    pub(super) fn unknown(
+        &self,
+        at: Position,
+        path: &str,
+        key: &str,
+        known: &[&str],
+    ) -> SettingsError {
+        let hint = match nearest(key, known.iter().map(|&known| known.to_owned())) {
+            Some(near) => format!("did you mean {near:?}?"),
+            None => format!("there are {}", known.join(", ")),
+        };
+        self.error(at, path, format!("unknown key {key:?}; {hint}"))
+    }
+
+    pub(super) fn error(&self, at: Position, path: &str, what: impl Into<String>) -> SettingsError {
+        let what = format!("{}{path}: {}", self.key, what.into());
+        self.raw.error(at, what)
+    }
+}

@@ -1,0 +1,57 @@
+//! Why a client is not among those that a variant is for.
+
+use super::expr::{Expr, Node};
+use super::{Constraints, Params};
+
+impl Constraints {
+    /// The conditions that a client does not fulfil; none if it matches.
+    #[must_use]
+    pub fn unmet<'a>(&'a self, params: &Params) -> Vec<&'a Expr> {
+        let mut found = Vec::new();
+        unmet(self.expr(), params, &mut found);
+        found
+    }
+}
+
+/// Recurses as deep as the expression, which is bounded.
+fn unmet<'a>(expr: &'a Expr, params: &Params, found: &mut Vec<&'a Expr>) {
+    match expr.node() {
+        Node::And(all) => all.iter().for_each(|one| unmet(one, params, found)),
+        _ if !holds(expr, params) => found.push(expr),
+        _ => {}
+    }
+}
+
+fn holds(expr: &Expr, params: &Params) -> bool {
+    match expr.node() {
+        Node::Value { key, value } => params.get(key) == Some(value),
+        Node::Exists { key } => params.get(key).is_some(),
+        Node::And(all) => all.iter().all(|one| holds(one, params)),
+        Node::Or(any) => any.iter().any(|one| holds(one, params)),
+        Node::Not(it) => !holds(it, params),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_hold_is_told_and_nothing_else() {
+        let constraints: Constraints = "env=prod AND NOT version=v1 AND (zone=a OR zone=b)"
+            .parse()
+            .unwrap();
+        for (params, expected) in [
+            ("env=prod,zone=a", ""),
+            ("env=test,zone=a", "env=prod"),
+            ("version=v1,zone=b", "env=prod; NOT version=v1"),
+            ("env=prod", "zone=a OR zone=b"),
+        ] {
+            let params: Params = params.parse().unwrap();
+            let unmet = constraints.unmet(&params);
+            let shown: Vec<String> = unmet.iter().map(ToString::to_string).collect();
+            assert_eq!(shown.join("; "), expected, "{params}");
+            assert_eq!(unmet.is_empty(), constraints.matches(&params));
+        }
+    }
+}

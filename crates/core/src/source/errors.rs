@@ -1,0 +1,62 @@
+//! What a peer that understands `resource_errors` is told of a name that it
+//! cannot have (TP3, S61); others hear that it does not exist, in the older
+//! forms.
+
+use std::sync::{Arc, LazyLock};
+
+use super::{Conversation, Key, Told};
+use crate::message::Mode;
+use crate::resource::{ErrorCode, ResourceError};
+
+static NOT_FOUND: LazyLock<Arc<ResourceError>> = LazyLock::new(|| {
+    error(
+        ErrorCode::NotFound,
+        "there is no such resource, or no variant of it is for this client",
+    )
+});
+
+static DENIED: LazyLock<Arc<ResourceError>> = LazyLock::new(|| {
+    error(
+        ErrorCode::PermissionDenied,
+        "this client may not see resources of this type",
+    )
+});
+
+static REFUSED: LazyLock<Arc<ResourceError>> = LazyLock::new(|| {
+    error(
+        ErrorCode::Unavailable,
+        "this stream asks for as many names as it may",
+    )
+});
+
+fn error(code: ErrorCode, message: &str) -> Arc<ResourceError> {
+    let message = message.into();
+    Arc::new(ResourceError { code, message })
+}
+
+impl Conversation {
+    /// The error that says that a name does not exist, if it is said so. In
+    /// deltas that is for names that the peer never heard of: what it may hold
+    /// is removed.
+    pub(super) fn absence_as_error(&self, told: &Told) -> Option<Arc<ResourceError>> {
+        let new = self.mode == Mode::Sotw || *told == Told::Nothing;
+        let error = if self.denied { &DENIED } else { &NOT_FOUND };
+        (self.speaks_errors && new).then(|| Arc::clone(error))
+    }
+
+    /// The same of a key: what a wildcard no longer brings goes without saying.
+    pub(super) fn gone_as_error(&self, key: &Key) -> Option<Arc<ResourceError>> {
+        match key {
+            Key::Ask(_) => {
+                let told = self.slot(key).map_or(&Told::Nothing, |slot| &slot.told);
+                self.absence_as_error(told)
+            }
+            Key::Member(..) => None,
+        }
+    }
+
+    /// The error that says that a name is refused, if it is said so (S72).
+    pub(super) fn refusal_as_error(&self) -> Option<Arc<ResourceError>> {
+        self.speaks_errors.then(|| Arc::clone(&REFUSED))
+    }
+}

@@ -1,0 +1,26 @@
+//! Worlds of variants: random transitions under clients of many categories
+//! (S62), a few of them: `cargo xtask sim` runs more.
+
+use testkit::variants::World;
+
+const ROUNDS: usize = 8;
+const STEPS: usize = 60;
+/// How much of what happened a failure shows.
+const SHOWN: usize = 60;
+
+fn run(seed: u64) {
+    let Err(fault) = World::new(seed).run(ROUNDS, STEPS) else {
+        return;
+    };
+    let mut again = World::new(seed).telling();
+    let same = again.run(ROUNDS, STEPS);
+    assert_eq!(same, Err(fault.clone()), "the same seed gives the same run");
+    let story = again.story();
+    let last = &story[story.len().saturating_sub(SHOWN)..];
+    panic!("{}\nseed {seed}: {fault}", last.join("\n"));
+}
+
+#[test]
+fn s62_no_client_is_without_its_variant_or_holds_two() {
+    (0..60).for_each(run);
+}

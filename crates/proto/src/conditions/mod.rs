@@ -1,0 +1,152 @@
+//! Conditions that an author puts on parts of a resource, in the parts' own
+//! metadata: `metadata: {filter_metadata: {trunkline: {when: "env=prod"}}}`.
+//!
+//! Such a part is a message that has `metadata`, in a field or in a list: a
+//! route, a virtual host, endpoints of a locality, a filter chain; or it is the
+//! resource itself. What a condition means is not known here: it is a text, and whoever
+//! knows says whether it holds.
+//!
+//! ```
+//! use trunkline_proto::{conditions, text};
+//!
+//! let read = text::read("r.yaml", r#"
+//! "@type": type.googleapis.com/envoy.config.route.v3.RouteConfiguration
+//! name: r
+//! virtual_hosts:
+//! - name: a
+//!   domains: [a]
+//!   metadata: {filter_metadata: {trunkline: {when: env=prod}}}
+//! "#, &text::Options::default());
+//! let message = &read.resources[0].message;
+//! assert_eq!(conditions::find(message).unwrap()[0].text, "env=prod");
+//! let without = conditions::keep(message, &|_| false).unwrap();
+//! assert!(!without.has_field_by_name("virtual_hosts"));
+//! ```
+
+mod find;
+mod keep;
+#[cfg(test)]
+mod tests;
+
+use prost_reflect::{DynamicMessage, Kind, MapKey, ReflectMessage as _, Value};
+
+pub use self::find::find;
+pub use self::keep::keep;
+use crate::Path;
+use crate::canonical::MAX_DEPTH;
+use crate::facts::{BASE_SETS, NAMESPACE};
+
+/// The key of a condition among what is for this server.
+pub const WHEN: &str = "when";
+
+/// Every key that means something there.
+const KEYS: [&str; 2] = [WHEN, BASE_SETS];
+
+/// A condition on a part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Condition {
+    /// Where it stands, from within the resource.
+    pub path: Path,
+    /// What it says.
+    pub text: String,
+    /// Whether it is on the resource as a whole.
+    pub whole: bool,
+}
+
+/// What is wrong with what is said of a part.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{path}: {problem}")]
+pub struct ConditionError {
+    /// Where it stands, from within the resource.
+    pub path: Path,
+    /// What it is.
+    pub problem: ConditionProblem,
+}
+
+/// What is wrong with what is said of a part.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConditionProblem {
+    /// A condition that is no text.
+    #[error("a condition must be a text such as \"env=prod\"")]
+    NotText,
+    /// A key that means nothing.
+    #[error(
+        "unknown key {key:?}{}; known are: {}",
+        .near.as_ref().map(|near| format!(", did you mean {near:?}?")).unwrap_or_default(),
+        KEYS.join(", ")
+    )]
+    UnknownKey {
+        /// What was written.
+        key: String,
+        /// The nearest one.
+        near: Option<String>,
+    },
+    /// A condition on something that cannot be left out.
+    #[error(
+        "a condition can only be on the resource itself, or on a part that stands in a field or \
+         a list, such as a route"
+    )]
+    Misplaced,
+    /// A body inside it is not of its type.
+    #[error("not a valid {type_url}: {source}")]
+    Malformed {
+        /// The type.
+        type_url: String,
+        /// What the decoder says.
+        source: prost::DecodeError,
+    },
+    /// Bodies nest in bodies.
+    #[error("messages nest deeper than {MAX_DEPTH} levels")]
+    TooDeep,
+}
+
+/// Whether a body may have a condition in it. Says yes too often, but costs
+/// next to nothing.
+#[must_use]
+pub fn mentions(body: &[u8]) -> bool {
+    // A key of a map: field 1, and how long it is.
+    const KEY: &[u8] = b"\x0a\x09trunkline";
+    debug_assert_eq!(&KEY[2..], NAMESPACE.as_bytes());
+    body.windows(KEY.len()).any(|part| part == KEY)
+}
+
+/// The field of a message in which its author may say something.
+const METADATA: &str = "metadata";
+
+fn has_metadata(message: &DynamicMessage) -> bool {
+    let field = message.descriptor().get_field_by_name(METADATA);
+    field.is_some_and(|field| {
+        let of = field.kind();
+        let of = of.as_message().map(|of| of.full_name());
+        !field.is_list() && of == Some("envoy.config.core.v3.Metadata") && message.has_field(&field)
+    })
+}
+
+/// What an author says of a message to this server, by key.
+fn said(message: &DynamicMessage) -> Option<Vec<(String, Value)>> {
+    if !has_metadata(message) {
+        return None;
+    }
+    let metadata = message.get_field_by_name(METADATA)?;
+    let all = metadata
+        .as_message()?
+        .get_field_by_name("filter_metadata")?;
+    let ours = all.as_map()?.get(&MapKey::String(NAMESPACE.to_owned()))?;
+    let fields = ours.as_message()?.get_field_by_name("fields")?;
+    let pairs = fields.as_map()?.iter();
+    let mut pairs: Vec<_> = pairs
+        .filter_map(|(key, value)| Some((key.as_str()?.to_owned(), value.clone())))
+        .collect();
+    pairs.sort_by(|a, b| a.0.cmp(&b.0));
+    Some(pairs)
+}
+
+/// The text of a `google.protobuf.Value`.
+fn text(value: &Value) -> Option<String> {
+    let value = value.as_message()?;
+    let field = value.descriptor().get_field_by_name("string_value")?;
+    if !value.has_field(&field) || field.kind() != Kind::String {
+        return None;
+    }
+    value.get_field(&field).as_str().map(str::to_owned)
+}

@@ -1,0 +1,343 @@
+//! A client of variants: what it asks for, what it holds, and what it makes of a
+//! response. It matches by itself, as a caching proxy does; a leaf, which asks
+//! by plain names only, takes what it is sent.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use fastrand::Rng;
+use trunkline_core::kind::CDS;
+use trunkline_core::message::{
+    Delivered, DeltaRequest, DeltaResponse, Locator, Mode, Node, SotwRequest, SotwResponse,
+};
+use trunkline_core::name::Name;
+use trunkline_core::params::{Constraints, Params};
+use trunkline_core::resource::{Nonce, Resource, TypeUrl, Version};
+use trunkline_core::sink::{Request, Response};
+
+use super::contents::{NAMES, Place, TYPES, random_params};
+
+/// A name or `*`, and parameters if it brings its own.
+pub(super) type Asked = (TypeUrl, String, Option<Params>);
+
+/// One name as one set of parameters sees it.
+pub(super) type Subscription = (Place, Params);
+
+type Held = BTreeMap<(Place, Option<Constraints>), Arc<Resource>>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Replaced {
+    All,
+    Contradicted,
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(super) struct Client {
+    /// Which protocol it speaks.
+    pub(super) mode: Mode,
+    /// Asks by plain names only, and may become another.
+    pub(super) is_leaf: bool,
+    /// What it says of itself.
+    pub(super) params: Params,
+    /// What it asks for.
+    pub(super) asked: BTreeSet<Asked>,
+    held: Held,
+    /// Held from before this stream. The first word on a name replaces all of it
+    /// if one version could not speak for it; else what it contradicts.
+    stale: BTreeMap<Place, Replaced>,
+    last: BTreeMap<TypeUrl, (Nonce, Option<Version>)>,
+    node_sent: bool,
+}
+
+impl Client {
+    /// A client that holds nothing.
+    pub(super) fn new(rng: &mut Rng) -> Self {
+        let is_leaf = rng.bool();
+        let mut client = Self {
+            mode: if rng.u8(0..3) > 0 {
+                Mode::Delta
+            } else {
+                Mode::Sotw
+            },
+            is_leaf,
+            params: random_params(rng),
+            asked: BTreeSet::new(),
+            held: Held::new(),
+            stale: BTreeMap::new(),
+            last: BTreeMap::new(),
+            node_sent: false,
+        };
+        if is_leaf || rng.u8(0..3) == 0 {
+            let own = !is_leaf && rng.bool();
+            let params = own.then(|| random_params(rng));
+            client.asked.insert((CDS.into(), "*".to_owned(), params));
+        }
+        for _ in 0..rng.usize(2..8) {
+            let more = client.random_ask(rng);
+            client.asked.insert(more);
+        }
+        client
+    }
+
+    /// One thing more to ask for.
+    pub(super) fn random_ask(&self, rng: &mut Rng) -> Asked {
+        let own = !self.is_leaf && rng.u8(0..4) > 0;
+        let name = NAMES[rng.usize(0..NAMES.len())].to_owned();
+        let params = own.then(|| random_params(rng));
+        let url = TYPES[rng.usize(0..TYPES.len())].into();
+        // With the parameters that it has anyway, a locator is a plain name.
+        let params = params.filter(|params| params != self.params_of(&url));
+        (url, name, params)
+    }
+
+    /// All that it asks for, name by name.
+    pub(super) fn subscriptions(&self) -> BTreeSet<Subscription> {
+        self.expand(&self.asked)
+    }
+
+    /// The same for what it asked for at some time.
+    pub(super) fn expand(&self, asked: &BTreeSet<Asked>) -> BTreeSet<Subscription> {
+        let each = asked.iter().flat_map(|(url, name, params)| {
+            let names: &[&str] = if name == "*" { &NAMES } else { &[name] };
+            let params = params.as_ref().unwrap_or_else(|| self.params_of(url));
+            let place = |name: &&str| ((url.clone(), Name::new(name)), params.clone());
+            names.iter().map(place).collect::<Vec<_>>()
+        });
+        each.collect()
+    }
+
+    /// The parameters of plain names: those of a wildcard, or its own.
+    fn params_of(&self, url: &TypeUrl) -> &Params {
+        let of_type = |(of, name, _): &&Asked| of == url && name == "*";
+        let wildcard = self.asked.iter().find(of_type);
+        let given = wildcard.and_then(|(.., params)| params.as_ref());
+        given.unwrap_or(&self.params)
+    }
+
+    /// What a subscription leads to.
+    pub(super) fn found(&self, (place, params): &Subscription) -> Vec<Arc<Resource>> {
+        let own = self.held.iter().filter(|((at, _), _)| at == place);
+        own.map(|(_, resource)| Arc::clone(resource))
+            .filter(|resource| self.is_leaf || matches(resource, params))
+            .collect()
+    }
+
+    /// Everything, by place and constraints.
+    pub(super) fn all(&self) -> &BTreeMap<(Place, Option<Constraints>), Arc<Resource>> {
+        &self.held
+    }
+
+    /// A new stream: nothing that was under way counts.
+    pub(super) fn reconnect(&mut self) {
+        self.last.clear();
+        self.node_sent = false;
+        let wanted = self.subscriptions();
+        let places = self.held.keys().map(|(place, _)| place);
+        let stale = places.map(|place| {
+            let several = wanted.iter().filter(|(at, _)| at == place).count() > 1;
+            let replaced = match several || self.is_leaf {
+                true => Replaced::All,
+                false => Replaced::Contradicted,
+            };
+            (place.clone(), replaced)
+        });
+        self.stale = stale.collect();
+    }
+
+    /// The first requests of a stream.
+    pub(super) fn first_requests(&mut self) -> Vec<Request> {
+        let types: BTreeSet<TypeUrl> = self.asked.iter().map(|(url, ..)| url.clone()).collect();
+        let first = |url: &TypeUrl| match self.mode {
+            Mode::Delta => {
+                let mut request = self.subscribe(self.asked.iter().filter(|a| a.0 == *url));
+                request.initial_versions = self.versions(url);
+                Request::Delta(request)
+            }
+            Mode::Sotw => self.list(url),
+        };
+        let mut all: Vec<Request> = types.iter().map(first).collect();
+        if let Some(first) = all.first_mut() {
+            self.introduce(first);
+        }
+        all
+    }
+
+    fn introduce(&mut self, request: &mut Request) {
+        let node = Node {
+            client_features: vec!["xds.config.supports-resource-in-sotw".to_owned()],
+            ..Node::default()
+        };
+        if !std::mem::replace(&mut self.node_sent, true) {
+            match request {
+                Request::Delta(request) => request.node = Some(node),
+                Request::Sotw(request) => request.node = Some(node),
+            }
+        }
+    }
+
+    /// Of several variants it names one, as the message has no room for more.
+    fn versions(&self, url: &TypeUrl) -> Vec<(String, Version)> {
+        let own = self.held.iter().filter(|((place, _), _)| place.0 == *url);
+        let named: BTreeMap<_, _> = own
+            .map(|(_, r)| (r.name.to_string(), r.version.clone()))
+            .collect();
+        named.into_iter().collect()
+    }
+
+    /// Asks for one thing more, or one less if it is there.
+    pub(super) fn toggle(&mut self, asked: Asked) -> Option<Request> {
+        let is_new = !self.asked.remove(&asked);
+        if is_new {
+            self.asked.insert(asked.clone());
+        }
+        if self.asked.iter().all(|other| other.0 != asked.0) {
+            // Who names nothing would ask for all.
+            self.asked.insert(asked);
+            return None;
+        }
+        if self.mode == Mode::Sotw {
+            // A list counts with the newest answer only (S6): what is given up
+            // and asked for again before that was never given up.
+            return Some(self.list(&asked.0));
+        }
+        let mut request = self.subscribe([&asked].into_iter());
+        if !is_new {
+            self.drop_unasked();
+            request.unsubscribe = std::mem::take(&mut request.subscribe);
+        }
+        Some(Request::Delta(request))
+    }
+
+    fn subscribe<'a>(&self, asked: impl Iterator<Item = &'a Asked>) -> DeltaRequest {
+        let mut request = DeltaRequest::default();
+        for (url, name, params) in asked {
+            request.type_url = Some(url.clone());
+            request.subscribe.push(locator(name, params.as_ref()));
+        }
+        request
+    }
+
+    /// The whole list, with the last answer.
+    fn list(&self, url: &TypeUrl) -> Request {
+        let own = self.asked.iter().filter(|(of, ..)| of == url);
+        let (nonce, version) = self.last.get(url).cloned().unzip();
+        Request::Sotw(SotwRequest {
+            type_url: Some(url.clone()),
+            names: own.map(|(_, n, p)| locator(n, p.as_ref())).collect(),
+            nonce,
+            version: version.flatten(),
+            ..SotwRequest::default()
+        })
+    }
+
+    /// What nothing asks for any more is dropped.
+    pub(super) fn drop_unasked(&mut self) {
+        let wanted = self.subscriptions();
+        let leaf = self.is_leaf;
+        let reaches = |(place, params): &Subscription, r: &Resource, at: &Place| {
+            place == at && (leaf || matches(r, params))
+        };
+        self.held
+            .retain(|(at, _), r| wanted.iter().any(|one| reaches(one, r, at)));
+    }
+
+    /// Takes a response and answers it.
+    pub(super) fn take(&mut self, response: Response) -> Request {
+        match response {
+            Response::Delta(response) => self.take_delta(response),
+            Response::Sotw(response) => self.take_sotw(response),
+        }
+    }
+
+    fn take_delta(&mut self, response: DeltaResponse) -> Request {
+        let url = &response.type_url;
+        for name in &response.removed {
+            self.forget(&(url.clone(), name.clone()));
+        }
+        for (name, gone) in &response.removed_variants {
+            let place = (url.clone(), name.clone());
+            self.held.remove(&(place, gone.clone()));
+        }
+        for delivered in response.resources.iter() {
+            self.replace_stale(url, &delivered.resource);
+            self.keep(url, delivered);
+        }
+        self.drop_unasked();
+        Request::Delta(DeltaRequest {
+            type_url: Some(response.type_url),
+            nonce: Some(response.nonce),
+            ..DeltaRequest::default()
+        })
+    }
+
+    fn take_sotw(&mut self, response: SotwResponse) -> Request {
+        let url = &response.type_url;
+        let listed: BTreeSet<&Name> = response
+            .resources
+            .iter()
+            .map(|d| &d.resource.name)
+            .collect();
+        let whole = url.as_str() == CDS;
+        self.held
+            .retain(|((of, name), _), _| of != url || !(whole || listed.contains(name)));
+        for delivered in response.resources.iter() {
+            self.keep(url, delivered);
+        }
+        self.drop_unasked();
+        let answer = (response.nonce, Some(response.version));
+        self.last.insert(url.clone(), answer);
+        self.list(&response.type_url)
+    }
+
+    fn replace_stale(&mut self, url: &TypeUrl, resource: &Resource) {
+        let place = (url.clone(), resource.name.clone());
+        match self.stale.remove(&place) {
+            None => {}
+            Some(Replaced::All) => self.forget(&place),
+            Some(Replaced::Contradicted) => self.held.retain(|(at, only), _| {
+                *at != place || *only == resource.constraints || !overlap(only, resource)
+            }),
+        }
+    }
+
+    fn forget(&mut self, place: &Place) {
+        self.stale.remove(place);
+        self.held.retain(|(at, _), _| at != place);
+    }
+
+    /// A body that only says that there is nothing is dropped like a removal.
+    fn keep(&mut self, url: &TypeUrl, delivered: &Delivered) {
+        let resource = &delivered.resource;
+        let place = (url.clone(), resource.name.clone());
+        if resource
+            .body
+            .as_ref()
+            .is_none_or(|body| body.first() == Some(&0x0a))
+        {
+            return self.forget(&place);
+        }
+        let key = (place, resource.constraints.clone());
+        self.held.insert(key, Arc::clone(resource));
+    }
+}
+
+/// Whether a client could match both.
+fn overlap(only: &Option<Constraints>, resource: &Resource) -> bool {
+    match (only, &resource.constraints) {
+        (Some(a), Some(b)) => !matches!(a.overlap(b), Ok(None)),
+        _ => true,
+    }
+}
+
+fn matches(resource: &Resource, params: &Params) -> bool {
+    let constraints = resource.constraints.as_ref();
+    constraints.is_none_or(|only| only.matches(params))
+}
+
+fn locator(name: &str, params: Option<&Params>) -> Locator {
+    Locator {
+        name: name.to_owned(),
+        params: params.cloned(),
+    }
+}

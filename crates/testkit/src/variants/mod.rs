@@ -1,0 +1,329 @@
+//! A world of variants (TP2): a server whose variants are split, merged,
+//! narrowed and replaced at random, and clients of many categories that ask by
+//! plain names, wildcards and locators, delta and state of the world.
+//!
+//! Each step is one message, one transaction, one client that becomes another,
+//! asks for something else, or reconnects. After every response that a client
+//! takes:
+//!
+//! - no subscription leads to two variants;
+//! - no subscription loses its variant while there is one for it.
+//!
+//! After a time of quiet every client holds just what the operator means it to,
+//! and then a transaction reaches each whom it concerns in one response of a
+//! type, and nobody else.
+
+mod client;
+mod contents;
+mod quiet;
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use fastrand::Rng;
+use trunkline_core::Moment;
+use trunkline_core::database::Database;
+use trunkline_core::message::Mode;
+use trunkline_core::params::Params;
+use trunkline_core::session::{Config, Session};
+use trunkline_core::sink::{Request, Response};
+
+use crate::world::{Fault, words};
+use client::{Asked, Client, Subscription};
+use contents::{Contents, random_params};
+
+/// Responses below this are small: a name or two.
+const SMALL: usize = 61;
+
+/// A client and its stream.
+#[derive(Debug)]
+struct Peer {
+    client: Client,
+    session: Session,
+    up: VecDeque<(Request, BTreeSet<Asked>)>,
+    down: VecDeque<Sent>,
+    /// What the server was asked for so far.
+    heard: BTreeSet<Asked>,
+    /// All that the client was since it was last quiet.
+    was: Vec<Params>,
+    /// Bytes of a response, for some small.
+    response_bytes: usize,
+}
+
+/// A response, what was published when it was sent, and what was asked for.
+#[derive(Debug)]
+struct Sent {
+    response: Response,
+    contents: Arc<Contents>,
+    heard: BTreeSet<Asked>,
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub struct World {
+    rng: Rng,
+    now: Moment,
+    server: Database,
+    contents: Arc<Contents>,
+    peers: Vec<Peer>,
+    /// Every step in words, if they were asked for.
+    story: Option<Vec<String>>,
+}
+
+impl World {
+    /// A world of random shape.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        let mut rng = Rng::with_seed(seed);
+        let mut world = Self {
+            now: Moment::START,
+            server: Database::new(),
+            contents: Arc::default(),
+            peers: Vec::new(),
+            story: None,
+            rng: rng.fork(),
+        };
+        for _ in 0..rng.usize(2..7) {
+            let client = Client::new(&mut rng);
+            let small = client.is_leaf && rng.u8(0..4) == 0;
+            let response_bytes = if small { SMALL - 1 } else { 1 << 20 };
+            let session = open(&mut world.server, &client, response_bytes);
+            let was = vec![client.params.clone()];
+            world.peers.push(Peer {
+                client,
+                session,
+                up: VecDeque::new(),
+                down: VecDeque::new(),
+                heard: BTreeSet::new(),
+                was,
+                response_bytes,
+            });
+            world.dial(world.peers.len() - 1);
+        }
+        world
+    }
+
+    /// Keeps every step in words from now on.
+    #[must_use]
+    pub fn telling(mut self) -> Self {
+        let peers = self.peers.iter().enumerate();
+        let line = |(index, peer): (usize, &Peer)| {
+            let Client { mode, is_leaf, .. } = peer.client;
+            format!(
+                "{index} is {mode:?}, leaf: {is_leaf}, {}",
+                peer.client.params
+            )
+        };
+        self.story = Some(peers.map(line).collect());
+        self
+    }
+
+    /// What happened, if it was kept.
+    #[must_use]
+    pub fn story(&self) -> &[String] {
+        self.story.as_deref().unwrap_or_default()
+    }
+
+    fn tell(&mut self, line: impl FnOnce() -> String) {
+        if let Some(story) = &mut self.story {
+            story.push(line());
+        }
+    }
+
+    /// Runs so many steps and comes to rest, so many times.
+    ///
+    /// # Errors
+    /// What does not hold.
+    pub fn run(&mut self, rounds: usize, steps: usize) -> Result<(), Fault> {
+        for round in 0..rounds {
+            for step in 0..steps {
+                let held = self.step().and_then(|()| self.server.check());
+                held.map_err(|fault| format!("round {round}, step {step}: {fault}"))?;
+            }
+            let quiet = self.settle().and_then(|()| self.compare());
+            quiet.map_err(|fault| format!("round {round}, at rest: {fault}"))?;
+            let told = self.change_in_quiet();
+            told.map_err(|fault| format!("round {round}, in quiet: {fault}"))?;
+        }
+        Ok(())
+    }
+
+    fn step(&mut self) -> Result<(), Fault> {
+        // Now and then longer than an answer is waited for.
+        let pause = if self.rng.u8(0..100) == 0 { 6000 } else { 20 };
+        self.now = self.now + Duration::from_millis(self.rng.u64(0..pause));
+        let index = self.rng.usize(0..self.peers.len());
+        match self.rng.u8(0..100) {
+            0..8 => self.operate()?,
+            8..11 => self.become_other(index),
+            11..15 => self.ask_otherwise(index),
+            15..17 => self.reconnect(index),
+            17..45 => {
+                self.deliver_up(index)?;
+            }
+            45..72 => {
+                self.send_down(index);
+            }
+            _ => {
+                self.deliver_down(index)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn operate(&mut self) -> Result<(), Fault> {
+        let changes = Arc::make_mut(&mut self.contents).edit(&mut self.rng);
+        self.tell(|| format!("operator: {changes:?}"));
+        let applied = self.server.apply(changes);
+        applied.map_err(|error| format!("variants that exclude each other are refused: {error}"))
+    }
+
+    /// A leaf says something else of itself.
+    fn become_other(&mut self, index: usize) {
+        let peer = &mut self.peers[index];
+        if peer.client.is_leaf {
+            peer.client.params = random_params(&mut self.rng);
+            peer.was.push(peer.client.params.clone());
+            let params = peer.client.params.clone();
+            peer.session.set_params(&mut self.server, params.clone());
+            self.tell(|| format!("{index} becomes {params}"));
+        }
+    }
+
+    fn ask_otherwise(&mut self, index: usize) {
+        let client = &mut self.peers[index].client;
+        let mut asked: Vec<Asked> = client.asked.iter().cloned().collect();
+        asked.retain(|(_, name, _)| name != "*");
+        let asked = match self.rng.bool() {
+            true => self.rng.choice(asked),
+            false => Some(client.random_ask(&mut self.rng)),
+        };
+        let peer = &mut self.peers[index];
+        if let Some(request) = asked.and_then(|asked| peer.client.toggle(asked)) {
+            let asked = peer.client.asked.clone();
+            peer.up.push_back((request, asked));
+        }
+    }
+
+    fn reconnect(&mut self, index: usize) {
+        let peer = &mut self.peers[index];
+        let session = open(&mut self.server, &peer.client, peer.response_bytes);
+        std::mem::replace(&mut peer.session, session).close(&mut self.server);
+        peer.up.clear();
+        peer.down.clear();
+        peer.heard.clear();
+        peer.client.reconnect();
+        self.tell(|| format!("{index} reconnects"));
+        self.dial(index);
+    }
+
+    fn dial(&mut self, index: usize) {
+        let peer = &mut self.peers[index];
+        let asked = peer.client.asked.clone();
+        let all = peer.client.first_requests().into_iter();
+        peer.up.extend(all.map(|request| (request, asked.clone())));
+    }
+
+    fn deliver_up(&mut self, index: usize) -> Result<bool, Fault> {
+        let peer = &mut self.peers[index];
+        let Some((request, asked)) = peer.up.pop_front() else {
+            return Ok(false);
+        };
+        let url = match &request {
+            Request::Delta(request) => request.type_url.clone(),
+            Request::Sotw(request) => request.type_url.clone(),
+        };
+        let telling = self.story.is_some();
+        let line =
+            telling.then(|| format!("parent of {index} reads: {}", words::request(&request)));
+        let result = match request {
+            Request::Delta(r) => peer.session.handle_delta(&mut self.server, r, self.now),
+            Request::Sotw(r) => peer.session.handle_sotw(&mut self.server, r, self.now),
+        };
+        result.map_err(|error| format!("client {index} breaks the protocol: {error}"))?;
+        while peer.session.poll_event().is_some() {}
+        let of_type = |asked: &&Asked| Some(&asked.0) == url.as_ref();
+        peer.heard.retain(|asked| Some(&asked.0) != url.as_ref());
+        peer.heard.extend(asked.iter().filter(of_type).cloned());
+        self.story
+            .iter_mut()
+            .for_each(|story| story.extend(line.clone()));
+        Ok(true)
+    }
+
+    fn send_down(&mut self, index: usize) -> bool {
+        let peer = &mut self.peers[index];
+        let response = match peer.client.mode {
+            Mode::Delta => {
+                let said = peer.session.poll_delta(&mut self.server, self.now);
+                said.map(Response::Delta)
+            }
+            Mode::Sotw => {
+                let said = peer.session.poll_sotw(&mut self.server, self.now);
+                said.map(Response::Sotw)
+            }
+        };
+        let sent = response.is_some();
+        let telling = sent && self.story.is_some();
+        let line = telling.then(|| format!("parent of {index} sends: {response:?}"));
+        peer.down.extend(response.map(|response| Sent {
+            response,
+            contents: Arc::clone(&self.contents),
+            heard: peer.heard.clone(),
+        }));
+        self.story
+            .iter_mut()
+            .for_each(|story| story.extend(line.clone()));
+        sent
+    }
+
+    /// The client takes a response, and is no worse off than it has to be.
+    fn deliver_down(&mut self, index: usize) -> Result<bool, Fault> {
+        let peer = &mut self.peers[index];
+        let Some(sent) = peer.down.pop_front() else {
+            return Ok(false);
+        };
+        let known = peer.client.expand(&sent.heard);
+        let had: BTreeSet<Subscription> = known
+            .into_iter()
+            .filter(|one| !peer.client.found(one).is_empty())
+            .collect();
+        if let Some(story) = &mut self.story {
+            story.push(format!("{index} reads"));
+        }
+        let answer = peer.client.take(sent.response.clone());
+        let asked = peer.client.asked.clone();
+        peer.up.push_back((answer, asked));
+        let fault = |what: String| {
+            format!(
+                "client {index} ({:?}): {what}: {:?}",
+                peer.client.mode, sent.response
+            )
+        };
+        for one in peer.client.subscriptions() {
+            let found = peer.client.found(&one);
+            if found.len() > 1 {
+                return Err(fault(format!("{one:?} leads to {found:?}")));
+            }
+            let nothing = |params: &Params| sent.contents.given(&one.0, params).is_none();
+            let was = [one.1.clone()];
+            let was = if peer.client.is_leaf {
+                &peer.was[..]
+            } else {
+                &was
+            };
+            if found.is_empty() && had.contains(&one) && !was.iter().any(nothing) {
+                return Err(fault(format!("{one:?} lost what there is for it")));
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn open(db: &mut Database, client: &Client, response_bytes: usize) -> Session {
+    let mut config = Config::new(client.mode);
+    config.params = client.params.clone();
+    config.limits.response_bytes = response_bytes;
+    Session::open(db, config)
+}

@@ -1,0 +1,220 @@
+//! Parameters of clients that do not send any: derived from what they say of
+//! themselves (TP2, "Migrating From Node Metadata").
+
+use std::collections::BTreeMap;
+
+use trunkline_core::params::Params;
+use trunkline_core::resource::TypeUrl;
+
+use super::described::Described;
+use super::error::RuleError;
+use super::field::Field;
+use super::matcher::NodeMatch;
+use super::template::Template;
+
+/// One rule: to which nodes it applies, and which parameters it gives them. All
+/// rules that match a node count for it; of two that give one key, the later
+/// one does. A template of which the node does not say a part gives nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ParamRule {
+    /// The nodes.
+    pub node: NodeMatch,
+    /// Keys, and what they are set to.
+    pub set: Vec<(String, Template)>,
+}
+
+impl ParamRule {
+    /// The fields that it asks for.
+    pub fn fields(&self) -> impl Iterator<Item = &Field> {
+        let templates = self.set.iter().flat_map(|(_, template)| template.fields());
+        self.node.fields().chain(templates)
+    }
+}
+
+/// The parameters of one client.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeParams {
+    /// For every type that has none of its own.
+    pub all: Params,
+    /// For types of which the node says something beside, in
+    /// `dynamic_parameters`.
+    pub own: Vec<(TypeUrl, Params)>,
+}
+
+impl NodeParams {
+    /// The parameters for a type.
+    #[must_use]
+    pub fn of(&self, type_url: &TypeUrl) -> &Params {
+        let own = self.own.iter().find(|(url, _)| url == type_url);
+        own.map_or(&self.all, |(_, params)| params)
+    }
+}
+
+/// The rules of a server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ParamRules(Vec<ParamRule>);
+
+impl ParamRules {
+    /// The rules, in their order.
+    ///
+    /// # Errors
+    /// If they have more keys than a client may have parameters.
+    pub fn new(rules: Vec<ParamRule>) -> Result<Self, RuleError> {
+        let keys = rules.iter().flat_map(|rule| &rule.set);
+        let mut keys: Vec<&str> = keys.map(|(key, _)| key.as_str()).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        match keys.len() > Params::MAX_KEYS {
+            true => Err(RuleError::Keys {
+                max: Params::MAX_KEYS,
+            }),
+            false => Ok(Self(rules)),
+        }
+    }
+
+    /// The rules, in their order.
+    #[must_use]
+    pub fn rules(&self) -> &[ParamRule] {
+        &self.0
+    }
+
+    /// The parameters of a node. What a rule says wins over what the node says
+    /// in `dynamic_parameters`.
+    #[must_use]
+    pub fn params(&self, node: &Described) -> NodeParams {
+        let by_rules = self.by_rules(node);
+        let own = node.dynamic().iter().map(|(url, said)| {
+            let free = said
+                .iter()
+                .filter(|(key, _)| !by_rules.contains_key(&**key));
+            let free = free.map(|(key, value)| (key.as_str(), value.as_str()));
+            let own = by_rules
+                .iter()
+                .map(|(key, (value, _))| (*key, value.as_str()));
+            (url.clone(), fitting(own.chain(free)))
+        });
+        NodeParams {
+            all: fitting(
+                by_rules
+                    .iter()
+                    .map(|(key, (value, _))| (*key, value.as_str())),
+            ),
+            own: own.collect(),
+        }
+    }
+
+    /// For each key that a rule gives a node: its value, and which rule it is.
+    #[must_use]
+    pub fn by_rules(&self, node: &Described) -> BTreeMap<&str, (String, &ParamRule)> {
+        let mut given = BTreeMap::new();
+        for rule in self.0.iter().filter(|rule| rule.node.matches(node)) {
+            for (key, template) in &rule.set {
+                if let Some(value) = template.fill(node) {
+                    given.insert(key.as_str(), (value, rule));
+                }
+            }
+        }
+        given
+    }
+}
+
+/// As much as a client may say: a hostile one gets less, not nothing.
+fn fitting<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Params {
+    let mut bytes = 0;
+    let fits = |(key, value): &(&str, &str)| {
+        let more = bytes + key.len() + value.len();
+        let fits = more <= Params::MAX_BYTES;
+        bytes = if fits { more } else { bytes };
+        fits
+    };
+    let pairs = pairs.filter(fits).take(Params::MAX_KEYS);
+    // Within the limits there is nothing that could be wrong.
+    Params::new(pairs).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Wanted;
+    use super::*;
+    use trunkline_proto::discovery::{ContextParams, Locality, Node};
+
+    fn rule(conditions: &[(&str, &str)], set: &[(&str, &str)]) -> ParamRule {
+        let conditions = conditions
+            .iter()
+            .map(|(field, pattern)| (field.parse().unwrap(), vec![pattern.parse().unwrap()]));
+        let set = set
+            .iter()
+            .map(|(key, template)| ((*key).to_owned(), template.parse().unwrap()));
+        ParamRule {
+            node: NodeMatch::new(conditions),
+            set: set.collect(),
+        }
+    }
+
+    fn node(cluster: &str, zone: &str) -> Node {
+        Node {
+            id: "n".into(),
+            cluster: cluster.into(),
+            locality: Some(Locality {
+                zone: zone.into(),
+                ..Locality::default()
+            }),
+            ..Node::default()
+        }
+    }
+
+    #[test]
+    fn rules_set_what_the_node_says_and_the_last_wins() {
+        let rules = ParamRules::new(vec![
+            rule(&[], &[("zone", "{locality.zone}"), ("tier", "core")]),
+            rule(&[("cluster", "edge-*")], &[("tier", "edge")]),
+            rule(&[("listener", "*:18001")], &[("plane", "public")]),
+        ]);
+        let rules = rules.unwrap();
+        let text = |node: &Node, listener: &str| {
+            let described = Described::new(node, &Wanted::default());
+            let described = described.on(listener.parse().ok());
+            rules.params(&described).all.to_string()
+        };
+        assert_eq!(text(&node("edge-1", "a"), ""), "tier=edge,zone=a");
+        assert_eq!(
+            text(&node("x", ""), "10.0.0.1:18001"),
+            "plane=public,tier=core"
+        );
+        assert_eq!(text(&node("x", "b"), "10.0.0.1:18000"), "tier=core,zone=b");
+    }
+
+    #[test]
+    fn dynamic_parameters_count_for_their_type_unless_a_rule_says_otherwise() {
+        let rules = ParamRules::new(vec![rule(&[], &[("tier", "core")])]).unwrap();
+        let mut node = node("x", "");
+        let said = [("env", "prod"), ("tier", "mine")];
+        let params = said.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let params = ContextParams {
+            params: params.into(),
+        };
+        node.dynamic_parameters.insert("cds".into(), params);
+        let params = rules.params(&Described::new(&node, &Wanted::default()));
+        assert_eq!(params.of(&"cds".into()).to_string(), "env=prod,tier=core");
+        assert_eq!(params.of(&"lds".into()).to_string(), "tier=core");
+    }
+
+    #[test]
+    fn more_keys_than_a_client_may_have_are_refused() {
+        let keys: Vec<String> = (0..=Params::MAX_KEYS).map(|n| n.to_string()).collect();
+        let set: Vec<_> = keys.iter().map(|key| (key.as_str(), "v")).collect();
+        let error = ParamRules::new(vec![rule(&[], &set)]).unwrap_err();
+        assert!(matches!(error, RuleError::Keys { max: 64 }));
+        assert!(ParamRules::new(vec![rule(&[], &set[1..])]).is_ok());
+    }
+
+    #[test]
+    fn what_is_too_much_is_left_out() {
+        let long = "x".repeat(1000);
+        let rules: Vec<_> = (0..9).map(|n| (n.to_string(), long.as_str())).collect();
+        let set: Vec<_> = rules.iter().map(|(key, v)| (key.as_str(), *v)).collect();
+        let rules = ParamRules::new(vec![rule(&[], &set)]).unwrap();
+        let params = rules.params(&Described::default()).all;
+        assert_eq!(params.iter().len(), 8);
+    }
+}

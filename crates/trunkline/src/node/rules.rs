@@ -1,0 +1,43 @@
+//! All rules of a server, and what of a node they ask for.
+
+use super::base::BaseRules;
+use super::described::Wanted;
+use super::matcher::NodeMatch;
+use super::params::{ParamRule, ParamRules};
+
+/// All rules of a server.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NodeRules {
+    /// What clients get without asking.
+    pub(crate) base: BaseRules,
+    /// The parameters of clients that do not send any.
+    pub(crate) params: ParamRules,
+    /// Clients that understand `resource_errors` (TP3).
+    pub(crate) errors: Vec<NodeMatch>,
+    wanted: Wanted,
+}
+
+impl NodeRules {
+    pub(crate) fn new(base: BaseRules, params: ParamRules, errors: Vec<NodeMatch>) -> Self {
+        let fields = base.fields();
+        let fields = fields.chain(params.rules().iter().flat_map(ParamRule::fields));
+        let fields = fields.chain(errors.iter().flat_map(NodeMatch::fields));
+        let wanted = Wanted::new(fields);
+        Self {
+            base,
+            params,
+            errors,
+            wanted,
+        }
+    }
+
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.base.is_empty() && self.params.rules().is_empty() && self.errors.is_empty()
+    }
+
+    /// What of a node they ask for.
+    pub(crate) fn wanted(&self) -> &Wanted {
+        &self.wanted
+    }
+}

@@ -1,0 +1,70 @@
+//! The node of a poll, in JSON, as far as rules may ask for it.
+
+use prost::Message as _;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use trunkline_proto::discovery::{Locality, Node};
+use trunkline_proto::envoy::google::protobuf::{ListValue, Struct, Value, value::Kind};
+
+/// What is read of a node, by the names of both kinds of JSON. Metadata is
+/// looked into only if somebody asks.
+#[derive(Default, Deserialize)]
+pub(super) struct RequestNode {
+    pub(super) id: Option<String>,
+    pub(super) cluster: Option<String>,
+    #[serde(alias = "userAgentName")]
+    pub(super) user_agent_name: Option<String>,
+    #[serde(alias = "clientFeatures")]
+    pub(super) client_features: Option<Vec<String>>,
+    locality: Option<Place>,
+    metadata: Option<Box<RawValue>>,
+}
+
+#[derive(Default, Deserialize)]
+struct Place {
+    region: Option<String>,
+    zone: Option<String>,
+    #[serde(alias = "subZone")]
+    sub_zone: Option<String>,
+}
+
+impl RequestNode {
+    /// What the protocol does not need: where it runs, and its metadata.
+    pub(super) fn beside(&mut self, metadata: bool) -> Node {
+        let place = self.locality.take().unwrap_or_default();
+        let raw = self.metadata.take().filter(|_| metadata);
+        let map = raw.and_then(|raw| serde_json::from_str(raw.get()).ok());
+        let map: Option<serde_json::Map<String, serde_json::Value>> = map;
+        Node {
+            locality: Some(Locality {
+                region: place.region.unwrap_or_default(),
+                zone: place.zone.unwrap_or_default(),
+                sub_zone: place.sub_zone.unwrap_or_default(),
+            }),
+            metadata: map.map(|map| structure(map).encode_to_vec().into()),
+            ..Node::default()
+        }
+    }
+}
+
+fn structure(map: serde_json::Map<String, serde_json::Value>) -> Struct {
+    Struct {
+        fields: map.into_iter().map(|(key, it)| (key, value(it))).collect(),
+    }
+}
+
+/// Recurses as deep as what was read, which is bounded.
+fn value(json: serde_json::Value) -> Value {
+    use serde_json::Value as Json;
+    let kind = match json {
+        Json::Null => Kind::NullValue(0),
+        Json::Bool(it) => Kind::BoolValue(it),
+        Json::Number(it) => Kind::NumberValue(it.as_f64().unwrap_or_default()),
+        Json::String(it) => Kind::StringValue(it),
+        Json::Array(all) => Kind::ListValue(ListValue {
+            values: all.into_iter().map(value).collect(),
+        }),
+        Json::Object(map) => Kind::StructValue(structure(map)),
+    };
+    Value { kind: Some(kind) }
+}
