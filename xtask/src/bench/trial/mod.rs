@@ -95,10 +95,14 @@ impl Trial {
             Self::Hosts(way) => hosts::measure(lab, way),
             Self::Envoy(routes) => envoy::measure(lab, routes),
         };
-        // The files are large.
+        // It is large.
+        let _ = fs::remove_file(lab.hosts());
+        let phases = phases.map_err(|failure| {
+            failure.remedy("what it said is under target/bench/trial, until the next trial")
+        })?;
         let _ = fs::remove_dir_all(&lab.folder);
         Ok(json!({
-            "phases": phases?,
+            "phases": phases,
             "warnings": busy.into_iter().collect::<Vec<_>>(),
         }))
     }
@@ -109,7 +113,7 @@ pub(super) struct Lab<'a> {
     workspace: &'a Workspace,
     trunkline: PathBuf,
     envoy: Option<PathBuf>,
-    /// For its files, and gone after it.
+    /// For its files, and gone after it unless it fails.
     folder: PathBuf,
     /// Small numbers, for a quick look.
     quick: bool,
@@ -143,9 +147,14 @@ impl<'a> Lab<'a> {
         program
     }
 
-    /// Writes so many virtual hosts to a file, in a form that the tool has.
+    /// The file of virtual hosts.
+    fn hosts(&self) -> PathBuf {
+        self.folder.join("hosts.pb")
+    }
+
+    /// Writes so many virtual hosts to their file, in a form that the tool has.
     fn write_hosts(&self, count: usize, form: &[&str]) -> Result<PathBuf> {
-        let file = self.folder.join("hosts.pb");
+        let file = self.hosts();
         let mut bench = self.trunkline("bench");
         bench.arg("--write").arg(&file);
         bench
