@@ -52,7 +52,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     },
     Command {
         name: "bench",
-        usage: "[engine|servers|peers|page]... [--figure N]... [--quick]",
+        usage: "[engine|servers|peers|page]... [--only FIGURE,...] [--repeats N] [--quick]",
         about: "what the engine and whole servers cost, beside a floor and peers; writes docs/benchmarks.md",
         run: bench::command,
     },

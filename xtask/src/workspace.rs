@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus};
 use std::{env, fs};
 
 use crate::failure::{Failure, Result};
@@ -99,6 +99,14 @@ pub(crate) fn status(command: &mut Command) -> Result<ExitStatus> {
     println!("$ {}", shown(command));
     command
         .status()
+        .map_err(|error| not_started(command, &error))
+}
+
+/// Starts a command with its output shown as it comes.
+pub(crate) fn start(command: &mut Command) -> Result<Child> {
+    println!("$ {}", shown(command));
+    command
+        .spawn()
         .map_err(|error| not_started(command, &error))
 }
 

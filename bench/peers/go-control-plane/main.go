@@ -17,6 +17,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 
 	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -53,6 +54,7 @@ func newLinear() *linear {
 	}
 	for _, url := range []string{
 		resource.ClusterType, resource.EndpointType, resource.ListenerType, resource.RouteType,
+		resource.VirtualHostType,
 	} {
 		l.caches[url] = cache.NewLinearCache(url)
 		l.mux.Caches[url] = l.caches[url]
@@ -144,7 +146,19 @@ func take(into contents, body io.Reader) error {
 	return into.put(put.GetTypeUrl(), resources)
 }
 
+// leave ends the program with the one that started it, if that holds a pipe to
+// it.
+func leave() {
+	input, err := os.Stdin.Stat()
+	if err != nil || input.Mode()&os.ModeNamedPipe == 0 {
+		return
+	}
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	os.Exit(0)
+}
+
 func main() {
+	go leave()
 	which := flag.String("cache", "linear", "linear or snapshot")
 	listen := flag.String("listen", "127.0.0.1:18000", "where xDS is served")
 	control := flag.String("control", "127.0.0.1:18001", "where contents are taken")

@@ -16,6 +16,7 @@
 
 mod client;
 mod contents;
+mod descriptors;
 mod driver;
 mod error;
 mod examples;

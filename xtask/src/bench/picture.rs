@@ -2,18 +2,47 @@
 
 use std::fmt::Write as _;
 
-const WIDTH: f64 = 720.0;
-const LABELS: f64 = 250.0;
+use serde_json::Value;
+
+use super::figures::Column;
+
+const WIDTH: f64 = 800.0;
+const LABELS: f64 = 330.0;
 const NUMBERS: f64 = 110.0;
 const ROW: f64 = 26.0;
 
-/// A bar for each row, the longest as wide as there is room.
-pub(super) fn bars(title: &str, rows: &[(String, f64, String)]) -> String {
-    let height = ROW * (rows.len() as f64 + 1.5);
-    let most = rows
-        .iter()
-        .map(|row| row.1)
-        .fold(f64::MIN_POSITIVE, f64::max);
+/// One of them.
+pub(super) struct Bar {
+    label: String,
+    /// Whether it is about Trunkline.
+    ours: bool,
+    number: f64,
+    shown: String,
+}
+
+impl Bar {
+    /// The number of some reports that counts; none if they do not have it.
+    pub(super) fn new(
+        label: String,
+        ours: bool,
+        column: &Column,
+        reports: &[Value],
+    ) -> Option<Self> {
+        let number = column.median(reports)?;
+        Some(Self {
+            label,
+            ours,
+            number,
+            shown: column.shown(number),
+        })
+    }
+}
+
+/// A bar for each, the longest as wide as there is room.
+pub(super) fn bars(title: &str, bars: &[Bar]) -> String {
+    let height = ROW * (bars.len() as f64 + 1.5);
+    let numbers = bars.iter().map(|bar| bar.number);
+    let most = numbers.fold(f64::MIN_POSITIVE, f64::max);
     let room = WIDTH - LABELS - NUMBERS;
     let mut text = String::new();
     // Writing to a String cannot fail, here and below.
@@ -25,14 +54,13 @@ pub(super) fn bars(title: &str, rows: &[(String, f64, String)]) -> String {
          <text x=\"8\" y=\"18\" font-weight=\"bold\" fill=\"#222222\">{}</text>",
         escaped(title)
     );
-    for (place, (label, number, shown)) in rows.iter().enumerate() {
+    for (place, bar) in bars.iter().enumerate() {
         let top = ROW * (place as f64 + 1.2);
         let middle = top + ROW * 0.6;
-        let wide = (number / most * room).max(1.0);
-        let colour = if label.starts_with("Trunkline") {
-            "#1f6f8b"
-        } else {
-            "#b9c4c9"
+        let wide = (bar.number / most * room).max(1.0);
+        let colour = match bar.ours {
+            true => "#1f6f8b",
+            false => "#b9c4c9",
         };
         let after = LABELS + wide + 6.0;
         let _ = writeln!(
@@ -42,9 +70,9 @@ pub(super) fn bars(title: &str, rows: &[(String, f64, String)]) -> String {
              fill=\"{colour}\"/>\n\
              <text x=\"{after:.1}\" y=\"{middle:.1}\" fill=\"#222222\">{}</text>",
             LABELS - 8.0,
-            escaped(label),
+            escaped(&bar.label),
             ROW * 0.75,
-            escaped(shown)
+            escaped(&bar.shown)
         );
     }
     text.push_str("</svg>\n");
@@ -61,11 +89,13 @@ mod tests {
 
     #[test]
     fn the_longest_bar_fills_the_room() {
-        let rows = [
-            ("Trunkline".to_owned(), 10.0, "10 µs".to_owned()),
-            ("a < b".to_owned(), 100.0, "100 µs".to_owned()),
-        ];
-        let picture = bars("CPU", &rows);
+        let bar = |label: &str, number: f64| Bar {
+            label: label.to_owned(),
+            ours: false,
+            number,
+            shown: format!("{number} µs"),
+        };
+        let picture = bars("CPU", &[bar("Trunkline", 10.0), bar("a < b", 100.0)]);
         assert!(picture.contains("width=\"36.0\""), "{picture}");
         assert!(picture.contains("width=\"360.0\""), "{picture}");
         assert!(picture.contains("a &lt; b"));

@@ -1,179 +1,210 @@
 //! What the reports of the figures say, as tables.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::fs;
-use std::path::Path;
+use std::iter;
 
 use serde_json::Value;
 
-use super::figures::{Column, FIGURES, Figure, Run};
+use super::figures::{Bar, FIGURES, Figure, Run, Verdict};
 use super::picture;
+use super::samples::Samples;
+
+/// A run and all reports of it.
+type Row = (Run, Vec<Value>);
 
 /// All figures that were measured, and pictures of them by name.
-pub(super) fn tables(folder: &Path) -> (String, Vec<(String, String)>) {
+pub(super) fn tables(samples: &Samples) -> (String, Vec<(String, String)>) {
     let (mut text, mut pictures) = (String::new(), Vec::new());
     for figure in FIGURES {
-        let read = |run: &Run| Some((*run, report(&folder.join(figure.file(run)))?));
-        let rows: Vec<(Run, Value)> = figure.runs.iter().filter_map(read).collect();
-        if !rows.is_empty() {
-            // Writing to a String cannot fail, here and below.
-            let _ = writeln!(text, "### {}. {}\n", figure.number, figure.title);
-            let _ = writeln!(text, "{}\n", figure.about);
-            if let Some(picture) = picture(figure, &rows) {
-                let name = format!("{}.svg", figure.number);
-                let _ = writeln!(text, "![{}](benchmarks/{name})\n", figure.title);
-                pictures.push((name, picture));
-            }
-            text.push_str(&table(figure, &rows));
-            text.push('\n');
+        let rows = figure
+            .runs
+            .iter()
+            .map(|run| (*run, samples.of(figure, run)));
+        let rows: Vec<Row> = rows.filter(|(_, reports)| !reports.is_empty()).collect();
+        if rows.is_empty() {
+            continue;
         }
+        // Writing to a String cannot fail, here and below.
+        let _ = writeln!(text, "### {}. {}\n", figure.number, figure.title);
+        let _ = writeln!(text, "{}\n", figure.about);
+        for (place, (title, picture)) in drawn(figure, &rows).into_iter().enumerate() {
+            let name = match place {
+                0 => format!("{}.svg", figure.number),
+                more => format!("{}-{}.svg", figure.number, more + 1),
+            };
+            let _ = writeln!(text, "![{title}](benchmarks/{name})\n");
+            pictures.push((name, picture));
+        }
+        text.push_str(&table(figure, &rows));
+        text.push_str(&verdicts(&judged(figure, samples)));
+        text.push_str(&remarks(&rows));
+        text.push_str(&commands(&rows));
     }
     (text, pictures)
 }
 
-/// The first column as bars, where there is something to compare.
-fn picture(figure: &Figure, rows: &[(Run, Value)]) -> Option<String> {
-    let column = figure.columns.first()?;
-    let row = |(run, report): &(Run, Value)| {
-        Some((name(run), column.number(report)?, column.value(report)))
-    };
-    let rows: Vec<_> = rows.iter().filter_map(row).collect();
-    (rows.len() > 1).then(|| picture::bars(column.title(), &rows))
+/// The pictures of a figure, each with what it shows.
+fn drawn(figure: &Figure, rows: &[Row]) -> Vec<(String, String)> {
+    let first = figure
+        .columns
+        .first()
+        .filter(|_| figure.pictures.is_empty());
+    let of_runs = first.map(|column| {
+        let bars = rows.iter().filter_map(|(run, reports)| {
+            let ours = run.server.is_ours();
+            picture::Bar::new(run.name(), ours, column, reports)
+        });
+        (column.counts(), bars.collect::<Vec<_>>())
+    });
+    let of_cells = figure.pictures.iter().map(|picture| {
+        let bars = picture.bars.iter().filter_map(|(label, server, column)| {
+            let (_, reports) = rows.iter().find(|(run, _)| run.server == *server)?;
+            picture::Bar::new((*label).to_owned(), server.is_ours(), column, reports)
+        });
+        (picture.title.to_owned(), bars.collect::<Vec<_>>())
+    });
+    let all = of_runs.into_iter().chain(of_cells);
+    // One bar alone shows nothing.
+    let all = all.filter(|(_, bars)| bars.len() > 1);
+    all.map(|(title, bars)| {
+        let drawn = picture::bars(&title, &bars);
+        (format!("{}: {title}", figure.title), drawn)
+    })
+    .collect()
 }
 
-fn name(run: &Run) -> String {
-    match run.label {
-        "" => run.server.name(),
-        label => format!("{}, {label}", run.server.name()),
+fn table(figure: &Figure, rows: &[Row]) -> String {
+    let heads = figure.columns.iter().map(|column| column.head());
+    let mut lines = vec![iter::once(String::new()).chain(heads).collect::<Vec<_>>()];
+    lines.extend(rows.iter().map(|(run, reports)| {
+        let cells = figure.columns.iter().map(|column| column.value(reports));
+        iter::once(run.name()).chain(cells).collect()
+    }));
+    if figure.sideways {
+        let turned = |place: usize| lines.iter().map(|line| line[place].clone()).collect();
+        lines = (0..=figure.columns.len()).map(turned).collect();
     }
-}
-
-/// What does not exist was not measured.
-fn report(file: &Path) -> Option<Value> {
-    serde_json::from_str(&fs::read_to_string(file).ok()?).ok()
-}
-
-fn table(figure: &Figure, rows: &[(Run, Value)]) -> String {
-    let mut text = String::from("| server |");
-    for column in figure.columns {
-        let _ = write!(text, " {} |", column.title());
-    }
-    text.push_str("\n|---|");
-    text.push_str(&"--:|".repeat(figure.columns.len()));
-    text.push('\n');
-    for (run, report) in rows {
-        let _ = write!(text, "| {} |", name(run));
-        for column in figure.columns {
-            let _ = write!(text, " {} |", column.value(report));
+    let width = lines.first().map_or(0, Vec::len);
+    let mut text = String::new();
+    for (place, line) in lines.iter().enumerate() {
+        let _ = writeln!(text, "| {} |", line.join(" | "));
+        if place == 0 {
+            let _ = writeln!(text, "|---|{}", "--:|".repeat(width.saturating_sub(1)));
         }
-        text.push('\n');
     }
-    for (run, report) in rows {
-        let warnings = report["warnings"].as_array().map_or(&[][..], Vec::as_slice);
-        for warning in warnings.iter().filter_map(Value::as_str) {
-            let _ = writeln!(text, "\n{}: {warning}.", name(run));
-        }
-    }
-    text.push_str("\n```sh\n");
-    for (_, report) in rows {
-        let command = report["scenario"]["command"].as_str().unwrap_or_default();
-        let _ = writeln!(text, "{}", shortened(command));
-    }
-    text.push_str("```\n");
+    let _ = writeln!(text, "\n{}\n", origin(rows));
     text
 }
 
-/// A command as it was given, without the place of the machine's own files.
-fn shortened(command: &str) -> String {
-    let words = command
-        .split_whitespace()
-        .map(|word| match word.rsplit_once('/') {
-            Some((_, name)) if word.starts_with('/') || word.contains("=/") => name,
-            _ => word,
-        });
-    let words: Vec<&str> = words.collect();
-    match words.iter().position(|word| *word == "--report") {
-        Some(at) => words[..at].join(" "),
-        None => words.join(" "),
-    }
-}
-
-impl Column {
-    fn title(self) -> &'static str {
-        match self {
-            Self::CpuPerUpdate => "CPU for each update",
-            Self::Convergence => "convergence p50 / p99 / max",
-            Self::Answer(_) => "answer p50 / p99 / max",
-            Self::Memory(_) => "memory",
-            Self::Peak("connect") => "peak while connecting",
-            Self::Peak(_) => "peak of memory",
-            Self::PerStream(_) => "memory for each stream",
-            Self::Seconds(_) => "time",
-            Self::Cold => "cold start",
-            Self::ServerCpu(_) => "CPU",
-            Self::Received(_) => "received",
-            Self::Changed(_) => "changed",
-        }
-    }
-
-    fn value(self, report: &Value) -> String {
-        self.read(report).unwrap_or_else(|| "?".to_owned())
-    }
-
-    /// What a bar is as long as.
-    fn number(self, report: &Value) -> Option<f64> {
-        match self {
-            Self::CpuPerUpdate => number(report, "changes", "/cpu_per_update"),
-            Self::Convergence => number(report, "changes", "/convergence/p99"),
-            Self::Answer(name) => number(report, name, "/answer/p99"),
-            Self::Memory(name) => number(report, name, "/server/memory"),
-            Self::Peak(name) => number(report, name, "/server/peak"),
-            Self::PerStream(name) => number(report, name, "/memory_per_stream"),
-            Self::Seconds(name) => number(report, name, "/seconds"),
-            Self::Cold => {
-                Some(report["started_in"].as_f64()? + number(report, "connect", "/seconds")?)
-            }
-            Self::ServerCpu(name) => Some(
-                number(report, name, "/server/user")? + number(report, name, "/server/system")?,
-            ),
-            Self::Received(name) => number(report, name, "/count/bytes"),
-            Self::Changed(name) => number(report, name, "/changed_bytes"),
-        }
-    }
-
-    fn read(self, report: &Value) -> Option<String> {
-        let number = self.number(report)?;
-        Some(match self {
-            Self::CpuPerUpdate => format!("{number:.1} µs"),
-            Self::Convergence => quantiles(report, "changes", "convergence")?,
-            Self::Answer(name) => quantiles(report, name, "answer")?,
-            Self::Seconds(_) | Self::Cold | Self::ServerCpu(_) => format!("{number:.2} s"),
-            _ => bytes(number),
-        })
-    }
-}
-
-fn quantiles(report: &Value, phase: &str, of: &str) -> Option<String> {
-    let at = |q: &str| number(report, phase, &format!("/{of}/{q}"));
-    let (p50, p99, max) = (at("p50")?, at("p99")?, at("max")?);
-    Some(format!("{p50:.1} / {p99:.1} / {max:.1} ms"))
-}
-
-/// A number of a phase.
-fn number(report: &Value, phase: &str, pointer: &str) -> Option<f64> {
-    let phases = report["phases"].as_array()?;
-    let phase = phases.iter().find(|one| one["name"] == phase)?;
-    phase.pointer(pointer)?.as_f64()
-}
-
-fn bytes(number: f64) -> String {
-    let (number, unit) = match number.abs() {
-        n if n < 1e3 => (number, "B"),
-        n if n < 1e6 => (number / 1e3, "kB"),
-        n if n < 1e9 => (number / 1e6, "MB"),
-        _ => (number / 1e9, "GB"),
+/// The bars that are not kept, and how many there are: what a reader should
+/// know first.
+pub(super) fn summary(samples: &Samples) -> String {
+    let of = |figure: &'static Figure| {
+        let number = figure.number;
+        let judged = judged(figure, samples).into_iter();
+        judged.map(move |(bar, verdict)| (number, bar, verdict))
     };
-    format!("{number:.1} {unit}")
+    let judged: Vec<_> = FIGURES.iter().flat_map(of).collect();
+    let known = judged.iter().filter(|(_, _, v)| v.kept.is_some()).count();
+    let missed = judged.iter().filter(|(_, _, v)| v.kept == Some(false));
+    let missed = missed.map(|(number, bar, verdict)| {
+        let measured = &verdict.measured;
+        format!("- figure {number}: {}; measured: {measured}\n", bar.says)
+    });
+    let missed: Vec<String> = missed.collect();
+    match (known, missed.len()) {
+        (0, _) => String::new(),
+        (known, 0) => format!("Of {known} bars on servers, all are kept.\n"),
+        (known, some) => {
+            let kept = known - some;
+            format!(
+                "Of {known} bars on servers, {kept} are kept. Those that are not:\n\n{}",
+                missed.concat()
+            )
+        }
+    }
+}
+
+/// How many reports the numbers come from, and of what.
+fn origin(rows: &[Row]) -> String {
+    let counts: BTreeSet<usize> = rows.iter().map(|(_, reports)| reports.len()).collect();
+    let (least, most) = (counts.first(), counts.last());
+    let runs = match (least, most) {
+        (Some(1), Some(1)) => "One run each".to_owned(),
+        (Some(least), Some(most)) if least == most => {
+            format!("The middle of {most} runs each, in turns, and the least and the most")
+        }
+        (Some(least), Some(most)) => {
+            format!("The middle of {least} to {most} runs each, and the least and the most")
+        }
+        _ => String::new(),
+    };
+    let all = || rows.iter().flat_map(|(_, reports)| reports);
+    let said = |key: &str| {
+        let values = all().filter_map(|report| report["run"][key].as_str());
+        let values: BTreeSet<&str> = values.collect();
+        values.into_iter().collect::<Vec<_>>().join(", ")
+    };
+    match (said("tree").as_str(), said("day").as_str()) {
+        ("", _) | (_, "") => format!("{runs}."),
+        (tree, day) => format!("{runs}; {day}, at {tree}."),
+    }
+}
+
+/// The bars of a figure, and what came of them.
+fn judged(figure: &Figure, samples: &Samples) -> Vec<(&'static Bar, Verdict)> {
+    let reports = |figure: &Figure, run: &Run| samples.of(figure, run);
+    let of = |bar: &'static Bar| (bar, bar.verdict(|cell| cell.reports(reports)));
+    figure.bars.iter().map(of).collect()
+}
+
+fn verdicts(judged: &[(&Bar, Verdict)]) -> String {
+    if judged.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from("| bar | measured | |\n|---|--:|---|\n");
+    for (bar, verdict) in judged {
+        let kept = match verdict.kept {
+            Some(true) => "kept",
+            Some(false) => "**not kept**",
+            None => "",
+        };
+        let _ = writeln!(text, "| {} | {} | {kept} |", bar.says, verdict.measured);
+    }
+    text.push('\n');
+    text
+}
+
+/// What keeps numbers from being believed; what differs in numbers only is said
+/// once for all repeats of a run.
+fn remarks(rows: &[Row]) -> String {
+    let mut text = String::new();
+    for (run, reports) in rows {
+        let mut said = BTreeSet::new();
+        let warnings = reports.iter().filter_map(|r| r["warnings"].as_array());
+        for warning in warnings.flatten().filter_map(Value::as_str) {
+            let kind: String = warning.chars().filter(|c| !c.is_ascii_digit()).collect();
+            if said.insert(kind) {
+                let _ = writeln!(text, "- {}: {warning}.", run.name());
+            }
+        }
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text
+}
+
+/// How to make one report of each run.
+fn commands(rows: &[Row]) -> String {
+    let command = |(_, reports): &Row| Some(reports.last()?["run"]["command"].as_str()?.to_owned());
+    let mut commands: Vec<String> = rows.iter().filter_map(command).collect();
+    commands.dedup();
+    match commands.is_empty() {
+        true => String::new(),
+        false => format!("```sh\n{}\n```\n\n", commands.join("\n")),
+    }
 }
 
 #[cfg(test)]
@@ -181,34 +212,40 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    #[test]
-    fn a_column_is_read_from_its_phase() {
-        let report = json!({"phases": [
-            {"name": "connect", "server": {"peak": 2_500_000}},
-            {"name": "changes", "cpu_per_update": 12.34, "server": {"memory": 900},
-             "convergence": {"p50": 1.0, "p99": 2.0, "max": 3.26}},
-        ]});
-        assert_eq!(Column::CpuPerUpdate.value(&report), "12.3 µs");
-        assert_eq!(Column::Convergence.value(&report), "1.0 / 2.0 / 3.3 ms");
-        assert_eq!(Column::Peak("connect").value(&report), "2.5 MB");
-        assert_eq!(Column::Memory("changes").value(&report), "900.0 B");
-        assert_eq!(Column::Memory("idle").value(&report), "?");
+    fn reports(warnings: &[&str]) -> Vec<Value> {
+        let one = |w: &&str| json!({"warnings": [w], "run": {"tree": "abc", "day": "today"}});
+        warnings.iter().map(one).collect()
     }
 
     #[test]
-    fn a_table_says_what_keeps_it_from_being_believed() {
-        let figure = &FIGURES[0];
-        let report = json!({"warnings": ["the machine was busy"], "scenario": {"command": "x"}});
-        let shown = table(figure, &[(figure.runs[0], report)]);
-        assert!(
-            shown.contains("\nTrunkline: the machine was busy.\n"),
-            "{shown}"
+    fn what_keeps_numbers_from_being_believed_is_said_once() {
+        let run = FIGURES[0].runs[0];
+        let said = reports(&["load 1.6", "load 2.0", "the tool was busy"]);
+        assert_eq!(
+            remarks(&[(run, said)]),
+            "- Trunkline: load 1.6.\n- Trunkline: the tool was busy.\n\n"
         );
     }
 
     #[test]
-    fn a_command_has_no_places_of_a_machine() {
-        let command = "trunkline-bench --start /a/b/peer -x --report /c/d.json";
-        assert_eq!(shortened(command), "trunkline-bench --start peer -x");
+    fn a_table_says_what_its_numbers_come_from() {
+        let run = FIGURES[0].runs[0];
+        let of = |n: usize| (run, reports(&["", "", ""][..n]));
+        assert_eq!(origin(&[of(1)]), "One run each; today, at abc.");
+        let three = "The middle of 3 runs each, in turns, and the least and the most";
+        assert_eq!(origin(&[of(3), of(3)]), format!("{three}; today, at abc."));
+        assert!(origin(&[of(2), of(3)]).starts_with("The middle of 2 to 3 runs"));
+    }
+
+    #[test]
+    fn a_bar_that_is_missed_stands_out() {
+        let verdict = |kept| Verdict {
+            measured: "1.60 ×".to_owned(),
+            kept,
+        };
+        let bar = &FIGURES[0].bars[0];
+        let shown = verdicts(&[(bar, verdict(Some(false)))]);
+        assert!(shown.contains("| 1.60 × | **not kept** |"), "{shown}");
+        assert!(verdicts(&[(bar, verdict(Some(true)))]).contains("| kept |"));
     }
 }

@@ -1,55 +1,122 @@
 //! Runs the figures against servers: each run a report under `target/bench`.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use super::figures::{FIGURES, Figure, Run, Server};
+use super::figures::{Figure, Run, Server};
+use super::plan::{self, Choice, Step};
+use super::samples::{Samples, make};
+use super::trial::{self, Lab};
 use crate::failure::{Failure, Result};
-use crate::workspace::{Workspace, capture, run, status};
+use crate::workspace::{Workspace, capture, run, start, status};
+
+/// How often a run is looked at.
+const LOOK: Duration = Duration::from_millis(20);
 
 const PEER: &str = "bench/peers/go-control-plane";
 
-/// Where reports are.
-pub(super) fn folder(workspace: &Workspace, quick: bool) -> PathBuf {
-    let name = if quick { "quick" } else { "figures" };
-    workspace.target().join("bench").join(name)
-}
-
-/// Runs figures: those with these numbers, or all. Of peers only, or of all
-/// servers.
-pub(super) fn measure(
-    workspace: &Workspace,
-    quick: bool,
-    numbers: &[usize],
-    peers_only: bool,
-) -> Result<()> {
-    let programs = Programs::build(workspace, quick)?;
-    if peers_only && programs.peer.is_none() {
-        return Ok(());
-    }
-    let folder = folder(workspace, quick);
-    make(&folder)?;
-    let mut bad = 0;
-    for figure in FIGURES {
-        if !numbers.is_empty() && !numbers.contains(&figure.number) {
+/// Runs what is chosen, and says which runs failed: one that does costs the
+/// others nothing.
+pub(super) fn measure(workspace: &Workspace, choice: &Choice) -> Result<Vec<String>> {
+    let programs = Programs::build(workspace, choice.quick)?;
+    let samples = Samples::new(workspace, choice.quick);
+    samples.make()?;
+    let steps = plan::steps(choice, |run| programs.can(run));
+    let seconds = steps
+        .iter()
+        .map(|step| step.seconds(&samples, choice.quick));
+    let seconds: Vec<f64> = seconds.collect();
+    let all: f64 = seconds.iter().sum();
+    println!("{} runs, {}", steps.len(), plan::duration(all));
+    let mut failed = Vec::new();
+    let mut given_up: Vec<&Step> = Vec::new();
+    for (at, step) in steps.iter().enumerate() {
+        println!("{}", plan::progress(&steps, at, seconds[at..].iter().sum()));
+        if given_up.iter().any(|other| step.repeats(other)) {
+            println!("left out: it took too long before");
             continue;
         }
-        for one in figure.runs {
-            let is_peer = matches!(one.server, Server::Go(_));
-            if (is_peer && programs.peer.is_none()) || (peers_only && !is_peer) {
-                continue;
+        let begun = Instant::now();
+        if step.repeat == 1 {
+            samples.forget(step.figure, step.run);
+        }
+        if let Err(failure) = take(workspace, &programs, &samples, step, choice.quick) {
+            println!("FAILED: {}: {failure}", step.name());
+            failed.push(format!("{}: {failure}", step.name()));
+            if begun.elapsed() > step.limit() {
+                given_up.push(step);
             }
-            let mut command = programs.command(workspace, figure, one, quick)?;
-            command.arg("--report").arg(folder.join(figure.file(one)));
-            bad += usize::from(!status(&mut command)?.success());
         }
     }
-    match bad {
-        0 => Ok(()),
-        some => Err(Failure::new(format!(
-            "{some} runs failed, or clients held wrong contents; see above"
-        ))),
+    Ok(failed)
+}
+
+/// One run and its report.
+fn take(
+    workspace: &Workspace,
+    programs: &Programs,
+    samples: &Samples,
+    step: &Step,
+    quick: bool,
+) -> Result<()> {
+    let file = samples.file(step.figure, step.run, step.repeat);
+    let begun = Instant::now();
+    if let Server::Trial(trial) = step.run.server {
+        let report = trial.measure(&programs.lab(workspace, quick))?;
+        samples.keep(&file, &report)?;
+        let command = format!("cargo xtask bench --only {}", step.figure.number);
+        return samples.note(workspace, &file, &command, begun.elapsed().as_secs_f64());
+    }
+    let mut command = programs.command(workspace, step.figure, step.run, quick)?;
+    let typed = typed(workspace, &command);
+    command.arg("--report").arg(&file);
+    if let Err(failure) = finish(&mut command, step.limit()) {
+        samples.set_aside(&file);
+        return Err(failure);
+    }
+    samples.note(workspace, &file, &typed, begun.elapsed().as_secs_f64())
+}
+
+/// A command as one types it at the root of the workspace, without the places
+/// of this machine.
+fn typed(workspace: &Workspace, command: &Command) -> String {
+    let (root, target) = (workspace.root(), workspace.target());
+    let program = std::iter::once(command.get_program());
+    let words = program.chain(command.get_args()).map(|word| {
+        let word = word.to_string_lossy();
+        let word = word.replace(&*target.to_string_lossy(), "target");
+        let word = word.replace(&format!("{}/", root.display()), "");
+        match word.contains(char::is_whitespace) {
+            true => format!("'{word}'"),
+            false => word,
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// Runs the tool to its end, or ends it when it takes too long.
+fn finish(command: &mut Command, limit: Duration) -> Result<()> {
+    let begun = Instant::now();
+    let mut child = start(command)?;
+    let failed = |error| Failure::new(format!("the tool is lost: {error}"));
+    loop {
+        match child.try_wait().map_err(failed)? {
+            Some(ended) if ended.success() => return Ok(()),
+            Some(ended) => {
+                return Err(Failure::new(format!(
+                    "the run failed, or clients held wrong contents ({ended}); see above"
+                )));
+            }
+            None if begun.elapsed() > limit => {
+                child.kill().and_then(|()| child.wait()).map_err(failed)?;
+                let minutes = limit.as_secs() / 60;
+                return Err(Failure::new(format!("it took more than {minutes} minutes")));
+            }
+            None => thread::sleep(LOOK),
+        }
     }
 }
 
@@ -59,6 +126,8 @@ struct Programs {
     trunkline: PathBuf,
     /// The program around go-control-plane; none where Go is missing.
     peer: Option<PathBuf>,
+    /// None where it is not installed.
+    envoy: Option<PathBuf>,
 }
 
 impl Programs {
@@ -77,7 +146,22 @@ impl Programs {
             tool: built.join("trunkline-bench"),
             trunkline: built.join("trunkline"),
             peer: build_peer(workspace)?,
+            envoy: find_envoy(workspace),
         })
+    }
+
+    /// Whether this machine has what a run needs.
+    fn can(&self, run: &Run) -> bool {
+        match run.server {
+            Server::Go(_) => self.peer.is_some(),
+            Server::Trial(trial) => !trial.needs_envoy() || self.envoy.is_some(),
+            _ => true,
+        }
+    }
+
+    fn lab<'a>(&self, workspace: &'a Workspace, quick: bool) -> Lab<'a> {
+        let (trunkline, envoy) = (self.trunkline.clone(), self.envoy.clone());
+        Lab::new(workspace, trunkline, envoy, quick)
     }
 
     /// The tool on one core and the server on another, where there are two.
@@ -103,7 +187,16 @@ impl Programs {
         };
         command.args(flags.iter().flat_map(|flags| flags.split_whitespace()));
         match (one.server, &self.peer) {
-            (Server::Trunkline, _) | (Server::Go(_), None) => {}
+            (Server::Trunkline | Server::Trial(_), _) | (Server::Go(_), None) => {}
+            (Server::Apply, _) => {
+                let admin = trial::free()?;
+                let program = self.trunkline.display();
+                let start = format!(
+                    "{program} serve --listen {{address}} --admin {admin} --log-level error"
+                );
+                let apply = format!("command={program} apply --file - --admin {admin}");
+                command.args(["--driver", &apply, "--start", &start]);
+            }
             (Server::Files, _) => {
                 let files = workspace.target().join("bench/files");
                 // What an earlier run left is not part of this one.
@@ -131,9 +224,12 @@ impl Programs {
     }
 }
 
-fn make(folder: &Path) -> Result<()> {
-    fs::create_dir_all(folder)
-        .map_err(|error| Failure::new(format!("cannot make {}: {error}", folder.display())))
+fn find_envoy(workspace: &Workspace) -> Option<PathBuf> {
+    let found = trial::find_envoy(workspace);
+    if found.is_none() {
+        println!("Envoy is not installed (`cargo xtask setup` does it): it is left out");
+    }
+    found
 }
 
 fn build_peer(workspace: &Workspace) -> Result<Option<PathBuf>> {
@@ -154,6 +250,25 @@ fn build_peer(workspace: &Workspace) -> Result<Option<PathBuf>> {
 }
 
 fn apart(workspace: &Workspace) -> bool {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let cores = thread::available_parallelism().map_or(1, usize::from);
     cores > 1 && capture(workspace.program("taskset").arg("--version")).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_has_no_places_of_a_machine() {
+        let workspace = Workspace::find().unwrap();
+        let mut command = workspace.program(workspace.target().join("release/tool"));
+        let files = workspace.target().join("bench/files");
+        command.args(["--driver", &format!("files={}", files.display())]);
+        command.args(["--start", "serve --listen {address}"]);
+        assert_eq!(
+            typed(&workspace, &command),
+            "target/release/tool --driver files=target/bench/files \
+             --start 'serve --listen {address}'"
+        );
+    }
 }

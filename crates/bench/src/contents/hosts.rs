@@ -29,6 +29,17 @@ const RESOURCES: u32 = 2;
 /// `RouteConfiguration.virtual_hosts`.
 const VIRTUAL_HOSTS: u32 = 2;
 
+/// How virtual hosts are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Each by itself, after their route configuration.
+    Apart,
+    /// Inside of a route configuration that leaves them to VHDS.
+    Inside,
+    /// Inside of one that does not: a client gets all of them.
+    Whole,
+}
+
 /// The virtual host at a place: two domains, two routes to a cluster; about 300
 /// bytes.
 fn virtual_host(index: usize) -> VirtualHost {
@@ -79,22 +90,22 @@ fn virtual_host(index: usize) -> VirtualHost {
     }
 }
 
-/// Writes a binary `DiscoveryResponse` of so many virtual hosts, inside of their
-/// route configuration or each by itself, after it.
+/// Writes a binary `DiscoveryResponse` of so many virtual hosts and their route
+/// configuration.
 ///
 /// # Errors
 /// The file cannot be written.
-pub(crate) fn write(path: &Path, count: usize, inside: bool) -> io::Result<()> {
+pub(crate) fn write(path: &Path, count: usize, form: Form) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
     let route = RouteConfiguration {
         name: ROUTE.into(),
-        vhds: Some(Vhds {
+        vhds: (form != Form::Whole).then(|| Vhds {
             config_source: Some(ads()),
         }),
         ..RouteConfiguration::default()
     }
     .encode_to_vec();
-    if inside {
+    if form != Form::Apart {
         write_inside(&mut out, &route, count)?;
     } else {
         any(&mut out, &RouteConfiguration::full_name(), &route)?;
@@ -154,10 +165,10 @@ mod tests {
     use super::*;
     use trunkline_proto::discovery::DiscoveryResponse;
 
-    fn written(count: usize, inside: bool) -> DiscoveryResponse {
+    fn written(count: usize, form: Form) -> DiscoveryResponse {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("hosts.pb");
-        write(&path, count, inside).unwrap();
+        write(&path, count, form).unwrap();
         let bytes = std::fs::read(path).unwrap();
         DiscoveryResponse::decode(&bytes[..]).unwrap()
     }
@@ -171,18 +182,20 @@ mod tests {
     }
 
     #[test]
-    fn both_forms_have_all_of_them() {
-        let apart = written(20, false);
+    fn every_form_has_all_of_them() {
+        let apart = written(20, Form::Apart);
         assert_eq!(apart.resources.len(), 21);
         let first = VirtualHost::decode(&apart.resources[1].value[..]).unwrap();
         assert_eq!(first.name, "bench/svc-0000000");
-        let inside = written(20, true);
-        assert_eq!(inside.resources.len(), 1);
-        let route = RouteConfiguration::decode(&inside.resources[0].value[..]).unwrap();
-        assert_eq!(
-            (route.name.as_str(), route.virtual_hosts.len()),
-            (ROUTE, 20)
-        );
-        assert!(route.vhds.is_some());
+        for (form, on_demand) in [(Form::Inside, true), (Form::Whole, false)] {
+            let inside = written(20, form);
+            assert_eq!(inside.resources.len(), 1);
+            let route = RouteConfiguration::decode(&inside.resources[0].value[..]).unwrap();
+            assert_eq!(
+                (route.name.as_str(), route.virtual_hosts.len()),
+                (ROUTE, 20)
+            );
+            assert_eq!(route.vhds.is_some(), on_demand);
+        }
     }
 }

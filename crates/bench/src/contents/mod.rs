@@ -7,7 +7,7 @@ mod place;
 mod truth;
 mod variants;
 
-pub(crate) use hosts::write as write_hosts;
+pub(crate) use hosts::{Form, write as write_hosts};
 pub use kind::Kind;
 pub(crate) use make::{Recipe, same};
 pub(crate) use place::{Place, Said};

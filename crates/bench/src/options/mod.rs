@@ -130,6 +130,15 @@ pub struct Options {
     /// Write them inside of their route configuration
     #[arg(long, requires = "write", help_heading = "Virtual hosts")]
     pub inside: bool,
+    /// Write them inside of a route configuration without VHDS, which a proxy
+    /// gets with all of them
+    #[arg(
+        long,
+        requires = "write",
+        conflicts_with = "inside",
+        help_heading = "Virtual hosts"
+    )]
+    pub whole: bool,
 
     /// How many there are
     #[arg(

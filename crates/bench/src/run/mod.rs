@@ -17,11 +17,11 @@ mod warnings;
 use std::sync::Arc;
 
 use crate::client::{Shared, Spec, Tls};
-use crate::contents::{Kind, Recipe, Truth, Variants, write_hosts};
+use crate::contents::{Form, Kind, Recipe, Truth, Variants, write_hosts};
 use crate::error::{Error, Result};
 use crate::options::{Asking, Options, Output, Told, Variant};
 use crate::report::Report;
-use crate::{serving, table};
+use crate::{descriptors, serving, table};
 
 use stage::Stage;
 use target::Target;
@@ -36,10 +36,16 @@ use warnings::{load, warnings};
 pub fn run(options: &Options) -> Result<Option<Report>> {
     if let (Some(path), Some(count)) = (&options.write, options.virtual_hosts) {
         let path = path.clone();
-        let written = write_hosts(&path, count, options.inside);
+        let form = match (options.inside, options.whole) {
+            (_, true) => Form::Whole,
+            (true, false) => Form::Inside,
+            (false, false) => Form::Apart,
+        };
+        let written = write_hosts(&path, count, form);
         written.map_err(|source| Error::File { path, source })?;
         return Ok(None);
     }
+    descriptors::raise();
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     if options.threads > 0 {
         builder.worker_threads(options.threads);

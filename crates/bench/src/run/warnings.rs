@@ -1,6 +1,8 @@
 //! What a reader of the numbers has to know before believing them.
 
-use std::thread::available_parallelism;
+use std::fs;
+use std::thread::{self, available_parallelism};
+use std::time::Duration;
 
 use crate::client::Shared;
 use crate::options::Options;
@@ -10,13 +12,42 @@ use crate::report::Phase;
 const BUSY: f64 = 0.85;
 
 /// Programs that want to run, for each core, from which others disturb.
-const LOADED: f64 = 0.75;
+const LOADED: f64 = 0.25;
 
-/// How many programs wanted to run in the last minute, before the measurement
-/// added its own; none where the system does not tell.
+/// How often the system is asked what runs, and how long it is left alone
+/// between.
+const LOOKS: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// How many programs want to run, before the measurement adds its own; none
+/// where the system does not tell. It is looked at for a moment: the system's
+/// own average of a minute would count a measurement that has just ended.
 pub(super) fn load() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/loadavg").ok()?;
-    text.split_whitespace().next()?.parse().ok()
+    let mut sum = 0;
+    for _ in 0..LOOKS {
+        sum += running(&fs::read_to_string("/proc/loadavg").ok()?)?;
+        thread::sleep(PAUSE);
+    }
+    Some(f64::from(sum) / f64::from(LOOKS))
+}
+
+/// Those that run beside the one that asks.
+fn running(loadavg: &str) -> Option<u32> {
+    let (running, _) = loadavg.split_whitespace().nth(3)?.split_once('/')?;
+    Some(running.parse::<u32>().ok()?.saturating_sub(1))
+}
+
+/// Cores of the machine, not only those that this process may use.
+fn cores() -> usize {
+    let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+    let is_core = |line: &&str| {
+        let rest = line.strip_prefix("cpu");
+        rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    match stat.lines().filter(is_core).count() {
+        0 => available_parallelism().map_or(1, usize::from),
+        some => some,
+    }
 }
 
 /// What to say of a machine that was busy before anything was measured.
@@ -36,13 +67,13 @@ pub(super) fn warnings(
     shared: &Shared,
     load: Option<f64>,
 ) -> Vec<String> {
-    let cores = available_parallelism().map_or(1, usize::from);
+    let own = available_parallelism().map_or(1, usize::from);
     let threads = match options.threads {
-        0 => cores,
-        some => some.min(cores),
+        0 => own,
+        some => some.min(own),
     } as f64;
     let mut warnings: Vec<String> = load
-        .and_then(|load| of_load(load, cores))
+        .and_then(|load| of_load(load, cores()))
         .into_iter()
         .collect();
     for phase in phases {
@@ -83,7 +114,15 @@ mod tests {
 
     #[test]
     fn a_busy_machine_is_told_of() {
-        assert_eq!(of_load(1.4, 2), None);
+        assert_eq!(of_load(0.4, 2), None);
         assert!(of_load(1.6, 2).unwrap().contains("load 1.6 on 2 cores"));
+    }
+
+    #[test]
+    fn the_one_that_asks_is_no_load() {
+        assert_eq!(running("3.10 2.00 1.00 3/512 4711\n"), Some(2));
+        assert_eq!(running("3.10 2.00 1.00 0/512 4711\n"), Some(0));
+        assert_eq!(running("3.10"), None);
+        assert!(cores() > 0);
     }
 }
