@@ -11,6 +11,7 @@ use super::ask::fingerprint;
 use super::step::{Step, join};
 use super::{Conversation, Cursor, Dialect, Key, Told};
 use crate::database::{Choice, Database, Seq};
+use crate::kind::Absent;
 use crate::message::ErrorDetail;
 use crate::moment::Moment;
 use crate::name::Name;
@@ -224,6 +225,7 @@ impl Conversation {
             let current = Told::from(sent.clone()).same(&self.target(db, key));
             if !current {
                 self.pending.insert(key.clone());
+                self.repeat_negative(key, sent);
             }
             current
         });
@@ -284,18 +286,36 @@ impl Conversation {
         }
         self.parked
             .insert(resource.name.clone(), resource.version.clone());
-        let waits = self.kind.envoy_absent == crate::kind::Absent::Bodyless;
-        if waits
-            && let Some(slot) = self.slot_mut(&key)
-            && slot.told.resource().is_none()
-        {
-            slot.forced = true;
+        if self.is_waited_for(&key) {
+            self.force(&key);
             self.pending.insert(key);
         }
         Some(Parked {
             name: resource.name.clone(),
             version: resource.version.clone(),
         })
+    }
+
+    /// Whether a request may wait for what the peer does not hold.
+    fn is_waited_for(&self, key: &Key) -> bool {
+        let held = self
+            .slot(key)
+            .is_none_or(|slot| slot.told.resource().is_some());
+        self.kind.envoy_absent == Absent::Bodyless && !held
+    }
+
+    fn force(&mut self, key: &Key) {
+        if let Some(slot) = self.slot_mut(key) {
+            slot.forced = true;
+        }
+    }
+
+    /// That there is nothing, in the place of what was rejected, went unheard
+    /// with all that was beside it.
+    fn repeat_negative(&mut self, key: &Key, sent: &Choice) {
+        if *sent == Choice::Absent && self.is_waited_for(key) {
+            self.force(key);
+        }
     }
 
     /// Exceptions that were made while a step was under way learn what it brought.
