@@ -19,6 +19,7 @@ enum What {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unit {
     Bytes,
+    Count,
     Micros,
     Millis,
     Seconds,
@@ -95,6 +96,22 @@ impl Column {
         column("changed", phase, What::At("/changed_bytes", Unit::Bytes))
     }
 
+    pub(super) const fn evaluated(phase: &'static str) -> Self {
+        Self::work("constraints evaluated", phase, "/work/evaluations")
+    }
+
+    pub(super) const fn evaluated_by_changes(phase: &'static str) -> Self {
+        Self::work("and by changes", phase, "/work/evaluations")
+    }
+
+    pub(super) const fn views(phase: &'static str) -> Self {
+        Self::work("views", phase, "/work/views")
+    }
+
+    const fn work(title: &'static str, phase: &'static str, of: &'static str) -> Self {
+        column(title, phase, What::At(of, Unit::Count))
+    }
+
     /// What stands above the column.
     pub(in super::super) fn head(self) -> String {
         match self.what {
@@ -151,7 +168,7 @@ impl Column {
         });
         let What::Quantiles(of) = self.what else {
             let spread = spread.map_or_else(String::new, |spread| format!(" ({spread})"));
-            return Some(format!("{:.digits$} {name}{spread}", middle / per));
+            return Some(format!("{:.digits$}{name}{spread}", middle / per));
         };
         let at = |quantile: &str| {
             let pointer = format!("/{of}/{quantile}");
@@ -175,7 +192,7 @@ impl Column {
     /// A number of this column, without its spread.
     pub(in super::super) fn shown(self, number: f64) -> String {
         let (per, name, digits) = self.unit().scaled(number);
-        format!("{:.digits$} {name}", number / per)
+        format!("{:.digits$}{name}", number / per)
     }
 }
 
@@ -183,14 +200,15 @@ impl Unit {
     /// What to divide by, what the rest is called, and with how many digits.
     fn scaled(self, number: f64) -> (f64, &'static str, usize) {
         match (self, number.abs()) {
-            (Self::Micros, _) => (1.0, "µs", 1),
-            (Self::Millis, n) if n < 1.0 => (1.0, "ms", 2),
-            (Self::Millis, _) => (1.0, "ms", 1),
-            (Self::Seconds, _) => (1.0, "s", 2),
-            (Self::Bytes, n) if n < 1e3 => (1.0, "B", 0),
-            (Self::Bytes, n) if n < 1e6 => (1e3, "kB", 1),
-            (Self::Bytes, n) if n < 1e9 => (1e6, "MB", 1),
-            (Self::Bytes, _) => (1e9, "GB", 2),
+            (Self::Count, _) => (1.0, "", 0),
+            (Self::Micros, _) => (1.0, " µs", 1),
+            (Self::Millis, n) if n < 1.0 => (1.0, " ms", 2),
+            (Self::Millis, _) => (1.0, " ms", 1),
+            (Self::Seconds, _) => (1.0, " s", 2),
+            (Self::Bytes, n) if n < 1e3 => (1.0, " B", 0),
+            (Self::Bytes, n) if n < 1e6 => (1e3, " kB", 1),
+            (Self::Bytes, n) if n < 1e9 => (1e6, " MB", 1),
+            (Self::Bytes, _) => (1e9, " GB", 2),
         }
     }
 }

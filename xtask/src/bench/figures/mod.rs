@@ -3,7 +3,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `clusters`, `hosts` | the figures themselves |
+//! | `clusters`, `hosts`, `variants` | the figures themselves |
 //! | `column` | which number of a report a column shows, and how |
 //! | `bar` | what a number should be, and whether it is |
 
@@ -11,6 +11,7 @@ mod bar;
 mod clusters;
 mod column;
 mod hosts;
+mod variants;
 
 pub(super) use bar::{Bar, Verdict};
 pub(super) use column::Column;
@@ -133,6 +134,7 @@ pub(super) const FIGURES: &[Figure] = &[
     hosts::STREAMS,
     hosts::ENVOY,
     hosts::LOADING,
+    variants::CATEGORIES,
 ];
 
 const fn run(server: Server, label: &'static str, seconds: u32, flags: &'static str) -> Run {
