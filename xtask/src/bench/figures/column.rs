@@ -14,6 +14,8 @@ enum What {
     Cold,
     /// User and system.
     Cpu,
+    /// Something that the engine counts.
+    Work(&'static str),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,19 +99,19 @@ impl Column {
     }
 
     pub(super) const fn evaluated(phase: &'static str) -> Self {
-        Self::work("constraints evaluated", phase, "/work/evaluations")
+        Self::work("constraints evaluated", phase, "evaluations")
     }
 
     pub(super) const fn evaluated_by_changes(phase: &'static str) -> Self {
-        Self::work("and by changes", phase, "/work/evaluations")
+        Self::work("and by changes", phase, "evaluations")
     }
 
     pub(super) const fn views(phase: &'static str) -> Self {
-        Self::work("views", phase, "/work/views")
+        Self::work("views", phase, "views")
     }
 
     const fn work(title: &'static str, phase: &'static str, of: &'static str) -> Self {
-        column(title, phase, What::At(of, Unit::Count))
+        column(title, phase, What::Work(of))
     }
 
     /// What stands above the column.
@@ -142,6 +144,7 @@ impl Column {
             What::At(pointer, _) => at(pointer),
             What::Quantiles(of) => at(&format!("/{of}/p99")),
             What::Cpu => Some(at("/server/user")? + at("/server/system")?),
+            What::Work(of) => phase["work"][of].as_f64(),
             What::Cold => {
                 // What was put into a server that ran is no cold start.
                 self::phase(report, "load")?
@@ -186,6 +189,7 @@ impl Column {
             What::At(_, unit) => unit,
             What::Quantiles(_) => Unit::Millis,
             What::Cold | What::Cpu => Unit::Seconds,
+            What::Work(_) => Unit::Count,
         }
     }
 
