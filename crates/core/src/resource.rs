@@ -144,6 +144,13 @@ impl Resource {
         }
     }
 
+    /// Which clients it is for: without constraints, all.
+    #[must_use]
+    pub fn clients(&self) -> Constraints {
+        let own = self.constraints.clone();
+        own.unwrap_or_else(Constraints::always)
+    }
+
     /// A number that stands for this variant at this version. Sums of them
     /// identify a set without regard to order.
     #[must_use]

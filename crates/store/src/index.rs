@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 use trunkline::{Name, Resource, TypeUrl};
-use trunkline_core::params::{ConstraintError, Constraints, Params};
+use trunkline_core::params::{ConstraintError, Params};
 
 use crate::domains::{self, Domains};
 use crate::file::FileId;
@@ -208,10 +208,5 @@ fn exclude(item: &Item, files: &Slots, other: Held) -> Option<Fault> {
 
 /// A client that would see both.
 pub(crate) fn overlap(one: &Resource, other: &Resource) -> Result<Option<Params>, ConstraintError> {
-    // A variant without constraints is for all.
-    let of = |resource: &Resource| {
-        let own = resource.constraints.clone();
-        own.unwrap_or_else(Constraints::always)
-    };
-    of(one).overlap(&of(other))
+    one.clients().overlap(&other.clients())
 }

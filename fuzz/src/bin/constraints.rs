@@ -3,7 +3,7 @@
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use trunkline_core::params::{Constraints, Expr, Node, Params};
+use trunkline_core::params::{Constraints, Expr, Params};
 
 #[derive(Arbitrary, Debug)]
 struct Input<'a> {
@@ -80,19 +80,9 @@ fn check(expr: &Expr, clients: &[Params]) -> Option<Constraints> {
         Ok(&constraints)
     );
     for client in clients {
-        assert_eq!(constraints.matches(client), holds(expr, client));
+        assert_eq!(constraints.matches(client), expr.holds(client));
     }
     Some(constraints)
-}
-
-fn holds(expr: &Expr, client: &Params) -> bool {
-    match expr.node() {
-        Node::Value { key, value } => client.get(key) == Some(value),
-        Node::Exists { key } => client.get(key).is_some(),
-        Node::And(all) => all.iter().all(|it| holds(it, client)),
-        Node::Or(any) => any.iter().any(|it| holds(it, client)),
-        Node::Not(it) => !holds(it, client),
-    }
 }
 
 fn check_overlap(a: &Constraints, b: &Constraints, clients: &[Params]) {

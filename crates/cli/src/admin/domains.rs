@@ -6,7 +6,6 @@ use std::collections::HashMap;
 
 use trunkline::kind;
 use trunkline_core::hosts::{Domain, HostName};
-use trunkline_core::params::Constraints;
 
 use super::error::Detail;
 use super::given::Given;
@@ -47,9 +46,6 @@ pub(super) fn conflicts(given: &[Given]) -> Vec<Detail> {
 /// Whether a client could see both; what cannot be decided is refused later,
 /// with the reason.
 fn together(one: &Given, other: &Given) -> bool {
-    let of = |given: &Given| {
-        let own = given.resource.constraints.clone();
-        own.unwrap_or_else(Constraints::always)
-    };
-    matches!(of(one).overlap(&of(other)), Ok(Some(_)))
+    let overlap = one.resource.clients().overlap(&other.resource.clients());
+    matches!(overlap, Ok(Some(_)))
 }

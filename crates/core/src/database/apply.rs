@@ -12,7 +12,7 @@ use super::follow::same_listing;
 use super::{Database, TypeId};
 use crate::change::Change;
 use crate::name::Name;
-use crate::params::{ConstraintError, Constraints, Params};
+use crate::params::{ConstraintError, Params};
 use crate::resource::{Resource, ResourceError};
 
 /// Why a transaction is refused.
@@ -358,8 +358,8 @@ fn check_overlap(name: &Name, variants: &[Arc<Resource>]) -> Result<(), ApplyErr
             if let Some(witness) = seen_together(name, a, b)? {
                 return Err(ApplyError::Overlap {
                     name: name.clone(),
-                    first: constraints(a).to_string(),
-                    second: constraints(b).to_string(),
+                    first: a.clients().to_string(),
+                    second: b.clients().to_string(),
                     witness,
                 });
             }
@@ -374,17 +374,9 @@ pub(super) fn seen_together(
     a: &Resource,
     b: &Resource,
 ) -> Result<Option<Params>, ApplyError> {
-    let overlap = constraints(a).overlap(&constraints(b));
+    let overlap = a.clients().overlap(&b.clients());
     overlap.map_err(|source| ApplyError::Undecided {
         name: name.clone(),
         source,
     })
-}
-
-/// A variant without constraints is for all.
-fn constraints(variant: &Resource) -> Constraints {
-    variant
-        .constraints
-        .clone()
-        .unwrap_or_else(Constraints::always)
 }

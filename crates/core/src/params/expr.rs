@@ -4,7 +4,7 @@
 //! whatever walks or drops one may recurse. What an expression means is the
 //! concern of [`super::Constraints`]; here two spellings are two expressions.
 
-use super::ConstraintError;
+use super::{ConstraintError, Params};
 
 /// A constraint expression of bounded depth and size.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,6 +99,19 @@ impl Expr {
     #[must_use]
     pub fn node(&self) -> &Node {
         &self.node
+    }
+
+    /// Whether it holds for a client, read off the expression as it is written.
+    /// [`super::Constraints::matches`] says the same, and faster.
+    #[must_use]
+    pub fn holds(&self, params: &Params) -> bool {
+        match &self.node {
+            Node::Value { key, value } => params.get(key) == Some(value),
+            Node::Exists { key } => params.get(key).is_some(),
+            Node::And(all) => all.iter().all(|one| one.holds(params)),
+            Node::Or(any) => any.iter().any(|one| one.holds(params)),
+            Node::Not(it) => !it.holds(params),
+        }
     }
 
     /// Takes the expression apart.

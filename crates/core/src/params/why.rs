@@ -17,18 +17,8 @@ impl Constraints {
 fn unmet<'a>(expr: &'a Expr, params: &Params, found: &mut Vec<&'a Expr>) {
     match expr.node() {
         Node::And(all) => all.iter().for_each(|one| unmet(one, params, found)),
-        _ if !holds(expr, params) => found.push(expr),
+        _ if !expr.holds(params) => found.push(expr),
         _ => {}
-    }
-}
-
-fn holds(expr: &Expr, params: &Params) -> bool {
-    match expr.node() {
-        Node::Value { key, value } => params.get(key) == Some(value),
-        Node::Exists { key } => params.get(key).is_some(),
-        Node::And(all) => all.iter().all(|one| holds(one, params)),
-        Node::Or(any) => any.iter().any(|one| holds(one, params)),
-        Node::Not(it) => !holds(it, params),
     }
 }
 

@@ -59,11 +59,10 @@ impl Conversation {
     }
 
     fn held_of(&self, db: &mut Database, name: &Name) -> Option<Arc<Resource>> {
-        let mut asked = self.asks.iter().filter_map(|(key, slot)| {
-            let held = slot.told.resource()?;
-            (db.name(self.type_id, key.entry) == name).then(|| held.clone())
-        });
-        asked.next().or_else(|| {
+        let entry = db.find(self.type_id, name);
+        let mut asks = entry.into_iter().flat_map(|entry| self.asks_of(entry));
+        let asked = asks.find_map(|(_, slot)| slot.told.resource().cloned());
+        asked.or_else(|| {
             let index = self.cursor_over(name)?;
             self.member_told(db, index, name).resource().cloned()
         })
@@ -93,11 +92,10 @@ impl Conversation {
         }
         for (name, _) in std::mem::take(&mut self.stand_ins) {
             self.parked.remove(&name);
-            let asks = self
-                .asks
-                .keys()
-                .filter(|key| *db.name(self.type_id, key.entry) == name);
-            self.pending.extend(asks.map(|key| Key::Ask(*key)));
+            let entry = db.find(self.type_id, &name).into_iter();
+            let asks = entry.flat_map(|entry| self.asks_of(entry));
+            let asks: Vec<_> = asks.map(|(key, _)| Key::Ask(key)).collect();
+            self.pending.extend(asks);
             if let Some(index) = self.cursor_over(&name) {
                 self.pending.insert(Key::Member(index, name));
             }

@@ -227,7 +227,7 @@ impl Conversation {
     }
 
     /// All subscriptions to a name by itself.
-    fn asks_of(&self, entry: EntryId) -> impl Iterator<Item = (AskKey, &Slot)> {
+    pub(super) fn asks_of(&self, entry: EntryId) -> impl Iterator<Item = (AskKey, &Slot)> {
         let own = self.params;
         let located = self.located.get(&entry).into_iter().flatten().copied();
         let all = [own].into_iter().chain(located.filter(move |p| *p != own));

@@ -12,7 +12,7 @@ use fastrand::Rng;
 use trunkline_core::change::{Change, Transaction};
 use trunkline_core::kind::{CDS, RDS};
 use trunkline_core::name::Name;
-use trunkline_core::params::{Constraints, Expr, Node, Params};
+use trunkline_core::params::{Constraints, Expr, Params};
 use trunkline_core::resource::{Resource, TypeUrl, Version};
 
 /// The names of each type.
@@ -53,7 +53,7 @@ impl Contents {
     #[must_use]
     pub(super) fn given(&self, place: &Place, client: &Params) -> Option<Arc<Resource>> {
         let variants = self.published.get(place)?;
-        let mut found = variants.iter().filter(|v| holds(&v.expr, client));
+        let mut found = variants.iter().filter(|v| v.expr.holds(client));
         let first = found.next()?;
         assert!(found.next().is_none(), "the operator is ambiguous");
         Some(Arc::clone(&first.resource))
@@ -117,17 +117,6 @@ impl Contents {
     fn variant(&mut self, name: &Name, expr: Expr) -> Variant {
         self.edits += 1;
         variant(name, expr, Bytes::from(self.edits.to_string()))
-    }
-}
-
-/// What TP2 says an expression means.
-fn holds(expr: &Expr, client: &Params) -> bool {
-    match expr.node() {
-        Node::Value { key, value } => client.get(key) == Some(value),
-        Node::Exists { key } => client.get(key).is_some(),
-        Node::And(all) => all.iter().all(|it| holds(it, client)),
-        Node::Or(any) => any.iter().any(|it| holds(it, client)),
-        Node::Not(it) => !holds(it, client),
     }
 }
 
