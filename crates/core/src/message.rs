@@ -104,7 +104,7 @@ pub struct DeltaRequest {
     /// What it asks for no longer.
     pub unsubscribe: Vec<Locator>,
     /// What it holds; counts in the first request for a type only (S49).
-    pub initial_versions: Vec<(String, Version)>,
+    pub initial_versions: Vec<(Name, Version)>,
     /// The response that this answers; `None` if none.
     pub nonce: Option<Nonce>,
     /// Present: the response is rejected (S11).

@@ -261,7 +261,7 @@ impl Client {
                     subscribe: Asked::all(&request.subscribe),
                     unsubscribe: Asked::all(&request.unsubscribe),
                     initial_versions: initial
-                        .map(|(name, body)| (name.text().to_owned(), Version::of_body(&[body % 4])))
+                        .map(|(name, body)| (name.text().into(), Version::of_body(&[body % 4])))
                         .collect(),
                     nonce,
                     error,

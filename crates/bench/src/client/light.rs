@@ -13,6 +13,7 @@ use bytes::Bytes;
 use trunkline::wire::RequestWriter;
 use trunkline_core::kind::Kind as Rules;
 use trunkline_core::message::{DeltaRequest, Locator, Mode, Node, SotwRequest};
+use trunkline_core::name::Name;
 use trunkline_core::resource::{Nonce, Version};
 use trunkline_core::sink::Request;
 use trunkline_proto::discovery::{Glance, fields, name_of};
@@ -163,7 +164,7 @@ impl Light {
             let version = self
                 .shared
                 .version(self.ledger.place(kind, index), revision)?;
-            Some((self.shared.truth.recipe.name(index), version))
+            Some((Name::new(&self.shared.truth.recipe.name(index)), version))
         });
         DeltaRequest {
             type_url: Some(kind.url().into()),

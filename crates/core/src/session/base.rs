@@ -35,7 +35,7 @@ impl Session {
         db: &mut Database,
         type_id: TypeId,
         names: &[Locator],
-        initial: &[(String, Version)],
+        initial: &[(Name, Version)],
     ) -> Vec<Name> {
         if self.config.base == Base::default() {
             return Vec::new();

@@ -78,8 +78,9 @@ impl Session {
                 ..
             } = self.config.limits;
             let versions = request.initial_versions.into_iter().take(subscriptions);
-            let ours = versions.filter(|(name, _)| name.len() <= name_bytes);
-            asks.initial = ours.map(|(name, v)| (Name::new(&name), v)).collect();
+            asks.initial.reserve(versions.len());
+            let ours = versions.filter(|(name, _)| name.as_str().len() <= name_bytes);
+            asks.initial.extend(ours);
             self.spare_known_refusals(index, &asks.initial);
             self.add_base(db, index, base, &mut asks.subscribe);
         }

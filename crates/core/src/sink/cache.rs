@@ -211,7 +211,7 @@ impl Cache {
     }
 
     /// What a delta stream says at its start of the names it wants (E9).
-    pub(super) fn versions(&self, asking: &Asking, globs: bool) -> Vec<(String, Version)> {
+    pub(super) fn versions(&self, asking: &Asking, globs: bool) -> Vec<(Name, Version)> {
         let wanted = asking.wanted();
         let listed = |name: &Name| {
             globs
@@ -222,7 +222,7 @@ impl Cache {
         let versions = self.entries.iter().filter(|(name, _)| listed(name));
         versions
             .filter_map(|(name, entry)| Some((name, entry.version(name)?)))
-            .map(|(name, version)| (name.as_str().to_owned(), version.clone()))
+            .map(|(name, version)| (name.clone(), version.clone()))
             .collect()
     }
 

@@ -6,7 +6,7 @@ use hashbrown::{HashMap, HashSet};
 
 use super::forms;
 use super::{AskKey, Conversation, Key, Slot, Told};
-use crate::database::{Choice, Database, Scope};
+use crate::database::{Batch, Choice, Database, Scope};
 use crate::hosts::HostName;
 use crate::kind::Absent;
 use crate::name::Name;
@@ -218,21 +218,22 @@ impl Conversation {
         let Some(follow) = self.cursors[index].as_ref().map(|c| c.follow) else {
             return;
         };
-        let listed = db.list(follow);
+        // What all who come back at once share.
+        let listed = db.batch(follow, 0);
         let mut differing = Vec::new();
-        for resource in &listed {
-            match initial.get(&resource.name) {
+        let mut listed_of_it = 0;
+        for (name, resource) in &listed.items {
+            let Some(resource) = resource else { continue };
+            let held = initial.get(name);
+            listed_of_it += usize::from(held.is_some());
+            match held {
                 Some(version) if *version == resource.version => {}
-                Some(_) => differing.push((resource.name.clone(), Told::Older)),
-                None => differing.push((resource.name.clone(), Told::Nothing)),
+                Some(_) => differing.push((name.clone(), Told::Older)),
+                None => differing.push((name.clone(), Told::Nothing)),
             }
         }
-        let current: HashSet<_> = listed.iter().map(|r| &r.name).collect();
-        for name in initial.keys().filter(|name| !current.contains(name)) {
-            let asked = self.has_ask(db, name, self.params);
-            if !asked && !name.as_str().is_empty() && self.cursor_over(name) == Some(index) {
-                self.foreign.insert(name.clone());
-            }
+        if listed_of_it < initial.len() {
+            self.drop_strays(db, index, initial, &listed);
         }
         let head = db.head(follow);
         db.hold(follow, head);
@@ -242,6 +243,22 @@ impl Conversation {
             for (name, told) in differing {
                 self.pending.insert(Key::Member(index, name.clone()));
                 cursor.members.insert(name, Slot::of(told));
+            }
+        }
+    }
+
+    /// What the client holds and the scope does not show is to be removed.
+    fn drop_strays(
+        &mut self,
+        db: &Database,
+        index: usize,
+        initial: &InitialVersions,
+        listed: &Batch,
+    ) {
+        for name in initial.keys().filter(|name| listed.find(name).is_none()) {
+            let asked = self.has_ask(db, name, self.params);
+            if !asked && !name.as_str().is_empty() && self.cursor_over(name) == Some(index) {
+                self.foreign.insert(name.clone());
             }
         }
     }

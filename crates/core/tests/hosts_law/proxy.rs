@@ -8,6 +8,7 @@ use trunkline_core::Moment;
 use trunkline_core::database::Database;
 use trunkline_core::kind;
 use trunkline_core::message::{DeltaRequest, DeltaResponse, Locator, Mode, Node};
+use trunkline_core::name::Name;
 use trunkline_core::params::Params;
 use trunkline_core::resource::{TypeUrl, Version};
 use trunkline_core::session::{Config, Session};
@@ -96,7 +97,7 @@ impl Proxy {
                     ..Node::default()
                 }),
                 subscribe: ROUTES.iter().map(|name| (*name).into()).collect(),
-                initial_versions: self.routes.clone().into_iter().collect(),
+                initial_versions: held(&self.routes),
                 ..DeltaRequest::default()
             },
         );
@@ -107,7 +108,7 @@ impl Proxy {
             kind::VHDS,
             DeltaRequest {
                 subscribe,
-                initial_versions: self.versions.clone().into_iter().collect(),
+                initial_versions: held(&self.versions),
                 ..DeltaRequest::default()
             },
         );
@@ -254,4 +255,10 @@ impl Proxy {
         };
         self.say(db, kind::RDS, accept);
     }
+}
+
+fn held(versions: &BTreeMap<String, Version>) -> Vec<(Name, Version)> {
+    let held = versions.iter();
+    held.map(|(name, version)| (Name::new(name), version.clone()))
+        .collect()
 }

@@ -199,9 +199,8 @@ impl Bounded for DeltaDiscoveryRequest {
         refuse.list("resource_locators_subscribe", subscribe, |l| &l.name);
         let unsubscribe = &mut self.resource_locators_unsubscribe;
         refuse.list("resource_locators_unsubscribe", unsubscribe, |l| &l.name);
-        let field = "initial_resource_versions";
-        self.initial_resource_versions
-            .retain(|name, _| refuse.keep(field, name));
+        let held = &mut self.initial_resource_versions;
+        refuse.list("initial_resource_versions", held, |h| &h.name);
         refuse.clip(self.error_detail.as_mut());
     }
 }

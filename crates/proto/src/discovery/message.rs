@@ -186,6 +186,27 @@ pub struct DiscoveryResponse {
     pub resource_errors: Vec<ResourceError>,
 }
 
+/// What a client holds under a name: an entry of a map, which is on the wire
+/// what a repeated message is. Of two for one name the last counts.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct HeldVersion {
+    /// The name.
+    #[prost(string, tag = "1")]
+    pub name: String,
+    /// Its version.
+    #[prost(string, tag = "2")]
+    pub version: String,
+}
+
+impl<N: Into<String>, V: Into<String>> From<(N, V)> for HeldVersion {
+    fn from((name, version): (N, V)) -> Self {
+        Self {
+            name: name.into(),
+            version: version.into(),
+        }
+    }
+}
+
 /// A delta request: subscriptions, an ACK or a NACK, in any mixture (S8).
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct DeltaDiscoveryRequest {
@@ -203,8 +224,8 @@ pub struct DeltaDiscoveryRequest {
     pub resource_names_unsubscribe: Vec<String>,
     /// What the client holds from an earlier stream (S45-S49). The name may be
     /// empty: Envoy says so after a resource without a name.
-    #[prost(btree_map = "string, string", tag = "5")]
-    pub initial_resource_versions: BTreeMap<String, String>,
+    #[prost(message, repeated, tag = "5")]
+    pub initial_resource_versions: Vec<HeldVersion>,
     /// The nonce of the response that this answers.
     #[prost(string, tag = "6")]
     pub response_nonce: String,

@@ -38,8 +38,8 @@ pub use inbound::{Checked, DecodeError, Inbound, Refusal};
 pub use limits::Limits;
 pub use message::{
     Any, CacheControl, ControlPlane, DeltaDiscoveryRequest, DeltaDiscoveryResponse,
-    DiscoveryRequest, DiscoveryResponse, Duration, Resource, ResourceError, ResourceLocator,
-    ResourceName, Status,
+    DiscoveryRequest, DiscoveryResponse, Duration, HeldVersion, Resource, ResourceError,
+    ResourceLocator, ResourceName, Status,
 };
 pub use node::{BuildVersion, ContextParams, Locality, Node, SemanticVersion, UserAgentVersion};
 pub use structs::values_at;

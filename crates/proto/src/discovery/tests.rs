@@ -170,7 +170,7 @@ fn s61_s62_every_field_equals_envoys() {
         response_nonce: "9".into(),
         error_detail: Some(their_status()),
     });
-    assert_eq!(request.initial_resource_versions[""], "8");
+    assert_eq!(request.initial_resource_versions, [("", "8").into()]);
 
     let _: DiscoveryResponse = both_ways(&theirs::DiscoveryResponse {
         version_info: "v".into(),
@@ -364,7 +364,7 @@ fn s72_a_name_that_is_too_long_costs_only_itself() {
     let long = "é".repeat(9_000);
     let request = DeltaDiscoveryRequest {
         resource_names_subscribe: vec!["a".into(), long.clone(), "b".into()],
-        initial_resource_versions: [(long, "1".to_owned())].into(),
+        initial_resource_versions: vec![(long, "1").into()],
         error_detail: Some(Status {
             message: "é".repeat(100_000),
             ..Default::default()

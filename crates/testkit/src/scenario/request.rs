@@ -1,6 +1,7 @@
 //! Reading what the client sends.
 
 use trunkline_core::message::Locator;
+use trunkline_core::name::Name;
 use trunkline_core::params::Params;
 use trunkline_core::resource::{TypeUrl, Version};
 
@@ -16,7 +17,7 @@ pub(super) struct Request {
     pub(super) names: Option<Vec<Locator>>,
     pub(super) subscribe: Vec<Locator>,
     pub(super) unsubscribe: Vec<Locator>,
-    pub(super) initial: Vec<(String, Version)>,
+    pub(super) initial: Vec<(Name, Version)>,
     pub(super) answer: Answer,
     pub(super) nonce: Given,
     pub(super) version: Given,
@@ -134,7 +135,7 @@ impl Request {
             "have" => {
                 let item = Item::parse(word)?;
                 let version = item.version();
-                self.initial.push((item.name, version));
+                self.initial.push((Name::new(&item.name), version));
             }
             "nack" => match (unquoted(word), &mut self.answer) {
                 (Some(given), Answer::Nack(_, text)) => *text = given.to_owned(),

@@ -177,10 +177,10 @@ impl Client {
     }
 
     /// Of several variants it names one, as the message has no room for more.
-    fn versions(&self, url: &TypeUrl) -> Vec<(String, Version)> {
+    fn versions(&self, url: &TypeUrl) -> Vec<(Name, Version)> {
         let own = self.held.iter().filter(|((place, _), _)| place.0 == *url);
         let named: BTreeMap<_, _> = own
-            .map(|(_, r)| (r.name.to_string(), r.version.clone()))
+            .map(|(_, r)| (r.name.clone(), r.version.clone()))
             .collect();
         named.into_iter().collect()
     }

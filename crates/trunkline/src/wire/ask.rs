@@ -84,7 +84,9 @@ impl RequestWriter {
             type_url: said(request.type_url.as_ref().map(TypeUrl::as_str)),
             resource_names_subscribe,
             resource_names_unsubscribe,
-            initial_resource_versions: held.map(|(name, v)| (name, v.to_string())).collect(),
+            initial_resource_versions: held
+                .map(|(name, v)| (name.as_str(), v.as_str()).into())
+                .collect(),
             response_nonce: said(request.nonce.as_ref().map(Nonce::as_str)),
             error_detail: request.error.map(status),
             resource_locators_subscribe,

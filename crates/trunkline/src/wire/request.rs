@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use trunkline_core::message::{DeltaRequest, ErrorDetail, Locator, SotwRequest};
+use trunkline_core::name::Name;
 use trunkline_core::params::{Params, ParamsError};
 use trunkline_core::resource::{Nonce, TypeUrl, Version};
 use trunkline_proto::discovery::{
@@ -162,7 +163,9 @@ impl Reader {
             type_url: self.url(message.type_url),
             subscribe,
             unsubscribe,
-            initial_versions: held.map(|(name, v)| (name, Version::new(v))).collect(),
+            initial_versions: held
+                .map(|h| (Name::new(&h.name), Version::new(h.version)))
+                .collect(),
             nonce: said(message.response_nonce).map(Nonce::new),
             error: message.error_detail.map(error_detail),
         };
@@ -229,7 +232,7 @@ mod tests {
             type_url: "t".into(),
             resource_names_subscribe: vec!["a".into()],
             resource_names_unsubscribe: vec!["b".into()],
-            initial_resource_versions: BTreeMap::from([("a".into(), "1".into())]),
+            initial_resource_versions: vec![("a", "1").into()],
             response_nonce: "7".into(),
             error_detail: Some(Status {
                 code: 13,
