@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::trial;
 use crate::failure::Result;
@@ -35,6 +35,9 @@ const LOADED: f64 = 0.25;
 /// between.
 const LOOKS: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(10);
+/// How long a machine that is busy is waited for, and how often it is looked at.
+const SETTLED: Duration = Duration::from_secs(30);
+const LOOK: Duration = Duration::from_millis(500);
 
 /// What to say of a machine that does other work now; none if it does not, or
 /// does not tell.
@@ -48,6 +51,15 @@ pub(super) fn busy() -> Option<String> {
     let load = f64::from(sum) / f64::from(LOOKS);
     (load > LOADED * cores as f64)
         .then(|| format!("the machine was busy with other work (load {load:.1} on {cores} cores)"))
+}
+
+/// Gives the machine time to end what an earlier run left to it, such as pages
+/// of a large program that are given back.
+pub(super) fn settle() {
+    let begun = Instant::now();
+    while busy().is_some() && begun.elapsed() < SETTLED {
+        thread::sleep(LOOK);
+    }
 }
 
 /// Programs that run beside the one that asks.

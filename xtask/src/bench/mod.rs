@@ -17,6 +17,7 @@ mod figures;
 mod machine;
 mod picture;
 mod plan;
+mod remarks;
 mod reports;
 mod samples;
 mod servers;

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::figures::{Bar, FIGURES, Figure, Run, Verdict};
 use super::picture;
+use super::remarks;
 use super::samples::Samples;
 
 /// A run and all reports of it.
@@ -38,7 +39,10 @@ pub(super) fn tables(samples: &Samples) -> (String, Vec<(String, String)>) {
         }
         text.push_str(&table(figure, &rows));
         text.push_str(&verdicts(&judged(figure, samples)));
-        text.push_str(&remarks(&rows));
+        let said = rows
+            .iter()
+            .map(|(run, reports)| (run.name(), warnings(reports)));
+        text.push_str(&remarks::list(said));
         text.push_str(&commands(&rows));
     }
     (text, pictures)
@@ -176,24 +180,9 @@ fn verdicts(judged: &[(&Bar, Verdict)]) -> String {
     text
 }
 
-/// What keeps numbers from being believed; what differs in numbers only is said
-/// once for all repeats of a run.
-fn remarks(rows: &[Row]) -> String {
-    let mut text = String::new();
-    for (run, reports) in rows {
-        let mut said = BTreeSet::new();
-        let warnings = reports.iter().filter_map(|r| r["warnings"].as_array());
-        for warning in warnings.flatten().filter_map(Value::as_str) {
-            let kind: String = warning.chars().filter(|c| !c.is_ascii_digit()).collect();
-            if said.insert(kind) {
-                let _ = writeln!(text, "- {}: {warning}.", run.name());
-            }
-        }
-    }
-    if !text.is_empty() {
-        text.push('\n');
-    }
-    text
+fn warnings(reports: &[Value]) -> impl Iterator<Item = &str> {
+    let all = reports.iter().filter_map(|r| r["warnings"].as_array());
+    all.flatten().filter_map(Value::as_str)
 }
 
 /// How to make one report of each run.
@@ -215,16 +204,6 @@ mod tests {
     fn reports(warnings: &[&str]) -> Vec<Value> {
         let one = |w: &&str| json!({"warnings": [w], "run": {"tree": "abc", "day": "today"}});
         warnings.iter().map(one).collect()
-    }
-
-    #[test]
-    fn what_keeps_numbers_from_being_believed_is_said_once() {
-        let run = FIGURES[0].runs[0];
-        let said = reports(&["load 1.6", "load 2.0", "the tool was busy"]);
-        assert_eq!(
-            remarks(&[(run, said)]),
-            "- Trunkline: load 1.6.\n- Trunkline: the tool was busy.\n\n"
-        );
     }
 
     #[test]

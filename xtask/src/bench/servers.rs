@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::figures::{Figure, Run, Server};
+use super::machine;
 use super::plan::{self, Choice, Step};
 use super::samples::{Samples, make};
 use super::trial::{self, Lab};
@@ -38,6 +39,9 @@ pub(super) fn measure(workspace: &Workspace, choice: &Choice) -> Result<Vec<Stri
         if given_up.iter().any(|other| step.repeats(other)) {
             println!("left out: it took too long before");
             continue;
+        }
+        if !choice.quick {
+            machine::settle();
         }
         let begun = Instant::now();
         if step.repeat == 1 {
