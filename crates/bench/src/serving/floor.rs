@@ -56,7 +56,10 @@ struct State {
     /// Framed messages of both variants: the last change, and everything.
     /// Written for the first stream that needs one.
     change: [Option<Bytes>; 2],
+    /// One that is outdated stays until it is written anew, so that what a
+    /// stream takes can be told from what was freed.
     whole: [Option<Bytes>; 2],
+    outdated: [bool; 2],
     /// How many changes there were since somebody listened.
     changes: u64,
     listening: bool,
@@ -99,7 +102,7 @@ impl Controlled for Arc<Floor> {
 impl State {
     /// Wakes all streams for what changed.
     fn tell(&mut self) {
-        self.whole = [None, None];
+        self.outdated = [true, true];
         self.change = [None, None];
         if self.listening {
             self.changes += 1;
@@ -109,7 +112,8 @@ impl State {
 
     /// Everything, in one variant.
     fn whole(&mut self, variant: usize) -> Bytes {
-        if let Some(written) = &self.whole[variant] {
+        let outdated = std::mem::take(&mut self.outdated[variant]);
+        if let Some(written) = self.whole[variant].as_ref().filter(|_| !outdated) {
             return written.clone();
         }
         let all = self
