@@ -164,6 +164,26 @@ fn constraints_are_evaluated_once_for_each_category() {
 }
 
 #[test]
+fn s46_clients_that_come_back_at_once_share_what_is_listed() {
+    let mut db = filled(CDS, FEW);
+    let held: Vec<_> = (0..FEW)
+        .map(|number| support::resource(number, 0))
+        .map(|r| (r.name.clone(), r.version.clone()))
+        .collect();
+    touch(&mut db, CDS, 3, 7);
+    let before = db.work();
+    for _ in 0..10 {
+        let mut peer = Peer::open(&mut db, group(0));
+        peer.resume(&mut db, CDS, &held);
+        assert!(peer.take(&mut db));
+        peer.accept(&mut db);
+        assert!(!peer.take(&mut db));
+    }
+    // Once to make their view and once to list it, for all of them.
+    assert_eq!(since(&db, before).entries, 2 * FEW as u64);
+}
+
+#[test]
 fn a_follower_that_is_stuck_costs_what_it_holds() {
     const COUNT: usize = 50;
     let mut db = filled(CDS, COUNT);

@@ -18,7 +18,7 @@ use trunkline_core::kind::{CDS, VHDS};
 use trunkline_core::message::{DeltaRequest, DeltaResponse, Locator, Mode, Node};
 use trunkline_core::name::Name;
 use trunkline_core::params::Params;
-use trunkline_core::resource::{Resource, TypeUrl};
+use trunkline_core::resource::{Resource, TypeUrl, Version};
 use trunkline_core::session::{Config, Session};
 
 /// Bytes in the body of a [`resource`].
@@ -181,6 +181,19 @@ impl Peer {
                 node: self.session.node().is_none().then(node),
                 type_url: Some(url.into()),
                 subscribe: names.into_iter().map(locator).collect(),
+                ..DeltaRequest::default()
+            },
+        );
+    }
+
+    /// Comes back for everything of a type, and says what it holds.
+    pub(crate) fn resume(&mut self, db: &mut Database, url: &str, held: &[(Name, Version)]) {
+        self.say(
+            db,
+            DeltaRequest {
+                node: Some(node()),
+                type_url: Some(url.into()),
+                initial_versions: held.to_vec(),
                 ..DeltaRequest::default()
             },
         );

@@ -155,6 +155,7 @@ impl Database {
     pub fn held(&mut self, id: FollowId, position: Seq) -> Vec<Arc<Resource>> {
         let (table, view) = self.followed(id);
         let entries: Vec<_> = table.view(view).since(0).map(|(_, entry)| entry).collect();
+        self.work.entries += entries.len() as u64;
         let mut held: Vec<_> = entries
             .into_iter()
             .filter_map(|entry| self.held_at(id, entry, position))
