@@ -27,13 +27,8 @@ pub struct Facts {
     pub references: Box<[Reference]>,
     /// The domains of a virtual host.
     pub domains: Domains,
-    /// How a route configuration leaves virtual hosts to VHDS, if it does: when
-    /// that changes, a client begins with none (S76).
-    pub vhds: Option<Version>,
-    /// Whether a route configuration finds hosts without regard to their port.
-    pub ignores_port: bool,
-    /// What few resources have any of: it stands here so that the others do not
-    /// pay for it.
+    /// What few resources have any of: it stands here so that the others, of
+    /// which there may be a million, do not pay for it.
     pub carried: Option<Box<Carried>>,
 }
 
@@ -50,6 +45,19 @@ pub struct Carried {
     pub metadata: Option<Bytes>,
     /// The client should not keep the resource.
     pub do_not_cache: bool,
+    /// How a route configuration leaves virtual hosts to VHDS, if it does: when
+    /// that changes, a client begins with none (S76).
+    pub vhds: Option<Version>,
+    /// Whether a route configuration finds hosts without regard to their port.
+    pub ignores_port: bool,
+}
+
+impl Carried {
+    /// For [`Facts::carried`]: none if there is nothing.
+    #[must_use]
+    pub fn boxed(self) -> Option<Box<Self>> {
+        (self != Self::default()).then(|| Box::new(self))
+    }
 }
 
 impl Facts {
@@ -71,6 +79,19 @@ impl Facts {
     #[must_use]
     pub fn leaves(&self) -> &[Name] {
         self.carried.as_ref().map_or(&[], |carried| &carried.leaves)
+    }
+
+    /// How a route configuration leaves virtual hosts to VHDS, if it does.
+    #[must_use]
+    pub fn vhds(&self) -> Option<&Version> {
+        self.carried.as_ref()?.vhds.as_ref()
+    }
+
+    /// Whether a route configuration finds hosts without regard to their port.
+    #[must_use]
+    pub fn ignores_port(&self) -> bool {
+        let carried = self.carried.as_ref();
+        carried.is_some_and(|carried| carried.ignores_port)
     }
 
     /// Nothing is known.

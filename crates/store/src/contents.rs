@@ -1,9 +1,10 @@
 //! Files as the contents of a server.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
-use trunkline::{ApplyError, BoxFuture, Change, Contents, Writer};
+use trunkline::{ApplyError, BoxFuture, Change, Contents, Resource, TypeUrl, Writer};
 
 use crate::status::FilesStatus;
 use crate::watch::{Update, Watcher};
@@ -74,28 +75,49 @@ impl Contents for FileContents {
 }
 
 /// Makes the first changes a part at a time: nobody is served before all of
-/// them are made (S51), and what a change takes while it is made is not small.
-async fn apply_first(writer: &Writer, update: Update, part: usize) -> Result<(), ApplyError> {
+/// them are made (S51), and what a change takes is not small, so it is given
+/// back as the database grows. All of them put something in.
+async fn apply_first(writer: &Writer, mut update: Update, part: usize) -> Result<(), ApplyError> {
     let origin = origin(&update);
-    for (parts, changes) in update.changes.chunks(part).enumerate() {
-        if let Err(error) = writer.apply(&origin, changes.to_vec()) {
-            undo(writer, &origin, &update.changes[..parts * part]);
+    let mut done = Done::new();
+    // From the end, where a list can be cut short.
+    update.changes.reverse();
+    while !update.changes.is_empty() {
+        let rest = update.changes.len().saturating_sub(part);
+        let mut changes = update.changes.split_off(rest);
+        update.changes.shrink_to_fit();
+        changes.reverse();
+        let put: Vec<_> = changes.iter().filter_map(put).collect();
+        if let Err(error) = writer.apply(&origin, changes) {
+            undo(writer, &origin, done);
             return Err(error);
+        }
+        for (type_url, resource) in put {
+            done.entry(type_url).or_default().push(resource);
         }
         tokio::task::yield_now().await;
     }
     Ok(())
 }
 
-/// Takes first changes back, for they were not all wanted.
-fn undo(writer: &Writer, origin: &str, changes: &[Change]) {
-    let removals = changes.iter().filter_map(|change| match change {
-        Change::Upsert(type_url, resource) => Some(Change::RemoveVariant(
-            type_url.clone(),
-            resource.name.clone(),
-            resource.constraints.clone(),
-        )),
+/// What was put in, in as little as can be.
+type Done = HashMap<TypeUrl, Vec<Arc<Resource>>>;
+
+fn put(change: &Change) -> Option<(TypeUrl, Arc<Resource>)> {
+    match change {
+        Change::Upsert(type_url, resource) => Some((type_url.clone(), Arc::clone(resource))),
         _ => None,
+    }
+}
+
+/// Takes first changes back, for they were not all wanted.
+fn undo(writer: &Writer, origin: &str, done: Done) {
+    let removals = done.into_iter().flat_map(|(type_url, resources)| {
+        let of_type = resources.into_iter();
+        of_type.map(move |resource| {
+            let (name, constraints) = (resource.name.clone(), resource.constraints.clone());
+            Change::RemoveVariant(type_url.clone(), name, constraints)
+        })
     });
     // What is only removed contradicts nothing.
     let _ = writer.apply(origin, removals.collect());

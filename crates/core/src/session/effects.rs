@@ -100,7 +100,7 @@ impl Session {
             Some(_) => (all_of(db, kind::RDS), all_of(db, kind::LDS)),
             None => (self.sent_of(db, kind::RDS), self.sent_of(db, kind::LDS)),
         };
-        let routes = routes.iter().filter(|route| route.facts().vhds.is_some());
+        let routes = routes.iter().filter(|route| route.facts().vhds().is_some());
         let inside = listeners.iter().flat_map(|l| l.facts().leaves());
         let names = routes.map(|route| &route.name).chain(inside);
         names.cloned().collect()
@@ -139,8 +139,8 @@ fn restarted(routes: &Conversation, selected: &Selected) -> Vec<Name> {
     let anew = |(key, choice): &(Key, Choice)| {
         let new = choice.resource()?;
         let told = routes.slot(key).and_then(|slot| slot.told.resource());
-        let before = told.and_then(|old| old.facts().vhds.as_ref());
-        let way = new.facts().vhds.as_ref();
+        let before = told.and_then(|old| old.facts().vhds());
+        let way = new.facts().vhds();
         (way.is_some() && way != before).then(|| new.name.clone())
     };
     selected.keys.iter().filter_map(anew).collect()

@@ -46,7 +46,7 @@ impl Closed {
             let sent = routes.in_flight(&Key::Ask(**ask));
             match sent.as_ref().unwrap_or(&slot.told) {
                 Told::Absent => true,
-                told => told.resource().is_some_and(|r| r.facts().vhds.is_none()),
+                told => told.resource().is_some_and(|r| r.facts().vhds().is_none()),
             }
         });
         let names = closed.map(|(ask, _)| db.name(routes.type_id, ask.entry).clone());

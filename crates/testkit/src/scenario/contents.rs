@@ -186,14 +186,14 @@ impl Item {
         let carried = Carried {
             base_sets: self.base.iter().map(|set| set.as_str().into()).collect(),
             leaves: self.leaves.iter().map(|route| Name::new(route)).collect(),
+            vhds: self.vhds.clone(),
+            ignores_port: self.portless,
             ..Carried::default()
         };
         let facts = Facts {
-            carried: (carried != Carried::default()).then(|| Box::new(carried)),
+            carried: carried.boxed(),
             references: references.into(),
             domains: Domains::new(&self.domains),
-            vhds: self.vhds.clone(),
-            ignores_port: self.portless,
         };
         Arc::new(Resource {
             name: Name::new(&self.name),

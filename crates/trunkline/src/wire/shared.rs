@@ -64,31 +64,18 @@ impl Shared {
         // Two spellings of one name are one, and stand elsewhere.
         references.sort();
         references.dedup();
+        let mut carried = carried.map_or_else(Carried::default, |carried| *carried);
+        carried.base_sets = found.base_sets.into_iter().map(Box::from).collect();
+        carried.leaves = found.leaves.iter().map(|name| Name::new(name)).collect();
+        carried.vhds = found.vhds.map(|way| Version::of_body(&way));
+        carried.ignores_port = found.ignores_port;
         let facts = Facts {
             references: references.into(),
             domains: Domains::new(found.domains),
-            vhds: found.vhds.map(|way| Version::of_body(&way)),
-            ignores_port: found.ignores_port,
-            carried: with_rare(carried, found.base_sets, found.leaves),
+            carried: carried.boxed(),
         };
         (facts != Facts::default()).then(|| Box::new(facts))
     }
-}
-
-/// Few virtual hosts belong to base sets, and few route configurations stand in
-/// listeners, so that stands with what few have.
-fn with_rare(
-    carried: Option<Box<Carried>>,
-    sets: Vec<String>,
-    leaves: Vec<String>,
-) -> Option<Box<Carried>> {
-    if sets.is_empty() && leaves.is_empty() {
-        return carried;
-    }
-    let mut carried = carried.unwrap_or_default();
-    carried.base_sets = sets.into_iter().map(Box::from).collect();
-    carried.leaves = leaves.iter().map(|name| Name::new(name)).collect();
-    Some(carried)
 }
 
 #[cfg(test)]

@@ -108,7 +108,7 @@ impl Database {
         }
         let (name, variants) = (routes.entry(entry).name.clone(), routes.entry(entry));
         let variants = variants.content.resources();
-        let portless = !variants.is_empty() && variants.iter().all(|r| r.facts().ignores_port);
+        let portless = !variants.is_empty() && variants.iter().all(|r| r.facts().ignores_port());
         let hosts = match self.find_type(&TypeUrl::from(kind::VHDS)) {
             Some(hosts) => hosts,
             None if !portless => return,
