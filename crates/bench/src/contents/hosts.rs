@@ -97,17 +97,22 @@ fn virtual_host(index: usize) -> VirtualHost {
 /// The file cannot be written.
 pub(crate) fn write(path: &Path, count: usize, form: Form) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
-    let route = RouteConfiguration {
+    // A message in parts is one message.
+    let name = RouteConfiguration {
         name: ROUTE.into(),
+        ..RouteConfiguration::default()
+    };
+    let way = RouteConfiguration {
         vhds: (form != Form::Whole).then(|| Vhds {
             config_source: Some(ads()),
         }),
         ..RouteConfiguration::default()
-    }
-    .encode_to_vec();
+    };
+    let (name, way) = (name.encode_to_vec(), way.encode_to_vec());
     if form != Form::Apart {
-        write_inside(&mut out, &route, count)?;
+        write_inside(&mut out, &name, count, &way)?;
     } else {
+        let route = [name, way].concat();
         any(&mut out, &RouteConfiguration::full_name(), &route)?;
         let url = VirtualHost::full_name();
         for index in 0..count {
@@ -119,19 +124,26 @@ pub(crate) fn write(path: &Path, count: usize, form: Form) -> io::Result<()> {
     out.flush()
 }
 
-/// Twice over all of them: how long they are stands before them.
-fn write_inside(out: &mut impl Write, route: &[u8], count: usize) -> io::Result<()> {
+/// Twice over all of them: how long they are stands before them. What comes
+/// before and behind them is in the order of fields, as every library writes.
+fn write_inside(
+    out: &mut impl Write,
+    before: &[u8],
+    count: usize,
+    behind: &[u8],
+) -> io::Result<()> {
     let hosts: usize = (0..count)
         .map(|index| delimited_len(VIRTUAL_HOSTS, virtual_host(index).encoded_len()))
         .sum();
-    any_head(out, &RouteConfiguration::full_name(), hosts + route.len())?;
-    // A message in two parts is one message.
+    let len = before.len() + hosts + behind.len();
+    any_head(out, &RouteConfiguration::full_name(), len)?;
+    out.write_all(before)?;
     for index in 0..count {
         let host = virtual_host(index).encode_to_vec();
         head(out, VIRTUAL_HOSTS, host.len())?;
         out.write_all(&host)?;
     }
-    out.write_all(route)
+    out.write_all(behind)
 }
 
 fn any(out: &mut impl Write, message: &str, body: &[u8]) -> io::Result<()> {
@@ -196,6 +208,7 @@ mod tests {
                 (ROUTE, 20)
             );
             assert_eq!(route.vhds.is_some(), on_demand);
+            assert_eq!(route.encode_to_vec(), inside.resources[0].value);
         }
     }
 }

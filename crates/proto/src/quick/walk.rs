@@ -3,13 +3,11 @@
 use super::plan::{Field, Of, Plan, Plans, Shape, Special};
 use super::value::{LEN, Value, delimited, read, varint, wire_type};
 use crate::descriptor::{full_name, types};
-use crate::facts::NAMESPACE;
+use crate::facts::{MAX_REFERENCES, NAMESPACE};
 use crate::validate::{Check, Checker, Number, Rules};
 
 /// Messages inside each other. Fewer than decoders allow, whatever they count.
 const DEEPEST: usize = 40;
-/// What a resource refers to, by far.
-const MOST_REFERENCES: usize = 10_000;
 
 /// Nothing is wrong so far.
 type Plain = Option<()>;
@@ -219,8 +217,11 @@ impl<'a> Walk<'a> {
             // One that is set and empty does not count, but in a list it does.
             (_, Value::Text("")) if field.cluster => (field.shape == Shape::One).then_some(()),
             (_, Value::Text(name)) if field.cluster => {
-                self.clusters.push(name);
-                (self.clusters.len() < MOST_REFERENCES).then_some(())
+                // Routes of one host mostly lead to one cluster.
+                if self.clusters.last() != Some(&name) {
+                    self.clusters.push(name);
+                }
+                (self.clusters.len() < MAX_REFERENCES).then_some(())
             }
             _ => Some(()),
         }
