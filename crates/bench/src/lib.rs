@@ -16,7 +16,6 @@
 
 mod client;
 mod contents;
-mod descriptors;
 mod driver;
 mod error;
 mod examples;

@@ -12,28 +12,32 @@ use support::Server;
 /// Descriptors that are needed beside those of the fleet.
 const OTHERS: u64 = 100;
 
-/// How many can come at once here: the system has limits of its own.
+/// How many can come at once, to each of two addresses: the system has limits
+/// of its own.
 fn fleet() -> u64 {
-    let descriptors = getrlimit(Resource::Nofile);
-    let most = descriptors.maximum.unwrap_or(u64::MAX);
-    let raised = Rlimit {
-        current: descriptors.maximum,
-        ..descriptors
-    };
-    setrlimit(Resource::Nofile, raised).unwrap();
+    let most = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
     let waiting = std::fs::read_to_string("/proc/sys/net/core/somaxconn");
     let waiting = waiting.map_or(128, |text| text.trim().parse().unwrap());
-    2000.min(most - OTHERS).min(waiting)
+    2000.min((most - OTHERS) / 2).min(waiting)
 }
 
-/// While the server is busy, who connects waits; nobody is turned away.
+/// What this process may have open, and those that it starts from now on.
+fn descriptors(current: Option<u64>) {
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current, ..limit }).unwrap();
+}
+
+/// While the server is busy, who connects waits; nobody is turned away, however
+/// few descriptors it was given.
 #[test]
 fn a_fleet_that_comes_at_once_is_let_in() {
     let fleet = fleet();
+    descriptors(Some(OTHERS));
     let server = Server::start(&[]);
+    descriptors(getrlimit(Resource::Nofile).maximum);
     server.running.signal(Signal::STOP);
+    let mut connected = Vec::new();
     for address in [server.listen, server.admin] {
-        let mut connected = Vec::new();
         for number in 0..fleet {
             let one = TcpStream::connect_timeout(&address, Duration::from_secs(5));
             let one = one.unwrap_or_else(|error| panic!("{number} of {fleet}: {error}"));
@@ -42,4 +46,5 @@ fn a_fleet_that_comes_at_once_is_let_in() {
     }
     server.running.signal(Signal::CONT);
     assert_eq!(server.get("/ready").0, 200);
+    drop(connected);
 }

@@ -21,6 +21,7 @@
 
 mod bell;
 mod bind;
+mod descriptors;
 pub mod explain;
 pub mod health;
 pub mod listen;

@@ -20,6 +20,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::bell::{Bell, Listener};
 pub use crate::bind::bind;
+pub use crate::descriptors::raise_descriptors;
 use crate::server::Connection;
 use crate::tls::{PeerCertificate, Tls};
 

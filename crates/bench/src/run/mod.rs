@@ -21,7 +21,7 @@ use crate::contents::{Form, Kind, Recipe, Truth, Variants, write_hosts};
 use crate::error::{Error, Result};
 use crate::options::{Asking, Options, Output, Told, Variant};
 use crate::report::Report;
-use crate::{descriptors, serving, table};
+use crate::{serving, table};
 
 use stage::Stage;
 use target::Target;
@@ -45,7 +45,7 @@ pub fn run(options: &Options) -> Result<Option<Report>> {
         written.map_err(|source| Error::File { path, source })?;
         return Ok(None);
     }
-    descriptors::raise();
+    trunkline::listen::raise_descriptors();
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     if options.threads > 0 {
         builder.worker_threads(options.threads);

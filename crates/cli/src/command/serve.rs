@@ -18,6 +18,7 @@ const SOON: Duration = Duration::from_millis(500);
 pub(super) fn run(args: cli::Serve, global: Global) -> Result<()> {
     let settings = settings(args, global)?;
     log::start(settings.log_format, settings.log_level);
+    trunkline::listen::raise_descriptors();
     super::runtime()?.block_on(serve(&settings))
 }
 

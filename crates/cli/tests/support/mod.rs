@@ -182,6 +182,7 @@ impl Server {
         body: &str,
     ) -> (u16, String) {
         let mut socket = TcpStream::connect(self.admin).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut text = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");
         if !headers.iter().any(|(name, _)| *name == "host") {
             text.push_str(&format!("host: {}\r\n", self.admin));

@@ -2,12 +2,13 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Lets this process, and the servers that it starts, have as many open as the
+/// Lets this process, and those that it starts, have as many descriptors as the
 /// system allows it: what it has by default is often a thousand, which is not
-/// enough for clients by the thousand. Where it cannot, connections that cannot
-/// be made are counted and told of.
-pub(crate) fn raise() {
+/// enough for clients by the thousand. A program that calls `select`, as none
+/// does that was written with Tokio, should not call this.
+pub fn raise_descriptors() {
     let limit = getrlimit(Resource::Nofile);
+    // Where it cannot, connections wait, and that is told of when it happens.
     let _ = setrlimit(
         Resource::Nofile,
         Rlimit {
@@ -29,7 +30,7 @@ mod tests {
             ..before
         };
         setrlimit(Resource::Nofile, few).unwrap();
-        raise();
+        raise_descriptors();
         assert_eq!(getrlimit(Resource::Nofile).current, before.maximum);
     }
 }
