@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use arbitrary::Arbitrary;
 use bytes::Bytes;
-use trunkline_core::facts::{Carried, Facts, Reference};
+use trunkline_core::facts::{Rare, Facts, Reference};
 use trunkline_core::kind::{CDS, EDS, LDS, RDS, SDS, VHDS};
 use trunkline_core::message::{ErrorDetail, Locator, Node};
 use trunkline_core::name::{Ask, Name};
@@ -147,13 +147,13 @@ impl Content {
             .collect();
         references.sort();
         references.dedup();
-        let carried = Carried {
+        let rare = Rare {
             vhds: self.vhds.map(|way| (way % 2).to_string().as_str().into()),
-            ..Carried::default()
+            ..Rare::default()
         };
         let facts = Facts {
             references: references.into(),
-            carried: carried.boxed(),
+            rare: rare.boxed(),
             ..Facts::default()
         };
         let mut resource = Resource::new(self.name.name(), body);

@@ -29,12 +29,12 @@ pub struct Facts {
     pub domains: Domains,
     /// What few resources have any of: it stands here so that the others, of
     /// which there may be a million, do not pay for it.
-    pub carried: Option<Box<Carried>>,
+    pub rare: Option<Box<Rare>>,
 }
 
 /// What stands beside a body, and what rules need to know of few.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Carried {
+pub struct Rare {
     /// The base sets that a virtual host belongs to: who has one of them gets
     /// the virtual host without asking.
     pub base_sets: Box<[Box<str>]>,
@@ -52,8 +52,8 @@ pub struct Carried {
     pub ignores_port: bool,
 }
 
-impl Carried {
-    /// For [`Facts::carried`]: none if there is nothing.
+impl Rare {
+    /// For [`Facts::rare`]: none if there is nothing.
     #[must_use]
     pub fn boxed(self) -> Option<Box<Self>> {
         (self != Self::default()).then(|| Box::new(self))
@@ -70,28 +70,26 @@ impl Facts {
     /// The base sets that a virtual host belongs to.
     #[must_use]
     pub fn base_sets(&self) -> &[Box<str>] {
-        self.carried
-            .as_ref()
-            .map_or(&[], |carried| &carried.base_sets)
+        self.rare.as_ref().map_or(&[], |rare| &rare.base_sets)
     }
 
     /// Route configurations inside a listener that leave virtual hosts to VHDS.
     #[must_use]
     pub fn leaves(&self) -> &[Name] {
-        self.carried.as_ref().map_or(&[], |carried| &carried.leaves)
+        self.rare.as_ref().map_or(&[], |rare| &rare.leaves)
     }
 
     /// How a route configuration leaves virtual hosts to VHDS, if it does.
     #[must_use]
     pub fn vhds(&self) -> Option<&Version> {
-        self.carried.as_ref()?.vhds.as_ref()
+        self.rare.as_ref()?.vhds.as_ref()
     }
 
     /// Whether a route configuration finds hosts without regard to their port.
     #[must_use]
     pub fn ignores_port(&self) -> bool {
-        let carried = self.carried.as_ref();
-        carried.is_some_and(|carried| carried.ignores_port)
+        let rare = self.rare.as_ref();
+        rare.is_some_and(|rare| rare.ignores_port)
     }
 
     /// Nothing is known.

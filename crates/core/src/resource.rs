@@ -171,9 +171,9 @@ impl Resource {
     #[must_use]
     pub fn wire_size(&self) -> usize {
         let aliases: usize = self.aliases.iter().map(|a| a.as_str().len() + 2).sum();
-        let carried = self.facts().carried.as_deref();
-        let carried = carried.and_then(|carried| carried.metadata.as_ref());
-        [self.body.as_ref(), carried]
+        let rare = self.facts().rare.as_deref();
+        let rare = rare.and_then(|rare| rare.metadata.as_ref());
+        [self.body.as_ref(), rare]
             .into_iter()
             .flatten()
             .map(Bytes::len)

@@ -87,12 +87,12 @@ async fn apply_first(writer: &Writer, mut update: Update, part: usize) -> Result
         let mut changes = update.changes.split_off(rest);
         update.changes.shrink_to_fit();
         changes.reverse();
-        let put: Vec<_> = changes.iter().filter_map(put).collect();
+        let new: Vec<_> = changes.iter().filter_map(put).collect();
         if let Err(error) = writer.apply(&origin, changes) {
             undo(writer, &origin, done);
             return Err(error);
         }
-        for (type_url, resource) in put {
+        for (type_url, resource) in new {
             done.entry(type_url).or_default().push(resource);
         }
         tokio::task::yield_now().await;

@@ -4,8 +4,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Lets this process, and those that it starts, have as many descriptors as the
 /// system allows it: what it has by default is often a thousand, which is not
-/// enough for clients by the thousand. A program that calls `select`, as none
-/// does that was written with Tokio, should not call this.
+/// enough for clients by the thousand. Not for a program in which something
+/// calls `select`, which knows no more than that.
 pub fn raise_descriptors() {
     let limit = getrlimit(Resource::Nofile);
     // Where it cannot, connections wait, and that is told of when it happens.

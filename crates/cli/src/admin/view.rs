@@ -67,12 +67,12 @@ fn shown(type_url: &str, body: Bytes) -> Option<Value> {
 
 /// The body, in a wrapper if something belongs to it.
 fn in_a_file(type_url: &TypeUrl, resource: &Resource) -> Value {
-    let carried = resource.facts().carried.as_deref();
+    let rare = resource.facts().rare.as_deref();
     let bare = facts::names_itself(type_url.as_str())
         && resource.aliases.is_empty()
         && resource.ttl.is_none()
         && resource.constraints.is_none()
-        && carried.is_none_or(|carried| carried.metadata.is_none() && !carried.do_not_cache);
+        && rare.is_none_or(|rare| rare.metadata.is_none() && !rare.do_not_cache);
     let wrapped = (!bare).then(|| {
         let wrapper = wrapper(type_url, resource).encode_to_vec();
         shown(types::RESOURCE, wrapper.into())
@@ -91,8 +91,8 @@ fn in_a_file(type_url: &TypeUrl, resource: &Resource) -> Value {
 fn wrapper(type_url: &TypeUrl, resource: &Resource) -> discovery::Resource {
     let name = resource.name.to_string();
     let constraints = resource.constraints.as_ref();
-    let carried = resource.facts().carried.as_deref();
-    let do_not_cache = carried.is_some_and(|carried| carried.do_not_cache);
+    let rare = resource.facts().rare.as_deref();
+    let do_not_cache = rare.is_some_and(|rare| rare.do_not_cache);
     discovery::Resource {
         aliases: resource.aliases.iter().map(Name::to_string).collect(),
         ttl: resource.ttl.map(|ttl| discovery::Duration {
@@ -104,7 +104,7 @@ fn wrapper(type_url: &TypeUrl, resource: &Resource) -> discovery::Resource {
             name: name.clone(),
             dynamic_parameter_constraints: Some(write_constraints(constraints.expr())),
         }),
-        metadata: carried.and_then(|carried| carried.metadata.clone()),
+        metadata: rare.and_then(|rare| rare.metadata.clone()),
         name,
         resource: resource.body.clone().map(|value| discovery::Any {
             type_url: type_url.to_string(),

@@ -221,18 +221,18 @@ impl Conversation {
         // What all who come back at once share.
         let listed = db.batch(follow, 0);
         let mut differing = Vec::new();
-        let mut listed_of_it = 0;
+        let mut still_listed = 0;
         for (name, resource) in &listed.items {
             let Some(resource) = resource else { continue };
             let held = initial.get(name);
-            listed_of_it += usize::from(held.is_some());
+            still_listed += usize::from(held.is_some());
             match held {
                 Some(version) if *version == resource.version => {}
                 Some(_) => differing.push((name.clone(), Told::Older)),
                 None => differing.push((name.clone(), Told::Nothing)),
             }
         }
-        if listed_of_it < initial.len() {
+        if still_listed < initial.len() {
             self.drop_strays(db, index, initial, &listed);
         }
         let head = db.head(follow);

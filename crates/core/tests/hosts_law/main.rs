@@ -18,7 +18,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use trunkline_core::change::Change;
 use trunkline_core::database::{ApplyError, Database};
-use trunkline_core::facts::{Carried, Facts};
+use trunkline_core::facts::{Facts, Rare};
 use trunkline_core::hosts::Domains;
 use trunkline_core::kind;
 use trunkline_core::name::Name;
@@ -196,14 +196,14 @@ fn resource(route: usize, name: usize, host: &Host) -> Arc<Resource> {
 
 /// A route configuration that finds its hosts in some way.
 fn route_configuration(route: usize, way: usize) -> Change {
-    let carried = Carried {
+    let rare = Rare {
         vhds: (way > 0).then(|| Version::new(way.to_string())),
         ignores_port: route == 1,
-        ..Carried::default()
+        ..Rare::default()
     };
     let resource = Resource {
         facts: Some(Box::new(Facts {
-            carried: carried.boxed(),
+            rare: rare.boxed(),
             ..Facts::default()
         })),
         ..Resource::new(Name::new(ROUTES[route]), Bytes::from(way.to_string()))

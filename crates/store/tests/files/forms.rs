@@ -82,7 +82,7 @@ fn what_is_around_a_resource_is_read() {
     assert_eq!(a.aliases[0].as_str(), "b");
     assert_eq!(a.ttl.unwrap().as_secs(), 2);
     assert_eq!(a.constraints.as_ref().unwrap().to_string(), "env=prod");
-    assert!(a.facts().carried.as_ref().unwrap().metadata.is_some());
+    assert!(a.facts().rare.as_ref().unwrap().metadata.is_some());
     let (url, other) = &loaded.resources[1];
     assert_eq!(url.as_str(), "type.googleapis.com/no.such.Type");
     assert_eq!(other.body.as_deref(), Some(&[0, 0][..]));

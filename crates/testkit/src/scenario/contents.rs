@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use trunkline_core::change::Change;
-use trunkline_core::facts::{Carried, Facts, Reference};
+use trunkline_core::facts::{Facts, Rare, Reference};
 use trunkline_core::hosts::Domains;
 use trunkline_core::kind;
 use trunkline_core::name::Name;
@@ -183,15 +183,15 @@ impl Item {
         let mut references = self.references.clone();
         references.sort();
         references.dedup();
-        let carried = Carried {
+        let rare = Rare {
             base_sets: self.base.iter().map(|set| set.as_str().into()).collect(),
             leaves: self.leaves.iter().map(|route| Name::new(route)).collect(),
             vhds: self.vhds.clone(),
             ignores_port: self.portless,
-            ..Carried::default()
+            ..Rare::default()
         };
         let facts = Facts {
-            carried: carried.boxed(),
+            rare: rare.boxed(),
             references: references.into(),
             domains: Domains::new(&self.domains),
         };

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes};
-use trunkline_core::facts::Carried;
+use trunkline_core::facts::Rare;
 use trunkline_core::name::Name;
 use trunkline_core::params::Constraints;
 use trunkline_core::resource::{Resource, TypeUrl, Version};
@@ -52,14 +52,14 @@ impl Intake {
         let around = Around {
             aliases: aliases.into(),
             ttl: wrapper.ttl.map(ttl).transpose()?,
-            carried: carried(wrapper),
+            rare: rare(wrapper),
         };
         Ok(Resource {
             version: around.version(&body),
             constraints: clients,
             aliases: around.aliases,
             ttl: around.ttl,
-            facts: self.shared.facts(found, around.carried.map(Box::new)),
+            facts: self.shared.facts(found, around.rare),
             ..Resource::new(name, body)
         })
     }
@@ -135,27 +135,27 @@ pub(super) fn constraints(
     Ok(Some(read).filter(|read| !read.is_always()))
 }
 
-fn carried(wrapper: &discovery::Resource) -> Option<Carried> {
-    let carried = Carried {
+fn rare(wrapper: &discovery::Resource) -> Option<Rare> {
+    let rare = Rare {
         metadata: wrapper.metadata.clone(),
         do_not_cache: wrapper.cache_control.is_some_and(|c| c.do_not_cache),
-        ..Carried::default()
+        ..Rare::default()
     };
-    (carried != Carried::default()).then_some(carried)
+    (rare != Rare::default()).then_some(rare)
 }
 
 /// What can change about a resource without its body.
 struct Around {
     aliases: Box<[Name]>,
     ttl: Option<Duration>,
-    carried: Option<Carried>,
+    rare: Option<Rare>,
 }
 
 impl Around {
     /// A resource that is nothing but its body has the version of its body,
     /// wherever it comes from.
     fn version(&self, body: &Bytes) -> Version {
-        if self.aliases.is_empty() && self.ttl.is_none() && self.carried.is_none() {
+        if self.aliases.is_empty() && self.ttl.is_none() && self.rare.is_none() {
             return Version::of_body(body);
         }
         let mut all = Vec::with_capacity(body.len() + 64);
@@ -165,9 +165,9 @@ impl Around {
         };
         part(body);
         part(&self.ttl.map_or(0, |ttl| ttl.as_nanos()).to_le_bytes());
-        if let Some(carried) = &self.carried {
-            part(&[u8::from(carried.do_not_cache)]);
-            part(carried.metadata.as_deref().unwrap_or_default());
+        if let Some(rare) = &self.rare {
+            part(&[u8::from(rare.do_not_cache)]);
+            part(rare.metadata.as_deref().unwrap_or_default());
         } else {
             part(&[]);
         }
@@ -221,9 +221,9 @@ resource:
         assert_eq!(all.aliases[..], [Name::new("y"), Name::new("z")]);
         assert_eq!(all.ttl, Some(Duration::from_millis(1500)));
         assert_eq!(all.constraints.as_ref().unwrap().to_string(), "env=prod");
-        let carried = all.facts().carried.as_deref().unwrap();
-        assert!(carried.do_not_cache);
-        assert!(carried.metadata.is_some());
+        let rare = all.facts().rare.as_deref().unwrap();
+        assert!(rare.do_not_cache);
+        assert!(rare.metadata.is_some());
     }
 
     #[test]

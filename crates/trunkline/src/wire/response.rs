@@ -112,7 +112,7 @@ fn wrapped(url: &TypeUrl, delivered: &Delivered) -> Resource {
         Form::Heartbeat => None,
     };
     let constraints = resource.constraints.as_ref();
-    let carried = resource.facts().carried.as_deref();
+    let rare = resource.facts().rare.as_deref();
     Resource {
         version: resource.version.to_string(),
         resource: body,
@@ -122,11 +122,11 @@ fn wrapped(url: &TypeUrl, delivered: &Delivered) -> Resource {
             .map(|name| name.to_string())
             .collect(),
         ttl: resource.ttl.map(duration),
-        cache_control: carried
-            .filter(|carried| carried.do_not_cache)
+        cache_control: rare
+            .filter(|rare| rare.do_not_cache)
             .map(|_| CacheControl { do_not_cache: true }),
         resource_name: constraints.map(|c| resource_name(&resource.name, Some(c))),
-        metadata: carried.and_then(|carried| carried.metadata.clone()),
+        metadata: rare.and_then(|rare| rare.metadata.clone()),
     }
 }
 
@@ -178,7 +178,7 @@ fn grpc_code(code: ErrorCode) -> i32 {
 mod tests {
     use super::*;
     use prost::Message as _;
-    use trunkline_core::facts::{Carried, Facts};
+    use trunkline_core::facts::{Facts, Rare};
     use trunkline_core::hosts::Domains;
     use trunkline_core::kind;
 
@@ -261,10 +261,10 @@ mod tests {
             ttl: Some(std::time::Duration::from_millis(1500)),
             constraints: Some(constraints.clone()),
             facts: Some(Box::new(Facts {
-                carried: Some(Box::new(Carried {
+                rare: Some(Box::new(Rare {
                     metadata: Some(Bytes::from_static(b"meta")),
                     do_not_cache: true,
-                    ..Carried::default()
+                    ..Rare::default()
                 })),
                 ..Facts::default()
             })),

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use trunkline_core::facts::{Carried, Facts, Reference};
+use trunkline_core::facts::{Facts, Rare, Reference};
 use trunkline_core::hosts::Domains;
 use trunkline_core::name::Name;
 use trunkline_core::resource::{TypeUrl, Version};
@@ -50,11 +50,11 @@ impl Shared {
         name
     }
 
-    /// The facts as the rules know them, and what is carried beside the body.
+    /// The facts as the rules know them, and what stands beside the body.
     pub(super) fn facts(
         &mut self,
         found: facts::Facts,
-        carried: Option<Box<Carried>>,
+        beside: Option<Rare>,
     ) -> Option<Box<Facts>> {
         let refers = |(type_url, name): (&str, String)| Reference {
             type_url: self.url(type_url),
@@ -64,15 +64,15 @@ impl Shared {
         // Two spellings of one name are one, and stand elsewhere.
         references.sort();
         references.dedup();
-        let mut carried = carried.map_or_else(Carried::default, |carried| *carried);
-        carried.base_sets = found.base_sets.into_iter().map(Box::from).collect();
-        carried.leaves = found.leaves.iter().map(|name| Name::new(name)).collect();
-        carried.vhds = found.vhds.map(|way| Version::of_body(&way));
-        carried.ignores_port = found.ignores_port;
+        let mut rare = beside.unwrap_or_default();
+        rare.base_sets = found.base_sets.into_iter().map(Box::from).collect();
+        rare.leaves = found.leaves.iter().map(|name| Name::new(name)).collect();
+        rare.vhds = found.vhds.map(|way| Version::of_body(&way));
+        rare.ignores_port = found.ignores_port;
         let facts = Facts {
             references: references.into(),
             domains: Domains::new(found.domains),
-            carried: carried.boxed(),
+            rare: rare.boxed(),
         };
         (facts != Facts::default()).then(|| Box::new(facts))
     }
