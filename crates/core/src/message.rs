@@ -129,6 +129,74 @@ pub struct DeltaResponse {
     pub errors: Vec<(Name, Arc<ResourceError>)>,
 }
 
+/// A request in the variant that the stream speaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// State of the world.
+    Sotw(SotwRequest),
+    /// Incremental.
+    Delta(DeltaRequest),
+}
+
+/// A response in the variant that the stream speaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Response {
+    /// State of the world.
+    Sotw(SotwResponse),
+    /// Incremental.
+    Delta(DeltaResponse),
+}
+
+impl From<SotwResponse> for Response {
+    fn from(response: SotwResponse) -> Self {
+        Self::Sotw(response)
+    }
+}
+
+impl From<DeltaResponse> for Response {
+    fn from(response: DeltaResponse) -> Self {
+        Self::Delta(response)
+    }
+}
+
+impl Response {
+    /// The type that it is about.
+    #[must_use]
+    pub fn type_url(&self) -> &TypeUrl {
+        match self {
+            Self::Sotw(response) => &response.type_url,
+            Self::Delta(response) => &response.type_url,
+        }
+    }
+
+    /// Names it on its stream.
+    #[must_use]
+    pub fn nonce(&self) -> &Nonce {
+        match self {
+            Self::Sotw(response) => &response.nonce,
+            Self::Delta(response) => &response.nonce,
+        }
+    }
+
+    /// The incremental one, if it is.
+    #[must_use]
+    pub fn into_delta(self) -> Option<DeltaResponse> {
+        match self {
+            Self::Delta(response) => Some(response),
+            Self::Sotw(_) => None,
+        }
+    }
+
+    /// The one of state of the world, if it is.
+    #[must_use]
+    pub fn into_sotw(self) -> Option<SotwResponse> {
+        match self {
+            Self::Sotw(response) => Some(response),
+            Self::Delta(_) => None,
+        }
+    }
+}
+
 /// One resource in a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivered {

@@ -21,7 +21,10 @@ fn put(name: &str, body: &'static str) -> Change {
 /// Rejects what there is to hear now; how many responses that was.
 fn reject_all(session: &mut Session, db: &mut Database, now: Moment) -> usize {
     let mut rejected = 0;
-    while let Some(response) = session.poll_delta(db, now) {
+    while let Some(response) = session
+        .poll(db, now)
+        .and_then(trunkline_core::message::Response::into_delta)
+    {
         rejected += 1;
         let answer = DeltaRequest {
             type_url: Some(kind::CDS.into()),
@@ -62,7 +65,10 @@ fn s69_a_client_that_rejects_everything_is_tried_slowly() {
     assert_eq!(257 + trials, 1999);
     // What is new is sent at once, and what is accepted ends the waiting.
     db.apply(vec![put("new", "y")]).unwrap();
-    let response = session.poll_delta(&mut db, now).unwrap();
+    let response = session
+        .poll(&mut db, now)
+        .and_then(trunkline_core::message::Response::into_delta)
+        .unwrap();
     assert_eq!(response.resources.len(), 1);
     assert_eq!(db.check(), Ok(()));
 }

@@ -63,24 +63,44 @@ fn s73_a_cluster_stays_while_a_route_to_it_is_on_its_way() {
     db.apply(contents).unwrap();
     let mut session = Session::open(&mut db, Config::new(Mode::Delta));
     ask(&mut session, &mut db, kind::CDS, &[]);
-    let clusters = session.poll_delta(&mut db, NOW).unwrap();
+    let clusters = session
+        .poll(&mut db, NOW)
+        .and_then(trunkline_core::message::Response::into_delta)
+        .unwrap();
     ack(&mut session, &mut db, &clusters);
     ask(&mut session, &mut db, kind::RDS, &["r"]);
-    let sent = session.poll_delta(&mut db, NOW).unwrap();
+    let sent = session
+        .poll(&mut db, NOW)
+        .and_then(trunkline_core::message::Response::into_delta)
+        .unwrap();
 
     // The route is used from the moment it arrives, before its ACK does.
     let removal = Change::Remove(kind::CDS.into(), Name::new("old"));
     db.apply(vec![put(kind::CDS, "new", None), route("new"), removal])
         .unwrap();
-    let addition = session.poll_delta(&mut db, NOW).unwrap();
+    let addition = session
+        .poll(&mut db, NOW)
+        .and_then(trunkline_core::message::Response::into_delta)
+        .unwrap();
     assert_eq!(addition.resources.len(), 1);
     assert_eq!(addition.removed, []);
     ack(&mut session, &mut db, &addition);
     ack(&mut session, &mut db, &sent);
-    let moved = session.poll_delta(&mut db, NOW).unwrap();
+    let moved = session
+        .poll(&mut db, NOW)
+        .and_then(trunkline_core::message::Response::into_delta)
+        .unwrap();
     assert_eq!(moved.type_url.as_str(), kind::RDS);
-    assert_eq!(session.poll_delta(&mut db, NOW), None);
+    assert_eq!(
+        session
+            .poll(&mut db, NOW)
+            .and_then(trunkline_core::message::Response::into_delta),
+        None
+    );
     ack(&mut session, &mut db, &moved);
-    let removal = session.poll_delta(&mut db, NOW).unwrap();
+    let removal = session
+        .poll(&mut db, NOW)
+        .and_then(trunkline_core::message::Response::into_delta)
+        .unwrap();
     assert_eq!(removal.removed, [Name::new("old")]);
 }

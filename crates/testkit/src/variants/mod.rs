@@ -24,7 +24,6 @@ use std::time::Duration;
 use fastrand::Rng;
 use trunkline_core::Moment;
 use trunkline_core::database::Database;
-use trunkline_core::message::Mode;
 use trunkline_core::params::Params;
 use trunkline_core::session::{Config, Session};
 use trunkline_core::sink::{Request, Response};
@@ -254,16 +253,7 @@ impl World {
 
     fn send_down(&mut self, index: usize) -> bool {
         let peer = &mut self.peers[index];
-        let response = match peer.client.mode {
-            Mode::Delta => {
-                let said = peer.session.poll_delta(&mut self.server, self.now);
-                said.map(Response::Delta)
-            }
-            Mode::Sotw => {
-                let said = peer.session.poll_sotw(&mut self.server, self.now);
-                said.map(Response::Sotw)
-            }
-        };
+        let response = peer.session.poll(&mut self.server, self.now);
         let sent = response.is_some();
         let telling = sent && self.story.is_some();
         let line = telling.then(|| format!("parent of {index} sends: {response:?}"));

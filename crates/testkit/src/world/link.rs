@@ -67,15 +67,12 @@ impl Link {
     }
 
     /// The parent sends one response, if it has one and the stream takes it.
-    pub fn send(&mut self, db: &mut Database, mode: Mode, now: Moment) -> bool {
+    pub fn send(&mut self, db: &mut Database, now: Moment) -> bool {
         if self.down.len() >= IN_FLIGHT {
             return false;
         }
         let quiet = is_quiet(&self.session, db, now);
-        let response = match mode {
-            Mode::Delta => self.session.poll_delta(db, now).map(Response::Delta),
-            Mode::Sotw => self.session.poll_sotw(db, now).map(Response::Sotw),
-        };
+        let response = self.session.poll(db, now);
         let sent = response.is_some();
         assert!(!(sent && quiet), "a session that is quiet speaks");
         self.sent += usize::from(sent);

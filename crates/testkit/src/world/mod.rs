@@ -285,15 +285,11 @@ impl World {
 
     /// The parent sends a response.
     fn send_down(&mut self, index: usize) -> bool {
-        let (now, mode, parent) = (
-            self.now,
-            self.children[index].mode,
-            self.children[index].parent,
-        );
+        let (now, parent) = (self.now, self.children[index].parent);
         let Some(mut link) = self.children[index].link.take() else {
             return false;
         };
-        let sent = self.with_parent(parent, |db| link.send(db, mode, now));
+        let sent = self.with_parent(parent, |db| link.send(db, now));
         let line = link.down.back().filter(|_| sent).map(words::response);
         if let Some(line) = line {
             self.tell(|| format!("parent of {index} sends: {line}"));

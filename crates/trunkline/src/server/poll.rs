@@ -105,7 +105,11 @@ fn ask(stream: &Arc<Stream>, read: rest::Read, bytes: usize) -> SotwResponse {
     }
     let response = shared.with(|db| {
         let handled = session.handle_sotw(db, request, now);
-        let response = handled.ok().and_then(|()| session.poll_sotw(db, now));
+        let response = handled.ok().and_then(|()| {
+            session
+                .poll(db, now)
+                .and_then(trunkline_core::message::Response::into_sotw)
+        });
         session.close(db);
         response
     });

@@ -6,8 +6,8 @@ use std::time::{Instant, SystemTime};
 use bytes::Bytes;
 use trunkline_core::Moment;
 use trunkline_core::kind;
-use trunkline_core::message::{DeltaResponse, Mode, SotwResponse};
-use trunkline_core::resource::{Nonce, TypeUrl};
+use trunkline_core::message::{Mode, Response};
+use trunkline_core::resource::TypeUrl;
 use trunkline_core::session::{Config, Event, ProtocolError, Session};
 use trunkline_core::sink::Request;
 use trunkline_core::source::Dialect;
@@ -84,21 +84,6 @@ pub(super) struct Next {
     pub(super) now: bool,
     /// Then, although nothing happens.
     pub(super) due: Option<tokio::time::Instant>,
-}
-
-/// A response of either protocol.
-enum Response {
-    Sotw(SotwResponse),
-    Delta(DeltaResponse),
-}
-
-impl Response {
-    fn name(&self) -> (&TypeUrl, &Nonce) {
-        match self {
-            Self::Sotw(response) => (&response.type_url, &response.nonce),
-            Self::Delta(response) => (&response.type_url, &response.nonce),
-        }
-    }
 }
 
 impl Stream {
@@ -279,16 +264,12 @@ impl Stream {
             return (None, next, true);
         };
         let ((response, quiet), revision) = self.shared.with_revision(|db| {
-            let response = match self.mode {
-                Mode::Sotw => session.poll_sotw(db, now).map(Response::Sotw),
-                Mode::Delta => session.poll_delta(db, now).map(Response::Delta),
-            };
+            let response = session.poll(db, now);
             let quiet = response.is_none() || session.is_quiet(db, now);
             (response, quiet)
         });
         if let Some(response) = &response {
-            let (type_url, nonce) = response.name();
-            marks.sent(type_url, nonce, revision);
+            marks.sent(response.type_url(), response.nonce(), revision);
         }
         let dialect = session.dialect();
         let response = response.map(|response| (response, dialect));
@@ -307,7 +288,7 @@ impl Stream {
                 (frames, &response.resources, &response.removed[..])
             }
         };
-        let (type_url, nonce) = response.name();
+        let (type_url, nonce) = (response.type_url(), response.nonce());
         self.report(Report::Sent(Sent {
             type_url,
             nonce,

@@ -237,7 +237,13 @@ mod tests {
             };
             let now = trunkline_core::Moment::START;
             session.handle_sotw(&mut db, request, now).unwrap();
-            sotw_frames(&session.poll_sotw(&mut db, now).unwrap(), "me")
+            sotw_frames(
+                &session
+                    .poll(&mut db, now)
+                    .and_then(trunkline_core::message::Response::into_sotw)
+                    .unwrap(),
+                "me",
+            )
         };
         let (one, other) = (first(), first());
         assert_eq!(one, other);

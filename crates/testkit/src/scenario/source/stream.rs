@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet, VecDeque};
 
 use trunkline_core::Moment;
 use trunkline_core::database::Database;
-use trunkline_core::message::Mode;
+use trunkline_core::message::Response;
 use trunkline_core::params::Params;
 use trunkline_core::resource::Nonce;
 use trunkline_core::session::{Event, ProtocolError, Session};
@@ -114,10 +114,10 @@ impl Stream {
     ) -> Result<Option<Message>, String> {
         let session = self.session.as_mut().ok_or("the stream is closed")?;
         let silent = is_quiet(session, db, now);
-        let said = match self.opening.config.mode {
-            Mode::Delta => session.poll_delta(db, now).map(Message::from),
-            Mode::Sotw => session.poll_sotw(db, now).map(Message::from),
-        };
+        let said = session.poll(db, now).map(|response| match response {
+            Response::Delta(response) => Message::from(response),
+            Response::Sotw(response) => Message::from(response),
+        });
         self.hear();
         match said {
             None => (self.quiet, self.woken) = (true, false),
