@@ -82,7 +82,7 @@ fn change_named(c: &mut Criterion) {
                     time_changes(&mut db, rounds, number, |db| {
                         db.take_woken();
                         for id in &ids {
-                            db.take_dirty(*id);
+                            db.take_dirty(*id, usize::MAX);
                         }
                     })
                 });

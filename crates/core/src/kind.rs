@@ -28,6 +28,8 @@ pub struct Kind {
     pub on_demand: bool,
     /// What it refers to stays in use for a while after it was replaced (S73).
     pub drains: bool,
+    /// A client that comes back may use it although it is gone (S82).
+    pub lingers: bool,
     /// The types of what it may refer to.
     pub refers_to: &'static [&'static str],
     /// A ttl may be sent on a state-of-the-world stream (S59).
@@ -81,6 +83,7 @@ const OPAQUE: Kind = Kind {
     envoy_absent_in_sotw: Silence,
     on_demand: false,
     drains: false,
+    lingers: false,
     refers_to: &[],
     ttl_in_sotw: true,
 };
@@ -109,10 +112,12 @@ kinds! {
     RTDS "envoy.service.runtime.v3.Runtime" = kind("rtds", 0, (Removed, EmptyBody));
     CDS "envoy.config.cluster.v3.Cluster" = Kind {
         refers_to: &[EDS, SDS, CDS],
+        lingers: true,
         ..whole("cds", 1)
     };
     EDS "envoy.config.endpoint.v3.ClusterLoadAssignment" = Kind {
         refers_to: &[LEDS],
+        lingers: true,
         // Envoy crashes when it runs out.
         ttl_in_sotw: false,
         ..kind("eds", 2, (EmptyBody, EmptyBody))
@@ -131,6 +136,7 @@ kinds! {
     };
     RDS "envoy.config.route.v3.RouteConfiguration" = Kind {
         refers_to: &[CDS, VHDS],
+        lingers: true,
         ..kind("rds", 6, (EmptyBody, EmptyBody))
     };
     VHDS "envoy.config.route.v3.VirtualHost" = Kind {

@@ -26,9 +26,20 @@ use crate::name::Name;
 use crate::resource::{Resource, TypeUrl};
 use crate::source::{Conversation, Standing};
 
-/// References that are still in use although the peer accepted a change
-/// without them, and until when: an old listener drains for a while (S73).
-pub(crate) type Draining = BTreeMap<Reference, Moment>;
+/// References that are still in use although the peer holds nothing with them
+/// any more, and until when: an old listener drains for a while, and gRPC goes
+/// on routing by a tree that it gave up (S73, S81).
+pub(crate) type Draining = BTreeMap<Reference, Drained>;
+
+/// Until when something stays that is still in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Drained {
+    /// If the peer asks for it by name: it gives up the name when it needs it
+    /// no longer.
+    pub(crate) named: Moment,
+    /// If a wildcard brings it.
+    pub(crate) brought: Moment,
+}
 
 /// What the peer still uses although it is about to go.
 #[derive(Default)]
@@ -40,27 +51,59 @@ struct InUse {
     types: HashSet<&'static str>,
 }
 
+/// The conversations of a stream, but for one.
+#[derive(Clone, Copy)]
+pub(crate) struct Others<'a> {
+    before: &'a [Conversation],
+    after: &'a [Conversation],
+}
+
+impl<'a> Others<'a> {
+    /// Takes one out of all.
+    pub(crate) fn but(all: &'a mut [Conversation], index: usize) -> (&'a mut Conversation, Self) {
+        let (before, rest) = all.split_at_mut(index);
+        #[expect(clippy::expect_used, reason = "the index is that of a conversation")]
+        let (one, after) = rest.split_first_mut().expect("there is one");
+        (one, Self { before, after })
+    }
+
+    pub(crate) fn iter(self) -> impl Iterator<Item = &'a Conversation> {
+        self.before.iter().chain(self.after)
+    }
+
+    pub(crate) fn of(self, url: &str) -> Option<&'a Conversation> {
+        self.iter().find(|other| other.url.as_str() == url)
+    }
+}
+
 /// The other types of a stream, as one type sees them.
 pub(crate) struct Order<'a> {
-    others: &'a [Option<Box<Conversation>>],
+    others: Others<'a>,
     draining: &'a Draining,
+    now: Moment,
     /// The peer resumed a moment ago, and has yet to say what it holds.
     resuming: bool,
     /// Worked out when the first removal asks.
     in_use: OnceCell<InUse>,
+    /// What is referred to by what the peer will hold and is meant to; worked
+    /// out when a name that does not exist asks.
+    referred: OnceCell<HashSet<Reference>>,
 }
 
 impl<'a> Order<'a> {
     pub(crate) fn new(
-        others: &'a [Option<Box<Conversation>>],
+        others: Others<'a>,
         draining: &'a Draining,
+        now: Moment,
         resuming: bool,
     ) -> Self {
         Self {
             others,
             draining,
+            now,
             resuming,
             in_use: OnceCell::new(),
+            referred: OnceCell::new(),
         }
     }
 
@@ -104,13 +147,24 @@ impl<'a> Order<'a> {
             })
     }
 
-    /// Whether the peer still uses a resource that is gone.
-    pub(crate) fn removal_waits(&self, db: &mut Database, url: &TypeUrl, name: &Name) -> bool {
-        let reference = Reference {
-            type_url: url.clone(),
-            name: name.clone(),
-        };
-        let drains = self.draining.contains_key(&reference);
+    /// Whether the peer still uses a resource that is gone; `named` is whether
+    /// it asks for it by name.
+    pub(crate) fn removal_waits(
+        &self,
+        db: &mut Database,
+        url: &TypeUrl,
+        name: &Name,
+        named: bool,
+    ) -> bool {
+        let reference = reference(url, name);
+        let drains = self.draining.get(&reference).is_some_and(|drained| {
+            let until = if named {
+                drained.named
+            } else {
+                drained.brought
+            };
+            self.now < until
+        });
         let in_use = match self.in_use.get() {
             Some(known) => known,
             None => {
@@ -125,24 +179,51 @@ impl<'a> Order<'a> {
 
     fn find_in_use(&self, db: &mut Database) -> InUse {
         let mut in_use = InUse::default();
-        for other in self.others.iter().flatten() {
+        for other in self.others.iter() {
             if other.holds_unknown() {
                 in_use.types.extend(other.kind.refers_to);
             }
-            for (held, target) in other.unsettled(db) {
-                let kept = target.resource().map(|r| r.facts());
-                for reference in &held.facts().references {
-                    if kept.is_none_or(|facts| !facts.refers_to(reference)) {
-                        in_use.references.insert(reference.clone());
-                    }
-                }
-            }
+            other.each_dangling(db, |reference| {
+                in_use.references.insert(reference.clone());
+            });
         }
         in_use
     }
 
+    /// Whether something that the peer will hold and is meant to refers to a
+    /// name: then it waits for a word on it (S82).
+    pub(crate) fn refers_to(&self, db: &mut Database, url: &TypeUrl, name: &Name) -> bool {
+        let referred = match self.referred.get() {
+            Some(known) => known,
+            None => {
+                let mut found = HashSet::new();
+                for other in self.others.iter() {
+                    if other.kind.refers_to.contains(&url.as_str()) {
+                        other.each_reference(db, |reference| {
+                            found.insert(reference.clone());
+                        });
+                    }
+                }
+                self.referred.get_or_init(|| found)
+            }
+        };
+        referred.contains(&reference(url, name))
+    }
+
+    /// Whether the peer asks for a type that may refer to this one.
+    pub(crate) fn has_referring(&self, url: &TypeUrl) -> bool {
+        let mut others = self.others.iter();
+        others.any(|other| other.kind.refers_to.contains(&url.as_str()))
+    }
+
     fn conversation(&self, url: &TypeUrl) -> Option<&'a Conversation> {
-        let mut all = self.others.iter().flatten();
-        all.find(|other| other.url == *url).map(|other| &**other)
+        self.others.of(url.as_str())
+    }
+}
+
+fn reference(url: &TypeUrl, name: &Name) -> Reference {
+    Reference {
+        type_url: url.clone(),
+        name: name.clone(),
     }
 }

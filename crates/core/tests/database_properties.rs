@@ -303,7 +303,7 @@ impl World {
     fn tell_askers(&mut self) {
         for asker in &mut self.askers {
             let now = seen(&self.model, &asker.name, &asker.params);
-            let dirty = self.db.take_dirty(asker.subscriber);
+            let dirty = self.db.take_dirty(asker.subscriber, usize::MAX);
             if !now.same(&asker.seen) {
                 assert!(
                     !dirty.is_empty(),

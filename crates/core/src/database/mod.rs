@@ -15,12 +15,12 @@
 mod apply;
 mod check;
 mod content;
+mod departed;
 mod entry;
 mod follow;
 mod hosts;
 mod log;
 mod places;
-mod rejected;
 mod subscribers;
 mod table;
 mod tombstones;
@@ -33,10 +33,9 @@ use hashbrown::HashMap;
 pub use apply::ApplyError;
 pub use content::Choice;
 pub(crate) use content::same;
+pub(crate) use departed::DepartedSet;
 pub use entry::EntryId;
-pub(crate) use follow::left_by;
 pub use hosts::{Considered, Found, Given, HostExplanation};
-pub(crate) use rejected::Rejected;
 pub use subscribers::{Edge, FollowId, StreamId, SubscriberId};
 pub use table::{Kept, Work};
 pub use view::{Batch, Item, Scope, Seq};
@@ -45,7 +44,7 @@ use crate::kind::Kind;
 use crate::name::{Glob, Name};
 use crate::params::{Params, ParamsId, ParamsTable};
 use crate::resource::{Resource, TypeUrl};
-use rejected::Rejections;
+use departed::Departed;
 use subscribers::Subscribers;
 use table::Table;
 use view::ViewId;
@@ -63,7 +62,7 @@ pub struct Database {
     subscribers: Subscribers,
     work: Work,
     is_cache: bool,
-    rejections: Rejections,
+    departed: Departed,
 }
 
 impl Database {

@@ -330,10 +330,13 @@ impl Database {
         }
     }
 
-    /// The names that changed since this was last asked.
-    pub fn take_dirty(&mut self, id: SubscriberId) -> Vec<(EntryId, ParamsId)> {
-        let dirty = std::mem::take(&mut self.subscribers.get_mut(id).dirty);
-        dirty.into_iter().collect()
+    /// Takes out names that changed and have not been looked at, at most `most`.
+    pub fn take_dirty(&mut self, id: SubscriberId, most: usize) -> Vec<(EntryId, ParamsId)> {
+        let dirty = &mut self.subscribers.get_mut(id).dirty;
+        if dirty.len() <= most {
+            return std::mem::take(dirty).into_iter().collect();
+        }
+        dirty.extract_if(|_| true).take(most).collect()
     }
 
     /// The same without forgetting them.

@@ -29,7 +29,7 @@ fn put_text(to: &mut BytesMut, field: u64, text: &str) {
     to.put_slice(text.as_bytes());
 }
 
-fn put_varint(to: &mut BytesMut, mut value: u64) {
+pub(crate) fn put_varint(to: &mut BytesMut, mut value: u64) {
     while value >= 0x80 {
         to.put_u8(value as u8 | 0x80);
         value >>= 7;

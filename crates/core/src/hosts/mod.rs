@@ -9,7 +9,7 @@
 mod body;
 mod domain;
 
-pub(crate) use body::with_domains;
+pub(crate) use body::{put_varint, with_domains};
 pub use domain::{Domain, Domains};
 
 /// The two parts of a virtual host's name, or of a host that is asked for.

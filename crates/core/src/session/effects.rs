@@ -3,23 +3,23 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::Session;
-use crate::database::{Choice, Database};
+use super::{Config, Session};
+use crate::database::Database;
 use crate::kind;
 use crate::name::Name;
+use crate::order::Others;
 use crate::resource::{Resource, TypeUrl};
-use crate::source::{Conversation, Key, Selected, Told};
+use crate::source::{Conversation, Selected};
 
 impl Session {
-    /// A response is about to go out; what it replaces is still in the slots.
+    /// A response is about to go out; what it replaces is still believed to be
+    /// held.
     pub(super) fn after_sending(&mut self, db: &mut Database, index: usize, selected: &Selected) {
-        let Some(conversation) = &self.conversations[index] else {
-            return;
-        };
+        let conversation = &self.conversations[index];
         match conversation.url.as_str() {
             kind::CDS if self.config.repeat_endpoints => self.repeat_endpoints(db, selected),
             kind::RDS => {
-                let restarted = restarted(conversation, selected);
+                let restarted = restarted(db, conversation, selected);
                 self.restart_virtual_hosts(db, &restarted);
             }
             // A listener that is sent begins anew, with all that is inside.
@@ -57,74 +57,70 @@ impl Session {
         if let Some(hosts) = self.conversation_mut(kind::VHDS) {
             for route in routes {
                 hosts.placeholders.insert(placeholder(route));
-                let under = format!("{route}/");
-                let keys: Vec<Key> = hosts.asks.keys().map(|key| Key::Ask(*key)).collect();
-                for key in keys {
-                    if hosts.key_name(db, &key).as_str().starts_with(&under) {
-                        hosts.say_anew(&key);
-                    }
-                }
+                hosts.say_hosts_again(db, route);
             }
-        }
-    }
-
-    /// The first request for virtual hosts is answered with one word on each
-    /// route configuration that leaves its hosts to VHDS; an empty answer would
-    /// not do (S66, S76).
-    pub(super) fn greet_on_demand(&self, db: &mut Database, conversation: &mut Conversation) {
-        if !conversation.kind.on_demand || !conversation.owes_answer {
-            return;
-        }
-        conversation.owes_answer = false;
-        let waiting = self.routes_with_hosts(db);
-        conversation
-            .placeholders
-            .extend(waiting.iter().map(placeholder));
-    }
-
-    /// Where a route configuration has no VHDS, nothing is said of its hosts.
-    pub(super) fn close_routes(&self, db: &Database, hosts: &mut Conversation) {
-        let mut all = self.conversations.iter().flatten();
-        let routes = all.find(|c| c.url.as_str() == kind::RDS);
-        if let Some(routes) = routes.filter(|_| hosts.kind.on_demand) {
-            hosts.closed.update(db, routes);
         }
     }
 
     /// The route configurations that leave hosts to VHDS and that the peer was
-    /// sent, by themselves or inside a listener, accepted or not: Envoy asks for
-    /// hosts before it accepts their routes. On a stream of virtual hosts alone,
-    /// all there are.
+    /// sent. On a stream of virtual hosts alone, all there are.
     pub(super) fn routes_with_hosts(&self, db: &mut Database) -> BTreeSet<Name> {
-        let (routes, listeners) = match self.config.only {
-            Some(_) => (all_of(db, kind::RDS), all_of(db, kind::LDS)),
-            None => (self.sent_of(db, kind::RDS), self.sent_of(db, kind::LDS)),
-        };
-        let routes = routes.iter().filter(|route| route.facts().vhds().is_some());
-        let inside = listeners.iter().flat_map(|l| l.facts().leaves());
-        let names = routes.map(|route| &route.name).chain(inside);
-        names.cloned().collect()
+        routes_with_hosts(db, &self.config, self.conversations.iter())
     }
+}
 
-    /// All that the peer was sent of a type.
-    fn sent_of(&self, db: &mut Database, url: &str) -> Vec<Arc<Resource>> {
-        let url = TypeUrl::from(url);
-        let mut sent = self.held(db, &url);
-        let all = self.conversations.iter().flatten();
-        for conversation in all.filter(|c| c.url == url) {
-            // Some that it rejected something of since, too.
-            let told = conversation.asks.values().map(|slot| &slot.told);
-            let told = told.filter_map(Told::resource);
-            sent.extend(told.map(|r| (r.name.clone(), Arc::clone(r))));
-            for response in &conversation.outstanding {
-                let single = response.keys.iter().filter_map(|(_, c)| c.resource());
-                let items = response.steps.iter().flat_map(|step| step.items());
-                let brought = single.chain(items.filter_map(|(_, item)| item.as_ref()));
-                sent.extend(brought.map(|r| (r.name.clone(), Arc::clone(r))));
+/// The first request for virtual hosts is answered with one word on each route
+/// configuration that leaves its hosts to VHDS; an empty answer would not do
+/// (S66, S76).
+pub(super) fn greet_on_demand(
+    db: &mut Database,
+    config: &Config,
+    conversation: &mut Conversation,
+    others: Others<'_>,
+) {
+    if !conversation.kind.on_demand || !conversation.owes_answer {
+        return;
+    }
+    conversation.owes_answer = false;
+    let waiting = routes_with_hosts(db, config, others.iter());
+    conversation
+        .placeholders
+        .extend(waiting.iter().map(placeholder));
+}
+
+/// Where a route configuration has no VHDS, nothing is said of its hosts.
+pub(super) fn close_routes(db: &mut Database, hosts: &mut Conversation, others: Others<'_>) {
+    if let Some(routes) = others.of(kind::RDS).filter(|_| hosts.kind.on_demand) {
+        hosts.closed.update(db, routes);
+    }
+}
+
+/// The route configurations that leave hosts to VHDS and that the peer was sent,
+/// by themselves or inside a listener, accepted or not: Envoy asks for hosts
+/// before it accepts their routes. On a stream of virtual hosts alone, all there
+/// are.
+fn routes_with_hosts<'c>(
+    db: &mut Database,
+    config: &Config,
+    conversations: impl Iterator<Item = &'c Conversation>,
+) -> BTreeSet<Name> {
+    let (mut routes, mut listeners) = (Vec::new(), Vec::new());
+    if config.only.is_some() {
+        routes = all_of(db, kind::RDS);
+        listeners = all_of(db, kind::LDS);
+    } else {
+        for conversation in conversations {
+            match conversation.url.as_str() {
+                kind::RDS => routes = conversation.sent(db),
+                kind::LDS => listeners = conversation.sent(db),
+                _ => {}
             }
         }
-        sent.into_values().collect()
     }
+    let routes = routes.iter().filter(|route| route.facts().vhds().is_some());
+    let inside = listeners.iter().flat_map(|l| l.facts().leaves());
+    let names = routes.map(|route| &route.name).chain(inside);
+    names.cloned().collect()
 }
 
 /// All there is of a type.
@@ -135,30 +131,21 @@ fn all_of(db: &Database, url: &str) -> Vec<Arc<Resource>> {
 
 /// The route configurations of a response that find their hosts in another way
 /// than the peer was told before.
-fn restarted(routes: &Conversation, selected: &Selected) -> Vec<Name> {
-    let anew = |(key, choice): &(Key, Choice)| {
-        let new = choice.resource()?;
-        let told = routes.slot(key).and_then(|slot| slot.told.resource());
-        let before = told.and_then(|old| old.facts().vhds());
+fn restarted(db: &mut Database, routes: &Conversation, selected: &Selected) -> Vec<Name> {
+    let mut names = Vec::new();
+    for new in selected.says.iter().filter_map(|say| say.to.as_ref()) {
+        let held = routes.holdings.now(db, &new.name);
+        let old = held.iter().find(|held| held.is_accepted());
+        let before = old.and_then(|old| old.resource.facts().vhds());
         let way = new.facts().vhds();
-        (way.is_some() && way != before).then(|| new.name.clone())
-    };
-    selected.keys.iter().filter_map(anew).collect()
+        if way.is_some() && way != before {
+            names.push(new.name.clone());
+        }
+    }
+    names
 }
 
 /// A name under a route configuration that nothing ever has.
 fn placeholder(route: &Name) -> Name {
     Name::new(&format!("{route}/.none"))
-}
-
-impl Selected {
-    /// The resources that a response brings.
-    pub(crate) fn resources(&self) -> impl Iterator<Item = &Arc<Resource>> {
-        let single = self
-            .keys
-            .iter()
-            .filter_map(|(_, choice): &(Key, Choice)| choice.resource());
-        let items = self.steps.iter().flat_map(|step| step.items());
-        single.chain(items.filter_map(|(_, item)| item.as_ref()))
-    }
 }

@@ -10,6 +10,7 @@
 //! whenever it can send: after a request, after the database woke the stream,
 //! after a timeout.
 
+mod answer;
 mod base;
 mod effects;
 mod event;
@@ -26,13 +27,14 @@ pub use event::{Event, ProtocolError, Refusal};
 pub use status::{NameState, NameStatus, TypeStatus};
 
 use crate::database::{Database, StreamId};
+use crate::kind;
 use crate::limits::Limits;
 use crate::message::{Mode, Node, Response};
 use crate::moment::Moment;
-use crate::order::{Draining, Order};
+use crate::order::{Draining, Order, Others};
 use crate::params::{Params, ParamsId};
 use crate::resource::{Nonce, TypeUrl};
-use crate::source::{Context, Conversation, Dialect, Outstanding, Selected};
+use crate::source::{Context, Conversation, Dialect, Flight, SLICE, Selected};
 
 /// How a session behaves.
 #[derive(Clone, Debug)]
@@ -91,6 +93,8 @@ impl Config {
 pub struct Session {
     config: Config,
     stream: StreamId,
+    /// The database has forgotten the stream.
+    closed: bool,
     /// Of every type that is not in `own_params`.
     params: ParamsId,
     own_params: Vec<(TypeUrl, ParamsId)>,
@@ -101,14 +105,15 @@ pub struct Session {
     locates: bool,
     /// Types that the peer may not see.
     denied: Vec<TypeUrl>,
-    /// In order of rank; one is taken out while it speaks. In boxes, for
-    /// taking one out would copy a kilobyte each time.
-    conversations: Vec<Option<Box<Conversation>>>,
+    /// In order of rank.
+    conversations: Vec<Conversation>,
     draining: Draining,
     nonces: u64,
     polled_at: Moment,
     /// Something was said by silence since the last poll began.
     silently: bool,
+    /// The last poll left names to look at, so that others need not wait (S85).
+    goes_on: bool,
     /// Until when a peer that resumes may take to ask for all its types.
     resuming_until: Option<Moment>,
     events: VecDeque<Event>,
@@ -126,6 +131,7 @@ impl Session {
         db.hold_params(params);
         Self {
             stream: db.open_stream(),
+            closed: false,
             params,
             own_params: Vec::new(),
             held_params: vec![params],
@@ -138,6 +144,7 @@ impl Session {
             nonces: 0,
             polled_at: Moment::START,
             silently: false,
+            goes_on: false,
             resuming_until: None,
             events: VecDeque::new(),
             unreported: 0,
@@ -146,15 +153,29 @@ impl Session {
 
     /// The stream has ended: the database forgets it.
     pub fn close(mut self, db: &mut Database) {
-        let node = self.node.take().unwrap_or_default();
-        for mut conversation in self.conversations.drain(..).flatten() {
-            conversation.remember(db, &node.id);
-            conversation.close(db);
+        while !self.close_some(db) {}
+    }
+
+    /// The same for a part of it, so that others need not wait (S85). Returns
+    /// whether the database has forgotten all of it.
+    pub fn close_some(&mut self, db: &mut Database) -> bool {
+        let mut names = SLICE;
+        while let Some(last) = self.conversations.last_mut() {
+            last.remember_set(db);
+            let before = last.wants.len();
+            if !last.close(db, names) {
+                return false;
+            }
+            names = names.saturating_sub(before).max(1);
+            self.conversations.pop();
         }
-        db.close_stream(self.stream);
-        for params in self.held_params {
-            db.release_params(params);
+        if !std::mem::replace(&mut self.closed, true) {
+            db.close_stream(self.stream);
+            for params in self.held_params.drain(..) {
+                db.release_params(params);
+            }
         }
+        true
     }
 
     /// By which the database says that there is something to look at.
@@ -186,15 +207,14 @@ impl Session {
     /// Whether a type was asked for before.
     #[must_use]
     pub fn speaks_of(&self, type_url: &TypeUrl) -> bool {
-        let mut all = self.conversations.iter().flatten();
-        all.any(|conversation| conversation.url == *type_url)
+        self.conversation_of(type_url.as_str()).is_some()
     }
 
     /// Whether every response was answered.
     #[must_use]
     pub fn is_answered(&self) -> bool {
-        let mut all = self.conversations.iter().flatten();
-        all.all(|conversation| conversation.outstanding.is_empty())
+        let mut all = self.conversations.iter();
+        all.all(|conversation| conversation.holdings.flights().is_empty())
     }
 
     /// Whether there is nothing to say until something happens or
@@ -202,7 +222,12 @@ impl Session {
     /// leads to nothing; false does not promise that there is something.
     #[must_use]
     pub fn is_quiet(&self, db: &Database, now: Moment) -> bool {
-        let mut all = self.conversations.iter().flatten();
+        let mut all = self.conversations.iter();
+        let deferred = all.any(|conversation| !conversation.deferred.is_empty());
+        if deferred && self.has_news(db) {
+            return false;
+        }
+        let mut all = self.conversations.iter();
         all.all(|conversation| {
             !conversation.may_speak(now, self.config.ack_patience)
                 || (conversation.params
@@ -222,13 +247,28 @@ impl Session {
         self.unreported
     }
 
+    /// Whether the last poll ended before all was looked at: it should be called
+    /// again at once, after others had their turn (S85).
+    #[must_use]
+    pub fn goes_on(&self) -> bool {
+        self.goes_on
+    }
+
     /// When to poll again although nothing happens. What is past was seen to by
     /// the last poll.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Moment> {
-        let conversations = self.conversations.iter().flatten();
-        let deadlines = conversations.map(|c| c.deadlines(self.config.ack_patience));
-        let draining = self.draining.values().copied();
+        let Config {
+            ack_patience,
+            resume,
+            hold,
+            drain,
+            ..
+        } = self.config;
+        let conversations = self.conversations.iter();
+        let deadlines = conversations.map(|c| c.deadlines(ack_patience, (resume, hold, drain)));
+        let draining = self.draining.values();
+        let draining = draining.flat_map(|drained| [drained.named, drained.brought]);
         let all = deadlines
             .flatten()
             .chain(draining)
@@ -238,17 +278,16 @@ impl Session {
 
     /// The next response, if there is something to say.
     pub fn poll(&mut self, db: &mut Database, now: Moment) -> Option<Response> {
-        self.draining.retain(|_, until| now < *until);
+        if self.poll_timeout().is_some_and(|due| due <= now) || self.has_news(db) {
+            self.look_again();
+        }
+        self.draining
+            .retain(|_, drained| now < drained.named.max(drained.brought));
         self.polled_at = now;
         loop {
-            self.silently = false;
+            (self.silently, self.goes_on) = (false, false);
             for index in 0..self.conversations.len() {
-                let Some(mut conversation) = self.conversations[index].take() else {
-                    continue;
-                };
-                let response = self.poll_one(db, now, &mut conversation);
-                self.conversations[index] = Some(conversation);
-                if let Some((response, selected)) = response {
+                if let Some((response, selected)) = self.poll_one(db, now, index) {
                     self.after_sending(db, index, &selected);
                     self.note_sent(db, now, index, &response, selected);
                     return Some(response);
@@ -258,19 +297,35 @@ impl Session {
             if !self.silently {
                 return None;
             }
+            self.look_again();
         }
+    }
+
+    /// Whether the database has something for the stream that it has not looked at.
+    fn has_news(&self, db: &Database) -> bool {
+        self.conversations.iter().any(|c| c.has_news(db))
+    }
+
+    /// Something has happened: what waits may go on.
+    fn look_again(&mut self) {
+        self.conversations
+            .iter_mut()
+            .for_each(Conversation::look_again);
     }
 
     fn poll_one(
         &mut self,
         db: &mut Database,
         now: Moment,
-        conversation: &mut Conversation,
+        index: usize,
     ) -> Option<(Response, Selected)> {
+        let wrap = self.may_wrap();
+        let own_params = self.params_of(&self.conversations[index].url);
+        let (conversation, others) = Others::but(&mut self.conversations, index);
         if !conversation.may_speak(now, self.config.ack_patience) {
             return None;
         }
-        let params = conversation.params_to_be(self.params_of(&conversation.url));
+        let params = conversation.params_to_be(own_params);
         if conversation.params != params && conversation.may_move() {
             conversation.move_to(db, params);
         }
@@ -278,20 +333,31 @@ impl Session {
         if !known && conversation.is_whole() {
             return None;
         }
-        self.greet_on_demand(db, conversation);
-        self.close_routes(db, conversation);
+        let endpoints = others.of(kind::EDS).is_some();
+        if conversation
+            .awaits_endpoints()
+            .is_some_and(|until| now < until)
+            && !endpoints
+        {
+            return None;
+        }
+        effects::greet_on_demand(db, &self.config, conversation, others);
+        effects::close_routes(db, conversation, others);
         let resuming = self.resuming_until.is_some_and(|until| now < until);
-        let order = Order::new(&self.conversations, &self.draining, resuming);
+        let order = Order::new(others, &self.draining, now, resuming);
         let context = Context {
             order: &order,
             limits: &self.config.limits,
             hold: self.config.hold,
+            drain: self.config.drain,
+            resume: self.config.resume,
             now,
         };
         let selected = conversation.select(db, &context);
         if selected.is_empty() && !(conversation.owes_answer && known) {
             self.silently |= selected.goes_on();
-            conversation.step_silently(db, selected.steps);
+            self.goes_on |= !conversation.pending.is_empty();
+            conversation.holdings_step_silently(db, selected.steps);
             return None;
         }
         let nonce = Nonce::of_number(self.nonces + 1);
@@ -300,13 +366,14 @@ impl Session {
                 .write_delta(db, &selected, nonce)
                 .map(Response::Delta),
             Mode::Sotw => conversation
-                .write_sotw(db, &selected, nonce, self.may_wrap())
+                .write_sotw(db, &selected, nonce, wrap)
                 .map(Response::Sotw),
         };
         let Some(response) = written else {
-            self.silently |= !selected.keys.is_empty() || selected.goes_on();
-            conversation.step_silently(db, selected.steps);
-            conversation.say_silently(db, selected.keys);
+            self.silently |=
+                !selected.says.is_empty() || !selected.answers.is_empty() || selected.goes_on();
+            conversation.holdings_step_silently(db, selected.steps);
+            conversation.say_silently(db, selected.says, selected.answers);
             return None;
         };
         self.nonces += 1;
@@ -322,25 +389,24 @@ impl Session {
         response: &Response,
         selected: Selected,
     ) {
-        let (nonce, version) = match response {
-            Response::Delta(response) => (response.nonce.clone(), None),
-            Response::Sotw(response) => (response.nonce.clone(), Some(response.version.clone())),
-        };
         let wraps = self.may_wrap();
-        if let Some(conversation) = &mut self.conversations[index] {
-            conversation.note_ttls(&selected, wraps, now);
-            let outstanding = Outstanding {
-                nonce,
-                version,
-                sent_at: now,
-                keys: selected.keys,
-                steps: selected.steps,
-                orphans: Vec::new(),
-                given_up: Vec::new(),
-                apart: selected.apart,
-            };
-            conversation.sent(db, outstanding);
-        }
+        let version = match response {
+            Response::Delta(_) => None,
+            Response::Sotw(response) => Some(response.version.clone()),
+        };
+        let conversation = &mut self.conversations[index];
+        conversation.note_ttls(&selected, wraps, now);
+        let bait = selected.apart || !conversation.stand_ins(&selected).is_empty();
+        let flight = Flight {
+            nonce: response.nonce().clone(),
+            version,
+            sent_at: now,
+            says: selected.says,
+            answers: selected.answers,
+            steps: selected.steps,
+            bait,
+        };
+        conversation.send(db, flight);
     }
 
     /// Whether the peer reads resources that are wrapped (S58).
@@ -377,10 +443,14 @@ impl Session {
         !self.node.as_ref().is_some_and(grpc) && !self.config.named_only.contains(url)
     }
 
-    fn conversation_mut(&mut self, url: &str) -> Option<&mut Conversation> {
-        let mut all = self.conversations.iter_mut().flatten();
+    fn conversation_of(&self, url: &str) -> Option<&Conversation> {
+        let mut all = self.conversations.iter();
         all.find(|conversation| conversation.url.as_str() == url)
-            .map(|conversation| &mut **conversation)
+    }
+
+    fn conversation_mut(&mut self, url: &str) -> Option<&mut Conversation> {
+        let mut all = self.conversations.iter_mut();
+        all.find(|conversation| conversation.url.as_str() == url)
     }
 }
 

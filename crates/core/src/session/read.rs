@@ -17,9 +17,8 @@ impl Session {
     ) -> Vec<(Ask, ParamsId)> {
         let mut asks = Vec::with_capacity(names.len());
         // Those that it is asked with now, be there others to take up.
-        let mut all = self.conversations.iter().flatten();
-        let own = all
-            .find(|c| c.url == *url)
+        let own = self
+            .conversation_of(url.as_str())
             .map_or_else(|| self.params_of(url), |c| c.params);
         for locator in names {
             self.locates |= locator.params.is_some();
@@ -53,8 +52,8 @@ impl Session {
         // One that is refused is refused where names are read.
         if let Some(params) = given
             && let Ok(params) = self.read_params(db, Some(params), self.params)
-            && let Some(conversation) = &mut self.conversations[index]
         {
+            let conversation = &mut self.conversations[index];
             conversation.own_params = Some(params);
             if conversation.may_move() && conversation.params != params {
                 conversation.move_to(db, params);

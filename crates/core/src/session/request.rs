@@ -4,14 +4,13 @@ use hashbrown::HashSet;
 
 use super::{EVENTS, Event, ProtocolError, Refusal, Session};
 use crate::database::{Database, Scope, TypeId};
-use crate::facts::Reference;
 use crate::interest::Wildcard;
 use crate::limits::Limits;
-use crate::message::{DeltaRequest, ErrorDetail, Locator, Mode, Node, SotwRequest};
+use crate::message::{DeltaRequest, Locator, Mode, Node, SotwRequest};
 use crate::moment::Moment;
 use crate::name::{Ask, Name};
 use crate::params::ParamsId;
-use crate::resource::{Nonce, TypeUrl};
+use crate::resource::TypeUrl;
 use crate::source::{Conversation, DeltaAsks, InitialVersions, Terms, is_negative};
 
 impl Session {
@@ -44,14 +43,16 @@ impl Session {
         }
         if !first && request.subscribe.is_empty() && request.unsubscribe.is_empty() {
             // An answer and nothing else, as most requests are.
+            self.look_again();
             return Ok(());
         }
-        let base = match (first, &self.conversations[index]) {
-            (true, Some(hosts)) if hosts.kind.on_demand => {
+        let hosts = &self.conversations[index];
+        let base = match first && hosts.kind.on_demand {
+            true => {
                 let (names, initial) = (&request.subscribe, &request.initial_versions);
                 self.base_of_request(db, hosts.type_id, names, initial)
             }
-            _ => Vec::new(),
+            false => Vec::new(),
         };
         self.take_params_of_whole(db, index, &request.subscribe);
         let mut asks = DeltaAsks {
@@ -68,8 +69,8 @@ impl Session {
             self.refuse(&url, refusal);
         }
         if first {
-            if !request.initial_versions.is_empty() && self.config.only.is_none() {
-                self.resuming_until.get_or_insert(now + self.config.resume);
+            if !request.initial_versions.is_empty() {
+                self.resume(index, now);
             }
             // Later ones do not count (S49).
             let Limits {
@@ -84,9 +85,11 @@ impl Session {
             self.spare_known_refusals(index, &asks.initial);
             self.add_base(db, index, base, &mut asks.subscribe);
         }
-        if let Some(conversation) = &mut self.conversations[index] {
-            conversation.handle_delta(db, asks);
-        }
+        let conversation = &mut self.conversations[index];
+        let given_up = conversation.handle_delta(db, asks);
+        conversation.end_first_request();
+        self.give_up(db, index, &given_up, now);
+        self.look_again();
         Ok(())
     }
 
@@ -127,25 +130,30 @@ impl Session {
         self.take_params_of_whole(db, index, &request.names);
         let names = names_something(&request.names);
         let mut asks = self.read(db, &url, request.names);
-        let conversation = self.conversations[index].as_ref();
-        let all = conversation.map_or(0, |c| c.asks.len());
+        let all = self.conversations[index].wants.len();
         let leaving = Leaving {
             names: all.saturating_sub(self.known(db, index, &asks)),
             strangers: 0,
         };
-        let conversation = self.conversations[index].as_mut();
-        let due = conversation.is_some_and(|c| !std::mem::take(&mut c.refused).is_empty());
+        let due = !std::mem::take(&mut self.conversations[index].refused).is_empty();
         let refusals = self.refuse_beyond(db, index, &mut asks, leaving);
-        let conversation = self.conversations[index].as_mut();
-        if conversation.is_some_and(|c| c.refuses_anew(due)) {
+        if self.conversations[index].refuses_anew(due) {
             for refusal in refusals {
                 self.refuse(&url, refusal);
             }
         }
-        if let Some(conversation) = &mut self.conversations[index] {
-            let version = request.version.filter(|_| first);
-            conversation.handle_sotw(db, &asks, names, version.as_ref());
+        let version = request.version.filter(|_| first);
+        if version.is_some() {
+            self.resume(index, now);
         }
+        let conversation = &mut self.conversations[index];
+        let given_up = conversation.handle_sotw(db, &asks, names, version.as_ref());
+        conversation.end_first_request();
+        if first {
+            self.join_endpoints(db);
+        }
+        self.give_up(db, index, &given_up, now);
+        self.look_again();
         Ok(())
     }
 
@@ -153,10 +161,8 @@ impl Session {
     /// the wildcard that names nothing: an empty list means nothing from then
     /// on, and both sides must agree on when (S19).
     fn note_naming(&mut self, index: usize, names: &[Locator]) {
-        if let Some(conversation) = &mut self.conversations[index]
-            && conversation.wildcard == Wildcard::Legacy
-            && !names.is_empty()
-        {
+        let conversation = &mut self.conversations[index];
+        if conversation.wildcard == Wildcard::Legacy && !names.is_empty() {
             conversation.wildcard = Wildcard::Explicit;
         }
     }
@@ -193,7 +199,7 @@ impl Session {
     /// The conversation about a type, and whether it begins with this request.
     fn conversation(&mut self, db: &mut Database, url: &TypeUrl) -> Option<(usize, bool)> {
         let mut all = self.conversations.iter();
-        if let Some(index) = all.position(|c| c.as_ref().is_some_and(|c| c.url == *url)) {
+        if let Some(index) = all.position(|c| c.url == *url) {
             return Some((index, false));
         }
         let limit = self.config.limits.types;
@@ -211,15 +217,10 @@ impl Session {
         let table = self.table(db, url);
         let mut new = Conversation::new(db, self.stream, url, table, terms);
         new.kind.legacy_wildcard &= self.knows_legacy_wildcard(url);
-        if let Some(node) = &self.node {
-            new.recall(db, &node.id);
-        }
         let rank = |c: &Conversation| (c.kind.rank, c.url.clone());
         let place = rank(&new);
-        let index = self
-            .conversations
-            .partition_point(|c| c.as_ref().is_some_and(|c| rank(c) < place));
-        self.conversations.insert(index, Some(Box::new(new)));
+        let index = self.conversations.partition_point(|c| rank(c) < place);
+        self.conversations.insert(index, new);
         Some((index, true))
     }
 
@@ -234,8 +235,8 @@ impl Session {
 
     /// How many of these names are subscribed.
     fn known(&self, db: &Database, index: usize, asks: &[(Ask, ParamsId)]) -> usize {
-        let known = |(ask, params): &&(Ask, ParamsId)| match (ask, &self.conversations[index]) {
-            (Ask::Name(name), Some(conversation)) => conversation.has_ask(db, name, *params),
+        let known = |(ask, params): &&(Ask, ParamsId)| match ask {
+            Ask::Name(name) => self.conversations[index].has_ask(db, name, *params),
             _ => false,
         };
         asks.iter().filter(known).count()
@@ -243,8 +244,8 @@ impl Session {
 
     /// How many of these are hosts of which there may be any number.
     fn strangers_among(&self, db: &Database, index: usize, asks: &[(Ask, ParamsId)]) -> usize {
-        let strange = |(ask, params): &&(Ask, ParamsId)| match (ask, &self.conversations[index]) {
-            (Ask::Name(name), Some(conversation)) => conversation.has_stranger(db, name, *params),
+        let strange = |(ask, params): &&(Ask, ParamsId)| match ask {
+            Ask::Name(name) => self.conversations[index].has_stranger(db, name, *params),
             _ => false,
         };
         asks.iter().filter(strange).count()
@@ -262,28 +263,26 @@ impl Session {
         leaving: Leaving,
     ) -> Vec<Refusal> {
         let used = |count: fn(&Conversation) -> usize| -> usize {
-            let all = self.conversations.iter().flatten();
-            all.map(|conversation| count(conversation)).sum()
+            let all = self.conversations.iter();
+            all.map(count).sum()
         };
         let names = used(Conversation::subscriptions).saturating_sub(leaving.names);
         let (limits, globs) = (self.config.limits.clone(), used(Conversation::globs));
         let mut room_for_names = limits.subscriptions.saturating_sub(names);
         let mut room_for_globs = limits.globs.saturating_sub(globs);
-        let conversation = self.conversations[index].as_ref();
-        let hosts = conversation.map_or(0, |c| c.strangers);
+        let hosts = self.conversations[index].wants.strangers();
         let hosts = hosts.saturating_sub(leaving.strangers);
         let mut room_for_hosts = limits.hosts.saturating_sub(hosts);
         let too_many_hosts = room_for_hosts < room_for_names;
         room_for_hosts = room_for_hosts.min(room_for_names);
         let mut refusals = Vec::new();
-        let Some(conversation) = &mut self.conversations[index] else {
-            return refusals;
-        };
+        let conversation = &mut self.conversations[index];
         asks.retain(|(ask, params)| {
             let (known, room) = match ask {
                 Ask::Wildcard => return true,
                 Ask::Glob(glob) => {
-                    let known = conversation.cursor_of(&Scope::Glob(glob.clone())).is_some();
+                    let scope = Scope::Glob(glob.clone());
+                    let known = conversation.holdings.view_of(&scope).is_some();
                     (known, &mut room_for_globs)
                 }
                 Ask::Name(name) if conversation.kind.on_demand => {
@@ -326,9 +325,7 @@ impl Session {
         base: Vec<Name>,
         subscribe: &mut Vec<(Ask, ParamsId)>,
     ) {
-        let Some(conversation) = &self.conversations[index] else {
-            return;
-        };
+        let conversation = &self.conversations[index];
         let room = self.config.limits.subscriptions;
         let asked: HashSet<_> = subscribe.iter().map(|(ask, _)| ask.clone()).collect();
         let known = |name: &Name| db.names_host(conversation.type_id, name);
@@ -340,10 +337,9 @@ impl Session {
     /// What a client knows not to exist need not be refused again: a proxy lists
     /// every host that it ever asked for.
     fn spare_known_refusals(&mut self, index: usize, initial: &InitialVersions) {
-        if let Some(conversation) = &mut self.conversations[index] {
-            let knows = |name: &Name| initial.get(name).is_some_and(is_negative);
-            conversation.refused.retain(|name| !knows(name));
-        }
+        let knows = |name: &Name| initial.get(name).is_some_and(is_negative);
+        let refused = &mut self.conversations[index].refused;
+        refused.retain(|name| !knows(name));
     }
 
     /// One request can hold millions of bad names: beyond a number they are
@@ -355,78 +351,6 @@ impl Session {
         }
         let type_url = url.clone();
         self.events.push_back(Event::Refused { type_url, reason });
-    }
-
-    fn awaits(&self, index: usize, nonce: &Nonce) -> bool {
-        self.conversations[index]
-            .as_ref()
-            .is_some_and(|c| c.awaits(nonce))
-    }
-
-    fn is_newest(&self, index: usize, nonce: &Nonce) -> bool {
-        let conversation = self.conversations[index].as_ref();
-        conversation.is_some_and(|c| c.last_nonce.as_ref() == Some(nonce))
-    }
-
-    fn sent_version(&self, index: usize, nonce: &Nonce) -> Option<crate::resource::Version> {
-        let conversation = self.conversations[index].as_ref()?;
-        let response = conversation
-            .outstanding
-            .iter()
-            .find(|r| r.nonce == *nonce)?;
-        response.version.clone()
-    }
-
-    /// The answer to a response: rejected if there is an error, and for no
-    /// other reason (S11). What was meant to be rejected is accepted by that.
-    fn verdict(
-        &mut self,
-        db: &mut Database,
-        index: usize,
-        nonce: Nonce,
-        error: Option<ErrorDetail>,
-        now: Moment,
-    ) {
-        let Some(conversation) = &mut self.conversations[index] else {
-            return;
-        };
-        let type_url = conversation.url.clone();
-        let error = error.filter(|_| !conversation.expects_rejection(&nonce));
-        let Some(mut error) = error else {
-            let drain = match conversation.kind.drains {
-                true => self.config.drain,
-                false => self.config.hold,
-            };
-            for (old, new) in conversation.accept(db, &nonce) {
-                let kept = new.resource().map(|r| r.facts());
-                let dropped = |r: &&Reference| kept.is_none_or(|facts| !facts.refers_to(r));
-                for reference in old.facts().references.iter().filter(dropped) {
-                    self.draining.insert(reference.clone(), now + drain);
-                }
-            }
-            conversation.last_acked = Some(nonce.clone());
-            if conversation.parked.is_empty() && conversation.suspects.is_empty() {
-                conversation.last_error = None;
-            }
-            self.events.push_back(Event::Acked { type_url, nonce });
-            return;
-        };
-        cut(&mut error.message, self.config.limits.error_bytes);
-        let parked = conversation.reject(db, &nonce, &error);
-        conversation.last_error = Some(error.clone());
-        self.events.push_back(Event::Nacked {
-            type_url: type_url.clone(),
-            nonce,
-            error: error.clone(),
-        });
-        for parked in parked {
-            self.events.push_back(Event::Parked {
-                type_url: type_url.clone(),
-                name: parked.name,
-                version: parked.version,
-                error: error.clone(),
-            });
-        }
     }
 }
 
@@ -441,13 +365,4 @@ struct Leaving {
 /// all the same: the list is not empty (S27).
 fn names_something(list: &[Locator]) -> bool {
     list.iter().any(|locator| locator.name != "*")
-}
-
-/// Cuts a text to a number of bytes, at a border between characters.
-fn cut(text: &mut String, bytes: usize) {
-    let mut end = bytes.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.truncate(end);
 }

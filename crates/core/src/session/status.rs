@@ -1,6 +1,6 @@
 //! What is known of a stream, for people (S16).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Session;
@@ -9,7 +9,7 @@ use crate::message::ErrorDetail;
 use crate::name::Name;
 use crate::params::ParamsId;
 use crate::resource::{Nonce, Resource, TypeUrl, Version};
-use crate::source::{AskKey, Conversation, Key, Slot, Told};
+use crate::source::{AskKey, Conversation, Heard, Want};
 
 /// How one type stands on one stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,39 +64,36 @@ pub enum NameState {
 impl Session {
     /// How every name of a type stands, in order. Visits all of them.
     pub fn names(&self, db: &mut Database, type_url: &TypeUrl) -> Vec<NameStatus> {
-        let mut all = self.conversations.iter().flatten();
-        let Some(conversation) = all.find(|c| c.url == *type_url) else {
+        let Some(conversation) = self.conversation_of(type_url.as_str()) else {
             return Vec::new();
         };
         let mut found: BTreeMap<Name, (NameState, Option<Arc<Resource>>)> = BTreeMap::new();
         // What holds something is listed under the name of that: a host may be
         // asked for by another.
-        let without = |slot: &Slot| slot.told.certain().is_none();
-        for (key, slot) in conversation.asks.iter().filter(|(_, slot)| without(slot)) {
-            let name = db.name(conversation.type_id, key.entry).clone();
-            let state = match slot.told {
-                Told::Absent => NameState::Absent,
-                _ => NameState::Requested,
+        for (key, want) in conversation.wants.iter() {
+            let state = match want.heard {
+                Heard::Absent => NameState::Absent,
+                Heard::Given => continue,
+                Heard::Nothing | Heard::Failed => NameState::Requested,
             };
+            let name = db.name(conversation.type_id, key.entry).clone();
             found.insert(name, (state, None));
         }
         for (name, resource) in self.held(db, type_url) {
             found.insert(name, (NameState::Accepted, Some(resource)));
         }
-        for response in &conversation.outstanding {
-            let single = response.keys.iter().map(|(key, choice)| {
-                let sent = choice.resource().cloned();
-                let name = sent.as_ref().map(|sent| sent.name.clone());
-                let name = name.unwrap_or_else(|| conversation.key_name(db, key));
-                (name, sent)
-            });
-            let items = response.steps.iter().flat_map(|step| step.items());
-            let stepped = items.map(|(name, item)| (name.clone(), item.clone()));
-            for (name, resource) in single.chain(stepped) {
-                found.insert(name, (NameState::Sent, resource));
+        for flight in conversation.holdings.flights() {
+            for answer in flight.answers.iter().filter(|answer| !answer.silent) {
+                found.insert(answer.name.clone(), (NameState::Sent, None));
+            }
+            for say in &flight.says {
+                found.insert(say.name().clone(), (NameState::Sent, say.to.clone()));
+            }
+            for (name, item) in flight.steps.iter().flat_map(|step| step.items()) {
+                found.insert(name.clone(), (NameState::Sent, item.clone()));
             }
         }
-        for (name, version) in &conversation.parked {
+        for ((name, _), (version, _)) in &conversation.parked {
             let held = found.remove(name).and_then(|(_, resource)| resource);
             found.insert(name.clone(), (NameState::Rejected(version.clone()), held));
         }
@@ -111,30 +108,38 @@ impl Session {
     /// How one name stands that the peer asks for itself; `None` if it does
     /// not.
     pub fn asked(&self, db: &mut Database, type_url: &TypeUrl, name: &Name) -> Option<NameStatus> {
-        let mut all = self.conversations.iter().flatten();
-        let conversation = all.find(|c| c.url == *type_url)?;
+        let conversation = self.conversation_of(type_url.as_str())?;
         let entry = db.find(conversation.type_id, name)?;
         let ask = AskKey {
             entry,
             params: conversation.params,
         };
-        let told = &conversation.asks.get(&ask)?.told;
-        let key = Key::Ask(ask);
-        let mut sent = conversation.outstanding.iter().rev();
-        let sent = sent.find_map(|response| response.sent(&key));
-        let (state, resource) = match (conversation.target(db, &key).resource(), sent, told) {
-            (Some(r), ..) if conversation.is_parked(r) => {
-                (NameState::Rejected(r.version.clone()), told.resource())
+        let want = *conversation.wants.get(ask)?;
+        let given = conversation.wants.lead_of(ask).unwrap_or(name).clone();
+        let held = conversation.holdings.now(db, &given);
+        let held = held.into_iter().find(|held| held.is_accepted());
+        let sure = held.is_some() && certain(db, conversation, &given).is_some();
+        let held = held.map(|held| held.resource);
+        let target = conversation.target(db, ask);
+        let led = target.resource().map_or(name, |r| &r.name).clone();
+        let mut flights = conversation.holdings.flights().iter().rev();
+        let sent = flights.find_map(|flight| {
+            let said = flight.says_of(&led).last().map(|say| say.to.clone());
+            said.or_else(|| flight.answer(ask).map(|_| None))
+        });
+        let (state, resource) = match (target.resource(), sent) {
+            (Some(r), _) if conversation.is_parked(r) => {
+                (NameState::Rejected(r.version.clone()), held)
             }
-            (_, Some(sent), _) => (NameState::Sent, sent.resource()),
-            (_, None, Told::Absent) => (NameState::Absent, None),
-            (_, None, told) if told.certain().is_some() => (NameState::Accepted, told.resource()),
-            (_, None, told) => (NameState::Requested, told.resource()),
+            (_, Some(sent)) => (NameState::Sent, sent),
+            (_, None) if want.heard == Heard::Absent => (NameState::Absent, None),
+            (_, None) if sure => (NameState::Accepted, held),
+            (_, None) => (NameState::Requested, held),
         };
         Some(NameStatus {
             name: name.clone(),
             state,
-            resource: resource.cloned(),
+            resource,
         })
     }
 
@@ -142,89 +147,82 @@ impl Session {
     /// of which it rejected something since and may hold either (S17). Visits
     /// all of it.
     pub fn held(&self, db: &mut Database, type_url: &TypeUrl) -> BTreeMap<Name, Arc<Resource>> {
-        let mut all = self.conversations.iter().flatten();
-        let Some(conversation) = all.find(|c| c.url == *type_url) else {
+        let Some(conversation) = self.conversation_of(type_url.as_str()) else {
             return BTreeMap::new();
         };
-        let mut held = BTreeMap::new();
-        for cursor in conversation.cursors.iter().flatten() {
-            for resource in db.held(cursor.follow, cursor.position) {
-                held.insert(resource.name.clone(), resource);
-            }
-            let answered = cursor
-                .walks
-                .front()
-                .into_iter()
-                .flat_map(|walk| &walk.batch.items[..walk.answered]);
-            for (name, item) in answered {
-                held.remove(name);
-                held.extend(item.iter().map(|r| (name.clone(), Arc::clone(r))));
-            }
-            for (name, slot) in &cursor.members {
-                held.remove(name);
-                held.extend(slot.told.certain().map(|r| (r.name.clone(), Arc::clone(r))));
-            }
+        let holdings = &conversation.holdings;
+        let mut names: BTreeSet<Name> = BTreeSet::new();
+        for view in holdings.views() {
+            names.extend(view.held(db).into_iter().map(|r| r.name.clone()));
         }
-        for slot in conversation.asks.values() {
-            held.extend(slot.told.certain().map(|r| (r.name.clone(), Arc::clone(r))));
-        }
-        held
+        names.extend(holdings.records().map(|held| held.resource.name.clone()));
+        let certain = |name: Name| Some((name.clone(), certain(db, conversation, &name)?));
+        names.into_iter().filter_map(certain).collect()
     }
 
     /// Proves that what is believed of the peer agrees with itself.
     ///
     /// # Errors
     /// What does not agree.
-    pub fn check(&self, _db: &mut Database) -> Result<(), String> {
-        Ok(())
+    pub fn check(&self, db: &mut Database) -> Result<(), String> {
+        let mut all = self.conversations.iter();
+        all.try_for_each(|conversation| {
+            let fault = conversation.check(db);
+            fault.map_err(|fault| format!("{}: {fault}", conversation.url))
+        })
     }
 
     /// How many hosts the peer asks for that no virtual host names (S72).
     #[must_use]
     pub fn strangers(&self) -> usize {
-        let all = self.conversations.iter().flatten();
-        all.map(|conversation| conversation.strangers).sum()
+        let all = self.conversations.iter();
+        all.map(|conversation| conversation.wants.strangers()).sum()
     }
 
     /// The parameters by which the peer is given variants of a type.
     #[must_use]
     pub fn params_for(&self, type_url: &TypeUrl) -> ParamsId {
-        let mut all = self.conversations.iter().flatten();
-        let conversation = all.find(|c| c.url == *type_url);
+        let conversation = self.conversation_of(type_url.as_str());
         conversation.map_or_else(|| self.params_of(type_url), |c| c.params)
     }
 
     /// How each type stands, in order of rank.
     pub fn status(&self) -> impl Iterator<Item = TypeStatus> + '_ {
-        self.conversations
-            .iter()
-            .flatten()
-            .map(|conversation| TypeStatus {
-                type_url: conversation.url.clone(),
-                // On demand the wildcard brings nothing, and is one all the same.
-                subscriptions: conversation.subscriptions()
-                    + usize::from(conversation.kind.on_demand && conversation.wildcard.is_on()),
-                wildcard: conversation.wildcard.is_on(),
-                sent: conversation.last_nonce.clone(),
-                acked: conversation.last_acked.clone(),
-                awaits_answer: !conversation.outstanding.is_empty(),
-                came_with_all: conversation.last_nonce.is_none() && came_with_all(conversation),
-                error: conversation.last_error.clone(),
-                parked: conversation
-                    .parked
-                    .iter()
-                    .map(|(name, version)| (name.clone(), version.clone()))
-                    .collect(),
-            })
+        self.conversations.iter().map(|conversation| TypeStatus {
+            type_url: conversation.url.clone(),
+            // On demand the wildcard brings nothing, and is one all the same.
+            subscriptions: conversation.subscriptions()
+                + usize::from(conversation.kind.on_demand && conversation.wildcard.is_on()),
+            wildcard: conversation.wildcard.is_on(),
+            sent: conversation.last_nonce.clone(),
+            acked: conversation.last_acked.clone(),
+            awaits_answer: !conversation.holdings.flights().is_empty(),
+            came_with_all: conversation.last_nonce.is_none() && came_with_all(conversation),
+            error: conversation.last_error.clone(),
+            parked: conversation
+                .parked
+                .iter()
+                .map(|((name, _), (version, _))| (name.clone(), version.clone()))
+                .collect(),
+        })
     }
 }
 
 /// Whether there is nothing that the peer waits for.
 fn came_with_all(conversation: &Conversation) -> bool {
-    let knows = |slot: &Slot| slot.told.certain().is_some() || slot.told == Told::Absent;
+    let heard = |want: &Want| want.heard != Heard::Nothing;
     !conversation.owes_answer
         && conversation.pending.is_empty()
-        && conversation.asks.values().all(knows)
+        && conversation.deferred.is_empty()
+        && conversation.wants.iter().all(|(_, want)| heard(want))
+}
+
+/// What the peer accepted of a name, if it rejected nothing of it since.
+fn certain(db: &mut Database, conversation: &Conversation, name: &Name) -> Option<Arc<Resource>> {
+    let held = conversation.holdings.now(db, name);
+    let doubtful = held.iter().any(|held| !held.is_accepted());
+    let last = held.into_iter().next_back().filter(|_| !doubtful)?;
+    Some(last.resource)
 }
 
 #[cfg(test)]

@@ -4,17 +4,22 @@ use std::sync::Arc;
 
 use super::*;
 use crate::change::Change;
-use crate::kind;
 use crate::message::{DeltaRequest, ErrorDetail, Locator};
 use crate::name::Name;
 use crate::resource::{ErrorCode, Resource};
+use crate::source::Holdings;
 
 /// What a wildcard stream remembers beside its position.
 fn exceptions(session: &Session) -> usize {
-    let conversations = session.conversations.iter().flatten();
-    let cursors = conversations.flat_map(|c| c.cursors.iter().flatten());
-    cursors
-        .map(|cursor| cursor.members.len() + cursor.walks.len())
+    let all = session.conversations.iter().map(|c| &c.holdings);
+    let walks = |holdings: &Holdings| {
+        holdings
+            .views()
+            .iter()
+            .map(|v| v.walks.len())
+            .sum::<usize>()
+    };
+    all.map(|holdings| holdings.exceptions().len() + walks(holdings))
         .sum()
 }
 
@@ -35,7 +40,7 @@ fn what_was_an_exception_is_forgotten_when_it_is_the_rule_again() {
     session.handle_delta(&mut db, ask(None, None), now).unwrap();
     let first = session
         .poll(&mut db, now)
-        .and_then(crate::message::Response::into_delta)
+        .and_then(Response::into_delta)
         .unwrap();
     assert_eq!((first.resources.len(), exceptions(&session)), (2, 0));
     let error = ErrorDetail {
@@ -48,7 +53,7 @@ fn what_was_an_exception_is_forgotten_when_it_is_the_rule_again() {
     for left in [1, 0] {
         let half = session
             .poll(&mut db, now)
-            .and_then(crate::message::Response::into_delta)
+            .and_then(Response::into_delta)
             .unwrap();
         assert_eq!(half.resources.len(), 1);
         session
@@ -108,7 +113,7 @@ fn s61_why_a_name_cannot_be_had_is_said_to_who_understands() {
         session.handle_delta(&mut db, request, now).unwrap();
         let response = session
             .poll(&mut db, now)
-            .and_then(crate::message::Response::into_delta)
+            .and_then(Response::into_delta)
             .unwrap();
         assert!(response.resources.is_empty() && response.removed.is_empty());
         let errors = response.errors.iter();
@@ -143,7 +148,7 @@ fn tp2_sets_of_parameters_go_with_the_last_stream_that_has_them() {
         session.handle_delta(db, request, now).unwrap();
         let response = session
             .poll(db, now)
-            .and_then(crate::message::Response::into_delta)
+            .and_then(Response::into_delta)
             .unwrap();
         assert_eq!(response.resources.len(), 1, "{id} {env}");
         session
@@ -196,7 +201,7 @@ fn a_step_that_says_nothing_is_made_all_the_same() {
     session.handle_delta(&mut db, ask(None), now).unwrap();
     let first = session
         .poll(&mut db, now)
-        .and_then(crate::message::Response::into_delta)
+        .and_then(Response::into_delta)
         .unwrap();
     session
         .handle_delta(&mut db, ask(Some(first.nonce)), now)
@@ -204,9 +209,7 @@ fn a_step_that_says_nothing_is_made_all_the_same() {
     db.apply(put("y")).unwrap();
     db.apply(put("x")).unwrap();
     assert_eq!(
-        session
-            .poll(&mut db, now)
-            .and_then(crate::message::Response::into_delta),
+        session.poll(&mut db, now).and_then(Response::into_delta),
         None
     );
     let type_id = db.type_id(&url);

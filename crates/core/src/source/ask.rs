@@ -1,12 +1,14 @@
-//! Subscribing and unsubscribing: how a request changes what is to be said.
+//! Subscribing to names and unsubscribing from them: how a request changes what
+//! the peer wants.
 
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 
 use super::forms;
-use super::{AskKey, Conversation, Key, Slot, Told};
-use crate::database::{Batch, Choice, Database, Scope};
+use super::holdings::{Held, same_variant};
+use super::{AskKey, Conversation, Dialect, Heard, Mode, Want};
+use crate::database::{Choice, Database};
 use crate::hosts::HostName;
 use crate::kind::Absent;
 use crate::name::Name;
@@ -15,6 +17,10 @@ use crate::resource::{Resource, Version};
 
 /// What a reconnecting client says it holds (S45, S46).
 pub(crate) type InitialVersions = HashMap<Name, Version>;
+
+/// Resources that a peer held by a name that it gave up. It may go on using
+/// what they refer to (S81).
+pub(crate) type GivenUp = Vec<Arc<Resource>>;
 
 impl Conversation {
     /// The peer asks for a name. If it did before, it gets it again (S28).
@@ -27,97 +33,97 @@ impl Conversation {
     ) {
         let entry = db.subscribe(self.subscriber, name, params);
         let key = AskKey { entry, params };
-        if let Some(slot) = self.asks.get_mut(&key) {
-            slot.forced = true;
-            self.pending.insert(Key::Ask(key));
+        self.pending.insert(name.clone());
+        if let Some(want) = self.wants.get_mut(key) {
+            want.forced = true;
             return;
         }
-        let resumes = self.kind.on_demand || initial.contains_key(name);
-        let told = match resumes {
-            true => self.told_by_client(db, key, name, initial),
-            false => self.told_beside(db, key, name),
-        };
-        // What something else brought before is sent again (S28).
-        let forced = !resumes && told.resource().is_some();
-        self.told_sum = self.told_sum.wrapping_add(fingerprint(&told));
-        let settled = told.same(&self.target(db, &Key::Ask(key)));
+        self.holdings.except(db, name);
         let strange = self.kind.on_demand && !db.expects_host(self.type_id, name);
-        self.strangers += usize::from(strange);
-        let slot = Slot {
+        let want = Want {
             strange,
-            forced,
-            ..Slot::of(told)
+            resumed: self.resumed.as_ref().is_some_and(|r| r.first_request),
+            ..Want::default()
         };
-        self.asks.insert(key, slot);
-        self.note_ask(key);
-        if !settled || forced {
-            self.pending.insert(Key::Ask(key));
+        self.wants.insert(key, want);
+        if self.kind.on_demand || initial.contains_key(name) {
+            self.take_client_at_its_word(db, key, name, initial);
+        } else {
+            // What something else brought before is sent again (S28, S30).
+            let target = self.target(db, key);
+            let given = target.resource().map_or(name, |resource| &resource.name);
+            let held = self.holdings.after(db, given);
+            let brought = held.iter().any(|held| !held.is_unknown());
+            if let Some(want) = self.wants.get_mut(key) {
+                want.forced = brought;
+            }
         }
+    }
+
+    /// What a client that names versions holds: our own, if versions agree
+    /// (S46), else something else. A host may be held under another name than
+    /// it is asked for by.
+    fn take_client_at_its_word(
+        &mut self,
+        db: &mut Database,
+        key: AskKey,
+        name: &Name,
+        initial: &InitialVersions,
+    ) {
+        let target = self.target(db, key);
+        let given = target.resource().map_or(name, |resource| &resource.name);
+        // What has this name and is not given here is given elsewhere.
+        let is_own = given == name || db.unused_name(self.type_id, name) == *name;
+        let mut names = [Some(given), Some(name).filter(|_| is_own)].into_iter();
+        let told = names.find_map(|name| initial.get_key_value(name?));
+        let Some((held, version)) = told else {
+            return;
+        };
+        let (heard, held) = match &target {
+            Choice::Is(current)
+                if current.name == *held
+                    && current.version == *version
+                    && serves(current, name) =>
+            {
+                (Heard::Given, Held::accepted(current))
+            }
+            Choice::Absent if self.is_negative(name, version) => {
+                return self.wants.hear(key, Heard::Absent, None);
+            }
+            _ if self.is_negative(name, version) => return,
+            _ => (Heard::Nothing, Held::unknown(held.clone(), version.clone())),
+        };
+        let given = held.resource.name.clone();
+        if held.is_accepted()
+            && let Some(want) = self.wants.get_mut(key)
+        {
+            want.resumed = false;
+        }
+        self.holdings.record(db, held);
+        self.wants.hear(key, heard, None);
+        self.wants
+            .lead(key, Some(given).filter(|given| given != name));
     }
 
     /// A client that holds hosts from before hears which of them it should not:
-    /// those that nothing it asks for leads to any more (S45).
-    pub(crate) fn drop_other_hosts(&mut self, initial: &InitialVersions) {
-        let told = self.asks.values().filter_map(|slot| slot.told.resource());
-        let right: HashSet<&Name> = told.map(|r| &r.name).chain(self.held_as.values()).collect();
-        let wrong = initial.iter().filter(|(name, version)| {
+    /// those that nothing it asks for leads to (S45).
+    pub(crate) fn take_other_hosts(&mut self, db: &mut Database, initial: &InitialVersions) {
+        for (name, version) in initial {
             let is_held = !name.as_str().is_empty() && !forms::is_negative(version);
-            is_held && !right.contains(*name)
-        });
-        self.foreign.extend(wrong.map(|(name, _)| name.clone()));
-    }
-
-    /// Whether the peer asks for this name by itself.
-    pub(crate) fn has_ask(&self, db: &Database, name: &Name, params: ParamsId) -> bool {
-        let entry = db.find(self.type_id, name);
-        entry.is_some_and(|entry| self.asks.contains_key(&AskKey { entry, params }))
+            if is_held && self.holdings.now(db, name).is_empty() {
+                let held = Held::unknown(name.clone(), version.clone());
+                self.holdings.record(db, held);
+                self.pending.insert(name.clone());
+            }
+        }
     }
 
     /// Whether the peer asks for this host, and it counts as one of which there
     /// may be any number.
     pub(crate) fn has_stranger(&self, db: &Database, name: &Name, params: ParamsId) -> bool {
         let entry = db.find(self.type_id, name);
-        let slot = entry.and_then(|entry| self.asks.get(&AskKey { entry, params }));
-        slot.is_some_and(|slot| slot.strange)
-    }
-
-    /// What a client that names versions holds: our own, if versions agree
-    /// (S46), else something else. A host may be held under another name than
-    /// it is asked for by.
-    fn told_by_client(
-        &mut self,
-        db: &mut Database,
-        key: AskKey,
-        name: &Name,
-        initial: &InitialVersions,
-    ) -> Told {
-        let target = self.target(db, &Key::Ask(key));
-        let given = target.resource().map_or(name, |resource| &resource.name);
-        // What has this name and is not given here is given elsewhere.
-        let is_own = given == name || db.unused_name(self.type_id, name) == *name;
-        for held in [Some(given), Some(name).filter(|_| is_own)] {
-            let Some((held, version)) = held.and_then(|name| initial.get_key_value(name)) else {
-                continue;
-            };
-            return match &target {
-                Choice::Is(current)
-                    if current.name == *held
-                        && current.version == *version
-                        && serves(current, name) =>
-                {
-                    Told::Is(Arc::clone(current))
-                }
-                Choice::Absent if self.is_negative(name, version) => Told::Absent,
-                _ if self.is_negative(name, version) => Told::Nothing,
-                _ => {
-                    if self.kind.on_demand {
-                        self.held_as.insert(key, held.clone());
-                    }
-                    Told::Older
-                }
-            };
-        }
-        Told::Nothing
+        let want = entry.and_then(|entry| self.wants.get(AskKey { entry, params }));
+        want.is_some_and(|want| want.strange)
     }
 
     /// Whether a version is that of how the peer was told that a name does not
@@ -131,188 +137,130 @@ impl Conversation {
     }
 
     /// The peer asks for a name no longer. Unknown names are ignored (S32).
-    pub(crate) fn unask(&mut self, db: &mut Database, name: &Name, params: ParamsId) {
+    /// Returns what it held by that name alone.
+    pub(crate) fn unask(&mut self, db: &mut Database, name: &Name, params: ParamsId) -> GivenUp {
         let Some(entry) = db.find(self.type_id, name) else {
-            return;
+            return GivenUp::new();
         };
         let key = AskKey { entry, params };
-        let Some(slot) = self.asks.remove(&key) else {
-            return;
+        let lead = self.wants.lead_of(key).cloned();
+        let Some((_, left)) = self.wants.remove(key) else {
+            return GivenUp::new();
         };
-        self.told_sum = self.told_sum.wrapping_sub(fingerprint(&slot.told));
-        self.strangers -= usize::from(slot.strange);
-        self.held_as.remove(&key);
-        self.note_unask(key);
-        let told = self.in_flight(&Key::Ask(key)).unwrap_or(slot.told);
-        self.note_given_up(key);
-        self.forget(&Key::Ask(key));
-        if let Some(cursor) = self.cursor_over(name)
-            && !self.is_apart(db, cursor, name, params, &told)
-        {
-            self.return_to_cursor(db, cursor, name, told);
+        let mut given_up = Vec::new();
+        for name in [Some(name), lead.as_ref()].into_iter().flatten() {
+            if !self.is_wanted(db, name) {
+                given_up.extend(self.holdings.may(db, name));
+            }
+        }
+        self.holdings.forget_answers(key);
+        self.end_rejections(name, &[]);
+        match self.kind.on_demand && self.wildcard.is_on() {
+            // A proxy that asks for the whole goes on holding what it no longer
+            // asks for by name. The whole has no hosts: it hears that they are
+            // gone (S23), unless another name brings them.
+            true => self.pending.extend([name.clone()].into_iter().chain(left)),
+            false => self.drop_unwanted(db, [name.clone()].into_iter().chain(left)),
+        }
+        self.drop_variants(db, name, params);
+        if self.holdings.covering(name).is_some() && !self.is_beside_view(db, name, params) {
+            self.return_to_view(db, name);
         }
         db.unsubscribe(self.subscriber, entry, params);
+        given_up
+    }
+
+    /// A peer that asks for other variants of a name still drops the one that it
+    /// asked for with these parameters, and no other subscription brings (TP2).
+    fn drop_variants(&mut self, db: &mut Database, name: &Name, params: ParamsId) {
+        let own = params == self.params && self.holdings.covering(name).is_some();
+        if own || !self.is_wanted(db, name) {
+            return;
+        }
+        let others = self.wants_of(db, name).into_iter();
+        let mut others: Vec<_> = others.map(|(key, _)| key.params).collect();
+        if self.holdings.covering(name).is_some() {
+            others.push(self.params);
+        }
+        let is_for = |db: &Database, held: &Held, params| {
+            let constraints = held.resource.constraints.as_ref();
+            constraints.is_none_or(|c| c.matches(db.params(params)))
+        };
+        let led = self.wants.led_to(name) > 0;
+        let held = self.holdings.now(db, name).into_iter();
+        let dropped = held.filter(|held| {
+            let by_others = others.iter().any(|other| is_for(db, held, *other));
+            !led && is_for(db, held, params) && !by_others
+        });
+        let dropped: Vec<_> = dropped.collect();
+        if !dropped.is_empty() {
+            self.holdings.change(db, name, |held| {
+                let is_dropped = |held: &Held| {
+                    let mut dropped = dropped.iter();
+                    dropped.any(|other| same_variant(&other.resource, &held.resource))
+                };
+                held.retain(|held| !is_dropped(held));
+            });
+        }
     }
 
     /// Whether what was asked for with other parameters has nothing to do with
-    /// what the whole brings under the name: it is another variant (TP2).
-    fn is_apart(
-        &self,
-        db: &mut Database,
-        cursor: usize,
-        name: &Name,
-        params: ParamsId,
-        told: &Told,
-    ) -> bool {
-        let brought = self.target(db, &Key::Member(cursor, name.clone()));
-        let other = |new: &Arc<Resource>| told.resource().is_none_or(|t| !same_variant(t, new));
-        params != self.params && brought.resource().is_some_and(other)
+    /// what a view brings of the name: it is another variant (TP2).
+    fn is_beside_view(&self, db: &mut Database, name: &Name, params: ParamsId) -> bool {
+        if params == self.params {
+            return false;
+        }
+        let brought = self.brought(db, name);
+        let params = db.params(params);
+        brought
+            .as_ref()
+            .and_then(Choice::resource)
+            .is_some_and(|brought| {
+                let constraints = brought.constraints.as_ref();
+                !constraints.is_none_or(|c| c.matches(params))
+            })
     }
 
-    /// A name that was asked for is now only a part of the whole: the peer
-    /// must hear which of the two it is from now on (S23).
-    fn return_to_cursor(&mut self, db: &mut Database, cursor: usize, name: &Name, told: Told) {
-        let key = Key::Member(cursor, name.clone());
-        let holds = self.mode == super::Mode::Delta && told.resource().is_some();
-        if self.target(db, &key) == Choice::Absent && !holds {
-            self.foreign.insert(name.clone());
-        } else if self.mode == super::Mode::Delta {
-            if let Some(Some(cursor)) = self.cursors.get_mut(cursor) {
-                let slot = Slot {
-                    forced: true,
-                    ..Slot::of(told)
-                };
-                cursor.members.insert(name.clone(), slot);
-            }
-            self.pending.insert(key);
-        }
-    }
-
-    /// The peer asks for all that a scope shows. If it did before, it gets all
-    /// of it again (S28).
-    pub(crate) fn follow(&mut self, db: &mut Database, scope: &Scope, initial: &InitialVersions) {
-        if let Scope::Glob(glob) = scope {
-            // Members of a glob are not among the initial versions (S75).
-            self.foreign.extend(db.tombstones(self.type_id, glob));
-        }
-        if let Some(index) = self.cursor_of(scope) {
-            self.say_all_again(db, index, true);
-            return;
-        }
-        let index = self.add_cursor(db, scope.clone());
-        let under_way = self
-            .outstanding
-            .iter()
-            .flat_map(|response| &response.orphans);
-        let mine = under_way.filter(|name| self.cursor_over(name) == Some(index));
-        self.foreign.extend(mine.cloned().collect::<Vec<_>>());
-        if !initial.is_empty() {
-            self.resume(db, index, initial);
-        }
-        self.say_all_again(db, index, false);
-    }
-
-    /// Takes up where a reconnecting client says it stands: only what differs
-    /// from that is news (S45, S46).
-    fn resume(&mut self, db: &mut Database, index: usize, initial: &InitialVersions) {
-        let Some(follow) = self.cursors[index].as_ref().map(|c| c.follow) else {
-            return;
-        };
-        // What all who come back at once share.
-        let listed = db.batch(follow, 0);
-        let mut differing = Vec::new();
-        let mut still_listed = 0;
-        for (name, resource) in &listed.items {
-            let Some(resource) = resource else { continue };
-            let held = initial.get(name);
-            still_listed += usize::from(held.is_some());
-            match held {
-                Some(version) if *version == resource.version => {}
-                Some(_) => differing.push((name.clone(), Told::Older)),
-                None => differing.push((name.clone(), Told::Nothing)),
-            }
-        }
-        if still_listed < initial.len() {
-            self.drop_strays(db, index, initial, &listed);
-        }
-        let head = db.head(follow);
-        db.hold(follow, head);
-        db.release(follow, 0);
-        if let Some(cursor) = &mut self.cursors[index] {
-            (cursor.position, cursor.reached) = (head, head);
-            for (name, told) in differing {
-                self.pending.insert(Key::Member(index, name.clone()));
-                cursor.members.insert(name, Slot::of(told));
+    /// A peer drops what it asks for no longer.
+    pub(super) fn drop_unwanted(&mut self, db: &Database, names: impl Iterator<Item = Name>) {
+        for name in names {
+            if !self.is_wanted(db, &name) {
+                self.holdings.forget(&name);
+                self.forget(&name);
             }
         }
     }
 
-    /// What the client holds and the scope does not show is to be removed.
-    fn drop_strays(
-        &mut self,
-        db: &Database,
-        index: usize,
-        initial: &InitialVersions,
-        listed: &Batch,
-    ) {
-        for name in initial.keys().filter(|name| listed.find(name).is_none()) {
-            let asked = self.has_ask(db, name, self.params);
-            if !asked && !name.as_str().is_empty() && self.cursor_over(name) == Some(index) {
-                self.foreign.insert(name.clone());
+    /// A host is asked for no longer. Envoy ends what it asked for when it finds
+    /// its hosts another way, and a request that waits goes on waiting (S76).
+    pub(super) fn unask_host(&mut self, db: &mut Database, name: &Name, params: ParamsId) {
+        let wants = self.wants_of(db, name);
+        let want = wants.iter().find(|(key, _)| key.params == params);
+        let Some((key, want)) = want else { return };
+        let held = self.wants.lead_of(*key).is_some()
+            || want.heard != Heard::Nothing
+            || self.holdings.now(db, name).iter().any(|h| h.is_accepted());
+        if (want.forced || !held) && self.dialect == Dialect::Envoy {
+            return;
+        }
+        self.unask(db, name, params);
+    }
+
+    /// A name that was asked for is now only a part of the whole: in deltas the
+    /// peer must hear which of the two it is from now on (S23).
+    fn return_to_view(&mut self, db: &mut Database, name: &Name) {
+        self.pending.insert(name.clone());
+        if self.mode != Mode::Delta {
+            return;
+        }
+        let brought = self.brought(db, name);
+        match brought.as_ref().and_then(Choice::resource) {
+            Some(_) => _ = self.again.insert(name.clone()),
+            None if self.holdings.after(db, name).is_empty() => {
+                let held = Held::unknown(name.clone(), Version::new(""));
+                self.holdings.record(db, held);
             }
-        }
-    }
-
-    /// Takes the whole set as held: the client names its version (S50).
-    pub(crate) fn resume_whole(&mut self, db: &mut Database, index: usize) {
-        if let Some(cursor) = &mut self.cursors[index] {
-            let head = db.head(cursor.follow);
-            db.hold(cursor.follow, head);
-            db.release(cursor.follow, cursor.position);
-            (cursor.position, cursor.reached) = (head, head);
-        }
-    }
-
-    /// The peer asks for a scope no longer. What another scope still brings is
-    /// said again.
-    pub(crate) fn unfollow(&mut self, db: &mut Database, scope: &Scope) {
-        let Some(index) = self.cursor_of(scope) else {
-            return;
-        };
-        self.drop_cursor(db, index);
-        let others: Vec<_> = self
-            .cursors
-            .iter()
-            .flatten()
-            .map(|c| c.scope.clone())
-            .collect();
-        for other in others {
-            self.follow(db, &other, &InitialVersions::new());
-        }
-    }
-
-    /// Says all that a scope shows again, its own and what other cursors bring
-    /// (S30). What the peer holds beyond that is not forgotten: it is still to
-    /// be removed.
-    fn say_all_again(&mut self, db: &mut Database, index: usize, own: bool) {
-        let Some(follow) = self.cursors[index].as_ref().map(|c| c.follow) else {
-            return;
-        };
-        let alone = self.cursors.iter().flatten().count() == 1;
-        if alone && !own {
-            return;
-        }
-        for resource in db.list(follow) {
-            let name = &resource.name;
-            if self.has_ask(db, name, self.params) {
-                self.say_again(db, name);
-            } else if let Some(owner) = self.cursor_over(name)
-                && (own || owner != index)
-                && let Some(slot) = self.member_slot(db, owner, name)
-            {
-                slot.forced = true;
-                self.pending.insert(Key::Member(owner, name.clone()));
-            }
+            None => {}
         }
     }
 
@@ -321,13 +269,71 @@ impl Conversation {
         let Some(entry) = db.find(self.type_id, name) else {
             return;
         };
-        let key = AskKey {
-            entry,
-            params: self.params,
+        let params = self.params;
+        if let Some(want) = self.wants.get_mut(AskKey { entry, params }) {
+            want.forced = true;
+            self.pending.insert(name.clone());
+        }
+    }
+
+    /// Says all hosts of a route configuration again: the peer may have lost
+    /// them, or not (S76).
+    pub(crate) fn say_hosts_again(&mut self, db: &Database, route: &Name) {
+        let under = format!("{route}/");
+        let name = |key: AskKey| db.name(self.type_id, key.entry).clone();
+        let keys: Vec<_> = self.wants.keys().map(|key| (key, name(key))).collect();
+        for (key, name) in keys {
+            if name.as_str().starts_with(&under)
+                && let Some(want) = self.wants.get_mut(key)
+            {
+                want.forced = true;
+                self.pending.insert(name);
+            }
+        }
+    }
+
+    /// Whether other parameters can be taken up: an answer that is awaited was
+    /// sent under the old ones.
+    pub(crate) fn may_move(&self) -> bool {
+        self.holdings.flights().is_empty()
+    }
+
+    /// The parameters to take up, if the stream has these.
+    pub(crate) fn params_to_be(&self, stream: ParamsId) -> ParamsId {
+        self.own_params.unwrap_or(stream)
+    }
+
+    /// Takes up other parameters (TP2). What was asked for with parameters of
+    /// its own stays as it is. What the peer holds stays what it is, too: what
+    /// differs from what it is meant to hold now is told in one response.
+    pub(crate) fn move_to(&mut self, db: &mut Database, params: ParamsId) {
+        self.params = params;
+        for old in self.wants.set_own(params) {
+            self.move_want(db, old, params);
+        }
+        self.move_views(db, params);
+    }
+
+    fn move_want(&mut self, db: &mut Database, old: AskKey, params: ParamsId) {
+        let lead = self.wants.lead_of(old).cloned();
+        let error = self.wants.error(old).cloned();
+        let Some((want, _)) = self.wants.remove(old) else {
+            return;
         };
-        if let Some(slot) = self.asks.get_mut(&key) {
-            slot.forced = true;
-            self.pending.insert(Key::Ask(key));
+        let name = db.name(self.type_id, old.entry).clone();
+        let entry = db.subscribe(self.subscriber, &name, params);
+        db.unsubscribe(self.subscriber, old.entry, old.params);
+        let key = AskKey { entry, params };
+        self.pending.insert(name);
+        // One that was asked for with these parameters already is the same want
+        // from now on.
+        match self.wants.get_mut(key) {
+            Some(other) => other.forced |= want.forced,
+            None => {
+                self.wants.insert(key, want);
+                self.wants.lead(key, lead);
+                self.wants.hear(key, want.heard, error);
+            }
         }
     }
 }
@@ -341,12 +347,11 @@ fn serves(held: &Resource, asked: &Name) -> bool {
     domains.is_empty() || serves(host) || (held.other_names().any(|name| name == *asked))
 }
 
-/// Whether one takes the place of the other.
-fn same_variant(a: &Resource, b: &Resource) -> bool {
-    a.name == b.name && a.constraints == b.constraints
-}
-
-/// What a name adds to the sum of what is held.
-pub(crate) fn fingerprint(told: &Told) -> u128 {
-    told.resource().map_or(0, |r| r.fingerprint())
+/// The names of a list of subscriptions.
+pub(super) fn listed_names(asks: &[(crate::name::Ask, ParamsId)]) -> HashSet<(&Name, ParamsId)> {
+    let names = asks.iter().filter_map(|(ask, params)| match ask {
+        crate::name::Ask::Name(name) => Some((name, *params)),
+        _ => None,
+    });
+    names.collect()
 }

@@ -6,7 +6,7 @@
 
 use hashbrown::HashSet;
 
-use super::{Conversation, Key, Told};
+use super::{Conversation, Heard, Held};
 use crate::database::Database;
 use crate::hosts::HostName;
 use crate::name::Name;
@@ -31,26 +31,33 @@ struct AsOf {
 impl Closed {
     /// Reads from what a peer was told of its route configurations, if that
     /// changed, which of them have no VHDS.
-    pub(crate) fn update(&mut self, db: &Database, routes: &Conversation) {
+    pub(crate) fn update(&mut self, db: &mut Database, routes: &Conversation) {
         let as_of = Some(AsOf {
-            asks: routes.asks.len(),
-            told: routes.told_sum,
+            asks: routes.wants.len(),
+            told: routes.holdings.sum(),
             sent: routes.last_nonce.clone(),
-            awaited: routes.outstanding.len(),
+            awaited: routes.holdings.flights().len(),
         });
         if self.as_of == as_of {
             return;
         }
         self.as_of = as_of;
-        let closed = routes.asks.iter().filter(|(ask, slot)| {
-            let sent = routes.in_flight(&Key::Ask(**ask));
-            match sent.as_ref().unwrap_or(&slot.told) {
-                Told::Absent => true,
-                told => told.resource().is_some_and(|r| r.facts().vhds().is_none()),
+        self.routes.clear();
+        for (key, want) in routes.wants.iter() {
+            let name = db.name(routes.type_id, key.entry).clone();
+            let mut flights = routes.holdings.flights().iter().rev();
+            let answer = flights.find_map(|flight| flight.answer(key));
+            let heard = answer.map_or(want.heard, |answer| answer.heard);
+            let after = routes.holdings.after(db, &name);
+            let leaves = |held: &Held| held.resource.facts().vhds().is_some();
+            let closed = match after.iter().find(|held| held.is_accepted()) {
+                Some(held) => !leaves(held),
+                None => heard == Heard::Absent,
+            };
+            if closed {
+                self.routes.insert(name);
             }
-        });
-        let names = closed.map(|(ask, _)| db.name(routes.type_id, ask.entry).clone());
-        self.routes = names.collect();
+        }
     }
 
     /// Whether a host, or a virtual host, is under one of them.

@@ -3,18 +3,19 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 
-use super::ask::InitialVersions;
-use super::variants::After;
-use super::{Conversation, Key, Selected, Told, forms};
-use crate::database::{Batch, Choice, Database, Scope};
+use super::ask::{GivenUp, InitialVersions};
+use super::groups::delivered_variant;
+use super::holdings::{Answer, Say};
+use super::{Conversation, Heard, Selected, forms};
+use crate::database::{Batch, Database, Scope};
 use crate::interest::DeltaStar;
 use crate::kind::Absent;
 use crate::message::{Delivered, DeltaResponse, Form};
 use crate::name::{Ask, Name};
 use crate::params::{Constraints, ParamsId};
-use crate::resource::{Nonce, Resource, ResourceError};
+use crate::resource::{Nonce, Resource, ResourceError, Version};
 use crate::set::Set;
 
 /// What a request asks for, read and within the limits.
@@ -45,16 +46,18 @@ fn plain_step(selected: &Selected) -> Option<(&Batch, Range<usize>)> {
     let batch = step.batch.as_deref()?;
     let plain = step.except.is_empty()
         && batch.left.is_empty()
-        && selected.keys.is_empty()
-        && selected.foreign.is_empty()
+        && selected.says.is_empty()
+        && selected.answers.is_empty()
+        && selected.placeholders.is_empty()
         && selected.refused.is_empty()
         && selected.heartbeats.is_empty();
     plain.then(|| (batch, step.part.clone()))
 }
 
 impl Conversation {
-    /// Applies what a request asks for. Nothing of it depends on a nonce (S7, S8).
-    pub(crate) fn handle_delta(&mut self, db: &mut Database, mut asks: DeltaAsks) {
+    /// Applies what a request asks for. Nothing of it depends on a nonce (S7,
+    /// S8). Returns what the peer held by names that it gives up.
+    pub(crate) fn handle_delta(&mut self, db: &mut Database, mut asks: DeltaAsks) -> GivenUp {
         self.doubt_variants(&mut asks);
         let is_star = |(ask, _): &(Ask, ParamsId)| *ask == Ask::Wildcard;
         let says = DeltaStar {
@@ -64,18 +67,15 @@ impl Conversation {
         };
         let before = self.wildcard;
         self.wildcard = before.after_delta(says, self.kind.legacy_wildcard);
-        let mut kept = Vec::new();
+        let mut given_up = GivenUp::new();
         for (ask, params) in &asks.unsubscribe {
             match ask {
-                Ask::Name(name) if self.kind.on_demand => {
-                    kept.extend(self.unask_host(db, name, *params));
-                }
-                Ask::Name(name) => self.unask(db, name, *params),
+                Ask::Name(name) if self.kind.on_demand => self.unask_host(db, name, *params),
+                Ask::Name(name) => given_up.extend(self.unask(db, name, *params)),
                 Ask::Glob(glob) => self.unfollow(db, &Scope::Glob(glob.clone())),
                 Ask::Wildcard => self.unfollow(db, &Scope::All),
             }
         }
-        self.take_hosts(db, kept);
         let asked_again = says.subscribes_star && before.is_on();
         if self.wildcard.is_on() && (!before.is_on() || asked_again) {
             self.owes_answer = true;
@@ -88,17 +88,40 @@ impl Conversation {
                 Ask::Name(name) => self.ask(db, name, *params, &asks.initial),
                 Ask::Glob(glob) => {
                     self.owes_answer = true;
-                    self.follow(db, &Scope::Glob(glob.clone()), &InitialVersions::new());
+                    self.follow(db, &Scope::Glob(glob.clone()), &asks.initial);
                 }
                 Ask::Wildcard => {}
             }
         }
         if self.kind.on_demand && !asks.initial.is_empty() {
-            self.drop_other_hosts(&asks.initial);
+            self.take_other_hosts(db, &asks.initial);
             let told = asks.initial.values().filter_map(forms::negative_number);
             self.negatives = told.max().unwrap_or(0).wrapping_add(1);
         }
         self.forgive_answer();
+        given_up
+    }
+
+    /// A client names one version for each name that it holds. Where it asks for
+    /// several variants of the name that tells nothing: all of them are sent.
+    fn doubt_variants(&self, asks: &mut DeltaAsks) {
+        if asks.initial.is_empty() {
+            return;
+        }
+        let is_name = |ask: &Ask| matches!(ask, Ask::Name(_));
+        let whole = asks.subscribe.iter().any(|(ask, _)| !is_name(ask));
+        let mut first: HashMap<&Name, ParamsId> = HashMap::new();
+        for (ask, params) in &asks.subscribe {
+            let Ask::Name(name) = ask else { continue };
+            let before = *first.entry(name).or_insert(*params);
+            // What asks for all may bring another variant of the name.
+            let beside = whole && *params != self.params;
+            if (before != *params || beside)
+                && let Some(version) = asks.initial.get_mut(name)
+            {
+                *version = Version::new("");
+            }
+        }
     }
 
     /// Writes a response; `None` if all of it is said by silence.
@@ -109,11 +132,10 @@ impl Conversation {
         nonce: Nonce,
     ) -> Option<DeltaResponse> {
         let mut response = Draft {
-            removed: selected.foreign.clone(),
+            removed: selected.placeholders.clone(),
             ..Draft::default()
         };
-        let after = After::new(self, selected);
-        if let (Some((batch, part)), None) = (plain_step(selected), &after) {
+        if let Some((batch, part)) = plain_step(selected) {
             let items = batch.items[part.clone()].iter();
             let gone = items.filter(|(_, item)| item.is_none());
             response.removed = gone.map(|(name, _)| name.clone()).collect();
@@ -121,46 +143,29 @@ impl Conversation {
             let resources = Set::Shared(batch.brings(&part));
             return self.finish(nonce, resources, response);
         }
-        let mut given = None;
-        for (key, choice) in &selected.keys {
-            let told = self
-                .slot(key)
-                .map_or(Told::Nothing, |slot| slot.told.clone());
-            let name = self.key_name(db, key);
-            if choice.resource().is_none() && holds(&after, db, &name) {
-                // Another variant is left: the name itself is not gone (S41).
-                let held = self.may_hold(key, &told).into_iter();
-                let left = held.map(|old| (old.name.clone(), old.constraints.clone()));
-                response.removed_variants.extend(left);
-                continue;
+        for say in &selected.says {
+            match &say.to {
+                Some(resource) => response.resources.push(Delivered::full(resource.clone())),
+                None => self.write_gone(db, selected, say, &mut response),
             }
-            let replaced = self.variants_left(key, &told, choice);
-            response.removed_variants.extend(replaced);
-            let told = self.in_flight(key).unwrap_or(told);
-            let left = self.left_behind(db, key, &told, choice, &mut given);
-            response.removed.extend(left);
-            let own = self.negative_name(db, key, &name, choice);
-            self.write_one(&mut response, (&name, own), &told, choice);
+        }
+        for answer in selected.answers.iter().filter(|answer| !answer.silent) {
+            self.write_answer(db, answer, &mut response);
         }
         for name in &selected.refused {
-            if let Some(error) = self.refusal_as_error() {
-                response.errors.push((name.clone(), error));
-                continue;
+            match self.refusal_as_error() {
+                Some(error) => response.errors.push((name.clone(), error)),
+                None => {
+                    let own = db.unused_name(self.type_id, name);
+                    self.write_negative(name, own, &mut response);
+                }
             }
-            let own = db.unused_name(self.type_id, name);
-            self.write_one(&mut response, (name, own), &Told::Nothing, &Choice::Absent);
         }
         for step in &selected.steps {
             response.removed_variants.extend(step.left());
             for (name, item) in step.items() {
                 match item {
                     Some(resource) => response.resources.push(Delivered::full(resource.clone())),
-                    None if holds(&after, db, name) => {
-                        let told = self.last_told(db, step.cursor, name);
-                        let left = told.resource().map(|old| old.constraints.clone());
-                        let left = left.map(|old| (name.clone(), old));
-                        response.removed_variants.extend(left);
-                    }
                     None => response.removed.push(name.clone()),
                 }
             }
@@ -172,9 +177,6 @@ impl Conversation {
         response
             .resources
             .extend(selected.heartbeats.iter().map(heartbeat));
-        if let Some(after) = &after {
-            keep_what_is_held(&mut response, db, after);
-        }
         unique(&mut response);
         let resources = std::mem::take(&mut response.resources).into();
         self.finish(nonce, resources, response)
@@ -195,84 +197,83 @@ impl Conversation {
         })
     }
 
+    /// A variant goes; and with the last of them, its name (S41, S74).
+    fn write_gone(&self, db: &mut Database, selected: &Selected, say: &Say, response: &mut Draft) {
+        let name = say.name();
+        let left = self.holdings.after_draft(db, name, selected.draft());
+        let constrained = say.variant.1.is_some();
+        if constrained || !left.is_empty() {
+            response.removed_variants.push(say.variant.clone());
+        }
+        let mut answers = selected.answers.iter();
+        let failed = answers.any(|answer| answer.error.is_some() && answer.name == *name);
+        if !left.is_empty() || failed {
+            return;
+        }
+        let form = match self.wants_of(db, name).is_empty() {
+            true => Absent::Removed,
+            false => self.absent_form(true),
+        };
+        match form {
+            Absent::EmptyBody => {
+                let empty = forms::empty_body(name);
+                response.resources.push(Delivered::full(empty));
+            }
+            Absent::Silence => {}
+            Absent::Removed | Absent::Bodyless | Absent::Unreadable => {
+                response.removed.push(name.clone());
+            }
+        }
+    }
+
+    fn write_answer(&self, db: &mut Database, answer: &Answer, response: &mut Draft) {
+        let name = &answer.name;
+        if let Some(error) = &answer.error {
+            response.errors.push((name.clone(), Arc::clone(error)));
+        } else if answer.heard == Heard::Absent {
+            match self.absence_as_error(false) {
+                Some(error) => response.errors.push((name.clone(), error)),
+                None => {
+                    let own = self.negative_name(db, answer);
+                    self.write_negative(name, own, response);
+                }
+            }
+        }
+    }
+
     /// What the answer that a host does not exist is called: like the host,
     /// unless the peer may hold something that is called so.
-    fn negative_name(&self, db: &mut Database, key: &Key, name: &Name, choice: &Choice) -> Name {
-        if !self.kind.on_demand || choice.resource().is_some() {
+    fn negative_name(&self, db: &mut Database, answer: &Answer) -> Name {
+        let name = &answer.name;
+        if !self.kind.on_demand {
             return name.clone();
         }
-        match self.target(db, key).resource() {
+        match self.target(db, answer.want).resource() {
             Some(rejected) if rejected.name == *name => name.clone(),
             _ => db.unused_name(self.type_id, name),
         }
     }
 
-    /// Writes what is said of a name; if it has to be under another, under `own`.
-    fn write_one(
-        &self,
-        response: &mut Draft,
-        (name, own): (&Name, Name),
-        told: &Told,
-        choice: &Choice,
-    ) {
-        match choice {
-            Choice::Is(resource) => {
-                response.resources.push(Delivered::full(resource.clone()));
+    /// Says that a name does not exist which the peer does not hold; if that has
+    /// to be under another, under `own` (S35).
+    fn write_negative(&self, name: &Name, own: Name, response: &mut Draft) {
+        match self.absent_form(false) {
+            Absent::Removed => response.removed.push(name.clone()),
+            Absent::EmptyBody => {
+                let empty = forms::empty_body(name);
+                response.resources.push(Delivered::full(empty));
             }
-            Choice::Failed(error, kept) if self.speaks_errors => {
-                response.errors.push((name.clone(), error.clone()));
-                let held = told.resource();
-                let missing = kept.iter().filter(|kept| held != Some(*kept));
-                response
-                    .resources
-                    .extend(missing.cloned().map(Delivered::full));
+            Absent::Bodyless => {
+                let negative = forms::bodyless(own, name, self.negatives);
+                response.resources.push(Delivered::full(negative));
             }
-            // A failure that is not about the data leaves what is held alone (S61).
-            Choice::Failed(error, _) if !error.code.is_data_error() => {}
-            Choice::Unknown => {}
-            Choice::Absent if self.absence_as_error(told).is_some() => {
-                let error = self.absence_as_error(told);
-                response.errors.extend(error.map(|e| (name.clone(), e)));
+            Absent::Unreadable => {
+                let negative = forms::unreadable(name);
+                response.resources.push(Delivered::full(negative));
             }
-            Choice::Failed(..) | Choice::Absent => {
-                let name = told.resource().map_or(name, |held| &held.name);
-                match self.absent_form(told) {
-                    Absent::Removed => response.removed.push(name.clone()),
-                    Absent::EmptyBody => {
-                        let empty = forms::empty_body(name);
-                        response.resources.push(Delivered::full(empty));
-                    }
-                    Absent::Bodyless => {
-                        let negative = forms::bodyless(own, name, self.negatives);
-                        response.resources.push(Delivered::full(negative));
-                    }
-                    Absent::Unreadable => {
-                        let negative = forms::unreadable(name);
-                        response.resources.push(Delivered::full(negative));
-                    }
-                    Absent::Silence => {}
-                }
-            }
+            Absent::Silence => {}
         }
     }
-}
-
-/// Whether something is left of a name that is asked for by locators.
-fn holds(after: &Option<After<'_>>, db: &mut Database, name: &Name) -> bool {
-    let held = after.as_ref().map(|after| after.holds(db, name));
-    held.is_some_and(|held| !held.is_empty())
-}
-
-/// Leaves out removals of what another subscription of the peer's holds: a
-/// caching proxy would drop every variant of a name that is gone.
-fn keep_what_is_held(response: &mut Draft, db: &mut Database, after: &After<'_>) {
-    response
-        .removed
-        .retain(|name| after.holds(db, name).is_empty());
-    response.removed_variants.retain(|(name, old)| {
-        let held = after.holds(db, name);
-        !held.iter().any(|r| r.constraints == *old)
-    });
 }
 
 /// That a host does not exist is said by its alias; what was called like it
@@ -299,33 +300,12 @@ fn rename_negatives(response: &mut Draft) {
     }
 }
 
-/// A resource that several names brought answers to all of them: who waits for
-/// one of them waits until it is named (S36).
-fn answer_together(first: &mut Delivered, again: &Delivered) {
-    let (into, from) = (&first.resource, &again.resource);
-    if into.aliases == from.aliases || into.version != from.version {
-        return;
-    }
-    let more = from.aliases.iter().filter(|a| !into.aliases.contains(a));
-    let aliases = into.aliases.iter().chain(more).cloned().collect();
-    first.resource = Arc::new(Resource {
-        aliases,
-        ..Resource::clone(into)
-    });
-}
-
 /// No variant twice, and no name both there and gone (S41): Envoy rejects that.
 fn unique(response: &mut Draft) {
     rename_negatives(response);
-    let key = |d: &Delivered| (d.resource.name.clone(), d.resource.constraints.clone());
-    response.resources.sort_by_cached_key(key);
-    response.resources.dedup_by(|again, first| {
-        let same = key(again) == key(first);
-        if same {
-            answer_together(first, again);
-        }
-        same
-    });
+    response.resources.sort_by_cached_key(delivered_variant);
+    let same = |a: &mut Delivered, b: &mut Delivered| delivered_variant(a) == delivered_variant(b);
+    response.resources.dedup_by(same);
     let present: HashSet<_> = response
         .resources
         .iter()

@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use super::{Conversation, Key, Told};
+use super::Conversation;
 use crate::message::Mode;
 use crate::resource::{ErrorCode, ResourceError};
 
@@ -36,23 +36,12 @@ fn error(code: ErrorCode, message: &str) -> Arc<ResourceError> {
 
 impl Conversation {
     /// The error that says that a name does not exist, if it is said so. In
-    /// deltas that is for names that the peer never heard of: what it may hold
-    /// is removed.
-    pub(super) fn absence_as_error(&self, told: &Told) -> Option<Arc<ResourceError>> {
-        let new = self.mode == Mode::Sotw || *told == Told::Nothing;
+    /// deltas that is for names that the peer does not hold: what it may hold is
+    /// removed.
+    pub(super) fn absence_as_error(&self, held: bool) -> Option<Arc<ResourceError>> {
+        let new = self.mode == Mode::Sotw || !held;
         let error = if self.denied { &DENIED } else { &NOT_FOUND };
         (self.speaks_errors && new).then(|| Arc::clone(error))
-    }
-
-    /// The same of a key: what a wildcard no longer brings goes without saying.
-    pub(super) fn gone_as_error(&self, key: &Key) -> Option<Arc<ResourceError>> {
-        match key {
-            Key::Ask(_) => {
-                let told = self.slot(key).map_or(&Told::Nothing, |slot| &slot.told);
-                self.absence_as_error(told)
-            }
-            Key::Member(..) => None,
-        }
     }
 
     /// The error that says that a name is refused, if it is said so (S72).

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
 
+use crate::hosts::put_varint;
 use crate::kind::{Absent, Kind};
 use crate::message::Mode;
 use crate::name::Name;
@@ -52,17 +53,21 @@ pub(crate) fn unreadable(name: &Name) -> Arc<Resource> {
     Arc::new(Resource::new(name.clone(), body.freeze()))
 }
 
+/// A cluster that Envoy refuses when it makes it, and keeps what it has of that
+/// name: of type EDS, without a source of endpoints (S82). One with a name alone
+/// would be taken in the place of what there is.
+pub(crate) fn stand_in(name: &Name) -> Arc<Resource> {
+    let mut body = name_alone(name);
+    body.put_slice(&[0x10, 0x03]);
+    Arc::new(Resource::new(name.clone(), body.freeze()))
+}
+
 /// A message that has a name in field 1.
 fn name_alone(name: &Name) -> BytesMut {
     let text = name.as_str().as_bytes();
     let mut body = BytesMut::with_capacity(text.len() + 7);
     body.put_u8(0x0a);
-    let mut length = text.len();
-    while length >= 0x80 {
-        body.put_u8(length as u8 | 0x80);
-        length >>= 7;
-    }
-    body.put_u8(length as u8);
+    put_varint(&mut body, text.len() as u64);
     body.put_slice(text);
     body
 }

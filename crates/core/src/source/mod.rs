@@ -1,15 +1,16 @@
 //! The sending side: one type on one stream.
 //!
-//! A conversation knows what its peer asks for, what it was told, and what
-//! it answered. What to say next is worked out from that and the database when
-//! the transport can take a message; nothing is queued.
+//! A conversation knows what its peer wants, what it holds, and what it
+//! answered. What to say next is the difference between the first two, worked
+//! out when the transport can take a message; nothing is queued.
 //!
 //! ```text
-//!   request ─▶ handle ─▶ interest, slots, cursors ─┐
-//!   database ─▶ dirty names, news in views ────────┴▶ select ─▶ response
-//!                                                        │         │ outstanding
-//!   accepted ◀── ACK ── verdict ◀── request ◀────────────┴─────────┘
-//!   bisected, then parked ◀── NACK
+//!   request ─▶ wants, views ────────────┐
+//!   database ─▶ dirty names, news ──────┴▶ select ─▶ response
+//!                                            ▲          │
+//!                                        holdings ◀─────┤ in flight
+//!   accepted ◀── ACK ── verdict ◀── request ◀───────────┘
+//!   tried in halves, then parked ◀── NACK
 //! ```
 //!
 //! State of the world and delta share all of it; `delta.rs` and `sotw.rs` only
@@ -17,40 +18,35 @@
 
 mod apart;
 mod ask;
-mod behind;
 mod closed;
-mod cursor;
 mod delta;
 mod errors;
 mod forms;
-mod moving;
+mod groups;
+mod holdings;
+mod look;
+mod resume;
 mod select;
-mod slot;
 mod sotw;
-mod standin;
 mod standing;
 mod step;
-mod together;
 mod ttl;
-mod variants;
 mod verdict;
+mod views;
+mod wants;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Arc;
-
-use hashbrown::HashMap;
 
 pub(crate) use ask::InitialVersions;
 use closed::Closed;
-pub(crate) use cursor::Cursor;
 pub(crate) use delta::DeltaAsks;
 pub use forms::Dialect;
 pub(crate) use forms::is_negative;
-pub(crate) use select::{Context, Selected};
-pub(crate) use slot::{AskKey, Key, Slot, Told};
+pub(crate) use holdings::{Flight, Held, Holdings, Step, Variant};
+pub(crate) use resume::Resumed;
+pub(crate) use select::{Context, SLICE, Selected};
 pub(crate) use standing::Standing;
-use variants::Located;
-pub(crate) use verdict::Outstanding;
+pub(crate) use wants::{AskKey, Heard, Want, Wants};
 
 use crate::database::{Choice, Database, Scope, SubscriberId, TypeId};
 use crate::interest::Wildcard;
@@ -80,35 +76,33 @@ pub(crate) struct Conversation {
     /// Those that came with a wildcard or glob, in place of the stream's (TP2).
     pub(crate) own_params: Option<ParamsId>,
     pub(crate) wildcard: Wildcard,
-    /// What wildcard and globs follow. A place is reused when it is empty.
-    pub(crate) cursors: Vec<Option<Cursor>>,
-    /// Every named subscription.
-    pub(crate) asks: HashMap<AskKey, Slot>,
-    /// Those of them with parameters of their own, by name (TP2).
-    pub(crate) located: Located,
-    /// How many of them are hosts of which there may be any number (S72).
-    pub(crate) strangers: usize,
-    /// What may have to be said; looked at when the conversation may speak.
-    pub(crate) pending: BTreeSet<Key>,
-    /// What waits for another type, and until when at the latest (S73).
-    pub(crate) waiting: BTreeMap<Key, Moment>,
-    /// What was rejected together with others, and what was sent then.
-    pub(crate) suspects: BTreeMap<Key, Choice>,
+    pub(crate) wants: Wants,
+    pub(crate) holdings: Holdings,
+    /// What the client came back with (S82).
+    pub(crate) resumed: Option<Resumed>,
+    /// Names to look at when the conversation may speak.
+    pub(crate) pending: BTreeSet<Name>,
+    /// Names that wait for another type or for the client; looked at again when
+    /// something has happened on the stream.
+    pub(crate) deferred: BTreeSet<Name>,
+    /// Until when at the latest an addition waits for another type (S73).
+    pub(crate) waiting: BTreeMap<Name, Moment>,
+    /// Members of a view that are said again even if nothing changed (S28, S59).
+    pub(crate) again: BTreeSet<Name>,
+    /// What was rejected together with others, by the version that was sent,
+    /// and the name on account of which.
+    pub(crate) suspects: BTreeMap<Variant, (Version, Name)>,
     /// Groups of suspects that will be tried on their own (S12).
-    pub(crate) trials: VecDeque<Vec<Key>>,
+    pub(crate) trials: VecDeque<Vec<Variant>>,
     /// How many responses were rejected since one was accepted.
     pub(crate) rejected_in_a_row: u32,
     /// When a group was last tried.
     pub(crate) tried_at: Moment,
-    /// What failed alone, by the version that did: not sent again (S12).
-    pub(crate) parked: BTreeMap<Name, Version>,
-    /// What is given in the place of what the peer rejected on an earlier stream.
-    pub(crate) stand_ins: BTreeMap<Name, Arc<Resource>>,
-    /// Names that only the peer knows of: it is told that they are gone.
-    pub(crate) foreign: BTreeSet<Name>,
-    /// Under which name a peer holds something older, where that may not be the
-    /// name that it asks by: a host.
-    pub(crate) held_as: BTreeMap<AskKey, Name>,
+    /// What failed alone, by the version that did, and the name on account of
+    /// which it was sent: not sent again (S12).
+    pub(crate) parked: BTreeMap<Variant, (Version, Name)>,
+    /// What was in a response that was meant to be rejected: it may be bad, too.
+    pub(crate) unverified: Vec<holdings::Say>,
     /// Names that never exist, by which a client that waits for virtual hosts
     /// hears that there are none yet (S76).
     pub(crate) placeholders: BTreeSet<Name>,
@@ -121,10 +115,12 @@ pub(crate) struct Conversation {
     pub(crate) negatives: u64,
     /// Stands for the names that the last list had and that were refused.
     refused_sum: u64,
-    /// Responses without an answer: one, or two if the peer is silent for long.
-    pub(crate) outstanding: VecDeque<Outstanding>,
     pub(crate) last_nonce: Option<Nonce>,
     pub(crate) last_acked: Option<Nonce>,
+    /// The version of the last set that was sent, in state of the world.
+    pub(crate) last_version: Option<Version>,
+    /// The version of the last set that was accepted.
+    pub(crate) acked_version: Option<Version>,
     /// What the peer last said of something that it rejects (S16).
     pub(crate) last_error: Option<ErrorDetail>,
     /// The peer waits for an answer, be it empty (S25).
@@ -132,9 +128,7 @@ pub(crate) struct Conversation {
     /// Whether the next turn is a trial's, so that neither news nor trials starve.
     pub(crate) trial_turn: bool,
     /// When what has a ttl must be spoken of again (S59).
-    pub(crate) refresh: Timers<Key>,
-    /// The sum of the fingerprints of what the named subscriptions hold.
-    pub(crate) told_sum: u128,
+    pub(crate) refresh: Timers<Name>,
 }
 
 /// How a stream speaks of all its types.
@@ -174,56 +168,63 @@ impl Conversation {
             params,
             own_params: None,
             wildcard: Wildcard::Never,
-            cursors: Vec::new(),
-            asks: HashMap::new(),
-            located: Located::new(),
-            strangers: 0,
+            wants: Wants::new(params),
+            holdings: Holdings::new(type_id),
+            resumed: None,
             pending: BTreeSet::new(),
+            deferred: BTreeSet::new(),
             waiting: BTreeMap::new(),
+            again: BTreeSet::new(),
             suspects: BTreeMap::new(),
             trials: VecDeque::new(),
             rejected_in_a_row: 0,
             tried_at: Moment::START,
             parked: BTreeMap::new(),
-            stand_ins: BTreeMap::new(),
-            foreign: BTreeSet::new(),
-            held_as: BTreeMap::new(),
+            unverified: Vec::new(),
             placeholders: BTreeSet::new(),
             closed: Closed::default(),
             refused: BTreeSet::new(),
             negatives: 1,
             refused_sum: 0,
-            outstanding: VecDeque::new(),
             last_nonce: None,
             last_acked: None,
+            last_version: None,
+            acked_version: None,
             last_error: None,
             owes_answer: false,
             trial_turn: false,
             refresh: Timers::default(),
-            told_sum: 0,
         }
     }
 
-    /// Leaves the database without a trace of this conversation.
-    pub(crate) fn close(&mut self, db: &mut Database) {
-        for index in 0..self.cursors.len() {
-            self.drop_cursor(db, index);
-        }
-        for key in std::mem::take(&mut self.asks).into_keys() {
+    /// Leaves the database, a number of names at a time; whether nothing of this
+    /// conversation is left there (S85).
+    pub(crate) fn close(&mut self, db: &mut Database, names: usize) -> bool {
+        for _ in 0..names {
+            let Some(key) = self.wants.any() else { break };
+            self.wants.remove(key);
             db.unsubscribe(self.subscriber, key.entry, key.params);
         }
+        if !self.wants.is_empty() {
+            return false;
+        }
+        let follows: Vec<_> = self.holdings.views().iter().map(|v| v.follow).collect();
+        for follow in follows {
+            self.holdings.drop_view(db, follow);
+        }
         db.remove_subscriber(self.subscriber);
+        true
     }
 
     /// How many subscriptions it holds.
     pub(crate) fn subscriptions(&self) -> usize {
-        self.asks.len() + self.cursors.iter().flatten().count()
+        self.wants.len() + self.holdings.views().len()
     }
 
     /// How many globs it follows.
     pub(crate) fn globs(&self) -> usize {
-        let cursors = self.cursors.iter().flatten();
-        cursors.filter(|c| c.scope != Scope::All).count()
+        let views = self.holdings.views().iter();
+        views.filter(|view| view.scope != Scope::All).count()
     }
 
     /// Who asks for nothing any more is not owed an answer (S10).
@@ -236,74 +237,159 @@ impl Conversation {
         self.mode == Mode::Sotw && self.kind.whole_set
     }
 
-    pub(crate) fn slot(&self, key: &Key) -> Option<&Slot> {
-        match key {
-            Key::Ask(ask) => self.asks.get(ask),
-            Key::Member(cursor, name) => self.cursors.get(*cursor)?.as_ref()?.members.get(name),
+    /// Whether everything that is asked for is known as far as a response shows
+    /// it: an answer from a part of a set could be taken for a removal (S51).
+    pub(crate) fn knows_all(&self, db: &mut Database) -> bool {
+        let mut views = self.holdings.views().iter();
+        let follows = views.all(|view| db.knows_all(view.follow));
+        let listed = self.is_whole() && db.is_cache();
+        let mut asks = self.wants.keys().filter(|_| listed);
+        follows && asks.all(|ask| self.target(db, ask) != Choice::Unknown)
+    }
+
+    /// What the database has for a want. A failure that leaves contents in use
+    /// is none to a peer that does not read of it (S61).
+    pub(crate) fn target(&self, db: &mut Database, ask: AskKey) -> Choice {
+        match db.choose(self.type_id, ask.entry, ask.params) {
+            Choice::Failed(_, Some(kept)) if !self.speaks_errors => Choice::Is(kept),
+            choice => choice,
         }
     }
 
-    pub(crate) fn slot_mut(&mut self, key: &Key) -> Option<&mut Slot> {
-        match key {
-            Key::Ask(ask) => self.asks.get_mut(ask),
-            Key::Member(cursor, name) => self
-                .cursors
-                .get_mut(*cursor)?
-                .as_mut()?
-                .members
-                .get_mut(name),
-        }
-    }
-
-    /// What the database has for the peer under a key. A failure that leaves
-    /// contents in use is none to a peer that does not read of it (S61).
-    pub(crate) fn target(&self, db: &mut Database, key: &Key) -> Choice {
-        let (index, name) = match key {
-            Key::Ask(ask) => {
-                return match db.choose(self.type_id, ask.entry, ask.params) {
-                    Choice::Failed(_, Some(kept)) if !self.speaks_errors => Choice::Is(kept),
-                    choice => self.stood_in(choice),
-                };
-            }
-            Key::Member(index, name) => (*index, name),
-        };
-        let Some(cursor) = self.cursors.get(index).and_then(Option::as_ref) else {
-            return Choice::Absent;
-        };
+    /// What wildcard and globs bring under a name; `None` if they do not cover it.
+    pub(crate) fn brought(&self, db: &mut Database, name: &Name) -> Option<Choice> {
+        let view = self.holdings.covering(name)?;
         let entry = db.find(self.type_id, name);
-        match entry.and_then(|entry| db.listed(cursor.follow, entry)) {
-            Some(resource) => self.stood_in(Choice::Is(resource)),
-            None if db.knows_all(cursor.follow) => Choice::Absent,
+        let listed = entry.and_then(|entry| db.listed(view.follow, entry));
+        Some(match listed {
+            Some(resource) => Choice::Is(resource),
+            None if db.knows_all(view.follow) => Choice::Absent,
             None => Choice::Unknown,
+        })
+    }
+
+    /// The wants of a name.
+    pub(crate) fn wants_of(&self, db: &Database, name: &Name) -> Vec<(AskKey, Want)> {
+        let entry = db.find(self.type_id, name).into_iter();
+        let wants = entry.flat_map(|entry| self.wants.of(entry));
+        wants.map(|(key, want)| (key, *want)).collect()
+    }
+
+    /// Whether the peer asks for this name by itself, with these parameters.
+    pub(crate) fn has_ask(&self, db: &Database, name: &Name, params: ParamsId) -> bool {
+        let entry = db.find(self.type_id, name);
+        entry.is_some_and(|entry| self.wants.get(AskKey { entry, params }).is_some())
+    }
+
+    /// Whether the peer asks for a name in any way, or for something that leads
+    /// to it.
+    pub(crate) fn is_wanted(&self, db: &Database, name: &Name) -> bool {
+        let entry = db.find(self.type_id, name);
+        let by_name = |entry| self.wants.of(entry).next().is_some();
+        entry.is_some_and(by_name)
+            || self.wants.led_to(name) > 0
+            || self.holdings.covering(name).is_some()
+    }
+
+    /// All resources of a name that the peer is meant to hold.
+    pub(crate) fn wanted(&self, db: &mut Database, name: &Name) -> Vec<std::sync::Arc<Resource>> {
+        let own = self.wants_of(db, name).into_iter().map(|(key, _)| key);
+        let leading = self.wants.leading_to(name);
+        let mut wanted: Vec<_> = own.chain(leading).map(|key| self.target(db, key)).collect();
+        wanted.extend(self.brought(db, name));
+        let resources = wanted.into_iter().filter_map(|c| c.resource().cloned());
+        resources.filter(|r| r.name == *name).collect()
+    }
+
+    /// Whether this very version was rejected on its own (S12).
+    pub(crate) fn is_parked(&self, resource: &Resource) -> bool {
+        let parked = self.parked.get(&holdings::variant(resource));
+        parked.is_some_and(|(version, _)| *version == resource.version)
+    }
+
+    /// Whether nothing can be said of a name for now (S76). Who asks is answered.
+    fn is_closed(&self, db: &mut Database, name: &Name) -> bool {
+        if !self.kind.on_demand || !self.closed.has(name) {
+            return false;
+        }
+        let holds = !self.holdings.now(db, name).is_empty();
+        let asks = |(key, want): &(AskKey, Want)| {
+            let unheard = want.heard == Heard::Nothing && self.wants.lead_of(*key).is_none();
+            want.forced || (unheard && !holds)
+        };
+        !self.wants_of(db, name).iter().any(asks)
+    }
+
+    /// Something has happened on the stream: what waits may go on.
+    pub(crate) fn look_again(&mut self) {
+        match self.pending.is_empty() {
+            true => std::mem::swap(&mut self.pending, &mut self.deferred),
+            false => self.pending.append(&mut self.deferred),
         }
     }
 
-    /// The name behind a key.
-    pub(crate) fn key_name(&self, db: &Database, key: &Key) -> Name {
-        match key {
-            Key::Ask(ask) => db.name(self.type_id, ask.entry).clone(),
-            Key::Member(_, name) => name.clone(),
+    /// Forgets all that is under way about a name that nothing asks for.
+    pub(crate) fn forget(&mut self, name: &Name) {
+        self.pending.remove(name);
+        self.deferred.remove(name);
+        self.waiting.remove(name);
+        self.again.remove(name);
+        self.refresh.cancel(name);
+    }
+
+    /// Forgets rejections that are on account of a name (S83); `still` tells
+    /// what is still meant to be sent.
+    pub(crate) fn end_rejections(&mut self, topic: &Name, still: &[std::sync::Arc<Resource>]) {
+        let is_still = |variant: &Variant, version: &Version| {
+            let same = |r: &std::sync::Arc<Resource>| {
+                holdings::variant(r) == *variant && r.version == *version
+            };
+            still.iter().any(same)
+        };
+        if !self.parked.is_empty() {
+            self.parked
+                .retain(|variant, (version, of)| of != topic || is_still(variant, version));
+        }
+        if !self.suspects.is_empty() {
+            self.suspects
+                .retain(|variant, (version, of)| of != topic || is_still(variant, version));
+        }
+        self.forget_error();
+    }
+
+    /// What the peer said is of no interest once nothing is rejected (S83).
+    pub(crate) fn forget_error(&mut self) {
+        if self.parked.is_empty() && self.suspects.is_empty() {
+            self.last_error = None;
         }
     }
 
-    /// Whether nothing can be said of a key for now (S76). Who asks is answered.
-    fn is_closed(&self, db: &Database, key: &Key) -> bool {
-        let asks = |slot: &Slot| slot.forced || slot.told == Told::Nothing;
-        self.kind.on_demand
-            && !self.slot(key).is_some_and(asks)
-            && self.closed.has(&self.key_name(db, key))
+    /// Proves that wants and holdings agree with themselves and each other.
+    pub(crate) fn check(&self, db: &mut Database) -> Result<(), String> {
+        self.wants.check()?;
+        let wanted = |name: &Name| self.is_wanted(db, name) || self.is_under_way(name);
+        self.holdings.check(wanted)?;
+        for (key, _) in self.wants.iter() {
+            let name = db.name(self.type_id, key.entry).clone();
+            let covered = self.holdings.covering(&name).is_some();
+            if covered && !self.holdings.exceptions().contains(&name) {
+                return Err(format!("{name} is asked for, and a view speaks for it"));
+            }
+        }
+        for variant in self.suspects.keys() {
+            let tried = self.trials.iter().flatten().any(|other| other == variant);
+            if !tried {
+                return Err(format!("{variant:?} is suspected and never tried again"));
+            }
+        }
+        if self.parked.is_empty() && self.suspects.is_empty() && self.last_error.is_some() {
+            return Err("an error is shown, and nothing is rejected".into());
+        }
+        Ok(())
     }
 
-    /// Forgets all that is under way about a key.
-    pub(crate) fn forget(&mut self, key: &Key) {
-        self.pending.remove(key);
-        self.waiting.remove(key);
-        self.suspects.remove(key);
-        for trial in &mut self.trials {
-            trial.retain(|other| other != key);
-        }
-        for response in &mut self.outstanding {
-            response.keys.retain(|(other, _)| other != key);
-        }
+    /// Whether a name will be looked at.
+    fn is_under_way(&self, name: &Name) -> bool {
+        self.pending.contains(name) || self.deferred.contains(name)
     }
 }

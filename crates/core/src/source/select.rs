@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::step::{Step, Walk};
-use super::{AskKey, Conversation, Cursor, Key, Slot, Told};
-use crate::database::{Choice, Database};
+use super::Conversation;
+use super::holdings::{Answer, Say, Step, View, Walk};
+use super::look::{Part, Waits};
+use crate::database::Database;
 use crate::limits::Limits;
 use crate::moment::Moment;
 use crate::name::Name;
@@ -15,12 +16,13 @@ use crate::resource::Resource;
 /// What one response says.
 #[derive(Debug, Default)]
 pub(crate) struct Selected {
-    /// Single names and what is said of them.
-    pub(crate) keys: Vec<(Key, Choice)>,
+    /// Sorted by variant once it is complete.
+    pub(crate) says: Vec<Say>,
+    pub(crate) answers: Vec<Answer>,
     /// Steps along views.
     pub(crate) steps: Vec<Step>,
-    /// Names only the peer knows of, which are gone.
-    pub(crate) foreign: Vec<Name>,
+    /// Names that never exist, said to be gone (S76).
+    pub(crate) placeholders: Vec<Name>,
     /// Names that are refused.
     pub(crate) refused: Vec<Name>,
     /// What is still good and must be said to be (S59).
@@ -29,29 +31,21 @@ pub(crate) struct Selected {
     pub(crate) apart: bool,
 }
 
-/// What to do with one name.
-enum Decision {
-    /// Nothing to say.
-    Settled,
-    /// Say this.
-    Say(Choice),
-    /// Another type comes first: an addition not for ever, a removal for as
-    /// long as it takes.
-    Wait { addition: bool },
-}
-
 /// What a selection is made with.
 pub(crate) struct Context<'a> {
     pub(crate) order: &'a Order<'a>,
     pub(crate) limits: &'a Limits,
     pub(crate) hold: Duration,
+    pub(crate) drain: Duration,
+    pub(crate) resume: Duration,
     pub(crate) now: Moment,
 }
 
 impl Selected {
     pub(crate) fn is_empty(&self) -> bool {
-        self.keys.is_empty()
-            && self.foreign.is_empty()
+        self.says.is_empty()
+            && self.answers.is_empty()
+            && self.placeholders.is_empty()
             && self.refused.is_empty()
             && self.heartbeats.is_empty()
             && self.steps.iter().all(Step::is_silent)
@@ -62,6 +56,18 @@ impl Selected {
         let more = |step: &Step| !step.last && !step.part.is_empty();
         self.steps.iter().any(more)
     }
+
+    /// The resources that it brings.
+    pub(crate) fn resources(&self) -> impl Iterator<Item = &Arc<Resource>> {
+        let single = self.says.iter().filter_map(|say| say.to.as_ref());
+        let items = self.steps.iter().flat_map(Step::items);
+        single.chain(items.filter_map(|(_, item)| item.as_ref()))
+    }
+
+    /// What it changes, for a question to holdings.
+    pub(super) fn draft(&self) -> (&[Step], &[Say]) {
+        (&self.steps, &self.says)
+    }
 }
 
 /// Responses in a row that a peer may reject before it is tried slowly: more
@@ -71,58 +77,80 @@ const HOPELESS: u32 = 256;
 /// How long lies between two trials then.
 const TRIAL_PAUSE: Duration = Duration::from_millis(50);
 
+/// Names that are looked at for one response, and so while others wait (S85).
+pub(crate) const SLICE: usize = 4096;
+
 impl Conversation {
     /// Works out what to say now; empty if there is nothing.
     pub(crate) fn select(&mut self, db: &mut Database, context: &Context<'_>) -> Selected {
-        for (entry, params) in db.take_dirty(self.subscriber) {
-            self.pending.insert(Key::Ask(AskKey { entry, params }));
+        let room = SLICE.saturating_sub(self.pending.len());
+        for (entry, _) in db.take_dirty(self.subscriber, room) {
+            self.pending.insert(db.name(self.type_id, entry).clone());
+        }
+        if self.waiting.values().any(|until| *until <= context.now) {
+            self.look_again();
         }
         let mut selected = Selected {
             heartbeats: self.due_heartbeats(db, context.now),
             ..Selected::default()
         };
         if self.is_whole() {
-            self.select_trial(db, context.now, &mut selected);
+            self.select_trial(db, context, &mut selected);
             self.select_news(db, context, &mut selected);
-            return selected;
-        }
-        if self.trial_turn {
-            self.select_trial(db, context.now, &mut selected);
+        } else {
+            if self.trial_turn {
+                self.select_trial(db, context, &mut selected);
+                self.select_apart(db, context, &mut selected);
+            }
+            if selected.says.is_empty() && !selected.apart {
+                self.select_news(db, context, &mut selected);
+            }
+            if selected.is_empty() {
+                self.select_trial(db, context, &mut selected);
+            }
             self.select_apart(db, context, &mut selected);
         }
-        if selected.keys.is_empty() && !selected.apart {
-            self.select_news(db, context, &mut selected);
-        }
-        if selected.is_empty() {
-            self.select_trial(db, context.now, &mut selected);
-        }
-        self.select_apart(db, context, &mut selected);
+        selected.says.sort_by(|a, b| a.variant.cmp(&b.variant));
+        self.join_aliases(&mut selected);
         selected
     }
 
     /// The next group of suspects, as far as they are still what was rejected.
-    fn select_trial(&mut self, db: &mut Database, now: Moment, selected: &mut Selected) {
-        if self.next_trial().is_some_and(|moment| now < moment) {
+    fn select_trial(&mut self, db: &mut Database, context: &Context<'_>, selected: &mut Selected) {
+        if self.next_trial().is_some_and(|moment| context.now < moment) {
             return;
         }
         while let Some(group) = self.trials.pop_front() {
-            for key in group {
-                let Some(sent) = self.suspects.remove(&key) else {
+            let mut topics = Vec::new();
+            for variant in group {
+                let Some((version, topic)) = self.suspects.remove(&variant) else {
                     continue;
                 };
-                self.pending.remove(&key);
-                let target = self.target(db, &key);
-                if Told::from(sent).same(&target) && !self.is_closed(db, &key) {
-                    selected.keys.push((key, target));
-                } else {
-                    self.pending.insert(key);
+                // What has changed since is news.
+                match self.is_current(db, &topic, &variant, &version) {
+                    true => topics.push(topic),
+                    false => _ = self.pending.insert(topic),
                 }
             }
-            if !selected.keys.is_empty() {
-                self.tried_at = now;
+            topics.sort();
+            topics.dedup();
+            for name in topics {
+                self.pending.remove(&name);
+                if self.is_closed(db, &name) {
+                    self.pending.insert(name);
+                    continue;
+                }
+                let part = self.look(db, context, &name, false);
+                if self.take(db, &name, part, context, selected) {
+                    self.pending.insert(name);
+                }
+            }
+            if !selected.says.is_empty() {
+                self.tried_at = context.now;
                 return;
             }
         }
+        self.forget_error();
     }
 
     /// When the next group may be tried, if that has to wait: a peer that
@@ -137,10 +165,8 @@ impl Conversation {
             true => usize::MAX,
             false => context.limits.response_bytes,
         };
-        selected
-            .foreign
-            .extend(std::mem::take(&mut self.placeholders));
-        self.select_foreign(db, context, &mut budget, selected);
+        let placeholders = std::mem::take(&mut self.placeholders);
+        selected.placeholders.extend(placeholders);
         while budget > 0
             && !self.speaks_apart()
             && let Some(name) = self.refused.pop_first()
@@ -149,282 +175,218 @@ impl Conversation {
             selected.refused.push(name);
         }
         self.look_at_exceptions(db);
-        for key in std::mem::take(&mut self.pending) {
-            self.select_key(db, context, key, &mut budget, selected);
-        }
-        self.wait_together(selected);
-        self.wait_with_variants(selected);
-        for index in 0..self.cursors.len() {
+        self.select_names(db, context, &mut budget, selected);
+        let follows: Vec<_> = self.holdings.views().iter().map(|v| v.follow).collect();
+        for follow in follows {
             if budget > 0 {
-                self.select_step(db, context, index, &mut budget, selected);
+                self.select_step(db, context, follow, &mut budget, selected);
             }
         }
+        // Items that cannot be taken as they are.
+        if !self.pending.is_empty() {
+            self.select_names(db, context, &mut budget, selected);
+        }
+        self.wait_in_groups(db, selected);
     }
 
-    /// Names that only the peer knows of. They get at most half of the room, so
-    /// that many of them do not keep news away: additions do not wait for
-    /// removals.
-    fn select_foreign(
+    /// Looks at names, as many as one response has room for. What only goes gets
+    /// at most half of that: additions do not wait for removals.
+    pub(super) fn select_names(
         &mut self,
         db: &mut Database,
         context: &Context<'_>,
         budget: &mut usize,
         selected: &mut Selected,
     ) {
-        let mut room = *budget / 2;
-        for name in std::mem::take(&mut self.foreign) {
-            match self.brought(db, &name) {
-                // It exists again: then it is news, to a peer that holds
-                // something of that name from before.
-                Choice::Is(_) | Choice::Failed(..) => self.hold_older(&name),
-                Choice::Absent if self.closed.has(&name) => {
-                    self.foreign.insert(name);
+        let slice = match self.is_whole() {
+            true => usize::MAX,
+            false => SLICE,
+        };
+        let mut removals = *budget / 2;
+        let mut later = std::collections::BTreeSet::new();
+        let mut answers_new = false;
+        let before = selected.says.len() + selected.answers.len();
+        for _ in 0..slice {
+            let Some(name) = self.pending.pop_first() else {
+                break;
+            };
+            let part = match self.is_closed(db, &name) {
+                true => None,
+                false => Some(self.look(db, context, &name, selected.apart)),
+            };
+            let Some(part) = part else {
+                later.insert(name);
+                continue;
+            };
+            // Hosts that a peer holds change together, whatever that takes: one
+            // may have got a domain that was another's, and twice it would be
+            // rejected.
+            let together = self.kind.on_demand && self.holds_any(db, &name, &part);
+            let size = size_of_part(&part);
+            let only_goes = part.says.iter().all(|say| say.to.is_none()) && part.answers.is_empty();
+            let room = match only_goes {
+                true => &mut removals,
+                false => budget,
+            };
+            let first = selected.says.is_empty() && selected.answers.is_empty();
+            let empty = part.says.is_empty() && part.answers.is_empty();
+            if !empty && !together && (*room == 0 || (size > *room && !first)) {
+                later.insert(name);
+                *room = 0;
+                if !only_goes {
+                    break;
                 }
-                // What replaces it may have its domains: they go together.
-                Choice::Absent if self.kind.on_demand => selected.foreign.push(name),
-                Choice::Absent
-                    if room > 0 && !context.order.removal_waits(db, &self.url, &name) =>
-                {
-                    let size = name.as_str().len() + 8;
-                    room = room.saturating_sub(size);
-                    *budget = budget.saturating_sub(size);
-                    selected.foreign.push(name);
-                }
-                Choice::Absent | Choice::Unknown => {
-                    self.foreign.insert(name);
-                }
+                continue;
+            }
+            *room = room.saturating_sub(size);
+            if only_goes {
+                *budget = budget.saturating_sub(size);
+            }
+            answers_new |= part.answers_new;
+            if self.take(db, &name, part, context, selected) {
+                later.insert(name);
             }
         }
+        self.pending.append(&mut later);
+        let said = selected.says.len() + selected.answers.len() > before;
+        if said && self.set_waits(context, answers_new) {
+            self.put_back(db, selected);
+        }
+    }
+
+    /// Whether the peer holds anything of what a part is about.
+    fn holds_any(&self, db: &mut Database, name: &Name, part: &Part) -> bool {
+        let names = part.says.iter().map(|say| say.name());
+        let mut names = names.chain([name]);
+        names.any(|name| !self.holdings.now(db, name).is_empty())
+    }
+
+    /// Takes what is said of a name into a response. Returns whether it has to
+    /// be looked at again.
+    #[must_use]
+    fn take(
+        &mut self,
+        db: &Database,
+        name: &Name,
+        part: Part,
+        context: &Context<'_>,
+        selected: &mut Selected,
+    ) -> bool {
+        let Part {
+            says,
+            answers,
+            waits,
+            ..
+        } = part;
+        let drops_host = self.kind.on_demand
+            && answers.is_empty()
+            && !says.is_empty()
+            && says.iter().all(|say| say.to.is_none());
+        match waits {
+            Waits::Addition => {
+                let until = context.now + context.hold;
+                self.waiting.entry(name.clone()).or_insert(until);
+                self.deferred.insert(name.clone());
+                return false;
+            }
+            Waits::Removal => _ = self.deferred.insert(name.clone()),
+            Waits::Apart => {
+                selected.says.extend(says);
+                selected.answers.extend(answers);
+                return true;
+            }
+            Waits::No => {}
+        }
+        self.waiting.remove(name);
+        self.again.remove(name);
+        let said = !says.is_empty();
+        selected.says.extend(says);
+        selected.answers.extend(answers);
+        self.settle(db, name, said, drops_host)
+    }
+
+    /// Names that were asked for have their answer, or it is on its way. Who
+    /// waits for a host is answered after it has lost what it had.
+    fn settle(&mut self, db: &Database, name: &Name, said: bool, drops_host: bool) -> bool {
+        let mut more = false;
+        for (key, want) in self.wants_of(db, name) {
+            if want.forced && drops_host {
+                more = true;
+            } else if let Some(want) = self.wants.get_mut(key) {
+                want.forced = false;
+                want.resumed &= !said;
+            }
+        }
+        more
     }
 
     /// Where a view has news, exceptions to it may have some of their own: what
     /// a peer was told on its own may be ahead of its position.
     fn look_at_exceptions(&mut self, db: &Database) {
-        for (index, cursor) in self.cursors.iter().enumerate() {
-            let Some(cursor) = cursor.as_ref().filter(|c| !c.members.is_empty()) else {
-                continue;
-            };
-            let exceptions: Vec<Name> = match db.forgot_since(cursor.follow, cursor.reached) {
-                true => cursor.members.keys().cloned().collect(),
-                false => {
-                    let news = db.news(cursor.follow, cursor.reached).into_iter();
-                    let excepted = news.filter(|name| cursor.members.contains_key(name));
-                    excepted.collect()
-                }
-            };
-            let keys = exceptions.into_iter();
-            let keys = keys.map(|name| Key::Member(index, name));
-            self.pending.extend(keys);
-        }
-    }
-
-    /// A name that wildcard or globs bring is held in a version that is not known.
-    fn hold_older(&mut self, name: &Name) {
-        let Some(index) = self.cursor_over(name) else {
-            return;
-        };
-        if let Some(cursor) = &mut self.cursors[index] {
-            let slot = cursor.members.entry(name.clone()).or_default();
-            if slot.told == Told::Nothing {
-                slot.told = Told::Older;
-            }
-            self.pending.insert(Key::Member(index, name.clone()));
-        }
-    }
-
-    /// What wildcard or globs bring under a name.
-    fn brought(&self, db: &mut Database, name: &Name) -> Choice {
-        match self.cursor_over(name) {
-            Some(cursor) => self.target(db, &Key::Member(cursor, name.clone())),
-            None => Choice::Absent,
-        }
-    }
-
-    /// One name: said now if there is room, else kept for later.
-    pub(super) fn select_key(
-        &mut self,
-        db: &mut Database,
-        context: &Context<'_>,
-        key: Key,
-        budget: &mut usize,
-        selected: &mut Selected,
-    ) {
-        // Hosts that a peer holds change together, whatever that takes: one may
-        // have got a domain that was another's, and twice it would be rejected.
-        let holds = |slot: &Slot| slot.told.may_hold();
-        let hosts = self.kind.on_demand && self.slot(&key).is_some_and(holds);
-        let together = hosts || (self.is_located(&key) && self.goes_on(&key, selected));
-        if (*budget == 0 && !together) || self.is_closed(db, &key) {
-            self.pending.insert(key);
+        let exceptions = self.holdings.exceptions();
+        if exceptions.is_empty() {
             return;
         }
-        match self.decide(db, context, &key) {
-            Decision::Settled => self.settle(&key),
-            Decision::Wait { addition } => {
-                if addition {
-                    let until = context.now + context.hold;
-                    self.waiting.entry(key.clone()).or_insert(until);
-                }
-                self.pending.insert(key);
-            }
-            Decision::Say(choice) if self.goes_apart(&key, &choice) != selected.apart => {
-                self.pending.insert(key);
-            }
-            Decision::Say(choice) => {
-                let size = choice.resource().map_or(0, |r| r.wire_size());
-                if size > *budget && !selected.keys.is_empty() && !together {
-                    *budget = 0;
-                    self.pending.insert(key);
-                    return;
-                }
-                *budget = budget.saturating_sub(size);
-                match choice == Choice::Absent && self.is_due_more(&key) {
-                    true => _ = self.pending.insert(key.clone()),
-                    false => self.settle(&key),
-                }
-                selected.keys.push((key, choice));
+        let mut found: Vec<Name> = Vec::new();
+        for view in self.holdings.views() {
+            if db.forgot_since(view.follow, view.reached) {
+                found.extend(exceptions.iter().filter(|name| view.covers(name)).cloned());
+            } else {
+                let news = db.news(view.follow, view.reached).into_iter();
+                found.extend(news.filter(|name| exceptions.contains(name)));
             }
         }
-    }
-
-    /// Whether a peer that hears that what it held is gone has to hear more: for
-    /// who waits for a host that is no answer.
-    fn is_due_more(&self, key: &Key) -> bool {
-        let waits = |slot: &Slot| slot.forced && slot.told.resource().is_some();
-        self.kind.on_demand && self.slot(key).is_some_and(waits)
-    }
-
-    /// Nothing more is to be done about a key for now.
-    fn settle(&mut self, key: &Key) {
-        self.waiting.remove(key);
-        if let Some(slot) = self.slot_mut(key) {
-            slot.forced = false;
-        }
-    }
-
-    fn decide(&mut self, db: &mut Database, context: &Context<'_>, key: &Key) -> Decision {
-        let Some(slot) = self.slot(key).cloned() else {
-            return Decision::Settled;
-        };
-        let target = self.target(db, key);
-        if target == Choice::Unknown {
-            return Decision::Settled;
-        }
-        if let Some(sent) = self.suspects.get(key) {
-            if Told::from(sent.clone()).same(&target) {
-                return Decision::Settled;
-            }
-            self.suspects.remove(key);
-        }
-        // What is under way counts: the peer will hold that, and not what it held.
-        let told = self.in_flight(key).unwrap_or_else(|| slot.told.clone());
-        if !slot.forced && told.same(&target) {
-            return Decision::Settled;
-        }
-        if let Some(resource) = target.resource() {
-            if self.is_parked(resource) {
-                return instead_of_parked(key, &slot);
-            }
-            if !self.is_stand_in(resource) {
-                self.parked.remove(&resource.name);
-                self.stand_ins.remove(&resource.name);
-            }
-        }
-        let unknown_member = matches!(key, Key::Member(..)) && !told.may_hold();
-        if target == Choice::Absent && unknown_member {
-            return Decision::Settled;
-        }
-        match self.must_wait(db, context, key, &told, &target) {
-            true => Decision::Wait {
-                addition: target != Choice::Absent,
-            },
-            false => Decision::Say(target),
-        }
-    }
-
-    /// Whether another type comes first (S73).
-    fn must_wait(
-        &self,
-        db: &mut Database,
-        context: &Context<'_>,
-        key: &Key,
-        told: &Told,
-        target: &Choice,
-    ) -> bool {
-        match target {
-            Choice::Is(resource) => {
-                let overdue = self
-                    .waiting
-                    .get(key)
-                    .is_some_and(|until| *until <= context.now);
-                !overdue && context.order.addition_waits(db, &self.kind, resource)
-            }
-            // Nothing names a host: when it goes nothing is left to dangle.
-            Choice::Absent
-                if told.may_hold() && !self.kind.on_demand && !self.has_several(db, key) =>
-            {
-                let name = told
-                    .resource()
-                    .map_or_else(|| self.key_name(db, key), |r| r.name.clone());
-                context.order.removal_waits(db, &self.url, &name)
-            }
-            Choice::Absent | Choice::Unknown | Choice::Failed(..) => false,
-        }
-    }
-
-    /// What of a key is under way without an answer.
-    pub(crate) fn in_flight(&self, key: &Key) -> Option<Told> {
-        let sent = self
-            .outstanding
-            .iter()
-            .rev()
-            .find_map(|response| response.sent(key));
-        sent.cloned().map(Told::from)
+        self.pending.extend(found);
     }
 
     /// Whether the peer may be spoken to: one response at a time (S6, S77),
     /// unless it is silent for long.
     pub(crate) fn may_speak(&self, now: Moment, patience: Duration) -> bool {
-        self.outstanding
-            .back()
-            .is_none_or(|last| last.sent_at + patience <= now)
+        let last = self.holdings.flights().back();
+        last.is_none_or(|last| last.sent_at + patience <= now)
     }
 
     /// Whether there is nothing to say until something happens or a deadline
     /// passes: the peer was told everything.
     pub(crate) fn is_quiet(&self, db: &Database) -> bool {
-        let told = |cursor: &Cursor| {
-            db.head(cursor.follow) == cursor.reached && cursor.walks.iter().all(Walk::is_sent)
+        let told = |view: &View| {
+            db.head(view.follow) == view.reached && view.walks.iter().all(Walk::is_sent)
         };
         !self.owes_answer
             && self.pending.is_empty()
             && self.trials.is_empty()
-            && self.foreign.is_empty()
             && self.placeholders.is_empty()
             && self.refused.is_empty()
-            && self.cursors.iter().flatten().all(told)
+            && self.holdings.views().iter().all(told)
             && db.dirty(self.subscriber).next().is_none()
     }
 
     /// The moments at which something may have to be said although nothing happens.
-    pub(crate) fn deadlines(&self, patience: Duration) -> impl Iterator<Item = Moment> + '_ {
+    pub(crate) fn deadlines(
+        &self,
+        patience: Duration,
+        resume: (Duration, Duration, Duration),
+    ) -> impl Iterator<Item = Moment> + '_ {
         let waiting = self.waiting.values().copied();
-        let silent = self.outstanding.back().map(|last| last.sent_at + patience);
-        let trial = self.next_trial();
+        let silent = self.holdings.flights().back();
+        let silent = silent.map(|last| last.sent_at + patience);
         waiting
             .chain(silent)
             .chain(self.refresh.next())
-            .chain(trial)
+            .chain(self.next_trial())
+            .chain(self.resume_deadlines(resume))
     }
 }
 
-/// A rejected body is not sent again: a peer that asks gets what it accepted
-/// before, or hears that there is nothing (S12).
-fn instead_of_parked(key: &Key, slot: &Slot) -> Decision {
-    let asks = slot.forced || (slot.told == Told::Nothing && matches!(key, Key::Ask(_)));
-    match slot.told.resource() {
-        Some(accepted) if asks => Decision::Say(Choice::Is(Arc::clone(accepted))),
-        None if asks => Decision::Say(Choice::Absent),
-        _ => Decision::Settled,
-    }
+/// About how many bytes a part takes in a response.
+fn size_of_part(part: &Part) -> usize {
+    let of = |say: &Say| match &say.to {
+        Some(resource) => resource.wire_size(),
+        None => say.name().as_str().len() + 8,
+    };
+    let says: usize = part.says.iter().map(of).sum();
+    let answers = part.answers.iter().filter(|answer| !answer.silent);
+    says + answers
+        .map(|answer| 2 * answer.name.as_str().len() + 16)
+        .sum::<usize>()
 }

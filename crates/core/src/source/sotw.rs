@@ -1,16 +1,13 @@
 //! State of the world: reading requests and writing responses.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use hashbrown::{HashMap, HashSet};
-
-use super::ask::{InitialVersions, fingerprint};
-use super::step::Step;
-use super::variants::After;
-use super::{Conversation, Key, Selected, Told, forms};
-use crate::database::{Choice, Database, FollowId, Scope};
+use super::ask::{GivenUp, InitialVersions, listed_names};
+use super::holdings::{Say, State, Step, Variant, variant};
+use super::{Conversation, Heard, Selected, forms};
+use crate::database::{Database, FollowId, Scope};
 use crate::kind::Absent;
 use crate::message::{Delivered, SotwResponse};
 use crate::name::{Ask, Name};
@@ -18,45 +15,54 @@ use crate::params::ParamsId;
 use crate::resource::{Nonce, Resource, ResourceError, Version};
 use crate::set::Set;
 
+/// A set that is being written.
+type Listed = BTreeMap<Variant, Arc<Resource>>;
+
 impl Conversation {
     /// Applies the list of all that the peer asks for (S10). `names` is whether
     /// it names anything but `*`, be it refused (S27); `first` is the version
-    /// that the first request of a stream names.
+    /// that the first request of a stream names. Returns what the peer held by
+    /// names that it gives up.
     pub(crate) fn handle_sotw(
         &mut self,
         db: &mut Database,
         asks: &[(Ask, ParamsId)],
         names: bool,
         first: Option<&Version>,
-    ) {
+    ) -> GivenUp {
         let before = self.wildcard;
         let lists_star = asks.iter().any(|(ask, _)| *ask == Ask::Wildcard);
         self.wildcard = before.after_sotw(lists_star, names, self.kind.legacy_wildcard);
-        self.drop_unlisted(db, asks);
-        let mut scopes = BTreeMap::new();
+        let given_up = self.drop_unlisted(db, asks);
+        let mut scopes = BTreeSet::new();
         if self.wildcard.is_on() && !self.kind.on_demand {
-            scopes.insert(Scope::All, ());
+            scopes.insert(Scope::All);
         }
         for (ask, params) in asks {
             match ask {
                 Ask::Wildcard => {}
                 Ask::Glob(glob) => {
-                    scopes.insert(Scope::Glob(glob.clone()), ());
+                    scopes.insert(Scope::Glob(glob.clone()));
                 }
-                Ask::Name(name) => self.ask_once(db, name, *params),
+                // A name that is new on the list is sent whatever was sent
+                // before (S30), and the whole with it where the type is whole (S38).
+                Ask::Name(name) if !self.has_ask(db, name, *params) => {
+                    self.ask(db, name, *params, &InitialVersions::new());
+                }
+                Ask::Name(_) => {}
             }
         }
-        for scope in scopes.into_keys() {
-            if self.cursor_of(&scope).is_none() {
+        for scope in scopes {
+            if self.holdings.view_of(&scope).is_none() {
                 self.owes_answer = true;
                 self.follow(db, &scope, &InitialVersions::new());
             }
         }
-        self.foreign.clear();
         self.forgive_answer();
         if let Some(version) = first {
-            self.skip_known_set(db, version);
+            self.resume_set(db, version);
         }
+        given_up
     }
 
     /// A client repeats its list with every answer: what was refused and said
@@ -74,29 +80,20 @@ impl Conversation {
     }
 
     /// Ends what the list no longer has.
-    fn drop_unlisted(&mut self, db: &mut Database, asks: &[(Ask, ParamsId)]) {
-        let listed: HashSet<(&Name, ParamsId)> = asks
-            .iter()
-            .filter_map(|(ask, params)| match ask {
-                Ask::Name(name) => Some((name, *params)),
-                _ => None,
-            })
-            .collect();
+    fn drop_unlisted(&mut self, db: &mut Database, asks: &[(Ask, ParamsId)]) -> GivenUp {
+        let listed = listed_names(asks);
         let gone: Vec<_> = self
-            .asks
+            .wants
             .keys()
             .map(|key| (db.name(self.type_id, key.entry).clone(), key.params))
             .filter(|(name, params)| !listed.contains(&(name, *params)))
             .collect();
+        let mut given_up = GivenUp::new();
         for (name, params) in gone {
-            self.unask(db, &name, params);
+            given_up.extend(self.unask(db, &name, params));
         }
-        let scopes: Vec<_> = self
-            .cursors
-            .iter()
-            .flatten()
-            .map(|c| c.scope.clone())
-            .collect();
+        let scopes = self.holdings.views().iter().map(|view| view.scope.clone());
+        let scopes: Vec<_> = scopes.collect();
         for scope in scopes {
             let keep = match &scope {
                 Scope::All => self.wildcard.is_on(),
@@ -106,28 +103,7 @@ impl Conversation {
                 self.unfollow(db, &scope);
             }
         }
-    }
-
-    /// A name on the list; if it is new there, it is sent whatever was sent
-    /// before (S30), and the whole with it where the type is whole (S38).
-    fn ask_once(&mut self, db: &mut Database, name: &Name, params: ParamsId) {
-        if !self.has_ask(db, name, params) {
-            self.ask(db, name, params, &InitialVersions::new());
-        }
-    }
-
-    /// A reconnecting client that names the version of the very set it would
-    /// get is not sent it again; only sure if it asks for all and nothing else (S50).
-    fn skip_known_set(&mut self, db: &mut Database, version: &Version) {
-        let only = self.cursors.iter().flatten().count() == 1 && self.asks.is_empty();
-        let Some(index) = self.cursor_of(&Scope::All).filter(|_| only) else {
-            return;
-        };
-        let follow = self.cursors[index].as_ref().map(|c| c.follow);
-        if follow.is_some_and(|follow| Version::of_hash(db.sum(follow)) == *version) {
-            self.resume_whole(db, index);
-            self.owes_answer = false;
-        }
+        given_up
     }
 
     /// Writes a response; `None` if all of it is said by silence.
@@ -170,119 +146,153 @@ impl Conversation {
     }
 
     /// What is told of names that cannot be had (TP3).
-    fn sotw_errors(&self, db: &Database, selected: &Selected) -> Vec<(Name, Arc<ResourceError>)> {
-        let of_keys = selected.keys.iter().filter_map(|(key, choice)| {
-            let error = match choice {
-                Choice::Failed(error, _) if self.speaks_errors => error.clone(),
-                Choice::Absent => self.gone_as_error(key)?,
-                _ => return None,
+    fn sotw_errors(
+        &self,
+        db: &mut Database,
+        selected: &Selected,
+    ) -> Vec<(Name, Arc<ResourceError>)> {
+        let mut errors = Vec::new();
+        for answer in &selected.answers {
+            let error = match (&answer.error, answer.heard) {
+                (Some(error), _) => Some(Arc::clone(error)),
+                (None, Heard::Absent) => {
+                    let left = self
+                        .holdings
+                        .after_draft(db, &answer.name, selected.draft());
+                    self.absence_as_error(true).filter(|_| left.is_empty())
+                }
+                _ => None,
             };
-            Some((self.key_name(db, key), error))
-        });
+            errors.extend(error.map(|error| (answer.name.clone(), error)));
+        }
         let refused = selected.refused.iter();
-        let refused = refused.filter_map(|name| Some((name.clone(), self.refusal_as_error()?)));
-        of_keys.chain(refused).collect()
+        errors.extend(refused.filter_map(|name| Some((name.clone(), self.refusal_as_error()?))));
+        errors
     }
 
     /// The view whose members are all that the peer shall hold, if nothing is
     /// to be said beside them: every such peer gets the same set.
     fn plain_view(&self, selected: &Selected) -> Option<FollowId> {
-        let mut cursors = self.cursors.iter().flatten();
-        let (cursor, more) = (cursors.next()?, cursors.next());
+        let [view] = self.holdings.views() else {
+            return None;
+        };
         let plain = self.kind.whole_set
-            && more.is_none()
-            && cursor.members.is_empty()
-            && self.asks.is_empty()
-            && selected.keys.is_empty();
-        plain.then_some(cursor.follow)
+            && self.holdings.exceptions().is_empty()
+            && self.wants.is_empty()
+            && selected.says.is_empty()
+            && selected.answers.is_empty();
+        plain.then_some(view.follow)
     }
 
-    /// The whole set as the peer shall hold it: what this response brings, and
-    /// in place of what it may not have yet, what it was told before (S12, S38).
-    fn whole_set(&self, db: &mut Database, selected: &Selected) -> BTreeMap<Listed, Arc<Resource>> {
-        let mut set = BTreeMap::new();
-        for (index, cursor) in self.cursors.iter().enumerate() {
-            let Some(cursor) = cursor else { continue };
-            for resource in db.list(cursor.follow) {
-                if self.cursor_over(&resource.name) == Some(index) {
-                    set.insert(listed(&resource), resource);
-                }
-            }
-            for name in cursor.members.keys() {
-                remove_name(&mut set, name);
-                if let Some(held) = self.last_told(db, index, name).resource() {
-                    set.insert(listed(held), Arc::clone(held));
-                }
-            }
+    /// Everything that the peer will hold once it has accepted the response: in
+    /// place of what it may not have yet, what it was told before (S12, S38).
+    fn whole_set(&self, db: &mut Database, selected: &Selected) -> Listed {
+        let mut set = self.set_in_flight(db);
+        for say in &selected.says {
+            apply(&mut set, say);
         }
-        let said: HashMap<&Key, &Choice> = selected.keys.iter().map(|(k, c)| (k, c)).collect();
-        for (key, choice) in &selected.keys {
-            if let Key::Member(_, name) = key {
-                remove_name(&mut set, name);
-                set.extend(choice.resource().map(|new| (listed(new), Arc::clone(new))));
-            }
-        }
-        // What is asked for by name stands for what the whole has of it; what is
-        // asked for with other parameters stands beside that (TP2).
-        let (plain, located): (Vec<_>, Vec<_>) = self
-            .asks
-            .iter()
-            .partition(|(ask, _)| ask.params == self.params);
-        for (ask, slot) in plain.into_iter().chain(located) {
-            if ask.params == self.params && !self.cursors.is_empty() {
-                remove_name(&mut set, db.name(self.type_id, ask.entry));
-            }
-            let key = Key::Ask(*ask);
-            let sent = self.in_flight(&key);
-            let held = match said.get(&key) {
-                Some(choice) => choice.resource(),
-                None => sent.as_ref().unwrap_or(&slot.told).resource(),
-            };
-            set.extend(held.map(|held| (listed(held), Arc::clone(held))));
+        for name in self.stand_ins(selected) {
+            set.entry((name.clone(), None))
+                .or_insert_with(|| forms::stand_in(&name));
         }
         set
     }
 
-    /// What changed, for types where absence means nothing (S39).
-    fn changed_part(
-        &self,
-        db: &mut Database,
-        selected: &Selected,
-    ) -> BTreeMap<Listed, Arc<Resource>> {
-        let mut part = BTreeMap::new();
-        let after = After::new(self, selected);
-        let mut add = |resource: Arc<Resource>| part.insert(listed(&resource), resource);
-        for (key, choice) in &selected.keys {
-            if let Some(after) = after.as_ref().filter(|_| self.is_located(key)) {
-                // A name has the variants that are listed, all of them (TP2).
-                let held = after.holds(db, &self.key_name(db, key));
-                if !held.is_empty() {
-                    held.into_iter().for_each(|held| _ = add(held));
-                    continue;
-                }
-            }
-            let told = self
-                .slot(key)
-                .map_or(Told::Nothing, |slot| slot.told.clone());
-            match choice {
-                Choice::Is(resource) => {
-                    add(Arc::clone(resource));
-                }
-                Choice::Unknown => {}
-                Choice::Failed(_, Some(kept)) if told.resource() != Some(kept) => {
-                    add(Arc::clone(kept));
-                }
-                // The error says it, or a failure leaves what is held alone (S61).
-                Choice::Failed(error, _) if self.speaks_errors || !error.code.is_data_error() => {}
-                Choice::Absent if self.gone_as_error(key).is_some() => {}
-                Choice::Failed(..) | Choice::Absent => {
-                    self.negative(&told, &self.key_name(db, key)).map(&mut add);
+    /// Everything that the peer will hold once it has accepted all that was
+    /// sent, as far as its body is known.
+    pub(crate) fn set_in_flight(&self, db: &mut Database) -> Listed {
+        let mut set = Listed::new();
+        for view in self.holdings.views() {
+            for resource in db.list(view.follow) {
+                let name = &resource.name;
+                let owner = self.holdings.covering(name);
+                let own = owner.is_some_and(|owner| owner.follow == view.follow);
+                if own && !self.holdings.exceptions().contains(name) {
+                    set.insert(variant(&resource), resource);
                 }
             }
         }
+        for held in self.holdings.records().filter(|held| !held.is_unknown()) {
+            let place = set.entry(variant(&held.resource));
+            match held.state {
+                State::Accepted => _ = place.insert_entry(Arc::clone(&held.resource)),
+                State::Before => _ = place.or_insert_with(|| Arc::clone(&held.resource)),
+                State::Rejected => {}
+            }
+        }
+        for flight in self.holdings.flights() {
+            let items = flight.steps.iter().flat_map(|step| {
+                let excepted = |name: &Name| self.holdings.exceptions().contains(name);
+                let items = step.items().filter(move |(name, _)| excepted(name));
+                items.map(move |item| (step, item))
+            });
+            for (step, (name, item)) in items {
+                if let Some(left) = step.left_of(name) {
+                    set.remove(&(name.clone(), left.clone()));
+                }
+                match item {
+                    Some(new) => _ = set.insert(variant(new), Arc::clone(new)),
+                    None => _ = set.remove(&(name.clone(), None)),
+                }
+            }
+            for say in flight
+                .says
+                .iter()
+                .filter(|say| self.is_wanted(db, say.name()))
+            {
+                apply(&mut set, say);
+            }
+        }
+        set
+    }
+
+    /// Clusters that an Envoy holds and of which nothing but the name is known,
+    /// where the set lists what it refuses: it keeps what it has (S82).
+    pub(crate) fn stand_ins(&self, selected: &Selected) -> BTreeSet<Name> {
+        if !self.stands_in() || !self.holdings.holds_unknown() {
+            return BTreeSet::new();
+        }
+        let records = self.holdings.records();
+        let unknown = records.filter(|held| held.is_unknown());
+        let mut names: BTreeSet<Name> = unknown.map(|held| held.resource.name.clone()).collect();
+        let flights = self
+            .holdings
+            .flights()
+            .iter()
+            .flat_map(|flight| &flight.says);
+        for say in flights.chain(&selected.says) {
+            names.remove(say.name());
+        }
+        names
+    }
+
+    /// What changed, for types where absence means nothing (S39).
+    fn changed_part(&self, db: &mut Database, selected: &Selected) -> Listed {
+        let mut part = Listed::new();
+        let mut add = |resource: Arc<Resource>| part.insert(variant(&resource), resource);
+        for say in &selected.says {
+            let after = self.holdings.after_draft(db, say.name(), selected.draft());
+            let several = after.iter().filter(|held| held.is_accepted()).count() > 1;
+            match &say.to {
+                // A name has the variants that are listed, all of them (TP2).
+                _ if several || (say.to.is_none() && !after.is_empty()) => {
+                    let accepted = after.into_iter().filter(|held| held.is_accepted());
+                    accepted.for_each(|held| _ = add(held.resource));
+                }
+                Some(resource) => _ = add(Arc::clone(resource)),
+                None if self.absence_as_error(true).is_some() => {}
+                None => _ = self.negative(true, say.name()).map(&mut add),
+            }
+        }
+        let answers = selected.answers.iter();
+        let negative = answers.filter(|a| a.heard == Heard::Absent && !a.silent);
+        let names = negative.filter(|_| self.absence_as_error(false).is_none());
+        for answer in names {
+            self.negative(false, &answer.name).map(&mut add);
+        }
         let refused = selected.refused.iter();
         for name in refused.filter(|_| self.refusal_as_error().is_none()) {
-            self.negative(&Told::Nothing, name).map(&mut add);
+            self.negative(false, name).map(&mut add);
         }
         let stepped = selected.steps.iter().flat_map(Step::items);
         for resource in stepped.filter_map(|(_, item)| item.as_ref()) {
@@ -292,8 +302,8 @@ impl Conversation {
     }
 
     /// How a name that does not exist is spoken of, if it is.
-    fn negative(&self, told: &Told, name: &Name) -> Option<Arc<Resource>> {
-        match self.absent_form(told) {
+    fn negative(&self, held: bool, name: &Name) -> Option<Arc<Resource>> {
+        match self.absent_form(held) {
             Absent::EmptyBody => Some(forms::empty_body(name)),
             Absent::Unreadable => Some(forms::unreadable(name)),
             // What is not among the resources, this protocol cannot say.
@@ -303,44 +313,30 @@ impl Conversation {
 
     /// The sum of what the peer holds once it has accepted the response. For a
     /// whole set that is the set itself; else what was held, with the changes.
-    fn sum_after(
-        &self,
-        db: &Database,
-        selected: &Selected,
-        listed: &BTreeMap<Listed, Arc<Resource>>,
-    ) -> u128 {
+    fn sum_after(&self, db: &mut Database, selected: &Selected, listed: &Listed) -> u128 {
         if self.kind.whole_set {
             return listed
                 .values()
                 .fold(0, |sum, r| sum.wrapping_add(r.fingerprint()));
         }
-        let views = self.cursors.iter().flatten().map(|c| db.sum(c.follow));
-        let start = views.fold(self.told_sum, u128::wrapping_add);
-        selected.keys.iter().fold(start, |sum, (key, choice)| {
-            let before = self.slot(key).map_or(0, |slot| fingerprint(&slot.told));
-            let after = choice.resource().map_or(0, |r| r.fingerprint());
-            match key {
-                Key::Ask(_) => sum.wrapping_sub(before).wrapping_add(after),
-                Key::Member(..) => sum,
+        let views = self.holdings.views().iter().map(|v| db.sum(v.follow));
+        let mut sum = views.fold(self.holdings.sum(), u128::wrapping_add);
+        for say in &selected.says {
+            for held in self.holdings.now(db, say.name()) {
+                if held.is_accepted() && held.is(&say.variant) {
+                    sum = sum.wrapping_sub(held.resource.fingerprint());
+                }
             }
-        })
+            let new = say.to.as_ref().map_or(0, |r| r.fingerprint());
+            sum = sum.wrapping_add(new);
+        }
+        sum
     }
 }
 
-/// A view lists at most one variant of a name.
-fn remove_name(set: &mut BTreeMap<Listed, Arc<Resource>>, name: &Name) {
-    let first = set.range((name.clone(), None)..).next();
-    if let Some((key, _)) = first
-        && key.0 == *name
-    {
-        let key = key.clone();
-        set.remove(&key);
+fn apply(set: &mut Listed, say: &Say) {
+    match &say.to {
+        Some(new) => _ = set.insert(say.variant.clone(), Arc::clone(new)),
+        None => _ = set.remove(&say.variant),
     }
-}
-
-/// A variant's place in a response (S41).
-type Listed = (Name, Option<crate::params::Constraints>);
-
-fn listed(resource: &Resource) -> Listed {
-    (resource.name.clone(), resource.constraints.clone())
 }

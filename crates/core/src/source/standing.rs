@@ -1,11 +1,13 @@
 //! What other types need to know of a conversation: what its peer holds.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{AskKey, Conversation, Key, Told};
-use crate::database::{Choice, Database};
+use super::{AskKey, Conversation};
+use crate::database::{Choice, Database, DepartedSet};
+use crate::facts::Reference;
 use crate::name::Name;
-use crate::resource::Resource;
+use crate::resource::{Resource, Version};
 
 /// How a name stands with the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,122 +28,161 @@ impl Conversation {
         let params = self.params;
         let ask = db
             .find(self.type_id, name)
-            .map(|entry| AskKey { entry, params });
-        let asked = ask.and_then(|ask| Some((Key::Ask(ask), self.asks.get(&ask)?)));
-        let (key, told) = if let Some((key, slot)) = asked {
-            (key, slot.told.clone())
-        } else if let Some(cursor) = self.cursor_over(name) {
-            let told = self.member_told(db, cursor, name);
-            (Key::Member(cursor, name.clone()), told)
-        } else {
-            return Standing::Unwanted;
+            .map(|entry| AskKey { entry, params })
+            .filter(|key| self.wants.get(*key).is_some());
+        let target = match ask {
+            Some(ask) => self.target(db, ask),
+            None => match self.brought(db, name) {
+                Some(choice) => choice,
+                None => return Standing::Unwanted,
+            },
         };
-        let going = self
-            .outstanding
+        let given = target.resource().map_or(name, |resource| &resource.name);
+        let holds = self
+            .holdings
+            .now(db, given)
             .iter()
-            .any(|response| response.removes(&key));
-        match (told, self.target(db, &key)) {
-            (told, _) if told.resource().is_some() && !going => Standing::Held,
-            (_, Choice::Unknown) => Standing::Coming,
-            (_, Choice::Is(r)) if !self.is_parked(&r) => Standing::Coming,
+            .any(|held| held.is_accepted());
+        let stays = !self.holdings.after(db, given).is_empty();
+        match target {
+            _ if holds && stays => Standing::Held,
+            Choice::Unknown => Standing::Coming,
+            Choice::Is(resource) if !self.is_parked(&resource) => Standing::Coming,
             _ => Standing::Nothing,
         }
     }
 
-    /// Whether this very version was rejected on its own (S12).
-    pub(crate) fn is_parked(&self, resource: &Resource) -> bool {
-        self.parked.get(&resource.name) == Some(&resource.version)
-    }
-
-    /// Whether the peer holds something of which nothing is known but that it
-    /// is not what it should be: what that refers to is not known either.
+    /// Whether the peer holds something of which nothing is known but its name,
+    /// if that: what it refers to is not known either.
     pub(crate) fn holds_unknown(&self) -> bool {
-        let is_older = |key: &Key| self.slot(key).is_some_and(|slot| slot.told == Told::Older);
-        let outstanding = self.outstanding.iter().flat_map(|response| &response.keys);
-        self.pending.iter().any(is_older)
-            || self.suspects.keys().any(is_older)
-            || outstanding.into_iter().any(|(key, _)| is_older(key))
-            || (!self.parked.is_empty() && self.holds_parked_unknown())
+        let unknown_set = self.resumed.as_ref().is_some_and(|r| r.unknown_set);
+        unknown_set || self.holdings.holds_unknown()
     }
 
-    fn holds_parked_unknown(&self) -> bool {
-        let members = self
-            .cursors
-            .iter()
-            .flatten()
-            .flat_map(|cursor| cursor.members.values());
-        self.asks
-            .values()
-            .chain(members)
-            .any(|slot| slot.told == Told::Older)
-    }
-
-    /// What the peer holds where that is not what it is meant to hold, beside
-    /// the latter. Costs what is under way, not what is held.
-    pub(crate) fn unsettled(&self, db: &mut Database) -> Vec<(Arc<Resource>, Choice)> {
-        let mut keys: Vec<Key> = self.pending.iter().cloned().collect();
-        keys.extend(self.suspects.keys().cloned());
-        for response in &self.outstanding {
-            keys.extend(response.keys.iter().map(|(key, _)| key.clone()));
-        }
-        let dirty: Vec<_> = db.dirty(self.subscriber).collect();
-        keys.extend(
-            dirty
-                .into_iter()
-                .map(|(entry, params)| Key::Ask(AskKey { entry, params })),
-        );
-        for name in self.parked.keys() {
-            if let Some(entry) = db.find(self.type_id, name) {
-                keys.push(Key::Ask(AskKey {
-                    entry,
-                    params: self.params,
-                }));
-            }
-        }
-        for (index, cursor) in self.cursors.iter().enumerate() {
-            let Some(cursor) = cursor else { continue };
-            let news = db.news(cursor.follow, cursor.position);
-            let exceptions = cursor.members.keys().cloned();
-            keys.extend(
-                news.into_iter()
-                    .chain(exceptions)
-                    .map(|name| Key::Member(index, name)),
-            );
-        }
-        keys.sort();
-        keys.dedup();
-        let held = keys
-            .iter()
-            .filter_map(|key| self.held_beside_target(db, key));
-        let mut unsettled: Vec<_> = held.collect();
-        unsettled.extend(self.sent_beside_target(db));
-        unsettled
-    }
-
-    /// What was sent and has no answer yet: the peer may use it already.
-    fn sent_beside_target(&self, db: &mut Database) -> Vec<(Arc<Resource>, Choice)> {
-        let mut sent: Vec<(Key, Arc<Resource>)> = Vec::new();
-        for response in &self.outstanding {
-            for (key, choice) in &response.keys {
-                sent.extend(choice.resource().map(|r| (key.clone(), Arc::clone(r))));
-            }
-            for step in &response.steps {
-                for (name, item) in step.items() {
-                    let key = Key::Member(step.cursor, name.clone());
-                    sent.extend(item.iter().map(|r| (key.clone(), Arc::clone(r))));
+    /// Hands over each reference of something that the peer may hold and that
+    /// is about to be replaced by something without it. Costs what is under way,
+    /// not what is held.
+    pub(crate) fn each_dangling(&self, db: &mut Database, mut each: impl FnMut(&Reference)) {
+        for name in self.unsettled(db) {
+            let wanted = self.wanted(db, &name);
+            for held in self.holdings.may(db, &name) {
+                for reference in &held.facts().references {
+                    if !wanted.iter().any(|new| new.facts().refers_to(reference)) {
+                        each(reference);
+                    }
                 }
             }
         }
-        let beside = |(key, resource)| (resource, self.target(db, &key));
-        sent.into_iter().map(beside).collect()
     }
 
-    fn held_beside_target(&self, db: &mut Database, key: &Key) -> Option<(Arc<Resource>, Choice)> {
-        let told = match key {
-            Key::Ask(ask) => self.asks.get(ask)?.told.clone(),
-            Key::Member(cursor, name) => self.member_told(db, *cursor, name),
-        };
-        let held = Arc::clone(told.resource()?);
-        Some((held, self.target(db, key)))
+    /// Hands over each reference of what the peer will hold and is meant to.
+    pub(crate) fn each_reference(&self, db: &mut Database, mut each: impl FnMut(&Reference)) {
+        let mut names: BTreeSet<Name> = self
+            .wants
+            .keys()
+            .map(|key| db.name(self.type_id, key.entry).clone())
+            .collect();
+        for view in self.holdings.views() {
+            names.extend(db.list(view.follow).into_iter().map(|r| r.name.clone()));
+        }
+        for name in names {
+            let after = self.holdings.after(db, &name);
+            for wanted in self.wanted(db, &name) {
+                let holds = |held: &super::Held| {
+                    held.is_accepted() && crate::database::same(&held.resource, &wanted)
+                };
+                if after.iter().any(holds) {
+                    wanted.facts().references.iter().for_each(&mut each);
+                }
+            }
+        }
+    }
+
+    /// The names of which the peer may hold something else than it is meant to.
+    fn unsettled(&self, db: &Database) -> BTreeSet<Name> {
+        let mut names: BTreeSet<Name> = self.pending.union(&self.deferred).cloned().collect();
+        let rejected = self.suspects.keys().chain(self.parked.keys());
+        names.extend(rejected.map(|(name, _)| name.clone()));
+        for flight in self.holdings.flights() {
+            names.extend(flight.says.iter().map(|say| say.name().clone()));
+            let items = flight.steps.iter().flat_map(|step| step.items());
+            names.extend(items.map(|(name, _)| name.clone()));
+        }
+        let dirty = db.dirty(self.subscriber);
+        names.extend(dirty.map(|(entry, _)| db.name(self.type_id, entry).clone()));
+        names.extend(self.holdings.exceptions().iter().cloned());
+        for view in self.holdings.views() {
+            names.extend(db.news(view.follow, view.position));
+        }
+        let leads: Vec<Name> = names
+            .iter()
+            .flat_map(|name| self.wants_of(db, name))
+            .filter_map(|(key, _)| self.wants.lead_of(key).cloned())
+            .collect();
+        names.extend(leads);
+        names
+    }
+}
+
+impl Conversation {
+    /// All that the peer was sent, accepted or not, and holds.
+    pub(crate) fn sent(&self, db: &mut Database) -> Vec<Arc<Resource>> {
+        let mut sent: BTreeMap<Name, _> = BTreeMap::new();
+        for view in self.holdings.views() {
+            let held = view.held(db).into_iter();
+            let held = held.filter(|r| !self.holdings.exceptions().contains(&r.name));
+            sent.extend(held.map(|r| (r.name.clone(), r)));
+        }
+        let records = self.holdings.records().filter(|held| held.is_accepted());
+        sent.extend(records.map(|held| (held.resource.name.clone(), held.resource.clone())));
+        let flights = self.holdings.flights().iter();
+        let brought = flights.flat_map(|flight| flight.resources());
+        sent.extend(brought.map(|r| (r.name.clone(), r.clone())));
+        sent.into_values().collect()
+    }
+
+    /// Whether the database has something for the peer that was not looked at.
+    pub(crate) fn has_news(&self, db: &Database) -> bool {
+        let mut views = self.holdings.views().iter();
+        views.any(|view| db.head(view.follow) != view.reached)
+            || db.dirty(self.subscriber).next().is_some()
+    }
+
+    /// The peer leaves: what it holds is remembered for when it comes back to
+    /// state of the world (S82).
+    pub(crate) fn remember_set(&mut self, db: &mut Database) {
+        let versions = [self.last_version.take(), self.acked_version.take()];
+        let versions = versions.into_iter().flatten().filter(|_| self.is_whole());
+        let new = |version: &Version| !db.remembers_set(self.type_id, version);
+        let versions: Vec<Version> = versions.filter(new).collect();
+        if versions.is_empty() {
+            return;
+        }
+        let rejected = self
+            .parked
+            .iter()
+            .map(|((name, constraints), (version, _))| {
+                (name.clone(), constraints.clone(), version.clone())
+            });
+        let set = Arc::new(DepartedSet {
+            rejected: rejected.collect(),
+            resources: self.set_in_flight(db).into_values().collect(),
+        });
+        for version in versions {
+            db.remember_set(self.type_id, version, &set);
+        }
+    }
+
+    /// Takes note of a response that goes out.
+    pub(crate) fn send(&mut self, db: &mut Database, flight: super::Flight) {
+        self.last_nonce = Some(flight.nonce.clone());
+        self.last_version = flight.version.clone().or_else(|| self.last_version.take());
+        self.negatives = self.negatives.wrapping_add(1);
+        self.holdings.send(db, flight);
+    }
+
+    /// Makes steps that bring nothing to say.
+    pub(crate) fn holdings_step_silently(&mut self, db: &mut Database, steps: Vec<super::Step>) {
+        self.holdings.step_silently(db, steps);
     }
 }

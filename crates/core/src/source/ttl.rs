@@ -6,10 +6,12 @@
 
 use std::sync::Arc;
 
-use super::{Conversation, Key, Selected, Told};
-use crate::database::{Choice, Database};
+use super::holdings::Step;
+use super::{Conversation, Selected};
+use crate::database::{Database, same};
 use crate::message::Mode;
 use crate::moment::Moment;
+use crate::name::Name;
 use crate::resource::Resource;
 
 impl Conversation {
@@ -22,21 +24,19 @@ impl Conversation {
             return;
         }
         let single = selected
-            .keys
+            .says
             .iter()
-            .map(|(key, choice)| (key.clone(), choice.resource()));
-        let stepped = selected.steps.iter().flat_map(|step| {
-            step.items()
-                .map(|(name, item)| (Key::Member(step.cursor, name.clone()), item.as_ref()))
-        });
-        for (key, resource) in single.chain(stepped) {
+            .map(|say| (say.name(), say.to.as_ref()));
+        let items = selected.steps.iter().flat_map(Step::items);
+        let items = items.map(|(name, item)| (name, item.as_ref()));
+        for (name, resource) in single.chain(items) {
             match resource
                 .and_then(|r| r.ttl)
                 .filter(|_| self.sends_ttl(wraps))
             {
-                Some(ttl) => self.refresh.set(key, now + ttl / 2),
+                Some(ttl) => self.refresh.set(name.clone(), now + ttl / 2),
                 None => {
-                    self.refresh.cancel(&key);
+                    self.refresh.cancel(name);
                 }
             }
         }
@@ -51,45 +51,44 @@ impl Conversation {
     /// state-of-the-world stream the resources are marked instead.
     pub(crate) fn due_heartbeats(&mut self, db: &mut Database, now: Moment) -> Vec<Arc<Resource>> {
         let mut heartbeats = Vec::new();
-        for key in self.refresh.expire(now) {
-            let Some(resource) = self.still_good(db, &key) else {
+        for name in self.refresh.expire(now) {
+            let good = self.still_good(db, &name);
+            if good.is_empty() {
                 continue;
-            };
+            }
             match self.mode {
                 Mode::Delta => {
-                    if let Some(ttl) = resource.ttl {
-                        self.refresh.set(key, now + ttl / 2);
+                    if let Some(ttl) = good.iter().filter_map(|r| r.ttl).min() {
+                        self.refresh.set(name, now + ttl / 2);
                     }
-                    heartbeats.push(resource);
+                    heartbeats.extend(good);
                 }
-                Mode::Sotw => self.say_key_again(db, key),
+                Mode::Sotw => self.say_name_again(db, name),
             }
         }
         heartbeats
     }
 
-    /// What the peer holds under a key, if that is what it is meant to hold.
-    fn still_good(&self, db: &mut Database, key: &Key) -> Option<Arc<Resource>> {
-        let told = match key {
-            Key::Ask(ask) => self.asks.get(ask)?.told.clone(),
-            Key::Member(cursor, name) => self.member_told(db, *cursor, name),
-        };
-        let target = self.target(db, key);
-        match (&told, target) {
-            (Told::Is(_), Choice::Is(resource)) if told.same(&Choice::Is(resource.clone())) => {
-                Some(resource)
-            }
-            _ => None,
-        }
+    /// What the peer holds of a name, where that is what it is meant to hold.
+    fn still_good(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
+        let wanted = self.wanted(db, name);
+        let held = self.holdings.now(db, name).into_iter();
+        let good = held.filter(|held| {
+            held.is_accepted() && wanted.iter().any(|wanted| same(wanted, &held.resource))
+        });
+        good.map(|held| held.resource).collect()
     }
 
-    fn say_key_again(&mut self, db: &mut Database, key: Key) {
-        if let Key::Member(cursor, name) = &key {
-            self.member_slot(db, *cursor, name);
+    fn say_name_again(&mut self, db: &mut Database, name: Name) {
+        for (key, _) in self.wants_of(db, &name) {
+            if let Some(want) = self.wants.get_mut(key) {
+                want.forced = true;
+            }
         }
-        if let Some(slot) = self.slot_mut(&key) {
-            slot.forced = true;
-            self.pending.insert(key);
+        if self.holdings.covering(&name).is_some() {
+            self.holdings.except(db, &name);
+            self.again.insert(name.clone());
         }
+        self.pending.insert(name);
     }
 }

@@ -2,79 +2,23 @@
 //!
 //! A NACK says nothing about which resource of a response is bad, nor about
 //! which took effect. So the resources are sent again in halves until one fails
-//! alone, and only that one is parked (S12).
+//! alone, and only that one is parked (S12). What goes, and names that do not
+//! exist, are no reason to reject anything: they are said again beside.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::ask::fingerprint;
-use super::step::{Step, join};
-use super::{Conversation, Cursor, Dialect, Key, Told};
-use crate::database::{Choice, Database, Seq};
-use crate::kind::Absent;
+use super::holdings::{
+    Answer, Flight, Held, Say, State, Step, Variant, change_by_item, error_names, same_variant,
+    variant,
+};
+use super::{Conversation, Dialect, Heard};
+use crate::database::Database;
 use crate::message::ErrorDetail;
-use crate::moment::Moment;
 use crate::name::Name;
 use crate::resource::{Nonce, Resource, Version};
 
-/// A response that has no answer yet.
-#[derive(Debug)]
-pub(crate) struct Outstanding {
-    pub(crate) nonce: Nonce,
-    /// State of the world only: the version that an ACK repeats.
-    pub(crate) version: Option<Version>,
-    pub(crate) sent_at: Moment,
-    /// Sorted by key.
-    pub(crate) keys: Vec<(Key, Choice)>,
-    pub(crate) steps: Vec<Step>,
-    /// Names it brought under a wildcard or glob that was dropped since. If
-    /// that is asked for again before the answer, the peer may hold them.
-    pub(crate) orphans: Vec<Name>,
-    /// What it brought for names that were given up since, likewise.
-    pub(crate) given_up: Vec<Arc<Resource>>,
-    /// Whether it is meant to be rejected.
-    pub(crate) apart: bool,
-}
-
-impl Outstanding {
-    /// Whether it takes something away.
-    pub(crate) fn removes(&self, key: &Key) -> bool {
-        let stepped = match key {
-            Key::Ask(_) => false,
-            Key::Member(cursor, name) => self.steps.iter().any(|step| {
-                let gone = step.batch.as_ref().map(|batch| &batch.gone);
-                step.cursor == *cursor && gone.is_some_and(|gone| gone.binary_search(name).is_ok())
-            }),
-        };
-        stepped || self.sent(key) == Some(&Choice::Absent)
-    }
-
-    /// The cursor is dropped: what is under way for it belongs to nobody.
-    pub(crate) fn orphan(&mut self, cursor: usize) {
-        let is_its = |key: &Key| matches!(key, Key::Member(other, _) if *other == cursor);
-        for (key, _) in self.keys.extract_if(.., |(key, _)| is_its(key)) {
-            if let Key::Member(_, name) = key {
-                self.orphans.push(name);
-            }
-        }
-        for step in self.steps.extract_if(.., |step| step.cursor == cursor) {
-            self.orphans
-                .extend(step.items().map(|(name, _)| name.clone()));
-        }
-    }
-
-    /// What it said of a single name.
-    pub(crate) fn sent(&self, key: &Key) -> Option<&Choice> {
-        let place = self
-            .keys
-            .binary_search_by(|(other, _)| other.cmp(key))
-            .ok()?;
-        Some(&self.keys[place].1)
-    }
-}
-
-/// What the peer held, and what it holds now.
-pub(crate) type Replaced = (Arc<Resource>, Choice);
+/// What the peer held, and what it holds in its place now.
+pub(crate) type Replaced = (Arc<Resource>, Vec<Arc<Resource>>);
 
 /// One resource that failed alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,77 +28,181 @@ pub(crate) struct Parked {
 }
 
 impl Conversation {
-    /// Whether a nonce names a response without an answer.
-    pub(crate) fn awaits(&self, nonce: &Nonce) -> bool {
-        self.outstanding
-            .iter()
-            .any(|response| response.nonce == *nonce)
-    }
-
     /// The peer accepted the response, and with it all before it. Returns what
     /// it replaced, for types whose old contents stay in use for a while (S73).
     pub(crate) fn accept(&mut self, db: &mut Database, nonce: &Nonce) -> Vec<Replaced> {
         let mut replaced = Vec::new();
-        while let Some(response) = self.outstanding.pop_front() {
-            let done = response.nonce == *nonce;
+        while let Some(flight) = self.holdings.take_flight() {
+            let done = flight.nonce == *nonce;
             // gRPC asks for the clusters of a route after it accepted it, and
             // uses the old ones until it has the new (S73).
             if self.kind.drains || self.dialect == Dialect::Standard {
-                self.note_replaced(db, &response, &mut replaced);
+                self.note_replaced(db, &flight, &mut replaced);
             }
-            for (key, choice) in response.keys {
-                self.set_told(&key, |_| choice.into());
-            }
-            for step in response.steps {
-                self.learn_step(&step);
-                self.move_cursor(db, &step);
-            }
+            self.keep_verified(&flight);
+            self.acked_version = flight.version.clone().or_else(|| self.acked_version.take());
+            self.take_effect(db, flight);
             if done {
                 break;
             }
         }
+        if let Some(resumed) = &mut self.resumed {
+            resumed.unknown_set = false;
+        }
         self.rejected_in_a_row = 0;
         self.trial_turn = !self.trial_turn;
-        self.try_rejected_again(db);
-        self.tidy_members(db);
+        self.try_rejected_again();
+        self.tidy(db);
         replaced
     }
 
-    fn note_replaced(
-        &self,
-        db: &mut Database,
-        response: &Outstanding,
-        replaced: &mut Vec<Replaced>,
-    ) {
-        for (key, choice) in &response.keys {
-            let told = self
-                .slot(key)
-                .map_or(Told::Nothing, |slot| slot.told.clone());
-            replaced.extend(told.resource().map(|old| (Arc::clone(old), choice.clone())));
+    fn note_replaced(&self, db: &mut Database, flight: &Flight, replaced: &mut Vec<Replaced>) {
+        let mut names: Vec<&Name> = flight.says.iter().map(Say::name).collect();
+        names.dedup();
+        for name in names {
+            let mut held = self.holdings.now(db, name);
+            let old: Vec<_> = held.iter().map(|held| held.resource.clone()).collect();
+            let follow = self.holdings.covering(name).map(|view| view.follow);
+            flight.change(follow, name, &mut held);
+            let new: Vec<_> = held.into_iter().map(|held| held.resource).collect();
+            replaced.extend(old.into_iter().map(|old| (old, new.clone())));
         }
-        for step in &response.steps {
-            let cursor = self.cursors.get(step.cursor).and_then(Option::as_ref);
-            let plain = |c: &Cursor| c.members.is_empty() && c.position == step.from;
-            if cursor.is_some_and(plain) {
+        for step in &flight.steps {
+            let view = step.follow.and_then(|follow| self.holdings.view(follow));
+            let plain = view.is_some_and(|view| view.position == step.from);
+            if plain && self.holdings.exceptions().is_empty() {
                 // What the step replaces is what everybody held who made it.
-                replaced.extend(step.replaces());
+                let all = step.replaces();
+                let all =
+                    all.map(|(old, new)| (Arc::clone(old), new.cloned().into_iter().collect()));
+                replaced.extend(all);
                 continue;
             }
             for (name, item) in step.items() {
-                if let Some(old) = self.member_told(db, step.cursor, name).resource() {
-                    let new = item.clone().map_or(Choice::Absent, Choice::Is);
-                    replaced.push((Arc::clone(old), new));
+                for held in self.holdings.now(db, name) {
+                    replaced.push((held.resource, item.iter().cloned().collect()));
                 }
             }
         }
     }
 
-    /// Takes what is said by silence as said.
-    pub(crate) fn say_silently(&mut self, db: &mut Database, keys: Vec<(Key, Choice)>) {
-        for (key, choice) in keys {
-            self.set_told(&key, |_| choice.into());
+    /// What a response says becomes what is held, as far as the peer still asks
+    /// for it: it drops the rest itself.
+    fn take_effect(&mut self, db: &mut Database, flight: Flight) {
+        for answer in flight.answers {
+            self.take_answer(db, answer);
         }
-        self.tidy_members(db);
+        for step in &flight.steps {
+            self.learn_step(db, step);
+        }
+        for say in flight.says {
+            if say.to.is_none() || self.is_wanted(db, say.name()) {
+                self.look_if_outdated(db, &say);
+                let name = say.name().clone();
+                self.holdings.change(db, &name, |held| say.change(held));
+            }
+        }
+        for step in &flight.steps {
+            self.holdings.move_view(db, step);
+        }
+    }
+
+    /// What was sent along a view that was left, and is followed again, may not
+    /// be listed any more.
+    fn look_if_outdated(&mut self, db: &mut Database, say: &Say) {
+        let Some(brought) = self.brought(db, say.name()) else {
+            return;
+        };
+        if say.to.is_some() && brought.resource().is_none() {
+            self.pending.insert(say.name().clone());
+        }
+    }
+
+    fn take_answer(&mut self, db: &Database, answer: Answer) {
+        let Answer {
+            want,
+            heard,
+            lead,
+            error,
+            ..
+        } = answer;
+        if self.wants.get(want).is_none() {
+            return;
+        }
+        let _ = db;
+        let left = match heard {
+            // A reason leaves what is held in use.
+            Heard::Failed => None,
+            _ => self.wants.lead(want, lead),
+        };
+        // What nothing leads to any more went in the same response, or goes next.
+        self.pending.extend(left);
+        self.wants.hear(want, heard, error);
+    }
+
+    /// Exceptions that were made while a step was under way learn what it
+    /// brought, and so does who asked again for what was sent along a view that
+    /// it left.
+    fn learn_step(&mut self, db: &mut Database, step: &Step) {
+        let orphan = step.follow.is_none();
+        if !orphan && self.holdings.exceptions().is_empty() {
+            return;
+        }
+        let items: Vec<_> = step.items().cloned().collect();
+        for (name, item) in items {
+            // What the view that it follows now lists comes with that.
+            let learns = match orphan {
+                true => match self.brought(db, &name) {
+                    Some(brought) => brought.resource().is_none(),
+                    None => self.is_wanted(db, &name),
+                },
+                false => self.holdings.exceptions().contains(&name),
+            };
+            if !learns {
+                continue;
+            }
+            self.holdings.change(db, &name, |held| {
+                change_by_item(step, &name, item.as_ref(), held)
+            });
+            if orphan {
+                self.pending.insert(name);
+            }
+        }
+    }
+
+    /// Takes what is said by silence as said.
+    pub(crate) fn say_silently(&mut self, db: &mut Database, says: Vec<Say>, answers: Vec<Answer>) {
+        for answer in answers {
+            self.take_answer(db, answer);
+        }
+        for say in says {
+            let name = say.name().clone();
+            self.holdings.change(db, &name, |held| say.change(held));
+        }
+        self.tidy(db);
+    }
+
+    /// Drops exceptions that have become the rule again.
+    pub(super) fn tidy(&mut self, db: &mut Database) {
+        // Where nearly all have a reason, looking at each costs more than the
+        // few that have none: a peer that rejects thousands answers thousands
+        // of times.
+        let reasons =
+            self.pending.len() + self.deferred.len() + self.parked.len() + self.suspects.len();
+        if self.holdings.exceptions().len() <= reasons + reasons / 8 {
+            return;
+        }
+        let (pending, deferred, wants, type_id) =
+            (&self.pending, &self.deferred, &self.wants, self.type_id);
+        let rejected = self.parked.values().chain(self.suspects.values());
+        let rejected: hashbrown::HashSet<&Name> = rejected.map(|(_, topic)| topic).collect();
+        self.holdings.tidy(db, |db, name| {
+            let entry = db.find(type_id, name);
+            pending.contains(name)
+                || deferred.contains(name)
+                || rejected.contains(name)
+                || entry.is_some_and(|entry| wants.of(entry).next().is_some())
+        });
     }
 
     /// The peer rejected the response. Returns what failed alone.
@@ -164,131 +212,218 @@ impl Conversation {
         nonce: &Nonce,
         error: &ErrorDetail,
     ) -> Vec<Parked> {
-        let Some(place) = self.outstanding.iter().position(|r| r.nonce == *nonce) else {
+        let flights = self.holdings.flights();
+        let Some(place) = flights.iter().position(|f| f.nonce == *nonce) else {
             return Vec::new();
         };
         // What was sent before and is not answered is as good as accepted: the
         // peer works in order, and would have said otherwise.
         if let Some(before) = place.checked_sub(1) {
-            let nonce = self.outstanding[before].nonce.clone();
+            let nonce = flights[before].nonce.clone();
             self.accept(db, &nonce);
         }
-        let Some(response) = self.outstanding.pop_front() else {
+        let Some(flight) = self.holdings.take_flight() else {
             return Vec::new();
         };
-        let suspects = self.suspects_of(db, response);
+        let suspects = self.suspects_of(db, flight);
         self.rejected_in_a_row = self.rejected_in_a_row.saturating_add(1);
         self.trial_turn = !self.trial_turn;
         let parked = self.try_again(db, suspects, error);
-        self.tidy_members(db);
+        self.tidy(db);
         parked
     }
 
-    /// Everything that a rejected response said, with what the peer holds in
-    /// its place noted.
-    fn suspects_of(&mut self, db: &mut Database, response: Outstanding) -> BTreeMap<Key, Choice> {
-        let mut suspects = BTreeMap::new();
-        for (key, _) in &response.keys {
-            if let Key::Member(cursor, name) = key {
-                self.member_slot(db, *cursor, name);
+    /// Everything that a rejected response brought, with what the peer may hold
+    /// of it noted. What it took away, and what it answered, is said again.
+    fn suspects_of(&mut self, db: &mut Database, flight: Flight) -> Vec<Say> {
+        let mut says = flight.says;
+        for step in flight.steps {
+            let items: Vec<_> = step.items().cloned().collect();
+            for (name, item) in items {
+                self.holdings.except(db, &name);
+                let constraints = match &item {
+                    Some(new) => new.constraints.clone(),
+                    None => step.left_of(&name).cloned().unwrap_or_default(),
+                };
+                says.push(Say {
+                    variant: (name, constraints),
+                    to: item,
+                    topic: None,
+                });
             }
+            self.holdings.move_view(db, &step);
         }
-        for step in response.steps {
-            for (name, item) in step.items() {
-                let key = Key::Member(step.cursor, name.clone());
-                self.member_slot(db, step.cursor, name);
-                suspects.insert(key, item.clone().map_or(Choice::Absent, Choice::Is));
-            }
-            self.move_cursor(db, &step);
+        says.extend(std::mem::take(&mut self.unverified));
+        let brings = says.iter().any(|say| say.to.is_some());
+        for answer in flight.answers {
+            self.repeat_answer(db, answer, brings);
         }
-        suspects.extend(response.keys);
-        self.spare_absent(&mut suspects);
-        for (key, sent) in &suspects {
-            match sent {
-                Choice::Absent => self.set_told(key, |_| Told::Doubt),
-                _ => self.set_told(key, Told::after_rejection),
+        let mut suspects = Vec::new();
+        for say in says {
+            match &say.to {
+                Some(resource)
+                    if self.is_wanted(db, say.name()) || self.is_wanted(db, say.topic()) =>
+                {
+                    self.note_rejected(db, resource);
+                    suspects.push(say);
+                }
+                Some(_) => {}
+                None if brings => self.note_rejected_removal(db, &say),
+                // A removal that is rejected on its own has nothing to park.
+                None => {
+                    let name = say.name().clone();
+                    self.holdings.change(db, &name, |held| say.change(held));
+                }
             }
         }
         suspects
+    }
+
+    /// The peer may have taken what it rejected (S17). What it was given because
+    /// it had it before, it does not have.
+    fn note_rejected(&mut self, db: &mut Database, resource: &Arc<Resource>) {
+        let rejected = Held {
+            resource: Arc::clone(resource),
+            state: State::Rejected,
+        };
+        let name = resource.name.clone();
+        self.holdings.change(db, &name, |held| {
+            let had = |held: &Held| {
+                held.state == State::Before && held.resource.version == resource.version
+            };
+            held.retain(|held| !held.is(&variant(resource)) || !had(held));
+        });
+        self.holdings.record(db, rejected);
+    }
+
+    /// The peer may have dropped what a rejected response took away, or not
+    /// (S17). It is said again.
+    fn note_rejected_removal(&mut self, db: &mut Database, say: &Say) {
+        let name = say.name().clone();
+        self.holdings.change(db, &name, |held| {
+            let own = held.iter_mut().filter(|held| held.is(&say.variant));
+            own.for_each(|held| held.state = State::Rejected);
+            held.dedup_by(|a, b| a.state == b.state && same_variant(&a.resource, &b.resource));
+        });
+        self.pending.insert(say.topic().clone());
+    }
+
+    /// An answer went unheard with all that was beside it. One that was alone
+    /// counts as heard: what else could be said?
+    fn repeat_answer(&mut self, db: &mut Database, answer: Answer, brings: bool) {
+        if !brings {
+            return self.take_answer(db, answer);
+        }
+        if let Some(want) = self.wants.get_mut(answer.want) {
+            want.forced |= answer.heard != Heard::Given && !answer.silent;
+            self.pending.insert(answer.name);
+        }
     }
 
     /// Sends suspects again in groups; one that failed alone is parked.
     fn try_again(
         &mut self,
         db: &mut Database,
-        mut suspects: BTreeMap<Key, Choice>,
+        mut suspects: Vec<Say>,
         error: &ErrorDetail,
     ) -> Vec<Parked> {
         let alone = suspects.len() == 1;
         // What has changed since is news, not a suspect.
-        suspects.retain(|key, sent| {
-            let current = Told::from(sent.clone()).same(&self.target(db, key));
+        suspects.retain(|say| {
+            let current = say
+                .to
+                .as_ref()
+                .is_some_and(|sent| self.is_current(db, say.topic(), &say.variant, &sent.version));
             if !current {
-                self.pending.insert(key.clone());
-                self.repeat_negative(key, sent);
+                self.pending.insert(say.topic().clone());
             }
             current
         });
         if alone {
-            return suspects
-                .into_iter()
-                .filter_map(|(key, sent)| self.park(key, sent))
-                .collect();
+            let parked = suspects.into_iter().filter_map(|say| self.park(db, say));
+            return parked.collect();
         }
-        let groups = self.groups(db, &suspects, error);
+        suspects.sort_by(|a, b| a.variant.cmp(&b.variant));
+        let groups = self.halves(db, &suspects, error);
         for group in groups.into_iter().rev() {
             self.trials.push_front(group);
         }
-        self.suspects.extend(suspects);
+        for say in suspects {
+            let topic = say.topic().clone();
+            let Some(sent) = say.to else { continue };
+            self.suspects
+                .insert(say.variant, (sent.version.clone(), topic));
+        }
         Vec::new()
+    }
+
+    /// Whether the peer is still meant to hold this.
+    pub(super) fn is_current(
+        &self,
+        db: &mut Database,
+        topic: &Name,
+        sent: &Variant,
+        version: &Version,
+    ) -> bool {
+        let topic = self.wants_of(db, topic).into_iter();
+        let mut wanted: Vec<_> = topic.map(|(key, _)| self.target(db, key)).collect();
+        wanted.extend(self.brought(db, &sent.0));
+        let mut wanted = wanted.iter().filter_map(|choice| choice.resource());
+        wanted.any(|new| variant(new) == *sent && new.version == *version)
     }
 
     /// Halves; or, if the peer's text names some but not all, those and the
     /// rest. The text decides in which order things are tried, never what is
     /// blamed (S64).
-    fn groups(
+    fn halves(
         &self,
-        db: &Database,
-        suspects: &BTreeMap<Key, Choice>,
+        db: &mut Database,
+        suspects: &[Say],
         error: &ErrorDetail,
-    ) -> Vec<Vec<Key>> {
-        let mut units = self.units(suspects);
-        if units.len() == 1 {
-            units = suspects.keys().map(|key| vec![key.clone()]).collect();
+    ) -> Vec<Vec<Variant>> {
+        let mut groups = self.groups(db, suspects);
+        if groups.len() == 1 {
+            groups = (0..suspects.len()).map(|index| vec![index]).collect();
         }
-        let is_named = |key: &Key| error.message.contains(self.key_name(db, key).as_str());
-        let (named, rest): (Vec<_>, Vec<_>) = units
+        let variants = |groups: &[Vec<usize>]| -> Vec<Variant> {
+            let all = groups.iter().flatten();
+            all.map(|index| suspects[*index].variant.clone()).collect()
+        };
+        let is_named = |index: &usize| error_names(error, suspects[*index].name());
+        let (named, rest): (Vec<_>, Vec<_>) = groups
             .iter()
             .cloned()
-            .partition(|unit| unit.iter().any(is_named));
+            .partition(|group| group.iter().any(is_named));
         if !named.is_empty() && !rest.is_empty() {
-            return vec![rest.concat(), named.concat()];
+            return vec![variants(&rest), variants(&named)];
         }
-        let right = units.split_off(units.len() / 2);
-        [units.concat(), right.concat()]
-            .into_iter()
-            .filter(|half| !half.is_empty())
-            .collect()
+        let right = groups.split_off(groups.len() / 2);
+        let halves = [variants(&groups), variants(&right)];
+        halves.into_iter().filter(|half| !half.is_empty()).collect()
     }
 
     /// A resource failed alone: it is not sent again unchanged. A virtual host
     /// that a request waits for is answered in the negative.
-    fn park(&mut self, key: Key, sent: Choice) -> Option<Parked> {
-        let Choice::Is(resource) = sent else {
-            // A removal or an empty answer that is rejected has nothing to park.
-            self.set_told(&key, |_| Told::Absent);
-            return None;
-        };
-        if self.is_stand_in(&resource) {
-            // It rejects this as well: there is nothing to give.
-            self.stand_ins.remove(&resource.name);
-            return None;
-        }
+    fn park(&mut self, db: &mut Database, say: Say) -> Option<Parked> {
+        let topic = say.topic().clone();
+        let resource = say.to?;
         self.parked
-            .insert(resource.name.clone(), resource.version.clone());
-        if self.is_waited_for(&key) {
-            self.force(&key);
-            self.pending.insert(key);
+            .insert(say.variant, (resource.version.clone(), topic.clone()));
+        if self.kind.on_demand {
+            for (key, want) in self.wants_of(db, &topic) {
+                let led = self.wants.lead_of(key).unwrap_or(&topic);
+                let holds = self.holdings.now(db, led).iter().any(Held::is_accepted);
+                if !holds
+                    && want.heard != Heard::Absent
+                    && let Some(want) = self.wants.get_mut(key)
+                {
+                    want.forced = true;
+                }
+            }
+            self.pending.insert(topic);
+        } else {
+            // Who asks is told what there is instead.
+            self.pending.insert(topic);
         }
         Some(Parked {
             name: resource.name.clone(),
@@ -296,145 +431,21 @@ impl Conversation {
         })
     }
 
-    /// Whether a request may wait for what the peer does not hold.
-    fn is_waited_for(&self, key: &Key) -> bool {
-        let held = self
-            .slot(key)
-            .is_none_or(|slot| slot.told.resource().is_some());
-        self.kind.envoy_absent == Absent::Bodyless && !held
-    }
-
-    fn force(&mut self, key: &Key) {
-        if let Some(slot) = self.slot_mut(key) {
-            slot.forced = true;
+    /// A response that was meant to be rejected is: what was in it beside the
+    /// bait counts as accepted, and is suspected with the next that is rejected.
+    pub(crate) fn take_bait(&mut self, nonce: &Nonce) {
+        let flights = self.holdings.flights().iter();
+        let mut flights = flights.filter(|flight| flight.nonce == *nonce && flight.bait);
+        if let Some(flight) = flights.next() {
+            let brought = flight.says.iter().filter(|say| say.to.is_some());
+            self.unverified.extend(brought.cloned());
         }
     }
 
-    /// That there is nothing, in the place of what was rejected, went unheard
-    /// with all that was beside it.
-    fn repeat_negative(&mut self, key: &Key, sent: &Choice) {
-        if *sent == Choice::Absent && self.is_waited_for(key) {
-            self.force(key);
+    /// What was in a response that was accepted as a whole is good.
+    fn keep_verified(&mut self, flight: &Flight) {
+        if !flight.bait {
+            self.unverified.clear();
         }
     }
-
-    /// Exceptions that were made while a step was under way learn what it brought.
-    fn learn_step(&mut self, step: &Step) {
-        let Some(Some(cursor)) = self.cursors.get_mut(step.cursor) else {
-            return;
-        };
-        if cursor.members.is_empty() {
-            return;
-        }
-        for (name, item) in step.items() {
-            if let Some(slot) = cursor.members.get_mut(name) {
-                slot.told = item.clone().map_or(Told::Absent, Told::Is);
-            }
-        }
-    }
-
-    fn move_cursor(&mut self, db: &mut Database, step: &Step) {
-        let Some(Some(cursor)) = self.cursors.get_mut(step.cursor) else {
-            return;
-        };
-        if step.last {
-            cursor.position = step.to;
-            cursor.walks.retain(|walk| walk.batch.to > step.to);
-            db.release(cursor.follow, step.from);
-        } else if let Some(walk) = cursor.walks.front_mut() {
-            walk.answered = step.part.end;
-        }
-    }
-
-    pub(super) fn set_told(&mut self, key: &Key, change: impl FnOnce(Told) -> Told) {
-        let Some(slot) = self.slot_mut(key) else {
-            return;
-        };
-        let before = fingerprint(&slot.told);
-        slot.told = change(std::mem::take(&mut slot.told));
-        let after = fingerprint(&slot.told);
-        let is_older = slot.told == Told::Older;
-        if let Key::Ask(ask) = key {
-            if !is_older {
-                self.held_as.remove(ask);
-            }
-            self.told_sum = self.told_sum.wrapping_sub(before).wrapping_add(after);
-        }
-    }
-
-    /// Takes note of a response that goes out. At most two are remembered: if
-    /// the peer is silent for longer, the older ones become one.
-    pub(crate) fn sent(&mut self, db: &mut Database, mut response: Outstanding) {
-        response.keys.sort_by(|a, b| a.0.cmp(&b.0));
-        for (key, _) in &response.keys {
-            if let Key::Member(index, name) = key {
-                self.member_slot(db, *index, name);
-            }
-        }
-        self.last_nonce = Some(response.nonce.clone());
-        self.negatives = self.negatives.wrapping_add(1);
-        self.outstanding.push_back(response);
-        if self.outstanding.len() > 2
-            && let Some(first) = self.outstanding.pop_front()
-            && let Some(second) = self.outstanding.front_mut()
-        {
-            for (cursor, between) in merge(second, first) {
-                if let Some(Some(cursor)) = self.cursors.get(cursor) {
-                    db.release(cursor.follow, between);
-                }
-            }
-        }
-    }
-
-    /// Makes steps that bring nothing to say.
-    pub(crate) fn step_silently(&mut self, db: &mut Database, steps: Vec<Step>) {
-        for step in steps {
-            let Some(last) = self.outstanding.back_mut() else {
-                self.move_cursor(db, &step);
-                continue;
-            };
-            let cursor = step.cursor;
-            if let Some(between) = join(&mut last.steps, step)
-                && let Some(Some(cursor)) = self.cursors.get(cursor)
-            {
-                db.release(cursor.follow, between);
-            }
-        }
-    }
-
-    /// Says a name again: the peer may have lost it, or not (S76).
-    pub(crate) fn say_anew(&mut self, key: &Key) {
-        if let Some(slot) = self.slot_mut(key) {
-            slot.forced = true;
-            self.pending.insert(key.clone());
-        }
-    }
-}
-
-/// Puts an earlier response before a later one that its peer has not answered
-/// either. What both say of a name, the later says. Returns the positions to
-/// which nobody will come back.
-fn merge(later: &mut Outstanding, earlier: Outstanding) -> Vec<(usize, Seq)> {
-    let mut keys: BTreeMap<Key, Choice> = earlier.keys.into_iter().collect();
-    let mut between = Vec::new();
-    let mut steps: Vec<Step> = Vec::new();
-    let all = earlier
-        .steps
-        .into_iter()
-        .chain(std::mem::take(&mut later.steps));
-    for mut step in all {
-        for (name, item) in step.items() {
-            let key = Key::Member(step.cursor, name.clone());
-            keys.insert(key, item.clone().map_or(Choice::Absent, Choice::Is));
-        }
-        step.batch = None;
-        let cursor = step.cursor;
-        between.extend(join(&mut steps, step).map(|position| (cursor, position)));
-    }
-    later.orphans.extend(earlier.orphans);
-    later.given_up.extend(earlier.given_up);
-    keys.extend(std::mem::take(&mut later.keys));
-    later.keys = keys.into_iter().collect();
-    later.steps = steps;
-    between
 }

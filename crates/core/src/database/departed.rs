@@ -1,0 +1,121 @@
+//! Whole sets that clients held when they left, by version.
+//!
+//! In state of the world a client that comes back does not say what it holds,
+//! but for the version of the last set. By that it is known what it may use
+//! still, and what takes the place of something that it rejects (S82). Sets that
+//! many clients held are kept once.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use super::{Database, TypeId};
+use crate::name::Name;
+use crate::params::Constraints;
+use crate::resource::{Resource, Version};
+
+/// Bytes that the resources of all sets together may have. Most of them are
+/// kept by the contents anyway; nobody knows which.
+const BYTES: usize = 64 << 20;
+
+/// Sets that are remembered; the oldest is forgotten for a new one.
+const SETS: usize = 1024;
+
+/// What one client held.
+#[derive(Debug)]
+pub(crate) struct DepartedSet {
+    pub(crate) resources: Vec<Arc<Resource>>,
+    /// What it rejected, which is not sent to it again at once (S12).
+    pub(crate) rejected: Vec<(Name, Option<Constraints>, Version)>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Departed {
+    sets: HashMap<(TypeId, Version), Arc<DepartedSet>>,
+    /// The same keys, oldest first.
+    order: VecDeque<(TypeId, Version)>,
+    bytes: usize,
+}
+
+impl Database {
+    /// Whether a set is remembered.
+    pub(crate) fn remembers_set(&self, type_id: TypeId, version: &Version) -> bool {
+        let key = (type_id, version.clone());
+        self.departed.sets.contains_key(&key)
+    }
+
+    /// A client leaves that held this set.
+    pub(crate) fn remember_set(
+        &mut self,
+        type_id: TypeId,
+        version: Version,
+        set: &Arc<DepartedSet>,
+    ) {
+        let departed = &mut self.departed;
+        let key = (type_id, version);
+        let bytes = bytes_of(set);
+        if bytes > BYTES || departed.sets.contains_key(&key) {
+            return;
+        }
+        departed.bytes += bytes;
+        departed.sets.insert(key.clone(), Arc::clone(set));
+        departed.order.push_back(key);
+        while departed.sets.len() > SETS || departed.bytes > BYTES {
+            let Some(oldest) = departed.order.pop_front() else {
+                break;
+            };
+            let gone = departed.sets.remove(&oldest);
+            departed.bytes -= gone.map_or(0, |set| bytes_of(&set));
+        }
+    }
+
+    /// What a client held that names this version.
+    pub(crate) fn recall_set(
+        &self,
+        type_id: TypeId,
+        version: &Version,
+    ) -> Option<Arc<DepartedSet>> {
+        let key = (type_id, version.clone());
+        self.departed.sets.get(&key).cloned()
+    }
+}
+
+fn bytes_of(set: &DepartedSet) -> usize {
+    set.resources
+        .iter()
+        .map(|resource| resource.wire_size())
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_remembered_is_bounded_and_the_newest() {
+        let mut db = Database::new();
+        let id = db.type_id(&"t".into());
+        let one = Arc::new(Resource::new("a".into(), "body".into()));
+        let set = |size: usize| {
+            Arc::new(DepartedSet {
+                resources: vec![Arc::clone(&one); size],
+                rejected: Vec::new(),
+            })
+        };
+        let small = set(1);
+        for version in 0..2 * SETS {
+            db.remember_set(id, Version::new(version.to_string()), &small);
+        }
+        assert_eq!(db.departed.sets.len(), SETS);
+        assert!(!db.remembers_set(id, &"0".into()));
+        let newest = Version::new((2 * SETS - 1).to_string());
+        assert!(db.recall_set(id, &newest).is_some());
+        let most = BYTES / one.wire_size();
+        db.remember_set(id, "large".into(), &set(most));
+        assert_eq!(db.departed.sets.len(), 1);
+        db.remember_set(id, "larger".into(), &set(most + 1));
+        assert!(db.recall_set(id, &"larger".into()).is_none());
+        assert_eq!(db.departed.bytes, most * one.wire_size());
+    }
+}

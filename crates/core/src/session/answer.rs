@@ -1,0 +1,159 @@
+//! Answers to responses, and what they and what is given up mean for the rest of
+//! a stream.
+
+use std::sync::Arc;
+
+use super::{Event, Session};
+use crate::database::Database;
+use crate::facts::Reference;
+use crate::kind;
+use crate::message::{ErrorDetail, Mode};
+use crate::moment::Moment;
+use crate::name::Name;
+use crate::order::Drained;
+use crate::resource::{Nonce, Resource, Version};
+use crate::source::{Conversation, Dialect};
+
+impl Session {
+    pub(super) fn awaits(&self, index: usize, nonce: &Nonce) -> bool {
+        self.conversations[index].holdings.flight(nonce).is_some()
+    }
+
+    pub(super) fn is_newest(&self, index: usize, nonce: &Nonce) -> bool {
+        self.conversations[index].last_nonce.as_ref() == Some(nonce)
+    }
+
+    pub(super) fn sent_version(&self, index: usize, nonce: &Nonce) -> Option<Version> {
+        let flight = self.conversations[index].holdings.flight(nonce)?;
+        flight.version.clone()
+    }
+
+    /// The answer to a response: rejected if there is an error, and for no
+    /// other reason (S11). What was meant to be rejected is accepted by that.
+    pub(super) fn verdict(
+        &mut self,
+        db: &mut Database,
+        index: usize,
+        nonce: Nonce,
+        error: Option<ErrorDetail>,
+        now: Moment,
+    ) {
+        let conversation = &mut self.conversations[index];
+        let type_url = conversation.url.clone();
+        if error.is_some() && conversation.expects_rejection(&nonce) {
+            conversation.take_bait(&nonce);
+        }
+        let error = error.filter(|_| !conversation.expects_rejection(&nonce));
+        let Some(mut error) = error else {
+            let drains = conversation.kind.drains;
+            let replaced = conversation.accept(db, &nonce);
+            conversation.last_acked = Some(nonce.clone());
+            conversation.forget_error();
+            for (old, new) in replaced {
+                let kept = |r: &&Reference| new.iter().any(|new| new.facts().refers_to(r));
+                let dropped = old.facts().references.iter().filter(|r| !kept(r));
+                self.drain(db, dropped, drains, now);
+            }
+            self.events.push_back(Event::Acked { type_url, nonce });
+            return;
+        };
+        cut(&mut error.message, self.config.limits.error_bytes);
+        conversation.last_error = Some(error.clone());
+        let parked = conversation.reject(db, &nonce, &error);
+        conversation.forget_error();
+        self.events.push_back(Event::Nacked {
+            type_url: type_url.clone(),
+            nonce,
+            error: error.clone(),
+        });
+        for parked in parked {
+            self.events.push_back(Event::Parked {
+                type_url: type_url.clone(),
+                name: parked.name,
+                version: parked.version,
+                error: error.clone(),
+            });
+        }
+    }
+
+    /// The client holds things from before (S82).
+    pub(super) fn resume(&mut self, index: usize, now: Moment) {
+        if self.config.only.is_none() {
+            self.resuming_until.get_or_insert(now + self.config.resume);
+        }
+        self.conversations[index].resume(now);
+    }
+
+    /// The clusters that an Envoy came back with in state of the world are known
+    /// by the names of their endpoints, if at all (S82).
+    pub(super) fn join_endpoints(&mut self, db: &mut Database) {
+        if self.config.mode != Mode::Sotw {
+            return;
+        }
+        let endpoints = self.conversation_of(kind::EDS);
+        let Some(endpoints) = endpoints.filter(|endpoints| endpoints.resumed.is_some()) else {
+            return;
+        };
+        let wants = endpoints.wants.iter().filter(|(_, want)| want.resumed);
+        let name = |entry| db.name(endpoints.type_id, entry).clone();
+        let names: Vec<Name> = wants.map(|(key, _)| name(key.entry)).collect();
+        if let Some(clusters) = self.conversation_mut(kind::CDS) {
+            clusters.take_clusters_by_endpoints(db, names);
+        }
+    }
+
+    /// A client gave names up. gRPC drops the name of a route configuration
+    /// before it has the next, and goes on routing by what it held: what that
+    /// refers to stays until the client gives that up, too (S81).
+    pub(super) fn give_up(
+        &mut self,
+        db: &mut Database,
+        index: usize,
+        given_up: &[Arc<Resource>],
+        now: Moment,
+    ) {
+        if !self.draining.is_empty() {
+            let conversations = &self.conversations;
+            self.draining
+                .retain(|reference, _| wants(db, conversations, reference));
+        }
+        if self.conversations[index].dialect == Dialect::Standard {
+            let references = given_up.iter().flat_map(|r| &r.facts().references);
+            self.drain(db, references, false, now);
+        }
+    }
+
+    /// What is referred to stays in use for a while, if the client asks for it.
+    fn drain<'r>(
+        &mut self,
+        db: &Database,
+        references: impl Iterator<Item = &'r Reference>,
+        drains: bool,
+        now: Moment,
+    ) {
+        let drained = Drained {
+            named: now + self.config.drain,
+            brought: match drains {
+                true => now + self.config.drain,
+                false => now + self.config.hold,
+            },
+        };
+        for reference in references {
+            if wants(db, &self.conversations, reference) {
+                self.draining.insert(reference.clone(), drained);
+            }
+        }
+    }
+}
+
+/// Whether a client asks for what is referred to.
+fn wants(db: &Database, conversations: &[Conversation], reference: &Reference) -> bool {
+    let mut all = conversations.iter();
+    let of = all.find(|c| c.url == reference.type_url);
+    of.is_some_and(|conversation| conversation.is_wanted(db, &reference.name))
+}
+
+/// Cuts a text to a number of bytes, at a border between characters.
+fn cut(text: &mut String, bytes: usize) {
+    text.truncate(text.floor_char_boundary(bytes));
+}

@@ -1,0 +1,180 @@
+//! What goes together: variants of one name, and virtual hosts that hand a
+//! domain or a host to one another. A peer that was told of the one and not of
+//! the other would have a domain twice, and reject what it is told.
+//!
+//! A group is said in one response, waits as one, and is tried as one.
+
+use hashbrown::HashMap;
+
+use super::holdings::{Answer, Say, Variant};
+use super::{Conversation, Selected};
+use crate::database::Database;
+use crate::hosts::HostName;
+use crate::message::Delivered;
+use crate::name::Name;
+use crate::resource::Resource;
+use std::sync::Arc;
+
+/// What two members of a group have in common: a name, or a domain under a
+/// route configuration. No domain has the slash that a name there has.
+type Place = (Box<str>, Box<str>);
+
+impl Conversation {
+    /// Takes back what goes together with something that has to wait for
+    /// another type (S73).
+    pub(super) fn wait_in_groups(&mut self, db: &mut Database, selected: &mut Selected) {
+        if !self.kind.on_demand || self.waiting.is_empty() {
+            return;
+        }
+        let waiting: Vec<Name> = self.waiting.keys().cloned().collect();
+        let mut says = std::mem::take(&mut selected.says);
+        let own = says.len();
+        // What waits takes part as what the peer holds of it.
+        for name in waiting {
+            let led = self.wants_of(db, &name);
+            let led = led
+                .into_iter()
+                .filter_map(|(key, _)| self.wants.lead_of(key));
+            let names: Vec<Name> = led.cloned().chain([name.clone()]).collect();
+            says.extend(names.into_iter().map(|name| Say {
+                variant: (name, None),
+                to: None,
+                topic: None,
+            }));
+        }
+        let groups = self.groups(db, &says);
+        let mut back = vec![false; says.len()];
+        for group in groups {
+            if group.iter().any(|index| *index >= own) {
+                group.into_iter().for_each(|index| back[index] = true);
+            }
+        }
+        says.truncate(own);
+        let mut taken_back = Vec::new();
+        for (index, say) in says.into_iter().enumerate() {
+            match back[index] {
+                true => taken_back.push(say),
+                false => selected.says.push(say),
+            }
+        }
+        let topics: Vec<Name> = taken_back.iter().map(|say| say.topic().clone()).collect();
+        let own = |answer: &Answer| topics.contains(&answer.name);
+        selected.answers.retain(|answer| !own(answer));
+        self.look_at_later(db, topics);
+    }
+
+    /// Takes back all that was selected name by name.
+    pub(super) fn put_back(&mut self, db: &Database, selected: &mut Selected) {
+        let says = std::mem::take(&mut selected.says).into_iter();
+        let topics = says.map(|say| say.topic().clone());
+        let answers = std::mem::take(&mut selected.answers).into_iter();
+        let topics: Vec<Name> = topics.chain(answers.map(|answer| answer.name)).collect();
+        self.look_at_later(db, topics);
+    }
+
+    fn look_at_later(&mut self, db: &Database, topics: Vec<Name>) {
+        for topic in topics {
+            for (key, _) in self.wants_of(db, &topic) {
+                if let Some(want) = self.wants.get_mut(key) {
+                    want.forced = true;
+                }
+            }
+            self.deferred.insert(topic);
+        }
+    }
+
+    /// Divides what is said into groups, by the places of each in the list.
+    pub(super) fn groups(&self, db: &mut Database, says: &[Say]) -> Vec<Vec<usize>> {
+        // Each group by the places of its members, for as long as members join
+        // two groups.
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        let mut group_of: HashMap<Place, usize> = HashMap::new();
+        for (index, say) in says.iter().enumerate() {
+            let places = self.places(db, say);
+            let mut found: Vec<usize> = places
+                .iter()
+                .filter_map(|p| group_of.get(p).copied())
+                .collect();
+            found.sort_unstable();
+            found.dedup();
+            let group = found.first().copied().unwrap_or_else(|| {
+                groups.push(Vec::new());
+                groups.len() - 1
+            });
+            for other in found.into_iter().skip(1) {
+                let members = std::mem::take(&mut groups[other]);
+                groups[group].extend(members);
+                group_of
+                    .values_mut()
+                    .filter(|g| **g == other)
+                    .for_each(|g| *g = group);
+            }
+            groups[group].push(index);
+            group_of.extend(places.into_iter().map(|place| (place, group)));
+        }
+        groups.retain(|group| !group.is_empty());
+        groups
+    }
+
+    fn places(&self, db: &mut Database, say: &Say) -> Vec<Place> {
+        if !self.kind.on_demand {
+            return vec![("".into(), say.name().as_str().into())];
+        }
+        let mut places: Vec<Place> = say.to.iter().flat_map(|new| host_places(new)).collect();
+        for held in self.holdings.now(db, say.name()) {
+            places.extend(host_places(&held.resource));
+        }
+        places.extend([say.name(), say.topic()].map(name_place));
+        places
+    }
+
+    /// What several hosts led to is said once, and answers to all of them: who
+    /// waits for one of them waits until it is named (S36). What comes in the
+    /// place of something that goes keeps it from going.
+    pub(super) fn join_aliases(&self, selected: &mut Selected) {
+        selected.says.dedup_by(|again, first| {
+            let same = again.variant == first.variant;
+            if same {
+                match (&mut first.to, again.to.take()) {
+                    (Some(first), Some(again)) => answer_together(first, &again),
+                    (to @ None, Some(new)) => {
+                        *to = Some(new);
+                        first.topic = again.topic.take();
+                    }
+                    (_, None) => {}
+                }
+            }
+            same
+        });
+    }
+}
+
+fn answer_together(first: &mut Arc<Resource>, again: &Resource) {
+    if first.aliases == again.aliases || first.version != again.version {
+        return;
+    }
+    let more = again.aliases.iter().filter(|a| !first.aliases.contains(a));
+    let aliases = first.aliases.iter().chain(more).cloned().collect();
+    *first = Arc::new(Resource {
+        aliases,
+        ..Resource::clone(first)
+    });
+}
+
+/// The variants of what is delivered, for a list without repetition (S41).
+pub(super) fn delivered_variant(delivered: &Delivered) -> Variant {
+    super::holdings::variant(&delivered.resource)
+}
+
+fn name_place(name: &Name) -> Place {
+    let route = HostName::split(name.as_str()).map_or("", |name| name.route);
+    (route.into(), name.as_str().into())
+}
+
+fn host_places(host: &Resource) -> impl Iterator<Item = Place> + '_ {
+    let route = HostName::split(host.name.as_str()).map_or("", |name| name.route);
+    let domains = host.facts().domains.iter();
+    let texts = domains.map(|domain| domain.to_string());
+    let texts = texts.chain([host.name.to_string()]);
+    texts.map(move |text| (route.into(), text.into()))
+}

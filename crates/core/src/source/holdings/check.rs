@@ -1,0 +1,46 @@
+//! What must hold of the belief at any time.
+
+use super::Holdings;
+use crate::name::Name;
+
+impl Holdings {
+    /// Proves the invariants that stand beside the fields.
+    pub(crate) fn check(&self, wanted: impl Fn(&Name) -> bool) -> Result<(), String> {
+        let (mut sum, mut unknown) = (0_u128, 0);
+        for held in &self.records {
+            let name = &held.resource.name;
+            if held.is_accepted() {
+                sum = sum.wrapping_add(held.resource.fingerprint());
+            }
+            unknown += usize::from(held.is_unknown());
+            let mut same = self.recorded(name);
+            let twice = |other: &&super::Held| {
+                other.state == held.state && super::same_variant(&other.resource, &held.resource)
+            };
+            if same.by_ref().filter(twice).count() != 1 {
+                return Err(format!("{:?} is recorded twice", held.resource));
+            }
+            if self.rules(name).is_some() {
+                return Err(format!("{name} is recorded, and a view speaks for it"));
+            }
+            if self.covering(name).is_none() && !wanted(name) {
+                return Err(format!("{name} is recorded, and nothing asks for it"));
+            }
+        }
+        if (sum, unknown) != (self.sum, self.unknown) {
+            return Err("the records do not add up".into());
+        }
+        for name in &self.exceptions {
+            if self.covering(name).is_none() {
+                return Err(format!("{name} is an exception to no view"));
+            }
+        }
+        for flight in &self.flights {
+            let mut says = flight.says.windows(2);
+            if let Some(pair) = says.find(|pair| pair[0].variant >= pair[1].variant) {
+                return Err(format!("{:?} and {:?} are out of order", pair[0], pair[1]));
+            }
+        }
+        Ok(())
+    }
+}

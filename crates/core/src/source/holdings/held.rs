@@ -1,0 +1,90 @@
+//! One resource that a peer holds, or may hold.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::name::Name;
+use crate::params::Constraints;
+use crate::resource::{Resource, Version};
+
+/// A resource is known by its name and by the clients that it is for (S84).
+pub(crate) type Variant = (Name, Option<Constraints>);
+
+/// The variant that a resource is.
+pub(crate) fn variant(resource: &Resource) -> Variant {
+    (resource.name.clone(), resource.constraints.clone())
+}
+
+/// Whether one resource takes the place of the other.
+pub(crate) fn same_variant(a: &Resource, b: &Resource) -> bool {
+    a.name == b.name && a.constraints == b.constraints
+}
+
+/// How much is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// The peer accepted it on this stream, or named its version.
+    Accepted,
+    /// The peer has it from an earlier stream. Its body may not be known.
+    Before,
+    /// The peer rejected it, or something beside it, and may have taken it all
+    /// the same (S17).
+    Rejected,
+}
+
+/// See the module's documentation.
+#[derive(Clone, Debug)]
+pub(crate) struct Held {
+    pub(crate) resource: Arc<Resource>,
+    pub(crate) state: State,
+}
+
+impl Held {
+    pub(crate) fn accepted(resource: &Arc<Resource>) -> Self {
+        Self {
+            resource: Arc::clone(resource),
+            state: State::Accepted,
+        }
+    }
+
+    pub(crate) fn before(resource: Arc<Resource>) -> Self {
+        Self {
+            resource,
+            state: State::Before,
+        }
+    }
+
+    /// Something of this name from an earlier stream: its version is known, if
+    /// that, and its body is not.
+    pub(crate) fn unknown(name: Name, version: Version) -> Self {
+        Self::before(Arc::new(Resource {
+            version,
+            body: None,
+            ..Resource::new(name, Bytes::new())
+        }))
+    }
+
+    pub(crate) fn is_accepted(&self) -> bool {
+        self.state == State::Accepted
+    }
+
+    /// Whether its body is not known, nor what it refers to.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.resource.body.is_none()
+    }
+
+    pub(crate) fn is(&self, (name, constraints): &Variant) -> bool {
+        self.resource.name == *name && self.resource.constraints == *constraints
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_small() {
+        assert!(size_of::<Held>() <= 16);
+    }
+}

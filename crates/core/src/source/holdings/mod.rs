@@ -1,0 +1,411 @@
+//! What a peer holds: the only owner of that belief.
+//!
+//! It is known by name and variant, whatever subscription brought it (S84), and
+//! outlives subscriptions. A peer that follows a view costs a position in it;
+//! what differs from the view, and what is asked for by name, is recorded one
+//! by one.
+//!
+//! ```text
+//!   now    = views at their positions, but for exceptions; records
+//!   after  = now, changed by each response that has no answer yet
+//!   may    = now, and all that those responses bring
+//!
+//!   send ─▶ flights ─┬─ ACK ──▶ records, positions
+//!                    └─ NACK ─▶ records of what may have been taken all the same
+//! ```
+//!
+//! ACK and NACK are the only ways in which the belief changes, beside what a
+//! client says of itself when it comes back, and what it drops with its
+//! subscriptions.
+
+mod check;
+mod flight;
+mod held;
+mod step;
+mod view;
+
+use std::collections::{BTreeSet, VecDeque};
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+pub(crate) use flight::{Answer, Flight, Say, change_by_item, gone, merge, names as error_names};
+pub(crate) use held::{Held, State, Variant, same_variant, variant};
+pub(crate) use step::{Step, Walk, join};
+pub(crate) use view::View;
+
+use crate::database::{Database, FollowId, Scope, TypeId};
+use crate::name::Name;
+use crate::resource::{Nonce, Resource};
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(crate) struct Holdings {
+    type_id: TypeId,
+    /// By name. A variant has at most one record of each state.
+    records: HashTable<Held>,
+    hasher: DefaultHashBuilder,
+    /// Names that a view covers and of which the records tell the truth.
+    exceptions: BTreeSet<Name>,
+    views: Vec<View>,
+    /// Responses without an answer: one, or two if the peer is silent for long.
+    flights: VecDeque<Flight>,
+    /// The sum of the fingerprints of what was accepted and is recorded.
+    sum: u128,
+    /// How many records have no known body.
+    unknown: usize,
+}
+
+impl Holdings {
+    pub(crate) fn new(type_id: TypeId) -> Self {
+        Self {
+            type_id,
+            records: HashTable::new(),
+            hasher: DefaultHashBuilder::default(),
+            exceptions: BTreeSet::new(),
+            views: Vec::new(),
+            flights: VecDeque::new(),
+            sum: 0,
+            unknown: 0,
+        }
+    }
+
+    // Questions.
+
+    /// What it holds of a name, or may hold, as far as it answered.
+    pub(crate) fn now(&self, db: &mut Database, name: &Name) -> Vec<Held> {
+        match self.rules(name) {
+            Some(view) => {
+                let rule = view.rule(db, self.type_id, name);
+                rule.iter().map(Held::accepted).collect()
+            }
+            None => self.recorded(name).cloned().collect(),
+        }
+    }
+
+    /// What it will hold of a name once it has accepted all that was sent.
+    pub(crate) fn after(&self, db: &mut Database, name: &Name) -> Vec<Held> {
+        let mut held = self.now(db, name);
+        let follow = self.covering(name).map(|view| view.follow);
+        for flight in &self.flights {
+            flight.change(follow, name, &mut held);
+        }
+        held
+    }
+
+    /// What it will hold of a name once it has accepted a draft, too.
+    pub(crate) fn after_draft(
+        &self,
+        db: &mut Database,
+        name: &Name,
+        (steps, says): (&[Step], &[Say]),
+    ) -> Vec<Held> {
+        let mut held = self.after(db, name);
+        let follow = self.covering(name).map(|view| view.follow);
+        flight::change(steps, says, follow, name, &mut held);
+        held
+    }
+
+    /// Everything of a name that it may hold and of which the body is known.
+    pub(crate) fn may(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
+        let now = self.now(db, name).into_iter();
+        let now = now.filter(|held| !held.is_unknown());
+        let mut may: Vec<_> = now.map(|held| held.resource).collect();
+        for flight in &self.flights {
+            let said = flight.says_of(name).iter();
+            may.extend(said.filter_map(|say| say.to.clone()));
+            let items = flight.steps.iter().filter_map(|step| step.item(name));
+            may.extend(items.flatten().cloned());
+        }
+        may
+    }
+
+    /// Whether it holds something of which nothing is known but its name.
+    pub(crate) fn holds_unknown(&self) -> bool {
+        self.unknown > 0
+    }
+
+    /// The sum of the fingerprints of all records that were accepted.
+    pub(crate) fn sum(&self) -> u128 {
+        self.sum
+    }
+
+    /// All records.
+    pub(crate) fn records(&self) -> impl Iterator<Item = &Held> {
+        self.records.iter()
+    }
+
+    /// The names whose records tell the truth although a view covers them.
+    pub(crate) fn exceptions(&self) -> &BTreeSet<Name> {
+        &self.exceptions
+    }
+
+    pub(crate) fn views(&self) -> &[View] {
+        &self.views
+    }
+
+    pub(crate) fn view(&self, follow: FollowId) -> Option<&View> {
+        self.views.iter().find(|view| view.follow == follow)
+    }
+
+    pub(crate) fn view_mut(&mut self, follow: FollowId) -> Option<&mut View> {
+        self.views.iter_mut().find(|view| view.follow == follow)
+    }
+
+    pub(crate) fn view_of(&self, scope: &Scope) -> Option<&View> {
+        self.views.iter().find(|view| view.scope == *scope)
+    }
+
+    /// The first view that covers a name; others leave it to that one (S26).
+    pub(crate) fn covering(&self, name: &Name) -> Option<&View> {
+        self.views.iter().find(|view| view.covers(name))
+    }
+
+    /// The view that tells what is held of a name, if one does.
+    fn rules(&self, name: &Name) -> Option<&View> {
+        let view = self.covering(name)?;
+        (!self.exceptions.contains(name)).then_some(view)
+    }
+
+    pub(crate) fn flights(&self) -> &VecDeque<Flight> {
+        &self.flights
+    }
+
+    /// Whether a nonce names a response without an answer.
+    pub(crate) fn flight(&self, nonce: &Nonce) -> Option<&Flight> {
+        self.flights.iter().find(|flight| flight.nonce == *nonce)
+    }
+
+    // Records.
+
+    fn hash(&self, name: &Name) -> u64 {
+        self.hasher.hash_one(name.as_str())
+    }
+
+    fn recorded(&self, name: &Name) -> impl Iterator<Item = &Held> {
+        let same = self.records.iter_hash(self.hash(name));
+        same.filter(move |held| held.resource.name == *name)
+    }
+
+    fn insert(&mut self, held: Held) {
+        self.count(&held, true);
+        let hash = self.hash(&held.resource.name);
+        let hasher = &self.hasher;
+        self.records.insert_unique(hash, held, |held| {
+            hasher.hash_one(held.resource.name.as_str())
+        });
+    }
+
+    /// Drops the records of a name that are not to be kept.
+    fn drop_records(&mut self, name: &Name, mut keep: impl FnMut(&Held) -> bool) {
+        let hash = self.hash(name);
+        loop {
+            let is_gone = |held: &Held| held.resource.name == *name && !keep(held);
+            let Ok(found) = self.records.find_entry(hash, is_gone) else {
+                break;
+            };
+            let (held, _) = found.remove();
+            self.count(&held, false);
+        }
+        if self.records.len() < self.records.capacity() / 4 {
+            let hasher = &self.hasher;
+            self.records
+                .shrink_to_fit(|held| hasher.hash_one(held.resource.name.as_str()));
+        }
+    }
+
+    fn count(&mut self, held: &Held, comes: bool) {
+        let print = match held.is_accepted() {
+            true => held.resource.fingerprint(),
+            false => 0,
+        };
+        let unknown = usize::from(held.is_unknown());
+        match comes {
+            true => {
+                self.sum = self.sum.wrapping_add(print);
+                self.unknown += unknown;
+            }
+            false => {
+                self.sum = self.sum.wrapping_sub(print);
+                self.unknown -= unknown;
+            }
+        }
+    }
+
+    /// Sets what is held of a name by name, if it is not so already.
+    pub(super) fn except(&mut self, db: &mut Database, name: &Name) {
+        if self.rules(name).is_some() {
+            let held = self.now(db, name);
+            self.drop_records(name, |_| false);
+            self.exceptions.insert(name.clone());
+            held.into_iter().for_each(|held| self.insert(held));
+        }
+    }
+
+    /// The records of a name tell the truth, whatever view covers it now.
+    pub(super) fn keep_exception(&mut self, name: &Name) {
+        if self.covering(name).is_some() {
+            self.exceptions.insert(name.clone());
+        }
+    }
+
+    /// Records something that the peer holds.
+    pub(super) fn record(&mut self, db: &mut Database, held: Held) {
+        let name = held.resource.name.clone();
+        self.except(db, &name);
+        let same = |other: &Held| {
+            other.state == held.state && same_variant(&other.resource, &held.resource)
+        };
+        self.drop_records(&name, |other| !same(other));
+        self.insert(held);
+    }
+
+    /// Changes the records of a name as a response does that was accepted.
+    pub(super) fn change(
+        &mut self,
+        db: &mut Database,
+        name: &Name,
+        by: impl FnOnce(&mut Vec<Held>),
+    ) {
+        self.except(db, name);
+        let mut held: Vec<Held> = self.recorded(name).cloned().collect();
+        by(&mut held);
+        self.drop_records(name, |_| false);
+        held.into_iter().for_each(|held| self.insert(held));
+    }
+
+    /// Forgets all records of a name that no view covers.
+    pub(super) fn forget(&mut self, name: &Name) {
+        if self.covering(name).is_none() {
+            self.exceptions.remove(name);
+            self.drop_records(name, |_| false);
+        }
+    }
+
+    /// Drops exceptions that have become the rule again. Only right while
+    /// nothing is without an answer: then position and truth are the same
+    /// thing. `keeps` tells names that stay exceptions for another reason.
+    pub(super) fn tidy(&mut self, db: &mut Database, keeps: impl Fn(&Database, &Name) -> bool) {
+        if !self.flights.is_empty() {
+            return;
+        }
+        let mut exceptions = std::mem::take(&mut self.exceptions);
+        let mut ruled = Vec::new();
+        exceptions.retain(|name| {
+            if keeps(db, name) {
+                return true;
+            }
+            let view = self.covering(name);
+            let rule = view.and_then(|view| view.rule(db, self.type_id, name));
+            let mut held = self.recorded(name);
+            let same = match (held.next(), &rule) {
+                (None, None) => true,
+                (Some(held), Some(rule)) => {
+                    held.is_accepted() && crate::database::same(&held.resource, rule)
+                }
+                _ => false,
+            };
+            let keeps = !same || held.next().is_some();
+            if !keeps {
+                ruled.push(name.clone());
+            }
+            keeps
+        });
+        self.exceptions = exceptions;
+        for name in ruled {
+            self.drop_records(&name, |_| false);
+        }
+    }
+
+    // Views.
+
+    pub(super) fn add_view(&mut self, view: View) {
+        self.views.push(view);
+    }
+
+    /// Ends following a view. What was sent along it and has no answer is the
+    /// peer's all the same if it asks for it again before it answers. Returns
+    /// the exceptions that no view covers now.
+    pub(super) fn drop_view(&mut self, db: &mut Database, follow: FollowId) -> BTreeSet<Name> {
+        db.unfollow(follow);
+        self.views.retain(|view| view.follow != follow);
+        for flight in &mut self.flights {
+            let own = flight.steps.iter_mut();
+            own.filter(|step| step.follow == Some(follow))
+                .for_each(|step| step.follow = None);
+        }
+        let exceptions = std::mem::take(&mut self.exceptions);
+        let (covered, bare) = exceptions
+            .into_iter()
+            .partition(|name| self.covering(name).is_some());
+        self.exceptions = covered;
+        bare
+    }
+
+    /// The peer answered a step, or never has to.
+    pub(super) fn move_view(&mut self, db: &mut Database, step: &Step) {
+        let Some(view) = step.follow.and_then(|follow| self.view_mut(follow)) else {
+            return;
+        };
+        if step.last {
+            view.position = step.to;
+            view.walks.retain(|walk| walk.batch.to > step.to);
+            db.release(view.follow, step.from);
+        } else if let Some(walk) = view.walks.front_mut() {
+            walk.answered = step.part.end;
+        }
+    }
+
+    // Responses without an answer.
+
+    /// A response goes out. At most two are remembered: if the peer is silent
+    /// for longer, the older ones become one.
+    pub(super) fn send(&mut self, db: &mut Database, flight: Flight) {
+        self.flights.push_back(flight);
+        if self.flights.len() <= 2 {
+            return;
+        }
+        let (Some(first), Some(second)) = (self.flights.pop_front(), self.flights.front_mut())
+        else {
+            return;
+        };
+        for (follow, between) in merge(second, first) {
+            db.release(follow, between);
+        }
+        let merged: Vec<Name> = self.flights[0]
+            .says
+            .iter()
+            .map(|say| say.name().clone())
+            .collect();
+        for name in merged {
+            self.except(db, &name);
+        }
+    }
+
+    pub(super) fn take_flight(&mut self) -> Option<Flight> {
+        self.flights.pop_front()
+    }
+
+    /// Makes steps that bring nothing to say.
+    pub(super) fn step_silently(&mut self, db: &mut Database, steps: Vec<Step>) {
+        for step in steps {
+            let Some(last) = self.flights.back_mut() else {
+                self.move_view(db, &step);
+                continue;
+            };
+            let follow = step.follow;
+            let between = join(&mut last.steps, step);
+            if let (Some(follow), Some(between)) = (follow, between) {
+                db.release(follow, between);
+            }
+        }
+    }
+
+    /// A want ended: an answer to it is nobody's.
+    pub(super) fn forget_answers(&mut self, want: super::AskKey) {
+        for flight in &mut self.flights {
+            flight.answers.retain(|answer| answer.want != want);
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! What a peer holds by a wildcard or a glob: a position in the log of a view.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::step::Walk;
+use crate::database::{Database, FollowId, Scope, Seq, TypeId};
+use crate::name::Name;
+use crate::resource::Resource;
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(crate) struct View {
+    pub(crate) scope: Scope,
+    pub(crate) follow: FollowId,
+    /// The peer holds the view as it was here, but for the exceptions.
+    pub(crate) position: Seq,
+    /// What was sent leads up to here.
+    pub(crate) reached: Seq,
+    /// Steps that are too large for one response: the first is being answered,
+    /// the last is being sent. More than one only if the peer is silent for long.
+    pub(crate) walks: VecDeque<Walk>,
+}
+
+impl View {
+    /// From nothing.
+    pub(crate) fn new(scope: Scope, follow: FollowId) -> Self {
+        Self {
+            scope,
+            follow,
+            position: 0,
+            reached: 0,
+            walks: VecDeque::new(),
+        }
+    }
+
+    /// What the peer holds under a name that is no exception.
+    pub(crate) fn rule(
+        &self,
+        db: &mut Database,
+        type_id: TypeId,
+        name: &Name,
+    ) -> Option<Arc<Resource>> {
+        if let Some(walk) = self.walks.front()
+            && let Some(place) = walk.batch.find(name).filter(|place| *place < walk.answered)
+        {
+            return walk.batch.items[place].1.clone();
+        }
+        let entry = db.find(type_id, name)?;
+        db.held_at(self.follow, entry, self.position)
+    }
+
+    pub(crate) fn covers(&self, name: &Name) -> bool {
+        match &self.scope {
+            Scope::All => true,
+            Scope::Glob(glob) => glob.matches(name),
+        }
+    }
+
+    /// Takes all that the view lists now as held.
+    pub(crate) fn stand_at_head(&mut self, db: &mut Database) {
+        let head = db.head(self.follow);
+        db.hold(self.follow, head);
+        db.release(self.follow, self.position);
+        (self.position, self.reached) = (head, head);
+    }
+
+    /// All that the peer holds by this view, exceptions not regarded.
+    pub(crate) fn held(&self, db: &mut Database) -> Vec<Arc<Resource>> {
+        let mut held = db.held(self.follow, self.position);
+        let answered = self.walks.front();
+        let answered = answered.map(|walk| &walk.batch.items[..walk.answered]);
+        for (name, item) in answered.into_iter().flatten() {
+            match held.binary_search_by(|r| r.name.cmp(name)) {
+                Ok(place) => match item {
+                    Some(new) => held[place] = Arc::clone(new),
+                    None => _ = held.remove(place),
+                },
+                Err(place) => {
+                    if let Some(new) = item {
+                        held.insert(place, Arc::clone(new));
+                    }
+                }
+            }
+        }
+        held
+    }
+}

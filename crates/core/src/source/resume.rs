@@ -1,0 +1,237 @@
+//! A client that comes back: what it may hold from before, and what is not
+//! taken from it for that (S82).
+//!
+//! The body of what it holds is known if the version that it names is that of
+//! the contents now, or of a set that this process sent before and remembers.
+//! Otherwise it is known by name only, if that.
+
+use super::holdings::{Held, Variant};
+use super::{Context, Conversation, Dialect, Want};
+use crate::database::{Database, Scope};
+use crate::kind;
+use crate::message::Mode;
+use crate::moment::Moment;
+use crate::name::Name;
+use crate::resource::{Resource, Version};
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(crate) struct Resumed {
+    pub(crate) at: Moment,
+    /// Whether the first request is being read: what it names is resumed.
+    pub(crate) first_request: bool,
+    /// State of the world: it holds a whole set of which nothing is known, and
+    /// has not accepted another.
+    pub(crate) unknown_set: bool,
+    /// What it rejected on an earlier stream. Once it has accepted a set without
+    /// it gets that once more: it may be another program by now.
+    rejected: Vec<Variant>,
+}
+
+impl Conversation {
+    /// The first request of the type names a version, or versions.
+    pub(crate) fn resume(&mut self, now: Moment) {
+        self.resumed = Some(Resumed {
+            at: now,
+            first_request: true,
+            unknown_set: self.mode == Mode::Sotw && self.kind.whole_set,
+            rejected: Vec::new(),
+        });
+    }
+
+    /// The first request has been read. In state of the world the version tells
+    /// what is held, as far as it is remembered.
+    pub(crate) fn resume_set(&mut self, db: &mut Database, version: &Version) {
+        if self.skip_known_set(db, version) {
+            return;
+        }
+        if !self.kind.whole_set {
+            return self.resume_names(db);
+        }
+        let Some(set) = db.recall_set(self.type_id, version) else {
+            return;
+        };
+        for resource in &set.resources {
+            let name = &resource.name;
+            let wanted = self.is_wanted(db, name);
+            let same = |r: &std::sync::Arc<Resource>| crate::database::same(r, resource);
+            if wanted && !self.wanted(db, name).iter().any(same) {
+                self.holdings.record(db, Held::before(resource.clone()));
+                self.pending.insert(name.clone());
+            }
+        }
+        let mut rejected = Vec::new();
+        for (name, constraints, version) in &set.rejected {
+            let variant = (name.clone(), constraints.clone());
+            let holds = self
+                .holdings
+                .now(db, name)
+                .iter()
+                .any(|held| held.is(&variant));
+            let still = |r: &std::sync::Arc<Resource>| {
+                super::holdings::variant(r) == variant && r.version == *version
+            };
+            if holds && self.wanted(db, name).iter().any(still) {
+                self.parked
+                    .insert(variant.clone(), (version.clone(), name.clone()));
+                rejected.push(variant);
+            }
+        }
+        if let Some(resumed) = &mut self.resumed {
+            resumed.unknown_set = false;
+            resumed.rejected = rejected;
+        }
+    }
+
+    /// The peer has accepted something: what it rejected on an earlier stream
+    /// gets its second chance.
+    pub(super) fn try_rejected_again(&mut self) {
+        let Some(resumed) = &mut self.resumed else {
+            return;
+        };
+        if !self.holdings.flights().is_empty() {
+            return;
+        }
+        for variant in std::mem::take(&mut resumed.rejected) {
+            if let Some((_, topic)) = self.parked.remove(&variant) {
+                self.pending.insert(topic);
+            }
+        }
+    }
+
+    /// Of types whose sets are parts, a client holds something under each name
+    /// that it lists.
+    fn resume_names(&mut self, db: &mut Database) {
+        let names = self.wants.keys();
+        let names: Vec<Name> = names
+            .map(|key| db.name(self.type_id, key.entry).clone())
+            .collect();
+        for name in names {
+            if self.kind.lingers && self.holdings.now(db, &name).is_empty() {
+                let held = Held::unknown(name, Version::new(""));
+                self.holdings.record(db, held);
+            }
+        }
+    }
+
+    /// The reading of the first request ends.
+    pub(crate) fn end_first_request(&mut self) {
+        if let Some(resumed) = &mut self.resumed {
+            resumed.first_request = false;
+        }
+    }
+
+    /// A reconnecting client that names the version of the very set it would
+    /// get is not sent it again; only sure if it asks for all and nothing else (S50).
+    fn skip_known_set(&mut self, db: &mut Database, version: &Version) -> bool {
+        let only = self.holdings.views().len() == 1 && self.wants.is_empty();
+        let Some(view) = self.holdings.view_of(&Scope::All).filter(|_| only) else {
+            return false;
+        };
+        let follow = view.follow;
+        let same = Version::of_hash(db.sum(follow)) == *version;
+        if same && let Some(view) = self.holdings.view_mut(follow) {
+            view.stand_at_head(db);
+            self.owes_answer = false;
+            self.resumed = None;
+        }
+        same
+    }
+
+    /// The endpoints that an Envoy came back with are known, and it holds a set
+    /// of clusters of which nothing is: those that the set lacks now are among
+    /// them, by their names.
+    pub(crate) fn take_clusters_by_endpoints(&mut self, db: &mut Database, names: Vec<Name>) {
+        if !self.lists_stand_ins() {
+            return;
+        }
+        let Some(view) = self.holdings.view_of(&Scope::All) else {
+            return;
+        };
+        let listed = db.list(view.follow);
+        for name in names {
+            let is_cluster = listed.binary_search_by(|r| r.name.cmp(&name)).is_ok();
+            let refers = |r: &std::sync::Arc<Resource>| {
+                let mut references = r.facts().references.iter();
+                references.any(|to| to.name == name && to.type_url.as_str() == kind::EDS)
+            };
+            if !is_cluster && !listed.iter().any(refers) {
+                let held = Held::unknown(name.clone(), Version::new(""));
+                self.holdings.record(db, held);
+                self.pending.insert(name);
+            }
+        }
+    }
+
+    /// Whether clusters of which the body is not known are listed by what Envoy
+    /// refuses: it keeps what it has then.
+    pub(super) fn lists_stand_ins(&self) -> bool {
+        let unknown = self.resumed.as_ref().is_some_and(|r| r.unknown_set);
+        unknown && self.stands_in()
+    }
+
+    pub(super) fn stands_in(&self) -> bool {
+        self.url.as_str() == kind::CDS && self.dialect == Dialect::Envoy && self.is_whole()
+    }
+
+    /// Until when the first set of clusters waits for the names of endpoints.
+    pub(crate) fn awaits_endpoints(&self) -> Option<Moment> {
+        let resumed = self.resumed.as_ref().filter(|_| self.lists_stand_ins())?;
+        self.last_nonce.is_none().then(|| resumed.at + BURST)
+    }
+
+    /// Whether nothing is said of a name that does not exist: a client that came
+    /// back may use what it has of that name until it asks for it no longer.
+    pub(super) fn is_withheld(
+        &self,
+        db: &mut Database,
+        context: &Context<'_>,
+        name: &Name,
+        want: Want,
+    ) -> bool {
+        let Some(resumed) = self.resumed.as_ref().filter(|_| want.resumed) else {
+            return false;
+        };
+        let lingers =
+            self.kind.lingers && (!self.kind.whole_set || self.dialect == Dialect::Standard);
+        let since = context.now < resumed.at + context.drain;
+        if !lingers || !since || context.order.refers_to(db, &self.url, name) {
+            return false;
+        }
+        let used = context.order.has_referring(&self.url);
+        used || context.now < resumed.at + context.resume
+    }
+
+    /// A set of named clusters that lacks one of which the body is not known
+    /// takes it from a client that uses it: the first set is the one that
+    /// answers a new name.
+    pub(super) fn set_waits(&self, context: &Context<'_>, answers_new: bool) -> bool {
+        let Some(resumed) = &self.resumed else {
+            return false;
+        };
+        let lacks = !self.deferred.is_empty() && self.last_nonce.is_none();
+        let named = self.is_whole() && self.dialect == Dialect::Standard;
+        named && lacks && !answers_new && context.now < resumed.at + context.hold
+    }
+
+    /// The moments at which the client has had time enough.
+    pub(super) fn resume_deadlines(
+        &self,
+        context: (
+            std::time::Duration,
+            std::time::Duration,
+            std::time::Duration,
+        ),
+    ) -> Vec<Moment> {
+        let (resume, hold, drain) = context;
+        let resumed = self.resumed.as_ref();
+        let resumed = resumed.filter(|_| !self.deferred.is_empty());
+        let of = |r: &Resumed| [r.at + resume, r.at + hold, r.at + drain];
+        let mut all: Vec<_> = resumed.map(of).into_iter().flatten().collect();
+        all.extend(self.awaits_endpoints());
+        all
+    }
+}
+
+/// How long all first requests of a client that comes back take to arrive.
+const BURST: std::time::Duration = std::time::Duration::from_millis(100);

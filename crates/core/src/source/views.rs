@@ -1,0 +1,235 @@
+//! Wildcards and globs: beginning to follow a view, and leaving it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hashbrown::HashMap;
+
+use super::holdings::{Held, View};
+use super::{Conversation, InitialVersions, Mode};
+use crate::database::{Batch, Database, FollowId, Scope};
+use crate::name::Name;
+use crate::params::ParamsId;
+use crate::resource::Version;
+
+impl Conversation {
+    /// The peer asks for all that a scope shows. If it did before, it gets all
+    /// of it again (S28).
+    pub(crate) fn follow(&mut self, db: &mut Database, scope: &Scope, initial: &InitialVersions) {
+        if let Some(view) = self.holdings.view_of(scope) {
+            let follow = view.follow;
+            self.bury(db, scope);
+            self.say_all_again(db, follow, true);
+            return;
+        }
+        let follow = db.follow(self.subscriber, scope);
+        let asked: Vec<Name> = self
+            .wants
+            .keys()
+            .map(|key| db.name(self.type_id, key.entry).clone())
+            .collect();
+        // What is recorded stays so: the view has said nothing of it.
+        let recorded = self
+            .holdings
+            .records()
+            .map(|held| held.resource.name.clone());
+        let recorded: BTreeSet<Name> = recorded.chain(asked).collect();
+        self.holdings.add_view(View::new(scope.clone(), follow));
+        for name in recorded {
+            self.holdings.keep_exception(&name);
+        }
+        self.bury(db, scope);
+        if !initial.is_empty() {
+            self.resume_view(db, follow, initial);
+        }
+        self.say_all_again(db, follow, false);
+    }
+
+    /// Members of a glob that are gone are not among the versions that a client
+    /// comes back with (S75): it hears of those that are remembered.
+    fn bury(&mut self, db: &mut Database, scope: &Scope) {
+        let Scope::Glob(glob) = scope else { return };
+        for name in db.tombstones(self.type_id, glob) {
+            if self.holdings.after(db, &name).is_empty() && self.wants_of(db, &name).is_empty() {
+                let held = Held::unknown(name.clone(), Version::new(""));
+                self.holdings.record(db, held);
+                self.pending.insert(name);
+            }
+        }
+    }
+
+    /// Takes up where a reconnecting client says it stands: only what differs
+    /// from that is news (S45, S46).
+    fn resume_view(&mut self, db: &mut Database, follow: FollowId, initial: &InitialVersions) {
+        let Some(view) = self.holdings.view(follow) else {
+            return;
+        };
+        let all = view.scope == Scope::All;
+        // What all who come back at once share.
+        let listed = db.batch(follow, 0);
+        let mut differing = Vec::new();
+        let mut still_listed = 0;
+        for (name, resource) in &listed.items {
+            let Some(resource) = resource else { continue };
+            let held = initial.get(name);
+            still_listed += usize::from(held.is_some());
+            match held {
+                Some(version) if *version == resource.version => {}
+                held => differing.push((name.clone(), held.cloned())),
+            }
+        }
+        if let Some(view) = self.holdings.view_mut(follow) {
+            view.stand_at_head(db);
+        }
+        for (name, version) in differing {
+            if self
+                .holdings
+                .covering(&name)
+                .is_some_and(|v| v.follow == follow)
+            {
+                let held = version.map(|version| Held::unknown(name.clone(), version));
+                self.holdings.change(db, &name, |now| {
+                    now.clear();
+                    now.extend(held);
+                });
+                self.pending.insert(name);
+            }
+        }
+        if still_listed < initial.len() || !all {
+            self.take_strays(db, follow, initial, &listed);
+        }
+    }
+
+    /// What the client holds and the scope does not show is to be removed.
+    fn take_strays(
+        &mut self,
+        db: &mut Database,
+        follow: FollowId,
+        initial: &InitialVersions,
+        listed: &Batch,
+    ) {
+        let strays = initial.iter().filter(|(name, _)| {
+            let covered = self.holdings.covering(name);
+            listed.find(name).is_none()
+                && !name.as_str().is_empty()
+                && covered.is_some_and(|view| view.follow == follow)
+        });
+        let strays: Vec<_> = strays.map(|(n, v)| (n.clone(), v.clone())).collect();
+        for (name, version) in strays {
+            self.holdings
+                .record(db, Held::unknown(name.clone(), version));
+            self.pending.insert(name);
+        }
+    }
+
+    /// The peer asks for a scope no longer. What another scope still brings of
+    /// it is said again, in deltas: the peer may have dropped it.
+    pub(crate) fn unfollow(&mut self, db: &mut Database, scope: &Scope) {
+        let Some(view) = self.holdings.view_of(scope) else {
+            return;
+        };
+        let follow = view.follow;
+        let others = self.holdings.views().iter().filter(|v| v.follow != follow);
+        let others: Vec<FollowId> = others.map(|view| view.follow).collect();
+        let mut shared: BTreeSet<Name> = BTreeSet::new();
+        if !others.is_empty() {
+            let mut names = view.held(db);
+            for other in others {
+                names.extend(db.list(other));
+            }
+            let is_shared = |name: &Name| {
+                let mut covering = self.holdings.views().iter().filter(|v| v.covers(name));
+                covering.next().is_some_and(|first| first.follow == follow)
+                    && covering.next().is_some()
+            };
+            let names = names.iter().map(|r| &r.name);
+            shared.extend(names.filter(|name| is_shared(name)).cloned());
+        }
+        for name in &shared {
+            self.holdings.except(db, name);
+        }
+        let bare = self.holdings.drop_view(db, follow);
+        self.drop_unwanted(db, bare.into_iter());
+        if self.mode == Mode::Delta {
+            self.again.extend(shared.iter().cloned());
+        }
+        self.pending.extend(shared);
+        self.end_unwanted_rejections(db);
+    }
+
+    /// Forgets rejections of what nothing brings any more (S83).
+    fn end_unwanted_rejections(&mut self, db: &Database) {
+        let topics = self.parked.values().chain(self.suspects.values());
+        let topics: BTreeSet<Name> = topics.map(|(_, topic)| topic.clone()).collect();
+        for topic in topics {
+            if !self.is_wanted(db, &topic) {
+                self.end_rejections(&topic, &[]);
+                self.forget(&topic);
+            }
+        }
+    }
+
+    /// Says all that a scope shows again, its own and what other views bring
+    /// (S30). What the peer holds beyond that is not forgotten: it is still to
+    /// be removed.
+    fn say_all_again(&mut self, db: &mut Database, follow: FollowId, own: bool) {
+        let alone = self.holdings.views().len() == 1;
+        if alone && !own {
+            return;
+        }
+        for resource in db.list(follow) {
+            let name = &resource.name;
+            if self.has_ask(db, name, self.params) {
+                self.say_again(db, name);
+            } else if let Some(owner) = self.holdings.covering(name)
+                && (own || owner.follow != follow)
+            {
+                self.holdings.except(db, name);
+                self.again.insert(name.clone());
+                self.pending.insert(name.clone());
+            }
+        }
+    }
+
+    /// Follows what other parameters show; what the peer holds otherwise is an
+    /// exception, to be told of.
+    pub(super) fn move_views(&mut self, db: &mut Database, params: ParamsId) {
+        let mut held: HashMap<Name, Vec<Held>> = HashMap::new();
+        for view in self.holdings.views() {
+            for resource in view.held(db) {
+                let name = resource.name.clone();
+                let now = self.holdings.now(db, &name);
+                held.entry(name).or_insert(now);
+            }
+        }
+        db.set_params(self.subscriber, params);
+        let scopes: Vec<(FollowId, Scope)> = self
+            .holdings
+            .views()
+            .iter()
+            .map(|view| (view.follow, view.scope.clone()))
+            .collect();
+        let exceptions = self.holdings.exceptions().clone();
+        for (old, scope) in scopes {
+            self.holdings.drop_view(db, old);
+            let follow = db.follow(self.subscriber, &scope);
+            let mut view = View::new(scope, follow);
+            view.stand_at_head(db);
+            self.holdings.add_view(view);
+        }
+        for name in &exceptions {
+            self.holdings.keep_exception(name);
+        }
+        let mut names: BTreeMap<Name, Vec<Held>> = BTreeMap::new();
+        for view in self.holdings.views() {
+            let listed = db.list(view.follow).into_iter();
+            names.extend(listed.map(|r| (r.name.clone(), Vec::new())));
+        }
+        names.extend(held);
+        for (name, held) in names {
+            if !exceptions.contains(&name) {
+                self.holdings.change(db, &name, |now| *now = held);
+            }
+            self.pending.insert(name);
+        }
+    }
+}
