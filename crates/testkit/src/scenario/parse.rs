@@ -9,7 +9,7 @@ use trunkline_core::session::Config;
 use super::Fault;
 use super::contents::{self, Item, type_url};
 use super::request::{Request, parameters};
-use super::script::{Action, Expected, Fate, Knowledge, Opening, Part, Script, Step};
+use super::script::{Action, Begins, Expected, Fate, Knowledge, Opening, Part, Script, Step};
 use super::word::{duration, suffix, words};
 
 /// Reads the scenarios of a file.
@@ -78,7 +78,7 @@ fn action(words: &[String]) -> Result<Action, String> {
             let params = Params::new(pairs.iter().map(|(key, value)| (*key, *value)));
             Action::Become(params.map_err(|error| error.to_string())?)
         }
-        "restart" => Action::Restart,
+        "restart" => Action::Restart(begins(rest)?),
         "wait" => Action::Wait(duration(rest.first().map_or("", String::as_str))?),
         "cache" => Action::Knowledge(Knowledge::Cache),
         "loaded" => Action::Knowledge(Knowledge::Loaded),
@@ -97,6 +97,14 @@ fn action(words: &[String]) -> Result<Action, String> {
         "error" => Action::Error(rest.join(" ")),
         _ => return Err(format!("`{verb}` begins no line")),
     })
+}
+
+fn begins(words: &[String]) -> Result<Begins, String> {
+    match words {
+        [] => Ok(Begins::Same),
+        [word] if word == "empty" => Ok(Begins::Empty),
+        _ => Err("a process begins with the same contents, or `empty`".to_owned()),
+    }
 }
 
 fn status(words: &[String]) -> Result<Action, String> {
@@ -273,6 +281,7 @@ mod tests {
             "wait 5",
             "< cds a@v",
             "stream",
+            "restart full",
         ] {
             assert_eq!(fault(&format!("{head}\n{bad}")).0, 4, "{bad}");
         }

@@ -40,7 +40,7 @@ pub(super) enum Action {
     Reconnect,
     /// The client says something else of itself.
     Become(Params),
-    Restart,
+    Restart(Begins),
     Knowledge(Knowledge),
     Wait(Duration),
     Begin,
@@ -53,6 +53,15 @@ pub(super) enum Action {
     /// A type, and what is known of it, by key.
     Status(String, Vec<(String, String)>),
     Error(String),
+}
+
+/// What a process that begins anew has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Begins {
+    /// The contents of the one before.
+    Same,
+    /// Nothing: it never knew them.
+    Empty,
 }
 
 /// What must become of a transaction.

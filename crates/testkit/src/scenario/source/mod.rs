@@ -63,7 +63,7 @@ impl Stage {
         let mut last = script.line;
         for step in &script.steps {
             last = step.line;
-            let played = self.step(step).and_then(|()| self.db.check());
+            let played = self.step(step).and_then(|()| self.check());
             played.map_err(|what| Fault::new(step.line, what))?;
         }
         let ended = self.finish();
@@ -95,7 +95,7 @@ impl Stage {
                 stream.become_other(db, params);
                 Ok(())
             }
-            Action::Restart => self.restart(),
+            Action::Restart(begins) => self.restart(*begins),
             Action::Knowledge(knowledge) => self.know(knowledge),
             Action::Wait(time) => self.wait(*time),
             Action::Begin => {
@@ -202,6 +202,16 @@ impl Stage {
             self.no_unheard_event(&name)?;
             let (stream, db, _) = self.parts(&name)?;
             stream.close(db)?;
+        }
+        self.check()
+    }
+
+    /// Database and sessions prove their invariants.
+    fn check(&mut self) -> Result<(), String> {
+        for (name, stream) in &self.streams {
+            let held = stream.session().map(|session| session.check(&mut self.db));
+            held.unwrap_or(Ok(()))
+                .map_err(|fault| format!("stream `{name}`: {fault}"))?;
         }
         self.db.check()
     }
