@@ -71,6 +71,10 @@
 //! | `> cds node=other` | with a node: `same`, `other`, `none`, or that of another program |
 //! | `> ? sub a` | without a type |
 //! | `error no-type` | the request before broke the protocol |
+//! | `talk` | answers all that comes until nothing does, and accepts it |
+//! | `talk rejecting a@bad keeping b` | … but rejects a response as a whole for `a@bad`, and must not lose `b` by what it accepts |
+//! | `talk partly rejecting a@bad` | … but takes the rest of such a response, removals too |
+//! | `holds cds a@v1 b@v1` | what it accepted and was not told to drop; `nothing` if there is none |
 //!
 //! A state-of-the-world request repeats version and nonce as real clients do:
 //! the last version accepted, the last nonce received. After `reconnect` that is
@@ -109,6 +113,7 @@
 mod client;
 mod contents;
 mod fault;
+mod held;
 mod parse;
 mod request;
 mod script;

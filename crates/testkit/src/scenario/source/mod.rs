@@ -5,6 +5,7 @@ mod event;
 mod operator;
 mod status;
 mod stream;
+mod talk;
 mod time;
 
 use std::collections::BTreeMap;
@@ -122,6 +123,14 @@ impl Stage {
             },
             Action::Event(words) => self.event(&step.stream, words),
             Action::Status(short, clauses) => self.status(&step.stream, short, clauses),
+            Action::Talk(talk) => self.talk(&step.stream, talk),
+            Action::Holds(url, expected) => {
+                let (stream, ..) = self.parts(&step.stream)?;
+                match stream.client.held.of(url) {
+                    held if held == *expected => Ok(()),
+                    held => Err(format!("expected  {expected:?}\ngot       {held:?}")),
+                }
+            }
             Action::Error(kind) => {
                 let error = self.error.take().ok_or("the request was accepted")?;
                 match event::error_kind(&error) {
@@ -158,6 +167,7 @@ impl Stage {
         let seen = Seen {
             nonce: got.nonce,
             version: got.version,
+            parts: got.parts,
         };
         if let Some(label) = &expected.label {
             self.labels.insert(label.clone(), seen.clone());
