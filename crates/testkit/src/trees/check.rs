@@ -52,6 +52,11 @@ impl World {
                 }
             }
             let Some(next) = self.next_timeout() else {
+                for child in &mut self.children {
+                    if let Role::Mixed(mixed) = &mut child.role {
+                        mixed.rest();
+                    }
+                }
                 return Ok(());
             };
             self.now = self.now.max(next);

@@ -67,7 +67,13 @@ impl Mixed {
         covers(&self.wire.names(CDS), name)
     }
 
-    pub(super) fn drop_unasked(&mut self, names: &Names) {
+    /// Nothing is under way: what it does not ask for it drops.
+    pub(super) fn rest(&mut self) {
+        let names = self.wire.names(CDS);
+        self.drop_unasked(&names);
+    }
+
+    fn drop_unasked(&mut self, names: &Names) {
         self.held
             .retain(|(_, name), _| covers(names, name.as_str()));
     }
@@ -89,8 +95,7 @@ impl Mixed {
                 let key = (CDS.into(), resource.name.clone());
                 self.held.insert(key, Arc::clone(resource));
             }
-            let names = self.wire.names(CDS);
-            self.drop_unasked(&names);
+            self.rest();
         }
         // What it says of the reason does not help.
         self.wire

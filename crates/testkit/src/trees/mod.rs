@@ -31,6 +31,7 @@ use trunkline_core::Moment;
 use trunkline_core::database::Database;
 use trunkline_core::limits::Limits;
 use trunkline_core::message::Mode;
+use trunkline_core::session::Config;
 
 use crate::world::link::Link;
 use crate::world::{Fault, words};
@@ -293,7 +294,14 @@ impl World {
         let server = self.rng.usize(0..self.servers.len());
         let child = &mut self.children[index];
         let mode = child.role.wire().mode;
-        let link = Link::open(&mut self.servers[server].db, mode, child.limits.clone());
+        // A client that is silent for long is waited for: what it lacks then, it
+        // lacks because it was sent too early.
+        let config = Config {
+            limits: child.limits.clone(),
+            hold: Duration::from_secs(3600),
+            ..Config::new(mode)
+        };
+        let link = Link::with(&mut self.servers[server].db, config);
         (child.link, child.server) = (Some(link), server);
         if again {
             match &mut child.role {
