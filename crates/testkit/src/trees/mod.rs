@@ -310,6 +310,13 @@ impl World {
                 Role::Mixed(mixed) => mixed.reconnect(&mut self.rng),
             }
             self.tell(|| format!("{index} comes back to server {server}"));
+            // All types at once; the server may speak in between.
+            while self.speak_up(index) {
+                self.deliver_up(index);
+                if self.rng.bool() {
+                    self.send_down(index);
+                }
+            }
         }
     }
 
