@@ -124,6 +124,9 @@ impl Envoy {
                 self.held.insert(key, Arc::clone(resource));
             }
         }
+        if error.is_none() {
+            self.wire.accepted(&news);
+        }
         self.withheld.push((news, error));
         self.go_on(now);
     }
@@ -201,11 +204,19 @@ impl Envoy {
         self.active.values().chain(draining)
     }
 
-    /// The stream is lost, and what was under way on it.
+    /// The stream is lost, and the answers that were withheld. Clusters go on
+    /// warming; one whose endpoints are there from before makes do with those.
     pub(super) fn reconnect(&mut self, rng: &mut Rng) {
         self.withheld.clear();
-        self.warming.clear();
-        self.wire.reconnect(&self.held, rng);
+        let endpoints = self.held.keys().filter(|(url, _)| url.as_str() == EDS);
+        let endpoints: Vec<Name> = endpoints.map(|(_, name)| name.clone()).collect();
+        for name in &endpoints {
+            self.endpoints_came(name);
+        }
+        let mut known = self.held.clone();
+        let warming = self.warming.iter();
+        known.extend(warming.map(|(name, r)| ((CDS.into(), name.clone()), Arc::clone(r))));
+        self.wire.reconnect(&known, rng);
     }
 
     /// When a listener has drained.

@@ -158,6 +158,12 @@ impl Wire {
         self.send(&news.url, request);
     }
 
+    /// What a response said is in force, although the answer waits.
+    pub(super) fn accepted(&mut self, news: &News) {
+        let asked = self.types.entry(news.url.clone()).or_default();
+        asked.accepted.clone_from(&news.version);
+    }
+
     /// The nonce that requests of the type repeat from now on.
     pub(super) fn received(&mut self, news: &News) {
         let asked = self.types.entry(news.url.clone()).or_default();
