@@ -3,6 +3,8 @@
 
 use testkit::variants::World;
 
+mod kept;
+
 const ROUNDS: usize = 8;
 const STEPS: usize = 60;
 /// How much of what happened a failure shows.
@@ -23,4 +25,9 @@ fn run(seed: u64) {
 #[test]
 fn s62_no_client_is_without_its_variant_or_holds_two() {
     (0..60).for_each(run);
+}
+
+#[test]
+fn seeds_that_failed_once_pass() {
+    kept::seeds("variants").into_iter().for_each(run);
 }

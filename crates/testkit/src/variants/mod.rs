@@ -137,7 +137,7 @@ impl World {
     pub fn run(&mut self, rounds: usize, steps: usize) -> Result<(), Fault> {
         for round in 0..rounds {
             for step in 0..steps {
-                let held = self.step().and_then(|()| self.server.check());
+                let held = self.step().and_then(|()| self.check());
                 held.map_err(|fault| format!("round {round}, step {step}: {fault}"))?;
             }
             let quiet = self.settle().and_then(|()| self.compare());
@@ -146,6 +146,15 @@ impl World {
             told.map_err(|fault| format!("round {round}, in quiet: {fault}"))?;
         }
         Ok(())
+    }
+
+    /// Database and sessions prove their invariants.
+    fn check(&mut self) -> Result<(), Fault> {
+        for (index, peer) in self.peers.iter().enumerate() {
+            let sound = peer.session.check(&mut self.server);
+            sound.map_err(|fault| format!("client {index}: {fault}"))?;
+        }
+        self.server.check()
     }
 
     fn step(&mut self) -> Result<(), Fault> {
