@@ -25,7 +25,7 @@ fn run(seed: u64) {
 #[test]
 fn s81_what_a_client_routes_to_is_not_taken_from_it() {
     // Nobody comes back in these: see `Shape`.
-    (0..240).step_by(8).for_each(run);
+    (0..480).step_by(8).for_each(run);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Seeds of worlds that failed once, by the kind of world.
 
-/// The seeds of a kind: `relays`, `variants` or `trees`.
-pub fn seeds(kind: &str) -> Vec<u64> {
+/// The seeds of a kind: `relays`, `variants`, `wild` or `trees`.
+pub(crate) fn seeds(kind: &str) -> Vec<u64> {
     let lines = include_str!("../seeds.txt").lines();
     let seeds = lines
         .filter(|line| !line.starts_with('#'))

@@ -25,7 +25,9 @@ struct Plan {
 
 fn main() -> ExitCode {
     let Some(plan) = plan() else {
-        eprintln!("usage: sim [--seeds N] [--from SEED] [--only relays|variants|trees] [--tell]");
+        eprintln!(
+            "usage: sim [--seeds N] [--from SEED] [--only relays|variants|wild|trees] [--tell]"
+        );
         return ExitCode::from(2);
     };
     let mut failed = 0;
@@ -78,15 +80,19 @@ fn plan() -> Option<Plan> {
 enum Kind {
     Relays,
     Variants,
+    /// Of variants, where some are rejected.
+    Wild,
     Trees,
 }
 
 impl Kind {
-    /// The worlds of a seed. One in four has one of variants.
+    /// The worlds of a seed. One in four has one of variants, and one in four one
+    /// where some of them are rejected.
     fn of(seed: u64) -> Vec<Self> {
-        match seed.is_multiple_of(4) {
-            true => vec![Self::Relays, Self::Variants, Self::Trees],
-            false => vec![Self::Relays, Self::Trees],
+        match seed % 4 {
+            0 => vec![Self::Relays, Self::Variants, Self::Trees],
+            2 => vec![Self::Relays, Self::Wild, Self::Trees],
+            _ => vec![Self::Relays, Self::Trees],
         }
     }
 
@@ -94,6 +100,7 @@ impl Kind {
         match self {
             Self::Relays => "relays",
             Self::Variants => "variants",
+            Self::Wild => "wild",
             Self::Trees => "trees",
         }
     }
@@ -103,6 +110,7 @@ impl Kind {
         let run = || match self {
             Self::Relays => World::new(seed).run(STEPS).map(drop),
             Self::Variants => variants::World::new(seed).run(ROUNDS, STEPS_OF_ROUND),
+            Self::Wild => variants::World::wild(seed).run(ROUNDS, STEPS_OF_ROUND),
             Self::Trees => trees::World::new(seed).run(STEPS),
         };
         match catch_unwind(run) {
@@ -119,8 +127,12 @@ impl Kind {
                 drop(catch_unwind(AssertUnwindSafe(|| world.run(STEPS))));
                 world.story().map(str::to_owned).collect()
             }
-            Self::Variants => {
-                let mut world = variants::World::new(seed).telling();
+            Self::Variants | Self::Wild => {
+                let world = match self {
+                    Self::Wild => variants::World::wild(seed),
+                    _ => variants::World::new(seed),
+                };
+                let mut world = world.telling();
                 let run = AssertUnwindSafe(|| world.run(ROUNDS, STEPS_OF_ROUND));
                 drop(catch_unwind(run));
                 world.story().to_vec()
