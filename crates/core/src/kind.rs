@@ -148,6 +148,14 @@ kinds! {
 }
 
 impl Kind {
+    /// Whether something of the one type may refer to the other, itself or by
+    /// way of others.
+    pub(crate) fn reaches(user: &str, used: &str) -> bool {
+        let refers_to = Self::of(&user.into()).refers_to.iter();
+        let mut others = refers_to.filter(|other| **other != user);
+        others.any(|other| *other == used || Self::reaches(other, used))
+    }
+
     /// Whether something of any type may refer to this type.
     #[must_use]
     pub fn is_referred_to(type_url: &TypeUrl) -> bool {

@@ -20,7 +20,7 @@ use hashbrown::HashSet;
 
 use crate::database::Database;
 use crate::facts::Reference;
-use crate::kind::Kind;
+use crate::kind::{self, Kind};
 use crate::moment::Moment;
 use crate::name::Name;
 use crate::resource::{Resource, TypeUrl};
@@ -140,11 +140,14 @@ impl<'a> Order<'a> {
 
     /// How something stands with the peer, as far as its type comes first.
     fn standing(&self, db: &mut Database, kind: &Kind, reference: &Reference) -> Standing {
-        self.conversation(&reference.type_url)
-            .filter(|other| other.kind.rank < kind.rank)
-            .map_or(Standing::Unwanted, |other| {
-                other.standing(db, &reference.name)
-            })
+        let rank = Kind::of(&reference.type_url).rank;
+        match self.conversation(&reference.type_url) {
+            _ if rank >= kind.rank => Standing::Unwanted,
+            Some(other) => other.standing(db, &reference.name),
+            // A client that came back asks for its types in any order (S82).
+            None if self.resuming => Standing::Coming,
+            None => Standing::Unwanted,
+        }
     }
 
     /// Whether the peer still uses a resource that is gone; `named` is whether
@@ -172,9 +175,19 @@ impl<'a> Order<'a> {
                 self.in_use.get_or_init(|| found)
             }
         };
-        let may_be =
-            in_use.types.contains(url.as_str()) || (self.resuming && Kind::is_referred_to(url));
+        let may_be = in_use.types.contains(url.as_str()) || self.may_say_more(url);
         drains || may_be || in_use.references.contains(&reference)
+    }
+
+    /// Whether a client that came back has yet to ask for a type that may refer
+    /// to this one, itself or by another.
+    fn may_say_more(&self, url: &TypeUrl) -> bool {
+        let unasked = |user: &&&str| self.others.of(user).is_none();
+        let refers = |user: &&str| Kind::reaches(user, url.as_str());
+        let mut users = [kind::CDS, kind::LDS, kind::RDS].iter();
+        self.resuming
+            && Kind::is_referred_to(url)
+            && users.any(|user| *user != url.as_str() && refers(user) && unasked(&user))
     }
 
     fn find_in_use(&self, db: &mut Database) -> InUse {

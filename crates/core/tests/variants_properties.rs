@@ -134,7 +134,7 @@ fn by_delta(db: &mut Database, way: Way, client: &Params) -> Option<String> {
     session.handle_delta(db, request, NOW).unwrap();
     let response = session
         .poll(db, NOW)
-        .and_then(trunkline_core::message::Response::into_delta)
+        .and_then(Response::into_delta)
         .unwrap();
     session.close(db);
     received(response.resources.iter().cloned(), client)
@@ -152,10 +152,7 @@ fn by_sotw(db: &mut Database, way: Way, client: &Params) -> Option<String> {
         ..SotwRequest::default()
     };
     session.handle_sotw(db, request, NOW).unwrap();
-    let response = session
-        .poll(db, NOW)
-        .and_then(trunkline_core::message::Response::into_sotw)
-        .unwrap();
+    let response = session.poll(db, NOW).and_then(Response::into_sotw).unwrap();
     session.close(db);
     let wrapped = |d: &Delivered| d.resource.constraints.is_none() || d.form == Form::Wrapped;
     assert!(response.resources.iter().all(wrapped));
@@ -176,7 +173,7 @@ fn by_sink(db: &mut Database, client: &Params) -> Option<String> {
     session.handle_delta(db, request, NOW).unwrap();
     let response = session
         .poll(db, NOW)
-        .and_then(trunkline_core::message::Response::into_delta)
+        .and_then(Response::into_delta)
         .unwrap();
     session.close(db);
     let delivery = sink.handle_response(Response::Delta(response)).unwrap();

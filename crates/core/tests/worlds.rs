@@ -3,6 +3,8 @@
 
 use testkit::world::World;
 
+mod kept;
+
 const STEPS: usize = 400;
 
 fn run(seed: u64) -> u64 {
@@ -23,12 +25,7 @@ fn worlds_come_to_rest_with_what_was_published() {
 
 #[test]
 fn seeds_that_failed_once_pass() {
-    let seeds = include_str!("seeds.txt")
-        .lines()
-        .filter(|line| !line.starts_with('#'));
-    let seeds: Vec<u64> = seeds
-        .map(|line| line.split_whitespace().next().unwrap().parse().unwrap())
-        .collect();
+    let seeds = kept::seeds("relays");
     assert!(seeds.len() > 20);
     for seed in seeds {
         run(seed);

@@ -6,5 +6,6 @@
 pub mod pair;
 pub mod rules;
 pub mod scenario;
+pub mod trees;
 pub mod variants;
 pub mod world;

@@ -36,8 +36,7 @@ pub fn without_port(host: &str) -> &str {
     match host.rsplit_once(':') {
         // Without brackets, more than one colon is an address without a port.
         Some((before, port))
-            if !port.is_empty()
-                && port.bytes().all(|b| b.is_ascii_digit())
+            if port.bytes().all(|b| b.is_ascii_digit())
                 && (!before.contains(':') || before.ends_with(']')) =>
         {
             before
@@ -51,11 +50,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_port_is_digits_behind_a_colon() {
+    fn a_port_is_digits_or_nothing_behind_a_colon() {
         let table = [
             ("a.com:80", "a.com"),
             ("a.com", "a.com"),
-            ("a.com:", "a.com:"),
+            ("a.com:", "a.com"),
             ("a.com:http", "a.com:http"),
             ("[::1]:80", "[::1]"),
             ("::1", "::1"),

@@ -290,6 +290,7 @@ impl Session {
                 if let Some((response, selected)) = self.poll_one(db, now, index) {
                     self.after_sending(db, index, &selected);
                     self.note_sent(db, now, index, &response, selected);
+                    self.look_again_at_resumed();
                     return Some(response);
                 }
             }
@@ -304,6 +305,13 @@ impl Session {
     /// Whether the database has something for the stream that it has not looked at.
     fn has_news(&self, db: &Database) -> bool {
         self.conversations.iter().any(|c| c.has_news(db))
+    }
+
+    /// What is sent may refer to a name of which nothing was said (S82).
+    fn look_again_at_resumed(&mut self) {
+        let all = self.conversations.iter_mut();
+        all.filter(|conversation| conversation.resumed.is_some())
+            .for_each(Conversation::look_again);
     }
 
     /// Something has happened: what waits may go on.

@@ -4,7 +4,6 @@ use hashbrown::HashSet;
 
 use super::{EVENTS, Event, ProtocolError, Refusal, Session};
 use crate::database::{Database, Scope, TypeId};
-use crate::interest::Wildcard;
 use crate::limits::Limits;
 use crate::message::{DeltaRequest, Locator, Mode, Node, SotwRequest};
 use crate::moment::Moment;
@@ -118,13 +117,13 @@ impl Session {
                 }
             }
             if !newest {
-                self.note_naming(index, &request.names);
-                // The names come again with the answer to the newest (S6).
+                // It is no answer to the newest response. Its list is the newest
+                // all the same (S6, S10); what it asks for is sent once that
+                // response has its answer.
                 self.events.push_back(Event::Stale {
-                    type_url: url,
+                    type_url: url.clone(),
                     nonce,
                 });
-                return Ok(());
             }
         }
         self.take_params_of_whole(db, index, &request.names);
@@ -155,16 +154,6 @@ impl Session {
         self.give_up(db, index, &given_up, now);
         self.look_again();
         Ok(())
-    }
-
-    /// Even in a request that does not count otherwise, naming something ends
-    /// the wildcard that names nothing: an empty list means nothing from then
-    /// on, and both sides must agree on when (S19).
-    fn note_naming(&mut self, index: usize, names: &[Locator]) {
-        let conversation = &mut self.conversations[index];
-        if conversation.wildcard == Wildcard::Legacy && !names.is_empty() {
-            conversation.wildcard = Wildcard::Explicit;
-        }
     }
 
     /// Who speaks, and of what (S1, S2, S3).

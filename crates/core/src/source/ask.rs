@@ -154,7 +154,8 @@ impl Conversation {
             }
         }
         self.holdings.forget_answers(key);
-        self.end_rejections(name, &[]);
+        let still = self.wanted(db, name);
+        self.end_rejections(name, &still);
         match self.kind.on_demand && self.wildcard.is_on() {
             // A proxy that asks for the whole goes on holding what it no longer
             // asks for by name. The whole has no hosts: it hears that they are
@@ -317,18 +318,28 @@ impl Conversation {
     fn move_want(&mut self, db: &mut Database, old: AskKey, params: ParamsId) {
         let lead = self.wants.lead_of(old).cloned();
         let error = self.wants.error(old).cloned();
-        let Some((want, _)) = self.wants.remove(old) else {
-            return;
-        };
         let name = db.name(self.type_id, old.entry).clone();
         let entry = db.subscribe(self.subscriber, &name, params);
-        db.unsubscribe(self.subscriber, old.entry, old.params);
         let key = AskKey { entry, params };
+        let want = match self.wants.part(old) {
+            // The one with parameters of its own stays.
+            true => Want::default(),
+            false => {
+                let Some((want, _)) = self.wants.remove(old) else {
+                    return;
+                };
+                db.unsubscribe(self.subscriber, old.entry, old.params);
+                want
+            }
+        };
         self.pending.insert(name);
         // One that was asked for with these parameters already is the same want
         // from now on.
         match self.wants.get_mut(key) {
-            Some(other) => other.forced |= want.forced,
+            Some(other) => {
+                other.forced |= want.forced;
+                self.wants.join(key);
+            }
             None => {
                 self.wants.insert(key, want);
                 self.wants.lead(key, lead);

@@ -73,8 +73,10 @@ impl Conversation {
             part.answers.clear();
             return part;
         }
-        if !blocked {
-            self.look_at_rest(db, context, name, &subjects, &wanted, &mut part);
+        let drops = self.rest(db, name, &subjects, &wanted, &part);
+        match blocked {
+            true => self.keep_one_variant(db, &subjects, &drops, &mut part),
+            false => self.look_at_rest(db, context, name, &subjects, drops, &mut part),
         }
         self.look_at_absent(db, context, name, &subjects, &mut part);
         self.keep_apart(apart, &mut part);
@@ -239,9 +241,9 @@ impl Conversation {
             if !subject.forced && !(unheard && held.is_empty()) && stands_in.is_none() {
                 continue;
             }
-            let accepted = held
-                .iter()
-                .find(|h| h.is_accepted() && !self.is_parked(&h.resource));
+            let good = |held: &&Held| held.is_accepted() && !self.is_parked(&held.resource);
+            let own = |held: &&Held| good(held) && same_variant(&held.resource, resource);
+            let accepted = held.iter().find(own).or_else(|| held.iter().find(good));
             let accepted = accepted.or(stands_in);
             if let Some(accepted) = accepted {
                 let to = Arc::clone(&accepted.resource);
@@ -292,18 +294,17 @@ impl Conversation {
         any
     }
 
-    /// What the peer holds by this name and is not meant to.
-    fn look_at_rest(
-        &mut self,
+    /// What the peer holds by this name and is not meant to, as what goes.
+    fn rest(
+        &self,
         db: &mut Database,
-        context: &Context<'_>,
         name: &Name,
         subjects: &[Subject],
         wanted: &[Arc<Resource>],
-        part: &mut Part,
-    ) {
-        let keys: Vec<AskKey> = subjects.iter().filter_map(|s| Some(s.want?.0)).collect();
-        let leads = keys.iter().filter_map(|key| self.wants.lead_of(*key));
+        part: &Part,
+    ) -> Vec<Say> {
+        let keys = subjects.iter().filter_map(|s| Some(s.want?.0));
+        let leads = keys.filter_map(|key| self.wants.lead_of(key));
         let mut names: Vec<Name> = leads.cloned().collect();
         names.sort();
         names.dedup();
@@ -327,14 +328,48 @@ impl Conversation {
             }
         }
         self.drop_what_is_under_way(db, &names, wanted, part, &mut drops);
+        drops
+    }
+
+    /// While something that is wanted is not to be had, what it would replace
+    /// stays; and with it all that would be a second variant for somebody (TP2).
+    fn keep_one_variant(&self, db: &Database, subjects: &[Subject], kept: &[Say], part: &mut Part) {
+        let is_for = |subject: &Subject, say: &Say| {
+            let key = subject.want.map(|(key, _)| key);
+            let params = key.map_or(self.params, |key| key.params);
+            let constraints = say.variant.1.as_ref();
+            constraints.is_none_or(|c| c.matches(db.params(params)))
+        };
+        let twice = |new: &Arc<Resource>| {
+            let mut leading = subjects.iter().filter(|s| leads_to(s, new));
+            leading.any(|subject| kept.iter().any(|old| is_for(subject, old)))
+        };
+        if !self.kind.on_demand {
+            part.says.retain(|say| !say.to.as_ref().is_some_and(twice));
+        }
+    }
+
+    /// What goes, now or when nothing uses it any more.
+    fn look_at_rest(
+        &self,
+        db: &mut Database,
+        context: &Context<'_>,
+        name: &Name,
+        subjects: &[Subject],
+        drops: Vec<Say>,
+        part: &mut Part,
+    ) {
+        let named = subjects.iter().any(|s| s.want.is_some());
+        let wanted = subjects.iter().any(|s| s.choice.resource().is_some());
         let several = subjects.len() > 1;
-        let goes = wanted.is_empty() && !self.kind.on_demand && !several && !drops.is_empty();
-        // Only a name that is gone altogether can be missed.
-        if goes
-            && context
-                .order
-                .removal_waits(db, &self.url, name, !keys.is_empty())
-        {
+        let goes = !wanted && !self.kind.on_demand && !several && !drops.is_empty();
+        // Only a name that is gone altogether can be missed; and who came back
+        // and holds what leads to it waits for a word on it (S82).
+        let resumed = |s: &Subject| s.want.is_some_and(|(_, want)| want.resumed);
+        let dangles =
+            goes && subjects.iter().any(resumed) && context.order.refers_to(db, &self.url, name);
+        let order = context.order;
+        if goes && !dangles && order.removal_waits(db, &self.url, name, named) {
             part.waits = Waits::Removal;
             self.answer_withheld(db, name, subjects, part);
             return;
@@ -465,6 +500,7 @@ impl Conversation {
             part.says.clear();
             part.answers.clear();
             part.waits = Waits::Removal;
+            self.answer_withheld(db, name, subjects, part);
         }
     }
 

@@ -388,8 +388,11 @@ impl Conversation {
         Ok(())
     }
 
-    /// Whether a name will be looked at.
+    /// Whether a name will be looked at, or is spoken of without an answer yet.
     fn is_under_way(&self, name: &Name) -> bool {
-        self.pending.contains(name) || self.deferred.contains(name)
+        let mut flights = self.holdings.flights().iter();
+        self.pending.contains(name)
+            || self.deferred.contains(name)
+            || flights.any(|flight| !flight.says_of(name).is_empty())
     }
 }

@@ -299,7 +299,7 @@ impl Conversation {
         }
         self.waiting.remove(name);
         self.again.remove(name);
-        let said = !says.is_empty();
+        let said = !says.is_empty() && waits == Waits::No;
         selected.says.extend(says);
         selected.answers.extend(answers);
         self.settle(db, name, said, drops_host)

@@ -339,7 +339,8 @@ impl Conversation {
             }
             current
         });
-        if alone {
+        // Variants that take the place of another cannot be tried one by one.
+        if alone || self.is_swap(db, &suspects) {
             let parked = suspects.into_iter().filter_map(|say| self.park(db, say));
             return parked.collect();
         }
@@ -355,6 +356,21 @@ impl Conversation {
                 .insert(say.variant, (sent.version.clone(), topic));
         }
         Vec::new()
+    }
+
+    /// Whether suspects are variants of one name that take the place of another
+    /// together (TP2).
+    fn is_swap(&self, db: &mut Database, suspects: &[Say]) -> bool {
+        let Some(name) = suspects.first().map(|say| say.name().clone()) else {
+            return false;
+        };
+        let one = suspects.iter().all(|say| *say.name() == name);
+        let wanted = self.wanted(db, &name);
+        let gives_way = |held: &Held| {
+            let stays = wanted.iter().any(|new| same_variant(new, &held.resource));
+            held.is_accepted() && !stays
+        };
+        one && !self.kind.on_demand && self.holdings.now(db, &name).iter().any(gives_way)
     }
 
     /// Whether the peer is still meant to hold this.

@@ -137,9 +137,8 @@ impl Conversation {
                 names.extend(db.list(other));
             }
             let is_shared = |name: &Name| {
-                let mut covering = self.holdings.views().iter().filter(|v| v.covers(name));
-                covering.next().is_some_and(|first| first.follow == follow)
-                    && covering.next().is_some()
+                let covering = self.holdings.views().iter().filter(|v| v.covers(name));
+                view.covers(name) && covering.count() > 1
             };
             let names = names.iter().map(|r| &r.name);
             shared.extend(names.filter(|name| is_shared(name)).cloned());

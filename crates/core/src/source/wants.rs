@@ -4,7 +4,7 @@
 //! satisfy several wants, by its name, by an alias, or as the virtual host of
 //! several hosts; and a want that nothing satisfies has an answer all the same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use hashbrown::HashMap;
@@ -62,6 +62,8 @@ pub(crate) struct Wants {
     /// How many wants lead to each of these names.
     led: HashMap<Name, u32>,
     errors: HashMap<AskKey, Arc<ResourceError>>,
+    /// Wants that both a plain name and one with these parameters ask for (TP2).
+    twice: BTreeSet<AskKey>,
     strangers: usize,
 }
 
@@ -74,6 +76,7 @@ impl Wants {
             leads: HashMap::new(),
             led: HashMap::new(),
             errors: HashMap::new(),
+            twice: BTreeSet::new(),
             strangers: 0,
         }
     }
@@ -125,6 +128,7 @@ impl Wants {
         let want = self.names.remove(&key)?;
         self.strangers -= usize::from(want.strange);
         self.errors.remove(&key);
+        self.twice.remove(&key);
         if let Some(all) = self.located.get_mut(&key.entry) {
             all.retain(|params| *params != key.params);
             if all.is_empty() {
@@ -203,8 +207,18 @@ impl Wants {
         }
     }
 
+    /// A plain name asks for what a name with these parameters asks for, too.
+    pub(crate) fn join(&mut self, key: AskKey) {
+        self.twice.insert(key);
+    }
+
+    /// The plain name asks for something else; whether the other stays.
+    pub(crate) fn part(&mut self, key: AskKey) -> bool {
+        self.twice.remove(&key)
+    }
+
     /// From now on plain names are asked for with other parameters. Returns the
-    /// wants that end, each with the one that takes its place.
+    /// plain wants, which are still asked for with the old ones.
     pub(crate) fn set_own(&mut self, params: ParamsId) -> Vec<AskKey> {
         let old = std::mem::replace(&mut self.own, params);
         self.located.retain(|_, all| {
@@ -212,7 +226,11 @@ impl Wants {
             !all.is_empty()
         });
         let plain = self.names.keys().filter(|key| key.params == old);
-        plain.copied().collect()
+        let plain: Vec<AskKey> = plain.copied().collect();
+        for key in &plain {
+            self.located.entry(key.entry).or_default().push(old);
+        }
+        plain
     }
 
     /// Proves that counts and indices agree with the wants.

@@ -4,79 +4,144 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
-use testkit::variants;
-use testkit::world::World;
+use testkit::world::{Fault, World};
+use testkit::{trees, variants};
 
 const STEPS: usize = 400;
 /// Of a world of variants.
 const ROUNDS: usize = 8;
 const STEPS_OF_ROUND: usize = 60;
+/// How many failures are shown.
+const SHOWN: usize = 10;
+
+/// What is to be run.
+struct Plan {
+    from: u64,
+    seeds: u64,
+    tell: bool,
+    /// One kind of world, if not all.
+    only: Option<String>,
+}
 
 fn main() -> ExitCode {
-    let mut seeds = 200u64;
-    let mut from = 0u64;
-    let mut tell = false;
-    let mut args = std::env::args().skip(1);
-    while let Some(flag) = args.next() {
-        if flag == "--tell" {
-            tell = true;
-            continue;
-        }
-        let value = args.next().and_then(|v| v.parse().ok());
-        match (flag.as_str(), value) {
-            ("--seeds", Some(value)) => seeds = value,
-            ("--from", Some(value)) => from = value,
-            _ => {
-                eprintln!("usage: sim [--seeds N] [--from SEED] [--tell]");
-                return ExitCode::from(2);
-            }
-        }
-    }
+    let Some(plan) = plan() else {
+        eprintln!(
+            "usage: sim [--seeds N] [--from SEED] [--only relays|variants|wild|trees] [--tell]"
+        );
+        return ExitCode::from(2);
+    };
     let mut failed = 0;
-    for seed in from..from + seeds {
-        let Some(fault) = fault(seed) else {
-            continue;
-        };
-        failed += 1;
-        if tell {
-            tell_story(seed);
+    let seeds = plan.from..plan.from + plan.seeds;
+    for seed in seeds.clone() {
+        for kind in Kind::of(seed) {
+            if plan.only.as_ref().is_some_and(|only| only != kind.name()) {
+                continue;
+            }
+            let Some(fault) = kind.fault(seed) else {
+                continue;
+            };
+            failed += 1;
+            if plan.tell {
+                kind.story(seed).iter().for_each(|line| println!("{line}"));
+            }
+            println!("seed {seed} ({}): {fault}", kind.name());
         }
-        println!("seed {seed}: {fault}");
-        if failed >= 10 {
+        if failed >= SHOWN {
             println!("... and more");
             break;
         }
     }
-    println!("seeds {from}..{}: {failed} failed", from + seeds);
+    println!("seeds {}..{}: {failed} failed", seeds.start, seeds.end);
     ExitCode::from(u8::from(failed > 0))
 }
 
-/// What does not hold in the worlds of a seed. One in four has one of variants.
-fn fault(seed: u64) -> Option<String> {
-    let world = catch_unwind(|| World::new(seed).run(STEPS).map(drop));
-    let variants = || variants::World::new(seed).run(ROUNDS, STEPS_OF_ROUND);
-    let outcome = match world {
-        Ok(Ok(())) if seed.is_multiple_of(4) => catch_unwind(variants),
-        outcome => outcome,
+fn plan() -> Option<Plan> {
+    let mut plan = Plan {
+        from: 0,
+        seeds: 200,
+        tell: false,
+        only: None,
     };
-    match outcome {
-        Ok(outcome) => outcome.err(),
-        Err(_) => Some("panicked".to_owned()),
+    let mut args = std::env::args().skip(1);
+    while let Some(flag) = args.next() {
+        match flag.as_str() {
+            "--tell" => plan.tell = true,
+            "--seeds" => plan.seeds = args.next()?.parse().ok()?,
+            "--from" => plan.from = args.next()?.parse().ok()?,
+            "--only" => plan.only = Some(args.next()?),
+            _ => return None,
+        }
     }
+    Some(plan)
 }
 
-/// Runs a seed again and says what happens in it.
-fn tell_story(seed: u64) {
-    let mut world = World::new(seed).telling();
-    let outcome = catch_unwind(AssertUnwindSafe(|| world.run(STEPS)));
-    let mut story: Vec<String> = world.story().map(str::to_owned).collect();
-    if matches!(outcome, Ok(Ok(_))) {
-        let mut world = variants::World::new(seed).telling();
-        let run = AssertUnwindSafe(|| world.run(ROUNDS, STEPS_OF_ROUND));
-        drop(catch_unwind(run));
-        story = world.story().to_vec();
+/// The kinds of worlds.
+#[derive(Clone, Copy)]
+enum Kind {
+    Relays,
+    Variants,
+    /// Of variants, where some are rejected.
+    Wild,
+    Trees,
+}
+
+impl Kind {
+    /// The worlds of a seed. One in four has one of variants, and one in four one
+    /// where some of them are rejected.
+    fn of(seed: u64) -> Vec<Self> {
+        match seed % 4 {
+            0 => vec![Self::Relays, Self::Variants, Self::Trees],
+            2 => vec![Self::Relays, Self::Wild, Self::Trees],
+            _ => vec![Self::Relays, Self::Trees],
+        }
     }
-    for line in story {
-        println!("{line}");
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Relays => "relays",
+            Self::Variants => "variants",
+            Self::Wild => "wild",
+            Self::Trees => "trees",
+        }
+    }
+
+    /// What does not hold.
+    fn fault(self, seed: u64) -> Option<Fault> {
+        let run = || match self {
+            Self::Relays => World::new(seed).run(STEPS).map(drop),
+            Self::Variants => variants::World::new(seed).run(ROUNDS, STEPS_OF_ROUND),
+            Self::Wild => variants::World::wild(seed).run(ROUNDS, STEPS_OF_ROUND),
+            Self::Trees => trees::World::new(seed).run(STEPS),
+        };
+        match catch_unwind(run) {
+            Ok(outcome) => outcome.err(),
+            Err(_) => Some("panicked".to_owned()),
+        }
+    }
+
+    /// Runs a seed again and says what happens in it.
+    fn story(self, seed: u64) -> Vec<String> {
+        match self {
+            Self::Relays => {
+                let mut world = World::new(seed).telling();
+                drop(catch_unwind(AssertUnwindSafe(|| world.run(STEPS))));
+                world.story().map(str::to_owned).collect()
+            }
+            Self::Variants | Self::Wild => {
+                let world = match self {
+                    Self::Wild => variants::World::wild(seed),
+                    _ => variants::World::new(seed),
+                };
+                let mut world = world.telling();
+                let run = AssertUnwindSafe(|| world.run(ROUNDS, STEPS_OF_ROUND));
+                drop(catch_unwind(run));
+                world.story().to_vec()
+            }
+            Self::Trees => {
+                let mut world = trees::World::new(seed).telling();
+                drop(catch_unwind(AssertUnwindSafe(|| world.run(STEPS))));
+                world.story().to_vec()
+            }
+        }
     }
 }

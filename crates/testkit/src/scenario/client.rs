@@ -7,14 +7,17 @@ use trunkline_core::message::Mode;
 use trunkline_core::message::{DeltaRequest, ErrorDetail, Locator, Node, SotwRequest};
 use trunkline_core::resource::{Nonce, TypeUrl, Version};
 
+use super::held::Held;
 use super::request::{Answer, Given, NodeSaid, Request};
-use super::script::Opening;
+use super::script::{Opening, Talk};
 
 /// What a response left behind: enough to answer it.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
     pub(super) nonce: Nonce,
     pub(super) version: Option<Version>,
+    /// What it said.
+    pub(super) parts: Vec<String>,
 }
 
 /// Responses by their labels.
@@ -39,6 +42,8 @@ pub(super) struct Client {
     opening: Opening,
     types: BTreeMap<TypeUrl, Asked>,
     node_sent: bool,
+    /// What it accepted.
+    pub(super) held: Held,
 }
 
 impl Client {
@@ -47,6 +52,7 @@ impl Client {
             opening,
             types: BTreeMap::new(),
             node_sent: false,
+            held: Held::default(),
         }
     }
 
@@ -68,7 +74,8 @@ impl Client {
         let only = self.opening.config.only.clone();
         let about = written.type_url.clone().or(only);
         let about = about.unwrap_or_else(|| TypeUrl::new("no type"));
-        let asked = self.types.entry(about).or_default();
+        self.note_held(&about, written);
+        let asked = self.types.entry(about.clone()).or_default();
         let (answered, error) = asked.answer(&written.answer, labels)?;
         let nonce = match (&answered, &written.nonce) {
             (Some(seen), Given::Usual) => Some(seen.nonce.clone()),
@@ -80,6 +87,8 @@ impl Client {
         };
         if let (Some(seen), None) = (&answered, &error) {
             asked.accepted.clone_from(&seen.version);
+            let mode = self.opening.config.mode;
+            self.held.take(mode, &about, &seen.parts, &[]);
         }
         if self.opening.config.mode == Mode::Delta {
             return Ok(Built::Delta(DeltaRequest {
@@ -109,6 +118,44 @@ impl Client {
             nonce,
             error,
         }))
+    }
+
+    /// What a request says of what it holds.
+    fn note_held(&mut self, about: &TypeUrl, written: &Request) {
+        for item in &written.had {
+            let (name, body) = item.split_once('@').unwrap_or((item, ""));
+            self.held.had(about, name, body);
+        }
+        if let Some(names) = written.names.as_ref().filter(|names| !names.is_empty()) {
+            self.held.keep_only(about, names);
+        }
+    }
+
+    /// Takes a response over, or rejects it. Returns the request that says so,
+    /// and the names that it lost.
+    pub(super) fn judge(&mut self, url: &TypeUrl, talk: &Talk) -> (Request, Vec<String>) {
+        let mode = self.opening.config.mode;
+        let received = self
+            .types
+            .get(url)
+            .and_then(|asked| asked.received.as_ref());
+        let parts = received.map_or(&[][..], |seen| &seen.parts);
+        let bad = |part: &String| talk.rejecting.iter().any(|bad| part[1..] == **bad);
+        let is_bad = parts.iter().any(bad);
+        let lost = match is_bad && !talk.partly {
+            true => Vec::new(),
+            false => self.held.take(mode, url, parts, &talk.rejecting),
+        };
+        let answer = match is_bad {
+            true => Answer::Nack(None, "?".to_owned()),
+            false => Answer::Ack(None),
+        };
+        let request = Request {
+            type_url: Some(url.clone()),
+            answer,
+            ..Request::default()
+        };
+        (request, lost)
     }
 
     fn node(&mut self, said: &NodeSaid) -> Option<Node> {

@@ -23,6 +23,8 @@ pub(super) enum Body {
     Empty,
     /// The same, and then what no one can read.
     Unreadable,
+    /// A cluster that Envoy rejects, and keeps the one that it has (S82).
+    StandIn,
     /// No body.
     None,
 }
@@ -32,6 +34,7 @@ impl Body {
         match text {
             "empty" => Self::Empty,
             "unreadable" => Self::Unreadable,
+            "standin" => Self::StandIn,
             "none" => Self::None,
             text => Self::Text(unquoted(text).unwrap_or(text).to_owned()),
         }
@@ -42,6 +45,7 @@ impl Body {
             Self::Text(text) => Some(Bytes::copy_from_slice(text.as_bytes())),
             Self::Empty => Some(empty(name)),
             Self::Unreadable => Some(unreadable(name)),
+            Self::StandIn => Some(stand_in(name)),
             Self::None => None,
         }
     }
@@ -79,6 +83,11 @@ fn put_field(body: &mut BytesMut, number: u8, text: &str) {
 /// The same with a field after it that cannot be.
 pub(super) fn unreadable(name: &str) -> Bytes {
     [&empty(name)[..], b"\x07"].concat().into()
+}
+
+/// A cluster with a name and the type EDS, and no word on where to ask for it.
+pub(super) fn stand_in(name: &str) -> Bytes {
+    [&empty(name)[..], b"\x10\x03"].concat().into()
 }
 
 /// The text of a virtual host, if its name is this and its domains are these.

@@ -29,7 +29,8 @@
 //!
 //! `c1@v1` is the resource `c1` with the body `v1`; its version is made from
 //! the body and never written. `c1@empty` has its name and nothing else,
-//! `c1@unreadable` is what a client must reject, `c1@none` has no body at all.
+//! `c1@unreadable` is what a client must reject, `c1@none` has no body at all,
+//! `c1@standin` is a cluster of type EDS that Envoy rejects.
 //! More is said in parentheses, with commas:
 //! `c1@v1(aka x y, ttl 5s, for env=prod, vhds 1)`. A virtual host with
 //! `(domains a.com *.b.com)` has a body with its name and its domains; `base s`
@@ -52,6 +53,7 @@
 //! | `known cds *`, `unknown cds *` | what a cache knows of a whole type, or of a glob |
 //! | `forget cds a` | nothing is known of a name any more |
 //! | `restart` | a new database with the same contents; every stream is lost |
+//! | `restart empty` | a new database that never knew those contents, as another replica: what it has, the next lines put |
 //! | `wait 5s` | time passes, and what is due meanwhile is sent |
 //!
 //! # The client
@@ -69,9 +71,14 @@
 //! | `> cds node=other` | with a node: `same`, `other`, `none`, or that of another program |
 //! | `> ? sub a` | without a type |
 //! | `error no-type` | the request before broke the protocol |
+//! | `talk` | answers all that comes until nothing does, and accepts it |
+//! | `talk rejecting a@bad keeping b` | … but rejects a response as a whole for `a@bad`, and must not lose `b` by what it accepts |
+//! | `talk partly rejecting a@bad` | … but takes the rest of such a response, removals too |
+//! | `holds cds a@v1 b@v1` | what it accepted and was not told to drop; `nothing` if there is none |
 //!
 //! A state-of-the-world request repeats version and nonce as real clients do:
-//! the last version accepted, the last nonce received.
+//! the last version accepted, the last nonce received. After `reconnect` that is
+//! how the client resumes a type: `> cds` has the names and the version from before.
 //!
 //! A name in a request may carry parameters: `a{env=prod}`.
 //!
@@ -100,12 +107,13 @@
 //! | `! first cds a`, `! last cds a` | a name got its first, or lost its last subscriber |
 //!
 //! Every response must be expected. So must every event but `acked` and
-//! `nacked`. After each line the database proves its invariants, and a
-//! response must never come at a moment that was not announced.
+//! `nacked`. After each line the database and every session prove their
+//! invariants, and a response must never come at a moment that was not announced.
 
 mod client;
 mod contents;
 mod fault;
+mod held;
 mod parse;
 mod request;
 mod script;

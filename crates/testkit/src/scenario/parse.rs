@@ -9,7 +9,7 @@ use trunkline_core::session::Config;
 use super::Fault;
 use super::contents::{self, Item, type_url};
 use super::request::{Request, parameters};
-use super::script::{Action, Expected, Fate, Knowledge, Opening, Part, Script, Step};
+use super::script::{Action, Begins, Expected, Fate, Knowledge, Opening, Part, Script, Step, Talk};
 use super::word::{duration, suffix, words};
 
 /// Reads the scenarios of a file.
@@ -78,7 +78,7 @@ fn action(words: &[String]) -> Result<Action, String> {
             let params = Params::new(pairs.iter().map(|(key, value)| (*key, *value)));
             Action::Become(params.map_err(|error| error.to_string())?)
         }
-        "restart" => Action::Restart,
+        "restart" => Action::Restart(begins(rest)?),
         "wait" => Action::Wait(duration(rest.first().map_or("", String::as_str))?),
         "cache" => Action::Knowledge(Knowledge::Cache),
         "loaded" => Action::Knowledge(Knowledge::Loaded),
@@ -95,8 +95,18 @@ fn action(words: &[String]) -> Result<Action, String> {
         "!" => Action::Event(rest.to_vec()),
         "status" => status(rest)?,
         "error" => Action::Error(rest.join(" ")),
+        "talk" => Action::Talk(talk(rest)?),
+        "holds" => holds(rest)?,
         _ => return Err(format!("`{verb}` begins no line")),
     })
+}
+
+fn begins(words: &[String]) -> Result<Begins, String> {
+    match words {
+        [] => Ok(Begins::Same),
+        [word] if word == "empty" => Ok(Begins::Empty),
+        _ => Err("a process begins with the same contents, or `empty`".to_owned()),
+    }
 }
 
 fn status(words: &[String]) -> Result<Action, String> {
@@ -109,6 +119,28 @@ fn status(words: &[String]) -> Result<Action, String> {
     });
     let clauses: Result<_, String> = clauses.collect();
     Ok(Action::Status(short.clone(), clauses?))
+}
+
+fn talk(words: &[String]) -> Result<Talk, String> {
+    let mut talk = Talk::default();
+    let mut list = None;
+    for word in words {
+        match (word.as_str(), list) {
+            ("partly", None) => talk.partly = true,
+            ("rejecting" | "keeping", _) => list = Some(word == "keeping"),
+            (_, Some(true)) => talk.keeping.push(word.clone()),
+            (_, Some(false)) => talk.rejecting.push(word.clone()),
+            _ => return Err(format!("`{word}` is no way to talk")),
+        }
+    }
+    Ok(talk)
+}
+
+fn holds(words: &[String]) -> Result<Action, String> {
+    let (short, words) = words.split_first().ok_or("`holds` of which type?")?;
+    let mut words: Vec<_> = words.iter().filter(|w| *w != "nothing").cloned().collect();
+    words.sort();
+    Ok(Action::Holds(type_url(short)?, words))
 }
 
 fn knowledge(verb: &str, words: &[String]) -> Result<Knowledge, String> {
@@ -273,6 +305,7 @@ mod tests {
             "wait 5",
             "< cds a@v",
             "stream",
+            "restart full",
         ] {
             assert_eq!(fault(&format!("{head}\n{bad}")).0, 4, "{bad}");
         }

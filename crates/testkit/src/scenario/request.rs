@@ -18,6 +18,8 @@ pub(super) struct Request {
     pub(super) subscribe: Vec<Locator>,
     pub(super) unsubscribe: Vec<Locator>,
     pub(super) initial: Vec<(Name, Version)>,
+    /// The same as it is written.
+    pub(super) had: Vec<String>,
     pub(super) answer: Answer,
     pub(super) nonce: Given,
     pub(super) version: Given,
@@ -136,6 +138,7 @@ impl Request {
                 let item = Item::parse(word)?;
                 let version = item.version();
                 self.initial.push((Name::new(&item.name), version));
+                self.had.push(word.to_owned());
             }
             "nack" => match (unquoted(word), &mut self.answer) {
                 (Some(given), Answer::Nack(_, text)) => *text = given.to_owned(),

@@ -40,7 +40,7 @@ pub(super) enum Action {
     Reconnect,
     /// The client says something else of itself.
     Become(Params),
-    Restart,
+    Restart(Begins),
     Knowledge(Knowledge),
     Wait(Duration),
     Begin,
@@ -53,6 +53,30 @@ pub(super) enum Action {
     /// A type, and what is known of it, by key.
     Status(String, Vec<(String, String)>),
     Error(String),
+    /// The client answers by itself.
+    Talk(Talk),
+    /// A type, and what the client holds of it.
+    Holds(TypeUrl, Vec<String>),
+}
+
+/// How a client answers by itself.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Talk {
+    /// Resources for which it rejects a response.
+    pub(super) rejecting: Vec<String>,
+    /// Names that it may not lose.
+    pub(super) keeping: Vec<String>,
+    /// It takes what is good in a response that it rejects.
+    pub(super) partly: bool,
+}
+
+/// What a process that begins anew has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Begins {
+    /// The contents of the one before.
+    Same,
+    /// Nothing: it never knew them.
+    Empty,
 }
 
 /// What must become of a transaction.

@@ -7,7 +7,7 @@ use trunkline_core::message::{Delivered, DeltaResponse, Form, SotwResponse};
 use trunkline_core::name::Name;
 use trunkline_core::resource::{ErrorCode, Nonce, Resource, ResourceError, TypeUrl, Version};
 
-use super::contents::{Item, empty, short, text_of, unreadable};
+use super::contents::{Item, empty, short, stand_in, text_of, unreadable};
 use super::script::{Expected, Part};
 
 /// A response of either protocol.
@@ -184,6 +184,7 @@ fn body(name: &str, bytes: Option<&[u8]>, domains: &[String]) -> String {
         None => "none".to_owned(),
         Some(bytes) if bytes == empty(name) => "empty".to_owned(),
         Some(bytes) if bytes == unreadable(name) => "unreadable".to_owned(),
+        Some(bytes) if bytes == stand_in(name) => "standin".to_owned(),
         Some(bytes) => String::from_utf8_lossy(bytes).into_owned(),
     }
 }

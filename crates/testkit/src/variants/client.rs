@@ -8,14 +8,15 @@ use std::sync::Arc;
 use fastrand::Rng;
 use trunkline_core::kind::CDS;
 use trunkline_core::message::{
-    Delivered, DeltaRequest, DeltaResponse, Locator, Mode, Node, SotwRequest, SotwResponse,
+    Delivered, DeltaRequest, DeltaResponse, ErrorDetail, Locator, Mode, Node, SotwRequest,
+    SotwResponse,
 };
 use trunkline_core::name::Name;
 use trunkline_core::params::{Constraints, Params};
 use trunkline_core::resource::{Nonce, Resource, TypeUrl, Version};
 use trunkline_core::sink::{Request, Response};
 
-use super::contents::{NAMES, Place, TYPES, random_params};
+use super::contents::{NAMES, Place, TYPES, is_bad, random_params};
 
 /// A name or `*`, and parameters if it brings its own.
 pub(super) type Asked = (TypeUrl, String, Option<Params>);
@@ -24,6 +25,15 @@ pub(super) type Asked = (TypeUrl, String, Option<Params>);
 pub(super) type Subscription = (Place, Params);
 
 type Held = BTreeMap<(Place, Option<Constraints>), Arc<Resource>>;
+
+/// What a client does with a response that has something bad.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rejects {
+    /// It takes nothing of it.
+    Whole,
+    /// It takes the rest.
+    Part,
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Replaced {
@@ -48,6 +58,8 @@ pub(super) struct Client {
     stale: BTreeMap<Place, Replaced>,
     last: BTreeMap<TypeUrl, (Nonce, Option<Version>)>,
     node_sent: bool,
+    /// How it rejects what is bad.
+    pub(super) rejects: Rejects,
 }
 
 impl Client {
@@ -67,6 +79,7 @@ impl Client {
             stale: BTreeMap::new(),
             last: BTreeMap::new(),
             node_sent: false,
+            rejects: Rejects::Whole,
         };
         if is_leaf || rng.u8(0..3) == 0 {
             let own = !is_leaf && rng.bool();
@@ -265,6 +278,19 @@ impl Client {
     }
 
     fn take_delta(&mut self, response: DeltaResponse) -> Request {
+        let error = rejection(response.resources.iter());
+        if error.is_none() || self.rejects == Rejects::Part {
+            self.apply_delta(&response);
+        }
+        Request::Delta(DeltaRequest {
+            type_url: Some(response.type_url),
+            nonce: Some(response.nonce),
+            error,
+            ..DeltaRequest::default()
+        })
+    }
+
+    fn apply_delta(&mut self, response: &DeltaResponse) {
         let url = &response.type_url;
         for name in &response.removed {
             self.forget(&(url.clone(), name.clone()));
@@ -273,19 +299,33 @@ impl Client {
             let place = (url.clone(), name.clone());
             self.held.remove(&(place, gone.clone()));
         }
-        for delivered in response.resources.iter() {
+        for delivered in response.resources.iter().filter(|d| !is_bad(&d.resource)) {
             self.replace_stale(url, &delivered.resource);
             self.keep(url, delivered);
         }
         self.drop_unasked();
-        Request::Delta(DeltaRequest {
-            type_url: Some(response.type_url),
-            nonce: Some(response.nonce),
-            ..DeltaRequest::default()
-        })
     }
 
     fn take_sotw(&mut self, response: SotwResponse) -> Request {
+        let url = &response.type_url;
+        let error = rejection(response.resources.iter());
+        if error.is_none() || self.rejects == Rejects::Part {
+            self.apply_sotw(&response);
+        }
+        let accepted = match &error {
+            None => Some(response.version.clone()),
+            Some(_) => self.last.get(url).and_then(|(_, version)| version.clone()),
+        };
+        self.last
+            .insert(url.clone(), (response.nonce.clone(), accepted));
+        let mut request = self.list(url);
+        if let Request::Sotw(request) = &mut request {
+            request.error = error;
+        }
+        request
+    }
+
+    fn apply_sotw(&mut self, response: &SotwResponse) {
         let url = &response.type_url;
         let listed: BTreeSet<&Name> = response
             .resources
@@ -293,15 +333,17 @@ impl Client {
             .map(|d| &d.resource.name)
             .collect();
         let whole = url.as_str() == CDS;
-        self.held
-            .retain(|((of, name), _), _| of != url || !(whole || listed.contains(name)));
-        for delivered in response.resources.iter() {
+        let bad = response.resources.iter().filter(|d| is_bad(&d.resource));
+        let rejected: BTreeSet<_> = bad
+            .map(|d| (&d.resource.name, &d.resource.constraints))
+            .collect();
+        self.held.retain(|((of, name), only), _| {
+            of != url || !(whole || listed.contains(name)) || rejected.contains(&(name, only))
+        });
+        for delivered in response.resources.iter().filter(|d| !is_bad(&d.resource)) {
             self.keep(url, delivered);
         }
         self.drop_unasked();
-        let answer = (response.nonce, Some(response.version));
-        self.last.insert(url.clone(), answer);
-        self.list(&response.type_url)
     }
 
     fn replace_stale(&mut self, url: &TypeUrl, resource: &Resource) {
@@ -334,6 +376,15 @@ impl Client {
         let key = (place, resource.constraints.clone());
         self.held.insert(key, Arc::clone(resource));
     }
+}
+
+/// What a client says of a response that has something bad.
+fn rejection<'a>(mut all: impl Iterator<Item = &'a Delivered>) -> Option<ErrorDetail> {
+    let bad = all.any(|delivered| is_bad(&delivered.resource));
+    bad.then(|| ErrorDetail {
+        code: 3,
+        message: "something is not good".to_owned(),
+    })
 }
 
 /// Whether a client could match both.

@@ -36,6 +36,8 @@ struct Variant {
 pub(super) struct Contents {
     published: BTreeMap<Place, Vec<Variant>>,
     edits: u64,
+    /// Some contents are bad: every client rejects them.
+    pub(super) bad: bool,
 }
 
 /// Parameters of a random client.
@@ -57,6 +59,12 @@ impl Contents {
         let first = found.next()?;
         assert!(found.next().is_none(), "the operator is ambiguous");
         Some(Arc::clone(&first.resource))
+    }
+
+    /// Whether anything is bad now.
+    pub(super) fn has_bad(&self) -> bool {
+        let mut all = self.published.values().flatten();
+        all.any(|variant| is_bad(&variant.resource))
     }
 
     /// A random transaction.
@@ -83,6 +91,15 @@ impl Contents {
             return variants.push(self.variant(name, Expr::always()));
         }
         let one = variants.swap_remove(rng.usize(0..variants.len()));
+        if is_bad(&one.resource) {
+            // The next that happens to it is that it is mended.
+            return variants.push(self.variant(name, one.expr));
+        }
+        if self.bad && rng.u8(0..4) == 0 {
+            self.edits += 1;
+            let body = Bytes::from(format!("bad {}", self.edits));
+            return variants.push(variant(name, one.expr, body));
+        }
         match rng.u8(0..12) {
             // One variant becomes two; a part may keep the contents.
             0..4 => {
@@ -118,6 +135,12 @@ impl Contents {
         self.edits += 1;
         variant(name, expr, Bytes::from(self.edits.to_string()))
     }
+}
+
+/// Whether every client rejects it.
+pub(super) fn is_bad(resource: &Resource) -> bool {
+    let body = resource.body.as_ref();
+    body.is_some_and(|body| body.starts_with(b"bad"))
 }
 
 fn cut(rng: &mut Rng) -> Expr {

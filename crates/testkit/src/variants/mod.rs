@@ -9,6 +9,9 @@
 //! - no subscription leads to two variants;
 //! - no subscription loses its variant while there is one for it.
 //!
+//! In a [`World::wild`] one some contents are bad and are rejected, in part or with
+//! all that came beside them, and caching proxies become others as well.
+//!
 //! After a time of quiet every client holds just what the operator means it to,
 //! and then a transaction reaches each whom it concerns in one response of a
 //! type, and nobody else.
@@ -24,13 +27,14 @@ use std::time::Duration;
 use fastrand::Rng;
 use trunkline_core::Moment;
 use trunkline_core::database::Database;
+use trunkline_core::message::Mode;
 use trunkline_core::params::Params;
 use trunkline_core::session::{Config, Session};
 use trunkline_core::sink::{Request, Response};
 
 use crate::world::{Fault, words};
-use client::{Asked, Client, Subscription};
-use contents::{Contents, random_params};
+use client::{Asked, Client, Rejects, Subscription};
+use contents::{Contents, is_bad, random_params};
 
 /// Responses below this are small: a name or two.
 const SMALL: usize = 61;
@@ -56,6 +60,8 @@ struct Sent {
     response: Response,
     contents: Arc<Contents>,
     heard: BTreeSet<Asked>,
+    /// What the client was then.
+    params: Params,
 }
 
 /// See the module's documentation.
@@ -103,6 +109,21 @@ impl World {
         world
     }
 
+    /// The world of a seed with what happens in wild ones.
+    #[must_use]
+    pub fn wild(seed: u64) -> Self {
+        let mut world = Self::new(seed);
+        let mut rng = Rng::with_seed(!seed);
+        Arc::make_mut(&mut world.contents).bad = true;
+        for peer in &mut world.peers {
+            peer.client.rejects = match rng.bool() {
+                true => Rejects::Whole,
+                false => Rejects::Part,
+            };
+        }
+        world
+    }
+
     /// Keeps every step in words from now on.
     #[must_use]
     pub fn telling(mut self) -> Self {
@@ -137,7 +158,7 @@ impl World {
     pub fn run(&mut self, rounds: usize, steps: usize) -> Result<(), Fault> {
         for round in 0..rounds {
             for step in 0..steps {
-                let held = self.step().and_then(|()| self.server.check());
+                let held = self.step().and_then(|()| self.check());
                 held.map_err(|fault| format!("round {round}, step {step}: {fault}"))?;
             }
             let quiet = self.settle().and_then(|()| self.compare());
@@ -146,6 +167,15 @@ impl World {
             told.map_err(|fault| format!("round {round}, in quiet: {fault}"))?;
         }
         Ok(())
+    }
+
+    /// Database and sessions prove their invariants.
+    fn check(&mut self) -> Result<(), Fault> {
+        for (index, peer) in self.peers.iter().enumerate() {
+            let sound = peer.session.check(&mut self.server);
+            sound.map_err(|fault| format!("client {index}: {fault}"))?;
+        }
+        self.server.check()
     }
 
     fn step(&mut self) -> Result<(), Fault> {
@@ -178,10 +208,13 @@ impl World {
         applied.map_err(|error| format!("variants that exclude each other are refused: {error}"))
     }
 
-    /// A leaf says something else of itself.
+    /// A leaf says something else of itself; in a wild world a caching proxy too,
+    /// when nothing is under way that it might drop for that.
     fn become_other(&mut self, index: usize) {
+        let wild = self.contents.bad;
         let peer = &mut self.peers[index];
-        if peer.client.is_leaf {
+        let quiet = peer.up.is_empty() && peer.down.is_empty() && peer.session.is_answered();
+        if peer.client.is_leaf || (wild && quiet) {
             peer.client.params = random_params(&mut self.rng);
             peer.was.push(peer.client.params.clone());
             let params = peer.client.params.clone();
@@ -261,6 +294,7 @@ impl World {
             response,
             contents: Arc::clone(&self.contents),
             heard: peer.heard.clone(),
+            params: peer.client.params.clone(),
         }));
         self.story
             .iter_mut()
@@ -296,14 +330,21 @@ impl World {
             if found.len() > 1 {
                 return Err(fault(format!("{one:?} leads to {found:?}")));
             }
-            let nothing = |params: &Params| sent.contents.given(&one.0, params).is_none();
+            let nothing = |params: &Params| {
+                let given = sent.contents.given(&one.0, params);
+                given.is_none_or(|given| is_bad(&given))
+            };
             let was = [one.1.clone()];
             let was = if peer.client.is_leaf {
                 &peer.was[..]
             } else {
                 &was
             };
-            if found.is_empty() && had.contains(&one) && !was.iter().any(nothing) {
+            let same = peer.client.is_leaf || sent.params == peer.client.params;
+            // In a whole set what is tried may stand for what was never accepted.
+            let search = peer.client.mode == Mode::Sotw && sent.contents.has_bad();
+            if found.is_empty() && same && !search && had.contains(&one) && !was.iter().any(nothing)
+            {
                 return Err(fault(format!("{one:?} lost what there is for it")));
             }
         }

@@ -11,7 +11,7 @@ use trunkline_core::resource::Resource;
 use trunkline_core::sink::Response;
 
 use super::client::Client;
-use super::contents::{Contents, Place, TYPES};
+use super::contents::{Contents, Place, TYPES, is_bad};
 use super::{SMALL, World};
 use crate::world::Fault;
 
@@ -71,8 +71,20 @@ impl World {
     pub(super) fn compare(&self) -> Result<(), Fault> {
         for (index, peer) in self.peers.iter().enumerate() {
             let client = &peer.client;
-            let meant = meant(&self.contents, client);
+            let mut meant = meant(&self.contents, client);
             let mut held = client.all().clone();
+            // Of what is rejected the last good state is held, or nothing: that
+            // may be another variant, which was for all that it is for now.
+            let bad = meant.extract_if(.., |_, resource| is_bad(resource));
+            let bad: Vec<_> = bad.collect();
+            if bad.iter().any(|(key, _)| key.0.0.as_str() == RDS) {
+                // Nobody knows which clusters its older routes lead to (S73).
+                held.retain(|key, _| key.0.0.as_str() == RDS || meant.contains_key(key));
+            }
+            for ((place, _), _) in bad {
+                held.retain(|(other, _), _| *other != place);
+                meant.retain(|(other, _), _| *other != place);
+            }
             if client.mode == Mode::Sotw {
                 // That a name is gone, this protocol cannot say of this type (S39).
                 let named: BTreeSet<&Place> = meant.keys().map(|(place, _)| place).collect();
@@ -94,6 +106,10 @@ impl World {
     pub(super) fn change_in_quiet(&mut self) -> Result<(), Fault> {
         let before = self.contents.clone();
         self.operate()?;
+        if before.has_bad() || self.contents.has_bad() {
+            // In as many responses as it takes to find it.
+            return Ok(());
+        }
         for index in 0..self.peers.len() {
             let news = TYPES.map(|url| (url, self.has_news(index, url, &before)));
             let news = news.into_iter().filter_map(|(url, has)| has.then_some(url));

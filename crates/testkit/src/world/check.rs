@@ -25,6 +25,7 @@ impl World {
             if let Role::Client(client) = &self.children[index].role {
                 client_is_whole(client).map_err(|fault| format!("client {index}: {fault}"))?;
             }
+            self.belief_agrees_with_itself(index)?;
             let link = self.children[index].link.as_ref();
             if let Some(link) = link.filter(|link| link.answered > link.sent) {
                 return Err(format!(
@@ -38,6 +39,16 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    fn belief_agrees_with_itself(&mut self, index: usize) -> Result<(), Fault> {
+        let Some(link) = self.children[index].link.take() else {
+            return Ok(());
+        };
+        let parent = self.children[index].parent;
+        let sound = self.with_parent(parent, |db| link.session.check(db));
+        self.children[index].link = Some(link);
+        sound.map_err(|fault| format!("{index}: {fault}"))
     }
 
     /// After a time of quiet.

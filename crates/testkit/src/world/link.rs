@@ -36,6 +36,11 @@ impl Link {
             limits,
             ..Config::new(mode)
         };
+        Self::with(db, config)
+    }
+
+    /// The same with a parent that behaves so.
+    pub fn with(db: &mut Database, config: Config) -> Self {
         Self {
             session: Session::open(db, config),
             up: VecDeque::new(),

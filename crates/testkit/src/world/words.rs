@@ -6,7 +6,7 @@ use trunkline_core::resource::{Nonce, TypeUrl};
 use trunkline_core::sink::{Request, Response};
 
 /// The name that people use for a type.
-pub(super) fn short(url: &TypeUrl) -> &str {
+pub(crate) fn short(url: &TypeUrl) -> &str {
     match Kind::of(url).short {
         "" => url.as_str(),
         short => short,
@@ -59,7 +59,7 @@ fn answer(nonce: Option<&Nonce>, error: Option<&ErrorDetail>) -> String {
     }
 }
 
-pub(super) fn response(response: &Response) -> String {
+pub(crate) fn response(response: &Response) -> String {
     let url = response_type(response);
     let (nonce, resources, removed) = match response {
         Response::Delta(r) => (&r.nonce, &r.resources[..], r.removed.clone()),

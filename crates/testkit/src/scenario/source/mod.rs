@@ -5,6 +5,7 @@ mod event;
 mod operator;
 mod status;
 mod stream;
+mod talk;
 mod time;
 
 use std::collections::BTreeMap;
@@ -63,7 +64,7 @@ impl Stage {
         let mut last = script.line;
         for step in &script.steps {
             last = step.line;
-            let played = self.step(step).and_then(|()| self.db.check());
+            let played = self.step(step).and_then(|()| self.check());
             played.map_err(|what| Fault::new(step.line, what))?;
         }
         let ended = self.finish();
@@ -95,7 +96,7 @@ impl Stage {
                 stream.become_other(db, params);
                 Ok(())
             }
-            Action::Restart => self.restart(),
+            Action::Restart(begins) => self.restart(*begins),
             Action::Knowledge(knowledge) => self.know(knowledge),
             Action::Wait(time) => self.wait(*time),
             Action::Begin => {
@@ -122,6 +123,14 @@ impl Stage {
             },
             Action::Event(words) => self.event(&step.stream, words),
             Action::Status(short, clauses) => self.status(&step.stream, short, clauses),
+            Action::Talk(talk) => self.talk(&step.stream, talk),
+            Action::Holds(url, expected) => {
+                let (stream, ..) = self.parts(&step.stream)?;
+                match stream.client.held.of(url) {
+                    held if held == *expected => Ok(()),
+                    held => Err(format!("expected  {expected:?}\ngot       {held:?}")),
+                }
+            }
             Action::Error(kind) => {
                 let error = self.error.take().ok_or("the request was accepted")?;
                 match event::error_kind(&error) {
@@ -158,6 +167,7 @@ impl Stage {
         let seen = Seen {
             nonce: got.nonce,
             version: got.version,
+            parts: got.parts,
         };
         if let Some(label) = &expected.label {
             self.labels.insert(label.clone(), seen.clone());
@@ -202,6 +212,16 @@ impl Stage {
             self.no_unheard_event(&name)?;
             let (stream, db, _) = self.parts(&name)?;
             stream.close(db)?;
+        }
+        self.check()
+    }
+
+    /// Database and sessions prove their invariants.
+    fn check(&mut self) -> Result<(), String> {
+        for (name, stream) in &self.streams {
+            let held = stream.session().map(|session| session.check(&mut self.db));
+            held.unwrap_or(Ok(()))
+                .map_err(|fault| format!("stream `{name}`: {fault}"))?;
         }
         self.db.check()
     }

@@ -6,7 +6,7 @@ use trunkline_core::params::Params;
 use trunkline_core::resource::Resource;
 
 use super::super::contents::{Op, short};
-use super::super::script::{Fate, Knowledge};
+use super::super::script::{Begins, Fate, Knowledge};
 use super::super::show;
 use super::Stage;
 
@@ -82,10 +82,12 @@ impl Stage {
         }
     }
 
-    /// Another process with the same contents; what streams there were is lost.
-    pub(super) fn restart(&mut self) -> Result<(), String> {
+    /// Another process, with the same contents or none; what streams there were
+    /// is lost.
+    pub(super) fn restart(&mut self, begins: Begins) -> Result<(), String> {
         let mut contents = Vec::new();
-        for (type_id, url) in self.db.types() {
+        let kept = self.db.types().filter(|_| begins == Begins::Same);
+        for (type_id, url) in kept {
             for resource in self.db.resources(type_id) {
                 contents.push(Change::Upsert(url.clone(), resource.clone()));
             }

@@ -1,0 +1,36 @@
+//! The client talks by itself: the order in which a source searches for what is
+//! rejected is its own affair, and what comes of it is not.
+
+use super::super::client::Seen;
+use super::super::script::Talk;
+use super::Stage;
+
+/// More responses than this are a loop.
+const ENDLESS: usize = 100;
+
+impl Stage {
+    /// Answers until nothing comes.
+    pub(super) fn talk(&mut self, name: &str, talk: &Talk) -> Result<(), String> {
+        for _ in 0..ENDLESS {
+            let Some(got) = self.poll(name)? else {
+                return Ok(());
+            };
+            let (now, line, url) = (self.now, got.line(), got.type_url);
+            let (stream, db, labels) = self.parts(name)?;
+            let seen = Seen {
+                nonce: got.nonce,
+                version: got.version,
+                parts: got.parts,
+            };
+            stream.client.received(&url, seen);
+            let (answer, lost) = stream.client.judge(&url, talk);
+            if let Some(lost) = lost.iter().find(|name| talk.keeping.contains(name)) {
+                return Err(format!("the client loses {lost} by  {line}"));
+            }
+            let (sent, result) = stream.request(db, &answer, labels, now)?;
+            result.map_err(|error| error.to_string())?;
+            self.note(name, sent);
+        }
+        Err("there is no end to what is said".to_owned())
+    }
+}

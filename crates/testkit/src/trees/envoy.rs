@@ -1,0 +1,269 @@
+//! A client with the habits of Envoy: all clusters and listeners, endpoints of
+//! clusters, routes of listeners.
+//!
+//! A changed cluster warms until its endpoints come again, and until then the
+//! answer to the response that brought it is withheld. A changed listener warms
+//! until its routes are there; the one that it replaces drains, and goes on
+//! using its routes until then. What is rejected in part is applied in part.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use fastrand::Rng;
+use trunkline_core::Moment;
+use trunkline_core::kind::{CDS, EDS, LDS, RDS};
+use trunkline_core::message::{Mode, Response};
+use trunkline_core::name::Name;
+use trunkline_core::resource::Resource;
+
+use super::contents::{Published, is_bad, is_empty, references};
+use super::wire::{Names, News, Wire};
+use crate::world::Fault;
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(super) struct Envoy {
+    pub(super) wire: Wire,
+    /// What it accepted.
+    pub(super) held: Published,
+    warming: BTreeMap<Name, Arc<Resource>>,
+    /// Responses about clusters that wait for endpoints, and why they are rejected.
+    withheld: Vec<(News, Option<String>)>,
+    active: BTreeMap<Name, Arc<Resource>>,
+    /// Listeners that wait for their routes.
+    coming: BTreeMap<Name, Arc<Resource>>,
+    draining: Vec<(Arc<Resource>, Moment)>,
+    drain: Duration,
+    /// Routes that were gone when they were asked for: the listener that names
+    /// them is on its way out, and to be told so is right (S35).
+    unborn: BTreeSet<Name>,
+    /// Rejects a response as a whole for what it cannot read.
+    rejects_whole: bool,
+}
+
+impl Envoy {
+    pub(super) fn new(mode: Mode, rng: &mut Rng) -> Self {
+        let mut wire = Wire::new(mode, "envoy");
+        wire.ask(CDS, all(), &Published::new());
+        Self {
+            wire,
+            held: Published::new(),
+            warming: BTreeMap::new(),
+            withheld: Vec::new(),
+            active: BTreeMap::new(),
+            coming: BTreeMap::new(),
+            draining: Vec::new(),
+            unborn: BTreeSet::new(),
+            drain: Duration::from_secs([1, 10, 60][rng.usize(0..3)]),
+            rejects_whole: rng.bool(),
+        }
+    }
+
+    pub(super) fn take(&mut self, response: Response, now: Moment) {
+        let news = News::from(response);
+        self.wire.received(&news);
+        let bad = |r: &&Arc<Resource>| is_bad(news.url.as_str(), r);
+        let rejected: Vec<_> = news
+            .resources
+            .iter()
+            .filter(bad)
+            .map(|r| r.name.clone())
+            .collect();
+        // A cluster that stands in can be read: it is refused alone.
+        let unread = news.resources.iter().filter(bad).any(|r| !is_empty(r));
+        let error = rejected.first().map(|name| format!("{name}: not good"));
+        if unread && self.rejects_whole {
+            self.wire.answer(&news, Some("cannot be read".to_owned()));
+            return;
+        }
+        for name in news.gone(&self.held) {
+            self.held.remove(&(news.url.clone(), name));
+        }
+        match news.url.as_str() {
+            CDS => return self.take_clusters(news, error, now),
+            LDS => self.take_listeners(&news, now),
+            _ => {}
+        }
+        for resource in news
+            .resources
+            .iter()
+            .filter(|r| !rejected.contains(&r.name))
+        {
+            let key = (news.url.clone(), resource.name.clone());
+            let before = self.held.insert(key, Arc::clone(resource));
+            if !is_empty(resource) {
+                self.unborn.remove(&resource.name);
+            } else if before.is_none() && news.url.as_str() == RDS {
+                self.unborn.insert(resource.name.clone());
+            }
+            if news.url.as_str() == EDS {
+                self.endpoints_came(&resource.name);
+            }
+        }
+        self.wire.answer(&news, error);
+        self.go_on(now);
+    }
+
+    fn take_clusters(&mut self, news: News, error: Option<String>, now: Moment) {
+        if news.whole {
+            let listed = |name: &Name| news.resources.iter().any(|r| r.name == *name);
+            self.warming.retain(|name, _| listed(name));
+        }
+        for name in &news.removed {
+            self.warming.remove(name);
+        }
+        for resource in news.resources.iter().filter(|r| !is_bad(CDS, r)) {
+            let key = (CDS.into(), resource.name.clone());
+            if self.held.get(&key) == Some(resource) {
+                self.warming.remove(&resource.name);
+            } else if references(resource, EDS).next().is_some() {
+                self.warming
+                    .insert(resource.name.clone(), Arc::clone(resource));
+            } else {
+                self.held.insert(key, Arc::clone(resource));
+            }
+        }
+        if error.is_none() {
+            self.wire.accepted(&news);
+        }
+        self.withheld.push((news, error));
+        self.go_on(now);
+    }
+
+    fn endpoints_came(&mut self, name: &Name) {
+        let warm = |_: &Name, r: &mut Arc<Resource>| references(r, EDS).any(|to| to == name);
+        for (name, resource) in self.warming.extract_if(.., warm) {
+            self.held.insert((CDS.into(), name), resource);
+        }
+    }
+
+    fn take_listeners(&mut self, news: &News, now: Moment) {
+        let held = |name: &Name| self.held.contains_key(&(LDS.into(), name.clone()));
+        let listed = |name: &Name| held(name) || news.resources.iter().any(|r| r.name == *name);
+        self.coming.retain(|name, _| listed(name));
+        let until = now + self.drain;
+        for (_, old) in self.active.extract_if(.., |name, _| !listed(name)) {
+            self.draining.push((old, until));
+        }
+        for resource in &news.resources {
+            let name = resource.name.clone();
+            match self.active.get(&name) == Some(resource) {
+                true => self.coming.remove(&name),
+                false => self.coming.insert(name, Arc::clone(resource)),
+            };
+        }
+    }
+
+    /// What follows from what is there now.
+    pub(super) fn go_on(&mut self, now: Moment) {
+        if self.warming.is_empty() {
+            for (news, error) in std::mem::take(&mut self.withheld) {
+                self.wire.answer(&news, error);
+                // Listeners are asked for once the first clusters are warm.
+                self.wire.ask(LDS, all(), &self.held);
+            }
+        }
+        self.draining.retain(|(_, until)| now < *until);
+        let held = &self.held;
+        let is_there = |_: &Name, r: &mut Arc<Resource>| {
+            references(r, RDS).all(|n| held.contains_key(&(RDS.into(), n.clone())))
+        };
+        for (name, resource) in self.coming.extract_if(.., is_there) {
+            if let Some(old) = self.active.insert(name, resource) {
+                self.draining.push((old, now + self.drain));
+            }
+        }
+        let clusters = self.held.iter().filter(|((url, _), _)| url.as_str() == CDS);
+        let clusters = clusters.map(|(_, r)| r).chain(self.warming.values());
+        let endpoints = clusters
+            .flat_map(|r| references(r, EDS))
+            .map(ToString::to_string);
+        let endpoints: Names = endpoints.collect();
+        let coming = self.coming.values();
+        let listeners = self.in_use().chain(coming);
+        let routes: Names = listeners
+            .flat_map(|r| references(r, RDS))
+            .map(ToString::to_string)
+            .collect();
+        self.ask(EDS, endpoints);
+        self.ask(RDS, routes);
+    }
+
+    fn ask(&mut self, url: &str, names: Names) {
+        let dropped = |(of, name): &(_, Name), _: &mut _| {
+            trunkline_core::resource::TypeUrl::from(url) == *of && !names.contains(name.as_str())
+        };
+        self.held.extract_if(.., dropped).for_each(drop);
+        self.wire.ask(url, names, &self.held);
+    }
+
+    /// Listeners that take requests, or finish those that they took.
+    fn in_use(&self) -> impl Iterator<Item = &Arc<Resource>> {
+        let draining = self.draining.iter().map(|(old, _)| old);
+        self.active.values().chain(draining)
+    }
+
+    /// The stream is lost, and the answers that were withheld. Clusters go on
+    /// warming; one whose endpoints are there from before makes do with those.
+    pub(super) fn reconnect(&mut self, rng: &mut Rng) {
+        self.withheld.clear();
+        let endpoints = self.held.keys().filter(|(url, _)| url.as_str() == EDS);
+        let endpoints: Vec<Name> = endpoints.map(|(_, name)| name.clone()).collect();
+        for name in &endpoints {
+            self.endpoints_came(name);
+        }
+        let mut known = self.held.clone();
+        let warming = self.warming.iter();
+        known.extend(warming.map(|(name, r)| ((CDS.into(), name.clone()), Arc::clone(r))));
+        self.wire.reconnect(&known, rng);
+    }
+
+    /// When a listener has drained.
+    pub(super) fn timeout(&self) -> Option<Moment> {
+        self.draining.iter().map(|(_, until)| *until).min()
+    }
+
+    /// Every listener in use has its routes, clusters and endpoints (S81, S82).
+    pub(super) fn can_route(&self) -> Result<(), Fault> {
+        for listener in self.in_use() {
+            let mut clusters: Vec<&Name> = references(listener, CDS).collect();
+            for name in references(listener, RDS).filter(|name| !self.unborn.contains(*name)) {
+                let route = self.held.get(&(RDS.into(), name.clone()));
+                let route = route.filter(|route| !is_empty(route));
+                let route = route.ok_or_else(|| format!("{listener:?} lost its routes {name}"))?;
+                clusters.extend(references(route, CDS));
+            }
+            for name in clusters {
+                let has = |url: &str| {
+                    let found = self.held.get(&(url.into(), name.clone()));
+                    found.is_some_and(|found| !is_empty(found))
+                };
+                if !has(CDS) {
+                    return Err(format!("{listener:?} leads to {name}, which is not there"));
+                }
+                if !has(EDS) {
+                    return Err(format!(
+                        "{listener:?} leads to {name}, which has no endpoints"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing waits for ever.
+    pub(super) fn is_warm(&self) -> Result<(), Fault> {
+        match self.warming.is_empty() && self.coming.is_empty() {
+            true => Ok(()),
+            false => Err(format!(
+                "warms for ever: {:?} {:?}",
+                self.warming, self.coming
+            )),
+        }
+    }
+}
+
+fn all() -> Names {
+    Names::from(["*".to_owned()])
+}

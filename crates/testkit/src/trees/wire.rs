@@ -1,0 +1,258 @@
+//! The protocol half of a client, as real ones speak it: what it asks for, and
+//! what it repeats when it comes back. Nothing of it is shared with the sink of
+//! core, so that both sides of an exchange are not wrong in the same way.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use fastrand::Rng;
+use trunkline_core::kind::Kind;
+use trunkline_core::message::{
+    DeltaRequest, ErrorDetail, Locator, Mode, Node, Response, SotwRequest,
+};
+use trunkline_core::name::Name;
+use trunkline_core::resource::{Nonce, Resource, TypeUrl, Version};
+use trunkline_core::sink::Request;
+
+use super::contents::Published;
+
+/// Names as they are asked for; `*` is all.
+pub(super) type Names = BTreeSet<String>;
+
+#[derive(Debug, Default)]
+struct Asked {
+    names: Names,
+    accepted: Option<Version>,
+    nonce: Option<Nonce>,
+    /// It was asked for on this stream.
+    begun: bool,
+}
+
+/// A response, of either protocol.
+#[derive(Debug)]
+pub(super) struct News {
+    pub(super) url: TypeUrl,
+    pub(super) nonce: Nonce,
+    version: Option<Version>,
+    pub(super) resources: Vec<Arc<Resource>>,
+    pub(super) removed: Vec<Name>,
+    /// What it does not list is gone (S38).
+    pub(super) whole: bool,
+}
+
+impl From<Response> for News {
+    fn from(response: Response) -> Self {
+        match response {
+            Response::Delta(r) => Self {
+                url: r.type_url,
+                nonce: r.nonce,
+                version: None,
+                resources: r
+                    .resources
+                    .iter()
+                    .map(|d| Arc::clone(&d.resource))
+                    .collect(),
+                removed: r.removed,
+                whole: false,
+            },
+            Response::Sotw(r) => Self {
+                whole: Kind::of(&r.type_url).whole_set,
+                url: r.type_url,
+                nonce: r.nonce,
+                version: Some(r.version),
+                resources: r
+                    .resources
+                    .iter()
+                    .map(|d| Arc::clone(&d.resource))
+                    .collect(),
+                removed: Vec::new(),
+            },
+        }
+    }
+}
+
+impl News {
+    /// The names of a type that it takes away from who holds these.
+    pub(super) fn gone(&self, held: &Published) -> Vec<Name> {
+        if !self.whole {
+            return self.removed.clone();
+        }
+        let listed: BTreeSet<&Name> = self.resources.iter().map(|r| &r.name).collect();
+        let own = held.keys().filter(|(url, _)| *url == self.url);
+        let gone = own.filter(|(_, name)| !listed.contains(name));
+        gone.map(|(_, name)| name.clone()).collect()
+    }
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(super) struct Wire {
+    pub(super) mode: Mode,
+    agent: &'static str,
+    types: BTreeMap<TypeUrl, Asked>,
+    /// What is to be sent.
+    pub(super) queue: VecDeque<Request>,
+    node_sent: bool,
+    /// This stream resumes another one.
+    pub(super) resumed: bool,
+}
+
+impl Wire {
+    pub(super) fn new(mode: Mode, agent: &'static str) -> Self {
+        Self {
+            mode,
+            agent,
+            types: BTreeMap::new(),
+            queue: VecDeque::new(),
+            node_sent: false,
+            resumed: false,
+        }
+    }
+
+    /// The names of a type that are asked for.
+    pub(super) fn names(&self, url: &str) -> Names {
+        let asked = self.types.get(&TypeUrl::from(url));
+        asked.map(|asked| asked.names.clone()).unwrap_or_default()
+    }
+
+    /// Asks for these names of a type from now on.
+    pub(super) fn ask(&mut self, url: &str, names: Names, held: &Published) {
+        let url = TypeUrl::from(url);
+        let asked = self.types.entry(url.clone()).or_default();
+        let before = std::mem::replace(&mut asked.names, names);
+        if asked.names == before && (asked.begun || before.is_empty()) {
+            return;
+        }
+        let request = match (self.mode, asked.begun) {
+            (Mode::Sotw, _) => self.list(&url, None),
+            (Mode::Delta, false) => self.first_delta(&url, held),
+            (Mode::Delta, true) => {
+                let names = &self.types[&url].names;
+                Request::Delta(DeltaRequest {
+                    type_url: Some(url.clone()),
+                    subscribe: names.difference(&before).map(|n| locator(n)).collect(),
+                    unsubscribe: before.difference(names).map(|n| locator(n)).collect(),
+                    ..DeltaRequest::default()
+                })
+            }
+        };
+        self.send(&url, request);
+    }
+
+    /// Answers a response.
+    pub(super) fn answer(&mut self, news: &News, error: Option<String>) {
+        let asked = self.types.entry(news.url.clone()).or_default();
+        let error = error.map(|message| ErrorDetail { code: 3, message });
+        if error.is_none() {
+            asked.accepted.clone_from(&news.version);
+        }
+        let request = match self.mode {
+            Mode::Sotw => self.list(&news.url, Some((news.nonce.clone(), error))),
+            Mode::Delta => Request::Delta(DeltaRequest {
+                type_url: Some(news.url.clone()),
+                nonce: Some(news.nonce.clone()),
+                error,
+                ..DeltaRequest::default()
+            }),
+        };
+        self.send(&news.url, request);
+    }
+
+    /// What a response said is in force, although the answer waits.
+    pub(super) fn accepted(&mut self, news: &News) {
+        let asked = self.types.entry(news.url.clone()).or_default();
+        asked.accepted.clone_from(&news.version);
+    }
+
+    /// The nonce that requests of the type repeat from now on.
+    pub(super) fn received(&mut self, news: &News) {
+        let asked = self.types.entry(news.url.clone()).or_default();
+        asked.nonce = Some(news.nonce.clone());
+    }
+
+    /// Another stream: all that is asked for is asked for again, the types in any
+    /// order (S82).
+    pub(super) fn reconnect(&mut self, held: &Published, rng: &mut Rng) {
+        self.queue.clear();
+        self.node_sent = false;
+        self.resumed = true;
+        for asked in self.types.values_mut() {
+            (asked.nonce, asked.begun) = (None, false);
+        }
+        let named = self
+            .types
+            .iter()
+            .filter(|(_, asked)| !asked.names.is_empty());
+        let mut urls: Vec<_> = named.map(|(url, _)| url.clone()).collect();
+        rng.shuffle(&mut urls);
+        for url in urls {
+            let request = match self.mode {
+                Mode::Sotw => self.list(&url, None),
+                Mode::Delta => self.first_delta(&url, held),
+            };
+            self.send(&url, request);
+        }
+    }
+
+    fn first_delta(&self, url: &TypeUrl, held: &Published) -> Request {
+        let own = held.iter().filter(|((of, _), _)| of == url);
+        Request::Delta(DeltaRequest {
+            type_url: Some(url.clone()),
+            subscribe: self.listed(url),
+            initial_versions: own
+                .map(|((_, n), r)| (n.clone(), r.version.clone()))
+                .collect(),
+            ..DeltaRequest::default()
+        })
+    }
+
+    fn list(&self, url: &TypeUrl, answer: Option<(Nonce, Option<ErrorDetail>)>) -> Request {
+        let asked = &self.types[url];
+        let (nonce, error) = match answer {
+            Some((nonce, error)) => (Some(nonce), error),
+            None => (asked.nonce.clone(), None),
+        };
+        Request::Sotw(SotwRequest {
+            type_url: Some(url.clone()),
+            names: self.listed(url),
+            version: asked.accepted.clone(),
+            nonce,
+            error,
+            ..SotwRequest::default()
+        })
+    }
+
+    /// All alone is asked for by naming nothing, as Envoy does.
+    fn listed(&self, url: &TypeUrl) -> Vec<Locator> {
+        let names = &self.types[url].names;
+        match names.len() == 1 && names.contains("*") && self.agent == "envoy" {
+            true => Vec::new(),
+            false => names.iter().map(|name| locator(name)).collect(),
+        }
+    }
+
+    fn send(&mut self, url: &TypeUrl, mut request: Request) {
+        let node = Node {
+            id: "n".to_owned(),
+            user_agent: self.agent.to_owned(),
+            ..Node::default()
+        };
+        if !std::mem::replace(&mut self.node_sent, true) {
+            match &mut request {
+                Request::Delta(request) => request.node = Some(node),
+                Request::Sotw(request) => request.node = Some(node),
+            }
+        }
+        if let Some(asked) = self.types.get_mut(url) {
+            asked.begun = true;
+        }
+        self.queue.push_back(request);
+    }
+}
+
+fn locator(name: &str) -> Locator {
+    Locator {
+        name: name.to_owned(),
+        params: None,
+    }
+}
