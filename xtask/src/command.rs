@@ -58,7 +58,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     },
     Command {
         name: "sim",
-        usage: "[--seeds N] [--from SEED] [--tell]",
+        usage: "[--seeds N] [--from SEED] [--only KIND] [--tell]",
         about: "simulated worlds with faults; --tell prints what happens in a seed that fails",
         run: sim::command,
     },

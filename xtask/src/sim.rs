@@ -11,24 +11,25 @@ const GATE: u64 = 2000;
 
 /// Runs seeds and says which fail.
 pub(crate) fn command(workspace: &Workspace, mut args: lexopt::Parser) -> Result<()> {
-    let (mut seeds, mut from, mut tell) = (GATE, 0, false);
+    let (mut seeds, mut from, mut more) = (GATE, 0, Vec::new());
     while let Some(arg) = args.next()? {
         match arg {
             Arg::Long("seeds") => seeds = args.value()?.parse()?,
             Arg::Long("from") => from = args.value()?.parse()?,
-            Arg::Long("tell") => tell = true,
+            Arg::Long("tell") => more.push("--tell".to_owned()),
+            Arg::Long("only") => more.extend(["--only".to_owned(), args.value()?.parse()?]),
             other => return Err(other.unexpected().into()),
         }
     }
-    worlds(workspace, seeds, from, tell)
+    worlds(workspace, seeds, from, &more)
 }
 
 /// The seeds of the gate.
 pub(crate) fn gate(workspace: &Workspace) -> Result<()> {
-    worlds(workspace, GATE, 0, false)
+    worlds(workspace, GATE, 0, &[])
 }
 
-fn worlds(workspace: &Workspace, seeds: u64, from: u64, tell: bool) -> Result<()> {
+fn worlds(workspace: &Workspace, seeds: u64, from: u64, more: &[String]) -> Result<()> {
     let build = [
         "run",
         "--quiet",
@@ -46,8 +47,6 @@ fn worlds(workspace: &Workspace, seeds: u64, from: u64, tell: bool) -> Result<()
         "--from",
         &from.to_string(),
     ]);
-    if tell {
-        cargo.arg("--tell");
-    }
+    cargo.args(more);
     run(&mut cargo)
 }

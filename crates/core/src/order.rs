@@ -80,6 +80,7 @@ impl<'a> Others<'a> {
 pub(crate) struct Order<'a> {
     others: Others<'a>,
     draining: &'a Draining,
+    draining_types: &'a BTreeMap<&'static str, Drained>,
     now: Moment,
     /// The peer resumed a moment ago, and has yet to say what it holds.
     resuming: bool,
@@ -93,13 +94,14 @@ pub(crate) struct Order<'a> {
 impl<'a> Order<'a> {
     pub(crate) fn new(
         others: Others<'a>,
-        draining: &'a Draining,
+        (draining, draining_types): (&'a Draining, &'a BTreeMap<&'static str, Drained>),
         now: Moment,
         resuming: bool,
     ) -> Self {
         Self {
             others,
             draining,
+            draining_types,
             now,
             resuming,
             in_use: OnceCell::new(),
@@ -160,7 +162,9 @@ impl<'a> Order<'a> {
         named: bool,
     ) -> bool {
         let reference = reference(url, name);
-        let drains = self.draining.get(&reference).is_some_and(|drained| {
+        let of_name = self.draining.get(&reference);
+        let of_type = self.draining_types.get(url.as_str());
+        let drains = of_name.into_iter().chain(of_type).any(|drained| {
             let until = if named {
                 drained.named
             } else {

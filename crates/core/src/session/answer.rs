@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Event, Session};
+use super::{Config, Event, Session};
 use crate::database::Database;
 use crate::facts::Reference;
 use crate::kind;
@@ -46,10 +46,13 @@ impl Session {
         let error = error.filter(|_| !conversation.expects_rejection(&nonce));
         let Some(mut error) = error else {
             let drains = conversation.kind.drains;
-            let replaced = conversation.accept(db, &nonce);
+            let accepted = conversation.accept(db, &nonce);
             conversation.last_acked = Some(nonce.clone());
             conversation.forget_error();
-            for (old, new) in replaced {
+            if accepted.unknown {
+                self.drain_unknown(index, now);
+            }
+            for (old, new) in accepted.replaced {
                 let kept = |r: &&Reference| new.iter().any(|new| new.facts().refers_to(r));
                 let dropped = old.facts().references.iter().filter(|r| !kept(r));
                 self.drain(db, dropped, drains, now);
@@ -118,8 +121,38 @@ impl Session {
                 .retain(|reference, _| wants(db, conversations, reference));
         }
         if self.conversations[index].dialect == Dialect::Standard {
+            if given_up.iter().any(|resource| resource.body.is_none()) {
+                self.drain_unknown(index, now);
+            }
             let references = given_up.iter().flat_map(|r| &r.facts().references);
             self.drain(db, references, false, now);
+        }
+    }
+
+    /// What something unknown refers to stays in use for a while after that was
+    /// replaced: it may be anything. An Envoy that came back with the names of
+    /// routes gives these up when their listener has drained.
+    fn drain_unknown(&mut self, index: usize, now: Moment) {
+        let conversation = &self.conversations[index];
+        let refers_to = conversation.kind.refers_to;
+        let routes = self.conversation_of(kind::RDS);
+        let by_name = routes.is_some_and(|routes| routes.resumed.is_some());
+        let drains = match conversation.dialect {
+            Dialect::Envoy => conversation.kind.drains && !by_name,
+            Dialect::Standard => true,
+        };
+        if drains {
+            let drained = self.drained(conversation.kind.drains, now);
+            let types = refers_to.iter().map(|url| (*url, drained));
+            self.draining_types.extend(types);
+        }
+    }
+
+    fn drained(&self, drains: bool, now: Moment) -> Drained {
+        let Config { drain, hold, .. } = self.config;
+        Drained {
+            named: now + drain,
+            brought: now + if drains { drain } else { hold },
         }
     }
 
@@ -131,13 +164,7 @@ impl Session {
         drains: bool,
         now: Moment,
     ) {
-        let drained = Drained {
-            named: now + self.config.drain,
-            brought: match drains {
-                true => now + self.config.drain,
-                false => now + self.config.hold,
-            },
-        };
+        let drained = self.drained(drains, now);
         for reference in references {
             if wants(db, &self.conversations, reference) {
                 self.draining.insert(reference.clone(), drained);

@@ -19,7 +19,7 @@ mod read;
 mod request;
 mod status;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 pub use base::Base;
@@ -31,7 +31,7 @@ use crate::kind;
 use crate::limits::Limits;
 use crate::message::{Mode, Node, Response};
 use crate::moment::Moment;
-use crate::order::{Draining, Order, Others};
+use crate::order::{Drained, Draining, Order, Others};
 use crate::params::{Params, ParamsId};
 use crate::resource::{Nonce, TypeUrl};
 use crate::source::{Context, Conversation, Dialect, Flight, SLICE, Selected};
@@ -108,6 +108,9 @@ pub struct Session {
     /// In order of rank.
     conversations: Vec<Conversation>,
     draining: Draining,
+    /// Types of which anything may still be in use, since what referred to them
+    /// is not known.
+    draining_types: BTreeMap<&'static str, Drained>,
     nonces: u64,
     polled_at: Moment,
     /// Something was said by silence since the last poll began.
@@ -141,6 +144,7 @@ impl Session {
             denied: Vec::new(),
             conversations: Vec::new(),
             draining: Draining::new(),
+            draining_types: BTreeMap::new(),
             nonces: 0,
             polled_at: Moment::START,
             silently: false,
@@ -267,7 +271,7 @@ impl Session {
         } = self.config;
         let conversations = self.conversations.iter();
         let deadlines = conversations.map(|c| c.deadlines(ack_patience, (resume, hold, drain)));
-        let draining = self.draining.values();
+        let draining = self.draining.values().chain(self.draining_types.values());
         let draining = draining.flat_map(|drained| [drained.named, drained.brought]);
         let all = deadlines
             .flatten()
@@ -352,7 +356,8 @@ impl Session {
         effects::greet_on_demand(db, &self.config, conversation, others);
         effects::close_routes(db, conversation, others);
         let resuming = self.resuming_until.is_some_and(|until| now < until);
-        let order = Order::new(others, &self.draining, now, resuming);
+        let draining = (&self.draining, &self.draining_types);
+        let order = Order::new(others, draining, now, resuming);
         let context = Context {
             order: &order,
             limits: &self.config.limits,

@@ -151,6 +151,9 @@ impl Conversation {
         for name in [Some(name), lead.as_ref()].into_iter().flatten() {
             if !self.is_wanted(db, name) {
                 given_up.extend(self.holdings.may(db, name));
+                let now = self.holdings.now(db, name).into_iter();
+                let unknown = now.filter(|held| held.is_unknown());
+                given_up.extend(unknown.map(|held| held.resource));
             }
         }
         self.holdings.forget_answers(key);

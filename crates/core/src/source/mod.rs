@@ -121,6 +121,9 @@ pub(crate) struct Conversation {
     pub(crate) last_version: Option<Version>,
     /// The version of the last set that was accepted.
     pub(crate) acked_version: Option<Version>,
+    /// The versions of the last sets that were rejected: C-core names the one
+    /// that it rejected when it comes back.
+    pub(crate) rejected_versions: VecDeque<Version>,
     /// What the peer last said of something that it rejects (S16).
     pub(crate) last_error: Option<ErrorDetail>,
     /// The peer waits for an answer, be it empty (S25).
@@ -190,6 +193,7 @@ impl Conversation {
             last_acked: None,
             last_version: None,
             acked_version: None,
+            rejected_versions: VecDeque::new(),
             last_error: None,
             owes_answer: false,
             trial_turn: false,

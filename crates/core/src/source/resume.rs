@@ -55,7 +55,10 @@ impl Conversation {
             let name = &resource.name;
             let wanted = self.is_wanted(db, name);
             let same = |r: &std::sync::Arc<Resource>| crate::database::same(r, resource);
-            if wanted && !self.wanted(db, name).iter().any(same) {
+            // What is the same now may change before it is sent. Of clusters that
+            // a wildcard brings there may be very many.
+            let few = self.kind.drains || self.holdings.covering(name).is_none();
+            if wanted && (few || !self.wanted(db, name).iter().any(same)) {
                 self.holdings.record(db, Held::before(resource.clone()));
                 self.pending.insert(name.clone());
             }

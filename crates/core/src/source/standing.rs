@@ -152,7 +152,9 @@ impl Conversation {
     /// state of the world (S82).
     pub(crate) fn remember_set(&mut self, db: &mut Database) {
         let versions = [self.last_version.take(), self.acked_version.take()];
-        let versions = versions.into_iter().flatten().filter(|_| self.is_whole());
+        let rejected = std::mem::take(&mut self.rejected_versions);
+        let versions = versions.into_iter().flatten().chain(rejected);
+        let versions = versions.filter(|_| self.is_whole());
         let new = |version: &Version| !db.remembers_set(self.type_id, version);
         let versions: Vec<Version> = versions.filter(new).collect();
         if versions.is_empty() {

@@ -27,17 +27,29 @@ pub(crate) struct Parked {
     pub(crate) version: Version,
 }
 
+/// Rejected sets whose versions are remembered.
+const REMEMBERED: usize = 4;
+
+/// What the acceptance of a response put an end to.
+#[derive(Debug, Default)]
+pub(crate) struct Accepted {
+    pub(crate) replaced: Vec<Replaced>,
+    /// Something gave way of which nothing is known, nor what it refers to.
+    pub(crate) unknown: bool,
+}
+
 impl Conversation {
     /// The peer accepted the response, and with it all before it. Returns what
     /// it replaced, for types whose old contents stay in use for a while (S73).
-    pub(crate) fn accept(&mut self, db: &mut Database, nonce: &Nonce) -> Vec<Replaced> {
-        let mut replaced = Vec::new();
+    pub(crate) fn accept(&mut self, db: &mut Database, nonce: &Nonce) -> Accepted {
+        let mut accepted = Accepted::default();
+        let unknown = self.holdings.holds_unknown();
         while let Some(flight) = self.holdings.take_flight() {
             let done = flight.nonce == *nonce;
             // gRPC asks for the clusters of a route after it accepted it, and
             // uses the old ones until it has the new (S73).
             if self.kind.drains || self.dialect == Dialect::Standard {
-                self.note_replaced(db, &flight, &mut replaced);
+                self.note_replaced(db, &flight, &mut accepted.replaced);
             }
             self.keep_verified(&flight);
             self.acked_version = flight.version.clone().or_else(|| self.acked_version.take());
@@ -47,13 +59,14 @@ impl Conversation {
             }
         }
         if let Some(resumed) = &mut self.resumed {
-            resumed.unknown_set = false;
+            accepted.unknown |= std::mem::take(&mut resumed.unknown_set);
         }
         self.rejected_in_a_row = 0;
         self.trial_turn = !self.trial_turn;
         self.try_rejected_again();
         self.tidy(db);
-        replaced
+        accepted.unknown |= unknown && !self.holdings.holds_unknown();
+        accepted
     }
 
     fn note_replaced(&self, db: &mut Database, flight: &Flight, replaced: &mut Vec<Replaced>) {
@@ -225,6 +238,10 @@ impl Conversation {
         let Some(flight) = self.holdings.take_flight() else {
             return Vec::new();
         };
+        self.rejected_versions.extend(flight.version.clone());
+        if self.rejected_versions.len() > REMEMBERED {
+            self.rejected_versions.pop_front();
+        }
         let suspects = self.suspects_of(db, flight);
         self.rejected_in_a_row = self.rejected_in_a_row.saturating_add(1);
         self.trial_turn = !self.trial_turn;
@@ -253,7 +270,10 @@ impl Conversation {
             }
             self.holdings.move_view(db, &step);
         }
-        says.extend(std::mem::take(&mut self.unverified));
+        for say in std::mem::take(&mut self.unverified) {
+            self.doubt(db, &say);
+            says.push(say);
+        }
         let brings = says.iter().any(|say| say.to.is_some());
         for answer in flight.answers {
             self.repeat_answer(db, answer, brings);
@@ -455,7 +475,23 @@ impl Conversation {
         if let Some(flight) = flights.next() {
             let brought = flight.says.iter().filter(|say| say.to.is_some());
             self.unverified.extend(brought.cloned());
+            let items = flight.steps.iter().flat_map(Step::items);
+            let items = items.filter_map(|(_, item)| item.as_ref());
+            self.unverified.extend(items.map(|resource| Say {
+                variant: variant(resource),
+                to: Some(Arc::clone(resource)),
+                topic: None,
+            }));
         }
+    }
+
+    /// What counted as accepted, and may not have been, is suspected.
+    fn doubt(&mut self, db: &mut Database, say: &Say) {
+        let name = say.name().clone();
+        let version = say.to.as_ref().map(|resource| &resource.version);
+        self.holdings.change(db, &name, |held| {
+            held.retain(|held| !held.is(&say.variant) || Some(&held.resource.version) != version);
+        });
     }
 
     /// What was in a response that was accepted as a whole is good.

@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn the_list_is_complete_and_in_order() {
         let families = families().unwrap();
-        for (family, letter, last) in [(0, 'S', 80), (1, 'C', 66), (2, 'E', 20), (3, 'M', 14)] {
+        for (family, letter, last) in [(0, 'S', 85), (1, 'C', 66), (2, 'E', 20), (3, 'M', 14)] {
             let numbers: Vec<_> = families[family].rules.iter().map(|r| &r.number).collect();
             let expected: Vec<_> = (1..=last).map(|n| format!("{letter}{n}")).collect();
             assert_eq!(numbers, expected.iter().collect::<Vec<_>>());

@@ -72,7 +72,7 @@
 //! | `> ? sub a` | without a type |
 //! | `error no-type` | the request before broke the protocol |
 //! | `talk` | answers all that comes until nothing does, and accepts it |
-//! | `talk rejecting a@bad keeping b` | … but rejects a response as a whole for `a@bad`, and must not lose `b` by what it accepts |
+//! | `talk rejecting a@bad keeping b` | … but rejects a response as a whole for `a@bad`, which must not come alone twice, and must not lose `b` by what it accepts |
 //! | `talk partly rejecting a@bad` | … but takes the rest of such a response, removals too |
 //! | `holds cds a@v1 b@v1` | what it accepted and was not told to drop; `nothing` if there is none |
 //!

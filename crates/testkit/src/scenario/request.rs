@@ -95,6 +95,11 @@ impl Request {
         Ok(request)
     }
 
+    /// Whether it rejects a response.
+    pub(super) fn is_nack(&self) -> bool {
+        matches!(self.answer, Answer::Nack(..))
+    }
+
     /// A word that begins a clause; returns the clause.
     fn keyword(&mut self, word: &str) -> Result<Option<&'static str>, String> {
         let (key, value) = word.split_once('=').unwrap_or((word, ""));

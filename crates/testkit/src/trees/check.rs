@@ -62,6 +62,8 @@ impl World {
             self.now = self.now.max(next);
             for index in 0..self.children.len() {
                 if let Role::Envoy(envoy) = &mut self.children[index].role {
+                    let waits = envoy.waits_in_vain(self.now);
+                    waits.map_err(|fault| format!("client {index}: {fault}"))?;
                     envoy.go_on(self.now);
                 }
             }

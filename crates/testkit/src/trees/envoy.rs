@@ -21,13 +21,17 @@ use super::contents::{Published, is_bad, is_empty, references};
 use super::wire::{Names, News, Wire};
 use crate::world::Fault;
 
+/// How long a cluster waits for its endpoints.
+const PATIENCE: Duration = Duration::from_secs(15);
+
 /// See the module's documentation.
 #[derive(Debug)]
 pub(super) struct Envoy {
     pub(super) wire: Wire,
     /// What it accepted.
     pub(super) held: Published,
-    warming: BTreeMap<Name, Arc<Resource>>,
+    /// Clusters that wait for endpoints, and for how long at most.
+    warming: BTreeMap<Name, (Arc<Resource>, Moment)>,
     /// Responses about clusters that wait for endpoints, and why they are rejected.
     withheld: Vec<(News, Option<String>)>,
     active: BTreeMap<Name, Arc<Resource>>,
@@ -118,8 +122,8 @@ impl Envoy {
             if self.held.get(&key) == Some(resource) {
                 self.warming.remove(&resource.name);
             } else if references(resource, EDS).next().is_some() {
-                self.warming
-                    .insert(resource.name.clone(), Arc::clone(resource));
+                let waits = (Arc::clone(resource), now + PATIENCE);
+                self.warming.insert(resource.name.clone(), waits);
             } else {
                 self.held.insert(key, Arc::clone(resource));
             }
@@ -132,9 +136,23 @@ impl Envoy {
     }
 
     fn endpoints_came(&mut self, name: &Name) {
-        let warm = |_: &Name, r: &mut Arc<Resource>| references(r, EDS).any(|to| to == name);
-        for (name, resource) in self.warming.extract_if(.., warm) {
+        self.end_warming(|resource, _| references(resource, EDS).any(|to| to == name));
+    }
+
+    fn end_warming(&mut self, ends: impl Fn(&Resource, Moment) -> bool) {
+        let ends = |_: &Name, (resource, until): &mut (Arc<Resource>, _)| ends(resource, *until);
+        for (name, (resource, _)) in self.warming.extract_if(.., ends) {
             self.held.insert((CDS.into(), name), resource);
+        }
+    }
+
+    /// Clusters that got no endpoints in time: on a stream that resumes nobody may
+    /// know of them, on others that is a fault of the server.
+    pub(super) fn waits_in_vain(&self, now: Moment) -> Result<(), Fault> {
+        let mut late = self.warming.iter().filter(|(_, (_, until))| *until <= now);
+        match late.next().filter(|_| !self.wire.resumed) {
+            None => Ok(()),
+            Some((name, _)) => Err(format!("{name} waits for its endpoints in vain")),
         }
     }
 
@@ -157,6 +175,7 @@ impl Envoy {
 
     /// What follows from what is there now.
     pub(super) fn go_on(&mut self, now: Moment) {
+        self.end_warming(|_, until| until <= now);
         if self.warming.is_empty() {
             for (news, error) in std::mem::take(&mut self.withheld) {
                 self.wire.answer(&news, error);
@@ -175,7 +194,8 @@ impl Envoy {
             }
         }
         let clusters = self.held.iter().filter(|((url, _), _)| url.as_str() == CDS);
-        let clusters = clusters.map(|(_, r)| r).chain(self.warming.values());
+        let warming = self.warming.values().map(|(r, _)| r);
+        let clusters = clusters.map(|(_, r)| r).chain(warming);
         let endpoints = clusters
             .flat_map(|r| references(r, EDS))
             .map(ToString::to_string);
@@ -215,13 +235,16 @@ impl Envoy {
         }
         let mut known = self.held.clone();
         let warming = self.warming.iter();
-        known.extend(warming.map(|(name, r)| ((CDS.into(), name.clone()), Arc::clone(r))));
+        known.extend(warming.map(|(name, (r, _))| ((CDS.into(), name.clone()), Arc::clone(r))));
         self.wire.reconnect(&known, rng);
     }
 
-    /// When a listener has drained.
+    /// When a listener has drained, or a cluster waits no longer.
     pub(super) fn timeout(&self) -> Option<Moment> {
-        self.draining.iter().map(|(_, until)| *until).min()
+        let drained = self.draining.iter().map(|(_, until)| *until);
+        drained
+            .chain(self.warming.values().map(|(_, until)| *until))
+            .min()
     }
 
     /// Every listener in use has its routes, clusters and endpoints (S81, S82).

@@ -171,7 +171,8 @@ impl Wire {
     }
 
     /// Another stream: all that is asked for is asked for again, the types in any
-    /// order (S82).
+    /// order (S82); but first those that are resumed, for by them a server knows
+    /// that the stream resumes.
     pub(super) fn reconnect(&mut self, held: &Published, rng: &mut Rng) {
         self.queue.clear();
         self.node_sent = false;
@@ -185,6 +186,11 @@ impl Wire {
             .filter(|(_, asked)| !asked.names.is_empty());
         let mut urls: Vec<_> = named.map(|(url, _)| url.clone()).collect();
         rng.shuffle(&mut urls);
+        let is_new = |url: &TypeUrl| match self.mode {
+            Mode::Sotw => self.types[url].accepted.is_none(),
+            Mode::Delta => !held.keys().any(|(of, _)| of == url),
+        };
+        urls.sort_by_key(is_new);
         for url in urls {
             let request = match self.mode {
                 Mode::Sotw => self.list(&url, None),

@@ -1,6 +1,8 @@
 //! The client talks by itself: the order in which a source searches for what is
 //! rejected is its own affair, and what comes of it is not.
 
+use std::collections::HashSet;
+
 use super::super::client::Seen;
 use super::super::script::Talk;
 use super::Stage;
@@ -9,13 +11,16 @@ use super::Stage;
 const ENDLESS: usize = 100;
 
 impl Stage {
-    /// Answers until nothing comes.
+    /// Answers until nothing comes. What was rejected alone must not come again
+    /// alone (S12).
     pub(super) fn talk(&mut self, name: &str, talk: &Talk) -> Result<(), String> {
+        let mut rejected = HashSet::new();
         for _ in 0..ENDLESS {
             let Some(got) = self.poll(name)? else {
                 return Ok(());
             };
             let (now, line, url) = (self.now, got.line(), got.type_url);
+            let alone = got.parts.len() == 1;
             let (stream, db, labels) = self.parts(name)?;
             let seen = Seen {
                 nonce: got.nonce,
@@ -24,6 +29,9 @@ impl Stage {
             };
             stream.client.received(&url, seen);
             let (answer, lost) = stream.client.judge(&url, talk);
+            if answer.is_nack() && alone && !rejected.insert(line.clone()) {
+                return Err(format!("it was rejected, and comes again:  {line}"));
+            }
             if let Some(lost) = lost.iter().find(|name| talk.keeping.contains(name)) {
                 return Err(format!("the client loses {lost} by  {line}"));
             }
