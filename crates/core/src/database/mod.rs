@@ -14,12 +14,14 @@
 
 mod apply;
 mod check;
+mod commit;
 mod content;
 mod entry;
 mod follow;
 mod hosts;
 mod log;
 mod places;
+mod put;
 mod rejected;
 mod subscribers;
 mod table;
@@ -31,6 +33,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 pub use apply::ApplyError;
+pub use commit::{Commit, Progress, Replaced, SLICE};
 pub use content::Choice;
 pub(crate) use content::same;
 pub use entry::EntryId;
@@ -62,6 +65,10 @@ pub struct Database {
     params: ParamsTable,
     subscribers: Subscribers,
     work: Work,
+    /// The names looked at when others could last have the database.
+    held_since: u64,
+    /// Views that have news for their followers, once each.
+    news: Vec<(TypeId, ViewId)>,
     is_cache: bool,
     rejections: Rejections,
 }
@@ -257,6 +264,14 @@ impl Database {
     #[must_use]
     pub fn work(&self) -> Work {
         self.work
+    }
+
+    /// Others that share the database may have it now: what was done since this
+    /// was last called is one slice.
+    pub fn end_hold(&mut self) {
+        let slice = self.work.entries - self.held_since;
+        self.work.largest_slice = self.work.largest_slice.max(slice);
+        self.held_since = self.work.entries;
     }
 
     /// What is kept of a type.

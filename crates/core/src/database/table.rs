@@ -27,6 +27,9 @@ pub struct Work {
     pub subscribers: u64,
     /// Constraints evaluated.
     pub evaluations: u64,
+    /// The most names that were looked at while others had to wait, as
+    /// [`Database::end_hold`](super::Database::end_hold) tells (S85).
+    pub largest_slice: u64,
 }
 
 /// What is in memory for a type, counted so that tests can prove its bounds.

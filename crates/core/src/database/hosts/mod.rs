@@ -12,7 +12,6 @@
 mod asked;
 mod base;
 mod change;
-mod conflict;
 mod crowd;
 mod explain;
 mod form;
@@ -286,7 +285,7 @@ impl Hosts {
 }
 
 /// A short hash made to use all of a long one.
-fn spread(hash: u32) -> u64 {
+pub(super) fn spread(hash: u32) -> u64 {
     u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
