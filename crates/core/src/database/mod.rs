@@ -23,6 +23,7 @@ mod log;
 mod places;
 mod put;
 mod rejected;
+mod settle;
 mod subscribers;
 mod table;
 mod tombstones;
@@ -40,6 +41,7 @@ pub use entry::EntryId;
 pub(crate) use follow::left_by;
 pub use hosts::{Considered, Found, Given, HostExplanation};
 pub(crate) use rejected::Rejected;
+pub use settle::Settling;
 pub use subscribers::{Edge, FollowId, StreamId, SubscriberId};
 pub use table::{Kept, Work};
 pub use view::{Batch, Item, Scope, Seq};
@@ -97,21 +99,6 @@ impl Database {
     #[must_use]
     pub fn is_cache(&self) -> bool {
         self.is_cache
-    }
-
-    /// The contents are complete: what is not among them does not exist (S51).
-    pub fn set_authoritative(&mut self) {
-        self.is_cache = false;
-        for table in &mut self.tables {
-            for (entry, (subscriber, params)) in table.settle() {
-                self.subscribers.mark(subscriber, entry, params);
-            }
-            for (_, view) in table.views() {
-                for follower in &view.subscribers {
-                    self.subscribers.wake(*follower);
-                }
-            }
-        }
     }
 
     /// It is not known any more whether a scope is complete.
@@ -292,20 +279,7 @@ impl Database {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::change::Change;
 
-    #[test]
-    fn a_cache_that_becomes_complete_keeps_no_absent_names() {
-        let mut db = Database::cache();
-        let url = TypeUrl::new("t");
-        db.apply(vec![Change::Remove(url.clone(), Name::new("a"))])
-            .unwrap();
-        let type_id = db.type_id(&url);
-        assert_eq!(db.kept(type_id).names, 1);
-        db.set_authoritative();
-        assert_eq!(db.kept(type_id).names, 0);
-        assert_eq!(db.check(), Ok(()));
-    }
     #[test]
     fn a_name_that_nothing_keeps_is_found_out() {
         let mut db = Database::new();

@@ -6,7 +6,7 @@ use hashbrown::{HashMap, HashSet, HashTable};
 
 use super::SubscriberId;
 use super::content::{Choice, Content};
-use super::entry::{Entry, EntryId, Subscribers, Subscription};
+use super::entry::{Entry, EntryId, Subscribers};
 use super::hosts::Hosts;
 use super::places::Places;
 use super::tombstones::Tombstones;
@@ -67,6 +67,8 @@ pub(super) struct Table {
     pub(super) tombstones: Tombstones,
     /// What is not here may exist all the same: a source has to be asked.
     pub(super) is_cache: bool,
+    /// It was a cache, and names are visited that it kept for being one.
+    pub(super) settling: bool,
     /// The scopes of a cache of which all is known.
     known: HashSet<Scope>,
 }
@@ -87,6 +89,7 @@ impl Table {
             keys: Keys::default(),
             tombstones: Tombstones::default(),
             is_cache,
+            settling: false,
             known: HashSet::new(),
         }
     }
@@ -119,28 +122,6 @@ impl Table {
             true => self.known.insert(scope.clone()),
             false => self.known.remove(scope),
         };
-    }
-
-    /// The contents are complete: what was not known does not exist. Returns
-    /// who asks for it.
-    pub(super) fn settle(&mut self) -> Vec<(EntryId, Subscription)> {
-        self.is_cache = false;
-        let mut asking = Vec::new();
-        for (index, entry) in self.entries.iter_mut() {
-            if matches!(entry.content, Content::Unknown) {
-                entry.content = Content::Absent;
-                let id = EntryId(index);
-                asking.extend(entry.subscribers.iter().map(|who| (id, who)));
-            }
-        }
-        let hosts = self.hosts.iter().flat_map(|hosts| hosts.asked.all());
-        for id in hosts {
-            asking.extend(self.entry(id).subscribers.iter().map(|who| (id, who)));
-        }
-        // That a name does not exist goes without saying from now on.
-        let all: Vec<_> = self.entries().map(|(id, _)| id).collect();
-        all.into_iter().for_each(|id| self.tidy(id));
-        asking
     }
 
     pub(super) fn is_followed(&self, scope: &Scope) -> bool {

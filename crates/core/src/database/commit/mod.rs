@@ -187,7 +187,7 @@ impl Commit {
                 Stage::Make(nth + 1, 0)
             }
             Stage::Make(nth, edit) => {
-                if !first && self.types[nth].domains.size(edit) > room {
+                if !self.fits && !first && self.types[nth].domains.size(edit) > room {
                     return Ok(false);
                 }
                 self.types[nth].make(db, edit, tell);
