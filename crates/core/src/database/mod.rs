@@ -185,6 +185,21 @@ impl Database {
             .flat_map(|(_, entry)| entry.content.resources())
     }
 
+    /// The resources at the `nth` so many places ([`SLICE`]), for whoever visits
+    /// all of them and lets others have the database in between; `None` behind
+    /// the last. What has contents stays at its place.
+    pub fn slice_of_resources(
+        &self,
+        type_id: TypeId,
+        nth: usize,
+    ) -> Option<impl Iterator<Item = &Arc<Resource>>> {
+        let entries = &self.table(type_id).entries;
+        let places = nth * SLICE..(nth * SLICE + SLICE).min(entries.places());
+        let found = |place| entries.get(place as u32);
+        let there = !places.is_empty();
+        there.then(|| places.filter_map(found).flat_map(|e| e.content.resources()))
+    }
+
     /// Every variant of one name.
     #[must_use]
     pub fn variants(&self, type_id: TypeId, name: &Name) -> &[Arc<Resource>] {
