@@ -15,7 +15,7 @@ use trunkline_core::kind::{CDS, EDS, LDS, VHDS};
 use trunkline_core::name::Name;
 use trunkline_core::resource::{Resource, TypeUrl};
 
-const MANY: usize = 100_000;
+const MANY: usize = 200_000;
 
 /// Applies changes in slices; between two of them everybody is told what there
 /// is to say. Returns how many slices there were.
@@ -48,18 +48,13 @@ fn all(url: &str, from: usize, edition: u64) -> Change {
 #[test]
 fn s85_a_change_of_many_touches_a_slice_at_once() {
     let mut db = Database::new();
-    let mut peers = wildcards(&mut db, CDS, 2, 1);
-    let upserts = |edition| {
-        let resources = (0..MANY).map(move |number| support::resource(number, edition));
-        let upserts = resources.map(|r| Change::Upsert(CDS.into(), r));
-        upserts.collect::<Vec<_>>()
-    };
+    let mut peers = wildcards(&mut db, CDS, 1, 1);
+    let upserts = (0..MANY).map(|number| support::resource(number, 0));
+    let upserts = upserts.map(|r| Change::Upsert(CDS.into(), r));
+    let slices = apply(&mut db, upserts.collect(), &mut peers);
     // Each name is checked and made.
     let least = 2 * MANY / SLICE;
-    for edition in 0..2 {
-        let slices = apply(&mut db, upserts(edition), &mut peers);
-        assert!((least..least + 2).contains(&slices), "{slices}");
-    }
+    assert!((least..least + 2).contains(&slices), "{slices}");
     // Half of the names go, as many come, the others change.
     let slices = apply(&mut db, vec![all(CDS, MANY / 2, 2)], &mut peers);
     assert!(slices > least, "{slices}");
@@ -77,9 +72,9 @@ fn s85_a_change_of_many_virtual_hosts_touches_a_slice_at_once() {
     peer.ask(&mut db, VHDS, (0..100).map(|nth| host_name(nth * 100)));
     let mut peers = [peer];
     for edition in 0..2 {
-        let hosts = (0..MANY / 4).map(|number| host(number, edition));
+        let hosts = (0..MANY / 8).map(|number| host(number, edition));
         let upserts = hosts.map(|r| Change::Upsert(VHDS.into(), r)).collect();
-        assert!(apply(&mut db, upserts, &mut peers) > MANY / 2 / SLICE);
+        assert!(apply(&mut db, upserts, &mut peers) >= MANY / 4 / SLICE);
     }
     let largest = db.work().largest_slice;
     // Beside each name, the hosts that are asked for under it.

@@ -24,6 +24,7 @@ mod places;
 mod put;
 mod rejected;
 mod settle;
+mod shards;
 mod subscribers;
 mod table;
 mod tombstones;

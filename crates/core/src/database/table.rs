@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use hashbrown::{HashMap, HashSet, HashTable};
+use hashbrown::{HashMap, HashSet};
 
 use super::SubscriberId;
 use super::content::{Choice, Content};
 use super::entry::{Entry, EntryId, Subscribers};
 use super::hosts::Hosts;
 use super::places::Places;
+use super::shards::Shards;
 use super::tombstones::Tombstones;
 use super::view::{Scope, View, ViewId};
 use crate::kind::Kind;
@@ -50,7 +51,7 @@ pub struct Kept {
 pub(super) struct Table {
     pub(super) url: TypeUrl,
     pub(super) kind: Kind,
-    names: HashTable<EntryId>,
+    names: Shards<EntryId>,
     hasher: hashbrown::DefaultHashBuilder,
     pub(super) entries: Places<Entry>,
     /// By which domains hosts are found, if the type is asked for by host (S66).
@@ -79,7 +80,7 @@ impl Table {
             hosts: Kind::of(&url).on_demand.then(Box::default),
             kind: Kind::of(&url),
             url,
-            names: HashTable::new(),
+            names: Shards::default(),
             hasher: hashbrown::DefaultHashBuilder::default(),
             entries: Places::default(),
             owners: HashMap::new(),
@@ -180,7 +181,7 @@ impl Table {
             let name = entries.get(id.0).map_or("", |e| e.name.as_str());
             std::hash::BuildHasher::hash_one(&*hasher, name)
         };
-        names.insert_unique(rehash(&id), id, rehash);
+        names.insert(rehash(&id), id, rehash);
         id
     }
 
@@ -193,9 +194,7 @@ impl Table {
             return;
         }
         let hash = self.hash(entry.name.as_str());
-        if let Ok(found) = self.names.find_entry(hash, |other| *other == id) {
-            found.remove();
-        }
+        self.names.remove(hash, |other| *other == id);
         self.entries.remove(id.0);
         if let Some(hosts) = &mut self.hosts {
             hosts.forget_forms(id);

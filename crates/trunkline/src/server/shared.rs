@@ -137,6 +137,7 @@ impl Shared {
         {
             let _writing = self.writing();
             while self.advance(&mut commit, &mut changed)? == Progress::More {
+                commit.rest();
                 self.engine.give_way();
             }
         }

@@ -36,7 +36,7 @@ use edits::{Edit, TypeEdits};
 /// Names that one slice touches at most, but for what one name drags along: the
 /// virtual hosts that it exchanges domains with, and the hosts that are asked
 /// for under its domains.
-pub const SLICE: usize = 4096;
+pub const SLICE: usize = 1024;
 
 /// Whether a commit is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +78,10 @@ struct Part {
     domains: Domains,
     /// Edits after which their name holds nothing: made last.
     removals: Vec<u32>,
+    /// There are several slices.
+    sliced: bool,
+    /// What names held that were changed in this slice.
+    old: Vec<Content>,
 }
 
 /// What is to be done next: with which type, and where in it.
@@ -103,6 +107,8 @@ impl Commit {
             edits,
             type_id: TypeId(u32::MAX),
             removals: Vec::new(),
+            sliced: false,
+            old: Vec::new(),
         };
         let types = TypeEdits::of(changes)?.into_iter().map(part);
         Ok(Self {
@@ -110,6 +116,22 @@ impl Commit {
             stage: Stage::New,
             fits: false,
         })
+    }
+
+    /// Gives back what is not needed any more. Takes its time, and needs no
+    /// database: to be called between two slices.
+    pub fn rest(&mut self) {
+        let is_checked = matches!(self.stage, Stage::Make(..) | Stage::Remove(..));
+        for part in &mut self.types {
+            part.old = Vec::new();
+            if is_checked {
+                part.domains.checked();
+            }
+        }
+        if let Stage::Remove(nth, _) = self.stage {
+            let made = self.types.iter_mut().rev().take(nth);
+            made.for_each(|part| part.edits.edits = Vec::new());
+        }
     }
 
     /// Does the next slice, of about `budget` names, and says which names have
@@ -126,6 +148,9 @@ impl Commit {
     ) -> Result<Progress, ApplyError> {
         if matches!(self.stage, Stage::New) {
             self.begin(db, budget);
+        }
+        for part in &mut self.types {
+            part.old.clear();
         }
         let end = db.work.entries.saturating_add(budget as u64);
         let mut first = true;
@@ -153,6 +178,9 @@ impl Commit {
             }
         }
         self.fits = names <= budget;
+        for part in &mut self.types {
+            part.sliced = !self.fits;
+        }
         self.stage = Stage::List(0, 0);
     }
 
@@ -173,7 +201,6 @@ impl Commit {
             },
             Stage::Check(nth, _) if nth == count => Stage::Make(0, 0),
             Stage::Check(nth, edit) if edit == self.types[nth].edits.named() => {
-                self.types[nth].domains.checked();
                 Stage::Check(nth + 1, 0)
             }
             Stage::Check(nth, edit) => {
@@ -201,12 +228,7 @@ impl Commit {
                         part.put(db, *edit as usize, tell);
                         Stage::Remove(nth, place + 1)
                     }
-                    None => {
-                        // Given back as it goes, for it may be large.
-                        part.edits.edits = Vec::new();
-                        part.removals = Vec::new();
-                        Stage::Remove(nth + 1, 0)
-                    }
+                    None => Stage::Remove(nth + 1, 0),
                 }
             }
             done @ (Stage::New | Stage::Done) => done,
@@ -308,5 +330,8 @@ impl Part {
             before: before.resources(),
             after: db.variants(self.type_id, &name),
         });
+        if self.sliced {
+            self.old.push(before);
+        }
     }
 }
