@@ -1,6 +1,8 @@
 //! S85: what is large is done in slices. A change of many names never touches
 //! more than a slice of them at once, while streams go on between two slices.
 
+#![allow(clippy::unwrap_used)] // a test: what cannot fail here is part of it
+
 #[path = "../benches/support/mod.rs"]
 mod support;
 

@@ -280,7 +280,7 @@ mod tests {
         assert_eq!(both.contents(0, &old), [b.clone(), newer.clone()]);
         let gone = Change::RemoveVariant("t".into(), "n".into(), b.constraints.clone());
         let one = edits(vec![gone.clone(), upsert(&newer)]);
-        assert_eq!(one.contents(0, &old), [newer.clone()]);
+        assert_eq!(one.contents(0, &old), std::slice::from_ref(&newer));
         let none = edits(vec![upsert(&b), gone]);
         assert_eq!(none.contents(0, &old), []);
         let last = Change::Remove("t".into(), "n".into());
