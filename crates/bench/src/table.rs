@@ -152,8 +152,15 @@ fn usage(usage: &Usage) -> String {
 
 fn engine(work: &Work) -> String {
     format!(
-        "{} names looked at, {} constraints evaluated, {} views and {} subscribers told, {} views",
-        work.names, work.evaluations, work.views_told, work.subscribers_told, work.views
+        "{} names looked at, {} at once at most, {} constraints evaluated, {} views and {} \
+         subscribers told, {} views; longest wait for it {:.2} ms",
+        work.names,
+        work.largest_slice,
+        work.evaluations,
+        work.views_told,
+        work.subscribers_told,
+        work.views,
+        work.longest_wait as f64 / 1000.0
     )
 }
 

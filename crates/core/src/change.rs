@@ -24,5 +24,21 @@ pub enum Change {
     Fail(TypeUrl, Name, Arc<ResourceError>),
 }
 
-/// Changes that take effect together: no reader sees some of them only.
+impl Change {
+    /// The type that it is about.
+    #[must_use]
+    pub fn type_url(&self) -> &TypeUrl {
+        match self {
+            Self::Upsert(url, _)
+            | Self::Remove(url, _)
+            | Self::RemoveVariant(url, ..)
+            | Self::ReplaceAll(url, _)
+            | Self::Fail(url, ..) => url,
+        }
+    }
+}
+
+/// Changes that belong together: all of them take effect, or none. A reader
+/// sees some of them only if they are more than one slice
+/// ([`SLICE`](crate::database::SLICE)), and then in an order that is safe.
 pub type Transaction = Vec<Change>;

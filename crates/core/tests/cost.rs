@@ -90,7 +90,7 @@ fn a_change_costs_its_views_and_their_streams_however_many_resources_there_are()
                 entries: 1 + views as u64,
                 views: views as u64,
                 subscribers: STREAMS as u64,
-                evaluations: 0,
+                ..Work::default()
             };
             assert_eq!(work, expected, "{count} resources, {views} views");
             assert_eq!(kept(&db, CDS).views, views);

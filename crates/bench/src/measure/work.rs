@@ -13,13 +13,20 @@ pub struct Work {
     pub subscribers_told: u64,
     /// Constraints evaluated.
     pub evaluations: u64,
+    /// The most names that were looked at while others had to wait, since the
+    /// start.
+    pub largest_slice: u64,
+    /// The longest that something had to wait for the engine, in microseconds,
+    /// since the look before.
+    pub longest_wait: u64,
     /// Views that there are now: one for all that ask for everything with the
     /// same parameters.
     pub views: u64,
 }
 
 impl Work {
-    /// What was done since an earlier look; views are as they are now.
+    /// What was done since an earlier look, which is the one before; views and
+    /// the largest slice are as they are now.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -29,6 +36,8 @@ impl Work {
                 .subscribers_told
                 .saturating_sub(earlier.subscribers_told),
             evaluations: self.evaluations.saturating_sub(earlier.evaluations),
+            largest_slice: self.largest_slice,
+            longest_wait: self.longest_wait,
             views: self.views,
         }
     }

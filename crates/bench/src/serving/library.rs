@@ -63,7 +63,11 @@ impl Controlled for Server {
     }
 
     fn work(&self) -> Option<Work> {
-        Some(self.read(work))
+        let wait = self.take_longest_wait().as_micros();
+        Some(Work {
+            longest_wait: u64::try_from(wait).unwrap_or(u64::MAX),
+            ..self.read(work)
+        })
     }
 }
 
@@ -97,6 +101,8 @@ fn work(db: &Database) -> Work {
         views_told: done.views,
         subscribers_told: done.subscribers,
         evaluations: done.evaluations,
+        largest_slice: done.largest_slice,
+        longest_wait: 0,
         views: types.map(|id| db.kept(id).views as u64).sum(),
     }
 }

@@ -75,11 +75,9 @@ impl<'a> Aliases<'a> {
 
     fn has(&mut self, Reference { type_url, name }: &Reference) -> bool {
         let all = self.by_type.entry(type_url.clone()).or_insert_with(|| {
-            self.server.read(|db| {
-                let id = db.find_type(type_url).into_iter();
-                let held = id.flat_map(|id| db.resources(id));
-                held.flat_map(|r| r.aliases.iter().cloned()).collect()
-            })
+            let held = self.server.all(type_url);
+            let aliases = held.iter().flat_map(|r| r.aliases.iter().cloned());
+            aliases.collect()
         });
         all.contains(name)
     }

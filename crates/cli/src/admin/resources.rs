@@ -64,10 +64,7 @@ pub(super) fn held(server: &Server, type_url: &TypeUrl, name: &Name) -> Vec<Arc<
 
 /// Every resource of a type, by name.
 pub(super) fn all(server: &Server, type_url: &TypeUrl) -> Vec<Arc<Resource>> {
-    let mut all: Vec<Arc<Resource>> = server.read(|db| {
-        let id = db.find_type(type_url).into_iter();
-        id.flat_map(|id| db.resources(id)).cloned().collect()
-    });
+    let mut all = server.all(type_url);
     let constraints = |r: &Resource| r.constraints.as_ref().map(ToString::to_string);
     all.sort_by(|a, b| {
         let names = a.name.cmp(&b.name);

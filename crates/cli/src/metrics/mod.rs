@@ -14,6 +14,7 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use trunkline::Server;
 use trunkline::status::Client;
+use trunkline_core::database::Database;
 use trunkline_store::FilesStatus;
 
 pub(crate) use count::Count;
@@ -56,6 +57,10 @@ impl Metrics {
         self.clients(clients);
         let table = &self.table;
         table.ready.set(i64::from(server.is_ready()));
+        table.longest_wait.set(server.longest_wait().as_secs_f64());
+        let work = server.read(Database::work);
+        let largest = i64::try_from(work.largest_slice).unwrap_or(i64::MAX);
+        table.largest_slice.set(largest);
         let (errors, bad) = files.map_or((0, 0), |files| {
             (files.errors().count(), files.bad().count())
         });

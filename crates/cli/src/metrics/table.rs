@@ -1,5 +1,6 @@
 //! Every metric: its name, its help, its kind.
 
+use std::sync::atomic::AtomicU64;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use prometheus_client::metrics::counter::Counter;
@@ -18,6 +19,7 @@ pub(super) type Label = [(&'static str, &'static str); 1];
 /// A count for each value of a label.
 pub(super) type Counters = Family<Label, Counter>;
 type Gauges = Family<Label, Gauge>;
+type Seconds = Gauge<f64, AtomicU64>;
 
 /// From a tenth of a millisecond to a minute: loopback to a slow fleet.
 const SECONDS: [f64; 17] = [
@@ -40,6 +42,8 @@ pub(super) struct Table {
     pub(super) connected_clients: Gauge,
     pub(super) streams: Gauge,
     pub(super) ready: Gauge,
+    pub(super) longest_wait: Seconds,
+    pub(super) largest_slice: Gauge,
     pub(super) requests: Counters,
     pub(super) pushes: Counters,
     pub(super) resources_sent: Counters,
@@ -71,6 +75,8 @@ impl Table {
             connected_clients: add.gauge("connected_clients", "Clients that have a stream, by node"),
             streams: add.gauge("streams", "Streams that have made a request"),
             ready: add.gauge("ready", "1 once the first contents are complete"),
+            longest_wait: add.add("engine_longest_wait_seconds", "The longest that a stream or a change had to wait for the database since the start", Seconds::default()),
+            largest_slice: add.gauge("engine_largest_slice", "The most names that were looked at while others had to wait for the database since the start"),
             requests: add.by_type("requests", "Requests received"),
             pushes: add.by_type("pushes", "Responses sent"),
             resources_sent: add.by_type("resources_sent", "Resources in responses sent"),

@@ -140,6 +140,7 @@ pub(crate) fn since(db: &Database, before: Work) -> Work {
         views: now.views - before.views,
         subscribers: now.subscribers - before.subscribers,
         evaluations: now.evaluations - before.evaluations,
+        ..Work::default()
     }
 }
 

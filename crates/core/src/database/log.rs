@@ -1,12 +1,19 @@
 //! The newest item of each name, in the order in which they changed.
 
+use std::ops::Range;
+
 use hashbrown::HashMap;
 
 use super::EntryId;
 use super::view::Seq;
 
 /// Items stay where they are when a newer one of the same name comes, and are
-/// swept out together.
+/// swept out together, a few with each push: nobody waits for all of them (S85).
+///
+/// ```text
+///   kept, in order │ swept out │ not looked at yet, in order
+///                  └──── gap ──┘
+/// ```
 #[derive(Clone, Debug, Default)]
 pub(super) struct Log {
     /// Ascending.
@@ -15,7 +22,17 @@ pub(super) struct Log {
     entries: Vec<EntryId>,
     /// The index of each name's newest item; all other items are stale.
     newest: HashMap<EntryId, u32>,
+    /// What is swept out, while a sweep is under way; empty otherwise.
+    gap: Range<usize>,
+    sweeping: bool,
 }
+
+/// Items that a sweep looks at with each push: as much as is done before stale
+/// items become many more.
+const LOOKED_AT: usize = 8;
+
+/// Up to so many, a sweep is done in one go.
+const SMALL: usize = 1024;
 
 impl Log {
     /// How many items are kept, stale ones included.
@@ -48,31 +65,46 @@ impl Log {
         self.newest.remove(&entry);
     }
 
-    /// Drops stale items once they are a third: amortised O(1) for each push.
+    /// Drops stale items once they are a third.
     fn sweep(&mut self) {
-        if self.entries.len() <= self.newest.len() * 3 / 2 + 64 {
+        if !self.sweeping && self.entries.len() <= self.newest.len() * 3 / 2 + 64 {
             return;
         }
-        let mut kept = 0;
-        for index in 0..self.entries.len() {
+        self.sweeping = true;
+        let many = match self.entries.len() <= SMALL {
+            true => SMALL,
+            false => LOOKED_AT,
+        };
+        for index in self.gap.end..self.entries.len().min(self.gap.end + many) {
             let entry = self.entries[index];
             if let Some(newest) = self.newest.get_mut(&entry)
                 && *newest as usize == index
             {
+                let kept = self.gap.start;
                 *newest = kept as u32;
                 self.entries[kept] = entry;
                 self.positions[kept] = self.positions[index];
-                kept += 1;
+                self.gap.start += 1;
             }
+            self.gap.end += 1;
         }
-        self.entries.truncate(kept);
-        self.positions.truncate(kept);
+        if self.gap.end == self.entries.len() {
+            self.entries.truncate(self.gap.start);
+            self.positions.truncate(self.gap.start);
+            self.gap = 0..0;
+            self.sweeping = false;
+        }
     }
 
     /// The names that changed last behind `position`, in order.
     pub(super) fn since(&self, position: Seq) -> impl Iterator<Item = (Seq, EntryId)> + '_ {
-        let start = self.positions.partition_point(|seq| *seq <= position);
-        (start..self.entries.len())
+        let (kept, rest) = (0..self.gap.start, self.gap.end..self.entries.len());
+        let behind = move |part: Range<usize>| {
+            let positions = &self.positions[part.clone()];
+            part.start + positions.partition_point(|seq| *seq <= position)..part.end
+        };
+        behind(kept)
+            .chain(behind(rest))
             .map(|index| (index, self.entries[index]))
             .filter(|(index, entry)| self.newest.get(entry) == Some(&(*index as u32)))
             .map(|(index, entry)| (self.positions[index], entry))
@@ -96,6 +128,31 @@ mod tests {
         assert_eq!(log.since(9_999).collect::<Vec<_>>(), [(10_000, newest)]);
         assert_eq!(log.position(newest), Some(10_000));
         assert_eq!(log.since(10_000).count(), 0);
+    }
+
+    #[test]
+    fn s85_a_long_log_is_swept_a_little_at_a_time() {
+        const NAMES: u32 = 10_000;
+        let mut log = Log::default();
+        let mut position = 0;
+        for round in 0..6 {
+            for nth in 0..NAMES {
+                position += 1;
+                // Each round in another order.
+                let entry = EntryId((nth * (2 * round + 1) * 7) % NAMES);
+                log.push(position, entry);
+                assert_eq!(log.position(entry), Some(position));
+                if nth % 1000 == 0 && round > 0 {
+                    let all: Vec<_> = log.since(0).collect();
+                    assert_eq!(all.len(), log.newest.len());
+                    assert!(all.is_sorted_by_key(|(position, _)| *position));
+                    let half = position - u64::from(NAMES / 2);
+                    let later = all.iter().filter(|(position, _)| *position > half);
+                    assert!(log.since(half).eq(later.copied()));
+                }
+            }
+            assert!(log.items() <= 2 * NAMES as usize);
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@
 
 mod apply;
 mod check;
+mod commit;
 mod content;
 mod departed;
 mod entry;
@@ -21,6 +22,9 @@ mod follow;
 mod hosts;
 mod log;
 mod places;
+mod put;
+mod settle;
+mod shards;
 mod subscribers;
 mod table;
 mod tombstones;
@@ -31,11 +35,13 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 pub use apply::ApplyError;
+pub use commit::{Commit, Progress, Replaced, SLICE};
 pub use content::Choice;
 pub(crate) use content::same;
 pub(crate) use departed::DepartedSet;
 pub use entry::EntryId;
 pub use hosts::{Considered, Found, Given, HostExplanation};
+pub use settle::Settling;
 pub use subscribers::{Edge, FollowId, StreamId, SubscriberId};
 pub use table::{Kept, Work};
 pub use view::{Batch, Item, Scope, Seq};
@@ -61,6 +67,10 @@ pub struct Database {
     params: ParamsTable,
     subscribers: Subscribers,
     work: Work,
+    /// The names looked at when others could last have the database.
+    held_since: u64,
+    /// Views that have news for their followers, once each.
+    news: Vec<(TypeId, ViewId)>,
     is_cache: bool,
     departed: Departed,
 }
@@ -89,21 +99,6 @@ impl Database {
     #[must_use]
     pub fn is_cache(&self) -> bool {
         self.is_cache
-    }
-
-    /// The contents are complete: what is not among them does not exist (S51).
-    pub fn set_authoritative(&mut self) {
-        self.is_cache = false;
-        for table in &mut self.tables {
-            for (entry, (subscriber, params)) in table.settle() {
-                self.subscribers.mark(subscriber, entry, params);
-            }
-            for (_, view) in table.views() {
-                for follower in &view.subscribers {
-                    self.subscribers.wake(*follower);
-                }
-            }
-        }
     }
 
     /// It is not known any more whether a scope is complete.
@@ -190,6 +185,21 @@ impl Database {
             .flat_map(|(_, entry)| entry.content.resources())
     }
 
+    /// The resources at the `nth` so many places ([`SLICE`]), for whoever visits
+    /// all of them and lets others have the database in between; `None` behind
+    /// the last. What has contents stays at its place.
+    pub fn slice_of_resources(
+        &self,
+        type_id: TypeId,
+        nth: usize,
+    ) -> Option<impl Iterator<Item = &Arc<Resource>>> {
+        let entries = &self.table(type_id).entries;
+        let places = nth * SLICE..(nth * SLICE + SLICE).min(entries.places());
+        let found = |place| entries.get(place as u32);
+        let there = !places.is_empty();
+        there.then(|| places.filter_map(found).flat_map(|e| e.content.resources()))
+    }
+
     /// Every variant of one name.
     #[must_use]
     pub fn variants(&self, type_id: TypeId, name: &Name) -> &[Arc<Resource>] {
@@ -258,6 +268,14 @@ impl Database {
         self.work
     }
 
+    /// Others that share the database may have it now: what was done since this
+    /// was last called is one slice.
+    pub fn end_hold(&mut self) {
+        let slice = self.work.entries - self.held_since;
+        self.work.largest_slice = self.work.largest_slice.max(slice);
+        self.held_since = self.work.entries;
+    }
+
     /// What is kept of a type.
     #[must_use]
     pub fn kept(&self, type_id: TypeId) -> Kept {
@@ -276,20 +294,7 @@ impl Database {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::change::Change;
 
-    #[test]
-    fn a_cache_that_becomes_complete_keeps_no_absent_names() {
-        let mut db = Database::cache();
-        let url = TypeUrl::new("t");
-        db.apply(vec![Change::Remove(url.clone(), Name::new("a"))])
-            .unwrap();
-        let type_id = db.type_id(&url);
-        assert_eq!(db.kept(type_id).names, 1);
-        db.set_authoritative();
-        assert_eq!(db.kept(type_id).names, 0);
-        assert_eq!(db.check(), Ok(()));
-    }
     #[test]
     fn a_name_that_nothing_keeps_is_found_out() {
         let mut db = Database::new();

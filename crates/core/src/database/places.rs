@@ -68,10 +68,15 @@ impl<T> Places<T> {
         all.filter_map(|(place, thing)| Some((place as u32, thing.as_mut()?)))
     }
 
+    /// How many places there are, free ones included.
+    pub(super) fn places(&self) -> usize {
+        let full = self.chunks.len().saturating_sub(1) * CHUNK;
+        full + self.chunks.last().map_or(0, Vec::len)
+    }
+
     /// How many there are.
     pub(super) fn len(&self) -> usize {
-        let places: usize = self.chunks.iter().map(Vec::len).sum();
-        places - self.free.len()
+        self.places() - self.free.len()
     }
 }
 

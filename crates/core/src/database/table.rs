@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use hashbrown::{HashMap, HashSet, HashTable};
+use hashbrown::{HashMap, HashSet};
 
 use super::SubscriberId;
 use super::content::{Choice, Content};
-use super::entry::{Entry, EntryId, Subscribers, Subscription};
+use super::entry::{Entry, EntryId, Subscribers};
 use super::hosts::Hosts;
 use super::places::Places;
+use super::shards::Shards;
 use super::tombstones::Tombstones;
 use super::view::{Scope, View, ViewId};
 use crate::kind::Kind;
@@ -27,6 +28,9 @@ pub struct Work {
     pub subscribers: u64,
     /// Constraints evaluated.
     pub evaluations: u64,
+    /// The most names that were looked at while others had to wait, as
+    /// [`Database::end_hold`](super::Database::end_hold) tells (S85).
+    pub largest_slice: u64,
 }
 
 /// What is in memory for a type, counted so that tests can prove its bounds.
@@ -47,7 +51,7 @@ pub struct Kept {
 pub(super) struct Table {
     pub(super) url: TypeUrl,
     pub(super) kind: Kind,
-    names: HashTable<EntryId>,
+    names: Shards<EntryId>,
     hasher: hashbrown::DefaultHashBuilder,
     pub(super) entries: Places<Entry>,
     /// By which domains hosts are found, if the type is asked for by host (S66).
@@ -64,6 +68,8 @@ pub(super) struct Table {
     pub(super) tombstones: Tombstones,
     /// What is not here may exist all the same: a source has to be asked.
     pub(super) is_cache: bool,
+    /// It was a cache, and names are visited that it kept for being one.
+    pub(super) settling: bool,
     /// The scopes of a cache of which all is known.
     known: HashSet<Scope>,
 }
@@ -74,7 +80,7 @@ impl Table {
             hosts: Kind::of(&url).on_demand.then(Box::default),
             kind: Kind::of(&url),
             url,
-            names: HashTable::new(),
+            names: Shards::default(),
             hasher: hashbrown::DefaultHashBuilder::default(),
             entries: Places::default(),
             owners: HashMap::new(),
@@ -84,6 +90,7 @@ impl Table {
             keys: Keys::default(),
             tombstones: Tombstones::default(),
             is_cache,
+            settling: false,
             known: HashSet::new(),
         }
     }
@@ -116,28 +123,6 @@ impl Table {
             true => self.known.insert(scope.clone()),
             false => self.known.remove(scope),
         };
-    }
-
-    /// The contents are complete: what was not known does not exist. Returns
-    /// who asks for it.
-    pub(super) fn settle(&mut self) -> Vec<(EntryId, Subscription)> {
-        self.is_cache = false;
-        let mut asking = Vec::new();
-        for (index, entry) in self.entries.iter_mut() {
-            if matches!(entry.content, Content::Unknown) {
-                entry.content = Content::Absent;
-                let id = EntryId(index);
-                asking.extend(entry.subscribers.iter().map(|who| (id, who)));
-            }
-        }
-        let hosts = self.hosts.iter().flat_map(|hosts| hosts.asked.all());
-        for id in hosts {
-            asking.extend(self.entry(id).subscribers.iter().map(|who| (id, who)));
-        }
-        // That a name does not exist goes without saying from now on.
-        let all: Vec<_> = self.entries().map(|(id, _)| id).collect();
-        all.into_iter().for_each(|id| self.tidy(id));
-        asking
     }
 
     pub(super) fn is_followed(&self, scope: &Scope) -> bool {
@@ -196,7 +181,7 @@ impl Table {
             let name = entries.get(id.0).map_or("", |e| e.name.as_str());
             std::hash::BuildHasher::hash_one(&*hasher, name)
         };
-        names.insert_unique(rehash(&id), id, rehash);
+        names.insert(rehash(&id), id, rehash);
         id
     }
 
@@ -209,9 +194,7 @@ impl Table {
             return;
         }
         let hash = self.hash(entry.name.as_str());
-        if let Ok(found) = self.names.find_entry(hash, |other| *other == id) {
-            found.remove();
-        }
+        self.names.remove(hash, |other| *other == id);
         self.entries.remove(id.0);
         if let Some(hosts) = &mut self.hosts {
             hosts.forget_forms(id);

@@ -133,6 +133,8 @@ pub(super) struct View {
     pub(super) scope: Scope,
     pub(super) params: ParamsId,
     pub(super) subscribers: HashSet<SubscriberId>,
+    /// Changes were recorded of which the subscribers have not heard.
+    pub(super) has_news: bool,
     head: Seq,
     /// Speaks of every member, and of what is gone but still held by a stream.
     log: Log,
@@ -164,6 +166,7 @@ impl View {
             scope,
             params,
             subscribers: HashSet::new(),
+            has_news: false,
             head: 0,
             log: Log::default(),
             forgot: 0,

@@ -26,7 +26,7 @@ pub use base::Base;
 pub use event::{Event, ProtocolError, Refusal};
 pub use status::{NameState, NameStatus, TypeStatus};
 
-use crate::database::{Database, StreamId};
+use crate::database::{Database, SLICE, StreamId};
 use crate::kind;
 use crate::limits::Limits;
 use crate::message::{Mode, Node, Response};
@@ -34,7 +34,7 @@ use crate::moment::Moment;
 use crate::order::{Drained, Draining, Order, Others};
 use crate::params::{Params, ParamsId};
 use crate::resource::{Nonce, TypeUrl};
-use crate::source::{Context, Conversation, Dialect, Flight, SLICE, Selected};
+use crate::source::{Context, Conversation, Dialect, Flight, Selected};
 
 /// How a session behaves.
 #[derive(Clone, Debug)]

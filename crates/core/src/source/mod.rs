@@ -44,7 +44,7 @@ pub use forms::Dialect;
 pub(crate) use forms::is_negative;
 pub(crate) use holdings::{Flight, Held, Holdings, Step, Variant};
 pub(crate) use resume::Resumed;
-pub(crate) use select::{Context, SLICE, Selected};
+pub(crate) use select::{Context, Selected};
 pub(crate) use standing::Standing;
 pub(crate) use wants::{AskKey, Heard, Want, Wants};
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::Conversation;
 use super::holdings::{Answer, Say, Step, View, Walk};
 use super::look::{Part, Waits};
-use crate::database::Database;
+use crate::database::{Database, SLICE};
 use crate::limits::Limits;
 use crate::moment::Moment;
 use crate::name::Name;
@@ -76,9 +76,6 @@ const HOPELESS: u32 = 256;
 
 /// How long lies between two trials then.
 const TRIAL_PAUSE: Duration = Duration::from_millis(50);
-
-/// Names that are looked at for one response, and so while others wait (S85).
-pub(crate) const SLICE: usize = 4096;
 
 impl Conversation {
     /// Works out what to say now; empty if there is nothing.

@@ -4,10 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use trunkline_core::change::Change;
-use trunkline_core::database::{ApplyError, Database};
+use trunkline_core::database::{ApplyError, Replaced};
 use trunkline_core::name::Name;
 use trunkline_core::params::Constraints;
-use trunkline_core::resource::{TypeUrl, Version};
+use trunkline_core::resource::{Resource, TypeUrl, Version};
 
 use super::hooks::BoxFuture;
 use super::shared::Shared;
@@ -118,67 +118,24 @@ pub struct Changed {
     pub to: Option<Version>,
 }
 
-/// The variants that a transaction may change, as they are before it.
-pub(super) struct Before(Vec<(TypeUrl, Name, Vec<Variant>)>);
-
-type Variant = (Option<Constraints>, Version);
-
-impl Before {
-    pub(super) fn look(db: &Database, changes: &[Change]) -> Self {
-        let mut names: Vec<(TypeUrl, Name)> = Vec::new();
-        for change in changes {
-            match change {
-                Change::Upsert(url, resource) => names.push((url.clone(), resource.name.clone())),
-                Change::Remove(url, name)
-                | Change::RemoveVariant(url, name, _)
-                | Change::Fail(url, name, _) => names.push((url.clone(), name.clone())),
-                Change::ReplaceAll(url, resources) => {
-                    let held = db.find_type(url).into_iter();
-                    let held = held.flat_map(|id| db.resources(id)).chain(resources);
-                    names.extend(held.map(|r| (url.clone(), r.name.clone())));
-                }
-            }
-        }
-        names.sort();
-        names.dedup();
-        let look = |(url, name): (TypeUrl, Name)| {
-            let variants = variants(db, &url, &name);
-            (url, name, variants)
+impl Changed {
+    /// What became different under a name.
+    pub(super) fn of(made: Replaced<'_>) -> impl Iterator<Item = Self> + '_ {
+        let find = |all: &[Arc<Resource>], which: &Resource| {
+            let found = all.iter().find(|r| r.constraints == which.constraints);
+            found.map(|r| r.version.clone())
         };
-        Self(names.into_iter().map(look).collect())
+        let (before, after) = (made.before, made.after);
+        let gone = before.iter().filter(move |r| find(after, r).is_none());
+        after.iter().chain(gone).filter_map(move |which| {
+            let (from, to) = (find(before, which), find(after, which));
+            (from != to).then(|| Self {
+                type_url: made.type_url.clone(),
+                name: made.name.clone(),
+                constraints: which.constraints.clone(),
+                from,
+                to,
+            })
+        })
     }
-
-    /// What is different now.
-    pub(super) fn compare(self, db: &Database) -> Vec<Changed> {
-        let mut changed = Vec::new();
-        for (type_url, name, before) in self.0 {
-            let now = variants(db, &type_url, &name);
-            let find = |all: &[Variant], which: &Option<Constraints>| {
-                let found = all.iter().find(|(constraints, _)| constraints == which);
-                found.map(|(_, version)| version.clone())
-            };
-            let gone = before.iter().filter(|(c, _)| find(&now, c).is_none());
-            for (constraints, _) in now.iter().chain(gone) {
-                let (from, to) = (find(&before, constraints), find(&now, constraints));
-                if from != to {
-                    changed.push(Changed {
-                        type_url: type_url.clone(),
-                        name: name.clone(),
-                        constraints: constraints.clone(),
-                        from,
-                        to,
-                    });
-                }
-            }
-        }
-        changed
-    }
-}
-
-fn variants(db: &Database, url: &TypeUrl, name: &Name) -> Vec<Variant> {
-    let found = db.find_type(url).map(|id| db.variants(id, name));
-    let variants = found.unwrap_or_default().iter();
-    variants
-        .map(|r| (r.constraints.clone(), r.version.clone()))
-        .collect()
 }

@@ -19,7 +19,7 @@
 //! | `ending` | when a stream has to end |
 //! | `status`, `explain` | how clients stand, and why a host gets what it gets |
 //! | `stream`, `outcome`, `marks` | the session of a stream: bytes in, frames out, what is told of it |
-//! | `shared` | the database and who is woken by it |
+//! | `shared`, `engine` | the database, who is woken by it and who waits for it |
 //! | `wave` | how long a change takes to arrive |
 //! | `flight`, `pace` | how much at once, how fast |
 //! | `contents`, `hooks`, `report`, `options` | what an embedder gives, decides and is told |
@@ -33,6 +33,7 @@ mod builder;
 mod contents;
 mod driver;
 mod ending;
+mod engine;
 mod explain;
 mod flight;
 mod hook_set;
@@ -60,6 +61,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use trunkline_core::change::Change;
 use trunkline_core::database::{ApplyError, Database};
+use trunkline_core::resource::{Resource, TypeUrl};
 
 use crate::listen::Listening;
 use crate::load::Load;
@@ -91,6 +93,10 @@ impl Server {
     /// Makes all changes, or none; then tells the streams that they concern.
     /// Says what became different.
     ///
+    /// More than [`SLICE`](trunkline_core::database::SLICE) names are changed in
+    /// slices, between which streams may see some of the changes, in an order
+    /// that is safe: what is referred to comes first, and what goes goes last.
+    ///
     /// # Errors
     /// If the contents that would result are not sound; nothing has changed.
     pub fn apply(&self, changes: Vec<Change>) -> Result<Vec<Changed>, ApplyError> {
@@ -109,6 +115,26 @@ impl Server {
     /// are shared and cheap to take along.
     pub fn read<T>(&self, look: impl FnOnce(&Database) -> T) -> T {
         self.shared.with(|db| look(db))
+    }
+
+    /// Every resource of a type with all its variants, in no order. Streams do
+    /// not wait until all are found, so it may be from several transactions.
+    #[must_use]
+    pub fn all(&self, type_url: &TypeUrl) -> Vec<Arc<Resource>> {
+        self.shared.all(type_url)
+    }
+
+    /// The longest that something had to wait for the database, since the start
+    /// or since [`Self::take_longest_wait`].
+    #[must_use]
+    pub fn longest_wait(&self) -> Duration {
+        self.shared.longest_wait()
+    }
+
+    /// The same, and begins anew.
+    #[must_use]
+    pub fn take_longest_wait(&self) -> Duration {
+        self.shared.take_longest_wait()
     }
 
     /// Whether the first contents are there (S51).

@@ -4,17 +4,19 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use trunkline_core::Moment;
 use trunkline_core::change::Change;
-use trunkline_core::database::{ApplyError, Database, StreamId};
+use trunkline_core::database::{ApplyError, Commit, Database, Progress, SLICE, Settling, StreamId};
 use trunkline_core::kind;
+use trunkline_core::resource::{Resource, TypeUrl};
 use trunkline_core::session::{Config, Session};
 
-use super::contents::{Before, Changed, Contents};
+use super::contents::{Changed, Contents};
+use super::engine::{Engine, Held};
 use super::flight::Flight;
 use super::hook_set::HookSet;
 use super::options::Options;
@@ -28,7 +30,10 @@ use crate::node::{BaseRules, NodeRules};
 /// See the module's documentation.
 pub(super) struct Shared {
     /// Held to ask or change the database; not to encode, send or report.
-    state: Mutex<State>,
+    engine: Engine<State>,
+    /// Held by whoever changes contents until all is changed, while the engine
+    /// is held for a slice at a time (S85). Taken before the engine.
+    writing: Mutex<()>,
     /// The start of the streams' clock.
     start: Instant,
     numbers: AtomicU64,
@@ -64,6 +69,12 @@ struct State {
     started: bool,
 }
 
+impl AsMut<Database> for State {
+    fn as_mut(&mut self) -> &mut Database {
+        &mut self.db
+    }
+}
+
 impl Shared {
     pub(super) fn new(
         options: Options,
@@ -82,7 +93,8 @@ impl Shared {
         health.set_ready(ready);
         Self {
             health,
-            state: Mutex::new(State {
+            writing: Mutex::default(),
+            engine: Engine::new(State {
                 db,
                 streams: Vec::new(),
                 revision: 0,
@@ -120,19 +132,17 @@ impl Shared {
         origin: &str,
         changes: Vec<Change>,
     ) -> Result<Vec<Changed>, ApplyError> {
-        let changed = {
-            let mut state = self.lock();
-            let before = Before::look(&state.db, &changes);
-            state.db.apply(changes)?;
-            state.revision += 1;
-            if self.hooks.are_any() {
-                state
-                    .wave
-                    .get_or_insert_with(|| Arc::new(Wave::new(&self.hooks)));
+        let mut commit = Commit::new(changes)?;
+        let mut changed = Vec::new();
+        {
+            let _writing = self.writing();
+            while self.advance(&mut commit, &mut changed)? == Progress::More {
+                commit.rest();
+                self.engine.give_way();
             }
-            before.compare(&state.db)
-        };
+        }
         self.wake_soon();
+        changed.sort_by(|a, b| (&a.type_url, &a.name).cmp(&(&b.type_url, &b.name)));
         let comes_or_goes = |c: &Changed| c.from.is_some() != c.to.is_some();
         let clusters = changed.iter().filter(|c| c.type_url.as_str() == kind::CDS);
         if clusters.into_iter().any(comes_or_goes) {
@@ -142,26 +152,82 @@ impl Shared {
         Ok(changed)
     }
 
+    /// One hold of a transaction. Streams that it concerns are woken when all of
+    /// it is done; those that look before see a part of it.
+    fn advance(
+        &self,
+        commit: &mut Commit,
+        changed: &mut Vec<Changed>,
+    ) -> Result<Progress, ApplyError> {
+        let mut some = Vec::new();
+        let progress = {
+            let mut state = self.lock();
+            let progress = commit.advance(&mut state.db, SLICE, |made| {
+                some.extend(Changed::of(made));
+            })?;
+            state.revision += u64::from(progress == Progress::Done);
+            if self.hooks.are_any() && (progress == Progress::Done || !some.is_empty()) {
+                state
+                    .wave
+                    .get_or_insert_with(|| Arc::new(Wave::new(&self.hooks)));
+            }
+            progress
+        };
+        // A long list grows while nobody waits.
+        changed.append(&mut some);
+        Ok(progress)
+    }
+
     fn clusters(&self) -> Vec<String> {
-        self.with(|db| {
-            let clusters = db.find_type(&kind::CDS.into());
-            let all = clusters.into_iter().flat_map(|id| db.resources(id));
-            let mut names: Vec<String> = all.map(|r| r.name.to_string()).collect();
-            names.sort();
-            names.dedup();
-            names
-        })
+        let all = self.all(&kind::CDS.into());
+        let mut names: Vec<String> = all.iter().map(|r| r.name.to_string()).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// Every resource of a type, found in slices.
+    pub(super) fn all(&self, type_url: &TypeUrl) -> Vec<Arc<Resource>> {
+        let mut all = Vec::new();
+        let Some(type_id) = self.with(|db| db.find_type(type_url)) else {
+            return all;
+        };
+        let slice = |nth| {
+            self.with(|db| {
+                let some = db.slice_of_resources(type_id, nth)?;
+                Some(some.cloned().collect::<Vec<_>>())
+            })
+        };
+        for some in (0..).map_while(slice) {
+            all.extend(some);
+            self.engine.give_way();
+        }
+        all
+    }
+
+    pub(super) fn longest_wait(&self) -> Duration {
+        self.engine.longest_wait()
+    }
+
+    pub(super) fn take_longest_wait(&self) -> Duration {
+        self.engine.take_longest_wait()
     }
 
     /// The first contents of one of the sources are complete.
     pub(super) fn loaded(&self, place: usize) {
         {
-            let mut state = self.lock();
-            state.awaited.remove(&place);
-            if !state.awaited.is_empty() || !state.db.is_cache() {
-                return;
+            let _writing = self.writing();
+            {
+                let mut state = self.lock();
+                state.awaited.remove(&place);
+                if !state.awaited.is_empty() || !state.db.is_cache() {
+                    return;
+                }
             }
-            state.db.set_authoritative();
+            let mut settling = Settling::default();
+            while self.with(|db| db.settle(&mut settling, SLICE)) == Progress::More {
+                self.engine.give_way();
+            }
         }
         self.wake();
         self.ready.send_replace(true);
@@ -262,9 +328,12 @@ impl Shared {
         self.ready.subscribe()
     }
 
-    /// A stream whose task panicked does not end the others.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> Held<'_, State> {
+        self.engine.lock()
+    }
+
+    fn writing(&self) -> MutexGuard<'_, ()> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

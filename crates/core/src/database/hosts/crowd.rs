@@ -7,32 +7,37 @@
 
 use std::hash::BuildHasher;
 
-use hashbrown::{DefaultHashBuilder, HashMap};
+use hashbrown::DefaultHashBuilder;
 
+use super::super::shards::Shards;
 use crate::hosts::Domain;
 
 /// See the module's documentation.
 #[derive(Debug, Default)]
 pub(super) struct Crowd {
     hasher: DefaultHashBuilder,
-    counts: HashMap<u64, u32>,
+    /// A hash, and how often it was met.
+    counts: Shards<(u64, u32)>,
 }
 
 impl Crowd {
     pub(super) fn add(&mut self, route: &str, domain: Domain<'_>) {
         for suffix in suffixes(domain) {
             let hash = self.hasher.hash_one((route, suffix));
-            *self.counts.entry(hash).or_default() += 1;
+            match self.counts.find_mut(hash, |(of, _)| *of == hash) {
+                Some((_, count)) => *count += 1,
+                None => self.counts.insert(hash, (hash, 1), |(of, _)| *of),
+            }
         }
     }
 
     pub(super) fn remove(&mut self, route: &str, domain: Domain<'_>) {
         for suffix in suffixes(domain) {
             let hash = self.hasher.hash_one((route, suffix));
-            if let Some(count) = self.counts.get_mut(&hash) {
+            if let Some((_, count)) = self.counts.find_mut(hash, |(of, _)| *of == hash) {
                 *count -= 1;
                 if *count == 0 {
-                    self.counts.remove(&hash);
+                    self.counts.remove(hash, |(of, _)| *of == hash);
                 }
             }
         }
@@ -41,7 +46,8 @@ impl Crowd {
     /// How many domains of a route configuration are under a suffix.
     pub(super) fn under(&self, route: &str, suffix: &str) -> usize {
         let hash = self.hasher.hash_one((route, suffix));
-        self.counts.get(&hash).map_or(0, |count| *count as usize)
+        let found = self.counts.find(hash, |(of, _)| *of == hash);
+        found.map_or(0, |(_, count)| *count as usize)
     }
 }
 

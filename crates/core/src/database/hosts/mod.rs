@@ -12,7 +12,6 @@
 mod asked;
 mod base;
 mod change;
-mod conflict;
 mod crowd;
 mod explain;
 mod form;
@@ -22,10 +21,11 @@ mod resolve;
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
 
-use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
+use hashbrown::{DefaultHashBuilder, HashMap, HashSet};
 
 use super::entry::{Entry, EntryId};
 use super::places::Places;
+use super::shards::Shards;
 use crate::hosts::{Domain, HostName, without_port};
 use asked::Asked;
 use base::BaseSets;
@@ -39,7 +39,7 @@ pub use resolve::Given;
 pub(super) struct Hosts {
     hasher: DefaultHashBuilder,
     /// Every domain of every virtual host, once for each of them.
-    domains: HashTable<Item>,
+    domains: Shards<Item>,
     routes: HashMap<Box<str>, Route>,
     crowd: Crowd,
     base: BaseSets,
@@ -81,7 +81,7 @@ impl Hosts {
         let hash = self.hash(route, domain);
         let item = Item { hash, owner };
         self.domains
-            .insert_unique(spread(hash), item, |item| spread(item.hash));
+            .insert(spread(hash), item, |item| spread(item.hash));
         if !self.routes.contains_key(route) {
             self.routes.insert(route.into(), Route::default());
         }
@@ -99,10 +99,9 @@ impl Hosts {
     pub(super) fn remove(&mut self, route: &str, domain: Domain<'_>, owner: EntryId) {
         let hash = self.hash(route, domain);
         let same = |item: &Item| item.hash == hash && item.owner == owner;
-        let Ok(found) = self.domains.find_entry(spread(hash), same) else {
+        if self.domains.remove(spread(hash), same).is_none() {
             return;
-        };
-        found.remove();
+        }
         self.crowd.remove(route, domain);
         let Some(found) = self.routes.get_mut(route) else {
             return;
@@ -286,7 +285,7 @@ impl Hosts {
 }
 
 /// A short hash made to use all of a long one.
-fn spread(hash: u32) -> u64 {
+pub(super) fn spread(hash: u32) -> u64 {
     u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 

@@ -1,0 +1,319 @@
+//! The changes of a transaction, by type and name: what it makes of each name.
+//!
+//! Nothing here needs the database, so a large transaction is put in order
+//! before anybody has to wait for it.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use super::super::apply::ApplyError;
+use super::super::entry::EntryId;
+use crate::change::Change;
+use crate::kind::Kind;
+use crate::name::Name;
+use crate::params::Constraints;
+use crate::resource::{Resource, ResourceError, TypeUrl};
+
+/// What a transaction does to one type.
+#[derive(Debug)]
+pub(super) struct TypeEdits {
+    pub(super) url: TypeUrl,
+    /// Every name begins from nothing, and names without an edit go.
+    pub(super) replaces: bool,
+    /// One for each name, sorted by it; then what [`Self::list`] added.
+    pub(super) edits: Vec<Edit>,
+    /// How many of the edits are sorted.
+    named: usize,
+}
+
+/// What a transaction does to one name: two words, for there may be millions.
+#[derive(Debug)]
+pub(super) enum Edit {
+    /// One variant gets these contents.
+    Put(Arc<Resource>),
+    /// Anything else.
+    Rework(Box<Rework>),
+    /// The name goes, because the type is replaced.
+    Gone(EntryId),
+    /// It has taken effect.
+    Made,
+}
+
+/// What several changes make of one name.
+#[derive(Debug)]
+pub(super) struct Rework {
+    pub(super) name: Name,
+    /// What the name holds does not count.
+    afresh: bool,
+    /// None has constraints that another has.
+    puts: Vec<Arc<Resource>>,
+    /// Variants that go.
+    drops: Vec<Option<Constraints>>,
+    failed: Option<Arc<ResourceError>>,
+}
+
+impl TypeEdits {
+    /// All changes by type, in the order of the types' ranks (S52).
+    pub(super) fn of(changes: Vec<Change>) -> Result<Vec<Self>, ApplyError> {
+        let mut types: Vec<Self> = Vec::new();
+        for change in changes {
+            Self::find(&mut types, change.type_url()).add(change)?;
+        }
+        types.iter_mut().for_each(Self::fold);
+        types.sort_by_key(|edits| Kind::of(&edits.url).rank);
+        Ok(types)
+    }
+
+    fn find<'t>(types: &'t mut Vec<Self>, url: &TypeUrl) -> &'t mut Self {
+        let found = types.iter().rposition(|edits| edits.url == *url);
+        let place = found.unwrap_or_else(|| {
+            types.push(Self {
+                url: url.clone(),
+                replaces: false,
+                edits: Vec::new(),
+                named: 0,
+            });
+            types.len() - 1
+        });
+        &mut types[place]
+    }
+
+    fn add(&mut self, change: Change) -> Result<(), ApplyError> {
+        let rework = match change {
+            Change::Upsert(_, resource) => return self.put(resource),
+            Change::ReplaceAll(_, resources) => {
+                self.replaces = true;
+                self.edits.clear();
+                return resources.into_iter().try_for_each(|r| self.put(r));
+            }
+            Change::Remove(_, name) => Rework {
+                afresh: true,
+                ..Rework::new(name)
+            },
+            Change::RemoveVariant(_, name, constraints) => Rework {
+                drops: vec![constraints],
+                ..Rework::new(name)
+            },
+            Change::Fail(_, name, error) => Rework {
+                // Otherwise what there is stays in use (S61).
+                afresh: error.code.is_data_error(),
+                failed: Some(error),
+                ..Rework::new(name)
+            },
+        };
+        self.edits.push(Edit::Rework(Box::new(rework)));
+        Ok(())
+    }
+
+    fn put(&mut self, resource: Arc<Resource>) -> Result<(), ApplyError> {
+        if resource.body.is_none() {
+            let name = resource.name.clone();
+            return Err(ApplyError::NoBody { name });
+        }
+        self.edits.push(Edit::Put(resource));
+        Ok(())
+    }
+
+    /// Makes one edit of all that are about one name.
+    fn fold(&mut self) {
+        self.edits.sort_by(|a, b| a.name().cmp(&b.name()));
+        self.edits.dedup_by(|later, edit| {
+            let same = later.name() == edit.name();
+            if same {
+                edit.then(std::mem::replace(later, Edit::Made));
+            }
+            same
+        });
+        self.named = self.edits.len();
+    }
+
+    /// How many edits have a name.
+    pub(super) fn named(&self) -> usize {
+        self.named
+    }
+
+    /// A name goes, because the type is replaced. Called by ascending place,
+    /// for names that have no edit.
+    pub(super) fn list(&mut self, entry: EntryId) {
+        self.edits.push(Edit::Gone(entry));
+    }
+
+    /// The edit of a name.
+    pub(super) fn by_name(&self, name: &Name) -> Option<usize> {
+        let named = &self.edits[..self.named];
+        let found = named.binary_search_by(|edit| edit.name().cmp(&Some(name)));
+        found.ok()
+    }
+
+    /// The edit of a name that is in the database.
+    pub(super) fn by_entry(&self, entry: EntryId, name: &Name) -> Option<usize> {
+        let order = |edit: &Edit| match edit {
+            Edit::Gone(other) => other.cmp(&entry),
+            Edit::Put(_) | Edit::Rework(_) | Edit::Made => Ordering::Less,
+        };
+        let listed = || self.edits[self.named..].binary_search_by(order).ok();
+        let listed = || listed().map(|place| self.named + place);
+        self.by_name(name).or_else(listed)
+    }
+
+    /// Whether an edit leaves a name with one resource, so that no other can
+    /// overlap with it.
+    pub(super) fn is_plain(&self, edit: usize, old: &[Arc<Resource>]) -> bool {
+        match &self.edits[edit] {
+            Edit::Put(new) => self.replaces || old.iter().all(|r| r.constraints == new.constraints),
+            Edit::Rework(_) | Edit::Gone(_) | Edit::Made => false,
+        }
+    }
+
+    /// What a name will hold that holds `old` now.
+    pub(super) fn contents(&self, edit: usize, old: &[Arc<Resource>]) -> Vec<Arc<Resource>> {
+        let old = if self.replaces { &[] } else { old };
+        self.edits[edit].contents(old)
+    }
+}
+
+impl Edit {
+    /// The name, of an edit that has one.
+    pub(super) fn name(&self) -> Option<&Name> {
+        match self {
+            Self::Put(resource) => Some(&resource.name),
+            Self::Rework(rework) => Some(&rework.name),
+            Self::Gone(_) | Self::Made => None,
+        }
+    }
+
+    /// Why the name cannot be given, if it cannot.
+    pub(super) fn failure(self) -> Option<Arc<ResourceError>> {
+        match self {
+            Self::Rework(rework) => rework.failed,
+            Self::Put(_) | Self::Gone(_) | Self::Made => None,
+        }
+    }
+
+    fn contents(&self, old: &[Arc<Resource>]) -> Vec<Arc<Resource>> {
+        let (puts, drops): (&[_], &[_]) = match self {
+            Self::Put(only) => (std::slice::from_ref(only), &[]),
+            Self::Rework(rework) if rework.afresh => return rework.puts.clone(),
+            Self::Rework(rework) => (&rework.puts, &rework.drops),
+            Self::Gone(_) | Self::Made => return Vec::new(),
+        };
+        let stays = |r: &&Arc<Resource>| {
+            !drops.contains(&r.constraints) && puts.iter().all(|p| p.constraints != r.constraints)
+        };
+        let mut contents = Vec::with_capacity(old.len() + puts.len());
+        contents.extend(old.iter().filter(stays).cloned());
+        contents.extend(puts.iter().cloned());
+        contents
+    }
+
+    /// This edit, and then another of the same name.
+    fn then(&mut self, later: Self) {
+        let earlier = std::mem::replace(self, Self::Made);
+        let (Some(mut all), Some(later)) = (earlier.into_rework(), later.into_rework()) else {
+            return;
+        };
+        all.then(*later);
+        *self = Self::Rework(all);
+    }
+
+    fn into_rework(self) -> Option<Box<Rework>> {
+        match self {
+            Self::Rework(rework) => Some(rework),
+            Self::Put(resource) => Some(Box::new(Rework {
+                puts: vec![Arc::clone(&resource)],
+                ..Rework::new(resource.name.clone())
+            })),
+            Self::Gone(_) | Self::Made => None,
+        }
+    }
+}
+
+impl Rework {
+    fn new(name: Name) -> Self {
+        Self {
+            name,
+            afresh: false,
+            puts: Vec::new(),
+            drops: Vec::new(),
+            failed: None,
+        }
+    }
+
+    fn then(&mut self, later: Self) {
+        if later.afresh {
+            *self = later;
+            return;
+        }
+        self.puts.retain(|put| {
+            let replaced = |p: &Arc<Resource>| p.constraints == put.constraints;
+            !later.drops.contains(&put.constraints) && !later.puts.iter().any(replaced)
+        });
+        self.puts.extend(later.puts);
+        self.drops.extend(later.drops);
+        // What arrives ends a failure.
+        self.failed = later.failed;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resource::ErrorCode;
+
+    fn put(name: &str, clients: Option<&str>, body: &'static str) -> Arc<Resource> {
+        let mut resource = Resource::new(name.into(), body.into());
+        resource.constraints = clients.map(|text| text.parse().unwrap());
+        Arc::new(resource)
+    }
+
+    fn edits(changes: Vec<Change>) -> TypeEdits {
+        TypeEdits::of(changes).unwrap().remove(0)
+    }
+
+    #[test]
+    fn several_changes_of_a_name_become_one_edit() {
+        let (a, b) = (put("n", Some("env=a"), "1"), put("n", Some("env=b"), "1"));
+        let newer = put("n", Some("env=a"), "2");
+        let upsert = |r: &Arc<Resource>| Change::Upsert("t".into(), Arc::clone(r));
+        let old = [Arc::clone(&b)];
+        let both = edits(vec![upsert(&a), upsert(&newer)]);
+        assert_eq!(both.contents(0, &old), [b.clone(), newer.clone()]);
+        let gone = Change::RemoveVariant("t".into(), "n".into(), b.constraints.clone());
+        let one = edits(vec![gone.clone(), upsert(&newer)]);
+        assert_eq!(one.contents(0, &old), std::slice::from_ref(&newer));
+        let none = edits(vec![upsert(&b), gone]);
+        assert_eq!(none.contents(0, &old), []);
+        let last = Change::Remove("t".into(), "n".into());
+        let removed = edits(vec![upsert(&newer), last.clone()]);
+        assert_eq!(removed.contents(0, &old), []);
+        let again = edits(vec![last, upsert(&a)]);
+        assert_eq!(again.contents(0, &old), [a]);
+    }
+
+    #[test]
+    fn a_type_that_is_replaced_forgets_what_was_said_before() {
+        let (a, b) = (put("a", None, "1"), put("b", None, "1"));
+        let all = Change::ReplaceAll("t".into(), vec![Arc::clone(&b)]);
+        let edits = edits(vec![Change::Upsert("t".into(), Arc::clone(&a)), all]);
+        assert!(edits.replaces);
+        assert_eq!(edits.by_name(&"a".into()), None);
+        let old = [put("b", Some("env=a"), "1")];
+        assert_eq!(edits.contents(0, &old), [b]);
+    }
+
+    #[test]
+    fn what_arrives_ends_a_failure() {
+        let error = ResourceError {
+            code: ErrorCode::Unavailable,
+            message: "down".into(),
+        };
+        let fail = Change::Fail("t".into(), "a".into(), Arc::new(error));
+        let put = Change::Upsert("t".into(), put("a", None, "1"));
+        let failed = |changes| match &edits(changes).edits[0] {
+            Edit::Rework(rework) => rework.failed.is_some(),
+            _ => false,
+        };
+        assert!(failed(vec![put.clone(), fail.clone()]));
+        assert!(!failed(vec![fail, put]));
+    }
+}

@@ -1,0 +1,337 @@
+//! A transaction on its way into the database, in slices.
+//!
+//! Whoever shares a database behind a lock lets others have it between two
+//! slices (S85). A transaction that fits into one slice is made in one.
+//!
+//! ```text
+//!   new ──▶ list ──▶ check ──▶ make ──▶ remove ──▶ done
+//!            │         │        │          └ names that go, the last rank first
+//!            │         │        └ names that come or change, the first rank first
+//!            │         └ may refuse it: nothing has changed yet
+//!            └ what a replaced type holds and will not
+//! ```
+//!
+//! Every state between two slices is one that an operator could have made step
+//! by step: what is referred to is there before what refers to it (S52), nothing
+//! goes before all that comes is there, the variants of a name change together,
+//! and so do virtual hosts that take domains from one another.
+//!
+//! Only one commit may be under way, and nothing else may change contents
+//! meanwhile. Streams may come, ask, be told and go.
+
+mod domains;
+mod edits;
+
+use std::sync::Arc;
+
+use super::apply::{ApplyError, check_overlap};
+use super::content::Content;
+use super::{Database, TypeId};
+use crate::change::Change;
+use crate::name::Name;
+use crate::resource::{Resource, TypeUrl};
+use domains::Domains;
+use edits::{Edit, TypeEdits};
+
+/// Names that one slice touches at most, but for what one name drags along: the
+/// virtual hosts that it exchanges domains with, and the hosts that are asked
+/// for under its domains.
+pub const SLICE: usize = 1024;
+
+/// Whether a commit is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// There is more to do.
+    More,
+    /// All changes have taken effect.
+    Done,
+}
+
+/// A name that has other contents now.
+#[derive(Clone, Copy, Debug)]
+pub struct Replaced<'a> {
+    /// Its type.
+    pub type_url: &'a TypeUrl,
+    /// The name.
+    pub name: &'a Name,
+    /// Every variant there was.
+    pub before: &'a [Arc<Resource>],
+    /// Every variant there is.
+    pub after: &'a [Arc<Resource>],
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub struct Commit {
+    /// By rank.
+    types: Vec<Part>,
+    stage: Stage,
+    /// Everything is done in one slice.
+    fits: bool,
+}
+
+/// One type of a commit.
+#[derive(Debug)]
+struct Part {
+    edits: TypeEdits,
+    type_id: TypeId,
+    domains: Domains,
+    /// Edits after which their name holds nothing: made last.
+    removals: Vec<u32>,
+    /// There are several slices.
+    sliced: bool,
+    /// What names held that were changed in this slice.
+    old: Vec<Content>,
+}
+
+/// What is to be done next: with which type, and where in it.
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    New,
+    List(usize, usize),
+    Check(usize, usize),
+    Make(usize, usize),
+    /// Types are counted from the last.
+    Remove(usize, usize),
+    Done,
+}
+
+impl Commit {
+    /// Puts changes in order. Takes its time, and needs no database for it.
+    ///
+    /// # Errors
+    /// If a resource has no body.
+    pub fn new(changes: Vec<Change>) -> Result<Self, ApplyError> {
+        let part = |edits: TypeEdits| Part {
+            domains: Domains::for_edits(&edits),
+            edits,
+            type_id: TypeId(u32::MAX),
+            removals: Vec::new(),
+            sliced: false,
+            old: Vec::new(),
+        };
+        let types = TypeEdits::of(changes)?.into_iter().map(part);
+        Ok(Self {
+            types: types.collect(),
+            stage: Stage::New,
+            fits: false,
+        })
+    }
+
+    /// Gives back what is not needed any more. Takes its time, and needs no
+    /// database: to be called between two slices.
+    pub fn rest(&mut self) {
+        let is_checked = matches!(self.stage, Stage::Make(..) | Stage::Remove(..));
+        for part in &mut self.types {
+            part.old = Vec::new();
+            if is_checked {
+                part.domains.checked();
+            }
+        }
+        if let Stage::Remove(nth, _) = self.stage {
+            let made = self.types.iter_mut().rev().take(nth);
+            made.for_each(|part| part.edits.edits = Vec::new());
+        }
+    }
+
+    /// Does the next slice, of about `budget` names, and says which names have
+    /// other contents now.
+    ///
+    /// # Errors
+    /// If the contents that would result are not sound; nothing has changed, and
+    /// the commit is to be dropped.
+    pub fn advance(
+        &mut self,
+        db: &mut Database,
+        budget: usize,
+        mut tell: impl FnMut(Replaced<'_>),
+    ) -> Result<Progress, ApplyError> {
+        if matches!(self.stage, Stage::New) {
+            self.begin(db, budget);
+        }
+        for part in &mut self.types {
+            part.old.clear();
+        }
+        let end = db.work.entries.saturating_add(budget as u64);
+        let mut first = true;
+        while !matches!(self.stage, Stage::Done) && (self.fits || db.work.entries < end) {
+            let room = (end - db.work.entries.min(end)) as usize;
+            if !self.step(db, room, first, &mut tell)? {
+                break;
+            }
+            first = false;
+        }
+        db.wake_followers();
+        Ok(match self.stage {
+            Stage::Done => Progress::Done,
+            _ => Progress::More,
+        })
+    }
+
+    fn begin(&mut self, db: &mut Database, budget: usize) {
+        let mut names = 0;
+        for part in &mut self.types {
+            part.type_id = db.type_id(&part.edits.url);
+            names += part.edits.edits.len();
+            if part.edits.replaces {
+                names += db.table(part.type_id).entries.len();
+            }
+        }
+        self.fits = names <= budget;
+        for part in &mut self.types {
+            part.sliced = !self.fits;
+        }
+        self.stage = Stage::List(0, 0);
+    }
+
+    /// Does one thing; false if it has to wait for the next slice.
+    fn step(
+        &mut self,
+        db: &mut Database,
+        room: usize,
+        first: bool,
+        tell: &mut impl FnMut(Replaced<'_>),
+    ) -> Result<bool, ApplyError> {
+        let count = self.types.len();
+        self.stage = match self.stage {
+            Stage::List(nth, _) if nth == count => Stage::Check(0, 0),
+            Stage::List(nth, place) => match self.types[nth].list(db, place, self.fits) {
+                true => Stage::List(nth, place + 1),
+                false => Stage::List(nth + 1, 0),
+            },
+            Stage::Check(nth, _) if nth == count => Stage::Make(0, 0),
+            Stage::Check(nth, edit) if edit == self.types[nth].edits.named() => {
+                Stage::Check(nth + 1, 0)
+            }
+            Stage::Check(nth, edit) => {
+                // In one slice with its making, a name is touched once.
+                db.work.entries += u64::from(!self.fits);
+                self.types[nth].check(db, edit, self.fits)?;
+                Stage::Check(nth, edit + 1)
+            }
+            Stage::Make(nth, _) if nth == count => Stage::Remove(0, 0),
+            Stage::Make(nth, edit) if edit == self.types[nth].edits.edits.len() => {
+                Stage::Make(nth + 1, 0)
+            }
+            Stage::Make(nth, edit) => {
+                if !self.fits && !first && self.types[nth].domains.size(edit) > room {
+                    return Ok(false);
+                }
+                self.types[nth].make(db, edit, tell);
+                Stage::Make(nth, edit + 1)
+            }
+            Stage::Remove(nth, _) if nth == count => Stage::Done,
+            Stage::Remove(nth, place) => {
+                let part = &mut self.types[count - 1 - nth];
+                match part.removals.get(place) {
+                    Some(edit) => {
+                        part.put(db, *edit as usize, tell);
+                        Stage::Remove(nth, place + 1)
+                    }
+                    None => Stage::Remove(nth + 1, 0),
+                }
+            }
+            done @ (Stage::New | Stage::Done) => done,
+        };
+        Ok(true)
+    }
+}
+
+impl Part {
+    /// Looks whether the name at a place goes because the type is replaced;
+    /// false if there is no such place.
+    fn list(&mut self, db: &mut Database, place: usize, fits: bool) -> bool {
+        let table = &db.tables[self.type_id.0 as usize];
+        if !self.edits.replaces || place >= table.entries.places() {
+            return false;
+        }
+        db.work.entries += u64::from(!fits);
+        let place = place as u32;
+        if let Some(entry) = table.entries.get(place)
+            && !matches!(entry.content, Content::Absent | Content::Unknown)
+            && self.edits.by_name(&entry.name).is_none()
+        {
+            self.edits.list(super::EntryId(place));
+        }
+        true
+    }
+
+    /// Refuses what must not be (S62).
+    fn check(&mut self, db: &Database, edit: usize, fits: bool) -> Result<(), ApplyError> {
+        let Some(name) = self.edits.edits[edit].name() else {
+            return Ok(());
+        };
+        let table = db.table(self.type_id);
+        let old = table.find(name.as_str());
+        let held = old.map_or(&[][..], |id| table.entry(id).content.resources());
+        if table.hosts.is_none() && self.edits.is_plain(edit, held) {
+            return Ok(());
+        }
+        let contents = self.edits.contents(edit, held);
+        check_overlap(name, &contents)?;
+        if table.hosts.is_some() && !contents.is_empty() {
+            let of = domains::Checked {
+                edit,
+                entry: old,
+                contents: &contents,
+                links: !fits,
+            };
+            self.domains.check(table, &self.edits, &of)?;
+        }
+        Ok(())
+    }
+
+    /// Makes an edit unless it leaves nothing, and those that have to be made
+    /// together with it.
+    fn make(&mut self, db: &mut Database, edit: usize, tell: &mut impl FnMut(Replaced<'_>)) {
+        let together = self.domains.take(edit);
+        if together.is_empty() {
+            match self.removes(db, edit) {
+                true => self.removals.push(edit as u32),
+                false => self.put(db, edit, tell),
+            }
+        }
+        for edit in together {
+            self.put(db, edit as usize, tell);
+        }
+    }
+
+    fn removes(&self, db: &Database, edit: usize) -> bool {
+        match &self.edits.edits[edit] {
+            Edit::Put(_) | Edit::Made => false,
+            Edit::Gone(_) => true,
+            Edit::Rework(rework) => {
+                let old = db.variants(self.type_id, &rework.name);
+                self.edits.contents(edit, old).is_empty()
+            }
+        }
+    }
+
+    /// Makes an edit, unless it was made with others.
+    fn put(&mut self, db: &mut Database, edit: usize, tell: &mut impl FnMut(Replaced<'_>)) {
+        let name = match &self.edits.edits[edit] {
+            Edit::Gone(entry) => Some(&db.table(self.type_id).entry(*entry).name),
+            named => named.name(),
+        };
+        let Some(name) = name.cloned() else {
+            return;
+        };
+        let old = db.variants(self.type_id, &name);
+        let resources = Content::of(self.edits.contents(edit, old));
+        let made = std::mem::replace(&mut self.edits.edits[edit], Edit::Made);
+        let content = match made.failure() {
+            None => resources,
+            Some(error) => Content::Failed(error, Box::new(resources)),
+        };
+        let before = db.put(self.type_id, &name, content);
+        tell(Replaced {
+            type_url: &self.edits.url,
+            name: &name,
+            before: before.resources(),
+            after: db.variants(self.type_id, &name),
+        });
+        if self.sliced {
+            self.old.push(before);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! A cache becomes complete: what it does not hold does not exist (S51).
+//!
+//! Every name is visited, in slices if others wait (S85). What arrives or is
+//! asked for meanwhile is treated as in a complete database, and a name that
+//! was not visited yet is answered once it is.
+
+use super::commit::Progress;
+use super::content::Content;
+use super::entry::EntryId;
+use super::{Database, TypeId};
+
+/// How far the names have been visited.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Settling {
+    table: usize,
+    place: usize,
+}
+
+impl Database {
+    /// The contents are complete: what is not among them does not exist (S51).
+    pub fn set_authoritative(&mut self) {
+        let mut settling = Settling::default();
+        while self.settle(&mut settling, usize::MAX) == Progress::More {}
+    }
+
+    /// The same in slices: visits the next `budget` names.
+    pub fn settle(&mut self, at: &mut Settling, budget: usize) -> Progress {
+        self.is_cache = false;
+        for _ in 0..budget {
+            let Some(table) = self.tables.get_mut(at.table) else {
+                return Progress::Done;
+            };
+            if at.place == 0 {
+                table.is_cache = false;
+                table.settling = true;
+                for (_, view) in table.views() {
+                    for follower in &view.subscribers {
+                        self.subscribers.wake(*follower);
+                    }
+                }
+            }
+            if at.place < table.entries.places() {
+                self.settle_name(TypeId(at.table as u32), EntryId(at.place as u32));
+                at.place += 1;
+            } else {
+                table.settling = false;
+                at.place = 0;
+                at.table += 1;
+            }
+        }
+        match at.table < self.tables.len() {
+            true => Progress::More,
+            false => Progress::Done,
+        }
+    }
+
+    fn settle_name(&mut self, type_id: TypeId, id: EntryId) {
+        self.work.entries += 1;
+        let table = &mut self.tables[type_id.0 as usize];
+        let Some(entry) = table.entries.get_mut(id.0) else {
+            return;
+        };
+        let unknown = matches!(entry.content, Content::Unknown);
+        if unknown {
+            entry.content = Content::Absent;
+        }
+        // Which virtual host a host gets is known only now.
+        if unknown || table.hosts.is_some() {
+            for (subscriber, params) in entry.subscribers.iter() {
+                self.subscribers.mark(subscriber, id, params);
+            }
+        }
+        // That a name does not exist goes without saying from now on.
+        table.tidy(id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Choice, Scope};
+    use super::*;
+    use crate::change::Change;
+    use crate::name::Name;
+    use crate::params::ParamsId;
+    use crate::resource::TypeUrl;
+
+    #[test]
+    fn a_cache_that_becomes_complete_keeps_no_absent_names() {
+        let mut db = Database::cache();
+        let url = TypeUrl::new("t");
+        db.apply(vec![Change::Remove(url.clone(), Name::new("a"))])
+            .unwrap();
+        let type_id = db.type_id(&url);
+        assert_eq!(db.kept(type_id).names, 1);
+        db.set_authoritative();
+        assert_eq!(db.kept(type_id).names, 0);
+        assert_eq!(db.check(), Ok(()));
+    }
+
+    #[test]
+    fn s85_names_that_are_asked_for_meanwhile_are_answered() {
+        let mut db = Database::cache();
+        let (first, second) = (db.type_id(&"t".into()), db.type_id(&"u".into()));
+        let stream = db.open_stream();
+        let asking = [first, second].map(|id| db.add_subscriber(stream, id, ParamsId::EMPTY));
+        for nth in 0..10 {
+            let name = Name::new(&nth.to_string());
+            db.subscribe(asking[0], &name, ParamsId::EMPTY);
+            db.subscribe(asking[1], &name, ParamsId::EMPTY);
+        }
+        db.follow(asking[0], &Scope::All);
+        let (mut settling, mut slices) = (Settling::default(), 0);
+        let mut looked_at = db.work().entries;
+        while db.settle(&mut settling, 3) == Progress::More {
+            assert!(db.work().entries - looked_at <= 3);
+            slices += 1;
+            let name = Name::new(&format!("later {slices}"));
+            let entries = asking.map(|id| db.subscribe(id, &name, ParamsId::EMPTY));
+            if slices == 2 {
+                db.unsubscribe(asking[0], entries[0], ParamsId::EMPTY);
+            }
+            assert_eq!(db.check(), Ok(()));
+            looked_at = db.work().entries;
+        }
+        assert!(slices >= 6);
+        for type_id in [first, second] {
+            let names: Vec<_> = db.table(type_id).entries().map(|(id, _)| id).collect();
+            for id in names {
+                let choice = db.choose(type_id, id, ParamsId::EMPTY);
+                assert_eq!(choice, Choice::Absent);
+            }
+        }
+        assert!(db.take_dirty(asking[0]).len() >= 10);
+        assert_eq!(db.check(), Ok(()));
+    }
+}

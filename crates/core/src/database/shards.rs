@@ -1,0 +1,147 @@
+//! A hash table that grows a little with each insertion, and never as a whole.
+//!
+//! A table of a million names that grows hashes all of them again while
+//! everybody waits (S85). This one is many small tables, and gets one more
+//! whenever they are full on average: half of one table moves to the new one,
+//! each in its turn ("linear hashing").
+
+use hashbrown::HashTable;
+use hashbrown::hash_table::OccupiedEntry;
+
+/// Things in each table on average. A table that waits for its turn has twice
+/// as many, which just fits into the size that the allocator of tables chooses.
+const FILL: usize = 440;
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(super) struct Shards<T> {
+    tables: Vec<HashTable<T>>,
+    len: usize,
+}
+
+impl<T> Default for Shards<T> {
+    fn default() -> Self {
+        Self {
+            tables: vec![HashTable::new()],
+            len: 0,
+        }
+    }
+}
+
+impl<T> Shards<T> {
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn find(&self, hash: u64, is_it: impl FnMut(&T) -> bool) -> Option<&T> {
+        self.tables[self.place(hash)].find(hash, is_it)
+    }
+
+    pub(super) fn find_mut(&mut self, hash: u64, is_it: impl FnMut(&T) -> bool) -> Option<&mut T> {
+        let place = self.place(hash);
+        self.tables[place].find_mut(hash, is_it)
+    }
+
+    /// Those that have this hash, and maybe others.
+    pub(super) fn iter_hash(&self, hash: u64) -> impl Iterator<Item = &T> {
+        self.tables[self.place(hash)].iter_hash(hash)
+    }
+
+    /// Puts a thing in, beside others that have its hash.
+    pub(super) fn insert(&mut self, hash: u64, thing: T, rehash: impl Fn(&T) -> u64) {
+        if self.len >= FILL * self.tables.len() {
+            self.split(&rehash);
+        }
+        self.len += 1;
+        let place = self.place(hash);
+        self.tables[place].insert_unique(hash, thing, rehash);
+    }
+
+    /// Takes the first of these out.
+    pub(super) fn remove(&mut self, hash: u64, is_it: impl FnMut(&T) -> bool) -> Option<T> {
+        let place = self.place(hash);
+        let found = self.tables[place].find_entry(hash, is_it).ok();
+        let (thing, _) = found.map(OccupiedEntry::remove)?;
+        self.len -= 1;
+        Some(thing)
+    }
+
+    /// A table for those that have one more bit in their hash than those that
+    /// stay.
+    fn split(&mut self, rehash: &impl Fn(&T) -> u64) {
+        let new = self.tables.len();
+        self.tables.push(HashTable::new());
+        let old = new - (new + 1).next_power_of_two() / 2;
+        let moves = |thing: &mut T| place(rehash(thing), new + 1) == new;
+        let moved: Vec<T> = self.tables[old].extract_if(moves).collect();
+        self.tables[old].shrink_to_fit(rehash);
+        self.tables[new].reserve(moved.len(), rehash);
+        for thing in moved {
+            self.tables[new].insert_unique(rehash(&thing), thing, rehash);
+        }
+    }
+
+    fn place(&self, hash: u64) -> usize {
+        place(hash, self.tables.len())
+    }
+}
+
+/// The table of a hash, if there are so many. The lowest and the highest bits
+/// are left to the tables themselves.
+fn place(hash: u64, tables: usize) -> usize {
+    let mask = tables.next_power_of_two() - 1;
+    let place = (hash >> 20) as usize & mask;
+    match place < tables {
+        true => place,
+        // The table that it will leave when its own comes to be.
+        false => place & (mask >> 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hash(number: &u32) -> u64 {
+        u64::from(*number).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
+    #[test]
+    fn everything_is_found_however_many_there_are() {
+        let mut shards = Shards::default();
+        const COUNT: u32 = 20_000;
+        for number in 0..COUNT {
+            shards.insert(hash(&number), number, hash);
+            let earlier = number / 2;
+            assert_eq!(
+                shards.find(hash(&earlier), |n| *n == earlier),
+                Some(&earlier)
+            );
+        }
+        assert_eq!(shards.len(), COUNT as usize);
+        for number in 0..COUNT {
+            let found = shards.iter_hash(hash(&number));
+            assert_eq!(found.filter(|n| **n == number).count(), 1);
+        }
+        for number in (0..COUNT).step_by(2) {
+            assert_eq!(shards.remove(hash(&number), |n| *n == number), Some(number));
+            assert_eq!(shards.remove(hash(&number), |n| *n == number), None);
+        }
+        assert_eq!(shards.len(), COUNT as usize / 2);
+        let left = (0..COUNT).filter(|n| shards.find(hash(n), |o| o == n).is_some());
+        assert!(left.eq((1..COUNT).step_by(2)));
+    }
+
+    #[test]
+    fn s85_no_table_is_large() {
+        let mut shards = Shards::default();
+        for number in 0..300_000 {
+            shards.insert(hash(&number), number, hash);
+        }
+        let largest = shards.tables.iter().map(HashTable::len).max();
+        assert!(
+            largest.is_some_and(|largest| largest < 3 * FILL),
+            "{largest:?}"
+        );
+    }
+}

@@ -1,0 +1,142 @@
+//! The lock around the database: who waits for it, and for how long.
+//!
+//! Most find it free. What is large is done in slices (S85), and between two of
+//! them those who wait have it first: a lock of the standard library goes to
+//! whoever is fastest, which is the thread that just let go of it.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
+
+use trunkline_core::database::Database;
+
+/// See the module's documentation.
+#[derive(Debug, Default)]
+pub(super) struct Engine<T> {
+    state: Mutex<T>,
+    /// Threads that wait now.
+    waiting: AtomicUsize,
+    /// How often a thread had it that had to wait for it.
+    served: AtomicUsize,
+    /// The longest wait, in nanoseconds.
+    longest: AtomicU64,
+}
+
+/// The engine while somebody has it: one hold.
+#[derive(Debug)]
+pub(super) struct Held<'a, T: AsMut<Database>>(MutexGuard<'a, T>);
+
+impl<T: AsMut<Database>> Engine<T> {
+    pub(super) fn new(state: T) -> Self {
+        Self {
+            state: Mutex::new(state),
+            waiting: AtomicUsize::new(0),
+            served: AtomicUsize::new(0),
+            longest: AtomicU64::new(0),
+        }
+    }
+
+    /// A stream whose task panicked does not end the others.
+    pub(super) fn lock(&self) -> Held<'_, T> {
+        match self.state.try_lock() {
+            Ok(state) => Held(state),
+            Err(TryLockError::Poisoned(poisoned)) => Held(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => self.wait(),
+        }
+    }
+
+    /// The clock is read only here: most holds begin without a wait.
+    #[cold]
+    fn wait(&self) -> Held<'_, T> {
+        let since = Instant::now();
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        self.served.fetch_add(1, Ordering::SeqCst);
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
+        let waited = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.longest.fetch_max(waited, Ordering::Relaxed);
+        Held(state)
+    }
+
+    /// Lets those have the engine who wait for it now, each once. To be called
+    /// without it, between two holds.
+    pub(super) fn give_way(&self) {
+        let waiting = self.waiting.load(Ordering::SeqCst);
+        let before = self.served.load(Ordering::SeqCst);
+        while self.waiting.load(Ordering::SeqCst) > 0
+            && self.served.load(Ordering::SeqCst).wrapping_sub(before) < waiting
+        {
+            std::thread::yield_now();
+        }
+    }
+
+    /// The longest that a thread had to wait, since this was forgotten.
+    pub(super) fn longest_wait(&self) -> Duration {
+        Duration::from_nanos(self.longest.load(Ordering::Relaxed))
+    }
+
+    /// Forgets the longest wait, and says how long it was.
+    pub(super) fn take_longest_wait(&self) -> Duration {
+        Duration::from_nanos(self.longest.swap(0, Ordering::Relaxed))
+    }
+}
+
+impl<T: AsMut<Database>> Deref for Held<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: AsMut<Database>> DerefMut for Held<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.0
+    }
+}
+
+impl<T: AsMut<Database>> Drop for Held<'_, T> {
+    fn drop(&mut self) {
+        self.0.as_mut().end_hold();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::thread;
+
+    use super::*;
+
+    struct State(Database, usize);
+
+    impl AsMut<Database> for State {
+        fn as_mut(&mut self) -> &mut Database {
+            &mut self.0
+        }
+    }
+
+    #[test]
+    fn s85_who_waits_has_the_engine_before_who_gives_way() {
+        let engine = Arc::new(Engine::new(State(Database::new(), 0)));
+        assert_eq!(engine.longest_wait(), Duration::ZERO);
+        for round in 1..=20 {
+            let held = engine.lock();
+            let other = Arc::clone(&engine);
+            let other = thread::spawn(move || other.lock().1 += 1);
+            while engine.waiting.load(Ordering::SeqCst) == 0 {
+                thread::yield_now();
+            }
+            drop(held);
+            engine.give_way();
+            assert_eq!(engine.lock().1, round);
+            other.join().unwrap();
+        }
+        assert!(engine.longest_wait() > Duration::ZERO);
+        assert!(engine.take_longest_wait() > Duration::ZERO);
+        assert_eq!(engine.longest_wait(), Duration::ZERO);
+        // Nobody waits.
+        engine.give_way();
+    }
+}
