@@ -2,8 +2,8 @@
 //!
 //! [`Envoy`] starts the released binary, waits until it is ready and asks its
 //! admin page; [`Script`] runs gRPC in Python; [`Backend`] is what requests end
-//! at, and [`Flow`] sends them; [`Gate`] stands before a server; [`bootstrap`] holds the configurations that make
-//! Envoy a client of a server; [`Serving`] is that server, and its [`Journal`]
+//! at, and [`Flow`] sends them; [`Gate`] stands before a server, near or far;
+//! [`bootstrap`] holds the configurations that make Envoy a client of a server; [`Serving`] is that server, and its [`Journal`]
 //! what it reported. Everything listens on loopback, waits a bounded time and is
 //! gone when its value is dropped.
 //!
@@ -37,6 +37,7 @@ mod flow;
 mod gate;
 pub mod http;
 mod journal;
+mod late;
 mod place;
 mod port;
 mod process;
