@@ -1,0 +1,98 @@
+//! From round to round.
+
+use std::fmt;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::record::{Record, Tally};
+use super::stage::Stage;
+use super::{name_of, now};
+
+/// How long a client may take to see the answer of a round. Envoy that waits
+/// for an answer of the server gives up after fifteen seconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What is removed late is removed within this time after the last round.
+const LINGER: Duration = Duration::from_secs(3);
+
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Who makes requests all the time.
+pub trait Client: fmt::Debug {
+    /// Its name in reports.
+    fn name(&self) -> String;
+    /// Whether the endpoint of this name has answered it.
+    fn has_seen(&self, answer: &str) -> bool;
+    /// Ends its requests and tells what became of them.
+    fn stop(self: Box<Self>) -> Tally;
+}
+
+/// How the server gets from one round to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// Its contents change.
+    Change,
+    /// It is replaced by one that has only the new contents.
+    Restart,
+}
+
+impl By {
+    /// How many rounds show that it costs nothing.
+    #[must_use]
+    pub fn rounds(self) -> usize {
+        match self {
+            Self::Change => 20,
+            Self::Restart => 5,
+        }
+    }
+
+    /// How long a round goes on after everyone has seen it. A server that is
+    /// new learns from its clients' requests, and waits a while for all of them.
+    fn pause(self) -> Duration {
+        match self {
+            Self::Change => Duration::from_millis(100),
+            Self::Restart => Duration::from_millis(1200),
+        }
+    }
+}
+
+/// Goes through all rounds of a stage. The next begins when all clients have
+/// seen the last, and a pause after.
+#[must_use]
+pub fn play(stage: &mut Stage, by: By, clients: Vec<Box<dyn Client>>) -> Record {
+    let mut record = Record::default();
+    record.rounds.push(now());
+    record.late = late(&clients, 0);
+    for round in 1..=stage.rounds() {
+        // A client that is lost would only lose more.
+        if !record.late.is_empty() {
+            break;
+        }
+        thread::sleep(by.pause());
+        record.rounds.push(now());
+        match by {
+            By::Change => stage.change_to(round),
+            By::Restart => stage.restart_with(round),
+        }
+        record.late = late(&clients, round);
+    }
+    thread::sleep(LINGER);
+    record.tallies = clients.into_iter().map(Client::stop).collect();
+    record
+}
+
+/// Waits until all clients have seen a round, and names those that have not.
+fn late(clients: &[Box<dyn Client>], round: usize) -> Vec<String> {
+    let (answer, deadline) = (name_of(round), Instant::now() + PATIENCE);
+    loop {
+        let late = clients.iter().filter(|client| !client.has_seen(&answer));
+        let late = late.map(|client| client.name());
+        let late: Vec<_> = late
+            .map(|name| format!("{name} has not seen {answer} in {PATIENCE:?}"))
+            .collect();
+        if late.is_empty() || Instant::now() >= deadline {
+            return late;
+        }
+        thread::sleep(LOOK);
+    }
+}
