@@ -3,3 +3,4 @@
 
 mod envoy;
 mod grpc;
+mod start;
