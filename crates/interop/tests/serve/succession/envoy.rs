@@ -72,8 +72,8 @@ fn nothing_is_lost(step: Step, by: By) {
     let visits = envoys.iter().map(|((envoy, _), kind)| kind.visit(envoy));
     let visits = visits.collect();
     let record = play(&mut stage, by, visits);
-    println!("{step:?} {by:?}\n{record}");
     record.assert_nothing_lost();
+    println!("{record}");
     for ((envoy, _), kind) in &envoys {
         assert_no_init_fetch_timeout(envoy);
         // Where routes keep their name nothing waits for a listener to drain.
