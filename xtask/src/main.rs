@@ -16,6 +16,7 @@ mod deny;
 mod deps;
 mod failure;
 mod fuzz;
+mod go;
 mod mutants;
 mod rules;
 mod setup;
