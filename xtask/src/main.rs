@@ -18,6 +18,7 @@ mod failure;
 mod fuzz;
 mod go;
 mod mutants;
+mod peers;
 mod rules;
 mod setup;
 mod sim;

@@ -5,17 +5,32 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::record::{Record, Tally};
-use super::stage::Stage;
 use super::{name_of, now};
 
 /// How long a client may take to see the answer of a round. Envoy that waits
 /// for an answer of the server gives up after fifteen seconds.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long it may take to start.
+const START: Duration = Duration::from_secs(30);
+
 /// What is removed late is removed within this time after the last round.
 const LINGER: Duration = Duration::from_secs(3);
 
 const LOOK: Duration = Duration::from_millis(5);
+
+/// A server whose contents go from round to round.
+pub trait Scene {
+    /// Where clients find it, on loopback.
+    fn port(&self) -> u16;
+    /// How many rounds come after the first.
+    fn rounds(&self) -> usize;
+    /// Replaces the contents by those of a round, in one change.
+    fn change_to(&mut self, round: usize);
+    /// Ends the server, and starts another in its place which knows nothing but
+    /// the contents of a round.
+    fn restart_with(&mut self, round: usize);
+}
 
 /// Who makes requests all the time.
 pub trait Client: fmt::Debug {
@@ -56,14 +71,14 @@ impl By {
     }
 }
 
-/// Goes through all rounds of a stage. The next begins when all clients have
+/// Goes through all rounds of a server. The next begins when all clients have
 /// seen the last, and a pause after.
 #[must_use]
-pub fn play(stage: &mut Stage, by: By, clients: Vec<Box<dyn Client>>) -> Record {
+pub fn play(scene: &mut dyn Scene, by: By, clients: Vec<Box<dyn Client>>) -> Record {
     let mut record = Record::default();
     record.rounds.push(now());
-    record.late = late(&clients, 0);
-    for round in 1..=stage.rounds() {
+    record.late = late(&clients, 0, START);
+    for round in 1..=scene.rounds() {
         // A client that is lost would only lose more.
         if !record.late.is_empty() {
             break;
@@ -71,10 +86,10 @@ pub fn play(stage: &mut Stage, by: By, clients: Vec<Box<dyn Client>>) -> Record 
         thread::sleep(by.pause());
         record.rounds.push(now());
         match by {
-            By::Change => stage.change_to(round),
-            By::Restart => stage.restart_with(round),
+            By::Change => scene.change_to(round),
+            By::Restart => scene.restart_with(round),
         }
-        record.late = late(&clients, round);
+        record.late = late(&clients, round, PATIENCE);
     }
     thread::sleep(LINGER);
     record.tallies = clients.into_iter().map(Client::stop).collect();
@@ -82,13 +97,13 @@ pub fn play(stage: &mut Stage, by: By, clients: Vec<Box<dyn Client>>) -> Record 
 }
 
 /// Waits until all clients have seen a round, and names those that have not.
-fn late(clients: &[Box<dyn Client>], round: usize) -> Vec<String> {
-    let (answer, deadline) = (name_of(round), Instant::now() + PATIENCE);
+fn late(clients: &[Box<dyn Client>], round: usize, patience: Duration) -> Vec<String> {
+    let (answer, deadline) = (name_of(round), Instant::now() + patience);
     loop {
         let late = clients.iter().filter(|client| !client.has_seen(&answer));
         let late = late.map(|client| client.name());
         let late: Vec<_> = late
-            .map(|name| format!("{name} has not seen {answer} in {PATIENCE:?}"))
+            .map(|name| format!("{name} has not seen {answer} in {patience:?}"))
             .collect();
         if late.is_empty() || Instant::now() >= deadline {
             return late;

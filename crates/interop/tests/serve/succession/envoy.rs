@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use interop::succession::{By, Client, Peer, Stage, Step, Visitors, play};
+use interop::succession::{By, Client, Peer, Scene, Stage, Step, Visitors, play};
 use interop::{Envoy, Gate, assert_no_init_fetch_timeout};
 
 use crate::way::{DELTA, SOTW, Way};
@@ -67,7 +67,7 @@ impl Kind {
 
 fn nothing_is_lost(step: Step, by: By) {
     let mut stage = Stage::new(step, Peer::Envoy, by.rounds());
-    let port = stage.serving().port;
+    let port = stage.port();
     let envoys = KINDS.map(|kind| (kind.start(port), kind));
     let visits = envoys.iter().map(|((envoy, _), kind)| kind.visit(envoy));
     let visits = visits.collect();

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use interop::Script;
-use interop::succession::{By, Caller, Peer, Stage, Step, play};
+use interop::succession::{By, Caller, Peer, Scene, Stage, Step, play};
 
 /// Each way, in milliseconds: round trips of 0, 20 and 50.
 const LATENCIES: [u64; 3] = [0, 10, 25];
@@ -12,7 +12,7 @@ const LATENCIES: [u64; 3] = [0, 10, 25];
 fn nothing_is_lost(step: Step, by: By) {
     let mut stage = Stage::new(step, Peer::Grpc, by.rounds());
     let script = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/py/caller.py"));
-    let port = stage.serving().port;
+    let port = stage.port();
     let clients = LATENCIES
         .map(Duration::from_millis)
         .map(|latency| Caller::start("grpc", Script::python(script), port, latency));
