@@ -25,15 +25,28 @@ pub enum Step {
     /// The listener holds its routes in odd rounds, and names a route
     /// configuration in even ones.
     Inline,
+    /// The listener names another route configuration, and this and the cluster
+    /// take the names of the round before the last: what was about to go is
+    /// wanted again.
+    Return,
 }
 
 /// The name of the one listener: what gRPC calls, and Envoy opens.
 pub(super) const LISTENER: &str = "svc";
 
 impl Step {
+    /// The name of the cluster of a round.
+    #[must_use]
+    pub fn cluster(self, round: usize) -> String {
+        match self {
+            Self::Return => name_of(round % 2),
+            Self::Swap | Self::Move | Self::Inline => name_of(round),
+        }
+    }
+
     /// All resources of a round, whose endpoint is at this address.
     pub(super) fn contents(self, peer: Peer, round: usize, at: SocketAddr) -> String {
-        let cluster = name_of(round);
+        let cluster = self.cluster(round);
         // Envoy replaces only the filter chains of a listener that is otherwise
         // the same; every third time it has to replace the listener as a whole.
         let edition = if self == Self::Swap { 0 } else { round / 3 };
@@ -43,6 +56,7 @@ impl Step {
         };
         let mut resources = match (self, round % 2) {
             (Self::Move, _) => named(&format!("r{round}")),
+            (Self::Return, turn) => named(&format!("r{turn}")),
             (Self::Inline, 1) => {
                 let inline = format!("route_config: {{{}}}", route_fields("inline", &cluster));
                 vec![listener(peer, edition, &inline)]

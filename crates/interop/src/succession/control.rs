@@ -53,6 +53,7 @@ impl Control {
             Step::Swap => "swap",
             Step::Move => "move",
             Step::Inline => "inline",
+            Step::Return => "return",
         };
         let mut program = Command::new(&self.program);
         program.arg(format!("-listen=127.0.0.1:{}", self.port));

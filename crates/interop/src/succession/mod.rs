@@ -31,7 +31,8 @@ pub use visitors::Visitors;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What the endpoint of a round answers, and the name of its cluster.
+/// What the endpoint of a round answers, and the name that its cluster has as a
+/// rule.
 #[must_use]
 pub fn name_of(round: usize) -> String {
     format!("k{round}")

@@ -35,11 +35,15 @@ func contents(step string, number int, at string) (resources, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := fmt.Sprintf("k%d", number)
+	turn := number
+	if step == "return" {
+		turn = number % 2
+	}
+	name := fmt.Sprintf("k%d", turn)
 	routes := routesTo(name)
 	switch {
-	case step == "move":
-		routes.Name = fmt.Sprintf("r%d", number)
+	case step == "move" || step == "return":
+		routes.Name = fmt.Sprintf("r%d", turn)
 	case step == "inline" && number%2 == 1:
 		routes.Name = "inline"
 	}

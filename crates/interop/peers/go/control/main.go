@@ -30,7 +30,7 @@ func (everybody) ID(*core.Node) string { return "everybody" }
 func main() {
 	listen := flag.String("listen", "", "where clients come")
 	control := flag.String("control", "", "where rounds are asked for")
-	step := flag.String("step", "", "swap, move or inline")
+	step := flag.String("step", "", "swap, move, inline or return")
 	number := flag.Int("round", 0, "the first round")
 	at := flag.String("at", "", "the endpoint of that round")
 	flag.Parse()

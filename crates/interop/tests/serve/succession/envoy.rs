@@ -78,16 +78,16 @@ fn nothing_is_lost(step: Step, by: By) {
         assert_no_init_fetch_timeout(envoy);
         // Where routes keep their name nothing waits for a listener to drain.
         if kind.drains == QUICKLY || step == Step::Swap {
-            only_the_last_is_left(envoy, kind.name, by.rounds());
+            only_the_last_is_left(envoy, kind.name, &step.cluster(by.rounds()));
         }
     }
 }
 
 /// What is kept for those who still use it goes when they are done.
-fn only_the_last_is_left(envoy: &Envoy, name: &str, round: usize) {
+fn only_the_last_is_left(envoy: &Envoy, name: &str, last: &str) {
     envoy.wait_for(&format!("{name}: old clusters to go"), SOON, |envoy| {
         let clusters: Vec<_> = envoy.active_clusters().into_keys().collect();
-        (clusters == [format!("k{round}")]).then_some(())
+        (clusters == [last]).then_some(())
     });
 }
 
@@ -109,4 +109,9 @@ fn s82_envoy_loses_no_request_by_restarts_with_other_clusters() {
 #[test]
 fn s82_envoy_loses_no_request_by_restarts_with_other_route_configurations() {
     nothing_is_lost(Step::Move, By::Restart);
+}
+
+#[test]
+fn s81_envoy_loses_no_request_when_names_return() {
+    nothing_is_lost(Step::Return, By::Change);
 }

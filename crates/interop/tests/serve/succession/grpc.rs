@@ -45,3 +45,8 @@ fn s82_grpc_loses_no_call_by_restarts_with_other_clusters() {
 fn s82_grpc_loses_no_call_by_restarts_with_other_route_configurations() {
     nothing_is_lost(Step::Move, By::Restart);
 }
+
+#[test]
+fn s81_grpc_loses_no_call_when_names_return() {
+    nothing_is_lost(Step::Return, By::Change);
+}
