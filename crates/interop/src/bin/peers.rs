@@ -22,11 +22,12 @@ use interop::succession::{By, Caller, Control, Lost, Peer, Record, Scene, Stage,
 /// Each way, in milliseconds: round trips of 0, 20 and 50.
 const LATENCIES: [u64; 3] = [0, 10, 25];
 
-const CASES: [(Step, By, &str); 6] = [
+const CASES: [(Step, By, &str); 7] = [
     (Step::Swap, By::Change, "another cluster"),
     (Step::Move, By::Change, "another route configuration"),
     (Step::Inline, By::Change, "routes inline and back"),
     (Step::Return, By::Change, "names that return"),
+    (Step::Move, By::Haste, "changes that overtake"),
     (Step::Swap, By::Restart, "restart, another cluster"),
     (
         Step::Move,

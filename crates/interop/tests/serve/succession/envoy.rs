@@ -115,3 +115,8 @@ fn s82_envoy_loses_no_request_by_restarts_with_other_route_configurations() {
 fn s81_envoy_loses_no_request_when_names_return() {
     nothing_is_lost(Step::Return, By::Change);
 }
+
+#[test]
+fn s81_envoy_loses_no_request_when_changes_overtake_it() {
+    nothing_is_lost(Step::Move, By::Haste);
+}

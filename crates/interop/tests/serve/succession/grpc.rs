@@ -50,3 +50,8 @@ fn s82_grpc_loses_no_call_by_restarts_with_other_route_configurations() {
 fn s81_grpc_loses_no_call_when_names_return() {
     nothing_is_lost(Step::Return, By::Change);
 }
+
+#[test]
+fn s81_grpc_loses_no_call_when_changes_overtake_it() {
+    nothing_is_lost(Step::Move, By::Haste);
+}
