@@ -4,7 +4,7 @@ use lexopt::Arg;
 
 use crate::failure::{Failure, Result};
 use crate::workspace::Workspace;
-use crate::{bench, deny, deps, fuzz, mutants, rules, setup, sim, test, tidy};
+use crate::{bench, deny, deps, fuzz, mutants, peers, rules, setup, sim, test, tidy};
 
 /// One command of `cargo xtask`.
 pub(crate) struct Command {
@@ -67,6 +67,15 @@ pub(crate) const COMMANDS: &[Command] = &[
         usage: "[TARGET]... [--seconds N] [--list]",
         about: "feed what reads a peer's words with any input, each target for a minute or N seconds",
         run: fuzz::command,
+    },
+    Command {
+        name: "peers",
+        usage: "",
+        about: "gRPC in Go and Java, whose server changes and restarts under load (needs Go, or Java and Maven)",
+        run: |workspace, args| {
+            no_more(args)?;
+            peers::run(workspace)
+        },
     },
     Command {
         name: "rules",

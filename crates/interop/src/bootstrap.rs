@@ -1,6 +1,6 @@
-//! Configurations for Envoy to start with.
+//! Configurations for Envoy and gRPC to start with.
 //!
-//! The admin page listens on port 0: Envoy chooses the port and writes it to a
+//! Envoy's admin page listens on port 0: Envoy chooses the port and writes it to a
 //! file, so no two tests can ask for the same one.
 
 use std::net::SocketAddr;
@@ -101,6 +101,16 @@ dynamic_resources:
 static_resources:
   clusters:
 {server}"#
+    )
+}
+
+/// gRPC as a client of a server on this port of loopback, in JSON.
+#[must_use]
+pub fn grpc(port: u16, node_id: &str) -> String {
+    format!(
+        r#"{{"xds_servers": [{{"server_uri": "127.0.0.1:{port}",
+            "channel_creds": [{{"type": "insecure"}}], "server_features": ["xds_v3"]}}],
+            "node": {{"id": "{node_id}", "cluster": "interop"}}}}"#
     )
 }
 

@@ -37,7 +37,17 @@ impl Envoy {
     /// When Envoy is not installed, ends, or is not ready in ten seconds.
     #[must_use]
     pub fn start(bootstrap: &str) -> Self {
-        let mut envoy = Self::spawn(bootstrap);
+        Self::start_with(bootstrap, &[])
+    }
+
+    /// The same with more arguments on its command line.
+    ///
+    /// # Panics
+    ///
+    /// As [`Self::start`].
+    #[must_use]
+    pub fn start_with(bootstrap: &str, arguments: &[&str]) -> Self {
+        let mut envoy = Self::spawn_with(bootstrap, arguments);
         envoy.wait_until_ready(READY_WITHIN);
         envoy
     }
@@ -49,11 +59,16 @@ impl Envoy {
     /// When Envoy is not installed or does not get as far.
     #[must_use]
     pub fn spawn(bootstrap: &str) -> Self {
+        Self::spawn_with(bootstrap, &[])
+    }
+
+    fn spawn_with(bootstrap: &str, arguments: &[&str]) -> Self {
         let folder = place::scratch("envoy");
         let config = write(&folder, "bootstrap.yaml", bootstrap);
         let admin = folder.join("admin-address.txt");
         let mut command = Command::new(place::envoy());
         command.args(["--concurrency", "1", "--disable-hot-restart"]);
+        command.args(arguments);
         command.arg("--config-path").arg(config);
         command.arg("--admin-address-path").arg(&admin);
         let mut process = Process::spawn(&mut command, folder.join("log.txt"));

@@ -1,10 +1,13 @@
-//! A way to a server that can be shut, and on which its answers can be held up.
+//! A way to a server that can be shut, that can be long, and on which the
+//! server's answers can be held up.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
+
+use crate::late::Late;
 
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -38,6 +41,17 @@ impl Gate {
     /// When there is no port to be had.
     #[must_use]
     pub fn before(server: u16) -> Self {
+        Self::far_from(server, Duration::ZERO)
+    }
+
+    /// The same at a distance: what either side says reaches the other after
+    /// this latency.
+    ///
+    /// # Panics
+    ///
+    /// When there is no port to be had.
+    #[must_use]
+    pub fn far_from(server: u16, latency: Duration) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
         let listener = listener.unwrap_or_else(|error| panic!("no port for a gate: {error}"));
         let port = listener.local_addr().map_or(0, |address| address.port());
@@ -46,7 +60,7 @@ impl Gate {
         let state = Arc::new(State::default());
         thread::spawn({
             let state = Arc::clone(&state);
-            move || stand(&listener, server, &state)
+            move || stand(&listener, server, latency, &state)
         });
         Self { port, state }
     }
@@ -106,12 +120,12 @@ fn end(passing: &mut Vec<TcpStream>) {
 }
 
 /// Takes connections until the gate is gone.
-fn stand(listener: &TcpListener, server: u16, state: &Arc<State>) {
+fn stand(listener: &TcpListener, server: u16, latency: Duration, state: &Arc<State>) {
     while !state.lock().gone {
         match listener.accept() {
             Ok((peer, _)) => {
                 // A peer that does not get through sees its connection end.
-                let _ = pass(peer, server, state);
+                let _ = pass(peer, server, latency, state);
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => thread::sleep(PAUSE),
             Err(error) => panic!("a gate takes no connections: {error}"),
@@ -119,7 +133,12 @@ fn stand(listener: &TcpListener, server: u16, state: &Arc<State>) {
     }
 }
 
-fn pass(peer: TcpStream, server: u16, state: &Arc<State>) -> std::io::Result<()> {
+fn pass(
+    peer: TcpStream,
+    server: u16,
+    latency: Duration,
+    state: &Arc<State>,
+) -> std::io::Result<()> {
     let mut inner = state.lock();
     if inner.shut {
         return Ok(());
@@ -130,22 +149,22 @@ fn pass(peer: TcpStream, server: u16, state: &Arc<State>) -> std::io::Result<()>
         stream.set_nodelay(true)?;
         inner.passing.push(stream.try_clone()?);
     }
-    let (from_peer, to_server) = (peer.try_clone()?, server.try_clone()?);
+    let (from_peer, to_server) = (peer.try_clone()?, Late::new(server.try_clone()?, latency));
+    let to_peer = Late::new(peer, latency);
     let held = Arc::clone(state);
     thread::spawn(move || carry(from_peer, to_server, || ()));
-    thread::spawn(move || carry(server, peer, || held.wait_until_released()));
+    thread::spawn(move || carry(server, to_peer, || held.wait_until_released()));
     Ok(())
 }
 
-fn carry(mut from: TcpStream, mut to: TcpStream, before: impl Fn()) {
+/// Carries one direction to its end, which the other side sees when all before
+/// it has arrived. That side then ends the other direction.
+fn carry(mut from: TcpStream, mut to: Late, before: impl Fn()) {
     let mut buffer = vec![0; 1 << 16];
     while let Ok(length @ 1..) = from.read(&mut buffer) {
         before();
         if to.write_all(&buffer[..length]).is_err() {
             break;
         }
-    }
-    for stream in [from, to] {
-        let _ = stream.shutdown(Shutdown::Both);
     }
 }

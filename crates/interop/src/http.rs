@@ -1,4 +1,5 @@
-//! As much of an HTTP/1.1 client as tests need: one GET on one connection.
+//! As much of an HTTP/1.1 client as tests need: GETs, on a connection for each
+//! or on one that is kept.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -66,13 +67,73 @@ impl Asked {
 ///
 /// When the peer is not there.
 pub fn ask_as(address: SocketAddr, host: &str, path: &str) -> io::Result<Asked> {
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut stream = connect(address)?;
     // In one piece: a peer takes its time to acknowledge a small one.
     let request = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
     stream.write_all(request.as_bytes())?;
     Ok(Asked(stream))
+}
+
+/// A connection for one request after another.
+#[derive(Debug)]
+pub struct Kept {
+    stream: BufReader<TcpStream>,
+    /// Requests that were answered.
+    answered: usize,
+}
+
+impl Kept {
+    /// Connects to a peer.
+    ///
+    /// # Errors
+    ///
+    /// When it is not there.
+    pub fn open(address: SocketAddr) -> io::Result<Self> {
+        let stream = BufReader::new(connect(address)?);
+        let answered = 0;
+        Ok(Self { stream, answered })
+    }
+
+    /// Asks for a path, with a host by name. There is no response when the peer
+    /// had ended the connection before, which it may do between two requests.
+    ///
+    /// # Errors
+    ///
+    /// When the peer is too slow, or does not speak HTTP/1.
+    pub fn get_as(&mut self, host: &str, path: &str) -> io::Result<Option<Response>> {
+        let request = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\n\r\n");
+        let sent = self.stream.get_mut().write_all(request.as_bytes());
+        let read = sent.and_then(|()| Ok(self.stream.fill_buf()?.is_empty()));
+        match read {
+            Ok(false) => {}
+            Err(error) if !is_end(&error) => return Err(error),
+            // An end without a word is none between two requests if there was
+            // none before.
+            Ok(true) | Err(_) if self.answered == 0 => {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            Ok(true) | Err(_) => return Ok(None),
+        }
+        let response = read_response(&mut self.stream)?;
+        self.answered += 1;
+        Ok(Some(response))
+    }
+}
+
+/// Whether an error is the end of a connection.
+fn is_end(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
+    matches!(
+        error.kind(),
+        BrokenPipe | ConnectionAborted | ConnectionReset
+    )
+}
+
+fn connect(address: SocketAddr) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    Ok(stream)
 }
 
 fn read_response(from: &mut impl BufRead) -> io::Result<Response> {
@@ -140,6 +201,8 @@ fn malformed(what: &str) -> io::Error {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+
     use super::*;
 
     fn read(text: &str) -> io::Result<Response> {
@@ -160,6 +223,27 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    /// A peer that answers one request on each connection, and then ends it.
+    fn answers_once() -> SocketAddr {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            let mut stream = BufReader::new(listener.accept().unwrap().0);
+            while !read_line(&mut stream).unwrap().is_empty() {}
+            let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi";
+            stream.get_mut().write_all(answer).unwrap();
+        });
+        address
+    }
+
+    #[test]
+    fn a_kept_connection_may_end_between_two_requests() {
+        let mut kept = Kept::open(answers_once()).unwrap();
+        let answer = kept.get_as("any", "/").unwrap().unwrap();
+        assert_eq!((answer.status, answer.body.as_str()), (200, "hi"));
+        assert_eq!(kept.get_as("any", "/").unwrap(), None);
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! Real peers for tests.
 //!
 //! [`Envoy`] starts the released binary, waits until it is ready and asks its
-//! admin page; [`Script`] runs gRPC in Python; [`Backend`] is what requests end
-//! at, and [`Flow`] sends them; [`Gate`] stands before a server; [`bootstrap`] holds the configurations that make
-//! Envoy a client of a server; [`Serving`] is that server, and its [`Journal`]
-//! what it reported. Everything listens on loopback, waits a bounded time and is
-//! gone when its value is dropped.
+//! admin page; [`Script`] runs gRPC in Python; [`Backend`] and [`GrpcBackend`]
+//! are what requests end at, and [`Flow`] sends them; [`Gate`] stands before a
+//! server, near or far; [`bootstrap`] holds the configurations that make Envoy a
+//! client of a server; [`Serving`] is that server, and its [`Journal`] what it
+//! reported; [`succession`] is contents that replace each other under load.
+//! Everything listens on loopback, waits a bounded time and is gone when its
+//! value is dropped.
 //!
 //! ```no_run
 //! use interop::{Backend, Envoy, Mode, Serving, assert_no_init_fetch_timeout, bootstrap, http};
@@ -35,19 +37,23 @@ pub mod bootstrap;
 mod envoy;
 mod flow;
 mod gate;
+mod grpc_backend;
 pub mod http;
 mod journal;
+mod late;
 mod place;
 mod port;
 mod process;
 mod script;
 mod serving;
+pub mod succession;
 
 pub use backend::Backend;
 pub use bootstrap::Mode;
 pub use envoy::{Envoy, assert_no_init_fetch_timeout};
 pub use flow::{Flow, Flowed};
 pub use gate::Gate;
+pub use grpc_backend::GrpcBackend;
 pub use journal::{Entry, Journal, Sent};
 pub use place::{folder, python};
 pub use port::free_port;

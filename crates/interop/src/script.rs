@@ -1,4 +1,5 @@
-//! A Python script as a peer, in the environment where gRPC is installed.
+//! A program as a peer that tells by lines what it does: most are Python
+//! scripts, in the environment where gRPC is installed.
 
 use std::fs;
 use std::path::Path;
@@ -27,14 +28,40 @@ impl Script {
     #[must_use]
     pub fn start(script: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
         let name = script.file_stem().unwrap_or_default().to_string_lossy();
-        let folder = place::scratch(&name);
+        let mut command = Self::python(script);
+        command.args(arguments).envs(variables.iter().copied());
+        Self::run(&name, &mut command)
+    }
+
+    /// The command that runs a script, without arguments.
+    ///
+    /// # Panics
+    ///
+    /// When Python is not installed.
+    #[must_use]
+    pub fn python(script: &Path) -> Command {
         let mut command = Command::new(place::python());
         // No folder of compiled files beside the script.
-        command.arg("-B").arg(script).args(arguments);
-        command.envs(variables.iter().copied());
+        command.arg("-B").arg(script);
+        command
+    }
+
+    /// Starts any program, whose log is found by this name.
+    ///
+    /// # Panics
+    ///
+    /// When it does not start.
+    #[must_use]
+    pub fn run(name: &str, command: &mut Command) -> Self {
+        let folder = place::scratch(name);
         Self {
-            process: Process::spawn(&mut command, folder.join("log.txt")),
+            process: Process::spawn(command, folder.join("log.txt")),
         }
+    }
+
+    /// Asks it to stop, and waits until it has.
+    pub fn stop(&mut self) {
+        self.process.stop();
     }
 
     /// Waits for a line that begins like this and gives its rest.

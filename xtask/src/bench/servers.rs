@@ -12,7 +12,8 @@ use super::plan::{self, Choice, Step};
 use super::samples::{Samples, make};
 use super::trial::{self, Lab};
 use crate::failure::{Failure, Result};
-use crate::workspace::{Workspace, capture, run, start, status};
+use crate::go;
+use crate::workspace::{Workspace, capture, run, start};
 
 /// How often a run is looked at.
 const LOOK: Duration = Duration::from_millis(20);
@@ -149,7 +150,7 @@ impl Programs {
         Ok(Self {
             tool: built.join("trunkline-bench"),
             trunkline: built.join("trunkline"),
-            peer: build_peer(workspace)?,
+            peer: go::build(workspace, PEER, ".", "bench/go-control-plane")?,
             envoy: find_envoy(workspace),
         })
     }
@@ -234,23 +235,6 @@ fn find_envoy(workspace: &Workspace) -> Option<PathBuf> {
         println!("Envoy is not installed (`cargo xtask setup` does it): it is left out");
     }
     found
-}
-
-fn build_peer(workspace: &Workspace) -> Result<Option<PathBuf>> {
-    if capture(workspace.program("go").arg("version")).is_err() {
-        println!("Go is not installed: go-control-plane is left out");
-        return Ok(None);
-    }
-    let program = workspace.target().join("bench/go-control-plane");
-    let mut go = workspace.program("go");
-    go.current_dir(workspace.root().join(PEER));
-    go.args(["build", "-o"]).arg(&program).arg(".");
-    if !status(&mut go)?.success() {
-        // Its modules come over the network, which is not always there.
-        println!("go-control-plane could not be built, see above: it is left out");
-        return Ok(None);
-    }
-    Ok(Some(program))
 }
 
 fn apart(workspace: &Workspace) -> bool {

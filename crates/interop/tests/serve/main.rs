@@ -1,6 +1,10 @@
 //! The server as it is run: what is written into files takes effect in real
 //! peers.
-#![allow(clippy::expect_used, reason = "all of this is tests")]
+#![allow(
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "all of this is tests"
+)]
 
 mod admission;
 mod certificates;
@@ -18,6 +22,7 @@ mod removal;
 mod restart;
 mod secrets;
 mod site;
+mod succession;
 mod texts;
 mod tls;
 mod ttl;

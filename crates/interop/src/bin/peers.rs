@@ -1,0 +1,101 @@
+//! gRPC clients in other languages, through the same successions as the tests
+//! of Envoy and of gRPC's C-core.
+//!
+//! `cargo xtask peers` builds the clients and says where they are:
+//!
+//! ```text
+//! peers grpc-go=PROGRAM grpc-java=FOLDER go-control-plane=PROGRAM
+//! ```
+//!
+//! Each is optional. It fails when a client loses a call with Trunkline that is
+//! not the client's own fault.
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stdout, reason = "what it prints is its result")]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use interop::succession::{By, Caller, Control, Lost, Peer, Record, Scene, Stage, Step, play};
+
+/// Each way, in milliseconds: round trips of 0, 20 and 50.
+const LATENCIES: [u64; 3] = [0, 10, 25];
+
+const CASES: [(Step, By, &str); 7] = [
+    (Step::Swap, By::Change, "another cluster"),
+    (Step::Move, By::Change, "another route configuration"),
+    (Step::Inline, By::Change, "routes inline and back"),
+    (Step::Return, By::Change, "names that return"),
+    (Step::Move, By::Haste, "changes that overtake"),
+    (Step::Swap, By::Restart, "restart, another cluster"),
+    (
+        Step::Move,
+        By::Restart,
+        "restart, another route configuration",
+    ),
+];
+
+/// grpc-go forgets a cluster that a call has chosen already, whatever a server
+/// does.
+const GO_RACE: &str = "unknown cluster selected";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let pairs = arguments.iter().filter_map(|pair| pair.split_once('='));
+    let given: BTreeMap<&str, &str> = pairs.collect();
+    let mut sound = true;
+    for client in ["grpc-go", "grpc-java"] {
+        let Some(program) = given.get(client) else {
+            continue;
+        };
+        for (step, by, about) in CASES {
+            let mut ours = Stage::new(step, Peer::Grpc, by.rounds());
+            let record = run(&mut ours, client, program, by);
+            sound &= tell(client, "Trunkline", about, record);
+            let Some(control) = given.get("go-control-plane") else {
+                continue;
+            };
+            if client == "grpc-go" {
+                let mut theirs = Control::start(Path::new(control), step, by.rounds());
+                let record = run(&mut theirs, client, program, by);
+                tell(client, "go-control-plane", about, record);
+            }
+        }
+    }
+    match sound {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
+}
+
+/// Clients at all distances, through all rounds of a server.
+fn run(server: &mut dyn Scene, client: &str, program: &str, by: By) -> Record {
+    let port = server.port();
+    let clients = LATENCIES.map(Duration::from_millis).map(|latency| {
+        let command = command(client, program);
+        Caller::start(client, command, port, latency)
+    });
+    play(server, by, clients.into())
+}
+
+fn command(client: &str, program: &str) -> Command {
+    if client == "grpc-go" {
+        return Command::new(program);
+    }
+    let mut java = Command::new("java");
+    // Three of them share the machine: little is compiled, and by one thread.
+    java.args(["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx128m"]);
+    java.args(["-cp", &format!("{program}/classes:{program}/dependency/*")]);
+    java.arg("peers.Caller");
+    java
+}
+
+/// Whether nothing was lost but by the client's own fault.
+fn tell(client: &str, server: &str, about: &str, mut record: Record) -> bool {
+    let own = record.set_apart(|lost: &Lost| lost.text.contains(GO_RACE));
+    println!("{client}, {server}, {about}: {own} lost by a race of the client's own");
+    println!("{record}");
+    let lost = record.tallies.iter().any(|tally| !tally.lost.is_empty());
+    !lost && record.late.is_empty()
+}

@@ -1,0 +1,122 @@
+//! Envoy, by whole sets and by differences, with listeners that drain quickly
+//! and slowly.
+
+use std::time::Duration;
+
+use interop::succession::{By, Client, Peer, Scene, Stage, Step, Visitors, play};
+use interop::{Envoy, Gate, assert_no_init_fetch_timeout};
+
+use crate::way::{DELTA, SOTW, Way};
+
+const SOON: Duration = Duration::from_secs(10);
+
+/// One of the Envoys that are clients of one server.
+struct Kind {
+    name: &'static str,
+    way: Way,
+    /// How many seconds its listeners drain.
+    drains: u32,
+    /// Of its way to the server, in milliseconds.
+    latency: u64,
+}
+
+/// No listener has drained by `SLOWLY` when the test is over.
+const QUICKLY: u32 = 1;
+const SLOWLY: u32 = 60;
+
+const KINDS: [Kind; 4] = [
+    Kind {
+        name: "whole sets, drains quickly",
+        way: SOTW,
+        drains: QUICKLY,
+        latency: 0,
+    },
+    Kind {
+        name: "whole sets, drains slowly",
+        way: SOTW,
+        drains: SLOWLY,
+        latency: 10,
+    },
+    Kind {
+        name: "differences, drains quickly",
+        way: DELTA,
+        drains: QUICKLY,
+        latency: 0,
+    },
+    Kind {
+        name: "differences, drains slowly",
+        way: DELTA,
+        drains: SLOWLY,
+        latency: 10,
+    },
+];
+
+impl Kind {
+    fn start(&self, server: u16) -> (Envoy, Gate) {
+        let gate = Gate::far_from(server, Duration::from_millis(self.latency));
+        let drains = self.drains.to_string();
+        let bootstrap = self.way.bootstrap(gate.port);
+        let envoy = Envoy::start_with(&bootstrap, &["--drain-time-s", &drains]);
+        (envoy, gate)
+    }
+
+    fn visit(&self, envoy: &Envoy) -> Box<dyn Client> {
+        Visitors::start(self.name, envoy.listener("svc").expect("the listener"))
+    }
+}
+
+fn nothing_is_lost(step: Step, by: By) {
+    let mut stage = Stage::new(step, Peer::Envoy, by.rounds());
+    let port = stage.port();
+    let envoys = KINDS.map(|kind| (kind.start(port), kind));
+    let visits = envoys.iter().map(|((envoy, _), kind)| kind.visit(envoy));
+    let visits = visits.collect();
+    let record = play(&mut stage, by, visits);
+    record.assert_nothing_lost();
+    println!("{record}");
+    for ((envoy, _), kind) in &envoys {
+        assert_no_init_fetch_timeout(envoy);
+        // Where routes keep their name nothing waits for a listener to drain.
+        if kind.drains == QUICKLY || step == Step::Swap {
+            only_the_last_is_left(envoy, kind.name, &step.cluster(by.rounds()));
+        }
+    }
+}
+
+/// What is kept for those who still use it goes when they are done.
+fn only_the_last_is_left(envoy: &Envoy, name: &str, last: &str) {
+    envoy.wait_for(&format!("{name}: old clusters to go"), SOON, |envoy| {
+        let clusters: Vec<_> = envoy.active_clusters().into_keys().collect();
+        (clusters == [last]).then_some(())
+    });
+}
+
+#[test]
+fn s81_envoy_loses_no_request_when_clusters_are_swapped() {
+    nothing_is_lost(Step::Swap, By::Change);
+}
+
+#[test]
+fn s81_envoy_loses_no_request_when_route_configurations_are_replaced() {
+    nothing_is_lost(Step::Move, By::Change);
+}
+
+#[test]
+fn s82_envoy_loses_no_request_by_restarts_with_other_clusters() {
+    nothing_is_lost(Step::Swap, By::Restart);
+}
+
+#[test]
+fn s82_envoy_loses_no_request_by_restarts_with_other_route_configurations() {
+    nothing_is_lost(Step::Move, By::Restart);
+}
+
+#[test]
+fn s81_envoy_loses_no_request_when_names_return() {
+    nothing_is_lost(Step::Return, By::Change);
+}
+
+#[test]
+fn s81_envoy_loses_no_request_when_changes_overtake_it() {
+    nothing_is_lost(Step::Move, By::Haste);
+}

@@ -1,0 +1,61 @@
+//! gRPC clients in Go and Java, whose servers change and restart under load.
+//!
+//! They need toolchains and packages that a gate cannot count on, so they are
+//! beside it, and what is not installed is left out. The gate has gRPC's C-core
+//! and Envoy in the same successions.
+
+use std::path::PathBuf;
+
+use crate::failure::{Failure, Result};
+use crate::go;
+use crate::workspace::{Workspace, capture, run as run_shown, status};
+
+const GO: &str = "crates/interop/peers/go";
+const JAVA: &str = "crates/interop/peers/java";
+
+/// Builds the clients, and goes through all successions with each.
+pub(crate) fn run(workspace: &Workspace) -> Result<()> {
+    let built = [
+        (
+            "grpc-go",
+            go::build(workspace, GO, "./caller", "peers/go-caller")?,
+        ),
+        (
+            "go-control-plane",
+            go::build(workspace, GO, "./control", "peers/go-control")?,
+        ),
+        ("grpc-java", build_java(workspace)?),
+    ];
+    let mut cargo = workspace.cargo(&["run", "--package", "interop", "--bin", "peers", "--"]);
+    let mut some = false;
+    for (name, program) in built {
+        let Some(program) = program else { continue };
+        some |= name != "go-control-plane";
+        cargo.arg(format!("{name}={}", program.display()));
+    }
+    if !some {
+        return Err(Failure::new("neither Go nor Java with Maven is installed")
+            .remedy("install one of them, so that `go`, or `java` and `mvn`, are on the PATH"));
+    }
+    run_shown(&mut cargo)
+        .map_err(|_| Failure::new("clients lost calls, see above which, when and with what"))
+}
+
+/// A folder of classes, and of all that they need.
+fn build_java(workspace: &Workspace) -> Result<Option<PathBuf>> {
+    let there = |program, version| capture(workspace.program(program).arg(version)).is_ok();
+    if !there("java", "-version") || !there("mvn", "--version") {
+        println!("Java or Maven is not installed: {JAVA} is left out");
+        return Ok(None);
+    }
+    let folder = workspace.target().join("peers/java");
+    let mut maven = workspace.program("mvn");
+    maven.current_dir(workspace.root().join(JAVA));
+    maven.args(["--quiet", "--batch-mode", "process-classes"]);
+    maven.arg(format!("-Doutput={}", folder.display()));
+    if !status(&mut maven)?.success() {
+        println!("{JAVA} could not be built, see above: it is left out");
+        return Ok(None);
+    }
+    Ok(Some(folder))
+}
