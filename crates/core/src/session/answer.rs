@@ -15,8 +15,14 @@ use crate::resource::{Nonce, Resource, Version};
 use crate::source::{Conversation, Dialect};
 
 impl Session {
-    pub(super) fn awaits(&self, index: usize, nonce: &Nonce) -> bool {
-        self.conversations[index].holdings.flight(nonce).is_some()
+    /// Whether an answer to this response is awaited: one that became part of a
+    /// later one, since the peer was silent, can only be rejected on its own.
+    pub(super) fn awaits(&self, index: usize, nonce: &Nonce, rejects: bool) -> bool {
+        let holdings = &self.conversations[index].holdings;
+        match rejects {
+            true => holdings.awaits(nonce),
+            false => holdings.flight(nonce).is_some(),
+        }
     }
 
     pub(super) fn is_newest(&self, index: usize, nonce: &Nonce) -> bool {
@@ -105,6 +111,27 @@ impl Session {
         }
     }
 
+    /// An Envoy that comes back with a listener and without its routes warms it.
+    /// The one that it replaces is not known, serves until then, and drains.
+    pub(super) fn keep_what_warming_replaces(&mut self, db: &mut Database, now: Moment) {
+        let all = self.conversations.iter();
+        let listeners = all.clone().position(|c| c.url.as_str() == kind::LDS);
+        let routes = all.clone().find(|c| c.url.as_str() == kind::RDS);
+        let (Some(index), Some(routes)) = (listeners, routes) else {
+            return;
+        };
+        let listeners = &self.conversations[index];
+        if listeners.resumed.is_none() && listeners.last_nonce.is_some() {
+            return;
+        }
+        let name = |entry| db.name(routes.type_id, entry).clone();
+        let names: Vec<Name> = routes.wants.keys().map(|key| name(key.entry)).collect();
+        let lacks = |name: &Name| routes.holdings.now(db, name).is_empty();
+        if listeners.dialect == Dialect::Envoy && names.iter().any(lacks) {
+            self.drain_unknown(index, now);
+        }
+    }
+
     /// A client gave names up. gRPC drops the name of a route configuration
     /// before it has the next, and goes on routing by what it held: what that
     /// refers to stays until the client gives that up, too (S81).
@@ -130,15 +157,17 @@ impl Session {
     }
 
     /// What something unknown refers to stays in use for a while after that was
-    /// replaced: it may be anything. An Envoy that came back with the names of
-    /// routes gives these up when their listener has drained.
+    /// replaced: it may be anything. In state of the world, an Envoy that came
+    /// back with the names of routes is trusted to give these up when their
+    /// listener has drained: until then its sets list what it refuses.
     fn drain_unknown(&mut self, index: usize, now: Moment) {
         let conversation = &self.conversations[index];
         let refers_to = conversation.kind.refers_to;
         let routes = self.conversation_of(kind::RDS);
         let by_name = routes.is_some_and(|routes| routes.resumed.is_some());
+        let trusted = by_name && self.config.mode == Mode::Sotw;
         let drains = match conversation.dialect {
-            Dialect::Envoy => conversation.kind.drains && !by_name,
+            Dialect::Envoy => conversation.kind.drains && !trusted,
             Dialect::Standard => true,
         };
         if drains {

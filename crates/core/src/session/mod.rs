@@ -417,6 +417,7 @@ impl Session {
             says: selected.says,
             answers: selected.answers,
             steps: selected.steps,
+            absorbed: Vec::new(),
             bait,
         };
         conversation.send(db, flight);

@@ -30,7 +30,7 @@ impl Session {
         };
         if let Some(nonce) = request.nonce.filter(|_| !first) {
             let error = request.error;
-            if self.awaits(index, &nonce) {
+            if self.awaits(index, &nonce, error.is_some()) {
                 self.verdict(db, index, nonce, error, now);
             } else {
                 // Subscriptions count all the same (S7).
@@ -87,6 +87,9 @@ impl Session {
         let conversation = &mut self.conversations[index];
         let given_up = conversation.handle_delta(db, asks);
         conversation.end_first_request();
+        if first && self.resuming_until.is_some() {
+            self.keep_what_warming_replaces(db, now);
+        }
         self.give_up(db, index, &given_up, now);
         self.look_again();
         Ok(())
@@ -108,7 +111,7 @@ impl Session {
         };
         if let Some(nonce) = request.nonce.filter(|_| !first) {
             let newest = self.is_newest(index, &nonce);
-            if self.awaits(index, &nonce) {
+            if self.awaits(index, &nonce, request.error.is_some()) {
                 // Without an error it is an ACK only if it names the version:
                 // a change of names may come first (wire facts 1).
                 let sent = self.sent_version(index, &nonce);
@@ -150,6 +153,9 @@ impl Session {
         conversation.end_first_request();
         if first {
             self.join_endpoints(db);
+        }
+        if first && self.resuming_until.is_some() {
+            self.keep_what_warming_replaces(db, now);
         }
         self.give_up(db, index, &given_up, now);
         self.look_again();

@@ -100,7 +100,7 @@ impl Conversation {
         held.retain(|resource| !self.asking.wants_resource(resource));
         let mut known = Transaction::new();
         if let Ask::Name(name) = &wanted {
-            if self.cache.knows_absent(name) && !self.asking.wants(name) {
+            if self.cache.knows_absent(name) && !self.asking.wanted().names_exactly(name) {
                 known.push(Change::Remove(self.type_url.clone(), name.clone()));
             }
             self.cache.expect(name);

@@ -225,6 +225,10 @@ impl Conversation {
         nonce: &Nonce,
         error: &ErrorDetail,
     ) -> Vec<Parked> {
+        if let Some((says, answers)) = self.holdings.take_absorbed(nonce) {
+            let suspects = self.suspects_among(db, says, answers);
+            return self.try_again(db, suspects, error);
+        }
         let flights = self.holdings.flights();
         let Some(place) = flights.iter().position(|f| f.nonce == *nonce) else {
             return Vec::new();
@@ -243,6 +247,10 @@ impl Conversation {
             self.rejected_versions.pop_front();
         }
         let suspects = self.suspects_of(db, flight);
+        if self.is_whole() {
+            // A set that went out since lists them, too.
+            self.holdings.say_in_later_flights(&suspects);
+        }
         self.rejected_in_a_row = self.rejected_in_a_row.saturating_add(1);
         self.trial_turn = !self.trial_turn;
         let parked = self.try_again(db, suspects, error);
@@ -274,8 +282,17 @@ impl Conversation {
             self.doubt(db, &say);
             says.push(say);
         }
+        self.suspects_among(db, says, flight.answers)
+    }
+
+    fn suspects_among(
+        &mut self,
+        db: &mut Database,
+        says: Vec<Say>,
+        answers: Vec<Answer>,
+    ) -> Vec<Say> {
         let brings = says.iter().any(|say| say.to.is_some());
-        for answer in flight.answers {
+        for answer in answers {
             self.repeat_answer(db, answer, brings);
         }
         let mut suspects = Vec::new();
@@ -347,7 +364,16 @@ impl Conversation {
         mut suspects: Vec<Say>,
         error: &ErrorDetail,
     ) -> Vec<Parked> {
-        let alone = suspects.len() == 1;
+        // Variants that take the place of another cannot be tried one by one.
+        let alone = suspects.len() == 1 || self.is_swap(db, &suspects);
+        // Where one is known to be bad, that is why.
+        let parked = |say: &Say| say.to.as_ref().is_some_and(|sent| self.is_parked(sent));
+        if suspects.iter().any(parked) {
+            let rest = suspects.iter().filter(|say| !parked(say));
+            let topics: Vec<Name> = rest.map(|say| say.topic().clone()).collect();
+            self.pending.extend(topics);
+            return Vec::new();
+        }
         // What has changed since is news, not a suspect.
         suspects.retain(|say| {
             let current = say
@@ -359,8 +385,7 @@ impl Conversation {
             }
             current
         });
-        // Variants that take the place of another cannot be tried one by one.
-        if alone || self.is_swap(db, &suspects) {
+        if alone {
             let parked = suspects.into_iter().filter_map(|say| self.park(db, say));
             return parked.collect();
         }
@@ -388,7 +413,7 @@ impl Conversation {
         let wanted = self.wanted(db, &name);
         let gives_way = |held: &Held| {
             let stays = wanted.iter().any(|new| same_variant(new, &held.resource));
-            held.is_accepted() && !stays
+            !held.is_unknown() && !stays
         };
         one && !self.kind.on_demand && self.holdings.now(db, &name).iter().any(gives_way)
     }

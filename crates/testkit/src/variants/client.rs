@@ -60,6 +60,10 @@ pub(super) struct Client {
     node_sent: bool,
     /// How it rejects what is bad.
     pub(super) rejects: Rejects,
+    /// What it has from before goes with the first word on its name. A request
+    /// names one version for each name: where parameters changed or something
+    /// was rejected, no server can tell which variant that is of.
+    pub(super) starts_over: bool,
 }
 
 impl Client {
@@ -80,6 +84,7 @@ impl Client {
             last: BTreeMap::new(),
             node_sent: false,
             rejects: Rejects::Whole,
+            starts_over: false,
         };
         if is_leaf || rng.u8(0..3) == 0 {
             let own = !is_leaf && rng.bool();
@@ -149,7 +154,7 @@ impl Client {
         let places = self.held.keys().map(|(place, _)| place);
         let stale = places.map(|place| {
             let several = wanted.iter().filter(|(at, _)| at == place).count() > 1;
-            let replaced = match several || self.is_leaf {
+            let replaced = match several || self.is_leaf || self.starts_over {
                 true => Replaced::All,
                 false => Replaced::Contradicted,
             };
@@ -254,7 +259,9 @@ impl Client {
 
     /// Nothing is under way: what was not spoken of is confirmed.
     pub(super) fn rest(&mut self) {
-        self.stale.clear();
+        if !self.starts_over {
+            self.stale.clear();
+        }
         self.drop_unasked();
     }
 

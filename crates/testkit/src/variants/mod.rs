@@ -116,6 +116,7 @@ impl World {
         let mut rng = Rng::with_seed(!seed);
         Arc::make_mut(&mut world.contents).bad = true;
         for peer in &mut world.peers {
+            peer.client.starts_over = true;
             peer.client.rejects = match rng.bool() {
                 true => Rejects::Whole,
                 false => Rejects::Part,

@@ -229,7 +229,10 @@ impl World {
                 client.sink.poll_request(now)
             }
             Role::Relay(relay) => {
-                relay.pass_on(now);
+                if relay.pass_on(now) {
+                    self.break_stream(index);
+                    return true;
+                }
                 relay.sink.poll_request(now)
             }
         };

@@ -34,17 +34,23 @@ impl Relay {
         }
     }
 
-    /// Passes on what is newly asked for, and what no longer is.
+    /// Passes on what is newly asked for, and what no longer is. Returns whether
+    /// that needs a new stream: a response that was under way when everything of
+    /// a type was asked for beside names cannot be told from the answer to that.
     ///
     /// # Panics
     /// If the sink refuses, which on an aggregated stream it never does.
-    pub fn pass_on(&mut self, now: Moment) {
+    #[must_use]
+    pub fn pass_on(&mut self, now: Moment) -> bool {
+        let mut anew = false;
         for (type_id, ask, edge) in self.db.take_edges() {
             let url = self.db.type_url(type_id).clone();
             match edge {
                 Edge::First => {
                     if ask == Ask::Wildcard && self.sink.is_answered(&url, &ask) {
                         self.db.set_known(type_id, &Scope::All);
+                    } else if ask == Ask::Wildcard {
+                        anew |= self.sink.interest(&url).is_some_and(|i| !i.is_empty());
                     }
                     let held = self.sink.subscribe(&url, ask, now);
                     #[expect(
@@ -63,6 +69,7 @@ impl Relay {
                 }
             }
         }
+        anew
     }
 
     /// Drops what nobody asks for any more.
@@ -93,11 +100,7 @@ impl Relay {
         {
             self.apply(outcome.effects);
         }
-        if self
-            .sink
-            .interest(&url)
-            .is_some_and(|interest| interest.has_wildcard())
-        {
+        if self.sink.is_answered(&url, &Ask::Wildcard) {
             let type_id = self.db.type_id(&url);
             self.db.set_known(type_id, &Scope::All);
         }

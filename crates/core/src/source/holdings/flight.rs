@@ -65,6 +65,8 @@ pub(crate) struct Flight {
     pub(crate) says: Vec<Say>,
     pub(crate) answers: Vec<Answer>,
     pub(crate) steps: Vec<Step>,
+    /// Earlier responses that became one with it, since the peer was silent.
+    pub(crate) absorbed: Vec<Nonce>,
     /// Whether a rejection is what it is meant to get, and says nothing of what
     /// is in it (S35, S82).
     pub(crate) bait: bool,
@@ -141,6 +143,9 @@ pub(crate) fn change_by_item(
     held.extend(item.map(Held::accepted));
 }
 
+/// Responses that are remembered of those that became one.
+const ABSORBED: usize = 64;
+
 /// Puts an earlier response before a later one that its peer has not answered
 /// either. What both say of a variant, the later says. Returns the positions
 /// of views to which nobody will come back.
@@ -186,6 +191,11 @@ pub(crate) fn merge(later: &mut Flight, earlier: Flight) -> Vec<(FollowId, Seq)>
     later.says = says.into_values().collect();
     later.steps = steps;
     later.bait |= earlier.bait;
+    let mut absorbed = earlier.absorbed;
+    absorbed.push(earlier.nonce);
+    absorbed.append(&mut later.absorbed);
+    absorbed.drain(..absorbed.len().saturating_sub(ABSORBED));
+    later.absorbed = absorbed;
     between
 }
 

@@ -177,6 +177,23 @@ impl Holdings {
         self.flights.iter().find(|flight| flight.nonce == *nonce)
     }
 
+    /// Whether a response without an answer, or one that became part of it, has
+    /// this nonce.
+    pub(crate) fn awaits(&self, nonce: &Nonce) -> bool {
+        let mut flights = self.flights.iter();
+        flights.any(|flight| flight.nonce == *nonce || flight.absorbed.contains(nonce))
+    }
+
+    /// Takes what a response says out of it, if an earlier one with this nonce
+    /// became part of it: it is not known what was in which.
+    pub(super) fn take_absorbed(&mut self, nonce: &Nonce) -> Option<(Vec<Say>, Vec<Answer>)> {
+        let mut flights = self.flights.iter_mut();
+        let flight = flights.find(|flight| flight.absorbed.contains(nonce))?;
+        flight.absorbed.clear();
+        let says = std::mem::take(&mut flight.says);
+        Some((says, std::mem::take(&mut flight.answers)))
+    }
+
     // Records.
 
     fn hash(&self, name: &Name) -> u64 {
@@ -380,6 +397,20 @@ impl Holdings {
             .collect();
         for name in merged {
             self.except(db, &name);
+        }
+    }
+
+    /// Whole sets only: what a rejected set brought is in those after it.
+    pub(super) fn say_in_later_flights(&mut self, says: &[Say]) {
+        for flight in &mut self.flights {
+            for say in says {
+                let place = flight
+                    .says
+                    .binary_search_by(|s| s.variant.cmp(&say.variant));
+                if let Err(place) = place {
+                    flight.says.insert(place, say.clone());
+                }
+            }
         }
     }
 
