@@ -153,17 +153,23 @@ impl<'a> Order<'a> {
     }
 
     /// Whether the peer still uses a resource that is gone; `named` is whether
-    /// it asks for it by name.
+    /// it asks for it by name, `refused` whether it is listed by what an Envoy
+    /// refuses. That is not done for longer than it has to be: an Envoy that came
+    /// back with the names of routes is trusted to give these up when their
+    /// listener has drained.
     pub(crate) fn removal_waits(
         &self,
         db: &mut Database,
         url: &TypeUrl,
         name: &Name,
-        named: bool,
+        (named, refused): (bool, bool),
     ) -> bool {
         let reference = reference(url, name);
         let of_name = self.draining.get(&reference);
+        let routes = self.others.of(kind::RDS);
+        let trusted = refused && routes.is_some_and(|routes| routes.resumed.is_some());
         let of_type = self.draining_types.get(url.as_str());
+        let of_type = of_type.filter(|_| !trusted);
         let drains = of_name.into_iter().chain(of_type).any(|drained| {
             let until = if named {
                 drained.named

@@ -157,17 +157,12 @@ impl Session {
     }
 
     /// What something unknown refers to stays in use for a while after that was
-    /// replaced: it may be anything. In state of the world, an Envoy that came
-    /// back with the names of routes is trusted to give these up when their
-    /// listener has drained: until then its sets list what it refuses.
+    /// replaced: it may be anything.
     fn drain_unknown(&mut self, index: usize, now: Moment) {
         let conversation = &self.conversations[index];
         let refers_to = conversation.kind.refers_to;
-        let routes = self.conversation_of(kind::RDS);
-        let by_name = routes.is_some_and(|routes| routes.resumed.is_some());
-        let trusted = by_name && self.config.mode == Mode::Sotw;
         let drains = match conversation.dialect {
-            Dialect::Envoy => conversation.kind.drains && !trusted,
+            Dialect::Envoy => conversation.kind.drains,
             Dialect::Standard => true,
         };
         if drains {

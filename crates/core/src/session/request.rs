@@ -9,7 +9,7 @@ use crate::message::{DeltaRequest, Locator, Mode, Node, SotwRequest};
 use crate::moment::Moment;
 use crate::name::{Ask, Name};
 use crate::params::ParamsId;
-use crate::resource::TypeUrl;
+use crate::resource::{TypeUrl, Version};
 use crate::source::{Conversation, DeltaAsks, InitialVersions, Terms, is_negative};
 
 impl Session {
@@ -145,7 +145,9 @@ impl Session {
             }
         }
         let version = request.version.filter(|_| first);
-        if version.is_some() {
+        // Who names the version of nothing holds nothing.
+        let nothing = Version::of_hash(0);
+        if version.as_ref().is_some_and(|version| *version != nothing) {
             self.resume(index, now);
         }
         let conversation = &mut self.conversations[index];

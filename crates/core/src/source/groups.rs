@@ -36,11 +36,7 @@ impl Conversation {
                 .into_iter()
                 .filter_map(|(key, _)| self.wants.lead_of(key));
             let names: Vec<Name> = led.cloned().chain([name.clone()]).collect();
-            says.extend(names.into_iter().map(|name| Say {
-                variant: (name, None),
-                to: None,
-                topic: None,
-            }));
+            says.extend(names.into_iter().map(|name| Say::drops((name, None), None)));
         }
         let groups = self.groups(db, &says);
         let mut back = vec![false; says.len()];

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::holdings::{Answer, Held, Say, State, gone, same_variant, variant};
+use super::holdings::{Answer, Held, Say, State, same_variant, variant};
 use super::{AskKey, Context, Conversation, Heard, Want};
 use crate::database::{Choice, Database, same};
 use crate::kind::Absent;
@@ -179,11 +179,7 @@ impl Conversation {
             error: None,
             silent: true,
         }));
-        part.says.push(Say {
-            variant: key,
-            to: Some(Arc::clone(resource)),
-            topic,
-        });
+        part.says.push(Say::brings(resource, topic));
         false
     }
 
@@ -250,16 +246,12 @@ impl Conversation {
                 let variant = variant(&to);
                 if !part.says.iter().any(|say| say.variant == variant) {
                     let topic = (to.name != *name).then(|| name.clone());
-                    part.says.push(Say {
-                        variant,
-                        to: Some(to),
-                        topic,
-                    });
+                    part.says.push(Say::brings(&to, topic));
                 }
             } else if !held.iter().any(Held::is_unknown) {
                 match subject.want {
                     Some((key, _)) => part.answers.push(absent(key, name, false)),
-                    None => part.says.push(gone(variant(resource))),
+                    None => part.says.push(Say::drops(variant(resource), None)),
                 }
             }
         }
@@ -323,7 +315,7 @@ impl Conversation {
                     && !self.is_target_elsewhere(db, name, &held.resource)
                 {
                     let topic = (other != name).then(|| name.clone());
-                    drops.push(Say { topic, ..gone(key) });
+                    drops.push(Say::drops(key, topic));
                 }
             }
         }
@@ -369,7 +361,9 @@ impl Conversation {
         let dangles =
             goes && subjects.iter().any(resumed) && context.order.refers_to(db, &self.url, name);
         let order = context.order;
-        if goes && !dangles && order.removal_waits(db, &self.url, name, named) {
+        let refused = self.stands_in() && self.holdings.now(db, name).iter().all(Held::is_unknown);
+        let waits = |db| order.removal_waits(db, &self.url, name, (named, refused));
+        if goes && !dangles && waits(db) {
             part.waits = Waits::Removal;
             self.answer_withheld(db, name, subjects, part);
             return;
@@ -392,11 +386,7 @@ impl Conversation {
         let said =
             |held: &&Held| !held.is_unknown() && ((held.is_accepted() && forced) || listed(held));
         if let Some(held) = held.iter().find(said) {
-            part.says.push(Say {
-                variant: variant(&held.resource),
-                to: Some(Arc::clone(&held.resource)),
-                topic: None,
-            });
+            part.says.push(Say::brings(&held.resource, None));
         }
     }
 
@@ -419,7 +409,7 @@ impl Conversation {
                 let kept = wanted.iter().any(|new| same_variant(new, &held));
                 let said = drops.iter().chain(&part.says).any(|say| say.variant == key);
                 if !kept && !said && held.constraints.is_some() {
-                    drops.push(gone(key));
+                    drops.push(Say::drops(key, None));
                 }
             }
         }

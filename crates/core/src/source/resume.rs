@@ -42,7 +42,7 @@ impl Conversation {
     /// The first request has been read. In state of the world the version tells
     /// what is held, as far as it is remembered.
     pub(crate) fn resume_set(&mut self, db: &mut Database, version: &Version) {
-        if self.skip_known_set(db, version) {
+        if self.skip_known_set(db, version) || self.resumed.is_none() {
             return;
         }
         if !self.kind.whole_set {

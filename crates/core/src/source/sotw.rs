@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::ask::{GivenUp, InitialVersions, listed_names};
-use super::holdings::{Say, State, Step, Variant, variant};
+use super::holdings::{Say, State, Step, Variant, View, variant};
 use super::{Conversation, Heard, Selected, forms};
 use crate::database::{Database, FollowId, Scope};
 use crate::kind::Absent;
@@ -187,7 +187,8 @@ impl Conversation {
     /// Everything that the peer will hold once it has accepted the response: in
     /// place of what it may not have yet, what it was told before (S12, S38).
     fn whole_set(&self, db: &mut Database, selected: &Selected) -> Listed {
-        let mut set = self.set_in_flight(db);
+        // With the steps of the response, views are where they are now.
+        let mut set = self.set_in_flight(db, |db, view| db.list(view.follow));
         for say in &selected.says {
             apply(&mut set, say);
         }
@@ -199,11 +200,15 @@ impl Conversation {
     }
 
     /// Everything that the peer will hold once it has accepted all that was
-    /// sent, as far as its body is known.
-    pub(crate) fn set_in_flight(&self, db: &mut Database) -> Listed {
+    /// sent, as far as its body is known; `members` are those of a view.
+    pub(crate) fn set_in_flight(
+        &self,
+        db: &mut Database,
+        members: impl Fn(&mut Database, &View) -> Vec<Arc<Resource>>,
+    ) -> Listed {
         let mut set = Listed::new();
         for view in self.holdings.views() {
-            for resource in db.list(view.follow) {
+            for resource in members(db, view) {
                 let name = &resource.name;
                 let owner = self.holdings.covering(name);
                 let own = owner.is_some_and(|owner| owner.follow == view.follow);

@@ -43,7 +43,8 @@ impl Conversation {
             .now(db, given)
             .iter()
             .any(|held| held.is_accepted());
-        let stays = !self.holdings.after(db, given).is_empty();
+        let mut flights = self.holdings.flights().iter();
+        let stays = !flights.any(|flight| flight.removes(given));
         match target {
             _ if holds && stays => Standing::Held,
             Choice::Unknown => Standing::Coming,
@@ -168,11 +169,17 @@ impl Conversation {
             });
         let set = Arc::new(DepartedSet {
             rejected: rejected.collect(),
-            resources: self.set_in_flight(db).into_values().collect(),
+            resources: self.sent_set(db),
         });
         for version in versions {
             db.remember_set(self.type_id, version, &set);
         }
+    }
+
+    /// The last set that was sent.
+    fn sent_set(&self, db: &mut Database) -> Vec<Arc<Resource>> {
+        let set = self.set_in_flight(db, |db, view| db.held(view.follow, view.reached));
+        set.into_values().collect()
     }
 
     /// Takes note of a response that goes out.

@@ -153,7 +153,9 @@ impl Conversation {
     fn item_waits(&self, db: &mut Database, context: &Context<'_>, (name, item): &Item) -> bool {
         match item {
             Some(resource) => context.order.addition_waits(db, &self.kind, resource),
-            None => context.order.removal_waits(db, &self.url, name, false),
+            None => context
+                .order
+                .removal_waits(db, &self.url, name, (false, false)),
         }
     }
 }

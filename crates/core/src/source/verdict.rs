@@ -27,6 +27,13 @@ pub(crate) struct Parked {
     pub(crate) version: Version,
 }
 
+/// What may be the reason of a rejection.
+struct Suspects {
+    says: Vec<Say>,
+    /// How many resources the rejected response brought.
+    brought: usize,
+}
+
 /// Rejected sets whose versions are remembered.
 const REMEMBERED: usize = 4;
 
@@ -249,7 +256,7 @@ impl Conversation {
         let suspects = self.suspects_of(db, flight);
         if self.is_whole() {
             // A set that went out since lists them, too.
-            self.holdings.say_in_later_flights(&suspects);
+            self.holdings.say_in_later_flights(&suspects.says);
         }
         self.rejected_in_a_row = self.rejected_in_a_row.saturating_add(1);
         self.trial_turn = !self.trial_turn;
@@ -260,20 +267,18 @@ impl Conversation {
 
     /// Everything that a rejected response brought, with what the peer may hold
     /// of it noted. What it took away, and what it answered, is said again.
-    fn suspects_of(&mut self, db: &mut Database, flight: Flight) -> Vec<Say> {
+    fn suspects_of(&mut self, db: &mut Database, flight: Flight) -> Suspects {
         let mut says = flight.says;
         for step in flight.steps {
             let items: Vec<_> = step.items().cloned().collect();
             for (name, item) in items {
                 self.holdings.except(db, &name);
-                let constraints = match &item {
-                    Some(new) => new.constraints.clone(),
-                    None => step.left_of(&name).cloned().unwrap_or_default(),
-                };
-                says.push(Say {
-                    variant: (name, constraints),
-                    to: item,
-                    topic: None,
+                says.push(match &item {
+                    Some(new) => Say::brings(new, None),
+                    None => {
+                        let left = step.left_of(&name).cloned().unwrap_or_default();
+                        Say::drops((name, left), None)
+                    }
                 });
             }
             self.holdings.move_view(db, &step);
@@ -290,8 +295,9 @@ impl Conversation {
         db: &mut Database,
         says: Vec<Say>,
         answers: Vec<Answer>,
-    ) -> Vec<Say> {
-        let brings = says.iter().any(|say| say.to.is_some());
+    ) -> Suspects {
+        let brought = says.iter().filter(|say| say.to.is_some()).count();
+        let brings = brought > 0;
         for answer in answers {
             self.repeat_answer(db, answer, brings);
         }
@@ -304,6 +310,7 @@ impl Conversation {
                     self.note_rejected(db, resource);
                     suspects.push(say);
                 }
+                // The peer gave it up meanwhile.
                 Some(_) => {}
                 None if brings => self.note_rejected_removal(db, &say),
                 // A removal that is rejected on its own has nothing to park.
@@ -313,7 +320,10 @@ impl Conversation {
                 }
             }
         }
-        suspects
+        Suspects {
+            says: suspects,
+            brought,
+        }
     }
 
     /// The peer may have taken what it rejected (S17). What it was given because
@@ -361,11 +371,15 @@ impl Conversation {
     fn try_again(
         &mut self,
         db: &mut Database,
-        mut suspects: Vec<Say>,
+        suspects: Suspects,
         error: &ErrorDetail,
     ) -> Vec<Parked> {
+        let Suspects {
+            says: mut suspects,
+            brought,
+        } = suspects;
         // Variants that take the place of another cannot be tried one by one.
-        let alone = suspects.len() == 1 || self.is_swap(db, &suspects);
+        let alone = brought == 1 || (brought == suspects.len() && self.is_swap(db, &suspects));
         // Where one is known to be bad, that is why.
         let parked = |say: &Say| say.to.as_ref().is_some_and(|sent| self.is_parked(sent));
         if suspects.iter().any(parked) {
@@ -502,11 +516,8 @@ impl Conversation {
             self.unverified.extend(brought.cloned());
             let items = flight.steps.iter().flat_map(Step::items);
             let items = items.filter_map(|(_, item)| item.as_ref());
-            self.unverified.extend(items.map(|resource| Say {
-                variant: variant(resource),
-                to: Some(Arc::clone(resource)),
-                topic: None,
-            }));
+            self.unverified
+                .extend(items.map(|resource| Say::brings(&resource, None)));
         }
     }
 

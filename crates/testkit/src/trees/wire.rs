@@ -26,6 +26,8 @@ struct Asked {
     nonce: Option<Nonce>,
     /// It was asked for on this stream.
     begun: bool,
+    /// Something was named on this stream.
+    named: bool,
 }
 
 /// A response, of either protocol.
@@ -178,7 +180,7 @@ impl Wire {
         self.node_sent = false;
         self.resumed = true;
         for asked in self.types.values_mut() {
-            (asked.nonce, asked.begun) = (None, false);
+            (asked.nonce, asked.begun, asked.named) = (None, false, false);
         }
         let named = self
             .types
@@ -231,7 +233,9 @@ impl Wire {
     /// All alone is asked for by naming nothing, as Envoy does.
     fn listed(&self, url: &TypeUrl) -> Vec<Locator> {
         let names = &self.types[url].names;
-        match names.len() == 1 && names.contains("*") && self.agent == "envoy" {
+        let only_star = names.len() == 1 && names.contains("*");
+        // Once something was named, naming nothing asks for nothing (S19).
+        match only_star && self.agent == "envoy" && !self.types[url].named {
             true => Vec::new(),
             false => names.iter().map(|name| locator(name)).collect(),
         }
@@ -249,7 +253,12 @@ impl Wire {
                 Request::Sotw(request) => request.node = Some(node),
             }
         }
+        let named = match &request {
+            Request::Delta(request) => !request.subscribe.is_empty(),
+            Request::Sotw(request) => !request.names.is_empty(),
+        };
         if let Some(asked) = self.types.get_mut(url) {
+            asked.named |= named;
             asked.begun = true;
         }
         self.queue.push_back(request);

@@ -20,9 +20,32 @@ pub(crate) struct Say {
     pub(crate) to: Option<Arc<Resource>>,
     /// The asked name on account of which it is said, where that is another.
     pub(crate) topic: Option<Name>,
+    /// It was gone in between: a response that became one with a later one took
+    /// it away.
+    pub(crate) renewed: bool,
 }
 
 impl Say {
+    /// A resource comes, or comes anew.
+    pub(crate) fn brings(resource: &Arc<Resource>, topic: Option<Name>) -> Self {
+        Self {
+            variant: super::variant(resource),
+            to: Some(Arc::clone(resource)),
+            topic,
+            renewed: false,
+        }
+    }
+
+    /// A variant goes.
+    pub(crate) fn drops(variant: Variant, topic: Option<Name>) -> Self {
+        Self {
+            variant,
+            to: None,
+            topic,
+            renewed: false,
+        }
+    }
+
     pub(crate) fn name(&self) -> &Name {
         &self.variant.0
     }
@@ -81,6 +104,14 @@ impl Flight {
     /// Makes of what was held of a name before it what is held after it.
     pub(crate) fn change(&self, follow: Option<FollowId>, name: &Name, held: &mut Vec<Held>) {
         change(&self.steps, &self.says, follow, name, held);
+    }
+
+    /// Whether it takes away something of a name, be it that this comes again.
+    pub(crate) fn removes(&self, name: &Name) -> bool {
+        let mut said = self.says_of(name).iter();
+        let mut steps = self.steps.iter();
+        said.any(|say| say.to.is_none() || say.renewed)
+            || steps.any(|step| step.item(name).is_some_and(Option::is_none))
     }
 
     pub(crate) fn answer(&self, want: AskKey) -> Option<&Answer> {
@@ -158,25 +189,24 @@ pub(crate) fn merge(later: &mut Flight, earlier: Flight) -> Vec<(FollowId, Seq)>
             for (name, item) in step.items() {
                 if let Some(old) = step.left_of(name).filter(|_| item.is_some()) {
                     let variant = (name.clone(), old.clone());
-                    says.insert(variant.clone(), gone(variant));
+                    says.insert(variant.clone(), Say::drops(variant, None));
                 }
                 let constraints = match item {
                     Some(new) => new.constraints.clone(),
                     None => step.left_of(name).cloned().unwrap_or_default(),
                 };
-                let say = Say {
-                    variant: (name.clone(), constraints),
-                    to: item.clone(),
-                    topic: None,
+                let say = match item {
+                    Some(new) => Say::brings(new, None),
+                    None => Say::drops((name.clone(), constraints), None),
                 };
-                says.insert(say.variant.clone(), say);
+                put(&mut says, say);
             }
             step.batch = None;
             let follow = step.follow;
             let joined = join(&mut steps, step);
             between.extend(follow.zip(joined));
         }
-        says.extend(single.into_iter().map(|say| (say.variant.clone(), say)));
+        single.into_iter().for_each(|say| put(&mut says, say));
     };
     take(earlier.steps, earlier.says);
     take(
@@ -199,13 +229,12 @@ pub(crate) fn merge(later: &mut Flight, earlier: Flight) -> Vec<(FollowId, Seq)>
     between
 }
 
-/// A variant goes.
-pub(crate) fn gone(variant: Variant) -> Say {
-    Say {
-        variant,
-        to: None,
-        topic: None,
-    }
+/// Adds what is said later.
+fn put(says: &mut BTreeMap<Variant, Say>, mut say: Say) {
+    let before = says.get(&say.variant);
+    let gone = before.is_some_and(|before| before.to.is_none() || before.renewed);
+    say.renewed |= gone && say.to.is_some();
+    says.insert(say.variant.clone(), say);
 }
 
 /// Whether a peer's text names something.

@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-pub(crate) use flight::{Answer, Flight, Say, change_by_item, gone, merge, names as error_names};
+pub(crate) use flight::{Answer, Flight, Say, change_by_item, merge, names as error_names};
 pub(crate) use held::{Held, State, Variant, same_variant, variant};
 pub(crate) use step::{Step, Walk, join};
 pub(crate) use view::View;
