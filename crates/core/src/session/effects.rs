@@ -17,7 +17,11 @@ impl Session {
     pub(super) fn after_sending(&mut self, db: &mut Database, index: usize, selected: &Selected) {
         let conversation = &self.conversations[index];
         match conversation.url.as_str() {
-            kind::CDS if self.config.repeat_endpoints => self.repeat_endpoints(db, selected),
+            kind::CDS if self.config.repeat_endpoints => {
+                let again = conversation.listed_again();
+                let clusters: Vec<_> = selected.resources().chain(again).cloned().collect();
+                self.repeat_endpoints(db, &clusters);
+            }
             kind::RDS => {
                 let restarted = restarted(db, conversation, selected);
                 self.restart_virtual_hosts(db, &restarted);
@@ -34,9 +38,9 @@ impl Session {
 
     /// A changed cluster needs its endpoints again, even if they are the same:
     /// until they come Envoy withholds its ACK (S53).
-    fn repeat_endpoints(&mut self, db: &mut Database, selected: &Selected) {
-        let names: Vec<Name> = selected
-            .resources()
+    fn repeat_endpoints(&mut self, db: &mut Database, clusters: &[Arc<Resource>]) {
+        let names: Vec<Name> = clusters
+            .iter()
             .flat_map(|cluster| cluster.facts().references.iter())
             .filter(|reference| reference.type_url.as_str() == kind::EDS)
             .map(|reference| reference.name.clone())

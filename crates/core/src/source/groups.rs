@@ -59,15 +59,6 @@ impl Conversation {
         self.look_at_later(db, topics);
     }
 
-    /// Takes back all that was selected name by name.
-    pub(super) fn put_back(&mut self, db: &Database, selected: &mut Selected) {
-        let says = std::mem::take(&mut selected.says).into_iter();
-        let topics = says.map(|say| say.topic().clone());
-        let answers = std::mem::take(&mut selected.answers).into_iter();
-        let topics: Vec<Name> = topics.chain(answers.map(|answer| answer.name)).collect();
-        self.look_at_later(db, topics);
-    }
-
     fn look_at_later(&mut self, db: &Database, topics: Vec<Name>) {
         for topic in topics {
             for (key, _) in self.wants_of(db, &topic) {

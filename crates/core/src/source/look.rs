@@ -27,8 +27,6 @@ pub(super) struct Part {
     pub(super) answers: Vec<Answer>,
     /// What is not said now, and why.
     pub(super) waits: Waits,
-    /// It answers a name that a client did not come back with.
-    pub(super) answers_new: bool,
 }
 
 /// Why something is not said now.
@@ -162,9 +160,6 @@ impl Conversation {
             part.waits = Waits::Addition;
             return false;
         }
-        part.answers_new |= leading
-            .iter()
-            .any(|s| s.want.is_some_and(|(_, w)| !w.resumed));
         let topic = (resource.name != *name).then(|| name.clone());
         let wants = leading.iter().filter_map(|s| s.want);
         let answers = wants.filter(|(key, want)| {
@@ -481,7 +476,6 @@ impl Conversation {
             if drops && want.forced && self.kind.on_demand {
                 continue;
             }
-            part.answers_new |= !want.resumed;
             // Who never had one waits for an answer of its own.
             let had = !self.kind.on_demand || heard == Heard::Given;
             part.answers.push(absent(key, name, left || (drops && had)));

@@ -49,7 +49,7 @@ impl Conversation {
             return self.resume_names(db);
         }
         let Some(set) = db.recall_set(self.type_id, version) else {
-            return;
+            return self.resume_names(db);
         };
         for resource in &set.resources {
             let name = &resource.name;
@@ -102,15 +102,16 @@ impl Conversation {
         }
     }
 
-    /// Of types whose sets are parts, a client holds something under each name
-    /// that it lists.
+    /// A client holds something under each name that it lists.
     fn resume_names(&mut self, db: &mut Database) {
         let names = self.wants.keys();
         let names: Vec<Name> = names
             .map(|key| db.name(self.type_id, key.entry).clone())
             .collect();
         for name in names {
-            if self.kind.lingers && self.holdings.now(db, &name).is_empty() {
+            // What a whole set has, it brings.
+            let comes = self.kind.whole_set && !self.wanted(db, &name).is_empty();
+            if self.kind.lingers && !comes && self.holdings.now(db, &name).is_empty() {
                 let held = Held::unknown(name, Version::new(""));
                 self.holdings.record(db, held);
             }
@@ -145,7 +146,8 @@ impl Conversation {
     /// of clusters of which nothing is: those that the set lacks now are among
     /// them, by their names.
     pub(crate) fn take_clusters_by_endpoints(&mut self, db: &mut Database, names: Vec<Name>) {
-        if !self.lists_stand_ins() {
+        let unknown = self.resumed.as_ref().is_some_and(|r| r.unknown_set);
+        if !unknown || !self.stands_in() || self.dialect != Dialect::Envoy {
             return;
         }
         let Some(view) = self.holdings.view_of(&Scope::All) else {
@@ -166,21 +168,18 @@ impl Conversation {
         }
     }
 
-    /// Whether clusters of which the body is not known are listed by what Envoy
-    /// refuses: it keeps what it has then.
-    pub(super) fn lists_stand_ins(&self) -> bool {
-        let unknown = self.resumed.as_ref().is_some_and(|r| r.unknown_set);
-        unknown && self.stands_in()
-    }
-
+    /// Whether clusters of which the body is not known are listed by what every
+    /// client refuses: it keeps what it has then.
     pub(super) fn stands_in(&self) -> bool {
-        self.url.as_str() == kind::CDS && self.dialect == Dialect::Envoy && self.is_whole()
+        self.url.as_str() == kind::CDS && self.is_whole()
     }
 
     /// Until when the first set of clusters waits for the names of endpoints.
     pub(crate) fn awaits_endpoints(&self) -> Option<Moment> {
-        let resumed = self.resumed.as_ref().filter(|_| self.lists_stand_ins())?;
-        self.last_nonce.is_none().then(|| resumed.at + BURST)
+        let resumed = self.resumed.as_ref().filter(|r| r.unknown_set)?;
+        let by_wildcard = self.stands_in() && self.holdings.view_of(&Scope::All).is_some();
+        let waits = by_wildcard && self.dialect == Dialect::Envoy && self.last_nonce.is_none();
+        waits.then(|| resumed.at + BURST)
     }
 
     /// Whether nothing is said of a name that does not exist: a client that came
@@ -203,18 +202,6 @@ impl Conversation {
         }
         let used = context.order.has_referring(&self.url);
         used || context.now < resumed.at + context.resume
-    }
-
-    /// A set of named clusters that lacks one of which the body is not known
-    /// takes it from a client that uses it: the first set is the one that
-    /// answers a new name.
-    pub(super) fn set_waits(&self, context: &Context<'_>, answers_new: bool) -> bool {
-        let Some(resumed) = &self.resumed else {
-            return false;
-        };
-        let lacks = !self.deferred.is_empty() && self.last_nonce.is_none();
-        let named = self.is_whole() && self.dialect == Dialect::Standard;
-        named && lacks && !answers_new && context.now < resumed.at + context.hold
     }
 
     /// The moments at which the client has had time enough.

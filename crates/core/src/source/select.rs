@@ -201,8 +201,6 @@ impl Conversation {
         };
         let mut removals = *budget / 2;
         let mut later = std::collections::BTreeSet::new();
-        let mut answers_new = false;
-        let before = selected.says.len() + selected.answers.len();
         for _ in 0..slice {
             let Some(name) = self.pending.pop_first() else {
                 break;
@@ -239,16 +237,11 @@ impl Conversation {
             if only_goes {
                 *budget = budget.saturating_sub(size);
             }
-            answers_new |= part.answers_new;
             if self.take(db, &name, part, context, selected) {
                 later.insert(name);
             }
         }
         self.pending.append(&mut later);
-        let said = selected.says.len() + selected.answers.len() > before;
-        if said && self.set_waits(context, answers_new) {
-            self.put_back(db, selected);
-        }
     }
 
     /// Whether the peer holds anything of what a part is about.

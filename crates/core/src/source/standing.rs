@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{AskKey, Conversation};
+use super::holdings::State;
+use super::{AskKey, Conversation, Held};
 use crate::database::{Choice, Database, DepartedSet};
 use crate::facts::Reference;
 use crate::name::Name;
@@ -89,7 +90,7 @@ impl Conversation {
         for name in names {
             let after = self.holdings.after(db, &name);
             for wanted in self.wanted(db, &name) {
-                let holds = |held: &super::Held| {
+                let holds = |held: &Held| {
                     held.is_accepted() && crate::database::same(&held.resource, &wanted)
                 };
                 if after.iter().any(holds) {
@@ -140,6 +141,18 @@ impl Conversation {
         let brought = flights.flat_map(|flight| flight.resources());
         sent.extend(brought.map(|r| (r.name.clone(), r.clone())));
         sent.into_values().collect()
+    }
+
+    /// Whole sets only: what every set lists and the peer may not have, since it
+    /// may have taken something that it rejected.
+    pub(crate) fn listed_again(&self) -> impl Iterator<Item = &Arc<Resource>> {
+        let rejected = |held: &&Held| held.state == State::Rejected;
+        let records = self.holdings.records().filter(|_| self.is_whole());
+        let names = records.filter(rejected).map(|held| &held.resource.name);
+        let listed = names.flat_map(|name| self.holdings.recorded(name));
+        listed
+            .filter(|held| held.state != State::Rejected && !held.is_unknown())
+            .map(|held| &held.resource)
     }
 
     /// Whether the database has something for the peer that was not looked at.

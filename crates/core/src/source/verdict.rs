@@ -234,6 +234,9 @@ impl Conversation {
     ) -> Vec<Parked> {
         if let Some((says, answers)) = self.holdings.take_absorbed(nonce) {
             let suspects = self.suspects_among(db, says, answers);
+            if self.is_whole() {
+                self.holdings.say_in_later_flights(&suspects.says);
+            }
             return self.try_again(db, suspects, error);
         }
         let flights = self.holdings.flights();
@@ -350,6 +353,12 @@ impl Conversation {
         self.holdings.change(db, &name, |held| {
             let own = held.iter_mut().filter(|held| held.is(&say.variant));
             own.for_each(|held| held.state = State::Rejected);
+            if !held.iter().any(|held| held.is(&say.variant)) {
+                held.extend(say.brought.clone().map(|resource| Held {
+                    resource,
+                    state: State::Rejected,
+                }));
+            }
             held.dedup_by(|a, b| a.state == b.state && same_variant(&a.resource, &b.resource));
         });
         self.pending.insert(say.topic().clone());

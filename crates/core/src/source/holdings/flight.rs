@@ -23,6 +23,8 @@ pub(crate) struct Say {
     /// It was gone in between: a response that became one with a later one took
     /// it away.
     pub(crate) renewed: bool,
+    /// What such a response brought of it.
+    pub(crate) brought: Option<Arc<Resource>>,
 }
 
 impl Say {
@@ -33,6 +35,7 @@ impl Say {
             to: Some(Arc::clone(resource)),
             topic,
             renewed: false,
+            brought: None,
         }
     }
 
@@ -43,6 +46,7 @@ impl Say {
             to: None,
             topic,
             renewed: false,
+            brought: None,
         }
     }
 
@@ -234,6 +238,8 @@ fn put(says: &mut BTreeMap<Variant, Say>, mut say: Say) {
     let before = says.get(&say.variant);
     let gone = before.is_some_and(|before| before.to.is_none() || before.renewed);
     say.renewed |= gone && say.to.is_some();
+    let brought = before.and_then(|before| before.to.as_ref().or(before.brought.as_ref()));
+    say.brought = brought.cloned().or(say.brought);
     says.insert(say.variant.clone(), say);
 }
 

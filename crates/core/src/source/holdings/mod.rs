@@ -200,7 +200,7 @@ impl Holdings {
         self.hasher.hash_one(name.as_str())
     }
 
-    fn recorded(&self, name: &Name) -> impl Iterator<Item = &Held> {
+    pub(super) fn recorded(&self, name: &Name) -> impl Iterator<Item = &Held> {
         let same = self.records.iter_hash(self.hash(name));
         same.filter(move |held| held.resource.name == *name)
     }
