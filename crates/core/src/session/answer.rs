@@ -157,12 +157,20 @@ impl Session {
     }
 
     /// What something unknown refers to stays in use for a while after that was
-    /// replaced: it may be anything.
+    /// replaced: it may be anything. An Envoy that came back with as many route
+    /// configurations as listeners is taken to have no routes inside these: it
+    /// gives up the names of routes when their listener has drained.
     fn drain_unknown(&mut self, index: usize, now: Moment) {
         let conversation = &self.conversations[index];
         let refers_to = conversation.kind.refers_to;
+        let held = |of: Option<&Conversation>| {
+            let resumed = of.and_then(|of| of.resumed.as_ref());
+            resumed.map_or(0, |resumed| resumed.held)
+        };
+        let listeners = held(Some(conversation));
+        let by_name = listeners > 0 && held(self.conversation_of(kind::RDS)) >= listeners;
         let drains = match conversation.dialect {
-            Dialect::Envoy => conversation.kind.drains,
+            Dialect::Envoy => conversation.kind.drains && !by_name,
             Dialect::Standard => true,
         };
         if drains {

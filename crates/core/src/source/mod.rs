@@ -103,6 +103,8 @@ pub(crate) struct Conversation {
     pub(crate) parked: BTreeMap<Variant, (Version, Name)>,
     /// What was in a response that was meant to be rejected: it may be bad, too.
     pub(crate) unverified: Vec<holdings::Say>,
+    /// What was suspected for that once.
+    pub(crate) doubted: BTreeSet<(Variant, Version)>,
     /// Names that never exist, by which a client that waits for virtual hosts
     /// hears that there are none yet (S76).
     pub(crate) placeholders: BTreeSet<Name>,
@@ -117,8 +119,6 @@ pub(crate) struct Conversation {
     refused_sum: u64,
     pub(crate) last_nonce: Option<Nonce>,
     pub(crate) last_acked: Option<Nonce>,
-    /// The version of the last set that was sent, in state of the world.
-    pub(crate) last_version: Option<Version>,
     /// The version of the last set that was accepted.
     pub(crate) acked_version: Option<Version>,
     /// The versions of the last sets that were rejected: C-core names the one
@@ -184,6 +184,7 @@ impl Conversation {
             tried_at: Moment::START,
             parked: BTreeMap::new(),
             unverified: Vec::new(),
+            doubted: BTreeSet::new(),
             placeholders: BTreeSet::new(),
             closed: Closed::default(),
             refused: BTreeSet::new(),
@@ -191,7 +192,6 @@ impl Conversation {
             refused_sum: 0,
             last_nonce: None,
             last_acked: None,
-            last_version: None,
             acked_version: None,
             rejected_versions: VecDeque::new(),
             last_error: None,

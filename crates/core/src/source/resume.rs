@@ -23,6 +23,8 @@ pub(crate) struct Resumed {
     /// State of the world: it holds a whole set of which nothing is known, and
     /// has not accepted another.
     pub(crate) unknown_set: bool,
+    /// How many resources it named the versions of.
+    pub(crate) held: usize,
     /// What it rejected on an earlier stream. Once it has accepted a set without
     /// it gets that once more: it may be another program by now.
     rejected: Vec<Variant>,
@@ -35,6 +37,7 @@ impl Conversation {
             at: now,
             first_request: true,
             unknown_set: self.mode == Mode::Sotw && self.kind.whole_set,
+            held: 0,
             rejected: Vec::new(),
         });
     }

@@ -134,7 +134,7 @@ impl Conversation {
             for name in topics {
                 self.pending.remove(&name);
                 if self.is_closed(db, &name) {
-                    self.pending.insert(name);
+                    self.deferred.insert(name);
                     continue;
                 }
                 let part = self.look(db, context, &name, false);
@@ -205,14 +205,11 @@ impl Conversation {
             let Some(name) = self.pending.pop_first() else {
                 break;
             };
-            let part = match self.is_closed(db, &name) {
-                true => None,
-                false => Some(self.look(db, context, &name, selected.apart)),
-            };
-            let Some(part) = part else {
-                later.insert(name);
+            if self.is_closed(db, &name) {
+                self.deferred.insert(name);
                 continue;
-            };
+            }
+            let part = self.look(db, context, &name, selected.apart);
             // Hosts that a peer holds change together, whatever that takes: one
             // may have got a domain that was another's, and twice it would be
             // rejected.

@@ -188,7 +188,8 @@ impl Conversation {
     /// place of what it may not have yet, what it was told before (S12, S38).
     fn whole_set(&self, db: &mut Database, selected: &Selected) -> Listed {
         // With the steps of the response, views are where they are now.
-        let mut set = self.set_in_flight(db, |db, view| db.list(view.follow));
+        let flights = self.holdings.flights().len();
+        let mut set = self.set_after(db, flights, |db, view| db.list(view.follow));
         for say in &selected.says {
             apply(&mut set, say);
         }
@@ -199,11 +200,13 @@ impl Conversation {
         set
     }
 
-    /// Everything that the peer will hold once it has accepted all that was
-    /// sent, as far as its body is known; `members` are those of a view.
-    pub(crate) fn set_in_flight(
+    /// Everything that the peer will hold once it has accepted the first of the
+    /// responses without an answer, as far as its body is known; `members` are
+    /// those of a view.
+    pub(crate) fn set_after(
         &self,
         db: &mut Database,
+        flights: usize,
         members: impl Fn(&mut Database, &View) -> Vec<Arc<Resource>>,
     ) -> Listed {
         let mut set = Listed::new();
@@ -225,7 +228,7 @@ impl Conversation {
                 State::Rejected => {}
             }
         }
-        for flight in self.holdings.flights() {
+        for flight in self.holdings.flights().iter().take(flights) {
             let items = flight.steps.iter().flat_map(|step| {
                 let excepted = |name: &Name| self.holdings.exceptions().contains(name);
                 let items = step.items().filter(move |(name, _)| excepted(name));

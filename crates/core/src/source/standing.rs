@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::holdings::State;
+use super::holdings::{State, View};
 use super::{AskKey, Conversation, Held};
 use crate::database::{Choice, Database, DepartedSet};
 use crate::facts::Reference;
@@ -163,42 +163,48 @@ impl Conversation {
     }
 
     /// The peer leaves: what it holds is remembered for when it comes back to
-    /// state of the world (S82).
+    /// state of the world (S82), by the version of every set that it may name.
     pub(crate) fn remember_set(&mut self, db: &mut Database) {
-        let versions = [self.last_version.take(), self.acked_version.take()];
-        let rejected = std::mem::take(&mut self.rejected_versions);
-        let versions = versions.into_iter().flatten().chain(rejected);
-        let versions = versions.filter(|_| self.is_whole());
-        let new = |version: &Version| !db.remembers_set(self.type_id, version);
-        let versions: Vec<Version> = versions.filter(new).collect();
-        if versions.is_empty() {
+        if !self.is_whole() {
             return;
         }
-        let rejected = self
-            .parked
-            .iter()
-            .map(|((name, constraints), (version, _))| {
-                (name.clone(), constraints.clone(), version.clone())
-            });
-        let set = Arc::new(DepartedSet {
-            rejected: rejected.collect(),
-            resources: self.sent_set(db),
-        });
-        for version in versions {
+        let mut versions: Vec<(usize, Version)> = Vec::new();
+        versions.extend(self.acked_version.take().map(|version| (0, version)));
+        let rejected = std::mem::take(&mut self.rejected_versions).into_iter();
+        versions.extend(rejected.map(|version| (0, version)));
+        let flights = self.holdings.flights().iter().enumerate();
+        let flights = flights.filter_map(|(nth, f)| Some((nth + 1, f.version.clone()?)));
+        versions.extend(flights);
+        versions.retain(|(_, version)| !db.remembers_set(self.type_id, version));
+        for (flights, version) in versions {
+            let set = Arc::new(self.departed_set(db, flights));
             db.remember_set(self.type_id, version, &set);
         }
     }
 
-    /// The last set that was sent.
-    fn sent_set(&self, db: &mut Database) -> Vec<Arc<Resource>> {
-        let set = self.set_in_flight(db, |db, view| db.held(view.follow, view.reached));
-        set.into_values().collect()
+    /// What the peer holds once it has accepted so many of the responses without
+    /// an answer.
+    fn departed_set(&self, db: &mut Database, flights: usize) -> DepartedSet {
+        let accepted = || self.holdings.flights().iter().take(flights);
+        let members = |db: &mut Database, view: &View| {
+            let steps = accepted().flat_map(|flight| &flight.steps);
+            let own = steps.filter(|step| step.follow == Some(view.follow) && step.last);
+            let at = own.map(|step| step.to).max().unwrap_or(view.position);
+            db.held(view.follow, at)
+        };
+        let parked = self.parked.iter();
+        let rejected = parked.map(|((name, constraints), (version, _))| {
+            (name.clone(), constraints.clone(), version.clone())
+        });
+        DepartedSet {
+            rejected: rejected.collect(),
+            resources: self.set_after(db, flights, members).into_values().collect(),
+        }
     }
 
     /// Takes note of a response that goes out.
     pub(crate) fn send(&mut self, db: &mut Database, flight: super::Flight) {
         self.last_nonce = Some(flight.nonce.clone());
-        self.last_version = flight.version.clone().or_else(|| self.last_version.take());
         self.negatives = self.negatives.wrapping_add(1);
         self.holdings.send(db, flight);
     }

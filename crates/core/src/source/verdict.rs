@@ -233,7 +233,7 @@ impl Conversation {
         error: &ErrorDetail,
     ) -> Vec<Parked> {
         if let Some((says, answers)) = self.holdings.take_absorbed(nonce) {
-            let suspects = self.suspects_among(db, says, answers);
+            let suspects = self.suspects_among(db, says, answers, error);
             if self.is_whole() {
                 self.holdings.say_in_later_flights(&suspects.says);
             }
@@ -256,7 +256,7 @@ impl Conversation {
         if self.rejected_versions.len() > REMEMBERED {
             self.rejected_versions.pop_front();
         }
-        let suspects = self.suspects_of(db, flight);
+        let suspects = self.suspects_of(db, flight, error);
         if self.is_whole() {
             // A set that went out since lists them, too.
             self.holdings.say_in_later_flights(&suspects.says);
@@ -270,7 +270,7 @@ impl Conversation {
 
     /// Everything that a rejected response brought, with what the peer may hold
     /// of it noted. What it took away, and what it answered, is said again.
-    fn suspects_of(&mut self, db: &mut Database, flight: Flight) -> Suspects {
+    fn suspects_of(&mut self, db: &mut Database, flight: Flight, error: &ErrorDetail) -> Suspects {
         let mut says = flight.says;
         for step in flight.steps {
             let items: Vec<_> = step.items().cloned().collect();
@@ -290,7 +290,7 @@ impl Conversation {
             self.doubt(db, &say);
             says.push(say);
         }
-        self.suspects_among(db, says, flight.answers)
+        self.suspects_among(db, says, flight.answers, error)
     }
 
     fn suspects_among(
@@ -298,6 +298,7 @@ impl Conversation {
         db: &mut Database,
         says: Vec<Say>,
         answers: Vec<Answer>,
+        error: &ErrorDetail,
     ) -> Suspects {
         let brought = says.iter().filter(|say| say.to.is_some()).count();
         let brings = brought > 0;
@@ -310,7 +311,8 @@ impl Conversation {
                 Some(resource)
                     if self.is_wanted(db, say.name()) || self.is_wanted(db, say.topic()) =>
                 {
-                    self.note_rejected(db, resource);
+                    let blamed = brought == 1 || error_names(error, &resource.name);
+                    self.note_rejected(db, resource, blamed);
                     suspects.push(say);
                 }
                 // The peer gave it up meanwhile.
@@ -330,19 +332,23 @@ impl Conversation {
     }
 
     /// The peer may have taken what it rejected (S17). What it was given because
-    /// it had it before, it does not have.
-    fn note_rejected(&mut self, db: &mut Database, resource: &Arc<Resource>) {
+    /// it had it before stays what it has, unless that is `blamed`.
+    fn note_rejected(&mut self, db: &mut Database, resource: &Arc<Resource>, blamed: bool) {
+        let had = |held: &Held| {
+            held.state == State::Before
+                && held.resource.version == resource.version
+                && same_variant(&held.resource, resource)
+        };
+        let name = resource.name.clone();
+        if !blamed && self.holdings.now(db, &name).iter().any(had) {
+            return;
+        }
+        self.holdings
+            .change(db, &name, |held| held.retain(|held| !had(held)));
         let rejected = Held {
             resource: Arc::clone(resource),
             state: State::Rejected,
         };
-        let name = resource.name.clone();
-        self.holdings.change(db, &name, |held| {
-            let had = |held: &Held| {
-                held.state == State::Before && held.resource.version == resource.version
-            };
-            held.retain(|held| !held.is(&variant(resource)) || !had(held));
-        });
         self.holdings.record(db, rejected);
     }
 
@@ -521,17 +527,26 @@ impl Conversation {
         let flights = self.holdings.flights().iter();
         let mut flights = flights.filter(|flight| flight.nonce == *nonce && flight.bait);
         if let Some(flight) = flights.next() {
-            let brought = flight.says.iter().filter(|say| say.to.is_some());
-            self.unverified.extend(brought.cloned());
+            let brought = flight.says.iter().filter_map(|say| say.to.as_ref());
             let items = flight.steps.iter().flat_map(Step::items);
             let items = items.filter_map(|(_, item)| item.as_ref());
-            self.unverified
-                .extend(items.map(|resource| Say::brings(&resource, None)));
+            let mut unverified = Vec::new();
+            for resource in brought.chain(items) {
+                // Once is enough: behind a bait nothing can be proved.
+                let once = (variant(resource), resource.version.clone());
+                if !self.doubted.contains(&once) {
+                    unverified.push(Say::brings(resource, None));
+                }
+            }
+            self.unverified.extend(unverified);
         }
     }
 
     /// What counted as accepted, and may not have been, is suspected.
     fn doubt(&mut self, db: &mut Database, say: &Say) {
+        let version = say.to.as_ref().map(|resource| resource.version.clone());
+        self.doubted
+            .extend(version.map(|version| (say.variant.clone(), version)));
         let name = say.name().clone();
         let version = say.to.as_ref().map(|resource| &resource.version);
         self.holdings.change(db, &name, |held| {
@@ -543,6 +558,7 @@ impl Conversation {
     fn keep_verified(&mut self, flight: &Flight) {
         if !flight.bait {
             self.unverified.clear();
+            self.doubted.clear();
         }
     }
 }
