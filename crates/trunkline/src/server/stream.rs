@@ -1,7 +1,7 @@
 //! The session of a stream: bytes in, frames out. No waiting.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use trunkline_core::Moment;
@@ -69,6 +69,10 @@ pub(super) struct Talk {
 
 /// Rings a stream's bell: the database has something for it.
 pub(super) const NEWS: u8 = 2;
+
+/// How long others have their turn when a stream has more to look at than it may
+/// at once (S85).
+const BETWEEN_SLICES: Duration = Duration::from_millis(1);
 
 /// What a stream has to say.
 pub(super) struct Spoken {
@@ -240,8 +244,8 @@ impl Stream {
     pub(super) fn poll(&self) -> Spoken {
         let waves = self.waves.len();
         let now = self.shared.now();
-        let (response, next, answered) = self.poll_session(now);
-        if answered && response.is_none() {
+        let (response, next, told) = self.poll_session(now);
+        if told && response.is_none() {
             self.waves.arrived(waves);
         }
         Spoken {
@@ -251,8 +255,8 @@ impl Stream {
         }
     }
 
-    /// What there is to say, and whether all that was said is answered. One
-    /// response at a time: what comes next can be newer then.
+    /// What there is to say, and whether all else was said before and answered.
+    /// One response at a time: what comes next can be newer then.
     fn poll_session(&self, now: Moment) -> (Option<(Response, Dialect)>, Next, bool) {
         let mut talk = self.talk();
         let Talk { session, marks, .. } = &mut *talk;
@@ -273,7 +277,13 @@ impl Stream {
         }
         let dialect = session.dialect();
         let response = response.map(|response| (response, dialect));
-        (response, self.next(session, quiet), session.is_answered())
+        let mut next = self.next(session, quiet);
+        let goes_on = session.goes_on();
+        if goes_on {
+            let soon = self.shared.instant(now) + BETWEEN_SLICES;
+            next.due = Some(next.due.map_or(soon, |due| due.min(soon)));
+        }
+        (response, next, session.is_answered() && !goes_on)
     }
 
     fn write(&self, response: &Response, dialect: Dialect) -> Frames {

@@ -8,7 +8,9 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::Code;
 use trunkline::{Change, Name, Resource, kind};
 use trunkline_proto::envoy::envoy::service::cluster::v3::cluster_discovery_service_client::ClusterDiscoveryServiceClient;
-use trunkline_proto::envoy::envoy::service::discovery::v3::DiscoveryRequest;
+use trunkline_proto::envoy::envoy::service::discovery::v3::{
+    DeltaDiscoveryRequest, DiscoveryRequest,
+};
 
 use crate::support::{Delta, PATIENCE, bodies, fixture, put};
 
@@ -131,4 +133,23 @@ async fn s80_a_request_may_be_large() {
         stream.accept(&response).await;
     }
     assert_eq!(gone, names.len());
+}
+
+/// Names that a client has already are looked at in slices: what it lacks comes
+/// although nothing else happens.
+#[tokio::test]
+async fn s85_a_stream_that_resumes_much_is_told_what_is_new_behind_it() {
+    let names: Vec<String> = (0..5000).map(|n| format!("{n:04}")).collect();
+    let fixture = fixture(names.iter().map(|name| put(name, b"1")).collect()).await;
+    let version = Resource::new(Name::new("0000"), b"1"[..].into()).version;
+    let held = names[..4999].iter();
+    let mut stream = Delta::open(&fixture).await;
+    let request = DeltaDiscoveryRequest {
+        type_url: kind::EDS.into(),
+        resource_names_subscribe: names.clone(),
+        initial_resource_versions: held.map(|n| (n.clone(), version.to_string())).collect(),
+        ..Default::default()
+    };
+    stream.requests.send(request).await.unwrap();
+    assert_eq!(bodies(&stream.next().await), [("4999", &b"1"[..])]);
 }
