@@ -74,6 +74,15 @@ pub(super) const NEWS: u8 = 2;
 /// at once (S85).
 const BETWEEN_SLICES: Duration = Duration::from_millis(1);
 
+/// A response that is not written yet.
+struct Built {
+    response: Response,
+    /// Whose habits its reader has.
+    dialect: Dialect,
+    /// How many transactions it is from.
+    revision: u64,
+}
+
 /// What a stream has to say.
 pub(super) struct Spoken {
     pub(super) message: Option<Frames>,
@@ -249,7 +258,7 @@ impl Stream {
             self.waves.arrived(waves);
         }
         Spoken {
-            message: response.map(|(response, dialect)| self.write(&response, dialect)),
+            message: response.map(|response| self.write(&response)),
             at: self.shared.instant(now),
             next,
         }
@@ -257,7 +266,7 @@ impl Stream {
 
     /// What there is to say, and whether all else was said before and answered.
     /// One response at a time: what comes next can be newer then.
-    fn poll_session(&self, now: Moment) -> (Option<(Response, Dialect)>, Next, bool) {
+    fn poll_session(&self, now: Moment) -> (Option<Built>, Next, bool) {
         let mut talk = self.talk();
         let Talk { session, marks, .. } = &mut *talk;
         let Some(session) = session else {
@@ -276,7 +285,11 @@ impl Stream {
             marks.sent(response.type_url(), response.nonce(), revision);
         }
         let dialect = session.dialect();
-        let response = response.map(|response| (response, dialect));
+        let response = response.map(|response| Built {
+            response,
+            dialect,
+            revision,
+        });
         let mut next = self.next(session, quiet);
         let goes_on = session.goes_on();
         if goes_on {
@@ -286,7 +299,8 @@ impl Stream {
         (response, next, session.is_answered() && !goes_on)
     }
 
-    fn write(&self, response: &Response, dialect: Dialect) -> Frames {
+    fn write(&self, built: &Built) -> Frames {
+        let response = &built.response;
         let identifier = &self.shared.options.identifier;
         let (frames, resources, removed) = match response {
             Response::Sotw(response) => {
@@ -294,7 +308,7 @@ impl Stream {
                 (frames, &response.resources, &[][..])
             }
             Response::Delta(response) => {
-                let frames = wire::delta_frames(response, identifier);
+                let frames = wire::delta_frames(response, identifier, built.revision);
                 (frames, &response.resources, &response.removed[..])
             }
         };
@@ -306,7 +320,7 @@ impl Stream {
             removed,
             bytes: frames.len(),
         }));
-        if dialect == Dialect::Standard {
+        if built.dialect == Dialect::Standard {
             self.tell_size((type_url, nonce), resources, frames.len());
         }
         frames

@@ -22,10 +22,6 @@ async fn a_change_reaches_those_who_ask_for_it() {
     second.ask(&["b"]).await;
     let response = first.next().await;
     assert_eq!(bodies(&response), [("a", &b"1"[..])]);
-    assert_eq!(
-        response.control_plane.as_ref().unwrap().identifier,
-        "under test"
-    );
     first.accept(&response).await;
     let response = second.next().await;
     second.accept(&response).await;
@@ -35,6 +31,22 @@ async fn a_change_reaches_those_who_ask_for_it() {
     fixture.server.apply(vec![put("a", b"3")]).unwrap();
     // Neither its ACK nor the change of another brought an answer.
     assert_eq!(bodies(&first.next().await), [("a", &b"3"[..])]);
+}
+
+/// One more with each transaction.
+#[tokio::test]
+async fn s68_the_control_plane_names_itself_and_the_revision_of_its_contents() {
+    let fixture = fixture(vec![put("a", b"1")]).await;
+    let mut stream = Delta::open(&fixture).await;
+    stream.ask(&["a"]).await;
+    for revision in ["1", "2"] {
+        let response = stream.next().await;
+        assert_eq!(response.system_version_info, revision);
+        let speaker = response.control_plane.as_ref().unwrap();
+        assert_eq!(speaker.identifier, "under test");
+        stream.accept(&response).await;
+        fixture.server.apply(vec![put("a", b"2")]).unwrap();
+    }
 }
 
 #[tokio::test]
