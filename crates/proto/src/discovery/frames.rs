@@ -205,7 +205,7 @@ pub struct Head<'a> {
     pub type_url: &'a str,
     /// Names the response on its stream.
     pub nonce: &'a str,
-    /// Of the whole set; delta has none.
+    /// Of the whole set; in delta, of the contents, and for people only (S68).
     pub version: &'a str,
     /// Who speaks.
     pub identifier: &'a str,

@@ -103,16 +103,10 @@ fn ask(stream: &Arc<Stream>, read: rest::Read, bytes: usize) -> SotwResponse {
     if denied {
         session.deny(type_url.clone());
     }
-    let response = shared.with(|db| {
-        let handled = session.handle_sotw(db, request, now);
-        let response = handled.ok().and_then(|()| {
-            session
-                .poll(db, now)
-                .and_then(trunkline_core::message::Response::into_sotw)
-        });
-        session.close(db);
-        response
-    });
+    let handled = shared.with(|db| session.handle_sotw(db, request, now));
+    let response = handled.ok().and_then(|()| shared.answer(&mut session, now));
+    let response = response.and_then(trunkline_core::message::Response::into_sotw);
+    shared.close(session);
     // Nothing to say is said, too: who polls waits for an answer.
     response.unwrap_or_else(|| SotwResponse {
         type_url,

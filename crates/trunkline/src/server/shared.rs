@@ -12,6 +12,7 @@ use trunkline_core::Moment;
 use trunkline_core::change::Change;
 use trunkline_core::database::{ApplyError, Commit, Database, Progress, SLICE, Settling, StreamId};
 use trunkline_core::kind;
+use trunkline_core::message::Response;
 use trunkline_core::resource::{Resource, TypeUrl};
 use trunkline_core::session::{Config, Session};
 
@@ -289,14 +290,35 @@ impl Shared {
         session
     }
 
-    /// Ends a stream.
-    pub(super) fn close(&self, session: Session) {
-        // Under one lock, because another stream may be given its number.
+    /// What a session has to say now, all of it looked at: who polls by REST does
+    /// not wait for a second answer. In slices (S85).
+    pub(super) fn answer(&self, session: &mut Session, now: Moment) -> Option<Response> {
+        loop {
+            let response = self.with(|db| session.poll(db, now));
+            if response.is_some() || !session.goes_on() {
+                return response;
+            }
+            self.engine.give_way();
+        }
+    }
+
+    /// Ends a stream, in slices: one that asked for much has much to be
+    /// forgotten (S85).
+    pub(super) fn close(&self, mut session: Session) {
+        while !self.close_some(&mut session) {
+            self.engine.give_way();
+        }
+    }
+
+    fn close_some(&self, session: &mut Session) -> bool {
         let mut state = self.lock();
-        if let Some(place) = state.streams.get_mut(session.stream().place()) {
+        let forgotten = session.close_some(&mut state.db);
+        // Its number may be another stream's as soon as the engine is free.
+        let place = session.stream().place();
+        if let Some(place) = state.streams.get_mut(place).filter(|_| forgotten) {
             *place = None;
         }
-        session.close(&mut state.db);
+        forgotten
     }
 
     /// The streams that have made a request, oldest first.
@@ -342,5 +364,42 @@ impl fmt::Debug for Shared {
         f.debug_struct("Shared")
             .field("options", &self.options)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Connection, Server};
+    use super::*;
+    use trunkline_core::message::{DeltaRequest, Locator, Mode};
+
+    #[test]
+    fn s85_a_stream_keeps_its_number_until_all_of_it_is_forgotten() {
+        let shared = Server::builder().build().shared;
+        let only = (Mode::Delta, Some(kind::EDS.into()));
+        let stream = Stream::new(Arc::clone(&shared), only, Connection::default(), None);
+        let stream = Arc::new(stream);
+        let mut session = shared.open(stream.config(), &stream);
+        let place = session.stream().place();
+        let names = (0..3 * SLICE).map(|n| Locator::from(n.to_string().as_str()));
+        let request = DeltaRequest {
+            subscribe: names.collect(),
+            ..DeltaRequest::default()
+        };
+        let handled = shared.with(|db| session.handle_delta(db, request, Moment::START));
+        handled.unwrap();
+
+        let mut holds = 1;
+        while !shared.close_some(&mut session) {
+            assert_eq!(shared.streams().len(), 1);
+            let other = shared.open(stream.config(), &stream);
+            assert_ne!(other.stream().place(), place);
+            shared.close(other);
+            holds += 1;
+        }
+        assert!(holds >= 3, "{holds}");
+        assert!(shared.streams().is_empty());
+        let next = shared.open(stream.config(), &stream);
+        assert_eq!(next.stream().place(), place);
     }
 }

@@ -1,7 +1,7 @@
 //! The session of a stream: bytes in, frames out. No waiting.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use trunkline_core::Moment;
@@ -69,6 +69,19 @@ pub(super) struct Talk {
 
 /// Rings a stream's bell: the database has something for it.
 pub(super) const NEWS: u8 = 2;
+
+/// How long others have their turn when a stream has more to look at than it may
+/// at once (S85).
+const BETWEEN_SLICES: Duration = Duration::from_millis(1);
+
+/// A response that is not written yet.
+struct Built {
+    response: Response,
+    /// Whose habits its reader has.
+    dialect: Dialect,
+    /// How many transactions it is from.
+    revision: u64,
+}
 
 /// What a stream has to say.
 pub(super) struct Spoken {
@@ -240,20 +253,20 @@ impl Stream {
     pub(super) fn poll(&self) -> Spoken {
         let waves = self.waves.len();
         let now = self.shared.now();
-        let (response, next, answered) = self.poll_session(now);
-        if answered && response.is_none() {
+        let (response, next, told) = self.poll_session(now);
+        if told && response.is_none() {
             self.waves.arrived(waves);
         }
         Spoken {
-            message: response.map(|(response, dialect)| self.write(&response, dialect)),
+            message: response.map(|response| self.write(&response)),
             at: self.shared.instant(now),
             next,
         }
     }
 
-    /// What there is to say, and whether all that was said is answered. One
-    /// response at a time: what comes next can be newer then.
-    fn poll_session(&self, now: Moment) -> (Option<(Response, Dialect)>, Next, bool) {
+    /// What there is to say, and whether all else was said before and answered.
+    /// One response at a time: what comes next can be newer then.
+    fn poll_session(&self, now: Moment) -> (Option<Built>, Next, bool) {
         let mut talk = self.talk();
         let Talk { session, marks, .. } = &mut *talk;
         let Some(session) = session else {
@@ -272,11 +285,22 @@ impl Stream {
             marks.sent(response.type_url(), response.nonce(), revision);
         }
         let dialect = session.dialect();
-        let response = response.map(|response| (response, dialect));
-        (response, self.next(session, quiet), session.is_answered())
+        let response = response.map(|response| Built {
+            response,
+            dialect,
+            revision,
+        });
+        let mut next = self.next(session, quiet);
+        let goes_on = session.goes_on();
+        if goes_on {
+            let soon = self.shared.instant(now) + BETWEEN_SLICES;
+            next.due = Some(next.due.map_or(soon, |due| due.min(soon)));
+        }
+        (response, next, session.is_answered() && !goes_on)
     }
 
-    fn write(&self, response: &Response, dialect: Dialect) -> Frames {
+    fn write(&self, built: &Built) -> Frames {
+        let response = &built.response;
         let identifier = &self.shared.options.identifier;
         let (frames, resources, removed) = match response {
             Response::Sotw(response) => {
@@ -284,7 +308,7 @@ impl Stream {
                 (frames, &response.resources, &[][..])
             }
             Response::Delta(response) => {
-                let frames = wire::delta_frames(response, identifier);
+                let frames = wire::delta_frames(response, identifier, built.revision);
                 (frames, &response.resources, &response.removed[..])
             }
         };
@@ -296,7 +320,7 @@ impl Stream {
             removed,
             bytes: frames.len(),
         }));
-        if dialect == Dialect::Standard {
+        if built.dialect == Dialect::Standard {
             self.tell_size((type_url, nonce), resources, frames.len());
         }
         frames

@@ -18,13 +18,14 @@ use trunkline_proto::discovery::{
 
 use super::constraints::write_constraints;
 
-/// A delta response as frames.
-pub(crate) fn delta_frames(response: &DeltaResponse, identifier: &str) -> Frames {
+/// A delta response as frames. People who read it find the revision of the
+/// contents in it; clients do not look at that (S68).
+pub(crate) fn delta_frames(response: &DeltaResponse, identifier: &str, revision: u64) -> Frames {
     let head = Head {
         type_url: response.type_url.as_str(),
         nonce: response.nonce.as_str(),
+        version: &revision.to_string(),
         identifier,
-        ..Head::default()
     };
     let rest = DeltaDiscoveryResponse {
         removed_resources: response.removed.iter().map(Name::to_string).collect(),
@@ -201,7 +202,7 @@ mod tests {
     fn a_large_body_is_shared_by_every_response() {
         let body = Bytes::from(vec![7; 100_000]);
         let all = vec![Delivered::full(Arc::new(resource("a", body.clone())))];
-        let delta = delta_frames(&delta(all.clone()), "me");
+        let delta = delta_frames(&delta(all.clone()), "me", 3);
         let sotw = SotwResponse {
             type_url: "t".into(),
             version: "v".into(),
@@ -260,6 +261,21 @@ mod tests {
     }
 
     #[test]
+    fn s68_a_response_says_for_people_from_which_contents_it_is() {
+        let all = vec![Delivered::full(Arc::new(resource("a", Bytes::new())))];
+        let bytes = |revision| delta_frames(&delta(all.clone()), "me", revision).to_bytes();
+        let message = DeltaDiscoveryResponse::decode(bytes(41)).unwrap();
+        assert_eq!(message.system_version_info, "41");
+        assert_eq!(message.control_plane.unwrap().identifier, "me");
+        // Nothing else of it depends on that.
+        let of = |revision| DeltaDiscoveryResponse {
+            system_version_info: String::new(),
+            ..DeltaDiscoveryResponse::decode(bytes(revision)).unwrap()
+        };
+        assert_eq!(of(41), of(1042));
+    }
+
+    #[test]
     fn a_delta_response_says_everything() {
         let constraints: Constraints = "env=prod".parse().unwrap();
         let full = resource::Resource {
@@ -288,7 +304,7 @@ mod tests {
         };
         response.errors = vec![("e".into(), Arc::new(error))];
 
-        let bytes = delta_frames(&response, "me").to_bytes();
+        let bytes = delta_frames(&response, "me", 3).to_bytes();
         let message = DeltaDiscoveryResponse::decode(bytes).unwrap();
         assert_eq!((&*message.type_url, &*message.nonce), ("t", "1"));
         assert_eq!(message.removed_resources, ["gone"]);
@@ -372,7 +388,7 @@ mod tests {
             assert_eq!(read, constraints);
         };
         for form in [Form::Full, Form::Heartbeat] {
-            let bytes = delta_frames(&delta(vec![variant(form)]), "me").to_bytes();
+            let bytes = delta_frames(&delta(vec![variant(form)]), "me", 3).to_bytes();
             says(&DeltaDiscoveryResponse::decode(bytes).unwrap().resources[0]);
         }
         let response = SotwResponse {
@@ -396,7 +412,7 @@ mod tests {
         let mut response = delta(Vec::new());
         response.removed = Vec::new();
         response.removed_variants = vec![("a".into(), Some("env=prod".parse().unwrap()))];
-        let bytes = delta_frames(&response, "me").to_bytes();
+        let bytes = delta_frames(&response, "me", 3).to_bytes();
         let message = DeltaDiscoveryResponse::decode(bytes).unwrap();
         assert!(message.removed_resources.is_empty());
         let [gone] = &message.removed_resource_names[..] else {

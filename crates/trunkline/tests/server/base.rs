@@ -94,11 +94,22 @@ fn node(namespace: &str, zone: &str) -> Node {
 }
 
 /// An Envoy that has just started, or one that has these versions already:
-/// it asks for its routes, and then for virtual hosts without naming any.
+/// it asks for its clusters and its routes, and then for virtual hosts without
+/// naming any.
 async fn join(fixture: &Fixture, node: Node, have: &[(&str, &str)]) -> (Delta, Vec<String>) {
     let mut stream = Delta::open(fixture).await;
-    let routes = DeltaDiscoveryRequest {
+    // Of one that comes back nothing is said that may need clusters before it
+    // has asked for these (S82).
+    let clusters = DeltaDiscoveryRequest {
         node: Some(node),
+        type_url: kind::CDS.into(),
+        ..DeltaDiscoveryRequest::default()
+    };
+    stream.requests.send(clusters).await.unwrap();
+    let clusters = stream.next().await;
+    assert_eq!(clusters.type_url, kind::CDS);
+    stream.accept(&clusters).await;
+    let routes = DeltaDiscoveryRequest {
         type_url: kind::RDS.into(),
         resource_names_subscribe: vec!["r1".into()],
         ..DeltaDiscoveryRequest::default()

@@ -8,7 +8,9 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::Code;
 use trunkline::{Change, Name, Resource, kind};
 use trunkline_proto::envoy::envoy::service::cluster::v3::cluster_discovery_service_client::ClusterDiscoveryServiceClient;
-use trunkline_proto::envoy::envoy::service::discovery::v3::DiscoveryRequest;
+use trunkline_proto::envoy::envoy::service::discovery::v3::{
+    DeltaDiscoveryRequest, DiscoveryRequest,
+};
 
 use crate::support::{Delta, PATIENCE, bodies, fixture, put};
 
@@ -20,10 +22,6 @@ async fn a_change_reaches_those_who_ask_for_it() {
     second.ask(&["b"]).await;
     let response = first.next().await;
     assert_eq!(bodies(&response), [("a", &b"1"[..])]);
-    assert_eq!(
-        response.control_plane.as_ref().unwrap().identifier,
-        "under test"
-    );
     first.accept(&response).await;
     let response = second.next().await;
     second.accept(&response).await;
@@ -33,6 +31,22 @@ async fn a_change_reaches_those_who_ask_for_it() {
     fixture.server.apply(vec![put("a", b"3")]).unwrap();
     // Neither its ACK nor the change of another brought an answer.
     assert_eq!(bodies(&first.next().await), [("a", &b"3"[..])]);
+}
+
+/// One more with each transaction.
+#[tokio::test]
+async fn s68_the_control_plane_names_itself_and_the_revision_of_its_contents() {
+    let fixture = fixture(vec![put("a", b"1")]).await;
+    let mut stream = Delta::open(&fixture).await;
+    stream.ask(&["a"]).await;
+    for revision in ["1", "2"] {
+        let response = stream.next().await;
+        assert_eq!(response.system_version_info, revision);
+        let speaker = response.control_plane.as_ref().unwrap();
+        assert_eq!(speaker.identifier, "under test");
+        stream.accept(&response).await;
+        fixture.server.apply(vec![put("a", b"2")]).unwrap();
+    }
 }
 
 #[tokio::test]
@@ -131,4 +145,23 @@ async fn s80_a_request_may_be_large() {
         stream.accept(&response).await;
     }
     assert_eq!(gone, names.len());
+}
+
+/// Names that a client has already are looked at in slices: what it lacks comes
+/// although nothing else happens.
+#[tokio::test]
+async fn s85_a_stream_that_resumes_much_is_told_what_is_new_behind_it() {
+    let names: Vec<String> = (0..5000).map(|n| format!("{n:04}")).collect();
+    let fixture = fixture(names.iter().map(|name| put(name, b"1")).collect()).await;
+    let version = Resource::new(Name::new("0000"), b"1"[..].into()).version;
+    let held = names[..4999].iter();
+    let mut stream = Delta::open(&fixture).await;
+    let request = DeltaDiscoveryRequest {
+        type_url: kind::EDS.into(),
+        resource_names_subscribe: names.clone(),
+        initial_resource_versions: held.map(|n| (n.clone(), version.to_string())).collect(),
+        ..Default::default()
+    };
+    stream.requests.send(request).await.unwrap();
+    assert_eq!(bodies(&stream.next().await), [("4999", &b"1"[..])]);
 }

@@ -59,7 +59,7 @@ fn a_delta_response_is_read_as_it_was_said() {
         removed_variants: vec![("c".into(), Some(constraints))],
         errors: vec![("e".into(), Arc::new(error))],
     };
-    let bytes = delta_frames(&said, "me").to_bytes();
+    let bytes = delta_frames(&said, "me", 3).to_bytes();
     let heard = read(Mode::Delta, bytes.to_vec());
     assert_eq!(heard.response, Response::Delta(said));
     assert_eq!(heard.unreadable, []);
@@ -105,7 +105,7 @@ fn bodies_are_slices_of_what_was_received() {
         removed_variants: Vec::new(),
         errors: Vec::new(),
     };
-    let raw = delta_frames(&said, "me").to_bytes();
+    let raw = delta_frames(&said, "me", 3).to_bytes();
     let heard = read_response(Mode::Delta, raw.clone(), &Limits::default()).unwrap();
     let Response::Delta(response) = heard.response else {
         panic!("a delta response");
@@ -205,7 +205,7 @@ fn s62_a_removal_without_constraints_beside_variants_is_of_the_one_for_all() {
         removed_variants: vec![("a".into(), None)],
         errors: Vec::new(),
     };
-    let frames = delta_frames(&said, "me").to_bytes();
+    let frames = delta_frames(&said, "me", 3).to_bytes();
     let heard = read(Mode::Delta, frames.to_vec());
     let Response::Delta(response) = heard.response else {
         panic!("a delta response");
