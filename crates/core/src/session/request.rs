@@ -220,6 +220,7 @@ impl Session {
         let rank = |c: &Conversation| (c.kind.rank, c.url.clone());
         let place = rank(&new);
         let index = self.conversations.partition_point(|c| rank(c) < place);
+        self.conversations.reserve_exact(1);
         self.conversations.insert(index, new);
         Some((index, true))
     }

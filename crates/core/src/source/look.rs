@@ -27,6 +27,8 @@ pub(super) struct Part {
     pub(super) answers: Vec<Answer>,
     /// What is not said now, and why.
     pub(super) waits: Waits,
+    /// Something of it will be tried on its own: it is looked at again then.
+    pub(super) is_tried: bool,
 }
 
 /// Why something is not said now.
@@ -130,6 +132,7 @@ impl Conversation {
     ) -> bool {
         let key = variant(resource);
         if self.suspects.contains_key(&key) {
+            part.is_tried = true;
             return true;
         }
         if self.is_parked(resource) {
@@ -229,7 +232,10 @@ impl Conversation {
                 .is_some_and(|(_, want)| want.heard == Heard::Nothing);
             let from_before = |held: &&Held| held.state == State::Before && !held.is_unknown();
             let stands_in = held.iter().find(from_before).filter(|_| self.is_whole());
-            if !subject.forced && !(unheard && held.is_empty()) && stands_in.is_none() {
+            // Who waits for a host waits for an answer, whatever it rejected.
+            let sure = |held: &Held| held.state != State::Rejected || !self.kind.on_demand;
+            let waits = unheard && !held.iter().any(sure);
+            if !subject.forced && !waits && stands_in.is_none() {
                 continue;
             }
             let good = |held: &&Held| held.is_accepted() && !self.is_parked(&held.resource);

@@ -350,14 +350,21 @@ impl Conversation {
             };
             still.iter().any(same)
         };
+        let ends = |variant: &Variant, (version, of): &mut (Version, Name)| {
+            of == topic && !is_still(variant, version)
+        };
+        let mut ended: Vec<Variant> = Vec::new();
         if !self.parked.is_empty() {
-            self.parked
-                .retain(|variant, (version, of)| of != topic || is_still(variant, version));
+            let gone = self.parked.extract_if(.., ends);
+            ended.extend(gone.map(|(variant, _)| variant));
         }
         if !self.suspects.is_empty() {
-            self.suspects
-                .retain(|variant, (version, of)| of != topic || is_still(variant, version));
+            let gone = self.suspects.extract_if(.., ends);
+            ended.extend(gone.map(|(variant, _)| variant));
         }
+        // A peer may have taken it all the same (S17).
+        let others = ended.into_iter().map(|(name, _)| name);
+        self.pending.extend(others.filter(|name| name != topic));
         self.forget_error();
     }
 
@@ -395,7 +402,9 @@ impl Conversation {
     /// Whether a name will be looked at, or is spoken of without an answer yet.
     fn is_under_way(&self, name: &Name) -> bool {
         let mut flights = self.holdings.flights().iter();
-        self.pending.contains(name)
+        let mut rejected = self.parked.keys().chain(self.suspects.keys());
+        rejected.any(|(of, _)| of == name)
+            || self.pending.contains(name)
             || self.deferred.contains(name)
             || flights.any(|flight| !flight.says_of(name).is_empty())
     }

@@ -263,7 +263,7 @@ impl Conversation {
             says,
             answers,
             waits,
-            ..
+            is_tried,
         } = part;
         let drops_host = self.kind.on_demand
             && answers.is_empty()
@@ -283,6 +283,12 @@ impl Conversation {
                 return true;
             }
             Waits::No => {}
+        }
+        if is_tried {
+            self.deferred.insert(name.clone());
+            selected.says.extend(says);
+            selected.answers.extend(answers);
+            return false;
         }
         self.waiting.remove(name);
         self.again.remove(name);

@@ -115,8 +115,14 @@ impl Conversation {
         for step in &flight.steps {
             self.learn_step(db, step);
         }
+        // A proxy keeps hosts although it gives their names up (S23).
+        let keeps = self.kind.on_demand && self.wildcard.is_on();
         for say in flight.says {
-            if say.to.is_none() || self.is_wanted(db, say.name()) {
+            let wanted = self.is_wanted(db, say.name());
+            if keeps && !wanted {
+                self.pending.insert(say.name().clone());
+            }
+            if say.to.is_none() || wanted || keeps {
                 self.look_if_outdated(db, &say);
                 let name = say.name().clone();
                 self.holdings.change(db, &name, |held| say.change(held));
@@ -499,26 +505,33 @@ impl Conversation {
         let resource = say.to?;
         self.parked
             .insert(say.variant, (resource.version.clone(), topic.clone()));
+        // Who asks is told what there is instead; and a virtual host answered to
+        // every name that led to it.
         if self.kind.on_demand {
-            for (key, want) in self.wants_of(db, &topic) {
-                let led = self.wants.lead_of(key).unwrap_or(&topic);
-                let holds = self.holdings.now(db, led).iter().any(Held::is_accepted);
-                if !holds
-                    && want.heard != Heard::Absent
-                    && let Some(want) = self.wants.get_mut(key)
-                {
-                    want.forced = true;
-                }
+            for name in resource.other_names().chain([topic.clone()]) {
+                self.answer_instead(db, name);
             }
-            self.pending.insert(topic);
-        } else {
-            // Who asks is told what there is instead.
-            self.pending.insert(topic);
         }
+        self.pending.insert(topic);
         Some(Parked {
             name: resource.name.clone(),
             version: resource.version.clone(),
         })
+    }
+
+    /// A request may wait for a host that the peer has nothing for.
+    fn answer_instead(&mut self, db: &mut Database, name: Name) {
+        for (key, want) in self.wants_of(db, &name) {
+            let led = self.wants.lead_of(key).unwrap_or(&name);
+            let holds = self.holdings.now(db, led).iter().any(Held::is_accepted);
+            if !holds
+                && want.heard != Heard::Absent
+                && let Some(want) = self.wants.get_mut(key)
+            {
+                want.forced = true;
+                self.pending.insert(name.clone());
+            }
+        }
     }
 
     /// A response that was meant to be rejected is: what was in it beside the
