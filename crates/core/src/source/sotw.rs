@@ -221,10 +221,10 @@ impl Conversation {
             }
         }
         for held in self.holdings.records().filter(|held| !held.is_unknown()) {
-            let place = set.entry(variant(&held.resource));
+            let (key, resource) = (variant(&held.resource), Arc::clone(&held.resource));
             match held.state {
-                State::Accepted => _ = place.insert_entry(Arc::clone(&held.resource)),
-                State::Before => _ = place.or_insert_with(|| Arc::clone(&held.resource)),
+                State::Accepted => _ = set.insert(key, resource),
+                State::Before => _ = set.entry(key).or_insert(resource),
                 State::Rejected => {}
             }
         }

@@ -139,7 +139,7 @@ impl Conversation {
             return false;
         }
         let own = self.holdings.covering(name);
-        if !own.is_some_and(|view| view.follow == follow) {
+        if own.is_none_or(|view| view.follow != follow) {
             return false;
         }
         match (self.brought(db, name), item) {

@@ -174,7 +174,8 @@ pub(crate) fn change_by_item(
         None => false,
     };
     let left = step.left_of(name).is_some() || item.is_none();
-    held.retain(|old| !(left && old.is(&variant)) && !replaced(old));
+    let goes = |old: &Held| (left && old.is(&variant)) || replaced(old);
+    held.retain(|old| !goes(old));
     held.extend(item.map(Held::accepted));
 }
 
