@@ -9,13 +9,16 @@ mod support;
 use std::sync::Arc;
 
 use support::{Peer, fill, group, host, host_name, put, settle, wildcards};
+use trunkline_core::Moment;
 use trunkline_core::change::Change;
 use trunkline_core::database::{Commit, Database, Progress, SLICE, Settling};
 use trunkline_core::facts::Facts;
 use trunkline_core::hosts::Domains;
 use trunkline_core::kind::{CDS, EDS, LDS, VHDS};
+use trunkline_core::message::{DeltaRequest, Mode, Response};
 use trunkline_core::name::Name;
 use trunkline_core::resource::{Resource, TypeUrl};
+use trunkline_core::session::{Config, Session};
 
 const MANY: usize = 200_000;
 
@@ -189,4 +192,58 @@ fn s85_contents_that_become_complete_touch_a_slice_at_once() {
     }
     assert_eq!(db.work().entries - before, MANY as u64);
     assert!(db.work().largest_slice <= SLICE as u64);
+}
+
+/// A stream asks for all names there are, is told of them, and leaves: others
+/// have their turn after a slice of names at most.
+#[test]
+fn s85_asking_for_many_names_and_leaving_touches_a_slice_at_once() {
+    let (mut db, now) = (Database::new(), Moment::START);
+    fill(&mut db, EDS, MANY, 0);
+    let mut session = Session::open(&mut db, Config::new(Mode::Delta));
+    db.end_hold();
+    let before = db.work();
+    let ask = DeltaRequest {
+        type_url: Some(EDS.into()),
+        subscribe: (0..MANY)
+            .map(|n| support::name(n).as_str().into())
+            .collect(),
+        ..DeltaRequest::default()
+    };
+    let mut largest = 0;
+    let mut touched = before.entries;
+    let mut hold = |db: &mut Database| {
+        let now = db.work().entries;
+        largest = largest.max(now - std::mem::replace(&mut touched, now));
+        db.end_hold();
+    };
+    session.handle_delta(&mut db, ask, now).unwrap();
+    hold(&mut db);
+    let mut told = 0;
+    loop {
+        let response = session.poll(&mut db, now).and_then(Response::into_delta);
+        hold(&mut db);
+        let Some(response) = response else {
+            if session.goes_on() {
+                continue;
+            }
+            break;
+        };
+        told += response.resources.len();
+        let ack = DeltaRequest {
+            type_url: Some(EDS.into()),
+            nonce: Some(response.nonce),
+            ..DeltaRequest::default()
+        };
+        session.handle_delta(&mut db, ack, now).unwrap();
+        hold(&mut db);
+    }
+    assert_eq!(told, MANY);
+    while !session.close_some(&mut db) {
+        hold(&mut db);
+    }
+    hold(&mut db);
+    // A name is looked at a few times while it is.
+    assert!(largest <= 6 * SLICE as u64, "{largest}");
+    db.check().unwrap();
 }

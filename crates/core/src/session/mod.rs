@@ -115,6 +115,8 @@ pub struct Session {
     polled_at: Moment,
     /// Something was said by silence since the last poll began.
     silently: bool,
+    /// What is left to read of the last request.
+    unread: Option<read::Unread>,
     /// The last poll left names to look at, so that others need not wait (S85).
     goes_on: bool,
     /// Until when a peer that resumes may take to ask for all its types.
@@ -148,6 +150,7 @@ impl Session {
             nonces: 0,
             polled_at: Moment::START,
             silently: false,
+            unread: None,
             goes_on: false,
             resuming_until: None,
             events: VecDeque::new(),
@@ -226,6 +229,9 @@ impl Session {
     /// leads to nothing; false does not promise that there is something.
     #[must_use]
     pub fn is_quiet(&self, db: &Database, now: Moment) -> bool {
+        if self.unread.is_some() {
+            return false;
+        }
         let mut all = self.conversations.iter();
         let deferred = all.any(|conversation| !conversation.deferred.is_empty());
         if deferred && self.has_news(db) {
@@ -282,6 +288,11 @@ impl Session {
 
     /// The next response, if there is something to say.
     pub fn poll(&mut self, db: &mut Database, now: Moment) -> Option<Response> {
+        if self.unread.is_some() {
+            self.goes_on = true;
+            self.read_on(db);
+            return None;
+        }
         if self.poll_timeout().is_some_and(|due| due <= now) || self.has_news(db) {
             self.look_again();
         }

@@ -1,11 +1,13 @@
 //! Reading what a request names, and with which parameters (TP2).
 
 use super::{Refusal, Session};
-use crate::database::Database;
+use crate::database::{Database, SLICE};
 use crate::message::Locator;
+use crate::moment::Moment;
 use crate::name::Ask;
 use crate::params::ParamsId;
 use crate::resource::TypeUrl;
+use crate::source::Reading;
 
 impl Session {
     /// Reads names; what is not one is refused, and the rest counts (S72).
@@ -60,4 +62,58 @@ impl Session {
             }
         }
     }
+
+    /// Reads what a request changes, as far as others need not wait for it; the
+    /// rest is read before anything else happens on the stream (S85).
+    pub(super) fn read_later(
+        &mut self,
+        db: &mut Database,
+        url: TypeUrl,
+        reading: Reading,
+        first: bool,
+        now: Moment,
+    ) {
+        self.unread = Some(Unread {
+            url,
+            reading,
+            first,
+            now,
+        });
+        self.read_on(db);
+    }
+
+    /// Reads on; whether there is more to read.
+    pub(super) fn read_on(&mut self, db: &mut Database) -> bool {
+        let Some(mut unread) = self.unread.take() else {
+            return false;
+        };
+        let url = unread.url.as_str();
+        let place = self
+            .conversations
+            .iter()
+            .position(|c| c.url.as_str() == url);
+        let Some(index) = place else {
+            return false;
+        };
+        if !self.conversations[index].read_on(db, &mut unread.reading, SLICE) {
+            self.unread = Some(unread);
+            return true;
+        }
+        if unread.first && self.resuming_until.is_some() {
+            self.join_endpoints(db);
+            self.keep_what_warming_replaces(db, unread.now);
+        }
+        self.give_up(db, index, &unread.reading.given_up, unread.now);
+        self.look_again();
+        false
+    }
+}
+
+/// A request that names more than is read at once.
+#[derive(Debug)]
+pub(super) struct Unread {
+    url: TypeUrl,
+    reading: Reading,
+    first: bool,
+    now: Moment,
 }

@@ -24,6 +24,7 @@ impl Session {
         request: DeltaRequest,
         now: Moment,
     ) -> Result<(), ProtocolError> {
+        while self.read_on(db) {}
         let url = self.begin(Mode::Delta, request.node, request.type_url)?;
         let Some((index, first)) = self.conversation(db, &url) else {
             return Ok(());
@@ -87,14 +88,8 @@ impl Session {
             self.spare_known_refusals(index, &asks.initial);
             self.add_base(db, index, base, &mut asks.subscribe);
         }
-        let conversation = &mut self.conversations[index];
-        let given_up = conversation.handle_delta(db, asks);
-        conversation.end_first_request();
-        if first && self.resuming_until.is_some() {
-            self.keep_what_warming_replaces(db, now);
-        }
-        self.give_up(db, index, &given_up, now);
-        self.look_again();
+        let reading = self.conversations[index].read_delta(asks);
+        self.read_later(db, url, reading, first, now);
         Ok(())
     }
 
@@ -108,6 +103,7 @@ impl Session {
         request: SotwRequest,
         now: Moment,
     ) -> Result<(), ProtocolError> {
+        while self.read_on(db) {}
         let url = self.begin(Mode::Sotw, request.node, request.type_url)?;
         let Some((index, first)) = self.conversation(db, &url) else {
             return Ok(());
@@ -154,16 +150,8 @@ impl Session {
             self.resume(index, now);
         }
         let conversation = &mut self.conversations[index];
-        let given_up = conversation.handle_sotw(db, &asks, names, version.as_ref());
-        conversation.end_first_request();
-        if first {
-            self.join_endpoints(db);
-        }
-        if first && self.resuming_until.is_some() {
-            self.keep_what_warming_replaces(db, now);
-        }
-        self.give_up(db, index, &given_up, now);
-        self.look_again();
+        let reading = conversation.read_sotw(db, &asks, names, version);
+        self.read_later(db, url, reading, first, now);
         Ok(())
     }
 

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 
-use super::ask::{GivenUp, InitialVersions};
+use super::ask::InitialVersions;
 use super::groups::delivered_variant;
 use super::holdings::{Answer, Say};
+use super::request::{Act, Reading};
 use super::{Conversation, Heard, Selected, forms};
 use crate::database::{Batch, Database, Scope};
 use crate::interest::DeltaStar;
@@ -55,9 +56,8 @@ fn plain_step(selected: &Selected) -> Option<(&Batch, Range<usize>)> {
 }
 
 impl Conversation {
-    /// Applies what a request asks for. Nothing of it depends on a nonce (S7,
-    /// S8). Returns what the peer held by names that it gives up.
-    pub(crate) fn handle_delta(&mut self, db: &mut Database, mut asks: DeltaAsks) -> GivenUp {
+    /// What a request changes. Nothing of it depends on a nonce (S7, S8).
+    pub(crate) fn read_delta(&mut self, mut asks: DeltaAsks) -> Reading {
         self.doubt_variants(&mut asks);
         let is_star = |(ask, _): &(Ask, ParamsId)| *ask == Ask::Wildcard;
         let says = DeltaStar {
@@ -67,39 +67,36 @@ impl Conversation {
         };
         let before = self.wildcard;
         self.wildcard = before.after_delta(says, self.kind.legacy_wildcard);
-        let mut given_up = GivenUp::new();
-        for (ask, params) in &asks.unsubscribe {
-            match ask {
-                Ask::Name(name) if self.kind.on_demand => self.unask_host(db, name, *params),
-                Ask::Name(name) => given_up.extend(self.unask(db, name, *params)),
-                Ask::Glob(glob) => self.unfollow(db, &Scope::Glob(glob.clone())),
-                Ask::Wildcard => self.unfollow(db, &Scope::All),
-            }
+        let mut reading = Reading {
+            initial: asks.initial,
+            ..Reading::default()
+        };
+        let acts = &mut reading.acts;
+        for (ask, params) in asks.unsubscribe {
+            acts.push_back(match ask {
+                Ask::Name(name) => Act::Unsubscribe(name, params),
+                Ask::Glob(glob) => Act::Unfollow(Scope::Glob(glob)),
+                Ask::Wildcard => Act::Unfollow(Scope::All),
+            });
         }
         let asked_again = says.subscribes_star && before.is_on();
         if self.wildcard.is_on() && (!before.is_on() || asked_again) {
             self.owes_answer = true;
             if !self.kind.on_demand {
-                self.follow(db, &Scope::All, &asks.initial);
+                acts.push_back(Act::Follow(Scope::All));
             }
         }
-        for (ask, params) in &asks.subscribe {
+        for (ask, params) in asks.subscribe {
             match ask {
-                Ask::Name(name) => self.ask(db, name, *params, &asks.initial),
+                Ask::Name(name) => acts.push_back(Act::Subscribe(name, params)),
                 Ask::Glob(glob) => {
                     self.owes_answer = true;
-                    self.follow(db, &Scope::Glob(glob.clone()), &asks.initial);
+                    acts.push_back(Act::Follow(Scope::Glob(glob)));
                 }
                 Ask::Wildcard => {}
             }
         }
-        if self.kind.on_demand && !asks.initial.is_empty() {
-            self.take_other_hosts(db, &asks.initial);
-            let told = asks.initial.values().filter_map(forms::negative_number);
-            self.negatives = told.max().unwrap_or(0).wrapping_add(1);
-        }
-        self.forgive_answer();
-        given_up
+        reading
     }
 
     /// A client names one version for each name that it holds. Where it asks for

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use super::ask::{GivenUp, InitialVersions, listed_names};
+use super::ask::listed_names;
 use super::holdings::{Say, State, Step, Variant, View, variant};
+use super::request::{Act, Reading};
 use super::{Conversation, Heard, Selected, forms};
 use crate::database::{Database, FollowId, Scope};
 use crate::kind::Absent;
@@ -19,21 +20,24 @@ use crate::set::Set;
 type Listed = BTreeMap<Variant, Arc<Resource>>;
 
 impl Conversation {
-    /// Applies the list of all that the peer asks for (S10). `names` is whether
-    /// it names anything but `*`, be it refused (S27); `first` is the version
-    /// that the first request of a stream names. Returns what the peer held by
-    /// names that it gives up.
-    pub(crate) fn handle_sotw(
+    /// What the list of all that the peer asks for changes (S10). `names` is
+    /// whether it names anything but `*`, be it refused (S27); `first` is the
+    /// version that the first request of a stream names.
+    pub(crate) fn read_sotw(
         &mut self,
-        db: &mut Database,
+        db: &Database,
         asks: &[(Ask, ParamsId)],
         names: bool,
-        first: Option<&Version>,
-    ) -> GivenUp {
+        first: Option<Version>,
+    ) -> Reading {
         let before = self.wildcard;
         let lists_star = asks.iter().any(|(ask, _)| *ask == Ask::Wildcard);
         self.wildcard = before.after_sotw(lists_star, names, self.kind.legacy_wildcard);
-        let given_up = self.drop_unlisted(db, asks);
+        let mut reading = Reading {
+            version: first,
+            ..Reading::default()
+        };
+        self.drop_unlisted(db, asks, &mut reading);
         let mut scopes = BTreeSet::new();
         if self.wildcard.is_on() && !self.kind.on_demand {
             scopes.insert(Scope::All);
@@ -47,7 +51,8 @@ impl Conversation {
                 // A name that is new on the list is sent whatever was sent
                 // before (S30), and the whole with it where the type is whole (S38).
                 Ask::Name(name) if !self.has_ask(db, name, *params) => {
-                    self.ask(db, name, *params, &InitialVersions::new());
+                    let act = Act::Subscribe(name.clone(), *params);
+                    reading.acts.push_back(act);
                 }
                 Ask::Name(_) => {}
             }
@@ -55,14 +60,10 @@ impl Conversation {
         for scope in scopes {
             if self.holdings.view_of(&scope).is_none() {
                 self.owes_answer = true;
-                self.follow(db, &scope, &InitialVersions::new());
+                reading.acts.push_back(Act::Follow(scope));
             }
         }
-        self.forgive_answer();
-        if let Some(version) = first {
-            self.resume_set(db, version);
-        }
-        given_up
+        reading
     }
 
     /// A client repeats its list with every answer: what was refused and said
@@ -80,30 +81,24 @@ impl Conversation {
     }
 
     /// Ends what the list no longer has.
-    fn drop_unlisted(&mut self, db: &mut Database, asks: &[(Ask, ParamsId)]) -> GivenUp {
+    fn drop_unlisted(&self, db: &Database, asks: &[(Ask, ParamsId)], reading: &mut Reading) {
         let listed = listed_names(asks);
-        let gone: Vec<_> = self
-            .wants
-            .keys()
-            .map(|key| (db.name(self.type_id, key.entry).clone(), key.params))
-            .filter(|(name, params)| !listed.contains(&(name, *params)))
-            .collect();
-        let mut given_up = GivenUp::new();
-        for (name, params) in gone {
-            given_up.extend(self.unask(db, &name, params));
+        for key in self.wants.keys() {
+            let name = db.name(self.type_id, key.entry);
+            if !listed.contains(&(name, key.params)) {
+                let act = Act::Unsubscribe(name.clone(), key.params);
+                reading.acts.push_back(act);
+            }
         }
-        let scopes = self.holdings.views().iter().map(|view| view.scope.clone());
-        let scopes: Vec<_> = scopes.collect();
-        for scope in scopes {
-            let keep = match &scope {
+        for view in self.holdings.views() {
+            let keep = match &view.scope {
                 Scope::All => self.wildcard.is_on(),
                 Scope::Glob(glob) => asks.iter().any(|(a, _)| *a == Ask::Glob(glob.clone())),
             };
             if !keep {
-                self.unfollow(db, &scope);
+                reading.acts.push_back(Act::Unfollow(view.scope.clone()));
             }
         }
-        given_up
     }
 
     /// Writes a response; `None` if all of it is said by silence.
