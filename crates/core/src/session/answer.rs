@@ -87,10 +87,15 @@ impl Session {
 
     /// The client holds things from before (S82).
     pub(super) fn resume(&mut self, index: usize, now: Moment) {
+        self.resume_stream(now);
+        self.conversations[index].resume(now);
+    }
+
+    /// The client has yet to ask for types of which it may hold something.
+    pub(super) fn resume_stream(&mut self, now: Moment) {
         if self.config.only.is_none() {
             self.resuming_until.get_or_insert(now + self.config.resume);
         }
-        self.conversations[index].resume(now);
     }
 
     /// The clusters that an Envoy came back with in state of the world are known

@@ -148,10 +148,11 @@ impl Session {
             }
         }
         let version = request.version.filter(|_| first);
-        // Who names the version of nothing holds nothing.
-        let nothing = Version::of_hash(0);
-        if version.as_ref().is_some_and(|version| *version != nothing) {
-            self.resume(index, now);
+        match &version {
+            // Who names the version of nothing came back, and holds nothing.
+            Some(version) if *version == Version::of_hash(0) => self.resume_stream(now),
+            Some(_) => self.resume(index, now),
+            None => {}
         }
         let conversation = &mut self.conversations[index];
         let given_up = conversation.handle_sotw(db, &asks, names, version.as_ref());
