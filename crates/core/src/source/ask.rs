@@ -94,11 +94,6 @@ impl Conversation {
             _ => (Heard::Nothing, Held::unknown(held.clone(), version.clone())),
         };
         let given = held.resource.name.clone();
-        if held.is_accepted()
-            && let Some(want) = self.wants.get_mut(key)
-        {
-            want.resumed = false;
-        }
         self.holdings.record(db, held);
         self.wants.hear(key, heard, None);
         self.wants
