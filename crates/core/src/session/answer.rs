@@ -46,6 +46,10 @@ impl Session {
     ) {
         let conversation = &mut self.conversations[index];
         let type_url = conversation.url.clone();
+        if error.is_some() && conversation.expected_rejection(&nonce) {
+            self.events.push_back(Event::Acked { type_url, nonce });
+            return;
+        }
         if error.is_some() && conversation.expects_rejection(&nonce) {
             conversation.take_bait(&nonce);
         }
