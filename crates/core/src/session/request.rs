@@ -69,10 +69,8 @@ impl Session {
         }
         if first {
             if !request.initial_versions.is_empty() {
-                let held = request.initial_versions.len();
                 self.resume(index, now);
-                let resumed = &mut self.conversations[index].resumed;
-                resumed.iter_mut().for_each(|resumed| resumed.held = held);
+                self.conversations[index].count_resumed(&request.initial_versions);
             }
             // Later ones do not count (S49).
             let Limits {

@@ -131,6 +131,14 @@ impl Conversation {
         }
     }
 
+    /// Counts what a client that comes back holds, and not what it knows not to
+    /// exist.
+    pub(crate) fn count_resumed(&mut self, versions: &[(Name, Version)]) {
+        let negative = |(name, version): &&(Name, Version)| self.is_negative(name, version);
+        let held = versions.len() - versions.iter().filter(negative).count();
+        self.resumed.iter_mut().for_each(|r| r.held = held);
+    }
+
     /// The peer asks for a name no longer. Unknown names are ignored (S32).
     /// Returns what it held by that name alone.
     pub(crate) fn unask(&mut self, db: &mut Database, name: &Name, params: ParamsId) -> GivenUp {
