@@ -46,6 +46,10 @@ impl Session {
     ) {
         let conversation = &mut self.conversations[index];
         let type_url = conversation.url.clone();
+        if error.is_some() && conversation.expected_rejection(&nonce) {
+            self.events.push_back(Event::Acked { type_url, nonce });
+            return;
+        }
         if error.is_some() && conversation.expects_rejection(&nonce) {
             conversation.take_bait(&nonce);
         }
@@ -56,7 +60,7 @@ impl Session {
             conversation.last_acked = Some(nonce.clone());
             conversation.forget_error();
             if accepted.unknown {
-                self.drain_unknown(index, now);
+                self.drain_unknown(db, index, now);
             }
             for (old, new) in accepted.replaced {
                 let kept = |r: &&Reference| new.iter().any(|new| new.facts().refers_to(r));
@@ -87,10 +91,15 @@ impl Session {
 
     /// The client holds things from before (S82).
     pub(super) fn resume(&mut self, index: usize, now: Moment) {
+        self.resume_stream(now);
+        self.conversations[index].resume(now);
+    }
+
+    /// The client has yet to ask for types of which it may hold something.
+    pub(super) fn resume_stream(&mut self, now: Moment) {
         if self.config.only.is_none() {
             self.resuming_until.get_or_insert(now + self.config.resume);
         }
-        self.conversations[index].resume(now);
     }
 
     /// The clusters that an Envoy came back with in state of the world are known
@@ -128,7 +137,7 @@ impl Session {
         let names: Vec<Name> = routes.wants.keys().map(|key| name(key.entry)).collect();
         let lacks = |name: &Name| routes.holdings.now(db, name).is_empty();
         if listeners.dialect == Dialect::Envoy && names.iter().any(lacks) {
-            self.drain_unknown(index, now);
+            self.drain_unknown(db, index, now);
         }
     }
 
@@ -149,7 +158,7 @@ impl Session {
         }
         if self.conversations[index].dialect == Dialect::Standard {
             if given_up.iter().any(|resource| resource.body.is_none()) {
-                self.drain_unknown(index, now);
+                self.drain_unknown(db, index, now);
             }
             let references = given_up.iter().flat_map(|r| &r.facts().references);
             self.drain(db, references, false, now);
@@ -158,9 +167,10 @@ impl Session {
 
     /// What something unknown refers to stays in use for a while after that was
     /// replaced: it may be anything. An Envoy that came back with as many route
-    /// configurations as listeners is taken to have no routes inside these: it
-    /// gives up the names of routes when their listener has drained.
-    fn drain_unknown(&mut self, index: usize, now: Moment) {
+    /// configurations as listeners, none of which has routes inside now, is taken
+    /// to have had none inside: it gives up the names of routes when their
+    /// listener has drained.
+    fn drain_unknown(&mut self, db: &mut Database, index: usize, now: Moment) {
         let conversation = &self.conversations[index];
         let refers_to = conversation.kind.refers_to;
         let held = |of: Option<&Conversation>| {
@@ -169,6 +179,7 @@ impl Session {
         };
         let listeners = held(Some(conversation));
         let by_name = listeners > 0 && held(self.conversation_of(kind::RDS)) >= listeners;
+        let by_name = by_name && !conversation.is_meant_to_refer(db, kind::CDS);
         let drains = match conversation.dialect {
             Dialect::Envoy => conversation.kind.drains && !by_name,
             Dialect::Standard => true,

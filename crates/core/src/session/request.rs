@@ -70,10 +70,8 @@ impl Session {
         }
         if first {
             if !request.initial_versions.is_empty() {
-                let held = request.initial_versions.len();
                 self.resume(index, now);
-                let resumed = &mut self.conversations[index].resumed;
-                resumed.iter_mut().for_each(|resumed| resumed.held = held);
+                self.conversations[index].count_resumed(&request.initial_versions);
             }
             // Later ones do not count (S49).
             let Limits {
@@ -144,10 +142,11 @@ impl Session {
             }
         }
         let version = request.version.filter(|_| first);
-        // Who names the version of nothing holds nothing.
-        let nothing = Version::of_hash(0);
-        if version.as_ref().is_some_and(|version| *version != nothing) {
-            self.resume(index, now);
+        match &version {
+            // Who names the version of nothing came back, and holds nothing.
+            Some(version) if *version == Version::of_hash(0) => self.resume_stream(now),
+            Some(_) => self.resume(index, now),
+            None => {}
         }
         let conversation = &mut self.conversations[index];
         let reading = conversation.read_sotw(db, &asks, names, version);

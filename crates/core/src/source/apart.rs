@@ -47,4 +47,11 @@ impl Conversation {
         let flight = self.holdings.flight(nonce);
         flight.is_some_and(|flight| flight.bait)
     }
+
+    /// Whether an earlier response that became part of a later one was meant to
+    /// be rejected: it has its answer with that one.
+    pub(crate) fn expected_rejection(&self, nonce: &Nonce) -> bool {
+        let mut flights = self.holdings.flights().iter();
+        flights.any(|flight| flight.bait && flight.absorbed.contains(nonce))
+    }
 }

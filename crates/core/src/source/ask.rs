@@ -94,11 +94,6 @@ impl Conversation {
             _ => (Heard::Nothing, Held::unknown(held.clone(), version.clone())),
         };
         let given = held.resource.name.clone();
-        if held.is_accepted()
-            && let Some(want) = self.wants.get_mut(key)
-        {
-            want.resumed = false;
-        }
         self.holdings.record(db, held);
         self.wants.hear(key, heard, None);
         self.wants
@@ -134,6 +129,14 @@ impl Conversation {
             Absent::Bodyless => forms::is_negative(version),
             Absent::Removed | Absent::Unreadable | Absent::Silence => false,
         }
+    }
+
+    /// Counts what a client that comes back holds, and not what it knows not to
+    /// exist.
+    pub(crate) fn count_resumed(&mut self, versions: &[(Name, Version)]) {
+        let negative = |(name, version): &&(Name, Version)| self.is_negative(name, version);
+        let held = versions.len() - versions.iter().filter(negative).count();
+        self.resumed.iter_mut().for_each(|r| r.held = held);
     }
 
     /// The peer asks for a name no longer. Unknown names are ignored (S32).

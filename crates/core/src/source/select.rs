@@ -292,22 +292,24 @@ impl Conversation {
         }
         self.waiting.remove(name);
         self.again.remove(name);
-        let said = !says.is_empty() && waits == Waits::No;
+        let gone = waits == Waits::No && says.iter().any(|say| say.to.is_none());
         selected.says.extend(says);
         selected.answers.extend(answers);
-        self.settle(db, name, said, drops_host)
+        self.settle(db, name, gone, drops_host)
     }
 
     /// Names that were asked for have their answer, or it is on its way. Who
-    /// waits for a host is answered after it has lost what it had.
-    fn settle(&mut self, db: &Database, name: &Name, said: bool, drops_host: bool) -> bool {
+    /// waits for a host is answered after it has lost what it had. What is sent
+    /// under a name that a client came back with does not end that: what uses it
+    /// may be draining since before (S82).
+    fn settle(&mut self, db: &Database, name: &Name, gone: bool, drops_host: bool) -> bool {
         let mut more = false;
         for (key, want) in self.wants_of(db, name) {
             if want.forced && drops_host {
                 more = true;
             } else if let Some(want) = self.wants.get_mut(key) {
                 want.forced = false;
-                want.resumed &= !said;
+                want.resumed &= !gone;
             }
         }
         more

@@ -77,6 +77,20 @@ impl Conversation {
         }
     }
 
+    /// Whether something that the peer is meant to hold refers to a type.
+    pub(crate) fn is_meant_to_refer(&self, db: &mut Database, url: &str) -> bool {
+        let refers = |resource: &Arc<Resource>| {
+            let mut references = resource.facts().references.iter();
+            references.any(|reference| reference.type_url.as_str() == url)
+        };
+        let listed = self.holdings.views().iter().map(|view| db.list(view.follow));
+        let mut listed: Vec<_> = listed.flatten().collect();
+        for key in self.wants.keys() {
+            listed.extend(self.target(db, key).resource().cloned());
+        }
+        listed.iter().any(refers)
+    }
+
     /// Hands over each reference of what the peer will hold and is meant to.
     pub(crate) fn each_reference(&self, db: &mut Database, mut each: impl FnMut(&Reference)) {
         let mut names: BTreeSet<Name> = self

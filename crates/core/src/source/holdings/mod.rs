@@ -400,10 +400,15 @@ impl Holdings {
         }
     }
 
-    /// Whole sets only: what a rejected set brought is in those after it.
+    /// Whole sets only: what a rejected set brought is in those after it, unless
+    /// these say otherwise.
     pub(super) fn say_in_later_flights(&mut self, says: &[Say]) {
         for flight in &mut self.flights {
             for say in says {
+                let mut steps = flight.steps.iter();
+                if steps.any(|step| step.item(say.name()).is_some()) {
+                    continue;
+                }
                 let place = flight
                     .says
                     .binary_search_by(|s| s.variant.cmp(&say.variant));
