@@ -206,9 +206,7 @@ impl Conversation {
     /// Leaves the database, a number of names at a time; whether nothing of this
     /// conversation is left there (S85).
     pub(crate) fn close(&mut self, db: &mut Database, names: usize) -> bool {
-        for _ in 0..names {
-            let Some(key) = self.wants.any() else { break };
-            self.wants.remove(key);
+        for key in self.wants.take_some(names) {
             db.unsubscribe(self.subscriber, key.entry, key.params);
         }
         if !self.wants.is_empty() {

@@ -110,9 +110,10 @@ impl Wants {
         self.names.keys().copied()
     }
 
-    /// Some want, to be ended.
-    pub(crate) fn any(&self) -> Option<AskKey> {
-        self.names.keys().next().copied()
+    /// Takes out some of the wants of a conversation that ends.
+    pub(crate) fn take_some(&mut self, most: usize) -> Vec<AskKey> {
+        let some = self.names.extract_if(|_, _| true).take(most);
+        some.map(|(key, _)| key).collect()
     }
 
     pub(crate) fn insert(&mut self, key: AskKey, want: Want) {
