@@ -101,6 +101,9 @@ pub(crate) struct Conversation {
     /// What failed alone, by the version that did, and the name on account of
     /// which it was sent: not sent again (S12).
     pub(crate) parked: BTreeMap<Variant, (Version, Name)>,
+    /// Names of which several variants failed together: not all of them may be
+    /// bad.
+    pub(crate) parked_together: BTreeSet<Name>,
     /// What was in a response that was meant to be rejected: it may be bad, too.
     pub(crate) unverified: Vec<holdings::Say>,
     /// What was suspected for that once.
@@ -183,6 +186,7 @@ impl Conversation {
             rejected_in_a_row: 0,
             tried_at: Moment::START,
             parked: BTreeMap::new(),
+            parked_together: BTreeSet::new(),
             unverified: Vec::new(),
             doubted: BTreeSet::new(),
             placeholders: BTreeSet::new(),
@@ -351,8 +355,13 @@ impl Conversation {
             still.iter().any(same)
         };
         if !self.parked.is_empty() {
+            let before = self.parked.len();
             self.parked
                 .retain(|variant, (version, of)| of != topic || is_still(variant, version));
+            // Without the one that went, the others may be accepted.
+            if self.parked.len() < before && self.parked_together.remove(topic) {
+                self.parked.retain(|_, (_, of)| of != topic);
+            }
         }
         if !self.suspects.is_empty() {
             self.suspects

@@ -83,7 +83,11 @@ impl Conversation {
             let mut references = resource.facts().references.iter();
             references.any(|reference| reference.type_url.as_str() == url)
         };
-        let listed = self.holdings.views().iter().map(|view| db.list(view.follow));
+        let listed = self
+            .holdings
+            .views()
+            .iter()
+            .map(|view| db.list(view.follow));
         let mut listed: Vec<_> = listed.flatten().collect();
         for key in self.wants.keys() {
             listed.extend(self.target(db, key).resource().cloned());

@@ -357,15 +357,14 @@ impl Conversation {
     fn note_rejected_removal(&mut self, db: &mut Database, say: &Say) {
         let name = say.name().clone();
         self.holdings.change(db, &name, |held| {
-            let own = held.iter_mut().filter(|held| held.is(&say.variant));
-            own.for_each(|held| held.state = State::Rejected);
-            if !held.iter().any(|held| held.is(&say.variant)) {
-                held.extend(say.brought.clone().map(|resource| Held {
-                    resource,
-                    state: State::Rejected,
-                }));
-            }
-            held.dedup_by(|a, b| a.state == b.state && same_variant(&a.resource, &b.resource));
+            let own: Vec<Held> = held.extract_if(.., |held| held.is(&say.variant)).collect();
+            // One is enough to say it again: best what was accepted.
+            let accepted = own.iter().find(|held| held.is_accepted());
+            let known = accepted.or(own.first()).map(|held| &held.resource);
+            held.extend(known.or(say.brought.as_ref()).map(|resource| Held {
+                resource: Arc::clone(resource),
+                state: State::Rejected,
+            }));
         });
         self.pending.insert(say.topic().clone());
     }
@@ -415,6 +414,9 @@ impl Conversation {
             current
         });
         if alone {
+            if let [first, _, ..] = &suspects[..] {
+                self.parked_together.insert(first.topic().clone());
+            }
             let parked = suspects.into_iter().filter_map(|say| self.park(db, say));
             return parked.collect();
         }
