@@ -532,23 +532,14 @@ impl Conversation {
             let brought = flight.says.iter().filter_map(|say| say.to.as_ref());
             let items = flight.steps.iter().flat_map(Step::items);
             let items = items.filter_map(|(_, item)| item.as_ref());
-            let mut unverified = Vec::new();
-            for resource in brought.chain(items) {
-                // Once is enough: behind a bait nothing can be proved.
-                let once = (variant(resource), resource.version.clone());
-                if !self.doubted.contains(&once) {
-                    unverified.push(Say::brings(resource, None));
-                }
-            }
+            let unverified = brought.chain(items).map(|new| Say::brings(new, None));
+            let unverified: Vec<_> = unverified.collect();
             self.unverified.extend(unverified);
         }
     }
 
     /// What counted as accepted, and may not have been, is suspected.
     fn doubt(&mut self, db: &mut Database, say: &Say) {
-        let version = say.to.as_ref().map(|resource| resource.version.clone());
-        self.doubted
-            .extend(version.map(|version| (say.variant.clone(), version)));
         let name = say.name().clone();
         let version = say.to.as_ref().map(|resource| &resource.version);
         self.holdings.change(db, &name, |held| {
@@ -560,7 +551,6 @@ impl Conversation {
     fn keep_verified(&mut self, flight: &Flight) {
         if !flight.bait {
             self.unverified.clear();
-            self.doubted.clear();
         }
     }
 }
