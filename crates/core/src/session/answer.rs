@@ -74,6 +74,7 @@ impl Session {
         conversation.last_error = Some(error.clone());
         let parked = conversation.reject(db, &nonce, &error);
         conversation.forget_error();
+        self.after_rejection(db, index);
         self.events.push_back(Event::Nacked {
             type_url: type_url.clone(),
             nonce,

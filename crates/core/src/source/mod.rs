@@ -106,6 +106,8 @@ pub(crate) struct Conversation {
     pub(crate) parked_together: BTreeSet<Name>,
     /// What was in a response that was meant to be rejected: it may be bad, too.
     pub(crate) unverified: Vec<holdings::Say>,
+    /// What was suspected for that once.
+    pub(crate) doubted: BTreeSet<(Variant, Version)>,
     /// Names that never exist, by which a client that waits for virtual hosts
     /// hears that there are none yet (S76).
     pub(crate) placeholders: BTreeSet<Name>,
@@ -186,6 +188,7 @@ impl Conversation {
             parked: BTreeMap::new(),
             parked_together: BTreeSet::new(),
             unverified: Vec::new(),
+            doubted: BTreeSet::new(),
             placeholders: BTreeSet::new(),
             closed: Closed::default(),
             refused: BTreeSet::new(),

@@ -286,9 +286,16 @@ impl Conversation {
             }
             self.holdings.move_view(db, &step);
         }
+        // What was suspected once is not the reason again, unless there is no other.
+        let brings = says.iter().any(|say| say.to.is_some());
         for say in std::mem::take(&mut self.unverified) {
-            self.doubt(db, &say);
-            says.push(say);
+            match brings && self.is_doubted(&say) {
+                true => self.unverified.push(say),
+                false => {
+                    self.doubt(db, &say);
+                    says.push(say);
+                }
+            }
         }
         self.suspects_among(db, says, flight.answers, error)
     }
@@ -413,6 +420,12 @@ impl Conversation {
             }
             current
         });
+        if alone && suspects.len() < brought {
+            // Without the one that changed, the others may be accepted.
+            let topics = suspects.iter().map(|say| say.topic().clone());
+            self.pending.extend(topics);
+            return Vec::new();
+        }
         if alone {
             if let [first, _, ..] = &suspects[..] {
                 self.parked_together.insert(first.topic().clone());
@@ -538,8 +551,17 @@ impl Conversation {
         }
     }
 
+    /// Whether something was suspected after it had counted as accepted.
+    fn is_doubted(&self, say: &Say) -> bool {
+        let version = say.to.as_ref().map(|resource| resource.version.clone());
+        version.is_some_and(|version| self.doubted.contains(&(say.variant.clone(), version)))
+    }
+
     /// What counted as accepted, and may not have been, is suspected.
     fn doubt(&mut self, db: &mut Database, say: &Say) {
+        let version = say.to.as_ref().map(|resource| resource.version.clone());
+        self.doubted
+            .extend(version.map(|version| (say.variant.clone(), version)));
         let name = say.name().clone();
         let version = say.to.as_ref().map(|resource| &resource.version);
         self.holdings.change(db, &name, |held| {
@@ -551,6 +573,7 @@ impl Conversation {
     fn keep_verified(&mut self, flight: &Flight) {
         if !flight.bait {
             self.unverified.clear();
+            self.doubted.clear();
         }
     }
 }
