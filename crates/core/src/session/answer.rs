@@ -91,15 +91,33 @@ impl Session {
     }
 
     /// The client holds things from before (S82).
-    pub(super) fn resume(&mut self, index: usize, now: Moment) {
-        self.resume_stream(now);
+    pub(super) fn resume(&mut self, db: &Database, index: usize, now: Moment) {
+        self.resume_stream(db, now);
         self.conversations[index].resume(now);
     }
 
     /// The client has yet to ask for types of which it may hold something.
-    pub(super) fn resume_stream(&mut self, now: Moment) {
-        if self.config.only.is_none() {
-            self.resuming_until.get_or_insert(now + self.config.resume);
+    pub(super) fn resume_stream(&mut self, db: &Database, now: Moment) {
+        if self.config.only.is_some() || self.resuming_until.is_some() {
+            return;
+        }
+        self.resuming_until = Some(now + self.config.resume);
+        if self.dialect() == Dialect::Envoy {
+            let draining = db.recall_draining().filter(|(_, until)| now < *until);
+            let draining = draining.map(|(reference, until)| {
+                let (named, brought) = (until, until);
+                (reference.clone(), Drained { named, brought })
+            });
+            self.draining.extend(draining);
+        }
+    }
+
+    /// The stream ends, and listeners of an Envoy that drain go on draining.
+    pub(super) fn remember_draining(&mut self, db: &mut Database) {
+        let draining = std::mem::take(&mut self.draining).into_iter();
+        if self.dialect() == Dialect::Envoy && draining.len() > 0 {
+            let draining = draining.map(|(reference, drained)| (reference, drained.brought));
+            db.remember_draining(draining, self.polled_at);
         }
     }
 
@@ -154,8 +172,12 @@ impl Session {
     ) {
         if !self.draining.is_empty() {
             let conversations = &self.conversations;
-            self.draining
-                .retain(|reference, _| wants(db, conversations, reference));
+            let resuming = self.resuming_until.is_some_and(|until| now < until);
+            self.draining.retain(|reference, _| {
+                let mut types = conversations.iter().map(|c| &c.url);
+                let unasked = resuming && !types.any(|url| *url == reference.type_url);
+                unasked || wants(db, conversations, reference)
+            });
         }
         if self.conversations[index].dialect == Dialect::Standard {
             if given_up.iter().any(|resource| resource.body.is_none()) {

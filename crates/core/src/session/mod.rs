@@ -163,6 +163,7 @@ impl Session {
     /// The same for a part of it, so that others need not wait (S85). Returns
     /// whether the database has forgotten all of it.
     pub fn close_some(&mut self, db: &mut Database) -> bool {
+        self.remember_draining(db);
         let mut names = SLICE;
         while let Some(last) = self.conversations.last_mut() {
             last.remember_set(db);
