@@ -46,6 +46,8 @@ pub(super) struct Departed {
     bytes: usize,
     /// What may still be in use, and until when.
     draining: BTreeMap<Reference, Moment>,
+    /// Types of which anything may be, since what refers to it is not known.
+    draining_types: BTreeMap<&'static str, Moment>,
 }
 
 impl Database {
@@ -94,6 +96,18 @@ impl Database {
                 *known = until.max(*known);
             }
         }
+    }
+
+    /// The same where it is not known what they use.
+    pub(crate) fn remember_draining_type(&mut self, url: &'static str, until: Moment) {
+        let known = self.departed.draining_types.entry(url).or_insert(until);
+        *known = until.max(*known);
+    }
+
+    /// The types of which a client that comes back may still use anything.
+    pub(crate) fn recall_draining_types(&self) -> impl Iterator<Item = (&'static str, Moment)> {
+        let draining = self.departed.draining_types.iter();
+        draining.map(|(url, until)| (*url, *until))
     }
 
     /// What a client that comes back may still use.

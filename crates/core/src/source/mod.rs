@@ -46,6 +46,7 @@ pub(crate) use holdings::{Flight, Held, Holdings, Step, Variant};
 pub(crate) use resume::Resumed;
 pub(crate) use select::{Context, Selected};
 pub(crate) use standing::Standing;
+pub(crate) use verdict::Replaced;
 pub(crate) use wants::{AskKey, Heard, Want, Wants};
 
 use crate::database::{Choice, Database, Scope, SubscriberId, TypeId};

@@ -76,6 +76,21 @@ impl Conversation {
         accepted
     }
 
+    /// What the peer held and may have replaced, by responses without an answer.
+    pub(crate) fn replaced_without_answer(&self, db: &mut Database) -> Vec<Replaced> {
+        let mut replaced = Vec::new();
+        for flight in self.holdings.flights() {
+            self.note_replaced(db, flight, &mut replaced);
+        }
+        replaced
+    }
+
+    /// Whether a response without an answer may have replaced something of which
+    /// nothing is known.
+    pub(crate) fn replaces_unknown(&self) -> bool {
+        !self.holdings.flights().is_empty() && self.holds_unknown()
+    }
+
     fn note_replaced(&self, db: &mut Database, flight: &Flight, replaced: &mut Vec<Replaced>) {
         let mut names: Vec<&Name> = flight.says.iter().map(Say::name).collect();
         names.dedup();
