@@ -4,13 +4,18 @@
 //! but for the version of the last set. By that it is known what it may use
 //! still, and what takes the place of something that it rejects (S82). Sets that
 //! many clients held are kept once.
+//!
+//! Beside them, what replaced listeners of clients that left may still use: no
+//! request of either protocol tells of a listener that drains (S81).
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use hashbrown::HashMap;
 
 use super::{Database, TypeId};
+use crate::facts::Reference;
+use crate::moment::Moment;
 use crate::name::Name;
 use crate::params::Constraints;
 use crate::resource::{Resource, Version};
@@ -21,6 +26,9 @@ const BYTES: usize = 64 << 20;
 
 /// Sets that are remembered; the oldest is forgotten for a new one.
 const SETS: usize = 1024;
+
+/// References of listeners that drain, at most.
+const REFERENCES: usize = 4096;
 
 /// What one client held.
 #[derive(Debug)]
@@ -36,6 +44,10 @@ pub(super) struct Departed {
     /// The same keys, oldest first.
     order: VecDeque<(TypeId, Version)>,
     bytes: usize,
+    /// What may still be in use, and until when.
+    draining: BTreeMap<Reference, Moment>,
+    /// Types of which anything may be, since what refers to it is not known.
+    draining_types: BTreeMap<&'static str, Moment>,
 }
 
 impl Database {
@@ -68,6 +80,40 @@ impl Database {
             let gone = departed.sets.remove(&oldest);
             departed.bytes -= gone.map_or(0, |set| bytes_of(&set));
         }
+    }
+
+    /// A client leaves whose replaced listeners may use this for a while.
+    pub(crate) fn remember_draining(
+        &mut self,
+        references: impl Iterator<Item = (Reference, Moment)>,
+        now: Moment,
+    ) {
+        let draining = &mut self.departed.draining;
+        draining.retain(|_, until| now < *until);
+        for (reference, until) in references {
+            if draining.len() < REFERENCES || draining.contains_key(&reference) {
+                let known = draining.entry(reference).or_insert(until);
+                *known = until.max(*known);
+            }
+        }
+    }
+
+    /// The same where it is not known what they use.
+    pub(crate) fn remember_draining_type(&mut self, url: &'static str, until: Moment) {
+        let known = self.departed.draining_types.entry(url).or_insert(until);
+        *known = until.max(*known);
+    }
+
+    /// The types of which a client that comes back may still use anything.
+    pub(crate) fn recall_draining_types(&self) -> impl Iterator<Item = (&'static str, Moment)> {
+        let draining = self.departed.draining_types.iter();
+        draining.map(|(url, until)| (*url, *until))
+    }
+
+    /// What a client that comes back may still use.
+    pub(crate) fn recall_draining(&self) -> impl Iterator<Item = (&Reference, Moment)> {
+        let draining = self.departed.draining.iter();
+        draining.map(|(reference, until)| (reference, *until))
     }
 
     /// What a client held that names this version.

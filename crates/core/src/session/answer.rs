@@ -12,7 +12,7 @@ use crate::moment::Moment;
 use crate::name::Name;
 use crate::order::Drained;
 use crate::resource::{Nonce, Resource, Version};
-use crate::source::{Conversation, Dialect};
+use crate::source::{Conversation, Dialect, Replaced};
 
 impl Session {
     /// Whether an answer to this response is awaited: one that became part of a
@@ -62,11 +62,7 @@ impl Session {
             if accepted.unknown {
                 self.drain_unknown(db, index, now);
             }
-            for (old, new) in accepted.replaced {
-                let kept = |r: &&Reference| new.iter().any(|new| new.facts().refers_to(r));
-                let dropped = old.facts().references.iter().filter(|r| !kept(r));
-                self.drain(db, dropped, drains, now);
-            }
+            self.drain_replaced(db, &accepted.replaced, drains, now);
             self.events.push_back(Event::Acked { type_url, nonce });
             return;
         };
@@ -74,6 +70,7 @@ impl Session {
         conversation.last_error = Some(error.clone());
         let parked = conversation.reject(db, &nonce, &error);
         conversation.forget_error();
+        self.after_rejection(db, index);
         self.events.push_back(Event::Nacked {
             type_url: type_url.clone(),
             nonce,
@@ -90,15 +87,52 @@ impl Session {
     }
 
     /// The client holds things from before (S82).
-    pub(super) fn resume(&mut self, index: usize, now: Moment) {
-        self.resume_stream(now);
+    pub(super) fn resume(&mut self, db: &Database, index: usize, now: Moment) {
+        self.resume_stream(db, now);
         self.conversations[index].resume(now);
     }
 
     /// The client has yet to ask for types of which it may hold something.
-    pub(super) fn resume_stream(&mut self, now: Moment) {
-        if self.config.only.is_none() {
-            self.resuming_until.get_or_insert(now + self.config.resume);
+    pub(super) fn resume_stream(&mut self, db: &Database, now: Moment) {
+        if self.config.only.is_some() || self.resuming_until.is_some() {
+            return;
+        }
+        self.resuming_until = Some(now + self.config.resume);
+        if self.dialect() == Dialect::Envoy {
+            let drained = |until| Drained {
+                named: until,
+                brought: until,
+            };
+            let draining = db.recall_draining().filter(|(_, until)| now < *until);
+            let draining = draining.map(|(reference, until)| (reference.clone(), drained(until)));
+            self.draining.extend(draining);
+            let types = db.recall_draining_types().filter(|(_, until)| now < *until);
+            let types = types.map(|(url, until)| (url, drained(until)));
+            self.draining_types.extend(types);
+        }
+    }
+
+    /// The stream ends, and listeners of an Envoy that drain go on draining; also
+    /// those that were replaced by what it has not answered.
+    pub(super) fn remember_draining(&mut self, db: &mut Database) {
+        if self.dialect() != Dialect::Envoy {
+            return;
+        }
+        let now = self.polled_at;
+        if let Some(index) = self.conversations.iter().position(|c| c.kind.drains) {
+            let replaced = self.conversations[index].replaced_without_answer(db);
+            self.drain_replaced(db, &replaced, true, now);
+            if self.conversations[index].replaces_unknown() {
+                self.drain_unknown(db, index, now);
+            }
+        }
+        let draining = std::mem::take(&mut self.draining).into_iter();
+        if draining.len() > 0 {
+            let draining = draining.map(|(reference, drained)| (reference, drained.brought));
+            db.remember_draining(draining, now);
+        }
+        for (url, drained) in std::mem::take(&mut self.draining_types) {
+            db.remember_draining_type(url, drained.brought);
         }
     }
 
@@ -153,8 +187,12 @@ impl Session {
     ) {
         if !self.draining.is_empty() {
             let conversations = &self.conversations;
-            self.draining
-                .retain(|reference, _| wants(db, conversations, reference));
+            let resuming = self.resuming_until.is_some_and(|until| now < until);
+            self.draining.retain(|reference, _| {
+                let mut types = conversations.iter().map(|c| &c.url);
+                let unasked = resuming && !types.any(|url| *url == reference.type_url);
+                unasked || wants(db, conversations, reference)
+            });
         }
         if self.conversations[index].dialect == Dialect::Standard {
             if given_up.iter().any(|resource| resource.body.is_none()) {
@@ -196,6 +234,15 @@ impl Session {
         Drained {
             named: now + drain,
             brought: now + if drains { drain } else { hold },
+        }
+    }
+
+    /// What was replaced stays in use for a while, with what it refers to.
+    fn drain_replaced(&mut self, db: &Database, all: &[Replaced], drains: bool, now: Moment) {
+        for (old, new) in all {
+            let kept = |r: &&Reference| new.iter().any(|new| new.facts().refers_to(r));
+            let dropped = old.facts().references.iter().filter(|r| !kept(r));
+            self.drain(db, dropped, drains, now);
         }
     }
 

@@ -36,9 +36,21 @@ impl Session {
         }
     }
 
+    /// A set was rejected, and others that went out since list what it brought:
+    /// to the peer that comes with them.
+    pub(super) fn after_rejection(&mut self, db: &Database, index: usize) {
+        let conversation = &self.conversations[index];
+        let clusters = conversation.url.as_str() == kind::CDS && conversation.is_whole();
+        if clusters && self.config.repeat_endpoints {
+            let flights = conversation.holdings.flights().iter();
+            let listed: Vec<_> = flights.flat_map(|f| f.resources()).cloned().collect();
+            self.repeat_endpoints(db, &listed);
+        }
+    }
+
     /// A changed cluster needs its endpoints again, even if they are the same:
     /// until they come Envoy withholds its ACK (S53).
-    fn repeat_endpoints(&mut self, db: &mut Database, clusters: &[Arc<Resource>]) {
+    fn repeat_endpoints(&mut self, db: &Database, clusters: &[Arc<Resource>]) {
         let names: Vec<Name> = clusters
             .iter()
             .flat_map(|cluster| cluster.facts().references.iter())

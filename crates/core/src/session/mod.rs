@@ -125,6 +125,9 @@ pub struct Session {
     unreported: u64,
 }
 
+/// How often one poll looks at everything again.
+const ROUNDS: usize = 64;
+
 /// Refusals that are kept until somebody asks for them.
 const EVENTS: usize = 1024;
 
@@ -166,6 +169,7 @@ impl Session {
     /// The same for a part of it, so that others need not wait (S85). Returns
     /// whether the database has forgotten all of it.
     pub fn close_some(&mut self, db: &mut Database) -> bool {
+        self.remember_draining(db);
         let mut names = SLICE;
         while let Some(last) = self.conversations.last_mut() {
             last.remember_set(db);
@@ -299,6 +303,7 @@ impl Session {
         self.draining
             .retain(|_, drained| now < drained.named.max(drained.brought));
         self.polled_at = now;
+        let mut rounds = 0;
         loop {
             (self.silently, self.goes_on) = (false, false);
             for index in 0..self.conversations.len() {
@@ -311,6 +316,12 @@ impl Session {
             }
             // What was said by silence something else may have waited for.
             if !self.silently {
+                return None;
+            }
+            rounds += 1;
+            if rounds == ROUNDS {
+                // Whatever it is, others need not wait for it.
+                self.goes_on = true;
                 return None;
             }
             self.look_again();

@@ -70,7 +70,7 @@ impl Session {
         }
         if first {
             if !request.initial_versions.is_empty() {
-                self.resume(index, now);
+                self.resume(db, index, now);
                 self.conversations[index].count_resumed(&request.initial_versions);
             }
             // Later ones do not count (S49).
@@ -144,8 +144,8 @@ impl Session {
         let version = request.version.filter(|_| first);
         match &version {
             // Who names the version of nothing came back, and holds nothing.
-            Some(version) if *version == Version::of_hash(0) => self.resume_stream(now),
-            Some(_) => self.resume(index, now),
+            Some(version) if *version == Version::of_hash(0) => self.resume_stream(db, now),
+            Some(_) => self.resume(db, index, now),
             None => {}
         }
         let conversation = &mut self.conversations[index];

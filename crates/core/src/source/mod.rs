@@ -48,6 +48,7 @@ pub(crate) use request::Reading;
 pub(crate) use resume::Resumed;
 pub(crate) use select::{Context, Selected};
 pub(crate) use standing::Standing;
+pub(crate) use verdict::Replaced;
 pub(crate) use wants::{AskKey, Heard, Want, Wants};
 
 use crate::database::{Choice, Database, Scope, SubscriberId, TypeId};
@@ -103,6 +104,9 @@ pub(crate) struct Conversation {
     /// What failed alone, by the version that did, and the name on account of
     /// which it was sent: not sent again (S12).
     pub(crate) parked: BTreeMap<Variant, (Version, Name)>,
+    /// Names of which several variants failed together: not all of them may be
+    /// bad.
+    pub(crate) parked_together: BTreeSet<Name>,
     /// What was in a response that was meant to be rejected: it may be bad, too.
     pub(crate) unverified: Vec<holdings::Say>,
     /// What was suspected for that once.
@@ -185,6 +189,7 @@ impl Conversation {
             rejected_in_a_row: 0,
             tried_at: Moment::START,
             parked: BTreeMap::new(),
+            parked_together: BTreeSet::new(),
             unverified: Vec::new(),
             doubted: BTreeSet::new(),
             placeholders: BTreeSet::new(),
@@ -357,6 +362,10 @@ impl Conversation {
         if !self.parked.is_empty() {
             let gone = self.parked.extract_if(.., ends);
             ended.extend(gone.map(|(variant, _)| variant));
+            // Without the one that went, the others may be accepted.
+            if !ended.is_empty() && self.parked_together.remove(topic) {
+                self.parked.retain(|_, (_, of)| of != topic);
+            }
         }
         if !self.suspects.is_empty() {
             let gone = self.suspects.extract_if(.., ends);

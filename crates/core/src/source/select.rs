@@ -286,6 +286,11 @@ impl Conversation {
         }
         if is_tried {
             self.deferred.insert(name.clone());
+            for answer in &answers {
+                if let Some(want) = self.wants.get_mut(answer.want) {
+                    want.forced = false;
+                }
+            }
             selected.says.extend(says);
             selected.answers.extend(answers);
             return false;

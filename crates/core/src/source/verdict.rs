@@ -76,6 +76,21 @@ impl Conversation {
         accepted
     }
 
+    /// What the peer held and may have replaced, by responses without an answer.
+    pub(crate) fn replaced_without_answer(&self, db: &mut Database) -> Vec<Replaced> {
+        let mut replaced = Vec::new();
+        for flight in self.holdings.flights() {
+            self.note_replaced(db, flight, &mut replaced);
+        }
+        replaced
+    }
+
+    /// Whether a response without an answer may have replaced something of which
+    /// nothing is known.
+    pub(crate) fn replaces_unknown(&self) -> bool {
+        !self.holdings.flights().is_empty() && self.holds_unknown()
+    }
+
     fn note_replaced(&self, db: &mut Database, flight: &Flight, replaced: &mut Vec<Replaced>) {
         let mut names: Vec<&Name> = flight.says.iter().map(Say::name).collect();
         names.dedup();
@@ -292,9 +307,16 @@ impl Conversation {
             }
             self.holdings.move_view(db, &step);
         }
+        // What was suspected once is not the reason again, unless there is no other.
+        let brings = says.iter().any(|say| say.to.is_some());
         for say in std::mem::take(&mut self.unverified) {
-            self.doubt(db, &say);
-            says.push(say);
+            match brings && self.is_doubted(&say) {
+                true => self.unverified.push(say),
+                false => {
+                    self.doubt(db, &say);
+                    says.push(say);
+                }
+            }
         }
         self.suspects_among(db, says, flight.answers, error)
     }
@@ -363,15 +385,14 @@ impl Conversation {
     fn note_rejected_removal(&mut self, db: &mut Database, say: &Say) {
         let name = say.name().clone();
         self.holdings.change(db, &name, |held| {
-            let own = held.iter_mut().filter(|held| held.is(&say.variant));
-            own.for_each(|held| held.state = State::Rejected);
-            if !held.iter().any(|held| held.is(&say.variant)) {
-                held.extend(say.brought.clone().map(|resource| Held {
-                    resource,
-                    state: State::Rejected,
-                }));
-            }
-            held.dedup_by(|a, b| a.state == b.state && same_variant(&a.resource, &b.resource));
+            let own: Vec<Held> = held.extract_if(.., |held| held.is(&say.variant)).collect();
+            // One is enough to say it again: best what was accepted.
+            let accepted = own.iter().find(|held| held.is_accepted());
+            let known = accepted.or(own.first()).map(|held| &held.resource);
+            held.extend(known.or(say.brought.as_ref()).map(|resource| Held {
+                resource: Arc::clone(resource),
+                state: State::Rejected,
+            }));
         });
         self.pending.insert(say.topic().clone());
     }
@@ -420,7 +441,16 @@ impl Conversation {
             }
             current
         });
+        if alone && suspects.len() < brought {
+            // Without the one that changed, the others may be accepted.
+            let topics = suspects.iter().map(|say| say.topic().clone());
+            self.pending.extend(topics);
+            return Vec::new();
+        }
         if alone {
+            if let [first, _, ..] = &suspects[..] {
+                self.parked_together.insert(first.topic().clone());
+            }
             let parked = suspects.into_iter().filter_map(|say| self.park(db, say));
             return parked.collect();
         }
@@ -543,16 +573,16 @@ impl Conversation {
             let brought = flight.says.iter().filter_map(|say| say.to.as_ref());
             let items = flight.steps.iter().flat_map(Step::items);
             let items = items.filter_map(|(_, item)| item.as_ref());
-            let mut unverified = Vec::new();
-            for resource in brought.chain(items) {
-                // Once is enough: behind a bait nothing can be proved.
-                let once = (variant(resource), resource.version.clone());
-                if !self.doubted.contains(&once) {
-                    unverified.push(Say::brings(resource, None));
-                }
-            }
+            let unverified = brought.chain(items).map(|new| Say::brings(new, None));
+            let unverified: Vec<_> = unverified.collect();
             self.unverified.extend(unverified);
         }
+    }
+
+    /// Whether something was suspected after it had counted as accepted.
+    fn is_doubted(&self, say: &Say) -> bool {
+        let version = say.to.as_ref().map(|resource| resource.version.clone());
+        version.is_some_and(|version| self.doubted.contains(&(say.variant.clone(), version)))
     }
 
     /// What counted as accepted, and may not have been, is suspected.

@@ -64,6 +64,9 @@ pub(crate) struct Wants {
     errors: HashMap<AskKey, Arc<ResourceError>>,
     /// Wants that both a plain name and one with these parameters ask for (TP2).
     twice: BTreeSet<AskKey>,
+    /// Wants with the parameters of plain names that no plain name asks for: they
+    /// stay when those change.
+    fixed: BTreeSet<AskKey>,
     strangers: usize,
 }
 
@@ -77,6 +80,7 @@ impl Wants {
             led: HashMap::new(),
             errors: HashMap::new(),
             twice: BTreeSet::new(),
+            fixed: BTreeSet::new(),
             strangers: 0,
         }
     }
@@ -130,6 +134,7 @@ impl Wants {
         self.strangers -= usize::from(want.strange);
         self.errors.remove(&key);
         self.twice.remove(&key);
+        self.fixed.remove(&key);
         if let Some(all) = self.located.get_mut(&key.entry) {
             all.retain(|params| *params != key.params);
             if all.is_empty() {
@@ -210,6 +215,7 @@ impl Wants {
 
     /// A plain name asks for what a name with these parameters asks for, too.
     pub(crate) fn join(&mut self, key: AskKey) {
+        self.fixed.remove(&key);
         self.twice.insert(key);
     }
 
@@ -222,15 +228,21 @@ impl Wants {
     /// plain wants, which are still asked for with the old ones.
     pub(crate) fn set_own(&mut self, params: ParamsId) -> Vec<AskKey> {
         let old = std::mem::replace(&mut self.own, params);
-        self.located.retain(|_, all| {
+        let fixed = std::mem::take(&mut self.fixed);
+        self.located.retain(|entry, all| {
+            if all.contains(&params) {
+                let entry = *entry;
+                self.fixed.insert(AskKey { entry, params });
+            }
             all.retain(|other| *other != params);
             !all.is_empty()
         });
         let plain = self.names.keys().filter(|key| key.params == old);
-        let plain: Vec<AskKey> = plain.copied().collect();
+        let mut plain: Vec<AskKey> = plain.copied().collect();
         for key in &plain {
             self.located.entry(key.entry).or_default().push(old);
         }
+        plain.retain(|key| !fixed.contains(key));
         plain
     }
 
@@ -247,6 +259,10 @@ impl Wants {
             if !self.names.contains_key(key) {
                 return Err(format!("{key:?} is not asked for and has an answer"));
             }
+        }
+        let fixed = |key: &AskKey| key.params == self.own && self.names.contains_key(key);
+        if let Some(key) = self.fixed.iter().find(|key| !fixed(key)) {
+            return Err(format!("{key:?} is fixed, and not where plain names are"));
         }
         let mut led: HashMap<&Name, u32> = HashMap::new();
         for name in self.leads.values() {

@@ -32,6 +32,8 @@ pub(super) struct Envoy {
     pub(super) held: Published,
     /// Clusters that wait for endpoints, and for how long at most.
     warming: BTreeMap<Name, (Arc<Resource>, Moment)>,
+    /// It has had a set of clusters.
+    has_clusters: bool,
     /// Responses about clusters that wait for endpoints, and why they are rejected.
     withheld: Vec<(News, Option<String>)>,
     active: BTreeMap<Name, Arc<Resource>>,
@@ -54,6 +56,7 @@ impl Envoy {
             wire,
             held: Published::new(),
             warming: BTreeMap::new(),
+            has_clusters: false,
             withheld: Vec::new(),
             active: BTreeMap::new(),
             coming: BTreeMap::new(),
@@ -131,6 +134,7 @@ impl Envoy {
         if error.is_none() {
             self.wire.accepted(&news);
         }
+        self.has_clusters = true;
         self.withheld.push((news, error));
         self.go_on(now);
     }
@@ -179,7 +183,10 @@ impl Envoy {
         if self.warming.is_empty() {
             for (news, error) in std::mem::take(&mut self.withheld) {
                 self.wire.answer(&news, error);
-                // Listeners are asked for once the first clusters are warm.
+            }
+            // Listeners are asked for once the first clusters are warm, be it on
+            // another stream, where nobody repeats them.
+            if self.has_clusters {
                 self.wire.ask(LDS, all(), &self.held);
             }
         }

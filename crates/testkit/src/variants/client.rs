@@ -58,6 +58,8 @@ pub(super) struct Client {
     stale: BTreeMap<Place, Replaced>,
     last: BTreeMap<TypeUrl, (Nonce, Option<Version>)>,
     node_sent: bool,
+    /// Types of which it rejected the last response.
+    rejected: BTreeSet<TypeUrl>,
     /// How it rejects what is bad.
     pub(super) rejects: Rejects,
     /// What it has from before goes with the first word on its name. A request
@@ -83,6 +85,7 @@ impl Client {
             stale: BTreeMap::new(),
             last: BTreeMap::new(),
             node_sent: false,
+            rejected: BTreeSet::new(),
             rejects: Rejects::Whole,
             starts_over: false,
         };
@@ -146,9 +149,18 @@ impl Client {
         &self.held
     }
 
+    /// Whether no server can tell what it has of a name, and what is tried takes
+    /// the place of that: it has it from before and something is rejected now, or
+    /// it took it from a set that it rejected, and did not say so (S17).
+    pub(super) fn is_doubtful(&self, place: &Place, rejects: bool) -> bool {
+        let before = self.starts_over && rejects && self.stale.contains_key(place);
+        before || self.rejected.contains(&place.0)
+    }
+
     /// A new stream: nothing that was under way counts.
     pub(super) fn reconnect(&mut self) {
         self.last.clear();
+        self.rejected.clear();
         self.node_sent = false;
         let wanted = self.subscriptions();
         let places = self.held.keys().map(|(place, _)| place);
@@ -316,6 +328,10 @@ impl Client {
     fn take_sotw(&mut self, response: SotwResponse) -> Request {
         let url = &response.type_url;
         let error = rejection(response.resources.iter());
+        match &error {
+            None => _ = self.rejected.remove(url),
+            Some(_) => _ = self.rejected.insert(url.clone()),
+        }
         if error.is_none() || self.rejects == Rejects::Part {
             self.apply_sotw(&response);
         }

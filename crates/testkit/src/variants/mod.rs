@@ -313,6 +313,7 @@ impl World {
         let had: BTreeSet<Subscription> = known
             .into_iter()
             .filter(|one| !peer.client.found(one).is_empty())
+            .filter(|one| !peer.client.is_doubtful(&one.0, sent.contents.has_bad()))
             .collect();
         if let Some(story) = &mut self.story {
             story.push(format!("{index} reads"));
