@@ -14,10 +14,10 @@ use crate::name::Name;
 use crate::resource::Resource;
 
 /// One reason to speak of a name: a want, or a view that covers it.
-struct Subject {
-    want: Option<(AskKey, Want)>,
-    choice: Choice,
-    forced: bool,
+pub(super) struct Subject {
+    pub(super) want: Option<(AskKey, Want)>,
+    pub(super) choice: Choice,
+    pub(super) forced: bool,
 }
 
 /// What is to be said of one name.
@@ -260,7 +260,12 @@ impl Conversation {
 
     /// Tells why something cannot be had, to who reads of it (S61). Returns
     /// whether there is such a reason.
-    fn look_at_failures(&self, name: &Name, leading: &[&Subject], part: &mut Part) -> bool {
+    pub(super) fn look_at_failures(
+        &self,
+        name: &Name,
+        leading: &[&Subject],
+        part: &mut Part,
+    ) -> bool {
         let mut any = false;
         for subject in leading {
             let (Some((want, state)), Choice::Failed(error, _)) = (subject.want, &subject.choice)
@@ -285,213 +290,6 @@ impl Conversation {
             }
         }
         any
-    }
-
-    /// What the peer holds by this name and is not meant to, as what goes.
-    fn rest(
-        &self,
-        db: &mut Database,
-        name: &Name,
-        subjects: &[Subject],
-        wanted: &[Arc<Resource>],
-        part: &Part,
-    ) -> Vec<Say> {
-        let keys = subjects.iter().filter_map(|s| Some(s.want?.0));
-        let leads = keys.filter_map(|key| self.wants.lead_of(key));
-        let mut names: Vec<Name> = leads.cloned().collect();
-        names.sort();
-        names.dedup();
-        names.retain(|other| other != name);
-        names.push(name.clone());
-        let mut drops: Vec<Say> = Vec::new();
-        for other in &names {
-            let replaced = wanted.iter().any(|new| new.name == *other);
-            for held in self.holdings.after(db, other) {
-                let kept = wanted.iter().any(|new| same_variant(new, &held.resource));
-                let unknown = replaced && held.is_unknown();
-                let key = variant(&held.resource);
-                if !kept
-                    && !unknown
-                    && !drops.iter().any(|say| say.variant == key)
-                    && !self.is_target_elsewhere(db, name, &held.resource)
-                {
-                    let topic = (other != name).then(|| name.clone());
-                    drops.push(Say::drops(key, topic));
-                }
-            }
-        }
-        self.drop_what_is_under_way(db, &names, wanted, part, &mut drops);
-        drops
-    }
-
-    /// While something that is wanted is not to be had, what it would replace
-    /// stays; and with it all that would be a second variant for somebody (TP2).
-    fn keep_one_variant(&self, db: &Database, subjects: &[Subject], kept: &[Say], part: &mut Part) {
-        let is_for = |subject: &Subject, say: &Say| {
-            let key = subject.want.map(|(key, _)| key);
-            let params = key.map_or(self.params, |key| key.params);
-            let constraints = say.variant.1.as_ref();
-            constraints.is_none_or(|c| c.matches(db.params(params)))
-        };
-        let twice = |new: &Arc<Resource>| {
-            let mut leading = subjects.iter().filter(|s| leads_to(s, new));
-            leading.any(|subject| kept.iter().any(|old| is_for(subject, old)))
-        };
-        if !self.kind.on_demand {
-            part.says.retain(|say| !say.to.as_ref().is_some_and(twice));
-        }
-    }
-
-    /// What goes, now or when nothing uses it any more.
-    fn look_at_rest(
-        &self,
-        db: &mut Database,
-        context: &Context<'_>,
-        name: &Name,
-        subjects: &[Subject],
-        drops: Vec<Say>,
-        part: &mut Part,
-    ) {
-        let named = subjects.iter().any(|s| s.want.is_some());
-        let wanted = subjects.iter().any(|s| s.choice.resource().is_some());
-        let several = subjects.len() > 1;
-        let goes = !wanted && !self.kind.on_demand && !several && !drops.is_empty();
-        // Only a name that is gone altogether can be missed; and who came back
-        // and holds what leads to it waits for a word on it (S82).
-        let resumed = |s: &Subject| s.want.is_some_and(|(_, want)| want.resumed);
-        let dangles =
-            goes && subjects.iter().any(resumed) && context.order.refers_to(db, &self.url, name);
-        let order = context.order;
-        let refused = self.stands_in() && self.holdings.now(db, name).iter().all(Held::is_unknown);
-        let waits = |db| order.removal_waits(db, &self.url, name, (named, refused));
-        if goes && !dangles && waits(db) {
-            part.waits = Waits::Removal;
-            self.answer_withheld(db, name, subjects, part);
-            return;
-        }
-        part.says.extend(drops);
-    }
-
-    /// A peer that asks for what is about to go gets it, while it stays (S23).
-    fn answer_withheld(
-        &self,
-        db: &mut Database,
-        name: &Name,
-        subjects: &[Subject],
-        part: &mut Part,
-    ) {
-        let held = self.holdings.after(db, name);
-        let forced = subjects.iter().any(|s| s.forced);
-        // A set lists what a client has from before, and so says it (S82).
-        let listed = |held: &Held| self.is_whole() && held.state == State::Before;
-        let said =
-            |held: &&Held| !held.is_unknown() && ((held.is_accepted() && forced) || listed(held));
-        if let Some(held) = held.iter().find(said) {
-            part.says.push(Say::brings(&held.resource, None));
-        }
-    }
-
-    /// A peer that is silent may hold what a response without an answer takes
-    /// away or brings: where something is said of a name, that goes, too.
-    fn drop_what_is_under_way(
-        &self,
-        db: &mut Database,
-        names: &[Name],
-        wanted: &[Arc<Resource>],
-        part: &Part,
-        drops: &mut Vec<Say>,
-    ) {
-        if self.holdings.flights().is_empty() || (part.says.is_empty() && drops.is_empty()) {
-            return;
-        }
-        for name in names {
-            for held in self.holdings.may(db, name) {
-                let key = variant(&held);
-                let kept = wanted.iter().any(|new| same_variant(new, &held));
-                let said = drops.iter().chain(&part.says).any(|say| say.variant == key);
-                if !kept && !said && held.constraints.is_some() {
-                    drops.push(Say::drops(key, None));
-                }
-            }
-        }
-    }
-
-    /// Whether another name that the peer asks by brings a resource. Hosts that
-    /// a virtual host does not name may lead to it by a wildcard.
-    fn is_target_elsewhere(&self, db: &mut Database, but: &Name, held: &Resource) -> bool {
-        let name = &held.name;
-        let own = self.wants_of(db, but).into_iter().map(|(key, _)| key);
-        let own: Vec<AskKey> = own.collect();
-        let wide = held.facts().domains.have_wildcards() || held.body.is_none();
-        let keys: Vec<AskKey> = match self.kind.on_demand && wide {
-            true => self.wants.keys().collect(),
-            false => {
-                let names = held.other_names().chain([name.clone()]);
-                let wants = names.flat_map(|name| self.wants_of(db, &name));
-                let wants = wants.map(|(key, _)| key);
-                wants.chain(self.wants.leading_to(name)).collect()
-            }
-        };
-        let others = keys.into_iter().filter(|key| !own.contains(key));
-        let mut targets = others.map(|key| self.target(db, key));
-        let led = targets.any(|target| {
-            let resource = target.resource();
-            resource
-                .is_some_and(|r| same_variant(r, held) || (held.body.is_none() && r.name == *name))
-        });
-        led || (name != but && self.holdings.covering(name).is_some())
-    }
-
-    /// Wants for which there is nothing.
-    fn look_at_absent(
-        &self,
-        db: &mut Database,
-        context: &Context<'_>,
-        name: &Name,
-        subjects: &[Subject],
-        part: &mut Part,
-    ) {
-        let nothing = subjects.iter().filter(|s| s.choice.resource().is_none());
-        let nothing: Vec<&Subject> = nothing.collect();
-        if nothing.is_empty() || part.waits != Waits::No {
-            return;
-        }
-        if self.look_at_failures(name, &nothing, part) {
-            return;
-        }
-        // While another variant of it is left, the name itself is not gone (S41).
-        let left = subjects.len() > nothing.len();
-        let drops = part.says.iter().any(|say| say.to.is_none());
-        let mut withheld = false;
-        for subject in nothing {
-            let Some((key, want)) = subject.want else {
-                continue;
-            };
-            let mut flights = self.holdings.flights().iter().rev();
-            let heard = flights.find_map(|flight| flight.answer(key));
-            let heard = heard.map_or(want.heard, |answer| answer.heard);
-            let owed = want.forced || heard != Heard::Absent;
-            if !owed && !drops {
-                continue;
-            }
-            if !left && self.is_withheld(db, context, name, want) {
-                withheld = true;
-                continue;
-            }
-            // Who asks for a host waits for more than the removal of what it had.
-            if drops && want.forced && self.kind.on_demand {
-                continue;
-            }
-            // Who never had one waits for an answer of its own.
-            let had = !self.kind.on_demand || heard == Heard::Given;
-            part.answers.push(absent(key, name, left || (drops && had)));
-        }
-        if withheld {
-            part.says.clear();
-            part.answers.clear();
-            part.waits = Waits::Removal;
-            self.answer_withheld(db, name, subjects, part);
-        }
     }
 
     /// What a peer must reject goes alone, and nothing else with it.
@@ -519,7 +317,7 @@ impl Conversation {
     }
 }
 
-fn absent(want: AskKey, name: &Name, silent: bool) -> Answer {
+pub(super) fn absent(want: AskKey, name: &Name, silent: bool) -> Answer {
     Answer {
         want,
         name: name.clone(),
@@ -531,7 +329,7 @@ fn absent(want: AskKey, name: &Name, silent: bool) -> Answer {
 }
 
 /// Whether a want, or a view, is for this resource.
-fn leads_to(subject: &Subject, resource: &Arc<Resource>) -> bool {
+pub(super) fn leads_to(subject: &Subject, resource: &Arc<Resource>) -> bool {
     let own = subject.choice.resource();
     own.is_some_and(|own| same_variant(own, resource))
 }

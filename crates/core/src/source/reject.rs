@@ -1,0 +1,395 @@
+//! What a peer rejected.
+//!
+//! A NACK says nothing about which resource of a response is bad, nor about
+//! which took effect. So the resources are sent again in halves until one fails
+//! alone, and only that one is parked (S12). What goes, and names that do not
+//! exist, are no reason to reject anything: they are said again beside.
+
+use std::sync::Arc;
+
+use super::holdings::{
+    Answer, Flight, Held, Say, State, Step, Variant, error_names, same_variant, variant,
+};
+use super::{Conversation, Heard};
+use crate::database::Database;
+use crate::message::ErrorDetail;
+use crate::name::Name;
+use crate::resource::{Nonce, Resource, Version};
+
+/// One resource that failed alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Parked {
+    pub(crate) name: Name,
+    pub(crate) version: Version,
+}
+
+/// What may be the reason of a rejection.
+struct Suspects {
+    says: Vec<Say>,
+    /// How many resources the rejected response brought.
+    brought: usize,
+}
+
+/// Rejected sets whose versions are remembered.
+const REMEMBERED: usize = 4;
+
+impl Conversation {
+    /// The peer rejected the response. Returns what failed alone.
+    pub(crate) fn reject(
+        &mut self,
+        db: &mut Database,
+        nonce: &Nonce,
+        error: &ErrorDetail,
+    ) -> Vec<Parked> {
+        if let Some((says, answers)) = self.holdings.take_absorbed(nonce) {
+            let suspects = self.suspects_among(db, says, answers, error);
+            if self.is_whole() {
+                self.holdings.say_in_later_flights(&suspects.says);
+            }
+            return self.try_again(db, suspects, error);
+        }
+        let flights = self.holdings.flights();
+        let Some(place) = flights.iter().position(|f| f.nonce == *nonce) else {
+            return Vec::new();
+        };
+        // What was sent before and is not answered is as good as accepted: the
+        // peer works in order, and would have said otherwise.
+        if let Some(before) = place.checked_sub(1) {
+            let nonce = flights[before].nonce.clone();
+            self.accept(db, &nonce);
+        }
+        let Some(flight) = self.holdings.take_flight() else {
+            return Vec::new();
+        };
+        self.rejected_versions.extend(flight.version.clone());
+        if self.rejected_versions.len() > REMEMBERED {
+            self.rejected_versions.pop_front();
+        }
+        let suspects = self.suspects_of(db, flight, error);
+        if self.is_whole() {
+            // A set that went out since lists them, too.
+            self.holdings.say_in_later_flights(&suspects.says);
+        }
+        self.rejected_in_a_row = self.rejected_in_a_row.saturating_add(1);
+        self.trial_turn = !self.trial_turn;
+        let parked = self.try_again(db, suspects, error);
+        self.tidy(db);
+        parked
+    }
+
+    /// Everything that a rejected response brought, with what the peer may hold
+    /// of it noted. What it took away, and what it answered, is said again.
+    fn suspects_of(&mut self, db: &mut Database, flight: Flight, error: &ErrorDetail) -> Suspects {
+        let mut says = flight.says;
+        for step in flight.steps {
+            let items: Vec<_> = step.items().cloned().collect();
+            for (name, item) in items {
+                self.holdings.except(db, &name);
+                says.push(match &item {
+                    Some(new) => Say::brings(new, None),
+                    None => {
+                        let left = step.left_of(&name).cloned().unwrap_or_default();
+                        Say::drops((name, left), None)
+                    }
+                });
+            }
+            self.holdings.move_view(db, &step);
+        }
+        // What was suspected once is not the reason again, unless there is no other.
+        let brings = says.iter().any(|say| say.to.is_some());
+        for say in std::mem::take(&mut self.unverified) {
+            match brings && self.is_doubted(&say) {
+                true => self.unverified.push(say),
+                false => {
+                    self.doubt(db, &say);
+                    says.push(say);
+                }
+            }
+        }
+        self.suspects_among(db, says, flight.answers, error)
+    }
+
+    fn suspects_among(
+        &mut self,
+        db: &mut Database,
+        says: Vec<Say>,
+        answers: Vec<Answer>,
+        error: &ErrorDetail,
+    ) -> Suspects {
+        let brought = says.iter().filter(|say| say.to.is_some()).count();
+        let brings = brought > 0;
+        for answer in answers {
+            self.repeat_answer(db, answer, brings);
+        }
+        let mut suspects = Vec::new();
+        for say in says {
+            match &say.to {
+                Some(resource)
+                    if self.is_wanted(db, say.name()) || self.is_wanted(db, say.topic()) =>
+                {
+                    let blamed = brought == 1 || error_names(error, &resource.name);
+                    self.note_rejected(db, resource, blamed);
+                    suspects.push(say);
+                }
+                // The peer gave it up meanwhile.
+                Some(_) => {}
+                None if brings => self.note_rejected_removal(db, &say),
+                // A removal that is rejected on its own has nothing to park.
+                None => {
+                    let name = say.name().clone();
+                    self.holdings.change(db, &name, |held| say.change(held));
+                }
+            }
+        }
+        Suspects {
+            says: suspects,
+            brought,
+        }
+    }
+
+    /// The peer may have taken what it rejected (S17). What it was given because
+    /// it had it before stays what it has, unless that is `blamed`.
+    fn note_rejected(&mut self, db: &mut Database, resource: &Arc<Resource>, blamed: bool) {
+        let had = |held: &Held| {
+            held.state == State::Before
+                && held.resource.version == resource.version
+                && same_variant(&held.resource, resource)
+        };
+        let name = resource.name.clone();
+        if !blamed && self.holdings.now(db, &name).iter().any(had) {
+            return;
+        }
+        self.holdings
+            .change(db, &name, |held| held.retain(|held| !had(held)));
+        let rejected = Held {
+            resource: Arc::clone(resource),
+            state: State::Rejected,
+        };
+        self.holdings.record(db, rejected);
+    }
+
+    /// The peer may have dropped what a rejected response took away, or not
+    /// (S17). It is said again.
+    fn note_rejected_removal(&mut self, db: &mut Database, say: &Say) {
+        let name = say.name().clone();
+        self.holdings.change(db, &name, |held| {
+            let own: Vec<Held> = held.extract_if(.., |held| held.is(&say.variant)).collect();
+            // One is enough to say it again: best what was accepted.
+            let accepted = own.iter().find(|held| held.is_accepted());
+            let known = accepted.or(own.first()).map(|held| &held.resource);
+            held.extend(known.or(say.brought.as_ref()).map(|resource| Held {
+                resource: Arc::clone(resource),
+                state: State::Rejected,
+            }));
+        });
+        self.pending.insert(say.topic().clone());
+    }
+
+    /// An answer went unheard with all that was beside it. One that was alone
+    /// counts as heard: what else could be said?
+    fn repeat_answer(&mut self, db: &mut Database, answer: Answer, brings: bool) {
+        if !brings {
+            return self.take_answer(db, answer);
+        }
+        if let Some(want) = self.wants.get_mut(answer.want) {
+            want.forced |= answer.heard != Heard::Given && !answer.silent;
+            self.pending.insert(answer.name);
+        }
+    }
+
+    /// Sends suspects again in groups; one that failed alone is parked.
+    fn try_again(
+        &mut self,
+        db: &mut Database,
+        suspects: Suspects,
+        error: &ErrorDetail,
+    ) -> Vec<Parked> {
+        let Suspects {
+            says: mut suspects,
+            brought,
+        } = suspects;
+        // Variants that take the place of another cannot be tried one by one.
+        let alone = brought == 1 || (brought == suspects.len() && self.is_swap(db, &suspects));
+        // Where one is known to be bad, that is why.
+        let parked = |say: &Say| say.to.as_ref().is_some_and(|sent| self.is_parked(sent));
+        if suspects.iter().any(parked) {
+            let rest = suspects.iter().filter(|say| !parked(say));
+            let topics: Vec<Name> = rest.map(|say| say.topic().clone()).collect();
+            self.pending.extend(topics);
+            return Vec::new();
+        }
+        // What has changed since is news, not a suspect.
+        suspects.retain(|say| {
+            let current = say
+                .to
+                .as_ref()
+                .is_some_and(|sent| self.is_current(db, say.topic(), &say.variant, &sent.version));
+            if !current {
+                self.pending.insert(say.topic().clone());
+            }
+            current
+        });
+        if alone && suspects.len() < brought {
+            // Without the one that changed, the others may be accepted.
+            let topics = suspects.iter().map(|say| say.topic().clone());
+            self.pending.extend(topics);
+            return Vec::new();
+        }
+        if alone {
+            if let [first, _, ..] = &suspects[..] {
+                self.parked_together.insert(first.topic().clone());
+            }
+            let parked = suspects.into_iter().filter_map(|say| self.park(db, say));
+            return parked.collect();
+        }
+        suspects.sort_by(|a, b| a.variant.cmp(&b.variant));
+        let groups = self.halves(db, &suspects, error);
+        for group in groups.into_iter().rev() {
+            self.trials.push_front(group);
+        }
+        for say in suspects {
+            let topic = say.topic().clone();
+            let Some(sent) = say.to else { continue };
+            self.suspects
+                .insert(say.variant, (sent.version.clone(), topic));
+        }
+        Vec::new()
+    }
+
+    /// Whether suspects are variants of one name that take the place of another
+    /// together (TP2).
+    fn is_swap(&self, db: &mut Database, suspects: &[Say]) -> bool {
+        let Some(name) = suspects.first().map(|say| say.name().clone()) else {
+            return false;
+        };
+        let one = suspects.iter().all(|say| *say.name() == name);
+        let wanted = self.wanted(db, &name);
+        let gives_way = |held: &Held| {
+            let stays = wanted.iter().any(|new| same_variant(new, &held.resource));
+            !held.is_unknown() && !stays
+        };
+        one && !self.kind.on_demand && self.holdings.now(db, &name).iter().any(gives_way)
+    }
+
+    /// Whether the peer is still meant to hold this.
+    pub(super) fn is_current(
+        &self,
+        db: &mut Database,
+        topic: &Name,
+        sent: &Variant,
+        version: &Version,
+    ) -> bool {
+        let topic = self.wants_of(db, topic).into_iter();
+        let mut wanted: Vec<_> = topic.map(|(key, _)| self.target(db, key)).collect();
+        wanted.extend(self.brought(db, &sent.0));
+        let mut wanted = wanted.iter().filter_map(|choice| choice.resource());
+        wanted.any(|new| variant(new) == *sent && new.version == *version)
+    }
+
+    /// Halves; or, if the peer's text names some but not all, those and the
+    /// rest. The text decides in which order things are tried, never what is
+    /// blamed (S64).
+    fn halves(
+        &self,
+        db: &mut Database,
+        suspects: &[Say],
+        error: &ErrorDetail,
+    ) -> Vec<Vec<Variant>> {
+        let mut groups = self.groups(db, suspects);
+        if groups.len() == 1 {
+            groups = (0..suspects.len()).map(|index| vec![index]).collect();
+        }
+        let variants = |groups: &[Vec<usize>]| -> Vec<Variant> {
+            let all = groups.iter().flatten();
+            all.map(|index| suspects[*index].variant.clone()).collect()
+        };
+        let is_named = |index: &usize| error_names(error, suspects[*index].name());
+        let (named, rest): (Vec<_>, Vec<_>) = groups
+            .iter()
+            .cloned()
+            .partition(|group| group.iter().any(is_named));
+        if !named.is_empty() && !rest.is_empty() {
+            return vec![variants(&rest), variants(&named)];
+        }
+        let right = groups.split_off(groups.len() / 2);
+        let halves = [variants(&groups), variants(&right)];
+        halves.into_iter().filter(|half| !half.is_empty()).collect()
+    }
+
+    /// A resource failed alone: it is not sent again unchanged. A virtual host
+    /// that a request waits for is answered in the negative.
+    fn park(&mut self, db: &mut Database, say: Say) -> Option<Parked> {
+        let topic = say.topic().clone();
+        let resource = say.to?;
+        self.parked
+            .insert(say.variant, (resource.version.clone(), topic.clone()));
+        // Who asks is told what there is instead; and a virtual host answered to
+        // every name that led to it.
+        if self.kind.on_demand {
+            for name in resource.other_names().chain([topic.clone()]) {
+                self.answer_instead(db, name);
+            }
+        }
+        self.pending.insert(topic);
+        Some(Parked {
+            name: resource.name.clone(),
+            version: resource.version.clone(),
+        })
+    }
+
+    /// A request may wait for a host that the peer has nothing for.
+    fn answer_instead(&mut self, db: &mut Database, name: Name) {
+        for (key, want) in self.wants_of(db, &name) {
+            let led = self.wants.lead_of(key).unwrap_or(&name);
+            let holds = self.holdings.now(db, led).iter().any(Held::is_accepted);
+            if !holds
+                && want.heard != Heard::Absent
+                && let Some(want) = self.wants.get_mut(key)
+            {
+                want.forced = true;
+                self.pending.insert(name.clone());
+            }
+        }
+    }
+
+    /// A response that was meant to be rejected is: what was in it beside the
+    /// bait counts as accepted, and is suspected with the next that is rejected.
+    pub(crate) fn take_bait(&mut self, nonce: &Nonce) {
+        let flights = self.holdings.flights().iter();
+        let mut flights = flights.filter(|flight| flight.nonce == *nonce && flight.bait);
+        if let Some(flight) = flights.next() {
+            let brought = flight.says.iter().filter_map(|say| say.to.as_ref());
+            let items = flight.steps.iter().flat_map(Step::items);
+            let items = items.filter_map(|(_, item)| item.as_ref());
+            let unverified = brought.chain(items).map(|new| Say::brings(new, None));
+            let unverified: Vec<_> = unverified.collect();
+            self.unverified.extend(unverified);
+        }
+    }
+
+    /// Whether something was suspected after it had counted as accepted.
+    fn is_doubted(&self, say: &Say) -> bool {
+        let version = say.to.as_ref().map(|resource| resource.version.clone());
+        version.is_some_and(|version| self.doubted.contains(&(say.variant.clone(), version)))
+    }
+
+    /// What counted as accepted, and may not have been, is suspected.
+    fn doubt(&mut self, db: &mut Database, say: &Say) {
+        let version = say.to.as_ref().map(|resource| resource.version.clone());
+        self.doubted
+            .extend(version.map(|version| (say.variant.clone(), version)));
+        let name = say.name().clone();
+        let version = say.to.as_ref().map(|resource| &resource.version);
+        self.holdings.change(db, &name, |held| {
+            held.retain(|held| !held.is(&say.variant) || Some(&held.resource.version) != version);
+        });
+    }
+
+    /// What was in a response that was accepted as a whole is good.
+    pub(super) fn keep_verified(&mut self, flight: &Flight) {
+        if !flight.bait {
+            self.unverified.clear();
+            self.doubted.clear();
+        }
+    }
+}
