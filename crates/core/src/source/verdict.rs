@@ -65,6 +65,7 @@ impl Conversation {
                 break;
             }
         }
+        self.forget_set();
         if let Some(resumed) = &mut self.resumed {
             accepted.unknown |= std::mem::take(&mut resumed.unknown_set);
         }
@@ -267,6 +268,7 @@ impl Conversation {
         let Some(flight) = self.holdings.take_flight() else {
             return Vec::new();
         };
+        self.fall_back_to_set(db);
         self.rejected_versions.extend(flight.version.clone());
         if self.rejected_versions.len() > REMEMBERED {
             self.rejected_versions.pop_front();
