@@ -50,8 +50,10 @@ impl Session {
             self.events.push_back(Event::Acked { type_url, nonce });
             return;
         }
-        if error.is_some() && conversation.expects_rejection(&nonce) {
-            conversation.take_bait(&nonce);
+        match (&error, conversation.expects_rejection(&nonce)) {
+            (Some(_), true) => conversation.take_bait(&nonce),
+            (None, true) => conversation.takes_bait = true,
+            _ => {}
         }
         let error = error.filter(|_| !conversation.expects_rejection(&nonce));
         let Some(mut error) = error else {
