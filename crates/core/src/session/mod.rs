@@ -283,7 +283,11 @@ impl Session {
 
     /// The next response, if there is something to say.
     pub fn poll(&mut self, db: &mut Database, now: Moment) -> Option<Response> {
-        if self.poll_timeout().is_some_and(|due| due <= now) || self.has_news(db) {
+        let has_news = self.has_news(db);
+        if has_news {
+            self.join_endpoints(db);
+        }
+        if self.poll_timeout().is_some_and(|due| due <= now) || has_news {
             self.look_again();
         }
         self.draining
