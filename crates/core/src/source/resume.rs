@@ -27,6 +27,8 @@ pub(crate) struct Resumed {
     pub(crate) unknown_set: bool,
     /// How many resources it named the versions of.
     pub(crate) held: usize,
+    /// How many names it came back with.
+    pub(crate) named: usize,
     /// What it rejected on an earlier stream. Once it has accepted a set without
     /// it gets that once more: it may be another program by now.
     rejected: Vec<Variant>,
@@ -43,6 +45,7 @@ impl Conversation {
             first_request: true,
             unknown_set: self.mode == Mode::Sotw && self.kind.whole_set,
             held: 0,
+            named: 0,
             rejected: Vec::new(),
             set: None,
         });
@@ -166,7 +169,9 @@ impl Conversation {
 
     /// The reading of the first request ends.
     pub(crate) fn end_first_request(&mut self) {
-        if let Some(resumed) = &mut self.resumed {
+        let named = self.wants.len();
+        if let Some(resumed) = self.resumed.as_mut().filter(|r| r.first_request) {
+            resumed.named = named;
             resumed.first_request = false;
         }
     }
