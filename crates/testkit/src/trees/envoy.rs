@@ -237,14 +237,20 @@ impl Envoy {
 
     /// The stream is lost, and the answers that were withheld. Clusters go on
     /// warming; one whose endpoints are there from before makes do with those.
-    /// `same` is whether it comes back to the server that it left.
-    pub(super) fn reconnect(&mut self, rng: &mut Rng, same: bool) {
+    /// `published` is what the server has, if it is not the one that was left.
+    pub(super) fn reconnect(&mut self, rng: &mut Rng, published: Option<&Published>) {
         self.withheld.clear();
-        if !same {
-            let replaced = |(name, _): &(&Name, _)| self.coming.contains_key(*name);
-            let serving = self.active.iter().filter(replaced).map(|(_, old)| old);
-            // In deltas a server sees that the routes are missing.
-            let serving = serving.filter(|_| self.wire.mode == Mode::Sotw);
+        if let Some(published) = published {
+            // Who names as many routes as it has listeners looks like one that has
+            // none inside, whatever drains.
+            let alike = self.wire.names(RDS).len() >= self.active.len();
+            let is_untold = |(name, old): &(&Name, &Arc<Resource>)| {
+                // In deltas a server sees that the routes are missing.
+                let replaced = self.coming.contains_key(*name) && self.wire.mode == Mode::Sotw;
+                let known = published.get(&(LDS.into(), (*name).clone())) == Some(old);
+                replaced || (alike && !known)
+            };
+            let serving = self.active.iter().filter(is_untold).map(|(_, old)| old);
             let old = serving.chain(self.draining.iter().map(|(old, _)| old));
             let inside = old.filter(|old| references(old, CDS).next().is_some());
             self.untold = inside.cloned().collect();

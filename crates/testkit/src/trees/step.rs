@@ -95,7 +95,11 @@ impl World {
         child.link = Some(link);
         if again {
             match &mut child.role {
-                Role::Envoy(envoy) => envoy.reconnect(&mut self.rng, before == Some(server)),
+                Role::Envoy(envoy) => {
+                    let other = Some(&self.servers[server].published);
+                    let other = other.filter(|_| before != Some(server));
+                    envoy.reconnect(&mut self.rng, other);
+                }
                 Role::Grpc(grpc) => grpc.reconnect(&mut self.rng),
                 Role::Mixed(mixed) => mixed.reconnect(&mut self.rng),
             }
