@@ -155,8 +155,8 @@ impl<'a> Order<'a> {
     /// Whether the peer still uses a resource that is gone; `named` is whether
     /// it asks for it by name, `refused` whether it is listed by what an Envoy
     /// refuses. That is not done for longer than it has to be: an Envoy that came
-    /// back with the names of routes is trusted to give these up when their
-    /// listener has drained.
+    /// back with as many names of routes as there are listeners is trusted to give
+    /// these up when their listener has drained.
     pub(crate) fn removal_waits(
         &self,
         db: &mut Database,
@@ -166,8 +166,7 @@ impl<'a> Order<'a> {
     ) -> bool {
         let reference = reference(url, name);
         let of_name = self.draining.get(&reference);
-        let routes = self.others.of(kind::RDS);
-        let trusted = refused && routes.is_some_and(|routes| routes.resumed.is_some());
+        let trusted = refused && self.names_its_routes(db);
         let of_type = self.draining_types.get(url.as_str());
         let of_type = of_type.filter(|_| !trusted);
         let drains = of_name.into_iter().chain(of_type).any(|drained| {
@@ -187,6 +186,19 @@ impl<'a> Order<'a> {
         };
         let may_be = in_use.types.contains(url.as_str()) || self.may_say_more(url);
         drains || may_be || in_use.references.contains(&reference)
+    }
+
+    /// Whether an Envoy came back with a name of routes for each listener.
+    fn names_its_routes(&self, db: &mut Database) -> bool {
+        let Some(routes) = self.others.of(kind::RDS) else {
+            return false;
+        };
+        let listeners = self.others.of(kind::LDS);
+        let listeners = listeners.map_or(0, |listeners| listeners.listed(db));
+        routes
+            .resumed
+            .as_ref()
+            .is_some_and(|r| r.named >= listeners)
     }
 
     /// Whether a client that came back has yet to ask for a type that may refer

@@ -50,8 +50,10 @@ impl Session {
             self.events.push_back(Event::Acked { type_url, nonce });
             return;
         }
-        if error.is_some() && conversation.expects_rejection(&nonce) {
-            conversation.take_bait(&nonce);
+        match (&error, conversation.expects_rejection(&nonce)) {
+            (Some(_), true) => conversation.take_bait(&nonce),
+            (None, true) => conversation.takes_bait = true,
+            _ => {}
         }
         let error = error.filter(|_| !conversation.expects_rejection(&nonce));
         let Some(mut error) = error else {
@@ -137,9 +139,12 @@ impl Session {
     }
 
     /// The clusters that an Envoy came back with in state of the world are known
-    /// by the names of their endpoints, if at all (S82).
+    /// by the names of their endpoints, if at all (S82). Which of them are gone may
+    /// change until the first set is sent.
     pub(super) fn join_endpoints(&mut self, db: &mut Database) {
-        if self.config.mode != Mode::Sotw {
+        let clusters = self.conversation_of(kind::CDS);
+        let due = clusters.is_some_and(|clusters| clusters.last_nonce.is_none());
+        if self.config.mode != Mode::Sotw || !due {
             return;
         }
         let endpoints = self.conversation_of(kind::EDS);

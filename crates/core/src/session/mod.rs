@@ -297,7 +297,11 @@ impl Session {
             self.read_on(db);
             return None;
         }
-        if self.poll_timeout().is_some_and(|due| due <= now) || self.has_news(db) {
+        let has_news = self.has_news(db);
+        if has_news {
+            self.join_endpoints(db);
+        }
+        if self.poll_timeout().is_some_and(|due| due <= now) || has_news {
             self.look_again();
         }
         self.draining

@@ -45,7 +45,7 @@ impl Conversation {
     /// Whether a response will be rejected, and is meant to be.
     pub(crate) fn expects_rejection(&self, nonce: &Nonce) -> bool {
         let flight = self.holdings.flight(nonce);
-        flight.is_some_and(|flight| flight.bait)
+        flight.is_some_and(|flight| flight.bait) && !self.takes_bait
     }
 
     /// Whether an earlier response that became part of a later one was meant to

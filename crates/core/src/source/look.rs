@@ -58,6 +58,12 @@ impl Conversation {
         let subjects = self.subjects(db, name);
         let mut part = Part::default();
         if subjects.iter().any(|s| s.choice == Choice::Unknown) {
+            // A view that turns out not to list a name says nothing of it: what
+            // the peer came back with is looked at until that is known (S51).
+            let by_view = subjects.iter().all(|s| s.want.is_none());
+            if by_view && !self.holdings.after(db, name).is_empty() {
+                part.waits = Waits::Removal;
+            }
             return part;
         }
         let wanted = wanted_by(&subjects);

@@ -111,6 +111,8 @@ pub(crate) struct Conversation {
     pub(crate) parked_together: BTreeSet<Name>,
     /// What was in a response that was meant to be rejected: it may be bad, too.
     pub(crate) unverified: Vec<holdings::Say>,
+    /// The peer accepted what others refuse: its rejections have other reasons.
+    pub(crate) takes_bait: bool,
     /// What was suspected for that once.
     pub(crate) doubted: BTreeSet<(Variant, Version)>,
     /// Names that never exist, by which a client that waits for virtual hosts
@@ -193,6 +195,7 @@ impl Conversation {
             parked: BTreeMap::new(),
             parked_together: BTreeSet::new(),
             unverified: Vec::new(),
+            takes_bait: false,
             doubted: BTreeSet::new(),
             placeholders: BTreeSet::new(),
             closed: Closed::default(),

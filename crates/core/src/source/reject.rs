@@ -61,6 +61,7 @@ impl Conversation {
         let Some(flight) = self.holdings.take_flight() else {
             return Vec::new();
         };
+        self.fall_back_to_set(db);
         self.rejected_versions.extend(flight.version.clone());
         if self.rejected_versions.len() > REMEMBERED {
             self.rejected_versions.pop_front();
@@ -323,33 +324,26 @@ impl Conversation {
         let resource = say.to?;
         self.parked
             .insert(say.variant, (resource.version.clone(), topic.clone()));
-        // Who asks is told what there is instead; and a virtual host answered to
-        // every name that led to it.
         if self.kind.on_demand {
-            for name in resource.other_names().chain([topic.clone()]) {
-                self.answer_instead(db, name);
+            for (key, want) in self.wants_of(db, &topic) {
+                let led = self.wants.lead_of(key).unwrap_or(&topic);
+                let holds = self.holdings.now(db, led).iter().any(Held::is_accepted);
+                if !holds
+                    && want.heard != Heard::Absent
+                    && let Some(want) = self.wants.get_mut(key)
+                {
+                    want.forced = true;
+                }
             }
+            self.pending.insert(topic);
+        } else {
+            // Who asks is told what there is instead.
+            self.pending.insert(topic);
         }
-        self.pending.insert(topic);
         Some(Parked {
             name: resource.name.clone(),
             version: resource.version.clone(),
         })
-    }
-
-    /// A request may wait for a host that the peer has nothing for.
-    fn answer_instead(&mut self, db: &mut Database, name: Name) {
-        for (key, want) in self.wants_of(db, &name) {
-            let led = self.wants.lead_of(key).unwrap_or(&name);
-            let holds = self.holdings.now(db, led).iter().any(Held::is_accepted);
-            if !holds
-                && want.heard != Heard::Absent
-                && let Some(want) = self.wants.get_mut(key)
-            {
-                want.forced = true;
-                self.pending.insert(name.clone());
-            }
-        }
     }
 
     /// A response that was meant to be rejected is: what was in it beside the

@@ -5,9 +5,11 @@
 //! the contents now, or of a set that this process sent before and remembers.
 //! Otherwise it is known by name only, if that.
 
-use super::holdings::{Held, Variant};
+use std::sync::Arc;
+
+use super::holdings::{Held, Variant, same_variant};
 use super::{Context, Conversation, Dialect, Want};
-use crate::database::{Database, Scope};
+use crate::database::{Database, DepartedSet, Scope, Seq};
 use crate::kind;
 use crate::message::Mode;
 use crate::moment::Moment;
@@ -25,9 +27,14 @@ pub(crate) struct Resumed {
     pub(crate) unknown_set: bool,
     /// How many resources it named the versions of.
     pub(crate) held: usize,
+    /// How many names it came back with.
+    pub(crate) named: usize,
     /// What it rejected on an earlier stream. Once it has accepted a set without
     /// it gets that once more: it may be another program by now.
     rejected: Vec<Variant>,
+    /// The set that it named, until it has accepted another, and how far views
+    /// were when it was last compared.
+    set: Option<(Arc<DepartedSet>, Seq)>,
 }
 
 impl Conversation {
@@ -38,7 +45,9 @@ impl Conversation {
             first_request: true,
             unknown_set: self.mode == Mode::Sotw && self.kind.whole_set,
             held: 0,
+            named: 0,
             rejected: Vec::new(),
+            set: None,
         });
     }
 
@@ -54,18 +63,7 @@ impl Conversation {
         let Some(set) = db.recall_set(self.type_id, version) else {
             return self.resume_names(db);
         };
-        for resource in &set.resources {
-            let name = &resource.name;
-            let wanted = self.is_wanted(db, name);
-            let same = |r: &std::sync::Arc<Resource>| crate::database::same(r, resource);
-            // What is the same now may change before it is sent. Of clusters that
-            // a wildcard brings there may be very many.
-            let few = self.kind.drains || self.holdings.covering(name).is_none();
-            if wanted && (few || !self.wanted(db, name).iter().any(same)) {
-                self.holdings.record(db, Held::before(resource.clone()));
-                self.pending.insert(name.clone());
-            }
-        }
+        self.record_set(db, &set, false);
         let mut rejected = Vec::new();
         for (name, constraints, version) in &set.rejected {
             let variant = (name.clone(), constraints.clone());
@@ -74,9 +72,8 @@ impl Conversation {
                 .now(db, name)
                 .iter()
                 .any(|held| held.is(&variant));
-            let still = |r: &std::sync::Arc<Resource>| {
-                super::holdings::variant(r) == variant && r.version == *version
-            };
+            let still =
+                |r: &Arc<Resource>| super::holdings::variant(r) == variant && r.version == *version;
             if holds && self.wanted(db, name).iter().any(still) {
                 self.parked
                     .insert(variant.clone(), (version.clone(), name.clone()));
@@ -86,7 +83,56 @@ impl Conversation {
         if let Some(resumed) = &mut self.resumed {
             resumed.unknown_set = false;
             resumed.rejected = rejected;
+            resumed.set = Some((set, self.holdings.reach(db)));
         }
+    }
+
+    /// Records what a client holds by the set that it named; `all` is whether also
+    /// clusters of a wildcard that are the same now: of these there may be very
+    /// many.
+    fn record_set(&mut self, db: &mut Database, set: &DepartedSet, all: bool) {
+        for resource in &set.resources {
+            let name = &resource.name;
+            let recorded = |held: &Held| same_variant(&held.resource, resource);
+            if !self.is_wanted(db, name) || self.holdings.recorded(name).any(recorded) {
+                continue;
+            }
+            let same = |r: &Arc<Resource>| crate::database::same(r, resource);
+            let few = all || self.kind.drains || self.holdings.covering(name).is_none();
+            if few || !self.wanted(db, name).iter().any(same) {
+                self.holdings.record(db, Held::before(resource.clone()));
+                self.pending.insert(name.clone());
+            }
+        }
+    }
+
+    /// What was the same when the client came back may have changed before the
+    /// first set is sent.
+    pub(super) fn compare_set_again(&mut self, db: &mut Database) {
+        let reach = self.holdings.reach(db);
+        let resumed = self.resumed.as_mut().filter(|_| self.last_nonce.is_none());
+        let Some((set, compared)) = resumed.and_then(|resumed| resumed.set.as_mut()) else {
+            return;
+        };
+        if std::mem::replace(compared, reach) != reach {
+            let set = Arc::clone(set);
+            self.record_set(db, &set, false);
+        }
+    }
+
+    /// A set was rejected: the client holds what it came back with, all of it.
+    pub(super) fn fall_back_to_set(&mut self, db: &mut Database) {
+        let set = self.resumed.as_mut().and_then(|resumed| resumed.set.take());
+        if let Some((set, _)) = set {
+            self.record_set(db, &set, true);
+        }
+    }
+
+    /// A set was accepted: the one before counts no longer.
+    pub(super) fn forget_set(&mut self) {
+        self.resumed
+            .iter_mut()
+            .for_each(|resumed| resumed.set = None);
     }
 
     /// The peer has accepted something: what it rejected on an earlier stream
@@ -123,7 +169,9 @@ impl Conversation {
 
     /// The reading of the first request ends.
     pub(crate) fn end_first_request(&mut self) {
-        if let Some(resumed) = &mut self.resumed {
+        let named = self.wants.len();
+        if let Some(resumed) = self.resumed.as_mut().filter(|r| r.first_request) {
+            resumed.named = named;
             resumed.first_request = false;
         }
     }
@@ -159,7 +207,7 @@ impl Conversation {
         let listed = db.list(view.follow);
         for name in names {
             let is_cluster = listed.binary_search_by(|r| r.name.cmp(&name)).is_ok();
-            let refers = |r: &std::sync::Arc<Resource>| {
+            let refers = |r: &Arc<Resource>| {
                 let mut references = r.facts().references.iter();
                 references.any(|to| to.name == name && to.type_url.as_str() == kind::EDS)
             };

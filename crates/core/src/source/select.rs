@@ -84,6 +84,7 @@ impl Conversation {
         for (entry, _) in db.take_dirty(self.subscriber, room) {
             self.pending.insert(db.name(self.type_id, entry).clone());
         }
+        self.compare_set_again(db);
         if self.waiting.values().any(|until| *until <= context.now) {
             self.look_again();
         }

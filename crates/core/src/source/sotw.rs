@@ -333,7 +333,11 @@ impl Conversation {
             let new = say.to.as_ref().map_or(0, |r| r.fingerprint());
             sum = sum.wrapping_add(new);
         }
-        sum
+        // A peer that holds what nothing is known of does not hold nothing (S82).
+        match sum == 0 && self.holdings.holds_unknown() {
+            true => u128::MAX,
+            false => sum,
+        }
     }
 }
 

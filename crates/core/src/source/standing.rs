@@ -77,6 +77,12 @@ impl Conversation {
         }
     }
 
+    /// How many resources views list now.
+    pub(crate) fn listed(&self, db: &mut Database) -> usize {
+        let views = self.holdings.views().iter();
+        views.map(|view| db.list(view.follow).len()).sum()
+    }
+
     /// Whether something that the peer is meant to hold refers to a type.
     pub(crate) fn is_meant_to_refer(&self, db: &mut Database, url: &str) -> bool {
         let refers = |resource: &Arc<Resource>| {

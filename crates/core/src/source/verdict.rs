@@ -39,6 +39,7 @@ impl Conversation {
                 break;
             }
         }
+        self.forget_set();
         if let Some(resumed) = &mut self.resumed {
             accepted.unknown |= std::mem::take(&mut resumed.unknown_set);
         }

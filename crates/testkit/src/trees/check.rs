@@ -20,7 +20,7 @@ impl World {
             let Child {
                 role, link, server, ..
             } = &mut self.children[index];
-            if let Some(link) = link {
+            if let (Some(link), Some(server)) = (link, server) {
                 let db = &mut self.servers[*server].db;
                 link.session.check(db).map_err(fault)?;
             }
@@ -146,7 +146,7 @@ impl World {
         let Child {
             role, link, server, ..
         } = &mut self.children[index];
-        let Some(link) = link else {
+        let (Some(link), Some(server)) = (link, server) else {
             return Err("not connected".to_owned());
         };
         for url in [LDS, RDS, CDS, EDS].map(TypeUrl::from) {

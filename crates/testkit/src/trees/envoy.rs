@@ -40,6 +40,9 @@ pub(super) struct Envoy {
     /// Listeners that wait for their routes.
     coming: BTreeMap<Name, Arc<Resource>>,
     draining: Vec<(Arc<Resource>, Moment)>,
+    /// Listeners with routes inside that drain, or serve until another is warm,
+    /// and that this server never saw: no request tells of them.
+    untold: Vec<Arc<Resource>>,
     drain: Duration,
     /// Routes that were gone when they were asked for: the listener that names
     /// them is on its way out, and to be told so is right (S35).
@@ -61,6 +64,7 @@ impl Envoy {
             active: BTreeMap::new(),
             coming: BTreeMap::new(),
             draining: Vec::new(),
+            untold: Vec::new(),
             unborn: BTreeSet::new(),
             drain: Duration::from_secs([1, 10, 60][rng.usize(0..3)]),
             rejects_whole: rng.bool(),
@@ -233,8 +237,24 @@ impl Envoy {
 
     /// The stream is lost, and the answers that were withheld. Clusters go on
     /// warming; one whose endpoints are there from before makes do with those.
-    pub(super) fn reconnect(&mut self, rng: &mut Rng) {
+    /// `published` is what the server has, if it is not the one that was left.
+    pub(super) fn reconnect(&mut self, rng: &mut Rng, published: Option<&Published>) {
         self.withheld.clear();
+        if let Some(published) = published {
+            // Who names as many routes as it has listeners looks like one that has
+            // none inside, whatever drains.
+            let alike = self.wire.names(RDS).len() >= self.active.len();
+            let is_untold = |(name, old): &(&Name, &Arc<Resource>)| {
+                // In deltas a server sees that the routes are missing.
+                let replaced = self.coming.contains_key(*name) && self.wire.mode == Mode::Sotw;
+                let known = published.get(&(LDS.into(), (*name).clone())) == Some(old);
+                replaced || (alike && !known)
+            };
+            let serving = self.active.iter().filter(is_untold).map(|(_, old)| old);
+            let old = serving.chain(self.draining.iter().map(|(old, _)| old));
+            let inside = old.filter(|old| references(old, CDS).next().is_some());
+            self.untold = inside.cloned().collect();
+        }
         let endpoints = self.held.keys().filter(|(url, _)| url.as_str() == EDS);
         let endpoints: Vec<Name> = endpoints.map(|(_, name)| name.clone()).collect();
         for name in &endpoints {
@@ -256,7 +276,7 @@ impl Envoy {
 
     /// Every listener in use has its routes, clusters and endpoints (S81, S82).
     pub(super) fn can_route(&self) -> Result<(), Fault> {
-        for listener in self.in_use() {
+        for listener in self.in_use().filter(|l| !self.untold.contains(l)) {
             let mut clusters: Vec<&Name> = references(listener, CDS).collect();
             for name in references(listener, RDS).filter(|name| !self.unborn.contains(*name)) {
                 let route = self.held.get(&(RDS.into(), name.clone()));

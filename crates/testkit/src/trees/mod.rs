@@ -92,7 +92,8 @@ impl Server {
 struct Child {
     role: Role,
     link: Option<Link>,
-    server: usize,
+    /// The server of its last stream, if that has not begun anew since.
+    server: Option<usize>,
     limits: Limits,
 }
 
@@ -177,7 +178,7 @@ impl World {
             world.children.push(Child {
                 role: Role::random(&mut rng),
                 link: None,
-                server: 0,
+                server: None,
                 limits,
             });
             world.dial(world.children.len() - 1, false);

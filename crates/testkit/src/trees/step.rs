@@ -59,7 +59,10 @@ impl World {
         self.servers[one] = Server::new(&self.contents.published);
         self.tell(|| format!("server {one} restarts"));
         for index in 0..self.children.len() {
-            if self.children[index].server == one && self.children[index].link.take().is_some() {
+            if self.children[index].server == Some(one)
+                && self.children[index].link.take().is_some()
+            {
+                self.children[index].server = None;
                 self.dial(index, true);
             }
         }
@@ -67,8 +70,9 @@ impl World {
 
     fn break_stream(&mut self, index: usize) {
         if let Some(link) = self.children[index].link.take() {
-            let server = self.children[index].server;
-            link.session.close(&mut self.servers[server].db);
+            if let Some(server) = self.children[index].server {
+                link.session.close(&mut self.servers[server].db);
+            }
             self.tell(|| format!("stream of {index} breaks"));
             self.dial(index, true);
         }
@@ -87,10 +91,15 @@ impl World {
             ..Config::new(mode)
         };
         let link = Link::with(&mut self.servers[server].db, config);
-        (child.link, child.server) = (Some(link), server);
+        let before = child.server.replace(server);
+        child.link = Some(link);
         if again {
             match &mut child.role {
-                Role::Envoy(envoy) => envoy.reconnect(&mut self.rng),
+                Role::Envoy(envoy) => {
+                    let other = Some(&self.servers[server].published);
+                    let other = other.filter(|_| before != Some(server));
+                    envoy.reconnect(&mut self.rng, other);
+                }
                 Role::Grpc(grpc) => grpc.reconnect(&mut self.rng),
                 Role::Mixed(mixed) => mixed.reconnect(&mut self.rng),
             }
@@ -144,9 +153,12 @@ impl World {
     pub(super) fn deliver_up(&mut self, index: usize) -> bool {
         let now = self.now;
         let Child { link, server, .. } = &mut self.children[index];
-        let Some(link) = link.as_mut().filter(|link| !link.up.is_empty()) else {
+        let (Some(link), Some(server)) = (link, server) else {
             return false;
         };
+        if link.up.is_empty() {
+            return false;
+        }
         let line = self
             .story
             .is_some()
@@ -159,7 +171,9 @@ impl World {
     pub(super) fn send_down(&mut self, index: usize) -> bool {
         let now = self.now;
         let Child { link, server, .. } = &mut self.children[index];
-        let Some(link) = link else { return false };
+        let (Some(link), Some(server)) = (link, server) else {
+            return false;
+        };
         let sent = link.send(&mut self.servers[*server].db, now);
         let line = link.down.back().filter(|_| sent).map(words::response);
         if let Some(line) = line {

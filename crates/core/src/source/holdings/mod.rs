@@ -35,7 +35,7 @@ pub(crate) use held::{Held, State, Variant, same_variant, variant};
 pub(crate) use step::{Step, Walk, join};
 pub(crate) use view::View;
 
-use crate::database::{Database, FollowId, Scope, TypeId};
+use crate::database::{Database, FollowId, Scope, Seq, TypeId};
 use crate::name::Name;
 use crate::resource::{Nonce, Resource};
 
@@ -143,6 +143,11 @@ impl Holdings {
 
     pub(crate) fn views(&self) -> &[View] {
         &self.views
+    }
+
+    /// How far the views are, all together: it grows with each change.
+    pub(crate) fn reach(&self, db: &Database) -> Seq {
+        self.views.iter().map(|view| db.head(view.follow)).sum()
     }
 
     pub(crate) fn view(&self, follow: FollowId) -> Option<&View> {
