@@ -34,7 +34,7 @@ use crate::moment::Moment;
 use crate::order::{Drained, Draining, Order, Others};
 use crate::params::{Params, ParamsId};
 use crate::resource::{Nonce, TypeUrl};
-use crate::source::{Context, Conversation, Dialect, Flight, Selected};
+use crate::source::{Context, Conversation, Dialect, Flight, Selected, Times};
 
 /// How a session behaves.
 #[derive(Clone, Debug)]
@@ -272,15 +272,13 @@ impl Session {
     /// the last poll.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Moment> {
-        let Config {
-            ack_patience,
-            resume,
-            hold,
-            drain,
-            ..
-        } = self.config;
-        let conversations = self.conversations.iter();
-        let deadlines = conversations.map(|c| c.deadlines(ack_patience, (resume, hold, drain)));
+        let times = Times {
+            patience: self.config.ack_patience,
+            resume: self.config.resume,
+            hold: self.config.hold,
+            drain: self.config.drain,
+        };
+        let deadlines = self.conversations.iter().map(|c| c.deadlines(times));
         let draining = self.draining.values().chain(self.draining_types.values());
         let draining = draining.flat_map(|drained| [drained.named, drained.brought]);
         let all = deadlines
@@ -396,7 +394,7 @@ impl Session {
         if selected.is_empty() && !(conversation.owes_answer && known) {
             self.silently |= selected.goes_on();
             self.goes_on |= !conversation.pending.is_empty();
-            conversation.holdings_step_silently(db, selected.steps);
+            conversation.holdings.step_silently(db, selected.steps);
             return None;
         }
         let nonce = Nonce::of_number(self.nonces + 1);
@@ -411,7 +409,7 @@ impl Session {
         let Some(response) = written else {
             self.silently |=
                 !selected.says.is_empty() || !selected.answers.is_empty() || selected.goes_on();
-            conversation.holdings_step_silently(db, selected.steps);
+            conversation.holdings.step_silently(db, selected.steps);
             conversation.say_silently(db, selected.says, selected.answers);
             return None;
         };

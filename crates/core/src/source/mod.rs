@@ -39,16 +39,17 @@ mod views;
 mod wants;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 pub(crate) use ask::InitialVersions;
 use closed::Closed;
 pub(crate) use delta::DeltaAsks;
 pub use forms::Dialect;
 pub(crate) use forms::is_negative;
-pub(crate) use holdings::{Flight, Held, Holdings, Step, Variant};
+pub(crate) use holdings::{Flight, Held, Holdings, Variant};
 pub(crate) use request::Reading;
 pub(crate) use resume::Resumed;
-pub(crate) use select::{Context, Selected};
+pub(crate) use select::{Context, Selected, Times};
 pub(crate) use standing::Standing;
 pub(crate) use verdict::Replaced;
 pub(crate) use wants::{AskKey, Heard, Want, Wants};
@@ -306,7 +307,7 @@ impl Conversation {
     }
 
     /// All resources of a name that the peer is meant to hold.
-    pub(crate) fn wanted(&self, db: &mut Database, name: &Name) -> Vec<std::sync::Arc<Resource>> {
+    pub(crate) fn wanted(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
         let own = self.wants_of(db, name).into_iter().map(|(key, _)| key);
         let leading = self.wants.leading_to(name);
         let mut wanted: Vec<_> = own.chain(leading).map(|key| self.target(db, key)).collect();
@@ -353,11 +354,10 @@ impl Conversation {
 
     /// Forgets rejections that are on account of a name (S83); `still` tells
     /// what is still meant to be sent.
-    pub(crate) fn end_rejections(&mut self, topic: &Name, still: &[std::sync::Arc<Resource>]) {
+    pub(crate) fn end_rejections(&mut self, topic: &Name, still: &[Arc<Resource>]) {
         let is_still = |variant: &Variant, version: &Version| {
-            let same = |r: &std::sync::Arc<Resource>| {
-                holdings::variant(r) == *variant && r.version == *version
-            };
+            let same =
+                |r: &Arc<Resource>| holdings::variant(r) == *variant && r.version == *version;
             still.iter().any(same)
         };
         let ends = |variant: &Variant, (version, of): &mut (Version, Name)| {

@@ -120,7 +120,7 @@ impl Conversation {
         let brought = says.iter().filter(|say| say.to.is_some()).count();
         let brings = brought > 0;
         for answer in answers {
-            self.repeat_answer(db, answer, brings);
+            self.repeat_answer(answer, brings);
         }
         let mut suspects = Vec::new();
         for say in says {
@@ -188,9 +188,9 @@ impl Conversation {
 
     /// An answer went unheard with all that was beside it. One that was alone
     /// counts as heard: what else could be said?
-    fn repeat_answer(&mut self, db: &mut Database, answer: Answer, brings: bool) {
+    fn repeat_answer(&mut self, answer: Answer, brings: bool) {
         if !brings {
-            return self.take_answer(db, answer);
+            return self.take_answer(answer);
         }
         if let Some(want) = self.wants.get_mut(answer.want) {
             want.forced |= answer.heard != Heard::Given && !answer.silent;

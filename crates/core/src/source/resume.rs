@@ -6,9 +6,10 @@
 //! Otherwise it is known by name only, if that.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::holdings::{Held, Variant, same_variant};
-use super::{Context, Conversation, Dialect, Want};
+use super::{Context, Conversation, Dialect, Times, Want};
 use crate::database::{Database, DepartedSet, Scope, Seq};
 use crate::kind;
 use crate::message::Mode;
@@ -256,15 +257,13 @@ impl Conversation {
     }
 
     /// The moments at which the client has had time enough.
-    pub(super) fn resume_deadlines(
-        &self,
-        context: (
-            std::time::Duration,
-            std::time::Duration,
-            std::time::Duration,
-        ),
-    ) -> Vec<Moment> {
-        let (resume, hold, drain) = context;
+    pub(super) fn resume_deadlines(&self, times: Times) -> Vec<Moment> {
+        let Times {
+            resume,
+            hold,
+            drain,
+            ..
+        } = times;
         let resumed = self.resumed.as_ref();
         let resumed = resumed.filter(|_| !self.deferred.is_empty());
         let of = |r: &Resumed| [r.at + resume, r.at + hold, r.at + drain];
@@ -275,4 +274,4 @@ impl Conversation {
 }
 
 /// How long all first requests of a client that comes back take to arrive.
-const BURST: std::time::Duration = std::time::Duration::from_millis(100);
+const BURST: Duration = Duration::from_millis(100);

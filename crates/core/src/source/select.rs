@@ -1,5 +1,6 @@
 //! What the next response says: worked out from state, when it can be sent.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,6 +40,19 @@ pub(crate) struct Context<'a> {
     pub(crate) drain: Duration,
     pub(crate) resume: Duration,
     pub(crate) now: Moment,
+}
+
+/// How long things take at most.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times {
+    /// An answer.
+    pub(crate) patience: Duration,
+    /// A client that comes back, to ask for all its types.
+    pub(crate) resume: Duration,
+    /// An addition, for what it refers to.
+    pub(crate) hold: Duration,
+    /// What was replaced, to be out of use.
+    pub(crate) drain: Duration,
 }
 
 impl Selected {
@@ -201,7 +215,7 @@ impl Conversation {
             false => SLICE,
         };
         let mut removals = *budget / 2;
-        let mut later = std::collections::BTreeSet::new();
+        let mut later = BTreeSet::new();
         for _ in 0..slice {
             let Some(name) = self.pending.pop_first() else {
                 break;
@@ -363,19 +377,15 @@ impl Conversation {
     }
 
     /// The moments at which something may have to be said although nothing happens.
-    pub(crate) fn deadlines(
-        &self,
-        patience: Duration,
-        resume: (Duration, Duration, Duration),
-    ) -> impl Iterator<Item = Moment> + '_ {
+    pub(crate) fn deadlines(&self, times: Times) -> impl Iterator<Item = Moment> + '_ {
         let waiting = self.waiting.values().copied();
         let silent = self.holdings.flights().back();
-        let silent = silent.map(|last| last.sent_at + patience);
+        let silent = silent.map(|last| last.sent_at + times.patience);
         waiting
             .chain(silent)
             .chain(self.refresh.next())
             .chain(self.next_trial())
-            .chain(self.resume_deadlines(resume))
+            .chain(self.resume_deadlines(times))
     }
 }
 

@@ -232,9 +232,4 @@ impl Conversation {
         self.negatives = self.negatives.wrapping_add(1);
         self.holdings.send(db, flight);
     }
-
-    /// Makes steps that bring nothing to say.
-    pub(crate) fn holdings_step_silently(&mut self, db: &mut Database, steps: Vec<super::Step>) {
-        self.holdings.step_silently(db, steps);
-    }
 }

@@ -100,7 +100,7 @@ impl Conversation {
     /// for it: it drops the rest itself.
     fn take_effect(&mut self, db: &mut Database, flight: Flight) {
         for answer in flight.answers {
-            self.take_answer(db, answer);
+            self.take_answer(answer);
         }
         for step in &flight.steps {
             self.learn_step(db, step);
@@ -134,7 +134,7 @@ impl Conversation {
         }
     }
 
-    pub(super) fn take_answer(&mut self, db: &Database, answer: Answer) {
+    pub(super) fn take_answer(&mut self, answer: Answer) {
         let Answer {
             want,
             heard,
@@ -145,7 +145,6 @@ impl Conversation {
         if self.wants.get(want).is_none() {
             return;
         }
-        let _ = db;
         let left = match heard {
             // A reason leaves what is held in use.
             Heard::Failed => None,
@@ -189,7 +188,7 @@ impl Conversation {
     /// Takes what is said by silence as said.
     pub(crate) fn say_silently(&mut self, db: &mut Database, says: Vec<Say>, answers: Vec<Answer>) {
         for answer in answers {
-            self.take_answer(db, answer);
+            self.take_answer(answer);
         }
         for say in says {
             let name = say.name().clone();

@@ -429,7 +429,7 @@ impl Holdings {
     }
 
     /// Makes steps that bring nothing to say.
-    pub(super) fn step_silently(&mut self, db: &mut Database, steps: Vec<Step>) {
+    pub(crate) fn step_silently(&mut self, db: &mut Database, steps: Vec<Step>) {
         for step in steps {
             let Some(last) = self.flights.back_mut() else {
                 self.move_view(db, &step);
