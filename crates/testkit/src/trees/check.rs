@@ -114,10 +114,12 @@ impl World {
     }
 
     /// What is asked for is held, or its last good state; and nothing else is.
-    fn holds_what_is_published(&self, index: usize) -> Result<(), Fault> {
+    fn holds_what_is_published(&mut self, index: usize) -> Result<(), Fault> {
+        let unclear = self.children[index].role.wire().unclear;
         let role = &self.children[index].role;
         let held = role.held();
-        for (key, resource) in &self.contents.published {
+        let told = |key: &(TypeUrl, _)| !(unclear && key.0.as_str() == CDS);
+        for (key, resource) in self.contents.published.iter().filter(|(key, _)| told(key)) {
             let has = held.get(key);
             let asked = match role {
                 Role::Mixed(mixed) => key.0.as_str() == CDS && mixed.asks_for(key.1.as_str()),
@@ -133,7 +135,7 @@ impl World {
                 return Err(format!("{} {} is {resource:?}, held {has:?}", key.0, key.1));
             }
         }
-        for (key, resource) in held {
+        for (key, resource) in held.iter().filter(|(key, _)| told(key)) {
             if !self.contents.published.contains_key(key) && !is_empty(resource) {
                 return Err(format!("{} {} is gone, held {resource:?}", key.0, key.1));
             }
@@ -149,7 +151,11 @@ impl World {
         let (Some(link), Some(server)) = (link, server) else {
             return Err("not connected".to_owned());
         };
+        let unclear = role.wire().unclear;
         for url in [LDS, RDS, CDS, EDS].map(TypeUrl::from) {
+            if unclear && url.as_str() == CDS {
+                continue;
+            }
             let believed = link.session.held(&mut self.servers[*server].db, &url);
             for (name, resource) in &believed {
                 let held = role.held().get(&(url.clone(), name.clone()));
@@ -173,10 +179,14 @@ impl World {
     }
 
     /// A rejection ends with what was rejected (S83).
-    fn only_what_is_bad_is_rejected(&self, index: usize) -> Result<(), Fault> {
+    fn only_what_is_bad_is_rejected(&mut self, index: usize) -> Result<(), Fault> {
+        let unclear = self.children[index].role.wire().unclear;
         let Child { role, link, .. } = &self.children[index];
         for status in link.iter().flat_map(|link| link.session.status()) {
             let url = &status.type_url;
+            if unclear && url.as_str() == CDS {
+                continue;
+            }
             let asked = |name: &str| match role {
                 Role::Mixed(mixed) => mixed.asks_for(name),
                 _ => true,

@@ -84,6 +84,7 @@ impl Envoy {
         // A cluster that stands in can be read: it is refused alone.
         let unread = news.resources.iter().filter(bad).any(|r| !is_empty(r));
         let error = rejected.first().map(|name| format!("{name}: not good"));
+        self.wire.unclear |= unread && news.resources.iter().any(|r| is_empty(r));
         if unread && self.rejects_whole {
             self.wire.answer(&news, Some("cannot be read".to_owned()));
             return;

@@ -10,7 +10,7 @@ use trunkline_core::message::{Mode, Response};
 use trunkline_core::name::Name;
 use trunkline_core::resource::Resource;
 
-use super::contents::{EXTRAS, Published, is_bad};
+use super::contents::{EXTRAS, Published, is_bad, is_empty};
 use super::wire::{Names, News, Wire};
 
 /// What may be asked for beside the names of clusters.
@@ -83,11 +83,15 @@ impl Mixed {
         self.wire.received(&news);
         let bad = |r: &Arc<Resource>| is_bad(CDS, r);
         let any = news.resources.iter().any(bad);
+        // A cluster that stands in can be read: it is refused alone.
+        let unread = news.resources.iter().any(|r| bad(r) && !is_empty(r));
+        let whole = unread && self.rejects_whole;
+        self.wire.unclear |= unread && news.resources.iter().any(|r| is_empty(r));
         for resource in news.resources.iter().filter(|r| !bad(r)) {
             let body = resource.body.clone().unwrap_or_default().to_vec();
             self.good.insert((resource.name.clone(), body));
         }
-        if !(any && self.rejects_whole) {
+        if !whole {
             for name in news.gone(&self.held) {
                 self.held.remove(&(CDS.into(), name));
             }

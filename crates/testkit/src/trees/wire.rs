@@ -97,6 +97,10 @@ pub(super) struct Wire {
     node_sent: bool,
     /// This stream resumes another one.
     pub(super) resumed: bool,
+    /// On this stream a set was rejected that listed stand-ins and something bad.
+    /// A set with stand-ins gets its NACK anyway, so no server can tell that there
+    /// was another reason.
+    pub(super) unclear: bool,
 }
 
 impl Wire {
@@ -108,6 +112,7 @@ impl Wire {
             queue: VecDeque::new(),
             node_sent: false,
             resumed: false,
+            unclear: false,
         }
     }
 
@@ -179,6 +184,7 @@ impl Wire {
         self.queue.clear();
         self.node_sent = false;
         self.resumed = true;
+        self.unclear = false;
         for asked in self.types.values_mut() {
             (asked.nonce, asked.begun, asked.named) = (None, false, false);
         }
