@@ -42,10 +42,13 @@ impl Conversation {
         error: &ErrorDetail,
     ) -> Vec<Parked> {
         if let Some((says, answers)) = self.holdings.take_absorbed(nonce) {
-            let suspects = self.suspects_among(db, says, answers, error);
+            let mut suspects = self.suspects_among(db, says, answers, error);
             if self.is_whole() {
                 self.holdings.say_in_later_flights(&suspects.says);
             }
+            // What was in the response itself is not known: one that is left of
+            // several did not fail alone.
+            suspects.brought = 0;
             return self.try_again(db, suspects, error);
         }
         let flights = self.holdings.flights();
