@@ -244,9 +244,10 @@ impl Conversation {
         let wants = self.wants_of(db, name);
         let want = wants.iter().find(|(key, _)| key.params == params);
         let Some((key, want)) = want else { return };
+        // What is called like the host may be there for another.
         let held = self.wants.lead_of(*key).is_some()
             || want.heard != Heard::Nothing
-            || self.holdings.now(db, name).iter().any(|h| h.is_accepted());
+            || self.holdings.now(db, name).iter().any(Held::is_unknown);
         if (want.forced || !held) && self.dialect == Dialect::Envoy {
             return;
         }
