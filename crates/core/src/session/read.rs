@@ -25,14 +25,25 @@ impl Session {
         for locator in names {
             self.locates |= locator.params.is_some();
             match Ask::parse(&locator.name, self.config.limits.name_bytes) {
-                Ok(ask) => match self.read_params(db, locator.params, own) {
-                    Ok(params) => asks.push((ask, params)),
+                Ok(ask) => match self.read_params(db, locator.params.clone(), own) {
+                    Ok(params) => {
+                        if locator.params.is_some() && params == own {
+                            self.note_explicit(url, &ask, params);
+                        }
+                        asks.push((ask, params));
+                    }
                     Err(refusal) => self.refuse(url, refusal),
                 },
                 Err(error) => self.refuse(url, Refusal::Name(error)),
             }
         }
         asks
+    }
+
+    fn note_explicit(&mut self, url: &TypeUrl, ask: &Ask, params: ParamsId) {
+        if let (Ask::Name(name), Some(conversation)) = (ask, self.conversation_mut(url.as_str())) {
+            conversation.explicit.insert((name.clone(), params));
+        }
     }
 
     /// Parameters that come with a wildcard or glob are those of the type on this

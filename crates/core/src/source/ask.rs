@@ -34,8 +34,12 @@ impl Conversation {
         let entry = db.subscribe(self.subscriber, name, params);
         let key = AskKey { entry, params };
         self.pending.insert(name.clone());
+        let explicit = self.explicit.remove(&(name.clone(), params));
         if let Some(want) = self.wants.get_mut(key) {
             want.forced = true;
+            if params == self.params && explicit != self.wants.is_fixed(key) {
+                self.wants.join(key);
+            }
             return;
         }
         self.holdings.except(db, name);
@@ -46,6 +50,9 @@ impl Conversation {
             ..Want::default()
         };
         self.wants.insert(key, want);
+        if explicit {
+            self.wants.fix(key);
+        }
         if self.kind.on_demand || initial.contains_key(name) {
             self.take_client_at_its_word(db, key, name, initial);
         } else {
@@ -146,6 +153,14 @@ impl Conversation {
             return GivenUp::new();
         };
         let key = AskKey { entry, params };
+        // A plain name and one with parameters asked for the same: one is left.
+        let explicit = self.explicit.remove(&(name.clone(), params));
+        if self.wants.part(key) {
+            if !explicit {
+                self.wants.fix(key);
+            }
+            return GivenUp::new();
+        }
         let lead = self.wants.lead_of(key).cloned();
         let Some((_, left)) = self.wants.remove(key) else {
             return GivenUp::new();

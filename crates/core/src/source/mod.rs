@@ -83,6 +83,9 @@ pub(crate) struct Conversation {
     pub(crate) own_params: Option<ParamsId>,
     pub(crate) wildcard: Wildcard,
     pub(crate) wants: Wants,
+    /// Names of the request that is being read that come with parameters which
+    /// are those of plain names, too (TP2).
+    pub(crate) explicit: BTreeSet<(Name, ParamsId)>,
     pub(crate) holdings: Holdings,
     /// What the client came back with (S82).
     pub(crate) resumed: Option<Resumed>,
@@ -183,6 +186,7 @@ impl Conversation {
             own_params: None,
             wildcard: Wildcard::Never,
             wants: Wants::new(params),
+            explicit: BTreeSet::new(),
             holdings: Holdings::new(type_id),
             resumed: None,
             pending: BTreeSet::new(),

@@ -66,6 +66,7 @@ impl Conversation {
             self.resume_set(db, version);
         }
         self.end_first_request();
+        self.explicit.clear();
         true
     }
 }

@@ -213,6 +213,18 @@ impl Wants {
         }
     }
 
+    /// A name with parameters asks for what a plain name would: it stays when
+    /// plain names are asked for with others.
+    pub(crate) fn fix(&mut self, key: AskKey) {
+        if key.params == self.own && self.names.contains_key(&key) {
+            self.fixed.insert(key);
+        }
+    }
+
+    pub(crate) fn is_fixed(&self, key: AskKey) -> bool {
+        self.fixed.contains(&key)
+    }
+
     /// A plain name asks for what a name with these parameters asks for, too.
     pub(crate) fn join(&mut self, key: AskKey) {
         self.fixed.remove(&key);

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use trunkline_core::kind::RDS;
 use trunkline_core::message::Mode;
@@ -104,6 +105,9 @@ impl World {
     /// One transaction: who is not concerned hears nothing, and who is hears all
     /// of it in one response of each type.
     pub(super) fn change_in_quiet(&mut self) -> Result<(), Fault> {
+        // What a client that came back may still use is not taken from it for a
+        // while (S82): that has passed.
+        self.now = self.now + Duration::from_secs(601);
         let before = self.contents.clone();
         self.operate()?;
         if before.has_bad() || self.contents.has_bad() {

@@ -388,6 +388,11 @@ mod tests {
         };
         let handled = shared.with(|db| session.handle_delta(db, request, Moment::START));
         handled.unwrap();
+        // Many names are asked for in slices, too.
+        while shared.with(|db| {
+            session.poll(db, Moment::START);
+            session.goes_on()
+        }) {}
 
         let mut holds = 1;
         while !shared.close_some(&mut session) {
