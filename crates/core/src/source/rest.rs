@@ -139,7 +139,7 @@ impl Conversation {
                 let key = variant(&held);
                 let kept = wanted.iter().any(|new| same_variant(new, &held));
                 let said = drops.iter().chain(&part.says).any(|say| say.variant == key);
-                if !kept && !said && held.constraints.is_some() {
+                if !kept && !said {
                     drops.push(Say::drops(key, None));
                 }
             }

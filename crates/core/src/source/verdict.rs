@@ -71,7 +71,9 @@ impl Conversation {
         names.dedup();
         for name in names {
             let mut held = self.holdings.now(db, name);
-            let old: Vec<_> = held.iter().map(|held| held.resource.clone()).collect();
+            let mut old: Vec<_> = held.iter().map(|held| held.resource.clone()).collect();
+            let said = flight.says_of(name).iter();
+            old.extend(said.filter_map(|say| say.brought.clone()));
             let follow = self.holdings.covering(name).map(|view| view.follow);
             flight.change(follow, name, &mut held);
             let new: Vec<_> = held.into_iter().map(|held| held.resource).collect();

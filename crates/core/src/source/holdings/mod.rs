@@ -113,8 +113,9 @@ impl Holdings {
         let now = now.filter(|held| !held.is_unknown());
         let mut may: Vec<_> = now.map(|held| held.resource).collect();
         for flight in &self.flights {
-            let said = flight.says_of(name).iter();
-            may.extend(said.filter_map(|say| say.to.clone()));
+            for say in flight.says_of(name) {
+                may.extend(say.brought.iter().chain(&say.to).cloned());
+            }
             let items = flight.steps.iter().filter_map(|step| step.item(name));
             may.extend(items.flatten().cloned());
         }
