@@ -110,7 +110,8 @@ impl Conversation {
                 .holdings
                 .covering(name)
                 .is_some_and(|view| view.follow == follow);
-            if own && !self.holdings.exceptions().contains(name) {
+            // It may have become an exception since the step began.
+            if own {
                 self.holdings.except(db, name);
                 self.pending.insert(name.clone());
             }
