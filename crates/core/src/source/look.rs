@@ -11,7 +11,7 @@ use super::{AskKey, Context, Conversation, Heard, Want};
 use crate::database::{Choice, Database, same};
 use crate::kind::Absent;
 use crate::name::Name;
-use crate::resource::Resource;
+use crate::resource::{Resource, Version};
 
 /// One reason to speak of a name: a want, or a view that covers it.
 pub(super) struct Subject {
@@ -56,6 +56,7 @@ impl Conversation {
         apart: bool,
     ) -> Part {
         let subjects = self.subjects(db, name);
+        self.take_resumed_as_held(db, name, &subjects);
         let mut part = Part::default();
         if subjects.iter().any(|s| s.choice == Choice::Unknown) {
             // A view that turns out not to list a name says nothing of it: what
@@ -87,6 +88,24 @@ impl Conversation {
         self.look_at_absent(db, context, name, &subjects, &mut part);
         self.keep_apart(apart, &mut part);
         part
+    }
+
+    /// A cluster that a client came back with and that left before anything was
+    /// sent is one of which nothing is known (S82).
+    fn take_resumed_as_held(&mut self, db: &mut Database, name: &Name, subjects: &[Subject]) {
+        let unknown = self.resumed.as_ref().is_some_and(|r| r.unknown_set);
+        let left = |s: &Subject| {
+            let resumed = s.want.is_some_and(|(_, want)| want.resumed);
+            resumed && s.choice == Choice::Absent
+        };
+        if unknown
+            && self.stands_in()
+            && subjects.iter().any(left)
+            && self.holdings.after(db, name).is_empty()
+        {
+            let held = Held::unknown(name.clone(), Version::new(""));
+            self.holdings.record(db, held);
+        }
     }
 
     fn subjects(&self, db: &mut Database, name: &Name) -> Vec<Subject> {
