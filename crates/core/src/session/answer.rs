@@ -50,12 +50,14 @@ impl Session {
             self.events.push_back(Event::Acked { type_url, nonce });
             return;
         }
-        match (&error, conversation.expects_rejection(&nonce)) {
+        let other = |error: &ErrorDetail| conversation.blames_other(&nonce, error);
+        let expected = conversation.expects_rejection(&nonce) && !error.as_ref().is_some_and(other);
+        match (&error, expected) {
             (Some(_), true) => conversation.take_bait(&nonce),
             (None, true) => conversation.takes_bait = true,
             _ => {}
         }
-        let error = error.filter(|_| !conversation.expects_rejection(&nonce));
+        let error = error.filter(|_| !expected);
         let Some(mut error) = error else {
             let drains = conversation.kind.drains;
             let accepted = conversation.accept(db, &nonce);

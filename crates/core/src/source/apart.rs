@@ -8,9 +8,11 @@
 //! beside it. The answer to that, whichever it is, says that it was heard: it
 //! is no fault of anything, and nothing is sent again for it.
 
+use super::holdings::error_names;
 use super::{Context, Conversation, Selected, forms};
 use crate::database::Database;
 use crate::kind::Absent;
+use crate::message::ErrorDetail;
 use crate::resource::Nonce;
 
 impl Conversation {
@@ -46,6 +48,20 @@ impl Conversation {
     pub(crate) fn expects_rejection(&self, nonce: &Nonce) -> bool {
         let flight = self.holdings.flight(nonce);
         flight.is_some_and(|flight| flight.bait) && !self.takes_bait
+    }
+
+    /// Whether the text of a rejection names something that the response brought,
+    /// and none of the clusters that it listed to be refused: then these are not
+    /// the reason, or not the only one.
+    pub(crate) fn blames_other(&self, nonce: &Nonce, error: &ErrorDetail) -> bool {
+        let Some(flight) = self.holdings.flight(nonce).filter(|_| self.stands_in()) else {
+            return false;
+        };
+        let records = self.holdings.records().filter(|held| held.is_unknown());
+        let mut refused = records.map(|held| &held.resource.name);
+        let mut brought = flight.resources().map(|resource| &resource.name);
+        brought.any(|name| error_names(error, name))
+            && !refused.any(|name| error_names(error, name))
     }
 
     /// Whether an earlier response that became part of a later one was meant to
