@@ -6,8 +6,7 @@ use std::sync::Arc;
 use hashbrown::{HashMap, HashSet};
 
 use super::ask::InitialVersions;
-use super::groups::delivered_variant;
-use super::holdings::{Answer, Say};
+use super::holdings::{Answer, Say, Variant, variant};
 use super::request::{Act, Reading};
 use super::{Conversation, Heard, Selected, forms};
 use crate::database::{Batch, Database, Scope};
@@ -295,6 +294,11 @@ fn rename_negatives(response: &mut Draft) {
             delivered.resource = Arc::new(Resource { name, ..resource });
         }
     }
+}
+
+/// The variants of what is delivered, for a list without repetition (S41).
+fn delivered_variant(delivered: &Delivered) -> Variant {
+    variant(&delivered.resource)
 }
 
 /// No variant twice, and no name both there and gone (S41): Envoy rejects that.

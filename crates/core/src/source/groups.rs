@@ -6,11 +6,10 @@
 
 use hashbrown::HashMap;
 
-use super::holdings::{Answer, Say, Variant};
+use super::holdings::{Answer, Say};
 use super::{Conversation, Selected};
 use crate::database::Database;
 use crate::hosts::HostName;
-use crate::message::Delivered;
 use crate::name::Name;
 use crate::resource::Resource;
 use std::sync::Arc;
@@ -146,11 +145,6 @@ fn answer_together(first: &mut Arc<Resource>, again: &Resource) {
         aliases,
         ..Resource::clone(first)
     });
-}
-
-/// The variants of what is delivered, for a list without repetition (S41).
-pub(super) fn delivered_variant(delivered: &Delivered) -> Variant {
-    super::holdings::variant(&delivered.resource)
 }
 
 fn name_place(name: &Name) -> Place {

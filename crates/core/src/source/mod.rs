@@ -24,6 +24,7 @@ mod errors;
 mod forms;
 mod groups;
 mod holdings;
+mod leave;
 mod look;
 mod reject;
 mod request;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Conversation;
-use super::holdings::{Answer, Say, Step, View, Walk};
+use super::holdings::{Answer, Flight, Say, Step, View, Walk};
 use super::look::{Part, Waits};
 use crate::database::{Database, SLICE};
 use crate::limits::Limits;
@@ -374,6 +374,20 @@ impl Conversation {
             && self.refused.is_empty()
             && self.holdings.views().iter().all(told)
             && db.dirty(self.subscriber).next().is_none()
+    }
+
+    /// Whether the database has something for the peer that was not looked at.
+    pub(crate) fn has_news(&self, db: &Database) -> bool {
+        let mut views = self.holdings.views().iter();
+        views.any(|view| db.head(view.follow) != view.reached)
+            || db.dirty(self.subscriber).next().is_some()
+    }
+
+    /// Takes note of a response that goes out.
+    pub(crate) fn send(&mut self, db: &mut Database, flight: Flight) {
+        self.last_nonce = Some(flight.nonce.clone());
+        self.negatives = self.negatives.wrapping_add(1);
+        self.holdings.send(db, flight);
     }
 
     /// The moments at which something may have to be said although nothing happens.

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::holdings::{State, View};
+use super::holdings::State;
 use super::{AskKey, Conversation, Held};
-use crate::database::{Choice, Database, DepartedSet};
+use crate::database::{Choice, Database};
 use crate::facts::Reference;
 use crate::name::Name;
-use crate::resource::{Resource, Version};
+use crate::resource::Resource;
 
 /// How a name stands with the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,59 +177,5 @@ impl Conversation {
         listed
             .filter(|held| held.state != State::Rejected && !held.is_unknown())
             .map(|held| &held.resource)
-    }
-
-    /// Whether the database has something for the peer that was not looked at.
-    pub(crate) fn has_news(&self, db: &Database) -> bool {
-        let mut views = self.holdings.views().iter();
-        views.any(|view| db.head(view.follow) != view.reached)
-            || db.dirty(self.subscriber).next().is_some()
-    }
-
-    /// The peer leaves: what it holds is remembered for when it comes back to
-    /// state of the world (S82), by the version of every set that it may name.
-    pub(crate) fn remember_set(&mut self, db: &mut Database) {
-        if !self.is_whole() {
-            return;
-        }
-        let mut versions: Vec<(usize, Version)> = Vec::new();
-        versions.extend(self.acked_version.take().map(|version| (0, version)));
-        let rejected = std::mem::take(&mut self.rejected_versions).into_iter();
-        versions.extend(rejected.map(|version| (0, version)));
-        let flights = self.holdings.flights().iter().enumerate();
-        let flights = flights.filter_map(|(nth, f)| Some((nth + 1, f.version.clone()?)));
-        versions.extend(flights);
-        versions.retain(|(_, version)| !db.remembers_set(self.type_id, version));
-        for (flights, version) in versions {
-            let set = Arc::new(self.departed_set(db, flights));
-            db.remember_set(self.type_id, version, &set);
-        }
-    }
-
-    /// What the peer holds once it has accepted so many of the responses without
-    /// an answer.
-    fn departed_set(&self, db: &mut Database, flights: usize) -> DepartedSet {
-        let accepted = || self.holdings.flights().iter().take(flights);
-        let members = |db: &mut Database, view: &View| {
-            let steps = accepted().flat_map(|flight| &flight.steps);
-            let own = steps.filter(|step| step.follow == Some(view.follow) && step.last);
-            let at = own.map(|step| step.to).max().unwrap_or(view.position);
-            db.held(view.follow, at)
-        };
-        let parked = self.parked.iter();
-        let rejected = parked.map(|((name, constraints), (version, _))| {
-            (name.clone(), constraints.clone(), version.clone())
-        });
-        DepartedSet {
-            rejected: rejected.collect(),
-            resources: self.set_after(db, flights, members).into_values().collect(),
-        }
-    }
-
-    /// Takes note of a response that goes out.
-    pub(crate) fn send(&mut self, db: &mut Database, flight: super::Flight) {
-        self.last_nonce = Some(flight.nonce.clone());
-        self.negatives = self.negatives.wrapping_add(1);
-        self.holdings.send(db, flight);
     }
 }
