@@ -51,6 +51,12 @@ struct InUse {
     types: HashSet<&'static str>,
 }
 
+impl InUse {
+    fn may_include(&self, url: &TypeUrl, name: &Name) -> bool {
+        self.types.contains(url.as_str()) || self.references.contains(&reference(url, name))
+    }
+}
+
 /// The conversations of a stream, but for one.
 #[derive(Clone, Copy)]
 pub(crate) struct Others<'a> {
@@ -86,6 +92,8 @@ pub(crate) struct Order<'a> {
     resuming: bool,
     /// Worked out when the first removal asks.
     in_use: OnceCell<InUse>,
+    /// Worked out when a name that does not exist asks.
+    in_use_but_by_clusters: OnceCell<InUse>,
     /// What is referred to by what the peer will hold and is meant to; worked
     /// out when a name that does not exist asks.
     referred: OnceCell<HashSet<Reference>>,
@@ -105,6 +113,7 @@ impl<'a> Order<'a> {
             now,
             resuming,
             in_use: OnceCell::new(),
+            in_use_but_by_clusters: OnceCell::new(),
             referred: OnceCell::new(),
         }
     }
@@ -177,15 +186,24 @@ impl<'a> Order<'a> {
             };
             self.now < until
         });
-        let in_use = match self.in_use.get() {
-            Some(known) => known,
-            None => {
-                let found = self.find_in_use(db);
-                self.in_use.get_or_init(|| found)
-            }
+        let in_use = self.in_use.get_or_init(|| self.find_in_use(db, |_| true));
+        drains || in_use.may_include(url, name) || self.may_say_more(url)
+    }
+
+    /// Whether what refers to a name is about to be replaced by something that
+    /// does not: the peer asks for the name no longer when it has that. What a
+    /// peer came back with may refer to anything. A cluster does not count: Envoy
+    /// answers for it only when its endpoints are there, if empty.
+    pub(crate) fn is_given_up(&self, db: &mut Database, url: &TypeUrl, name: &Name) -> bool {
+        let in_use = self
+            .in_use_but_by_clusters
+            .get_or_init(|| self.find_in_use(db, |other| other.url.as_str() != kind::CDS));
+        let mut users = [kind::LDS, kind::RDS].iter();
+        let unasked = |user: &&str| {
+            Kind::of(&(*user).into()).refers_to.contains(&url.as_str())
+                && self.others.of(user).is_none()
         };
-        let may_be = in_use.types.contains(url.as_str()) || self.may_say_more(url);
-        drains || may_be || in_use.references.contains(&reference)
+        in_use.may_include(url, name) || (self.resuming && users.any(unasked))
     }
 
     /// Whether an Envoy came back with a name of routes for each listener.
@@ -212,9 +230,9 @@ impl<'a> Order<'a> {
             && users.any(|user| *user != url.as_str() && refers(user) && unasked(&user))
     }
 
-    fn find_in_use(&self, db: &mut Database) -> InUse {
+    fn find_in_use(&self, db: &mut Database, by: impl Fn(&Conversation) -> bool) -> InUse {
         let mut in_use = InUse::default();
-        for other in self.others.iter() {
+        for other in self.others.iter().filter(|other| by(other)) {
             if other.holds_unknown() {
                 in_use.types.extend(other.kind.refers_to);
             }
@@ -228,20 +246,17 @@ impl<'a> Order<'a> {
     /// Whether something that the peer will hold and is meant to refers to a
     /// name: then it waits for a word on it (S82).
     pub(crate) fn refers_to(&self, db: &mut Database, url: &TypeUrl, name: &Name) -> bool {
-        let referred = match self.referred.get() {
-            Some(known) => known,
-            None => {
-                let mut found = HashSet::new();
-                for other in self.others.iter() {
-                    if other.kind.refers_to.contains(&url.as_str()) {
-                        other.each_reference(db, |reference| {
-                            found.insert(reference.clone());
-                        });
-                    }
+        let referred = self.referred.get_or_init(|| {
+            let mut found = HashSet::new();
+            for other in self.others.iter() {
+                if other.kind.refers_to.contains(&url.as_str()) {
+                    other.each_reference(db, |reference| {
+                        found.insert(reference.clone());
+                    });
                 }
-                self.referred.get_or_init(|| found)
             }
-        };
+            found
+        });
         referred.contains(&reference(url, name))
     }
 

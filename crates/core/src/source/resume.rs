@@ -235,7 +235,9 @@ impl Conversation {
     }
 
     /// Whether nothing is said of a name that does not exist: a client that came
-    /// back may use what it has of that name until it asks for it no longer.
+    /// back may use what it has of that name until it asks for it no longer. And a
+    /// listener may wait for routes that are gone: told so, it would take the place
+    /// of one that serves, although its successor is on its way (S81).
     pub(super) fn is_withheld(
         &self,
         db: &mut Database,
@@ -243,13 +245,19 @@ impl Conversation {
         name: &Name,
         want: Want,
     ) -> bool {
+        let lingers =
+            self.kind.lingers && (!self.kind.whole_set || self.dialect == Dialect::Standard);
+        if !lingers {
+            return false;
+        }
+        if context.order.is_given_up(db, &self.url, name) {
+            return !context.order.refers_to(db, &self.url, name);
+        }
         let Some(resumed) = self.resumed.as_ref().filter(|_| want.resumed) else {
             return false;
         };
-        let lingers =
-            self.kind.lingers && (!self.kind.whole_set || self.dialect == Dialect::Standard);
         let since = context.now < resumed.at + context.drain;
-        if !lingers || !since || context.order.refers_to(db, &self.url, name) {
+        if !since || context.order.refers_to(db, &self.url, name) {
             return false;
         }
         let used = context.order.has_referring(&self.url);

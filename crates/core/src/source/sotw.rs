@@ -324,7 +324,7 @@ impl Conversation {
         }
         let views = self.holdings.views().iter().map(|v| db.sum(v.follow));
         let mut sum = views.fold(self.holdings.sum(), u128::wrapping_add);
-        for say in &selected.says {
+        for say in self.last_says(db, selected) {
             for held in self.holdings.now(db, say.name()) {
                 if held.is_accepted() && held.is(&say.variant) {
                     sum = sum.wrapping_sub(held.resource.fingerprint());
@@ -338,6 +338,21 @@ impl Conversation {
             true => u128::MAX,
             false => sum,
         }
+    }
+}
+
+impl Conversation {
+    /// What is said last of each resource that is under way.
+    fn last_says<'a>(&'a self, db: &Database, selected: &'a Selected) -> Vec<&'a Say> {
+        if self.holdings.flights().is_empty() {
+            return selected.says.iter().collect();
+        }
+        let flights = self.holdings.flights().iter();
+        let under_way = flights.flat_map(|flight| &flight.says);
+        let under_way = under_way.filter(|say| self.is_wanted(db, say.name()));
+        let says = under_way.chain(&selected.says);
+        let last: BTreeMap<_, _> = says.map(|say| (&say.variant, say)).collect();
+        last.into_values().collect()
     }
 }
 

@@ -6,7 +6,7 @@
 //! until its routes are there; the one that it replaces drains, and goes on
 //! using its routes until then. What is rejected in part is applied in part.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,9 +44,6 @@ pub(super) struct Envoy {
     /// and that this server never saw: no request tells of them.
     untold: Vec<Arc<Resource>>,
     drain: Duration,
-    /// Routes that were gone when they were asked for: the listener that names
-    /// them is on its way out, and to be told so is right (S35).
-    unborn: BTreeSet<Name>,
     /// Rejects a response as a whole for what it cannot read.
     rejects_whole: bool,
 }
@@ -65,7 +62,6 @@ impl Envoy {
             coming: BTreeMap::new(),
             draining: Vec::new(),
             untold: Vec::new(),
-            unborn: BTreeSet::new(),
             drain: Duration::from_secs([1, 10, 60][rng.usize(0..3)]),
             rejects_whole: rng.bool(),
         }
@@ -103,12 +99,7 @@ impl Envoy {
             .filter(|r| !rejected.contains(&r.name))
         {
             let key = (news.url.clone(), resource.name.clone());
-            let before = self.held.insert(key, Arc::clone(resource));
-            if !is_empty(resource) {
-                self.unborn.remove(&resource.name);
-            } else if before.is_none() && news.url.as_str() == RDS {
-                self.unborn.insert(resource.name.clone());
-            }
+            self.held.insert(key, Arc::clone(resource));
             if news.url.as_str() == EDS {
                 self.endpoints_came(&resource.name);
             }
@@ -279,7 +270,7 @@ impl Envoy {
     pub(super) fn can_route(&self) -> Result<(), Fault> {
         for listener in self.in_use().filter(|l| !self.untold.contains(l)) {
             let mut clusters: Vec<&Name> = references(listener, CDS).collect();
-            for name in references(listener, RDS).filter(|name| !self.unborn.contains(*name)) {
+            for name in references(listener, RDS) {
                 let route = self.held.get(&(RDS.into(), name.clone()));
                 let route = route.filter(|route| !is_empty(route));
                 let route = route.ok_or_else(|| format!("{listener:?} lost its routes {name}"))?;
