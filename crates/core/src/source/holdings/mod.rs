@@ -423,20 +423,20 @@ impl Holdings {
         }
     }
 
-    /// Whole sets only: what a rejected set brought is in those after it, unless
-    /// these say otherwise.
+    /// Whole sets only: what a rejected set brought is in those after it, until
+    /// one says otherwise.
     pub(super) fn say_in_later_flights(&mut self, says: &[Say]) {
-        for flight in &mut self.flights {
-            for say in says {
+        for say in says {
+            for flight in &mut self.flights {
                 let mut steps = flight.steps.iter();
-                if steps.any(|step| step.item(say.name()).is_some()) {
-                    continue;
-                }
                 let place = flight
                     .says
                     .binary_search_by(|s| s.variant.cmp(&say.variant));
-                if let Err(place) = place {
-                    flight.says.insert(place, say.clone());
+                match place {
+                    Err(place) if !steps.any(|step| step.item(say.name()).is_some()) => {
+                        flight.says.insert(place, say.clone());
+                    }
+                    _ => break,
                 }
             }
         }
