@@ -19,6 +19,7 @@ mod content;
 mod departed;
 mod entry;
 mod follow;
+mod history;
 mod hosts;
 mod log;
 mod places;

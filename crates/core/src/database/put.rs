@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::content::Content;
 use super::entry::EntryId;
 use super::follow::same_listing;
+use super::history::replaced;
 use super::{Database, TypeId};
 use crate::name::Name;
 
@@ -39,8 +40,9 @@ impl Database {
         let held = &mut table.entry_mut(entry).content;
         let mut old = std::mem::replace(held, content);
         held.learn_from(&old);
-        let was = exists(&old);
-        let is = exists(&table.entry(entry).content);
+        let (was, is) = (exists(&old), exists(held));
+        let replaced = replaced(&old, held);
+        table.history.note(replaced);
         match (was, is) {
             (false, true) => {
                 table.len += 1;

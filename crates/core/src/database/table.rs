@@ -7,6 +7,7 @@ use hashbrown::{HashMap, HashSet};
 use super::SubscriberId;
 use super::content::{Choice, Content};
 use super::entry::{Entry, EntryId, Subscribers};
+use super::history::History;
 use super::hosts::Hosts;
 use super::places::Places;
 use super::shards::Shards;
@@ -66,6 +67,7 @@ pub(super) struct Table {
     /// key that went out of use costs a finer view, never a wrong one.
     pub(super) keys: Keys,
     pub(super) tombstones: Tombstones,
+    pub(super) history: History,
     /// What is not here may exist all the same: a source has to be asked.
     pub(super) is_cache: bool,
     /// It was a cache, and names are visited that it kept for being one.
@@ -89,6 +91,7 @@ impl Table {
             by_scope: HashMap::new(),
             keys: Keys::default(),
             tombstones: Tombstones::default(),
+            history: History::default(),
             is_cache,
             settling: false,
             known: HashSet::new(),

@@ -98,7 +98,7 @@ impl Conversation {
                 return self.wants.hear(key, Heard::Absent, None);
             }
             _ if self.is_negative(name, version) => return,
-            _ => (Heard::Nothing, Held::unknown(held.clone(), version.clone())),
+            _ => (Heard::Nothing, self.held_before(db, held, version)),
         };
         let given = held.resource.name.clone();
         self.holdings.record(db, held);

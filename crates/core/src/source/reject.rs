@@ -131,6 +131,13 @@ impl Conversation {
                 Some(resource)
                     if self.is_wanted(db, say.name()) || self.is_wanted(db, say.topic()) =>
                 {
+                    if say.renewed {
+                        // The removal in between was not rejected, maybe.
+                        let name = say.name().clone();
+                        let gone = |held: &Held| held.is_accepted() && held.is(&say.variant);
+                        self.holdings
+                            .change(db, &name, |held| held.retain(|held| !gone(held)));
+                    }
                     let blamed = brought == 1 || error_names(error, &resource.name);
                     self.note_rejected(db, resource, blamed);
                     suspects.push(say);

@@ -152,6 +152,17 @@ impl Conversation {
         }
     }
 
+    /// What a client holds that names a version which is not that of the contents
+    /// now: a body that was served before, or one that is not known (S82). Of
+    /// hosts nothing is known: they may be held under another name.
+    pub(super) fn held_before(&self, db: &Database, name: &Name, version: &Version) -> Held {
+        let body = db.recall_body(self.type_id, name, version);
+        match body.filter(|_| !self.kind.on_demand) {
+            Some(body) => Held::before(body),
+            None => Held::unknown(name.clone(), version.clone()),
+        }
+    }
+
     /// A client holds something under each name that it lists.
     fn resume_names(&mut self, db: &mut Database) {
         let names = self.wants.keys();

@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::ask::listed_names;
-use super::holdings::{Say, State, Step, Variant, View, variant};
+use super::holdings::{Held, Say, State, Step, Variant, View, variant};
 use super::request::{Act, Reading};
 use super::{Conversation, Heard, Selected, forms};
 use crate::database::{Database, FollowId, Scope};
@@ -314,8 +314,9 @@ impl Conversation {
         }
     }
 
-    /// The sum of what the peer holds once it has accepted the response. For a
-    /// whole set that is the set itself; else what was held, with the changes.
+    /// The sum of what the peer holds once it has accepted the response, and all
+    /// before it. For a whole set that is the set itself; else what was held,
+    /// with the changes.
     fn sum_after(&self, db: &mut Database, selected: &Selected, listed: &Listed) -> u128 {
         if self.kind.whole_set {
             return listed
@@ -324,36 +325,36 @@ impl Conversation {
         }
         let views = self.holdings.views().iter().map(|v| db.sum(v.follow));
         let mut sum = views.fold(self.holdings.sum(), u128::wrapping_add);
-        for say in self.last_says(db, selected) {
-            for held in self.holdings.now(db, say.name()) {
-                if held.is_accepted() && held.is(&say.variant) {
-                    sum = sum.wrapping_sub(held.resource.fingerprint());
-                }
-            }
-            let new = say.to.as_ref().map_or(0, |r| r.fingerprint());
-            sum = sum.wrapping_add(new);
+        let flights = self.holdings.flights().iter();
+        let said = flights.flat_map(|flight| &flight.says);
+        let wanted = said.filter(|say| self.is_wanted(db, say.name()));
+        let names: BTreeSet<&Name> = wanted.chain(&selected.says).map(Say::name).collect();
+        for name in names {
+            let after = self.holdings.after_draft(db, name, selected.draft());
+            sum = sum
+                .wrapping_sub(sum_of(&self.holdings.now(db, name)))
+                .wrapping_add(sum_of(&after));
         }
-        // A peer that holds what nothing is known of does not hold nothing (S82).
-        match sum == 0 && self.holdings.holds_unknown() {
+        match sum == 0 && self.may_hold_more(db, selected) {
             true => u128::MAX,
             false => sum,
         }
     }
+
+    /// Whether a peer may hold something although it accepted nothing: it does
+    /// not name the version of nothing then (S17, S82).
+    fn may_hold_more(&self, db: &mut Database, selected: &Selected) -> bool {
+        let mut names = self.holdings.records().map(|held| &held.resource.name);
+        names.any(|name| {
+            let after = self.holdings.after_draft(db, name, selected.draft());
+            !after.is_empty()
+        })
+    }
 }
 
-impl Conversation {
-    /// What is said last of each resource that is under way.
-    fn last_says<'a>(&'a self, db: &Database, selected: &'a Selected) -> Vec<&'a Say> {
-        if self.holdings.flights().is_empty() {
-            return selected.says.iter().collect();
-        }
-        let flights = self.holdings.flights().iter();
-        let under_way = flights.flat_map(|flight| &flight.says);
-        let under_way = under_way.filter(|say| self.is_wanted(db, say.name()));
-        let says = under_way.chain(&selected.says);
-        let last: BTreeMap<_, _> = says.map(|say| (&say.variant, say)).collect();
-        last.into_values().collect()
-    }
+fn sum_of(held: &[Held]) -> u128 {
+    let accepted = held.iter().filter(|held| held.is_accepted());
+    accepted.fold(0, |sum, held| sum.wrapping_add(held.resource.fingerprint()))
 }
 
 fn apply(set: &mut Listed, say: &Say) {

@@ -86,7 +86,7 @@ impl Conversation {
                 .covering(&name)
                 .is_some_and(|v| v.follow == follow)
             {
-                let held = version.map(|version| Held::unknown(name.clone(), version));
+                let held = version.map(|version| self.held_before(db, &name, &version));
                 self.holdings.change(db, &name, |now| {
                     now.clear();
                     now.extend(held);
@@ -115,8 +115,8 @@ impl Conversation {
         });
         let strays: Vec<_> = strays.map(|(n, v)| (n.clone(), v.clone())).collect();
         for (name, version) in strays {
-            self.holdings
-                .record(db, Held::unknown(name.clone(), version));
+            let held = self.held_before(db, &name, &version);
+            self.holdings.record(db, held);
             self.pending.insert(name);
         }
     }

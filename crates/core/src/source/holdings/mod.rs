@@ -39,6 +39,13 @@ use crate::database::{Database, FollowId, Scope, Seq, TypeId};
 use crate::name::Name;
 use crate::resource::{Nonce, Resource};
 
+/// Responses without an answer that are kept apart: by then the peer has been
+/// silent for more than a minute.
+const FLIGHTS: usize = 16;
+
+/// What they may say all together.
+const SAYS: usize = 4096;
+
 /// See the module's documentation.
 #[derive(Debug)]
 pub(crate) struct Holdings {
@@ -49,7 +56,7 @@ pub(crate) struct Holdings {
     /// Names that a view covers and of which the records tell the truth.
     exceptions: BTreeSet<Name>,
     views: Vec<View>,
-    /// Responses without an answer: one, or two if the peer is silent for long.
+    /// Responses without an answer: one, or more if the peer is silent for long.
     flights: VecDeque<Flight>,
     /// The sum of the fingerprints of what was accepted and is recorded.
     sum: u128,
@@ -382,13 +389,23 @@ impl Holdings {
 
     // Responses without an answer.
 
-    /// A response goes out. At most two are remembered: if the peer is silent
-    /// for longer, the older ones become one.
+    /// A response goes out. Each is remembered by itself, for an answer tells of
+    /// those before it what it does not tell of those after it. Where a peer is
+    /// silent for very long, the oldest ones become one.
     pub(super) fn send(&mut self, db: &mut Database, flight: Flight) {
         self.flights.push_back(flight);
-        if self.flights.len() <= 2 {
-            return;
+        while self.flights.len() > 2 && self.remembers_much() {
+            self.merge_oldest(db);
         }
+    }
+
+    /// Whether responses without an answer are more than are kept apart.
+    fn remembers_much(&self) -> bool {
+        let says: usize = self.flights.iter().map(|flight| flight.says.len()).sum();
+        self.flights.len() > FLIGHTS || says > SAYS
+    }
+
+    fn merge_oldest(&mut self, db: &mut Database) {
         let (Some(first), Some(second)) = (self.flights.pop_front(), self.flights.front_mut())
         else {
             return;
@@ -406,20 +423,20 @@ impl Holdings {
         }
     }
 
-    /// Whole sets only: what a rejected set brought is in those after it, unless
-    /// these say otherwise.
+    /// Whole sets only: what a rejected set brought is in those after it, until
+    /// one says otherwise.
     pub(super) fn say_in_later_flights(&mut self, says: &[Say]) {
-        for flight in &mut self.flights {
-            for say in says {
+        for say in says {
+            for flight in &mut self.flights {
                 let mut steps = flight.steps.iter();
-                if steps.any(|step| step.item(say.name()).is_some()) {
-                    continue;
-                }
                 let place = flight
                     .says
                     .binary_search_by(|s| s.variant.cmp(&say.variant));
-                if let Err(place) = place {
-                    flight.says.insert(place, say.clone());
+                match place {
+                    Err(place) if !steps.any(|step| step.item(say.name()).is_some()) => {
+                        flight.says.insert(place, say.clone());
+                    }
+                    _ => break,
                 }
             }
         }
