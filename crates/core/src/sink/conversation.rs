@@ -51,9 +51,9 @@ pub(super) struct Conversation {
     pub(super) cache: Cache,
     /// The last state that was accepted as a whole; outlives streams (C19).
     pub(super) version: Option<Version>,
-    /// Nothing of that state is wanted any more. Told to a new stream, the
-    /// version would say that there is nothing to send.
-    version_is_idle: bool,
+    /// Nothing of that state is wanted any more, or not all of it was kept. Told
+    /// to a new stream, the version would say that there is nothing to send.
+    version_is_void: bool,
     /// The last response of this stream. An empty one cannot be pointed at.
     pub(super) nonce: Option<Nonce>,
     turn: Turn,
@@ -66,7 +66,7 @@ impl Conversation {
             asking: Asking::default(),
             cache: Cache::default(),
             version: None,
-            version_is_idle: false,
+            version_is_void: false,
             nonce: None,
             turn: Turn::default(),
         }
@@ -80,7 +80,7 @@ impl Conversation {
         self.evict(&lingering);
         // A version stands for everything that it was given with: said to a new
         // stream after a part was dropped, it would keep that part away.
-        if std::mem::take(&mut self.version_is_idle) || !lingering.is_empty() {
+        if std::mem::take(&mut self.version_is_void) || !lingering.is_empty() {
             self.version = None;
         }
         self.nonce = None;
@@ -116,7 +116,7 @@ impl Conversation {
     /// told otherwise ([`Asking::reaches`]).
     pub(super) fn unsubscribe(&mut self, wanted: &Ask) {
         self.asking.unsubscribe(wanted);
-        self.version_is_idle |= self.asking.wanted().is_empty();
+        self.version_is_void |= self.asking.wanted().is_empty();
         if !self.asking.told().has(wanted) {
             self.cache.forget(wanted, &self.asking);
             if !self.asking.has_asked() {
@@ -197,7 +197,7 @@ impl Conversation {
         if acked && pending.version.is_some() {
             // C18: only a response without a fault moves the version on.
             self.version = pending.version;
-            self.version_is_idle = self.asking.wanted().is_empty();
+            self.version_is_void = self.asking.wanted().is_empty() || pending.is_partial;
         }
         self.turn = Turn::Answer(detail(&rejected, config));
         acked

@@ -46,6 +46,8 @@ pub(super) struct Pending {
     pub(super) version: Option<Version>,
     /// What it leaves out is gone (C29).
     pub(super) whole: bool,
+    /// A part of such a set was not asked for, and is not kept (C21).
+    pub(super) is_partial: bool,
     /// What is rejected whatever the owner says.
     pub(super) refused: Vec<Rejection>,
 }
@@ -117,6 +119,7 @@ pub(super) fn sift(incoming: Incoming, asking: &Asking, cache: &Cache, limits: &
         && !incoming.resources.iter().any(beats);
     let mut pending = Pending {
         whole,
+        is_partial: false,
         version: incoming.version,
         refused: Vec::new(),
         delivery: Delivery {
@@ -129,11 +132,12 @@ pub(super) fn sift(incoming: Incoming, asking: &Asking, cache: &Cache, limits: &
             errors: incoming.errors,
         },
     };
-    let asked = |delivered: &Delivered| asking.reaches_resource(&delivered.resource);
-    let resources = incoming.resources.into_iter();
-    resources
-        .filter(asked) // C21
-        .for_each(|delivered| pending.sort(delivered, limits));
+    for delivered in incoming.resources {
+        match asking.reaches_resource(&delivered.resource) {
+            true => pending.sort(delivered, limits),
+            false => pending.is_partial = whole, // C21
+        }
+    }
     pending.delivery.leave_known(asking, cache, limits);
     pending
 }

@@ -172,11 +172,8 @@ impl Conversation {
         }
         self.holdings
             .change(db, &name, |held| held.retain(|held| !had(held)));
-        let rejected = Held {
-            resource: Arc::clone(resource),
-            state: State::Rejected,
-        };
-        self.holdings.record(db, rejected);
+        self.holdings
+            .record(db, Held::perhaps(Arc::clone(resource)));
     }
 
     /// The peer may have dropped what a rejected response took away, or not
@@ -188,10 +185,8 @@ impl Conversation {
             // One is enough to say it again: best what was accepted.
             let accepted = own.iter().find(|held| held.is_accepted());
             let known = accepted.or(own.first()).map(|held| &held.resource);
-            held.extend(known.or(say.brought.as_ref()).map(|resource| Held {
-                resource: Arc::clone(resource),
-                state: State::Rejected,
-            }));
+            let known = known.or(say.brought.as_ref()).cloned();
+            held.extend(known.map(Held::perhaps));
         });
         self.pending.insert(say.topic().clone());
     }

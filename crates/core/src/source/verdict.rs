@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::holdings::{Answer, Flight, Say, Step, change_by_item};
+use super::holdings::{Answer, Flight, Held, Say, Step, change_by_item};
 use super::{Conversation, Dialect, Heard};
 use crate::database::Database;
 use crate::name::Name;
@@ -167,15 +167,21 @@ impl Conversation {
         }
         let items: Vec<_> = step.items().cloned().collect();
         for (name, item) in items {
-            // What the view that it follows now lists comes with that.
             let learns = match orphan {
-                true => match self.brought(db, &name) {
-                    Some(brought) => brought.resource().is_none(),
-                    None => self.is_wanted(db, &name),
-                },
+                true => self.is_wanted(db, &name),
                 false => self.holdings.exceptions().contains(&name),
             };
             if !learns {
+                continue;
+            }
+            // The view that the peer follows now lists the name, and may not do
+            // so any more when it is the view's turn.
+            let brought = self.brought(db, &name).filter(|_| orphan);
+            if brought.is_some_and(|brought| brought.resource().is_some()) {
+                if let Some(resource) = item {
+                    self.holdings.record(db, Held::perhaps(resource));
+                    self.pending.insert(name);
+                }
                 continue;
             }
             self.holdings.change(db, &name, |held| {

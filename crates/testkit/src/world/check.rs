@@ -92,7 +92,11 @@ impl World {
                     by_name(found.into_iter().flat_map(|id| relay.db.resources(id)))
                 }
             };
-            for (name, resource) in &believed {
+            let unclear = match &self.children[index].role {
+                Role::Client(client) => client.unclear && url.as_str() == CDS,
+                Role::Relay(_) => false,
+            };
+            for (name, resource) in believed.iter().filter(|_| !unclear) {
                 let same = held.get(name).map(|r| &r.version) == Some(&resource.version);
                 // After a rejection as a whole, good ones may have come twice.
                 if !same {
@@ -114,7 +118,7 @@ impl World {
                 .sink
                 .interest(&key.0)
                 .is_some_and(|i| i.contains(&key.1));
-            if !wanted {
+            if !wanted || (client.unclear && key.0.as_str() == CDS) {
                 continue;
             }
             let held = client.held.get(key);
@@ -139,7 +143,8 @@ impl World {
         Ok(())
     }
 
-    /// What is gone stays while something bad keeps an older user of it.
+    /// What is gone stays while something bad keeps an older user of it, or may do
+    /// so as far as any source can tell.
     fn may_linger(&self, client: &Client, key: &(TypeUrl, Name)) -> bool {
         // In state of the world only whole types say what is gone (S39).
         let silent = client.mode == Mode::Sotw && [EDS, RDS, SDS].contains(&key.0.as_str());
@@ -149,7 +154,7 @@ impl World {
             .any(|r| references(r, key.0.as_str()).any(|n| *n == key.1));
         let unknown = self.contents.published().iter().any(|(other, resource)| {
             Contents::is_bad(resource)
-                && client.held.contains_key(other)
+                && (client.held.contains_key(other) || client.is_untold(&other.0, &other.1))
                 && Kind::of(&other.0).refers_to.contains(&key.0.as_str())
         });
         silent || user || unknown

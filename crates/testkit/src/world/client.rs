@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use trunkline_core::Moment;
 use trunkline_core::change::Change;
-use trunkline_core::kind::{CDS, EDS, LDS, RDS, SDS};
+use trunkline_core::kind::{CDS, EDS, Kind, LDS, RDS, SDS};
 use trunkline_core::message::{Mode, Node};
 use trunkline_core::name::{Ask, Name};
 use trunkline_core::resource::{Resource, TypeUrl};
-use trunkline_core::sink::{Delivery, Rejection, Response, Sink, SinkConfig, Verdict};
+use trunkline_core::sink::{Delivery, Rejection, Request, Response, Sink, SinkConfig, Verdict};
 
 use super::contents::{Contents, Published};
 
@@ -39,6 +39,13 @@ pub struct Client {
     pub rejects_whole: bool,
     /// Good contents it was ever sent, to tell a last good state from a wrong one.
     pub good: BTreeSet<(TypeUrl, Name, Vec<u8>)>,
+    /// What it named when it came back in state of the world, and of which it has
+    /// accepted nothing since: no source can tell what it holds of that (S82).
+    untold: BTreeSet<(TypeUrl, Ask)>,
+    /// On this stream a set was rejected that listed stand-ins and something bad.
+    /// A set with stand-ins gets its NACK anyway, so no source can tell that there
+    /// was another reason.
+    pub unclear: bool,
     /// A response about clusters that waits for endpoints.
     withheld: Option<(Delivery, BTreeSet<Name>)>,
     asked: BTreeSet<(TypeUrl, Ask)>,
@@ -63,6 +70,8 @@ impl Client {
             held: Published::new(),
             rejects_whole,
             good: BTreeSet::new(),
+            untold: BTreeSet::new(),
+            unclear: false,
             withheld: None,
             asked: BTreeSet::new(),
         }
@@ -192,7 +201,44 @@ impl Client {
     /// The stream is gone, and with it what was withheld.
     pub fn disconnected(&mut self) {
         self.withheld = None;
+        self.untold.clear();
+        self.unclear = false;
         self.sink.handle_disconnected("gone");
+    }
+
+    /// Takes note of a request: the first of a type may name a version.
+    pub fn said(&mut self, request: &Request) {
+        let Request::Sotw(request) = request else {
+            return;
+        };
+        let Some(url) = &request.type_url else { return };
+        if request.nonce.is_none() && request.version.is_some() {
+            let asked = self.asked.iter().filter(|(other, _)| other == url);
+            self.untold.extend(asked.cloned());
+        }
+    }
+
+    /// Whether no source can tell what it holds of a name.
+    #[must_use]
+    pub fn is_untold(&self, url: &TypeUrl, name: &Name) -> bool {
+        [Ask::Wildcard, Ask::Name(name.clone())]
+            .into_iter()
+            .any(|ask| self.untold.contains(&(url.clone(), ask)))
+    }
+
+    /// What it accepted tells what it holds: all of it, where sets are whole.
+    fn tell(&mut self, delivery: &Delivery, rejected: &[Rejection]) {
+        let url = &delivery.type_url;
+        if Kind::of(url).whole_set && rejected.is_empty() {
+            self.untold.retain(|(other, _)| other != url);
+        }
+        let is_rejected = |name: &Name| rejected.iter().any(|r| r.name.as_ref() == Some(name));
+        for resource in &delivery.resources {
+            if !Kind::of(url).whole_set && !is_rejected(&resource.name) {
+                let ask = Ask::Name(resource.name.clone());
+                self.untold.remove(&(url.clone(), ask));
+            }
+        }
     }
 
     fn judge(&mut self, delivery: Delivery, now: Moment) {
@@ -201,14 +247,16 @@ impl Client {
             self.good
                 .insert((delivery.type_url.clone(), resource.name.clone(), body));
         }
-        let any_bad = delivery.resources.iter().any(|r| Contents::is_bad(r));
-        let rejected = delivery
-            .resources
-            .iter()
-            .filter(|r| Contents::is_bad(r) || (self.rejects_whole && any_bad));
-        let rejected = rejected
+        let all = || delivery.resources.iter();
+        let stands_in = all().any(|r| Contents::is_stand_in(r));
+        let unread = all().any(|r| Contents::is_bad(r) && !Contents::is_stand_in(r));
+        self.unclear |= stands_in && unread;
+        let whole = self.rejects_whole && unread;
+        let rejected = all().filter(|r| whole || Contents::is_bad(r));
+        let rejected: Vec<_> = rejected
             .map(|r| Rejection::of(&r.name, "unreadable"))
             .collect();
+        self.tell(&delivery, &rejected);
         let verdict = Verdict::reject(rejected);
         if let Ok(outcome) =
             self.sink

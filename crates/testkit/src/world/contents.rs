@@ -58,7 +58,8 @@ impl Contents {
     #[must_use]
     pub fn is_bad(resource: &Resource) -> bool {
         let bad = |body: &Bytes| body.starts_with(b"bad");
-        resource.body.as_ref().is_some_and(bad) || Self::is_unreadable(resource)
+        let refused = Self::is_unreadable(resource) || Self::is_stand_in(resource);
+        refused || resource.body.as_ref().is_some_and(bad)
     }
 
     /// Whether it only says that there is nothing (S35).
@@ -66,6 +67,14 @@ impl Contents {
     pub fn is_unreadable(resource: &Resource) -> bool {
         let unreadable = |body: &Bytes| body.starts_with(b"\x0a") && body.ends_with(b"\x07");
         resource.body.as_ref().is_some_and(unreadable)
+    }
+
+    /// Whether it stands in for a cluster of which nothing is known (S82). It can
+    /// be read, and is refused alone.
+    #[must_use]
+    pub fn is_stand_in(resource: &Resource) -> bool {
+        let stands_in = |body: &Bytes| body.starts_with(b"\x0a") && body.ends_with(b"\x10\x03");
+        resource.body.as_ref().is_some_and(stands_in)
     }
 
     /// The name of a cluster and of its endpoints.

@@ -226,7 +226,9 @@ impl World {
         let request = match role {
             Role::Client(client) => {
                 client.want(now);
-                client.sink.poll_request(now)
+                let request = client.sink.poll_request(now);
+                request.iter().for_each(|request| client.said(request));
+                request
             }
             Role::Relay(relay) => {
                 if relay.pass_on(now) {

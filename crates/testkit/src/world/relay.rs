@@ -100,7 +100,9 @@ impl Relay {
         {
             self.apply(outcome.effects);
         }
-        if self.sink.is_answered(&url, &Ask::Wildcard) {
+        // What nobody below asks for any more was forgotten, and is not kept.
+        let wanted = self.sink.interest(&url).is_some_and(|i| i.has_wildcard());
+        if wanted && self.sink.is_answered(&url, &Ask::Wildcard) {
             let type_id = self.db.type_id(&url);
             self.db.set_known(type_id, &Scope::All);
         }

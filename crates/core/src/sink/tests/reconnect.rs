@@ -212,6 +212,19 @@ fn c25_a_version_stays_with_what_is_wanted_again() {
 }
 
 #[test]
+fn c25_a_version_of_which_nothing_was_kept_is_not_told() {
+    let mut bench = Bench::asking(Mode::Sotw, &["cds *"]);
+    bench.requests();
+    bench.unsub("cds *");
+    assert_eq!(bench.requests(), ["cds [*]", "cds []"]);
+    bench.sub("cds *");
+    // The answer to the first asking, of which the source knows no end yet.
+    bench.accept(sotw("cds", "1", "n1", &["a@1"]));
+    bench.sink.handle_connected();
+    assert_eq!(bench.requests(), ["node:n cds []"]);
+}
+
+#[test]
 fn e9_a_glob_finds_only_its_own_members_again() {
     let globs = ["cds xdstp://x/T/d/*", "cds xdstp://x/T/e/*"];
     let mut bench = Bench::asking(Mode::Sotw, &globs);

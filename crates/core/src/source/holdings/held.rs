@@ -29,7 +29,7 @@ pub(crate) enum State {
     /// The peer has it from an earlier stream. Its body may not be known.
     Before,
     /// The peer rejected it, or something beside it, and may have taken it all
-    /// the same (S17).
+    /// the same (S17); or asked anew while it was under way.
     Rejected,
 }
 
@@ -52,6 +52,14 @@ impl Held {
         Self {
             resource,
             state: State::Before,
+        }
+    }
+
+    /// What the peer may have taken, or not.
+    pub(crate) fn perhaps(resource: Arc<Resource>) -> Self {
+        Self {
+            resource,
+            state: State::Rejected,
         }
     }
 
