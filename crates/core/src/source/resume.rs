@@ -206,11 +206,12 @@ impl Conversation {
         same
     }
 
-    /// The endpoints that an Envoy came back with are known: clusters that the
-    /// set lacks now are among them, by their names. So are those that it took
-    /// from a set that it rejected in part, whatever set it names the version of.
+    /// The endpoints that an Envoy came back with are known, and it holds a set
+    /// of clusters of which nothing is: those that the set lacks now are among
+    /// them, by their names.
     pub(crate) fn take_clusters_by_endpoints(&mut self, db: &mut Database, names: Vec<Name>) {
-        if self.resumed.is_none() || !self.stands_in() || self.dialect != Dialect::Envoy {
+        let unknown = self.resumed.as_ref().is_some_and(|r| r.unknown_set);
+        if !unknown || !self.stands_in() || self.dialect != Dialect::Envoy {
             return;
         }
         let Some(view) = self.holdings.view_of(&Scope::All) else {
@@ -223,12 +224,7 @@ impl Conversation {
                 let mut references = r.facts().references.iter();
                 references.any(|to| to.name == name && to.type_url.as_str() == kind::EDS)
             };
-            let is_known = |held: &Held| {
-                let own = held.resource.name == name || refers(&held.resource);
-                own && !held.is_unknown()
-            };
-            let known = self.holdings.records().any(is_known);
-            if !is_cluster && !known && !listed.iter().any(refers) {
+            if !is_cluster && !listed.iter().any(refers) {
                 let held = Held::unknown(name.clone(), Version::new(""));
                 self.holdings.record(db, held);
                 self.pending.insert(name);
