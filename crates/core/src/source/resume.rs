@@ -201,6 +201,7 @@ impl Conversation {
             view.stand_at_head(db);
             self.owes_answer = false;
             self.resumed = None;
+            self.acked_version = Some(version.clone());
         }
         same
     }

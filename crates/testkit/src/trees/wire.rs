@@ -198,7 +198,13 @@ impl Wire {
             Mode::Sotw => self.types[url].accepted.is_none(),
             Mode::Delta => !held.keys().any(|(of, _)| of == url),
         };
-        urls.sort_by_key(is_new);
+        // An Envoy asks in the order in which it first did, and a server that knows
+        // of nothing from before can only go by that.
+        let rank = |url: &TypeUrl| match self.agent {
+            "envoy" => Kind::of(url).rank,
+            _ => 0,
+        };
+        urls.sort_by_key(|url| (is_new(url), is_new(url).then(|| rank(url))));
         for url in urls {
             let request = match self.mode {
                 Mode::Sotw => self.list(&url, None),
