@@ -4,7 +4,7 @@ use trunkline_core::database::Database;
 
 use super::client::Client;
 use super::relay::Relay;
-use super::{Role, World};
+use super::{Role, World, has_parts};
 
 impl World {
     /// A stream is lost with all that is under way on it.
@@ -22,9 +22,7 @@ impl World {
     fn hang_up(&mut self, index: usize) {
         match &mut self.children[index].role {
             Role::Client(client) => client.disconnected(),
-            Role::Relay(relay) => {
-                relay.sink.handle_disconnected("gone");
-            }
+            Role::Relay(relay) => relay.disconnected(),
         }
     }
 
@@ -64,7 +62,9 @@ impl World {
                 **client = Client::new(index, client.mode, client.habit, client.rejects_whole);
                 client.want(now);
             }
-            Role::Relay(relay) => **relay = Relay::new(index, child.mode),
+            Role::Relay(relay) => {
+                **relay = Relay::new(index, child.mode, has_parts(&child.limits));
+            }
         }
         self.note("restart", index);
         self.tell(|| format!("{index} restarts"));

@@ -68,6 +68,11 @@ pub struct World {
 /// What a run found.
 pub type Fault = String;
 
+/// Whether responses are so small that what there is takes several.
+fn has_parts(limits: &Limits) -> bool {
+    limits.response_bytes < Limits::default().response_bytes
+}
+
 impl World {
     /// A world of random shape.
     #[must_use]
@@ -106,7 +111,7 @@ impl World {
     fn add(&mut self, rng: &mut Rng, parent: Option<usize>, is_client: bool) {
         let id = self.children.len();
         let mode = if rng.bool() { Mode::Delta } else { Mode::Sotw };
-        let role = if is_client {
+        let mut role = if is_client {
             let habit = if rng.u8(0..3) == 0 {
                 Habit::Grpc
             } else {
@@ -116,11 +121,14 @@ impl World {
             client.want(self.now);
             Role::Client(Box::new(client))
         } else {
-            Role::Relay(Box::new(Relay::new(id, mode)))
+            Role::Relay(Box::new(Relay::new(id, mode, false)))
         };
         let mut limits = Limits::default();
         if rng.u8(0..3) == 0 {
             limits.response_bytes = 300;
+        }
+        if let Role::Relay(relay) = &mut role {
+            **relay = Relay::new(id, mode, has_parts(&limits));
         }
         self.children.push(Child {
             role,
@@ -373,7 +381,7 @@ impl World {
     fn next_timeout(&self) -> Option<Moment> {
         let sinks = self.children.iter().filter_map(|child| match &child.role {
             Role::Client(client) => client.sink.poll_timeout(),
-            Role::Relay(relay) => relay.sink.poll_timeout(),
+            Role::Relay(relay) => relay.poll_timeout(),
         });
         let sessions = self
             .children

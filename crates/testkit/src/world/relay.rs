@@ -1,13 +1,19 @@
 //! A relay: a database that a sink fills, and that says upstream what is asked
 //! of it.
+//!
+//! A delta response does not say whether it is all that there is for a wildcard,
+//! or the first part of it (S44). A relay whose source sends in parts waits until
+//! that is silent before it takes what is missing for absent (S51).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use trunkline_core::Moment;
 use trunkline_core::change::Change;
 use trunkline_core::database::{Database, Edge, Scope, TypeId};
+use trunkline_core::kind::CDS;
 use trunkline_core::message::{Mode, Node};
-use trunkline_core::name::Ask;
+use trunkline_core::name::{Ask, Name};
 use trunkline_core::resource::TypeUrl;
 use trunkline_core::sink::{Effects, Event, Response, Sink, SinkConfig, Verdict};
 
@@ -18,12 +24,21 @@ pub struct Relay {
     pub db: Database,
     /// The asking side.
     pub sink: Sink,
+    /// The clusters that it had at some time since they are asked for below.
+    pub had: BTreeSet<Name>,
+    /// Whether its source sends what is large in parts.
+    parts: bool,
+    /// When a type is known as a whole, unless more of it comes.
+    silences: BTreeMap<TypeId, Moment>,
 }
+
+/// How long a source is silent after the last part.
+const SILENCE: Duration = Duration::from_secs(5);
 
 impl Relay {
     /// A relay that knows nothing.
     #[must_use]
-    pub fn new(id: usize, mode: Mode) -> Self {
+    pub fn new(id: usize, mode: Mode, parts: bool) -> Self {
         let node = Node {
             id: format!("relay-{id}"),
             ..Node::default()
@@ -31,6 +46,9 @@ impl Relay {
         Self {
             db: Database::cache(),
             sink: Sink::new(SinkConfig::new(mode, node)),
+            had: BTreeSet::new(),
+            parts: parts && mode == Mode::Delta,
+            silences: BTreeMap::new(),
         }
     }
 
@@ -48,7 +66,7 @@ impl Relay {
             match edge {
                 Edge::First => {
                     if ask == Ask::Wildcard && self.sink.is_answered(&url, &ask) {
-                        self.db.set_known(type_id, &Scope::All);
+                        self.learn_all(type_id, now);
                     } else if ask == Ask::Wildcard {
                         anew |= self.sink.interest(&url).is_some_and(|i| !i.is_empty());
                     }
@@ -77,12 +95,16 @@ impl Relay {
         let interest = self.sink.interest(url).cloned().unwrap_or_default();
         if let Ask::Name(name) = ask {
             if !interest.contains(name) {
+                self.had.retain(|had| url.as_str() != CDS || had != name);
                 self.db.forget(type_id, name);
             }
             return;
         }
+        self.silences.remove(&type_id);
         self.db.set_unknown(type_id, &Scope::All);
         let names: Vec<_> = self.db.resources(type_id).map(|r| r.name.clone()).collect();
+        self.had
+            .retain(|had| url.as_str() != CDS || interest.contains(had));
         for name in names.iter().filter(|name| !interest.contains(name)) {
             self.db.forget(type_id, name);
         }
@@ -104,14 +126,39 @@ impl Relay {
         let wanted = self.sink.interest(&url).is_some_and(|i| i.has_wildcard());
         if wanted && self.sink.is_answered(&url, &Ask::Wildcard) {
             let type_id = self.db.type_id(&url);
-            self.db.set_known(type_id, &Scope::All);
+            self.learn_all(type_id, now);
         }
+    }
+
+    /// A wildcard is answered: with all of it, or with a part.
+    fn learn_all(&mut self, type_id: TypeId, now: Moment) {
+        match self.parts {
+            true => _ = self.silences.insert(type_id, now + SILENCE),
+            false => self.db.set_known(type_id, &Scope::All),
+        }
+    }
+
+    /// The stream is gone, and with it the rest of what was under way.
+    pub fn disconnected(&mut self) {
+        self.silences.clear();
+        self.sink.handle_disconnected("gone");
+    }
+
+    /// When [`Self::timeout`] has something to do.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Moment> {
+        let silence = self.silences.values().min().copied();
+        silence.into_iter().chain(self.sink.poll_timeout()).min()
     }
 
     /// Time has passed.
     pub fn timeout(&mut self, now: Moment) {
         let effects = self.sink.handle_timeout(now);
         self.apply(effects);
+        let silent = self.silences.extract_if(.., |_, until| *until <= now);
+        for (type_id, _) in silent {
+            self.db.set_known(type_id, &Scope::All);
+        }
     }
 
     fn apply(&mut self, effects: Effects) {
@@ -128,6 +175,13 @@ impl Relay {
             // What the source says is not there is known not to be there.
             if gone {
                 changes.push(Change::Remove(url, name));
+            }
+        }
+        for change in &changes {
+            if let Change::Upsert(url, resource) = change
+                && url.as_str() == CDS
+            {
+                self.had.insert(resource.name.clone());
             }
         }
         #[expect(
