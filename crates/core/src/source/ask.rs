@@ -185,6 +185,10 @@ impl Conversation {
             false => self.drop_unwanted(db, [name.clone()].into_iter().chain(left)),
         }
         self.drop_variants(db, name, params);
+        if self.is_wanted(db, name) {
+            // What was rejected, and kept something in its place, may be gone.
+            self.pending.insert(name.clone());
+        }
         if self.holdings.covering(name).is_some() && !self.is_beside_view(db, name, params) {
             self.return_to_view(db, name);
         }

@@ -69,11 +69,13 @@ impl Conversation {
         }
         let wanted = wanted_by(&subjects);
         self.end_rejections(name, &wanted);
-        let mut blocked = false;
+        let mut blocked = Vec::new();
         for resource in &wanted {
             let leading = subjects.iter().filter(|s| leads_to(s, resource));
             let leading: Vec<&Subject> = leading.collect();
-            blocked |= self.look_at_resource(db, context, name, resource, &leading, &mut part);
+            if self.look_at_resource(db, context, name, resource, &leading, &mut part) {
+                blocked.push(Arc::clone(resource));
+            }
         }
         if part.waits != Waits::No {
             part.says.clear();
@@ -81,10 +83,8 @@ impl Conversation {
             return part;
         }
         let drops = self.rest(db, name, &subjects, &wanted, &part);
-        match blocked {
-            true => self.keep_one_variant(db, &subjects, &drops, &mut part),
-            false => self.look_at_rest(db, context, name, &subjects, drops, &mut part),
-        }
+        let drops = self.keep_for_blocked(db, &subjects, blocked, drops, &mut part);
+        self.look_at_rest(db, context, name, &subjects, drops, &mut part);
         self.look_at_absent(db, context, name, &subjects, &mut part);
         self.keep_apart(apart, &mut part);
         part

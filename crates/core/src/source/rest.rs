@@ -49,27 +49,62 @@ impl Conversation {
     }
 
     /// While something that is wanted is not to be had, what it would replace
-    /// stays; and with it all that would be a second variant for somebody (TP2).
-    pub(super) fn keep_one_variant(
+    /// stays; and what would be a second variant beside that for somebody is not
+    /// to be had either (TP2). Returns what goes all the same.
+    pub(super) fn keep_for_blocked(
+        &self,
+        db: &Database,
+        subjects: &[Subject],
+        mut blocked: Vec<Arc<Resource>>,
+        mut drops: Vec<Say>,
+        part: &mut Part,
+    ) -> Vec<Say> {
+        if blocked.is_empty() {
+            return drops;
+        }
+        // A peer that does not match by itself uses the one that it has.
+        if self.kind.on_demand || subjects.len() == 1 {
+            self.hold_back_second(db, subjects, &drops, part);
+            return Vec::new();
+        }
+        let mut kept: Vec<Say> = Vec::new();
+        while !blocked.is_empty() {
+            let leading = |s: &&Subject| blocked.iter().any(|new| leads_to(s, new));
+            let leading: Vec<&Subject> = subjects.iter().filter(leading).collect();
+            let stays = |say: &mut Say| leading.iter().any(|s| self.is_for(db, s, say));
+            kept.extend(drops.extract_if(.., stays));
+            blocked = self.hold_back_second(db, subjects, &kept, part);
+        }
+        drops
+    }
+
+    /// Takes out of what is said what would be a second variant for somebody,
+    /// beside what stays.
+    fn hold_back_second(
         &self,
         db: &Database,
         subjects: &[Subject],
         kept: &[Say],
         part: &mut Part,
-    ) {
-        let is_for = |subject: &Subject, say: &Say| {
-            let key = subject.want.map(|(key, _)| key);
-            let params = key.map_or(self.params, |key| key.params);
-            let constraints = say.variant.1.as_ref();
-            constraints.is_none_or(|c| c.matches(db.params(params)))
-        };
+    ) -> Vec<Arc<Resource>> {
+        if self.kind.on_demand {
+            return Vec::new();
+        }
         let twice = |new: &Arc<Resource>| {
             let mut leading = subjects.iter().filter(|s| leads_to(s, new));
-            leading.any(|subject| kept.iter().any(|old| is_for(subject, old)))
+            leading.any(|subject| kept.iter().any(|old| self.is_for(db, subject, old)))
         };
-        if !self.kind.on_demand {
-            part.says.retain(|say| !say.to.as_ref().is_some_and(twice));
-        }
+        let second = |say: &mut Say| say.to.as_ref().is_some_and(twice);
+        let held_back = part.says.extract_if(.., second);
+        held_back.filter_map(|say| say.to).collect()
+    }
+
+    /// Whether a variant is for the parameters of a subject.
+    fn is_for(&self, db: &Database, subject: &Subject, say: &Say) -> bool {
+        let key = subject.want.map(|(key, _)| key);
+        let params = key.map_or(self.params, |key| key.params);
+        let constraints = say.variant.1.as_ref();
+        constraints.is_none_or(|c| c.matches(db.params(params)))
     }
 
     /// What goes, now or when nothing uses it any more.
