@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::holdings::{Held, Say, State, same_variant, variant};
+use super::holdings::{Held, Say, State, Variant, same_variant, variant};
 use super::look::{Part, Subject, Waits, absent, leads_to};
 use super::{AskKey, Context, Conversation, Heard};
 use crate::database::Database;
@@ -46,6 +46,55 @@ impl Conversation {
         }
         self.drop_what_is_under_way(db, &names, wanted, part, &mut drops);
         drops
+    }
+
+    /// A response without an answer may be rejected with all that it brings and
+    /// takes away, and the first word on something unknown replaces all of it:
+    /// until then, whatever is said of the name says all of it.
+    pub(super) fn say_all_while_in_doubt(
+        &self,
+        db: &mut Database,
+        name: &Name,
+        wanted: &[Arc<Resource>],
+        blocked: &[Arc<Resource>],
+        part: &mut Part,
+    ) {
+        let flights = self.holdings.flights();
+        if self.kind.on_demand || flights.is_empty() {
+            return;
+        }
+        let removes = flights.iter().any(|flight| flight.removes(name));
+        if !removes && !self.holdings.now(db, name).iter().any(Held::is_unknown) {
+            return;
+        }
+        for new in wanted.iter().filter(|new| new.name == *name) {
+            let blocked = blocked.iter().any(|other| same_variant(other, new));
+            let said = part.says.iter().any(|say| say.variant == variant(new));
+            if !blocked && !said {
+                part.says.push(Say::brings(new, None));
+            }
+        }
+    }
+
+    /// Says what the peer accepted before. What it may have taken in its place
+    /// from a response that it rejected goes.
+    pub(super) fn bring_back(&self, name: &Name, good: &Held, held: &[Held], part: &mut Part) {
+        let to = &good.resource;
+        let topic = (to.name != *name).then(|| name.clone());
+        let said = |part: &Part, key: &Variant| part.says.iter().any(|say| say.variant == *key);
+        if !said(part, &variant(to)) {
+            part.says.push(Say::brings(to, topic));
+        }
+        for other in held.iter().filter(|_| !self.kind.on_demand) {
+            let other = (other.state == State::Rejected).then_some(&other.resource);
+            let other = other.filter(|other| other.name == to.name && !same_variant(other, to));
+            let Some(key) = other.filter(|other| overlap(other, to)).map(|o| variant(o)) else {
+                continue;
+            };
+            if !said(part, &key) {
+                part.says.push(Say::drops(key, None));
+            }
+        }
     }
 
     /// While something that is wanted is not to be had, what it would replace
@@ -150,9 +199,9 @@ impl Conversation {
         // A set lists what a client has from before, and so says it (S82).
         let listed = |held: &Held| self.is_whole() && held.state == State::Before;
         let said =
-            |held: &&Held| !held.is_unknown() && ((held.is_accepted() && forced) || listed(held));
-        if let Some(held) = held.iter().find(said) {
-            part.says.push(Say::brings(&held.resource, None));
+            |held: &&Held| !held.is_unknown() && ((held.is_good() && forced) || listed(held));
+        if let Some(good) = held.iter().find(said) {
+            self.bring_back(name, good, &held, part);
         }
     }
 
@@ -257,5 +306,13 @@ impl Conversation {
             part.waits = Waits::Removal;
             self.answer_withheld(db, name, subjects, part);
         }
+    }
+}
+
+/// Whether somebody may match both.
+fn overlap(a: &Resource, b: &Resource) -> bool {
+    match (&a.constraints, &b.constraints) {
+        (Some(a), Some(b)) => !matches!(a.overlap(b), Ok(None)),
+        _ => true,
     }
 }
