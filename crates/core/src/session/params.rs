@@ -25,10 +25,24 @@ impl Session {
         let Ok(params) = self.bring(db, params) else {
             return;
         };
+        self.take_up_params(db);
         let own = own.into_iter();
         let own = own.map(|(url, own)| (url, self.bring(db, own).unwrap_or(params)));
         self.own_params = own.collect();
         self.params = params;
+    }
+
+    /// Parameters that change once more are taken up first: a client that matched
+    /// by them has dropped what they are not for.
+    fn take_up_params(&mut self, db: &mut Database) {
+        for index in 0..self.conversations.len() {
+            let own = self.params_of(&self.conversations[index].url);
+            let conversation = &mut self.conversations[index];
+            let params = conversation.params_to_be(own);
+            if conversation.params != params && conversation.may_move() {
+                conversation.move_to(db, params);
+            }
+        }
     }
 
     /// The parameters to ask for a type with.

@@ -1,12 +1,13 @@
 //! Subscribing to names and unsubscribing from them: how a request changes what
 //! the peer wants.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 
 use super::forms;
-use super::holdings::{Held, same_variant};
+use super::holdings::{Held, State, same_variant};
 use super::{AskKey, Conversation, Dialect, Heard, Mode, Want};
 use crate::database::{Choice, Database};
 use crate::hosts::HostName;
@@ -185,6 +186,10 @@ impl Conversation {
             false => self.drop_unwanted(db, [name.clone()].into_iter().chain(left)),
         }
         self.drop_variants(db, name, params);
+        if self.is_wanted(db, name) {
+            // What was rejected, and kept something in its place, may be gone.
+            self.pending.insert(name.clone());
+        }
         if self.holdings.covering(name).is_some() && !self.is_beside_view(db, name, params) {
             self.return_to_view(db, name);
         }
@@ -331,10 +336,45 @@ impl Conversation {
     /// differs from what it is meant to hold now is told in one response.
     pub(crate) fn move_to(&mut self, db: &mut Database, params: ParamsId) {
         self.params = params;
+        let mut names: BTreeSet<Name> = BTreeSet::new();
         for old in self.wants.set_own(params) {
+            names.insert(db.name(self.type_id, old.entry).clone());
             self.move_want(db, old, params);
         }
-        self.move_views(db, params);
+        names.extend(self.move_views(db, params));
+        for name in names {
+            self.doubt_unmatched(db, &name);
+        }
+    }
+
+    /// A peer that matches by itself drops what nothing that it asks for is for,
+    /// another keeps it until it is told (TP2).
+    fn doubt_unmatched(&mut self, db: &mut Database, name: &Name) {
+        let wants = self.wants_of(db, name).into_iter();
+        let mut params: Vec<ParamsId> = wants.map(|(key, _)| key.params).collect();
+        if self.holdings.covering(name).is_some() {
+            params.push(self.params);
+        }
+        let is_unmatched = |held: &Held| {
+            let only = held
+                .resource
+                .constraints
+                .as_ref()
+                .filter(|_| held.is_accepted());
+            only.is_some_and(|only| !params.iter().any(|p| only.matches(db.params(*p))))
+        };
+        let held = self.holdings.recorded(name).cloned();
+        let changed = held.map(|held| match is_unmatched(&held) {
+            true => Held {
+                state: State::Leaving,
+                ..held
+            },
+            false => held,
+        });
+        let changed: Vec<Held> = changed.collect();
+        if changed.iter().any(|held| held.state == State::Leaving) {
+            self.holdings.change(db, name, |held| *held = changed);
+        }
     }
 
     fn move_want(&mut self, db: &mut Database, old: AskKey, params: ParamsId) {

@@ -69,11 +69,13 @@ impl Conversation {
         }
         let wanted = wanted_by(&subjects);
         self.end_rejections(name, &wanted);
-        let mut blocked = false;
+        let mut blocked = Vec::new();
         for resource in &wanted {
             let leading = subjects.iter().filter(|s| leads_to(s, resource));
             let leading: Vec<&Subject> = leading.collect();
-            blocked |= self.look_at_resource(db, context, name, resource, &leading, &mut part);
+            if self.look_at_resource(db, context, name, resource, &leading, &mut part) {
+                blocked.push(Arc::clone(resource));
+            }
         }
         if part.waits != Waits::No {
             part.says.clear();
@@ -81,10 +83,11 @@ impl Conversation {
             return part;
         }
         let drops = self.rest(db, name, &subjects, &wanted, &part);
-        match blocked {
-            true => self.keep_one_variant(db, &subjects, &drops, &mut part),
-            false => self.look_at_rest(db, context, name, &subjects, drops, &mut part),
+        if !drops.is_empty() || !part.says.is_empty() {
+            self.say_all_while_in_doubt(db, name, &wanted, &blocked, &mut part);
         }
+        let drops = self.keep_for_blocked(db, &subjects, blocked, drops, &mut part);
+        self.look_at_rest(db, context, name, &subjects, drops, &mut part);
         self.look_at_absent(db, context, name, &subjects, &mut part);
         self.keep_apart(apart, &mut part);
         part
@@ -251,32 +254,33 @@ impl Conversation {
         if resource.name != *name {
             held.extend(self.holdings.after(db, name));
         }
+        // That the name is gone would take away what the peer may hold of it beside.
+        let other = |held: &Held| !self.is_parked(&held.resource);
+        let others = !self.kind.on_demand && held.iter().any(other);
         for subject in leading {
             let unheard = subject
                 .want
                 .is_some_and(|(_, want)| want.heard == Heard::Nothing);
             let from_before = |held: &&Held| held.state == State::Before && !held.is_unknown();
-            let stands_in = held.iter().find(from_before).filter(|_| self.is_whole());
+            let same = |held: &&Held| from_before(held) && same_variant(&held.resource, resource);
+            let stands_in = held.iter().find(same);
+            let stands_in = stands_in.or_else(|| held.iter().find(from_before));
+            let stands_in = stands_in.filter(|_| self.is_whole());
             // Who waits for a host waits for an answer, whatever it rejected.
             let sure = |held: &Held| held.state != State::Rejected || !self.kind.on_demand;
             let waits = unheard && !held.iter().any(sure);
             if !subject.forced && !waits && stands_in.is_none() {
                 continue;
             }
-            let good = |held: &&Held| held.is_accepted() && !self.is_parked(&held.resource);
+            let good = |held: &&Held| held.is_good() && !self.is_parked(&held.resource);
             let own = |held: &&Held| good(held) && same_variant(&held.resource, resource);
             let accepted = held.iter().find(own).or_else(|| held.iter().find(good));
             let accepted = accepted.or(stands_in);
             if let Some(accepted) = accepted {
-                let to = Arc::clone(&accepted.resource);
-                let variant = variant(&to);
-                if !part.says.iter().any(|say| say.variant == variant) {
-                    let topic = (to.name != *name).then(|| name.clone());
-                    part.says.push(Say::brings(&to, topic));
-                }
+                self.bring_back(name, accepted, &held, part);
             } else if !held.iter().any(Held::is_unknown) {
                 match subject.want {
-                    Some((key, _)) => part.answers.push(absent(key, name, false)),
+                    Some((key, _)) => part.answers.push(absent(key, name, others)),
                     None => part.says.push(Say::drops(variant(resource), None)),
                 }
             }

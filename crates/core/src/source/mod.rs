@@ -379,7 +379,12 @@ impl Conversation {
         }
         if !self.suspects.is_empty() {
             let gone = self.suspects.extract_if(.., ends);
+            let before = ended.len();
             ended.extend(gone.map(|(variant, _)| variant));
+            // With the one that changed, the others are said anew.
+            if ended.len() > before {
+                self.suspects.retain(|_, (_, of)| of != topic);
+            }
         }
         // A peer may have taken it all the same (S17).
         let others = ended.into_iter().map(|(name, _)| name);

@@ -5,6 +5,7 @@
 //! alone, and only that one is parked (S12). What goes, and names that do not
 //! exist, are no reason to reject anything: they are said again beside.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::holdings::{
@@ -89,6 +90,9 @@ impl Conversation {
             let items: Vec<_> = step.items().cloned().collect();
             for (name, item) in items {
                 self.holdings.except(db, &name);
+                let left = step.left_of(&name).filter(|_| item.is_some());
+                let left = left.map(|left| (name.clone(), left.clone()));
+                says.extend(left.map(|left| Say::drops(left, None)));
                 says.push(match &item {
                     Some(new) => Say::brings(new, None),
                     None => {
@@ -144,7 +148,13 @@ impl Conversation {
                 }
                 // The peer gave it up meanwhile.
                 Some(_) => {}
-                None if brings => self.note_rejected_removal(db, &say),
+                None if brings => {
+                    self.note_rejected_removal(db, &say);
+                    if self.is_whole() {
+                        // A set that went out since lacks it, too.
+                        self.holdings.say_in_later_flights(&[say]);
+                    }
+                }
                 // A removal that is rejected on its own has nothing to park.
                 None => {
                     let name = say.name().clone();
@@ -183,10 +193,16 @@ impl Conversation {
         self.holdings.change(db, &name, |held| {
             let own: Vec<Held> = held.extract_if(.., |held| held.is(&say.variant)).collect();
             // One is enough to say it again: best what was accepted.
-            let accepted = own.iter().find(|held| held.is_accepted());
+            let accepted = own.iter().find(|held| held.is_good());
+            let state = match accepted {
+                Some(_) => State::Leaving,
+                None => State::Rejected,
+            };
             let known = accepted.or(own.first()).map(|held| &held.resource);
-            let known = known.or(say.brought.as_ref()).cloned();
-            held.extend(known.map(Held::perhaps));
+            held.extend(known.or(say.brought.as_ref()).map(|resource| Held {
+                resource: Arc::clone(resource),
+                state,
+            }));
         });
         self.pending.insert(say.topic().clone());
     }
@@ -224,17 +240,7 @@ impl Conversation {
             self.pending.extend(topics);
             return Vec::new();
         }
-        // What has changed since is news, not a suspect.
-        suspects.retain(|say| {
-            let current = say
-                .to
-                .as_ref()
-                .is_some_and(|sent| self.is_current(db, say.topic(), &say.variant, &sent.version));
-            if !current {
-                self.pending.insert(say.topic().clone());
-            }
-            current
-        });
+        self.drop_changed(db, &mut suspects);
         if alone && suspects.len() < brought {
             // Without the one that changed, the others may be accepted.
             let topics = suspects.iter().map(|say| say.topic().clone());
@@ -249,7 +255,8 @@ impl Conversation {
             return parked.collect();
         }
         suspects.sort_by(|a, b| a.variant.cmp(&b.variant));
-        let groups = self.halves(db, &suspects, error);
+        let complete = suspects.len() == brought;
+        let groups = self.halves(db, &suspects, complete, error);
         for group in groups.into_iter().rev() {
             self.trials.push_front(group);
         }
@@ -260,6 +267,22 @@ impl Conversation {
                 .insert(say.variant, (sent.version.clone(), topic));
         }
         Vec::new()
+    }
+
+    /// What has changed since is news, not a suspect; and with it all variants of
+    /// its name, which are said together.
+    fn drop_changed(&mut self, db: &mut Database, suspects: &mut Vec<Say>) {
+        let is_changed = |say: &&Say| {
+            let sent = say.to.as_ref();
+            !sent.is_some_and(|sent| self.is_current(db, say.topic(), &say.variant, &sent.version))
+        };
+        let changed: BTreeSet<Name> = suspects
+            .iter()
+            .filter(is_changed)
+            .map(|say| say.name().clone())
+            .collect();
+        let news = suspects.extract_if(.., |say| changed.contains(say.name()));
+        self.pending.extend(news.map(|say| say.topic().clone()));
     }
 
     /// Whether suspects are variants of one name that take the place of another
@@ -294,15 +317,17 @@ impl Conversation {
 
     /// Halves; or, if the peer's text names some but not all, those and the
     /// rest. The text decides in which order things are tried, never what is
-    /// blamed (S64).
+    /// blamed (S64). What belongs together is torn apart only if it is all that
+    /// was rejected.
     fn halves(
         &self,
         db: &mut Database,
         suspects: &[Say],
+        complete: bool,
         error: &ErrorDetail,
     ) -> Vec<Vec<Variant>> {
         let mut groups = self.groups(db, suspects);
-        if groups.len() == 1 {
+        if groups.len() == 1 && complete {
             groups = (0..suspects.len()).map(|index| vec![index]).collect();
         }
         let variants = |groups: &[Vec<usize>]| -> Vec<Variant> {

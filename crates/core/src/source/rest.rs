@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::holdings::{Held, Say, State, same_variant, variant};
+use super::holdings::{Held, Say, State, Variant, same_variant, variant};
 use super::look::{Part, Subject, Waits, absent, leads_to};
 use super::{AskKey, Context, Conversation, Heard};
 use crate::database::Database;
@@ -48,28 +48,112 @@ impl Conversation {
         drops
     }
 
+    /// A response without an answer may be rejected with all that it brings and
+    /// takes away, and the first word on something unknown replaces all of it:
+    /// until then, whatever is said of the name says all of it.
+    pub(super) fn say_all_while_in_doubt(
+        &self,
+        db: &mut Database,
+        name: &Name,
+        wanted: &[Arc<Resource>],
+        blocked: &[Arc<Resource>],
+        part: &mut Part,
+    ) {
+        let flights = self.holdings.flights();
+        if self.kind.on_demand || flights.is_empty() {
+            return;
+        }
+        let removes = flights.iter().any(|flight| flight.removes(name));
+        if !removes && !self.holdings.now(db, name).iter().any(Held::is_unknown) {
+            return;
+        }
+        for new in wanted.iter().filter(|new| new.name == *name) {
+            let blocked = blocked.iter().any(|other| same_variant(other, new));
+            let said = part.says.iter().any(|say| say.variant == variant(new));
+            if !blocked && !said {
+                part.says.push(Say::brings(new, None));
+            }
+        }
+    }
+
+    /// Says what the peer accepted before. What it may have taken in its place
+    /// from a response that it rejected goes.
+    pub(super) fn bring_back(&self, name: &Name, good: &Held, held: &[Held], part: &mut Part) {
+        let to = &good.resource;
+        let topic = (to.name != *name).then(|| name.clone());
+        let said = |part: &Part, key: &Variant| part.says.iter().any(|say| say.variant == *key);
+        if !said(part, &variant(to)) {
+            part.says.push(Say::brings(to, topic));
+        }
+        for other in held.iter().filter(|_| !self.kind.on_demand) {
+            let other = (other.state == State::Rejected).then_some(&other.resource);
+            let other = other.filter(|other| other.name == to.name && !same_variant(other, to));
+            let Some(key) = other.filter(|other| overlap(other, to)).map(|o| variant(o)) else {
+                continue;
+            };
+            if !said(part, &key) {
+                part.says.push(Say::drops(key, None));
+            }
+        }
+    }
+
     /// While something that is wanted is not to be had, what it would replace
-    /// stays; and with it all that would be a second variant for somebody (TP2).
-    pub(super) fn keep_one_variant(
+    /// stays; and what would be a second variant beside that for somebody is not
+    /// to be had either (TP2). Returns what goes all the same.
+    pub(super) fn keep_for_blocked(
+        &self,
+        db: &Database,
+        subjects: &[Subject],
+        mut blocked: Vec<Arc<Resource>>,
+        mut drops: Vec<Say>,
+        part: &mut Part,
+    ) -> Vec<Say> {
+        if blocked.is_empty() {
+            return drops;
+        }
+        // A peer that does not match by itself uses the one that it has.
+        if self.kind.on_demand || subjects.len() == 1 {
+            self.hold_back_second(db, subjects, &drops, part);
+            return Vec::new();
+        }
+        let mut kept: Vec<Say> = Vec::new();
+        while !blocked.is_empty() {
+            let leading = |s: &&Subject| blocked.iter().any(|new| leads_to(s, new));
+            let leading: Vec<&Subject> = subjects.iter().filter(leading).collect();
+            let stays = |say: &mut Say| leading.iter().any(|s| self.is_for(db, s, say));
+            kept.extend(drops.extract_if(.., stays));
+            blocked = self.hold_back_second(db, subjects, &kept, part);
+        }
+        drops
+    }
+
+    /// Takes out of what is said what would be a second variant for somebody,
+    /// beside what stays.
+    fn hold_back_second(
         &self,
         db: &Database,
         subjects: &[Subject],
         kept: &[Say],
         part: &mut Part,
-    ) {
-        let is_for = |subject: &Subject, say: &Say| {
-            let key = subject.want.map(|(key, _)| key);
-            let params = key.map_or(self.params, |key| key.params);
-            let constraints = say.variant.1.as_ref();
-            constraints.is_none_or(|c| c.matches(db.params(params)))
-        };
+    ) -> Vec<Arc<Resource>> {
+        if self.kind.on_demand {
+            return Vec::new();
+        }
         let twice = |new: &Arc<Resource>| {
             let mut leading = subjects.iter().filter(|s| leads_to(s, new));
-            leading.any(|subject| kept.iter().any(|old| is_for(subject, old)))
+            leading.any(|subject| kept.iter().any(|old| self.is_for(db, subject, old)))
         };
-        if !self.kind.on_demand {
-            part.says.retain(|say| !say.to.as_ref().is_some_and(twice));
-        }
+        let second = |say: &mut Say| say.to.as_ref().is_some_and(twice);
+        let held_back = part.says.extract_if(.., second);
+        held_back.filter_map(|say| say.to).collect()
+    }
+
+    /// Whether a variant is for the parameters of a subject.
+    fn is_for(&self, db: &Database, subject: &Subject, say: &Say) -> bool {
+        let key = subject.want.map(|(key, _)| key);
+        let params = key.map_or(self.params, |key| key.params);
+        let constraints = say.variant.1.as_ref();
+        constraints.is_none_or(|c| c.matches(db.params(params)))
     }
 
     /// What goes, now or when nothing uses it any more.
@@ -115,9 +199,9 @@ impl Conversation {
         // A set lists what a client has from before, and so says it (S82).
         let listed = |held: &Held| self.is_whole() && held.state == State::Before;
         let said =
-            |held: &&Held| !held.is_unknown() && ((held.is_accepted() && forced) || listed(held));
-        if let Some(held) = held.iter().find(said) {
-            part.says.push(Say::brings(&held.resource, None));
+            |held: &&Held| !held.is_unknown() && ((held.is_good() && forced) || listed(held));
+        if let Some(good) = held.iter().find(said) {
+            self.bring_back(name, good, &held, part);
         }
     }
 
@@ -222,5 +306,13 @@ impl Conversation {
             part.waits = Waits::Removal;
             self.answer_withheld(db, name, subjects, part);
         }
+    }
+}
+
+/// Whether somebody may match both.
+fn overlap(a: &Resource, b: &Resource) -> bool {
+    match (&a.constraints, &b.constraints) {
+        (Some(a), Some(b)) => !matches!(a.overlap(b), Ok(None)),
+        _ => true,
     }
 }

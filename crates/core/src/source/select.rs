@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Conversation;
-use super::holdings::{Answer, Flight, Say, Step, View, Walk};
+use super::holdings::{Answer, Flight, Say, Step, View, Walk, variant};
 use super::look::{Part, Waits};
 use crate::database::{Database, SLICE};
 use crate::limits::Limits;
@@ -268,7 +268,7 @@ impl Conversation {
     #[must_use]
     fn take(
         &mut self,
-        db: &Database,
+        db: &mut Database,
         name: &Name,
         part: Part,
         context: &Context<'_>,
@@ -301,11 +301,7 @@ impl Conversation {
         }
         if is_tried {
             self.deferred.insert(name.clone());
-            for answer in &answers {
-                if let Some(want) = self.wants.get_mut(answer.want) {
-                    want.forced = false;
-                }
-            }
+            self.settle_said(db, name, &says, &answers);
             selected.says.extend(says);
             selected.answers.extend(answers);
             return false;
@@ -333,6 +329,22 @@ impl Conversation {
             }
         }
         more
+    }
+
+    /// Something of a name waits to be tried: those that have their answer, or get
+    /// what they asked for, do not ask again with the next response.
+    fn settle_said(&mut self, db: &mut Database, name: &Name, says: &[Say], answers: &[Answer]) {
+        for (key, _) in self.wants_of(db, name) {
+            let target = self.target(db, key);
+            let said = target.resource().is_some_and(|to| {
+                let to = variant(to);
+                says.iter().any(|say| say.variant == to)
+            });
+            let answered = answers.iter().any(|answer| answer.want == key);
+            if let Some(want) = self.wants.get_mut(key) {
+                want.forced &= !said && !answered;
+            }
+        }
     }
 
     /// Where a view has news, exceptions to it may have some of their own: what

@@ -219,7 +219,7 @@ impl Conversation {
             let (key, resource) = (variant(&held.resource), Arc::clone(&held.resource));
             match held.state {
                 State::Accepted => _ = set.insert(key, resource),
-                State::Before => _ = set.entry(key).or_insert(resource),
+                State::Before | State::Leaving => _ = set.entry(key).or_insert(resource),
                 State::Rejected => {}
             }
         }
@@ -275,11 +275,11 @@ impl Conversation {
         let mut add = |resource: Arc<Resource>| part.insert(variant(&resource), resource);
         for say in &selected.says {
             let after = self.holdings.after_draft(db, say.name(), selected.draft());
-            let several = after.iter().filter(|held| held.is_accepted()).count() > 1;
+            let several = after.iter().filter(|held| held.is_good()).count() > 1;
             match &say.to {
                 // A name has the variants that are listed, all of them (TP2).
                 _ if several || (say.to.is_none() && !after.is_empty()) => {
-                    let accepted = after.into_iter().filter(|held| held.is_accepted());
+                    let accepted = after.into_iter().filter(Held::is_good);
                     accepted.for_each(|held| _ = add(held.resource));
                 }
                 Some(resource) => _ = add(Arc::clone(resource)),

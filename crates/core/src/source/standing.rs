@@ -170,7 +170,7 @@ impl Conversation {
     /// Whole sets only: what every set lists and the peer may not have, since it
     /// may have taken something that it rejected.
     pub(crate) fn listed_again(&self) -> impl Iterator<Item = &Arc<Resource>> {
-        let rejected = |held: &&Held| held.state == State::Rejected;
+        let rejected = |held: &&Held| matches!(held.state, State::Leaving | State::Rejected);
         let records = self.holdings.records().filter(|_| self.is_whole());
         let names = records.filter(rejected).map(|held| &held.resource.name);
         let listed = names.flat_map(|name| self.holdings.recorded(name));

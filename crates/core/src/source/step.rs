@@ -127,16 +127,19 @@ impl Conversation {
         };
         view.scope == Scope::All
             && self.holdings.exceptions().is_empty()
+            && self.holdings.steps_are_plain()
             && self.parked.is_empty()
             && self.wants.is_empty()
             && db.head(view.follow) == step.to
             && db.knows_all(view.follow)
     }
 
-    /// Whether this peer takes an item just as it is: it is no exception, and
-    /// it is still current.
+    /// Whether this peer takes an item just as it is: it is no exception, it is
+    /// still current, and all that it takes the place of goes with it.
     fn is_plain(&self, db: &mut Database, follow: FollowId, (name, item): &Item) -> bool {
-        if self.holdings.exceptions().contains(name) {
+        if self.holdings.exceptions().contains(name)
+            || self.holdings.may_keep_other(name, item.as_ref())
+        {
             return false;
         }
         let own = self.holdings.covering(name);

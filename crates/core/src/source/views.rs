@@ -191,7 +191,8 @@ impl Conversation {
 
     /// Follows what other parameters show; what the peer holds otherwise is an
     /// exception, to be told of.
-    pub(super) fn move_views(&mut self, db: &mut Database, params: ParamsId) {
+    /// Returns the names of which something may be told.
+    pub(super) fn move_views(&mut self, db: &mut Database, params: ParamsId) -> BTreeSet<Name> {
         let mut held: HashMap<Name, Vec<Held>> = HashMap::new();
         for view in self.holdings.views() {
             for resource in view.held(db) {
@@ -224,11 +225,14 @@ impl Conversation {
             names.extend(listed.map(|r| (r.name.clone(), Vec::new())));
         }
         names.extend(held);
+        let mut told = BTreeSet::new();
         for (name, held) in names {
             if !exceptions.contains(&name) {
                 self.holdings.change(db, &name, |now| *now = held);
             }
+            told.insert(name.clone());
             self.pending.insert(name);
         }
+        told
     }
 }

@@ -157,9 +157,13 @@ impl Client {
         before || self.rejected.contains(&place.0)
     }
 
-    /// A new stream: nothing that was under way counts.
+    /// A new stream: nothing that was under way counts. In state of the world a
+    /// client that names no version holds nothing (S82): it was started anew.
     pub(super) fn reconnect(&mut self) {
         self.last.clear();
+        if self.mode == Mode::Sotw {
+            self.held.clear();
+        }
         self.rejected.clear();
         self.node_sent = false;
         let wanted = self.subscriptions();

@@ -28,6 +28,10 @@ pub(crate) enum State {
     Accepted,
     /// The peer has it from an earlier stream. Its body may not be known.
     Before,
+    /// The peer accepted it and may have dropped it: it rejected a response that
+    /// takes it away (S17), or nothing that it asks for is for it any more since
+    /// it changed its parameters (TP2).
+    Leaving,
     /// The peer rejected it, or something beside it, and may have taken it all
     /// the same (S17); or asked anew while it was under way.
     Rejected,
@@ -75,6 +79,11 @@ impl Held {
 
     pub(crate) fn is_accepted(&self) -> bool {
         self.state == State::Accepted
+    }
+
+    /// Whether the peer accepted it once: it is fit to stand for what it rejects.
+    pub(crate) fn is_good(&self) -> bool {
+        matches!(self.state, State::Accepted | State::Leaving)
     }
 
     /// Whether its body is not known, nor what it refers to.

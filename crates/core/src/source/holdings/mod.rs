@@ -129,6 +129,24 @@ impl Holdings {
         may
     }
 
+    /// Whether a step without an answer takes the place of another variant of a
+    /// name than this: the peer still holds that if it rejects the step.
+    pub(crate) fn may_keep_other(&self, name: &Name, but: Option<&Arc<Resource>>) -> bool {
+        let steps = self.flights.iter().flat_map(|flight| &flight.steps);
+        let mut left = steps.filter_map(|step| step.left_of(name).filter(|_| step.speaks_of(name)));
+        left.any(|old| but.is_none_or(|new| new.constraints != *old))
+    }
+
+    /// Whether no step without an answer takes the place of another variant.
+    pub(crate) fn steps_are_plain(&self) -> bool {
+        let mut steps = self.flights.iter().flat_map(|flight| &flight.steps);
+        steps.all(|step| {
+            step.batch
+                .as_ref()
+                .is_none_or(|batch| batch.left.is_empty())
+        })
+    }
+
     /// Whether it holds something of which nothing is known but its name.
     pub(crate) fn holds_unknown(&self) -> bool {
         self.unknown > 0
