@@ -55,7 +55,7 @@ impl Conversation {
     /// The first request has been read. In state of the world the version tells
     /// what is held, as far as it is remembered.
     pub(crate) fn resume_set(&mut self, db: &mut Database, version: &Version) {
-        if self.skip_known_set(db, version) || self.resumed.is_none() {
+        if self.take_set_as_held(db, version) || self.resumed.is_none() {
             return;
         }
         if !self.kind.whole_set {
@@ -188,9 +188,11 @@ impl Conversation {
         }
     }
 
-    /// A reconnecting client that names the version of the very set it would
-    /// get is not sent it again; only sure if it asks for all and nothing else (S50).
-    fn skip_known_set(&mut self, db: &mut Database, version: &Version) -> bool {
+    /// A client that names the version of the very set that it would get is taken
+    /// to hold that; only sure if it asks for all and nothing else. It is sent the
+    /// set all the same, once: who took a part of a set that it rejected names the
+    /// version from before (S50, S82).
+    fn take_set_as_held(&mut self, db: &mut Database, version: &Version) -> bool {
         let only = self.holdings.views().len() == 1 && self.wants.is_empty();
         let Some(view) = self.holdings.view_of(&Scope::All).filter(|_| only) else {
             return false;
@@ -199,7 +201,6 @@ impl Conversation {
         let same = Version::of_hash(db.sum(follow)) == *version;
         if same && let Some(view) = self.holdings.view_mut(follow) {
             view.stand_at_head(db);
-            self.owes_answer = false;
             self.resumed = None;
             self.acked_version = Some(version.clone());
         }
