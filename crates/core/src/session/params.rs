@@ -32,9 +32,10 @@ impl Session {
         self.params = params;
     }
 
-    /// Parameters that change once more are taken up first: a client that matched
-    /// by them has dropped what they are not for.
-    fn take_up_params(&mut self, db: &mut Database) {
+    /// Parameters are taken up before they change once more, and before a request
+    /// is read: a client that matches by them has dropped what they are not for,
+    /// and what it gives up is theirs.
+    pub(super) fn take_up_params(&mut self, db: &mut Database) {
         for index in 0..self.conversations.len() {
             let own = self.params_of(&self.conversations[index].url);
             let conversation = &mut self.conversations[index];

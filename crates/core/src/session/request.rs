@@ -46,6 +46,7 @@ impl Session {
             self.look_again();
             return Ok(());
         }
+        self.take_up_params(db);
         let hosts = &self.conversations[index];
         let base = match first && hosts.kind.on_demand {
             true => {
@@ -126,6 +127,7 @@ impl Session {
                 });
             }
         }
+        self.take_up_params(db);
         self.take_params_of_whole(db, index, &request.names);
         let names = names_something(&request.names);
         let mut asks = self.read(db, &url, request.names);

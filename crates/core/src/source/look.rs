@@ -257,6 +257,11 @@ impl Conversation {
         // That the name is gone would take away what the peer may hold of it beside.
         let other = |held: &Held| !self.is_parked(&held.resource);
         let others = !self.kind.on_demand && held.iter().any(other);
+        // Of several subscriptions each gets what is for it.
+        let wants = self.wants_of(db, name);
+        let beside = wants.iter().all(|(key, _)| key.params != self.params);
+        let by_view = beside && self.holdings.covering(name).is_some();
+        let several = !self.kind.on_demand && wants.len() + usize::from(by_view) > 1;
         for subject in leading {
             let unheard = subject
                 .want
@@ -274,7 +279,10 @@ impl Conversation {
             }
             let good = |held: &&Held| held.is_good() && !self.is_parked(&held.resource);
             let own = |held: &&Held| good(held) && same_variant(&held.resource, resource);
-            let accepted = held.iter().find(own).or_else(|| held.iter().find(good));
+            let fits = |held: &&Held| {
+                good(held) && (!several || self.is_for(db, subject, &variant(&held.resource)))
+            };
+            let accepted = held.iter().find(own).or_else(|| held.iter().find(fits));
             let accepted = accepted.or(stands_in);
             if let Some(accepted) = accepted {
                 self.bring_back(name, accepted, &held, part);

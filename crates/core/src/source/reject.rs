@@ -146,7 +146,9 @@ impl Conversation {
                     self.note_rejected(db, resource, blamed);
                     suspects.push(say);
                 }
-                // The peer gave it up meanwhile.
+                // The peer gave it up meanwhile. A set that went out since lists it,
+                // and what that takes away is not all that it says.
+                Some(_) if self.is_whole() => self.holdings.say_in_later_flights(&[say]),
                 Some(_) => {}
                 None if brings => {
                     self.note_rejected_removal(db, &say);
@@ -283,6 +285,29 @@ impl Conversation {
             .collect();
         let news = suspects.extract_if(.., |say| changed.contains(say.name()));
         self.pending.extend(news.map(|say| say.topic().clone()));
+    }
+
+    /// News of a name of which something unknown is held come with all suspects
+    /// of the name: the first word replaces all that is unknown.
+    pub(super) fn join_suspects(&mut self, db: &mut Database, name: &Name) {
+        let own = self.suspects.range((name.clone(), None)..);
+        let own = own.map(|(variant, _)| variant.clone());
+        let own: Vec<Variant> = own.take_while(|(of, _)| of == name).collect();
+        if self.kind.on_demand || own.is_empty() {
+            return;
+        }
+        let unknown = self.holdings.now(db, name).iter().any(Held::is_unknown);
+        let after = self.holdings.after(db, name);
+        let is_news = |new: &Arc<Resource>| {
+            let held = |held: &Held| same_variant(&held.resource, new);
+            let suspected = self.suspects.contains_key(&variant(new));
+            !suspected && !self.is_parked(new) && !after.iter().any(held)
+        };
+        if unknown && self.wanted(db, name).iter().any(is_news) {
+            for variant in &own {
+                self.suspects.remove(variant);
+            }
+        }
     }
 
     /// Whether suspects are variants of one name that take the place of another

@@ -120,7 +120,7 @@ impl Conversation {
         while !blocked.is_empty() {
             let leading = |s: &&Subject| blocked.iter().any(|new| leads_to(s, new));
             let leading: Vec<&Subject> = subjects.iter().filter(leading).collect();
-            let stays = |say: &mut Say| leading.iter().any(|s| self.is_for(db, s, say));
+            let stays = |say: &mut Say| leading.iter().any(|s| self.is_for(db, s, &say.variant));
             kept.extend(drops.extract_if(.., stays));
             blocked = self.hold_back_second(db, subjects, &kept, part);
         }
@@ -141,7 +141,10 @@ impl Conversation {
         }
         let twice = |new: &Arc<Resource>| {
             let mut leading = subjects.iter().filter(|s| leads_to(s, new));
-            leading.any(|subject| kept.iter().any(|old| self.is_for(db, subject, old)))
+            leading.any(|subject| {
+                kept.iter()
+                    .any(|old| self.is_for(db, subject, &old.variant))
+            })
         };
         let second = |say: &mut Say| say.to.as_ref().is_some_and(twice);
         let held_back = part.says.extract_if(.., second);
@@ -149,10 +152,10 @@ impl Conversation {
     }
 
     /// Whether a variant is for the parameters of a subject.
-    fn is_for(&self, db: &Database, subject: &Subject, say: &Say) -> bool {
+    pub(super) fn is_for(&self, db: &Database, subject: &Subject, variant: &Variant) -> bool {
         let key = subject.want.map(|(key, _)| key);
         let params = key.map_or(self.params, |key| key.params);
-        let constraints = say.variant.1.as_ref();
+        let constraints = variant.1.as_ref();
         constraints.is_none_or(|c| c.matches(db.params(params)))
     }
 

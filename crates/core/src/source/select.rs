@@ -224,6 +224,7 @@ impl Conversation {
                 self.deferred.insert(name);
                 continue;
             }
+            self.join_suspects(db, &name);
             let part = self.look(db, context, &name, selected.apart);
             // Hosts that a peer holds change together, whatever that takes: one
             // may have got a domain that was another's, and twice it would be
