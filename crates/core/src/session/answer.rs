@@ -106,6 +106,7 @@ impl Session {
             let drained = |until| Drained {
                 named: until,
                 brought: until,
+                recalled: true,
             };
             let draining = db.recall_draining().filter(|(_, until)| now < *until);
             let draining = draining.map(|(reference, until)| (reference.clone(), drained(until)));
@@ -241,6 +242,7 @@ impl Session {
         Drained {
             named: now + drain,
             brought: now + if drains { drain } else { hold },
+            recalled: false,
         }
     }
 
