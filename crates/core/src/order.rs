@@ -210,12 +210,17 @@ impl<'a> Order<'a> {
         in_use.may_include(url, name) || (self.resuming && users.any(unasked))
     }
 
-    /// Whether an Envoy came back with a name of routes for each listener.
+    /// Whether an Envoy came back with a name of routes for each listener, and none
+    /// of those that it may have had then has routes inside.
     fn names_its_routes(&self, db: &mut Database) -> bool {
         let Some(routes) = self.others.of(kind::RDS) else {
             return false;
         };
         let listeners = self.others.of(kind::LDS);
+        let resumed = listeners.and_then(|listeners| listeners.resumed.as_ref());
+        if resumed.is_some_and(|resumed| resumed.inside) {
+            return false;
+        }
         let listeners = listeners.map_or(0, |listeners| listeners.listed(db));
         routes
             .resumed

@@ -162,6 +162,19 @@ impl Session {
         }
     }
 
+    /// A listener that was there when a client came back may be one that it has,
+    /// although it is another when the first are sent.
+    pub(super) fn look_inside_listeners(&mut self, db: &mut Database) {
+        let Some(listeners) = self.conversation_mut(kind::LDS) else {
+            return;
+        };
+        let due = listeners.resumed.is_some() && listeners.last_nonce.is_none();
+        let inside = due && listeners.is_meant_to_refer(db, kind::CDS);
+        if let Some(resumed) = &mut listeners.resumed {
+            resumed.inside |= inside;
+        }
+    }
+
     /// An Envoy that comes back with a listener and without its routes warms it.
     /// The one that it replaces is not known, serves until then, and drains.
     pub(super) fn keep_what_warming_replaces(&mut self, db: &mut Database, now: Moment) {

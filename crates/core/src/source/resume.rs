@@ -31,6 +31,8 @@ pub(crate) struct Resumed {
     pub(crate) held: usize,
     /// How many names it came back with.
     pub(crate) named: usize,
+    /// Listeners: before it was sent one, there were some with routes inside.
+    pub(crate) inside: bool,
     /// What it rejected on an earlier stream. Once it has accepted a set without
     /// it gets that once more: it may be another program by now.
     rejected: Vec<Variant>,
@@ -69,6 +71,7 @@ impl Conversation {
             unknown_set: self.mode == Mode::Sotw && self.kind.whole_set,
             held: 0,
             named: 0,
+            inside: false,
             rejected: Vec::new(),
             set: None,
             version: None,
@@ -294,6 +297,30 @@ impl Conversation {
         waits.then(|| resumed.at + BURST)
     }
 
+    /// Until when the first set waits that replaces one of which nothing is known:
+    /// what it lacks the client drops, also what only waits for its turn (S38, S82).
+    fn awaits_turns(&self, hold: Duration) -> Option<Moment> {
+        let resumed = self.resumed.as_ref().filter(|r| r.unknown_set)?;
+        let first = self.is_whole() && self.last_nonce.is_none();
+        first.then(|| resumed.at + hold)
+    }
+
+    /// Whether the first set would lack something that waits for what it refers to.
+    pub(crate) fn lacks_turns(&self, db: &mut Database, context: &Context<'_>) -> bool {
+        let until = self.awaits_turns(context.hold);
+        if until.is_none_or(|until| until <= context.now) {
+            return false;
+        }
+        let views = self.holdings.views().iter();
+        let mut listed: Vec<_> = views.flat_map(|view| db.list(view.follow)).collect();
+        for key in self.wants.keys() {
+            listed.extend(self.target(db, key).resource().cloned());
+        }
+        let order = context.order;
+        let mut listed = listed.iter();
+        listed.any(|resource| order.addition_waits(db, &self.kind, resource))
+    }
+
     /// Whether nothing is said of a name that does not exist: a client that came
     /// back may use what it has of that name until it asks for it no longer. And a
     /// listener may wait for routes that are gone: told so, it would take the place
@@ -337,6 +364,7 @@ impl Conversation {
         let of = |r: &Resumed| [r.at + resume, r.at + hold, r.at + drain];
         let mut all: Vec<_> = resumed.map(of).into_iter().flatten().collect();
         all.extend(self.awaits_endpoints());
+        all.extend(self.awaits_turns(hold));
         all
     }
 }
