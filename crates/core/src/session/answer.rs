@@ -175,6 +175,17 @@ impl Session {
         }
     }
 
+    /// Names of routes that a client first lists after it was sent listeners may be
+    /// those of the new ones: they tell nothing of what it came back with.
+    pub(super) fn discount_routes(&mut self, index: usize) {
+        let listeners = self.conversation_of(kind::LDS);
+        let sent = listeners.is_some_and(|listeners| listeners.last_nonce.is_some());
+        let routes = &mut self.conversations[index];
+        if sent && routes.url.as_str() == kind::RDS {
+            routes.resumed.iter_mut().for_each(|r| r.named = 0);
+        }
+    }
+
     /// An Envoy that comes back with a listener and without its routes warms it.
     /// The one that it replaces is not known, serves until then, and drains.
     pub(super) fn keep_what_warming_replaces(&mut self, db: &mut Database, now: Moment) {
