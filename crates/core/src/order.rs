@@ -39,6 +39,9 @@ pub(crate) struct Drained {
     pub(crate) named: Moment,
     /// If a wildcard brings it.
     pub(crate) brought: Moment,
+    /// It was in use on an earlier stream: what a client comes back with later
+    /// tells nothing of that.
+    pub(crate) recalled: bool,
 }
 
 /// What the peer still uses although it is about to go.
@@ -165,7 +168,8 @@ impl<'a> Order<'a> {
     /// it asks for it by name, `refused` whether it is listed by what an Envoy
     /// refuses. That is not done for longer than it has to be: an Envoy that came
     /// back with as many names of routes as there are listeners is trusted to give
-    /// these up when their listener has drained.
+    /// these up when their listener has drained. Of listeners that an earlier stream
+    /// replaced the names tell nothing: those of their successors are among them.
     pub(crate) fn removal_waits(
         &self,
         db: &mut Database,
@@ -177,7 +181,7 @@ impl<'a> Order<'a> {
         let of_name = self.draining.get(&reference);
         let trusted = refused && self.names_its_routes(db);
         let of_type = self.draining_types.get(url.as_str());
-        let of_type = of_type.filter(|_| !trusted);
+        let of_type = of_type.filter(|drained| drained.recalled || !trusted);
         let drains = of_name.into_iter().chain(of_type).any(|drained| {
             let until = if named {
                 drained.named
@@ -206,12 +210,17 @@ impl<'a> Order<'a> {
         in_use.may_include(url, name) || (self.resuming && users.any(unasked))
     }
 
-    /// Whether an Envoy came back with a name of routes for each listener.
+    /// Whether an Envoy came back with a name of routes for each listener, and none
+    /// of those that it may have had then has routes inside.
     fn names_its_routes(&self, db: &mut Database) -> bool {
         let Some(routes) = self.others.of(kind::RDS) else {
             return false;
         };
         let listeners = self.others.of(kind::LDS);
+        let resumed = listeners.and_then(|listeners| listeners.resumed.as_ref());
+        if resumed.is_some_and(|resumed| resumed.inside) {
+            return false;
+        }
         let listeners = listeners.map_or(0, |listeners| listeners.listed(db));
         routes
             .resumed

@@ -8,7 +8,7 @@
 //! Beside them, what replaced listeners of clients that left may still use: no
 //! request of either protocol tells of a listener that drains (S81).
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use hashbrown::HashMap;
@@ -30,12 +30,27 @@ const SETS: usize = 1024;
 /// References of listeners that drain, at most.
 const REFERENCES: usize = 4096;
 
+/// Names that are remembered as tried beside a set, at most.
+const TRIED: usize = 1024;
+
 /// What one client held.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct DepartedSet {
+    /// Sorted by name.
     pub(crate) resources: Vec<Arc<Resource>>,
     /// What it rejected, which is not sent to it again at once (S12).
     pub(crate) rejected: Vec<(Name, Option<Constraints>, Version)>,
+    /// Names beside the set that came with sets which it has not accepted, for
+    /// whatever it may dislike about them.
+    pub(crate) tried: BTreeSet<Name>,
+}
+
+impl DepartedSet {
+    /// Whether something of a name is in the set.
+    pub(crate) fn lists(&self, name: &Name) -> bool {
+        let found = self.resources.binary_search_by(|r| r.name.cmp(name));
+        found.is_ok()
+    }
 }
 
 #[derive(Debug, Default)]
@@ -79,6 +94,27 @@ impl Database {
             };
             let gone = departed.sets.remove(&oldest);
             departed.bytes -= gone.map_or(0, |set| bytes_of(&set));
+        }
+    }
+
+    /// A client leaves that held this set, and was sent names beside it in sets that
+    /// it has not accepted.
+    pub(crate) fn remember_tried(
+        &mut self,
+        type_id: TypeId,
+        version: &Version,
+        names: impl Iterator<Item = Name>,
+    ) {
+        let key = (type_id, version.clone());
+        let Some(set) = self.departed.sets.get_mut(&key) else {
+            return;
+        };
+        let mut names = names.filter(|name| !set.lists(name)).peekable();
+        if names.peek().is_some() {
+            let names: Vec<Name> = names.collect();
+            let tried = &mut Arc::make_mut(set).tried;
+            let room = TRIED.saturating_sub(tried.len());
+            tried.extend(names.into_iter().take(room));
         }
     }
 
@@ -147,6 +183,7 @@ mod tests {
             Arc::new(DepartedSet {
                 resources: vec![Arc::clone(&one); size],
                 rejected: Vec::new(),
+                tried: BTreeSet::new(),
             })
         };
         let small = set(1);

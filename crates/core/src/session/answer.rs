@@ -106,6 +106,7 @@ impl Session {
             let drained = |until| Drained {
                 named: until,
                 brought: until,
+                recalled: true,
             };
             let draining = db.recall_draining().filter(|(_, until)| now < *until);
             let draining = draining.map(|(reference, until)| (reference.clone(), drained(until)));
@@ -158,6 +159,30 @@ impl Session {
         let names: Vec<Name> = wants.map(|(key, _)| name(key.entry)).collect();
         if let Some(clusters) = self.conversation_mut(kind::CDS) {
             clusters.take_clusters_by_endpoints(db, names);
+        }
+    }
+
+    /// A listener that was there when a client came back may be one that it has,
+    /// although it is another when the first are sent.
+    pub(super) fn look_inside_listeners(&mut self, db: &mut Database) {
+        let Some(listeners) = self.conversation_mut(kind::LDS) else {
+            return;
+        };
+        let due = listeners.resumed.is_some() && listeners.last_nonce.is_none();
+        let inside = due && listeners.is_meant_to_refer(db, kind::CDS);
+        if let Some(resumed) = &mut listeners.resumed {
+            resumed.inside |= inside;
+        }
+    }
+
+    /// Names of routes that a client first lists after it was sent listeners may be
+    /// those of the new ones: they tell nothing of what it came back with.
+    pub(super) fn discount_routes(&mut self, index: usize) {
+        let listeners = self.conversation_of(kind::LDS);
+        let sent = listeners.is_some_and(|listeners| listeners.last_nonce.is_some());
+        let routes = &mut self.conversations[index];
+        if sent && routes.url.as_str() == kind::RDS {
+            routes.resumed.iter_mut().for_each(|r| r.named = 0);
         }
     }
 
@@ -241,6 +266,7 @@ impl Session {
         Drained {
             named: now + drain,
             brought: now + if drains { drain } else { hold },
+            recalled: false,
         }
     }
 

@@ -390,6 +390,9 @@ impl Session {
             resume: self.config.resume,
             now,
         };
+        if conversation.lacks_turns(db, &context) {
+            return None;
+        }
         let selected = conversation.select(db, &context);
         if selected.is_empty() && !(conversation.owes_answer && known) {
             self.silently |= selected.goes_on();

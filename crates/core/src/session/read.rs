@@ -112,6 +112,8 @@ impl Session {
         }
         if unread.first && self.resuming_until.is_some() {
             self.join_endpoints(db);
+            self.look_inside_listeners(db);
+            self.discount_routes(index);
             self.keep_what_warming_replaces(db, unread.now);
         }
         self.give_up(db, index, &unread.reading.given_up, unread.now);

@@ -1,11 +1,13 @@
 //! A client that leaves: what it held is remembered by version, for when it
 //! comes back to state of the world (S82).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Conversation;
-use super::holdings::View;
+use super::holdings::{State, View};
 use crate::database::{Database, DepartedSet};
+use crate::name::Name;
 use crate::resource::Version;
 
 impl Conversation {
@@ -16,7 +18,10 @@ impl Conversation {
             return;
         }
         let mut versions: Vec<(usize, Version)> = Vec::new();
-        versions.extend(self.acked_version.take().map(|version| (0, version)));
+        let resumed = self.resumed.as_mut().and_then(|r| r.version.take());
+        let accepted = self.acked_version.take();
+        let named = accepted.clone().or(resumed);
+        versions.extend(accepted.map(|version| (0, version)));
         let rejected = std::mem::take(&mut self.rejected_versions).into_iter();
         versions.extend(rejected.map(|version| (0, version)));
         let flights = self.holdings.flights().iter().enumerate();
@@ -27,6 +32,21 @@ impl Conversation {
             let set = Arc::new(self.departed_set(db, flights));
             db.remember_set(self.type_id, version, &set);
         }
+        if let Some(version) = named.filter(|_| self.stands_in()) {
+            let tried = self.tried();
+            db.remember_tried(self.type_id, &version, tried.into_iter());
+        }
+    }
+
+    /// What came with sets that the peer has not accepted, but for those that it
+    /// was meant to reject.
+    fn tried(&self) -> BTreeSet<Name> {
+        let flights = self.holdings.flights().iter().filter(|f| !f.bait);
+        let brought = flights.flat_map(|flight| flight.resources());
+        let records = self.holdings.records();
+        let rejected = records.filter(|held| held.state == State::Rejected);
+        let rejected = rejected.map(|held| &held.resource);
+        brought.chain(rejected).map(|r| r.name.clone()).collect()
     }
 
     /// What the peer holds once it has accepted so many of the responses without
@@ -45,6 +65,7 @@ impl Conversation {
         });
         DepartedSet {
             rejected: rejected.collect(),
+            tried: BTreeSet::new(),
             resources: self.set_after(db, flights, members).into_values().collect(),
         }
     }

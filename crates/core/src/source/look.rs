@@ -96,7 +96,8 @@ impl Conversation {
     /// A cluster that a client came back with and that left before anything was
     /// sent is one of which nothing is known (S82).
     fn take_resumed_as_held(&mut self, db: &mut Database, name: &Name, subjects: &[Subject]) {
-        let unknown = self.resumed.as_ref().is_some_and(|r| r.unknown_set);
+        let resumed = self.resumed.as_ref();
+        let unknown = resumed.is_some_and(|r| r.may_hold_unknown(name));
         let left = |s: &Subject| {
             let resumed = s.want.is_some_and(|(_, want)| want.resumed);
             resumed && s.choice == Choice::Absent

@@ -5,6 +5,7 @@
 //! the contents now, or of a set that this process sent before and remembers.
 //! Otherwise it is known by name only, if that.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,12 +31,35 @@ pub(crate) struct Resumed {
     pub(crate) held: usize,
     /// How many names it came back with.
     pub(crate) named: usize,
+    /// Listeners: before it was sent one, there were some with routes inside.
+    pub(crate) inside: bool,
     /// What it rejected on an earlier stream. Once it has accepted a set without
     /// it gets that once more: it may be another program by now.
     rejected: Vec<Variant>,
     /// The set that it named, until it has accepted another, and how far views
     /// were when it was last compared.
     set: Option<(Arc<DepartedSet>, Seq)>,
+    /// The version of the set that it named.
+    pub(super) version: Option<Version>,
+    /// That set is known; but the client may hold clusters beside it, until it has
+    /// answered another. These it was sent with sets that it did not accept.
+    tried: Option<BTreeSet<Name>>,
+}
+
+impl Resumed {
+    /// Whether the client may hold something of a name of which nothing is known:
+    /// no set is, or the one that it named lacks the name. A client that takes the
+    /// good part of a set that it rejects names the version from before (S17, S82).
+    ///
+    /// What this server sent it with a set that it did not accept is not meant:
+    /// nothing that leads to that was sent. Something in that set may be bad, and
+    /// to stand in for the rest would hide it (S12).
+    pub(super) fn may_hold_unknown(&self, name: &Name) -> bool {
+        let set = self.set.as_ref();
+        let listed = set.is_some_and(|(set, _)| set.lists(name));
+        let tried = self.tried.as_ref();
+        self.unknown_set || (!listed && tried.is_some_and(|tried| !tried.contains(name)))
+    }
 }
 
 impl Conversation {
@@ -47,17 +71,24 @@ impl Conversation {
             unknown_set: self.mode == Mode::Sotw && self.kind.whole_set,
             held: 0,
             named: 0,
+            inside: false,
             rejected: Vec::new(),
             set: None,
+            version: None,
+            tried: None,
         });
     }
 
     /// The first request has been read. In state of the world the version tells
     /// what is held, as far as it is remembered.
     pub(crate) fn resume_set(&mut self, db: &mut Database, version: &Version) {
-        if self.take_set_as_held(db, version) || self.resumed.is_none() {
+        if self.take_set_as_held(db, version) {
             return;
         }
+        let Some(resumed) = &mut self.resumed else {
+            return;
+        };
+        resumed.version = Some(version.clone());
         if !self.kind.whole_set {
             return self.resume_names(db);
         }
@@ -83,6 +114,7 @@ impl Conversation {
         }
         if let Some(resumed) = &mut self.resumed {
             resumed.unknown_set = false;
+            resumed.tried = Some(set.tried.clone());
             resumed.rejected = rejected;
             resumed.set = Some((set, self.holdings.reach(db)));
         }
@@ -123,17 +155,20 @@ impl Conversation {
 
     /// A set was rejected: the client holds what it came back with, all of it.
     pub(super) fn fall_back_to_set(&mut self, db: &mut Database) {
-        let set = self.resumed.as_mut().and_then(|resumed| resumed.set.take());
-        if let Some((set, _)) = set {
+        let Some(resumed) = &mut self.resumed else {
+            return;
+        };
+        resumed.tried = None;
+        if let Some((set, _)) = resumed.set.take() {
             self.record_set(db, &set, true);
         }
     }
 
     /// A set was accepted: the one before counts no longer.
     pub(super) fn forget_set(&mut self) {
-        self.resumed
-            .iter_mut()
-            .for_each(|resumed| resumed.set = None);
+        if let Some(resumed) = &mut self.resumed {
+            (resumed.set, resumed.tried) = (None, None);
+        }
     }
 
     /// The peer has accepted something: what it rejected on an earlier stream
@@ -201,20 +236,33 @@ impl Conversation {
         let same = Version::of_hash(db.sum(follow)) == *version;
         if same && let Some(view) = self.holdings.view_mut(follow) {
             view.stand_at_head(db);
-            self.resumed = None;
             self.acked_version = Some(version.clone());
+            let departed = db.recall_set(self.type_id, version);
+            let tried = departed.map(|set| set.tried.clone());
+            match &mut self.resumed {
+                Some(resumed) if self.url.as_str() == kind::CDS => {
+                    resumed.unknown_set = false;
+                    resumed.tried = Some(tried.unwrap_or_default());
+                }
+                resumed => *resumed = None,
+            }
         }
         same
     }
 
-    /// The endpoints that an Envoy came back with are known, and it holds a set
-    /// of clusters of which nothing is: those that the set lacks now are among
-    /// them, by their names.
+    /// The endpoints that an Envoy came back with are known: clusters that it may
+    /// hold and that the set lacks now are among them, by their names.
     pub(crate) fn take_clusters_by_endpoints(&mut self, db: &mut Database, names: Vec<Name>) {
-        let unknown = self.resumed.as_ref().is_some_and(|r| r.unknown_set);
-        if !unknown || !self.stands_in() || self.dialect != Dialect::Envoy {
+        let Some(resumed) = self.resumed.as_ref() else {
+            return;
+        };
+        if !self.stands_in() || self.dialect != Dialect::Envoy {
             return;
         }
+        let names: Vec<Name> = names
+            .into_iter()
+            .filter(|name| resumed.may_hold_unknown(name))
+            .collect();
         let Some(view) = self.holdings.view_of(&Scope::All) else {
             return;
         };
@@ -225,7 +273,8 @@ impl Conversation {
                 let mut references = r.facts().references.iter();
                 references.any(|to| to.name == name && to.type_url.as_str() == kind::EDS)
             };
-            if !is_cluster && !listed.iter().any(refers) {
+            let is_known = !self.holdings.now(db, &name).is_empty();
+            if !is_cluster && !is_known && !listed.iter().any(refers) {
                 let held = Held::unknown(name.clone(), Version::new(""));
                 self.holdings.record(db, held);
                 self.pending.insert(name);
@@ -241,10 +290,35 @@ impl Conversation {
 
     /// Until when the first set of clusters waits for the names of endpoints.
     pub(crate) fn awaits_endpoints(&self) -> Option<Moment> {
-        let resumed = self.resumed.as_ref().filter(|r| r.unknown_set)?;
+        let resumed = self.resumed.as_ref();
+        let resumed = resumed.filter(|r| r.unknown_set || r.tried.is_some())?;
         let by_wildcard = self.stands_in() && self.holdings.view_of(&Scope::All).is_some();
         let waits = by_wildcard && self.dialect == Dialect::Envoy && self.last_nonce.is_none();
         waits.then(|| resumed.at + BURST)
+    }
+
+    /// Until when the first set waits that replaces one of which nothing is known:
+    /// what it lacks the client drops, also what only waits for its turn (S38, S82).
+    fn awaits_turns(&self, hold: Duration) -> Option<Moment> {
+        let resumed = self.resumed.as_ref().filter(|r| r.unknown_set)?;
+        let first = self.is_whole() && self.last_nonce.is_none();
+        first.then(|| resumed.at + hold)
+    }
+
+    /// Whether the first set would lack something that waits for what it refers to.
+    pub(crate) fn lacks_turns(&self, db: &mut Database, context: &Context<'_>) -> bool {
+        let until = self.awaits_turns(context.hold);
+        if until.is_none_or(|until| until <= context.now) {
+            return false;
+        }
+        let views = self.holdings.views().iter();
+        let mut listed: Vec<_> = views.flat_map(|view| db.list(view.follow)).collect();
+        for key in self.wants.keys() {
+            listed.extend(self.target(db, key).resource().cloned());
+        }
+        let order = context.order;
+        let mut listed = listed.iter();
+        listed.any(|resource| order.addition_waits(db, &self.kind, resource))
     }
 
     /// Whether nothing is said of a name that does not exist: a client that came
@@ -290,6 +364,7 @@ impl Conversation {
         let of = |r: &Resumed| [r.at + resume, r.at + hold, r.at + drain];
         let mut all: Vec<_> = resumed.map(of).into_iter().flatten().collect();
         all.extend(self.awaits_endpoints());
+        all.extend(self.awaits_turns(hold));
         all
     }
 }

@@ -54,8 +54,18 @@ impl Conversation {
     /// What the peer held and may have replaced, by responses without an answer.
     pub(crate) fn replaced_without_answer(&self, db: &mut Database) -> Vec<Replaced> {
         let mut replaced = Vec::new();
+        let mut brought: Vec<Arc<Resource>> = Vec::new();
         for flight in self.holdings.flights() {
             self.note_replaced(db, flight, &mut replaced);
+            // What one brought, the next replaces.
+            for old in &brought {
+                let follow = self.holdings.covering(&old.name).map(|view| view.follow);
+                let mut held = vec![Held::accepted(old)];
+                flight.change(follow, &old.name, &mut held);
+                let new = held.into_iter().map(|held| held.resource).collect();
+                replaced.push((Arc::clone(old), new));
+            }
+            brought.extend(flight.resources().cloned());
         }
         replaced
     }

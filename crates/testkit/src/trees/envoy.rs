@@ -43,6 +43,8 @@ pub(super) struct Envoy {
     /// Listeners with routes inside that drain, or serve until another is warm,
     /// and that this server never saw: no request tells of them.
     untold: Vec<Arc<Resource>>,
+    /// A listener that a set lacked, although there always is one of its name.
+    lost: Option<Name>,
     drain: Duration,
     /// Rejects a response as a whole for what it cannot read.
     rejects_whole: bool,
@@ -62,6 +64,7 @@ impl Envoy {
             coming: BTreeMap::new(),
             draining: Vec::new(),
             untold: Vec::new(),
+            lost: None,
             drain: Duration::from_secs([1, 10, 60][rng.usize(0..3)]),
             rejects_whole: rng.bool(),
         }
@@ -161,7 +164,8 @@ impl Envoy {
         let listed = |name: &Name| held(name) || news.resources.iter().any(|r| r.name == *name);
         self.coming.retain(|name, _| listed(name));
         let until = now + self.drain;
-        for (_, old) in self.active.extract_if(.., |name, _| !listed(name)) {
+        for (name, old) in self.active.extract_if(.., |name, _| !listed(name)) {
+            self.lost = Some(name);
             self.draining.push((old, until));
         }
         for resource in &news.resources {
@@ -268,6 +272,9 @@ impl Envoy {
 
     /// Every listener in use has its routes, clusters and endpoints (S81, S82).
     pub(super) fn can_route(&self) -> Result<(), Fault> {
+        if let Some(name) = &self.lost {
+            return Err(format!("lost its listener {name}"));
+        }
         for listener in self.in_use().filter(|l| !self.untold.contains(l)) {
             let mut clusters: Vec<&Name> = references(listener, CDS).collect();
             for name in references(listener, RDS) {
