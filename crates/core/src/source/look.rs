@@ -285,7 +285,7 @@ impl Conversation {
             let accepted = held.iter().find(own).or_else(|| held.iter().find(fits));
             let accepted = accepted.or(stands_in);
             if let Some(accepted) = accepted {
-                self.bring_back(name, accepted, &held, part);
+                self.bring_back(name, accepted, &held, several, part);
             } else if !held.iter().any(Held::is_unknown) {
                 match subject.want {
                     Some((key, _)) => part.answers.push(absent(key, name, others)),

@@ -77,8 +77,17 @@ impl Conversation {
     }
 
     /// Says what the peer accepted before. What it may have taken in its place
-    /// from a response that it rejected goes.
-    pub(super) fn bring_back(&self, name: &Name, good: &Held, held: &[Held], part: &mut Part) {
+    /// from a response that it rejected goes. A peer with `several` subscriptions
+    /// of the name matches by itself, and may use what excludes it beside it; one
+    /// with a single one may not match, and then uses whatever it has.
+    pub(super) fn bring_back(
+        &self,
+        name: &Name,
+        good: &Held,
+        held: &[Held],
+        several: bool,
+        part: &mut Part,
+    ) {
         let to = &good.resource;
         let topic = (to.name != *name).then(|| name.clone());
         let said = |part: &Part, key: &Variant| part.says.iter().any(|say| say.variant == *key);
@@ -88,7 +97,8 @@ impl Conversation {
         for other in held.iter().filter(|_| !self.kind.on_demand) {
             let other = (other.state == State::Rejected).then_some(&other.resource);
             let other = other.filter(|other| other.name == to.name && !same_variant(other, to));
-            let Some(key) = other.filter(|other| overlap(other, to)).map(|o| variant(o)) else {
+            let other = other.filter(|other| !several || overlap(other, to));
+            let Some(key) = other.map(|other| variant(other)) else {
                 continue;
             };
             if !said(part, &key) {
@@ -204,7 +214,7 @@ impl Conversation {
         let said =
             |held: &&Held| !held.is_unknown() && ((held.is_good() && forced) || listed(held));
         if let Some(good) = held.iter().find(said) {
-            self.bring_back(name, good, &held, part);
+            self.bring_back(name, good, &held, subjects.len() > 1, part);
         }
     }
 
