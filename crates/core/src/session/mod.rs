@@ -395,7 +395,7 @@ impl Session {
         }
         let selected = conversation.select(db, &context);
         if selected.is_empty() && !(conversation.owes_answer && known) {
-            self.silently |= selected.goes_on();
+            self.silently |= selected.goes_on(db);
             self.goes_on |= !conversation.pending.is_empty();
             conversation.holdings.step_silently(db, selected.steps);
             return None;
@@ -411,7 +411,7 @@ impl Session {
         };
         let Some(response) = written else {
             self.silently |=
-                !selected.says.is_empty() || !selected.answers.is_empty() || selected.goes_on();
+                !selected.says.is_empty() || !selected.answers.is_empty() || selected.goes_on(db);
             conversation.holdings.step_silently(db, selected.steps);
             conversation.say_silently(db, selected.says, selected.answers);
             return None;

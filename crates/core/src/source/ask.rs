@@ -349,7 +349,7 @@ impl Conversation {
 
     /// A peer that matches by itself drops what nothing that it asks for is for,
     /// another keeps it until it is told (TP2).
-    fn doubt_unmatched(&mut self, db: &mut Database, name: &Name) {
+    pub(super) fn doubt_unmatched(&mut self, db: &mut Database, name: &Name) {
         let wants = self.wants_of(db, name).into_iter();
         let mut params: Vec<ParamsId> = wants.map(|(key, _)| key.params).collect();
         if self.holdings.covering(name).is_some() {

@@ -262,7 +262,9 @@ impl Conversation {
         let wants = self.wants_of(db, name);
         let beside = wants.iter().all(|(key, _)| key.params != self.params);
         let by_view = beside && self.holdings.covering(name).is_some();
-        let several = !self.kind.on_demand && wants.len() + usize::from(by_view) > 1;
+        let asked = wants.iter().map(|(key, _)| key.params);
+        let asked: Vec<_> = asked.chain(by_view.then_some(self.params)).collect();
+        let several = !self.kind.on_demand && asked.len() > 1;
         for subject in leading {
             let unheard = subject
                 .want
@@ -286,7 +288,7 @@ impl Conversation {
             let accepted = held.iter().find(own).or_else(|| held.iter().find(fits));
             let accepted = accepted.or(stands_in);
             if let Some(accepted) = accepted {
-                self.bring_back(name, accepted, &held, part);
+                self.bring_back(db, name, (accepted, &held), &asked, part);
             } else if !held.iter().any(Held::is_unknown) {
                 match subject.want {
                     Some((key, _)) => part.answers.push(absent(key, name, others)),

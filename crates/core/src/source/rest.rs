@@ -8,6 +8,7 @@ use super::look::{Part, Subject, Waits, absent, leads_to};
 use super::{AskKey, Context, Conversation, Heard};
 use crate::database::Database;
 use crate::name::Name;
+use crate::params::ParamsId;
 use crate::resource::Resource;
 
 impl Conversation {
@@ -77,18 +78,32 @@ impl Conversation {
     }
 
     /// Says what the peer accepted before. What it may have taken in its place
-    /// from a response that it rejected goes.
-    pub(super) fn bring_back(&self, name: &Name, good: &Held, held: &[Held], part: &mut Part) {
+    /// from a response that it rejected goes. A peer with several subscriptions of
+    /// the name, `asked` with these parameters, matches by itself: what goes for it
+    /// is what one of them would see beside. A peer with a single one may not match,
+    /// and then uses whatever it has.
+    pub(super) fn bring_back(
+        &self,
+        db: &Database,
+        name: &Name,
+        (good, held): (&Held, &[Held]),
+        asked: &[ParamsId],
+        part: &mut Part,
+    ) {
         let to = &good.resource;
         let topic = (to.name != *name).then(|| name.clone());
         let said = |part: &Part, key: &Variant| part.says.iter().any(|say| say.variant == *key);
         if !said(part, &variant(to)) {
             part.says.push(Say::brings(to, topic));
         }
+        let beside = |other: &Resource| {
+            let both = |params| is_for(db, params, other) && is_for(db, params, to);
+            asked.len() < 2 || asked.iter().any(|params| both(*params))
+        };
         for other in held.iter().filter(|_| !self.kind.on_demand) {
             let other = (other.state == State::Rejected).then_some(&other.resource);
             let other = other.filter(|other| other.name == to.name && !same_variant(other, to));
-            let Some(key) = other.filter(|other| overlap(other, to)).map(|o| variant(o)) else {
+            let Some(key) = other.filter(|o| beside(o)).map(|o| variant(o)) else {
                 continue;
             };
             if !said(part, &key) {
@@ -153,10 +168,13 @@ impl Conversation {
 
     /// Whether a variant is for the parameters of a subject.
     pub(super) fn is_for(&self, db: &Database, subject: &Subject, variant: &Variant) -> bool {
-        let key = subject.want.map(|(key, _)| key);
-        let params = key.map_or(self.params, |key| key.params);
         let constraints = variant.1.as_ref();
-        constraints.is_none_or(|c| c.matches(db.params(params)))
+        constraints.is_none_or(|c| c.matches(db.params(self.params_of(subject))))
+    }
+
+    /// The parameters that a subject asks with.
+    fn params_of(&self, subject: &Subject) -> ParamsId {
+        subject.want.map_or(self.params, |(key, _)| key.params)
     }
 
     /// What goes, now or when nothing uses it any more.
@@ -204,7 +222,9 @@ impl Conversation {
         let said =
             |held: &&Held| !held.is_unknown() && ((held.is_good() && forced) || listed(held));
         if let Some(good) = held.iter().find(said) {
-            self.bring_back(name, good, &held, part);
+            let asked = subjects.iter().map(|s| self.params_of(s));
+            let asked: Vec<ParamsId> = asked.collect();
+            self.bring_back(db, name, (good, &held), &asked, part);
         }
     }
 
@@ -312,10 +332,8 @@ impl Conversation {
     }
 }
 
-/// Whether somebody may match both.
-fn overlap(a: &Resource, b: &Resource) -> bool {
-    match (&a.constraints, &b.constraints) {
-        (Some(a), Some(b)) => !matches!(a.overlap(b), Ok(None)),
-        _ => true,
-    }
+/// Whether a resource is for who asks with these parameters.
+fn is_for(db: &Database, params: ParamsId, resource: &Resource) -> bool {
+    let constraints = resource.constraints.as_ref();
+    constraints.is_none_or(|c| c.matches(db.params(params)))
 }

@@ -65,9 +65,11 @@ impl Selected {
             && self.steps.iter().all(Step::is_silent)
     }
 
-    /// Whether there is more behind a part of a step.
-    pub(crate) fn goes_on(&self) -> bool {
-        let more = |step: &Step| !step.last && !step.part.is_empty();
+    /// Whether there is more behind a part of a step: the rest of it, or what
+    /// happened since it began.
+    pub(crate) fn goes_on(&self, db: &Database) -> bool {
+        let behind = |step: &Step| step.follow.is_some_and(|follow| db.head(follow) != step.to);
+        let more = |step: &Step| !step.part.is_empty() && (!step.last || behind(step));
         self.steps.iter().any(more)
     }
 

@@ -128,6 +128,10 @@ impl Conversation {
                 self.look_if_outdated(db, &say);
                 let name = say.name().clone();
                 self.holdings.change(db, &name, |held| say.change(held));
+                // It may have given up what the variant was for (TP2).
+                if say.variant.1.is_some() {
+                    self.doubt_unmatched(db, &name);
+                }
             }
         }
         for step in &flight.steps {
@@ -198,6 +202,7 @@ impl Conversation {
                 change_by_item(step, &name, item.as_ref(), held)
             });
             if orphan {
+                self.doubt_unmatched(db, &name);
                 self.pending.insert(name);
             }
         }

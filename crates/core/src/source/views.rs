@@ -225,7 +225,10 @@ impl Conversation {
             names.extend(listed.map(|r| (r.name.clone(), Vec::new())));
         }
         names.extend(held);
-        let mut told = BTreeSet::new();
+        // Views begin where they are now: what happened to exceptions before is news
+        // that no log tells.
+        let mut told = exceptions.clone();
+        self.pending.extend(exceptions.iter().cloned());
         for (name, held) in names {
             if !exceptions.contains(&name) {
                 self.holdings.change(db, &name, |now| *now = held);

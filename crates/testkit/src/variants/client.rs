@@ -281,6 +281,22 @@ impl Client {
         self.drop_unasked();
     }
 
+    /// What it came back with and alone holds of a name, for one subscription, is
+    /// what it named. A server that has just that is silent, and goes on from there:
+    /// it is no longer from before. `given` is what the server has.
+    pub(super) fn confirm(&mut self, given: impl Fn(&Subscription) -> Option<Arc<Resource>>) {
+        let wanted = self.subscriptions();
+        let held = &self.held;
+        self.stale.retain(|place, _| {
+            let mut own = held.iter().filter(|((at, _), _)| at == place);
+            let mut asks = wanted.iter().filter(|(at, _)| at == place);
+            match (own.next(), own.next(), asks.next(), asks.next()) {
+                (Some((_, only)), None, Some(one), None) => given(one).as_ref() != Some(only),
+                _ => true,
+            }
+        });
+    }
+
     /// What nothing asks for any more is dropped.
     fn drop_unasked(&mut self) {
         let wanted = self.subscriptions();

@@ -216,6 +216,11 @@ impl World {
         let peer = &mut self.peers[index];
         let quiet = peer.up.is_empty() && peer.down.is_empty() && peer.session.is_answered();
         if peer.client.is_leaf || (wild && quiet) {
+            if !peer.client.is_leaf {
+                let contents = &self.contents;
+                let given = |(place, params): &Subscription| contents.given(place, params);
+                peer.client.confirm(given);
+            }
             peer.client.params = random_params(&mut self.rng);
             peer.was.push(peer.client.params.clone());
             let params = peer.client.params.clone();
