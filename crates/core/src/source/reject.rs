@@ -299,7 +299,10 @@ impl Conversation {
         let unknown = self.holdings.now(db, name).iter().any(Held::is_unknown);
         let after = self.holdings.after(db, name);
         let is_news = |new: &Arc<Resource>| {
-            let held = |held: &Held| same_variant(&held.resource, new);
+            let held = |held: &Held| {
+                let same = held.resource.version == new.version;
+                same && same_variant(&held.resource, new)
+            };
             let suspected = self.suspects.contains_key(&variant(new));
             !suspected && !self.is_parked(new) && !after.iter().any(held)
         };

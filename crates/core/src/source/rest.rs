@@ -1,6 +1,7 @@
 //! What a peer holds by a name and is not meant to, and what it is told where
 //! there is nothing.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::holdings::{Held, Say, State, Variant, same_variant, variant};
@@ -117,7 +118,7 @@ impl Conversation {
     /// to be had either (TP2). Returns what goes all the same.
     pub(super) fn keep_for_blocked(
         &self,
-        db: &Database,
+        db: &mut Database,
         subjects: &[Subject],
         mut blocked: Vec<Arc<Resource>>,
         mut drops: Vec<Say>,
@@ -139,7 +140,45 @@ impl Conversation {
             kept.extend(drops.extract_if(.., stays));
             blocked = self.hold_back_second(db, subjects, &kept, part);
         }
+        drops.extend(self.take_second_of_kept(db, subjects, &mut kept));
         drops
+    }
+
+    /// A peer that became another may match several variants that stay for what was
+    /// rejected. One goes if each subscription that it is for has another that the
+    /// peer holds for sure.
+    fn take_second_of_kept(
+        &self,
+        db: &mut Database,
+        subjects: &[Subject],
+        kept: &mut Vec<Say>,
+    ) -> Vec<Say> {
+        let names = kept.iter().map(|say| say.name().clone());
+        let names: BTreeSet<Name> = names.collect();
+        let held = names.iter().flat_map(|name| self.holdings.after(db, name));
+        // A whole set lists what may have been dropped, too.
+        let sure = |held: &Held| held.is_accepted() || (self.is_whole() && held.is_good());
+        let held: Vec<Held> = held.filter(sure).collect();
+        let mut second = Vec::new();
+        let mut place = 0;
+        while let Some(say) = kept.get(place) {
+            let mut own = subjects
+                .iter()
+                .filter(|s| self.is_for(db, s, &say.variant))
+                .peekable();
+            let others = |subject: &Subject| {
+                let mut others = kept.iter().filter(|other| other.variant != say.variant);
+                others.any(|other| {
+                    let sure = held.iter().any(|held| held.is(&other.variant));
+                    sure && self.is_for(db, subject, &other.variant)
+                })
+            };
+            match own.peek().is_some() && own.all(others) {
+                true => second.push(kept.remove(place)),
+                false => place += 1,
+            }
+        }
+        second
     }
 
     /// Takes out of what is said what would be a second variant for somebody,

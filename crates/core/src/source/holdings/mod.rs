@@ -133,17 +133,20 @@ impl Holdings {
     /// name than this: the peer still holds that if it rejects the step.
     pub(crate) fn may_keep_other(&self, name: &Name, but: Option<&Arc<Resource>>) -> bool {
         let steps = self.flights.iter().flat_map(|flight| &flight.steps);
-        let mut left = steps.filter_map(|step| step.left_of(name).filter(|_| step.speaks_of(name)));
+        let mut left = steps.filter_map(|step| match step.item(name)? {
+            Some(_) => step.left_of(name),
+            None => Some(step.left_of(name).unwrap_or(&None)),
+        });
         left.any(|old| but.is_none_or(|new| new.constraints != *old))
     }
 
-    /// Whether no step without an answer takes the place of another variant.
+    /// Whether no step without an answer takes a variant away.
     pub(crate) fn steps_are_plain(&self) -> bool {
         let mut steps = self.flights.iter().flat_map(|flight| &flight.steps);
         steps.all(|step| {
-            step.batch
-                .as_ref()
-                .is_none_or(|batch| batch.left.is_empty())
+            let batch = step.batch.as_ref();
+            let stay = batch.is_none_or(|batch| batch.left.is_empty());
+            stay && step.items().all(|(_, item)| item.is_some())
         })
     }
 

@@ -68,11 +68,6 @@ impl Step {
         Some(&batch.items[place].1)
     }
 
-    /// Whether it speaks of a name.
-    pub(crate) fn speaks_of(&self, name: &Name) -> bool {
-        self.item(name).is_some()
-    }
-
     fn says(&self, place: usize) -> bool {
         self.part.contains(&place) && self.except.binary_search(&place).is_err()
     }
