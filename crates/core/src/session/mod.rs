@@ -27,7 +27,6 @@ pub use event::{Event, ProtocolError, Refusal};
 pub use status::{NameState, NameStatus, TypeStatus};
 
 use crate::database::{Database, SLICE, StreamId};
-use crate::kind;
 use crate::limits::Limits;
 use crate::message::{Mode, Node, Response};
 use crate::moment::Moment;
@@ -369,12 +368,8 @@ impl Session {
         if !known && conversation.is_whole() {
             return None;
         }
-        let endpoints = others.of(kind::EDS).is_some();
-        if conversation
-            .awaits_endpoints()
-            .is_some_and(|until| now < until)
-            && !endpoints
-        {
+        let awaited = conversation.awaits_names();
+        if awaited.is_some_and(|(names, until)| now < until && others.of(names).is_none()) {
             return None;
         }
         effects::greet_on_demand(db, &self.config, conversation, others);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::change::Change;
+use crate::kind;
 use crate::message::{DeltaRequest, ErrorDetail, Locator};
 use crate::name::Name;
 use crate::resource::{ErrorCode, Resource};

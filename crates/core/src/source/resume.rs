@@ -288,13 +288,23 @@ impl Conversation {
         self.url.as_str() == kind::CDS && self.is_whole()
     }
 
-    /// Until when the first set of clusters waits for the names of endpoints.
-    pub(crate) fn awaits_endpoints(&self) -> Option<Moment> {
+    /// The type whose names tell more of what an Envoy holds from before than its
+    /// first request of this one, and until when the first set waits for them:
+    /// clusters are known by the names of their endpoints, and by the names of
+    /// routes it is known which listeners are in use (S82).
+    pub(crate) fn awaits_names(&self) -> Option<(&'static str, Moment)> {
         let resumed = self.resumed.as_ref();
         let resumed = resumed.filter(|r| r.unknown_set || r.tried.is_some())?;
-        let by_wildcard = self.stands_in() && self.holdings.view_of(&Scope::All).is_some();
-        let waits = by_wildcard && self.dialect == Dialect::Envoy && self.last_nonce.is_none();
-        waits.then(|| resumed.at + BURST)
+        let by_wildcard = self.is_whole() && self.holdings.view_of(&Scope::All).is_some();
+        if !by_wildcard || self.dialect != Dialect::Envoy || self.last_nonce.is_some() {
+            return None;
+        }
+        let names = match self.url.as_str() {
+            kind::CDS => kind::EDS,
+            kind::LDS => kind::RDS,
+            _ => return None,
+        };
+        Some((names, resumed.at + BURST))
     }
 
     /// Until when the first set waits that replaces one of which nothing is known:
@@ -363,7 +373,7 @@ impl Conversation {
         let resumed = resumed.filter(|_| !self.deferred.is_empty());
         let of = |r: &Resumed| [r.at + resume, r.at + hold, r.at + drain];
         let mut all: Vec<_> = resumed.map(of).into_iter().flatten().collect();
-        all.extend(self.awaits_endpoints());
+        all.extend(self.awaits_names().map(|(_, until)| until));
         all.extend(self.awaits_turns(hold));
         all
     }
