@@ -13,7 +13,7 @@ use super::holdings::{
 };
 use super::{Conversation, Heard};
 use crate::database::Database;
-use crate::message::ErrorDetail;
+use crate::message::{ErrorDetail, Mode};
 use crate::name::Name;
 use crate::resource::{Nonce, Resource, Version};
 
@@ -287,8 +287,9 @@ impl Conversation {
         self.pending.extend(news.map(|say| say.topic().clone()));
     }
 
-    /// News of a name of which something unknown is held come with all suspects
-    /// of the name: the first word replaces all that is unknown.
+    /// News of a name come with all suspects of the name where they replace all
+    /// that is held of it: in state of the world, and the first word on something
+    /// unknown.
     pub(super) fn join_suspects(&mut self, db: &mut Database, name: &Name) {
         let own = self.suspects.range((name.clone(), None)..);
         let own = own.map(|(variant, _)| variant.clone());
@@ -296,7 +297,8 @@ impl Conversation {
         if self.kind.on_demand || own.is_empty() {
             return;
         }
-        let unknown = self.holdings.now(db, name).iter().any(Held::is_unknown);
+        let replaces =
+            self.mode == Mode::Sotw || self.holdings.now(db, name).iter().any(Held::is_unknown);
         let after = self.holdings.after(db, name);
         let is_news = |new: &Arc<Resource>| {
             let held = |held: &Held| {
@@ -306,7 +308,7 @@ impl Conversation {
             let suspected = self.suspects.contains_key(&variant(new));
             !suspected && !self.is_parked(new) && !after.iter().any(held)
         };
-        if unknown && self.wanted(db, name).iter().any(is_news) {
+        if replaces && self.wanted(db, name).iter().any(is_news) {
             for variant in &own {
                 self.suspects.remove(variant);
             }
