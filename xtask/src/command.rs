@@ -91,7 +91,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     },
     Command {
         name: "mutants",
-        usage: "[--sample N] [--seed S] [-f FILE-GLOB]...",
+        usage: "[--sample N] [--seed S] [--jobs N] [-f FILE-GLOB]...",
         about: "break the core at random places and see whether a test fails (needs cargo-mutants)",
         run: mutants::command,
     },

@@ -24,12 +24,26 @@ use summary::Summary;
 const MUTATED: &str = "trunkline-core";
 const TESTED: &[&str] = &["trunkline-core", "testkit"];
 
+/// The tests that are run first. They take seconds and notice most mutants; all
+/// tests are run on those that they miss.
+const QUICK: &[&str] = &[
+    "--lib",
+    "--test",
+    "scenarios",
+    "--test",
+    "names_properties",
+    "--test",
+    "params_properties",
+];
+
 const PAGE: &str = "docs/mutants.md";
 
 /// What is asked for.
 struct Options {
     viable: usize,
     seed: u64,
+    /// How many mutants are tried at the same time.
+    jobs: usize,
     /// Globs of the files to break; empty means all of core.
     files: Vec<String>,
 }
@@ -60,12 +74,14 @@ fn parse(mut args: lexopt::Parser) -> Result<Options> {
     let mut options = Options {
         viable: 150,
         seed: 1,
+        jobs: 1,
         files: Vec::new(),
     };
     while let Some(arg) = args.next()? {
         match arg {
             Arg::Long("sample") => options.viable = args.value()?.parse()?,
             Arg::Long("seed") => options.seed = args.value()?.parse()?,
+            Arg::Long("jobs") => options.jobs = args.value()?.parse()?,
             Arg::Short('f') | Arg::Long("file") => options.files.push(args.value()?.string()?),
             other => return Err(other.unexpected().into()),
         }
@@ -80,6 +96,7 @@ impl Options {
             viable,
             seed,
             files,
+            jobs: _,
         } = self;
         let mut line = format!("cargo xtask mutants --sample {viable} --seed {seed}");
         for file in files {
@@ -110,38 +127,57 @@ fn run_until_enough(
         let missing = options.viable - summary.viable();
         let (before, rest) = shuffled.split_at(done);
         let (round, after) = rest.split_at(missing.min(rest.len()));
-        summary.add(run_round(
-            workspace,
-            &options.files,
-            round,
-            [before, after],
-        )?);
+        let others = [before, after].concat();
+        summary.add(run_round(workspace, options, round, others)?);
         done += round.len();
     }
     Ok(summary)
 }
 
-/// Runs exactly one round of mutants and none of the others.
+/// Runs one round of mutants: the quick tests on all of it, then every test on
+/// what those missed.
+fn run_round(
+    workspace: &Workspace,
+    options: &Options,
+    round: &[String],
+    mut others: Vec<String>,
+) -> Result<Summary> {
+    let mut summary = run_tests(workspace, options, round, &others, QUICK)?;
+    let missed = std::mem::take(&mut summary.missed);
+    if !missed.is_empty() {
+        let noticed = round.iter().filter(|name| !missed.contains(name));
+        others.extend(noticed.cloned());
+        summary.add(run_tests(workspace, options, &missed, &others, &[])?);
+    }
+    Ok(summary)
+}
+
+/// Runs some tests on exactly these mutants and none of the others.
 ///
 /// cargo-mutants chooses by expressions that some kinds of mutants escape. What
 /// holds for all is that it can go on from an earlier run and leave out what
 /// was caught there, so the others are laid before it as such a run.
-fn run_round(
+fn run_tests(
     workspace: &Workspace,
-    files: &[String],
+    options: &Options,
     round: &[String],
-    others: [&[String]; 2],
+    others: &[String],
+    tests: &[&str],
 ) -> Result<Summary> {
     let parent = workspace.target().join("mutants");
     let folder = parent.join("mutants.out");
-    lay_out(&folder, &others.concat())
+    lay_out(&folder, others)
         .map_err(|error| Failure::new(format!("cannot write {}: {error}", folder.display())))?;
-    let mut cargo = mutants(workspace, files);
+    let mut cargo = mutants(workspace, &options.files);
+    cargo.args(["--jobs", &options.jobs.to_string()]);
     cargo
         .args(["--iterate", "--no-shuffle", "--output"])
         .arg(&parent);
     for package in TESTED {
         cargo.args(["--test-package", package]);
+    }
+    for test in tests {
+        cargo.args(["--cargo-test-arg", test]);
     }
     match status(&mut cargo)?.code() {
         // All caught; some missed; some timed out: each a finished run.
