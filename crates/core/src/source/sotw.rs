@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::ask::listed_names;
 use super::holdings::{Held, Say, State, Step, Variant, View, variant};
 use super::request::{Act, Reading};
-use super::{Conversation, Heard, Selected, forms};
+use super::{AskKey, Conversation, Heard, Selected, forms};
 use crate::database::{Database, FollowId, Scope};
 use crate::kind::Absent;
 use crate::message::{Delivered, SotwResponse};
@@ -38,6 +38,7 @@ impl Conversation {
             ..Reading::default()
         };
         self.drop_unlisted(db, asks, &mut reading);
+        self.relist(db, asks);
         let mut scopes = BTreeSet::new();
         if self.wildcard.is_on() && !self.kind.on_demand {
             scopes.insert(Scope::All);
@@ -64,6 +65,41 @@ impl Conversation {
             }
         }
         reading
+    }
+
+    /// The list says anew whether what is asked for with the parameters of plain
+    /// names is asked for by a plain name, by one with parameters, or by both (TP2).
+    fn relist(&mut self, db: &Database, asks: &[(Ask, ParamsId)]) {
+        if self.explicit.is_empty() && !self.wants.has_fixed() {
+            return;
+        }
+        let mut listed: BTreeMap<&Name, usize> = BTreeMap::new();
+        for (ask, params) in asks {
+            if let Ask::Name(name) = ask
+                && *params == self.params
+                && self.has_ask(db, name, *params)
+            {
+                *listed.entry(name).or_default() += 1;
+            }
+        }
+        for (name, times) in listed {
+            let params = self.params;
+            let located = self.explicit.remove(&(name.clone(), params));
+            let plain = times > usize::from(located);
+            let Some(entry) = db.find(self.type_id, name) else {
+                continue;
+            };
+            let key = AskKey { entry, params };
+            // A plain name that is new on the list is answered (S30).
+            if plain
+                && !self.wants.is_plain(key)
+                && let Some(want) = self.wants.get_mut(key)
+            {
+                want.forced = true;
+                self.pending.insert(name.clone());
+            }
+            self.wants.relist(key, plain, located);
+        }
     }
 
     /// A client repeats its list with every answer: what was refused and said

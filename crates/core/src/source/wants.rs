@@ -225,6 +225,28 @@ impl Wants {
         self.fixed.contains(&key)
     }
 
+    /// Whether some wants are asked for by names with parameters that plain names
+    /// have, too.
+    pub(crate) fn has_fixed(&self) -> bool {
+        !self.fixed.is_empty() || !self.twice.is_empty()
+    }
+
+    /// Whether a plain name asks for this, by itself or as well.
+    pub(crate) fn is_plain(&self, key: AskKey) -> bool {
+        key.params == self.own && !self.fixed.contains(&key)
+    }
+
+    /// A list says by which names this is asked for from now on.
+    pub(crate) fn relist(&mut self, key: AskKey, plain: bool, located: bool) {
+        self.twice.remove(&key);
+        self.fixed.remove(&key);
+        match (plain, located) {
+            (true, true) => self.join(key),
+            (false, true) => self.fix(key),
+            (_, false) => {}
+        }
+    }
+
     /// A plain name asks for what a name with these parameters asks for, too.
     pub(crate) fn join(&mut self, key: AskKey) {
         self.fixed.remove(&key);
