@@ -44,9 +44,7 @@ impl Conversation {
     ) -> Vec<Parked> {
         if let Some((says, answers)) = self.holdings.take_absorbed(nonce) {
             let mut suspects = self.suspects_among(db, says, answers, error);
-            if self.is_whole() {
-                self.holdings.say_in_later_flights(&suspects.says);
-            }
+            self.say_in_later_flights(&suspects.says);
             // What was in the response itself is not known: one that is left of
             // several did not fail alone.
             suspects.brought = 0;
@@ -71,10 +69,7 @@ impl Conversation {
             self.rejected_versions.pop_front();
         }
         let suspects = self.suspects_of(db, flight, error);
-        if self.is_whole() {
-            // A set that went out since lists them, too.
-            self.holdings.say_in_later_flights(&suspects.says);
-        }
+        self.say_in_later_flights(&suspects.says);
         self.rejected_in_a_row = self.rejected_in_a_row.saturating_add(1);
         self.trial_turn = !self.trial_turn;
         let parked = self.try_again(db, suspects, error);
@@ -148,14 +143,10 @@ impl Conversation {
                 }
                 // The peer gave it up meanwhile. A set that went out since lists it,
                 // and what that takes away is not all that it says.
-                Some(_) if self.is_whole() => self.holdings.say_in_later_flights(&[say]),
-                Some(_) => {}
+                Some(_) => self.say_in_later_flights(&[say]),
                 None if brings => {
                     self.note_rejected_removal(db, &say);
-                    if self.is_whole() {
-                        // A set that went out since lacks it, too.
-                        self.holdings.say_in_later_flights(&[say]);
-                    }
+                    self.say_in_later_flights(&[say]);
                 }
                 // A removal that is rejected on its own has nothing to park.
                 None => {
@@ -167,6 +158,15 @@ impl Conversation {
         Suspects {
             says: suspects,
             brought,
+        }
+    }
+
+    /// In state of the world what a rejected response brought or took away is in
+    /// those that went out since, too.
+    fn say_in_later_flights(&mut self, says: &[Say]) {
+        if self.mode == Mode::Sotw {
+            let whole = self.kind.whole_set;
+            self.holdings.say_in_later_flights(says, whole);
         }
     }
 

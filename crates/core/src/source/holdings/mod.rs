@@ -444,11 +444,15 @@ impl Holdings {
         }
     }
 
-    /// Whole sets only: what a rejected set brought is in those after it, until
-    /// one says otherwise.
-    pub(super) fn say_in_later_flights(&mut self, says: &[Say]) {
+    /// State of the world: what a rejected response brought is in those after it,
+    /// until one says otherwise. A `whole` set lists every name, others all of the
+    /// names that they speak of.
+    pub(super) fn say_in_later_flights(&mut self, says: &[Say], whole: bool) {
         for say in says {
             for flight in &mut self.flights {
+                if !whole && flight.says_of(say.name()).is_empty() {
+                    continue;
+                }
                 let mut steps = flight.steps.iter();
                 let place = flight
                     .says
