@@ -114,8 +114,12 @@ impl Flight {
     pub(crate) fn removes(&self, name: &Name) -> bool {
         let mut said = self.says_of(name).iter();
         let mut steps = self.steps.iter();
-        said.any(|say| say.to.is_none() || say.renewed)
-            || steps.any(|step| step.item(name).is_some_and(Option::is_none))
+        let goes = |step: &Step| match step.item(name) {
+            Some(Some(_)) => step.left_of(name).is_some(),
+            Some(None) => true,
+            None => false,
+        };
+        said.any(|say| say.to.is_none() || say.renewed) || steps.any(goes)
     }
 
     pub(crate) fn answer(&self, want: AskKey) -> Option<&Answer> {
