@@ -216,7 +216,8 @@ impl World {
         let peer = &mut self.peers[index];
         let quiet = peer.up.is_empty() && peer.down.is_empty() && peer.session.is_answered();
         if peer.client.is_leaf || (wild && quiet) {
-            if !peer.client.is_leaf {
+            // Only what the server looked at is confirmed by its silence.
+            if !peer.client.is_leaf && peer.session.is_quiet(&self.server, self.now) {
                 let contents = &self.contents;
                 let given = |(place, params): &Subscription| contents.given(place, params);
                 peer.client.confirm(given);
