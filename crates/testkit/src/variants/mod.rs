@@ -48,6 +48,8 @@ struct Peer {
     down: VecDeque<Sent>,
     /// What the server was asked for so far.
     heard: BTreeSet<Asked>,
+    /// Whether the server had nothing to say since it first heard of a type.
+    looked: bool,
     /// All that the client was since it was last quiet.
     was: Vec<Params>,
     /// Bytes of a response, for some small.
@@ -101,6 +103,7 @@ impl World {
                 up: VecDeque::new(),
                 down: VecDeque::new(),
                 heard: BTreeSet::new(),
+                looked: false,
                 was,
                 response_bytes,
             });
@@ -214,10 +217,11 @@ impl World {
     fn become_other(&mut self, index: usize) {
         let wild = self.contents.bad;
         let peer = &mut self.peers[index];
+        let looked = peer.looked;
         let quiet = peer.up.is_empty() && peer.down.is_empty() && peer.session.is_answered();
         if peer.client.is_leaf || (wild && quiet) {
             // Only what the server looked at is confirmed by its silence.
-            if !peer.client.is_leaf && peer.session.is_quiet(&self.server, self.now) {
+            if !peer.client.is_leaf && looked {
                 let contents = &self.contents;
                 let given = |(place, params): &Subscription| contents.given(place, params);
                 peer.client.confirm(given);
@@ -283,6 +287,7 @@ impl World {
         result.map_err(|error| format!("client {index} breaks the protocol: {error}"))?;
         while peer.session.poll_event().is_some() {}
         let of_type = |asked: &&Asked| Some(&asked.0) == url.as_ref();
+        peer.looked &= peer.heard.iter().any(|asked| of_type(&asked));
         peer.heard.retain(|asked| Some(&asked.0) != url.as_ref());
         peer.heard.extend(asked.iter().filter(of_type).cloned());
         self.story
@@ -295,6 +300,7 @@ impl World {
         let peer = &mut self.peers[index];
         let response = peer.session.poll(&mut self.server, self.now);
         let sent = response.is_some();
+        peer.looked |= !sent;
         let telling = sent && self.story.is_some();
         let line = telling.then(|| format!("parent of {index} sends: {response:?}"));
         peer.down.extend(response.map(|response| Sent {
