@@ -80,20 +80,18 @@ impl Conversation {
         if let Some(view) = self.holdings.view_mut(follow) {
             view.stand_at_head(db);
         }
+        // Of a fleet that comes back each client names thousands.
+        let mut news = BTreeSet::new();
         for (name, version) in differing {
-            if self
-                .holdings
-                .covering(&name)
-                .is_some_and(|v| v.follow == follow)
-            {
+            let covering = self.holdings.covering(&name);
+            if covering.is_some_and(|view| view.follow == follow) {
                 let held = version.map(|version| self.held_before(db, &name, &version));
-                self.holdings.change(db, &name, |now| {
-                    now.clear();
-                    now.extend(held);
-                });
-                self.pending.insert(name);
+                self.holdings.replace_records(&name, held);
+                news.insert(name);
             }
         }
+        self.holdings.add_exceptions(news.clone());
+        self.pending.append(&mut news);
         if still_listed < initial.len() || !all {
             self.take_strays(db, follow, initial, &listed);
         }

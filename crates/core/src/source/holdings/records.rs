@@ -1,0 +1,167 @@
+//! The records: what is held name by name, and which names of a view have some.
+
+use std::collections::BTreeSet;
+use std::hash::BuildHasher;
+
+use super::{Held, Holdings, same_variant};
+use crate::database::Database;
+use crate::name::Name;
+
+impl Holdings {
+    fn hash(&self, name: &Name) -> u64 {
+        self.hasher.hash_one(name.as_str())
+    }
+
+    pub(in crate::source) fn recorded(&self, name: &Name) -> impl Iterator<Item = &Held> {
+        let same = self.records.iter_hash(self.hash(name));
+        same.filter(move |held| held.resource.name == *name)
+    }
+
+    fn insert(&mut self, held: Held) {
+        self.count(&held, true);
+        let hash = self.hash(&held.resource.name);
+        let hasher = &self.hasher;
+        self.records.insert_unique(hash, held, |held| {
+            hasher.hash_one(held.resource.name.as_str())
+        });
+    }
+
+    /// Drops the records of a name that are not to be kept.
+    fn drop_records(&mut self, name: &Name, mut keep: impl FnMut(&Held) -> bool) {
+        let hash = self.hash(name);
+        loop {
+            let is_gone = |held: &Held| held.resource.name == *name && !keep(held);
+            let Ok(found) = self.records.find_entry(hash, is_gone) else {
+                break;
+            };
+            let (held, _) = found.remove();
+            self.count(&held, false);
+        }
+        if self.records.len() < self.records.capacity() / 4 {
+            let hasher = &self.hasher;
+            self.records
+                .shrink_to_fit(|held| hasher.hash_one(held.resource.name.as_str()));
+        }
+    }
+
+    fn count(&mut self, held: &Held, comes: bool) {
+        let print = match held.is_accepted() {
+            true => held.resource.fingerprint(),
+            false => 0,
+        };
+        let unknown = usize::from(held.is_unknown());
+        match comes {
+            true => {
+                self.sum = self.sum.wrapping_add(print);
+                self.unknown += unknown;
+            }
+            false => {
+                self.sum = self.sum.wrapping_sub(print);
+                self.unknown -= unknown;
+            }
+        }
+    }
+
+    /// Sets what is held of a name by name, if it is not so already.
+    pub(in crate::source) fn except(&mut self, db: &mut Database, name: &Name) {
+        if self.rules(name).is_some() {
+            let held = self.now(db, name);
+            self.drop_records(name, |_| false);
+            self.exceptions.insert(name.clone());
+            held.into_iter().for_each(|held| self.insert(held));
+        }
+    }
+
+    /// The records of a name tell the truth, whatever view covers it now.
+    pub(in crate::source) fn keep_exception(&mut self, name: &Name) {
+        if self.covering(name).is_some() {
+            self.exceptions.insert(name.clone());
+        }
+    }
+
+    /// These and nothing else are the records of a name, which is made an
+    /// exception, or was one.
+    pub(in crate::source) fn replace_records(&mut self, name: &Name, held: Option<Held>) {
+        if !self.records.is_empty() {
+            self.drop_records(name, |_| false);
+        }
+        held.into_iter().for_each(|held| self.insert(held));
+    }
+
+    /// The records of these names tell the truth, whatever view covers them.
+    pub(in crate::source) fn add_exceptions(&mut self, mut names: BTreeSet<Name>) {
+        self.exceptions.append(&mut names);
+    }
+
+    /// Records something that the peer holds.
+    pub(in crate::source) fn record(&mut self, db: &mut Database, held: Held) {
+        let name = held.resource.name.clone();
+        self.except(db, &name);
+        let same = |other: &Held| {
+            other.state == held.state && same_variant(&other.resource, &held.resource)
+        };
+        self.drop_records(&name, |other| !same(other));
+        self.insert(held);
+    }
+
+    /// Changes the records of a name as a response does that was accepted.
+    pub(in crate::source) fn change(
+        &mut self,
+        db: &mut Database,
+        name: &Name,
+        by: impl FnOnce(&mut Vec<Held>),
+    ) {
+        self.except(db, name);
+        let mut held: Vec<Held> = self.recorded(name).cloned().collect();
+        by(&mut held);
+        self.drop_records(name, |_| false);
+        held.into_iter().for_each(|held| self.insert(held));
+    }
+
+    /// Forgets all records of a name that no view covers.
+    pub(in crate::source) fn forget(&mut self, name: &Name) {
+        if self.covering(name).is_none() {
+            self.exceptions.remove(name);
+            self.drop_records(name, |_| false);
+        }
+    }
+
+    /// Drops exceptions that have become the rule again. Only right while
+    /// nothing is without an answer: then position and truth are the same
+    /// thing. `keeps` tells names that stay exceptions for another reason.
+    pub(in crate::source) fn tidy(
+        &mut self,
+        db: &mut Database,
+        keeps: impl Fn(&Database, &Name) -> bool,
+    ) {
+        if !self.flights.is_empty() {
+            return;
+        }
+        let mut exceptions = std::mem::take(&mut self.exceptions);
+        let mut ruled = Vec::new();
+        exceptions.retain(|name| {
+            if keeps(db, name) {
+                return true;
+            }
+            let view = self.covering(name);
+            let rule = view.and_then(|view| view.rule(db, self.type_id, name));
+            let mut held = self.recorded(name);
+            let same = match (held.next(), &rule) {
+                (None, None) => true,
+                (Some(held), Some(rule)) => {
+                    held.is_accepted() && crate::database::same(&held.resource, rule)
+                }
+                _ => false,
+            };
+            let keeps = !same || held.next().is_some();
+            if !keeps {
+                ruled.push(name.clone());
+            }
+            keeps
+        });
+        self.exceptions = exceptions;
+        for name in ruled {
+            self.drop_records(&name, |_| false);
+        }
+    }
+}
