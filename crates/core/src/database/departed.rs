@@ -46,6 +46,19 @@ pub(crate) struct DepartedSet {
 }
 
 impl DepartedSet {
+    /// Both sets together: each is a part of what was sent with one version.
+    fn union(&self, other: &Self) -> Option<Self> {
+        let is_new = |r: &&Arc<Resource>| !self.lists(&r.name);
+        let new: Vec<_> = other.resources.iter().filter(is_new).cloned().collect();
+        if new.is_empty() {
+            return None;
+        }
+        let mut set = self.clone();
+        set.resources.extend(new);
+        set.resources.sort_by(|a, b| a.name.cmp(&b.name));
+        Some(set)
+    }
+
     /// Whether something of a name is in the set.
     pub(crate) fn lists(&self, name: &Name) -> bool {
         let found = self.resources.binary_search_by(|r| r.name.cmp(name));
@@ -72,7 +85,7 @@ impl Database {
         self.departed.sets.contains_key(&key)
     }
 
-    /// A client leaves that held this set.
+    /// A client leaves that held this set, or this part of it.
     pub(crate) fn remember_set(
         &mut self,
         type_id: TypeId,
@@ -81,13 +94,21 @@ impl Database {
     ) {
         let departed = &mut self.departed;
         let key = (type_id, version);
+        let known = departed.sets.get(&key);
+        let joined = known.map(|known| known.union(set).map(Arc::new));
+        let (set, known) = match (&joined, known) {
+            (Some(None), _) => return,
+            (Some(Some(joined)), Some(known)) => (joined, bytes_of(known)),
+            _ => (set, 0),
+        };
         let bytes = bytes_of(set);
-        if bytes > BYTES || departed.sets.contains_key(&key) {
+        if bytes > BYTES {
             return;
         }
-        departed.bytes += bytes;
-        departed.sets.insert(key.clone(), Arc::clone(set));
-        departed.order.push_back(key);
+        departed.bytes = departed.bytes + bytes - known;
+        if departed.sets.insert(key.clone(), Arc::clone(set)).is_none() {
+            departed.order.push_back(key);
+        }
         while departed.sets.len() > SETS || departed.bytes > BYTES {
             let Some(oldest) = departed.order.pop_front() else {
                 break;

@@ -20,19 +20,22 @@ impl Conversation {
         let mut versions: Vec<(usize, Version)> = Vec::new();
         let resumed = self.resumed.as_mut().and_then(|r| r.version.take());
         let accepted = self.acked_version.take();
-        let named = accepted.clone().or(resumed);
+        let stood_at = accepted.clone().or(resumed);
         versions.extend(accepted.map(|version| (0, version)));
         let rejected = std::mem::take(&mut self.rejected_versions).into_iter();
         versions.extend(rejected.map(|version| (0, version)));
         let flights = self.holdings.flights().iter().enumerate();
         let flights = flights.filter_map(|(nth, f)| Some((nth + 1, f.version.clone()?)));
         versions.extend(flights);
-        versions.retain(|(_, version)| !db.remembers_set(self.type_id, version));
+        // What is held by names is less than was sent, once some are given up: another
+        // client that names the version may hold more of it.
+        let named = !self.wants.is_empty();
+        versions.retain(|(_, version)| named || !db.remembers_set(self.type_id, version));
         for (flights, version) in versions {
             let set = Arc::new(self.departed_set(db, flights));
             db.remember_set(self.type_id, version, &set);
         }
-        if let Some(version) = named.filter(|_| self.stands_in()) {
+        if let Some(version) = stood_at.filter(|_| self.stands_in()) {
             let tried = self.tried();
             db.remember_tried(self.type_id, &version, tried.into_iter());
         }
