@@ -27,10 +27,10 @@ impl Conversation {
         let flights = self.holdings.flights().iter().enumerate();
         let flights = flights.filter_map(|(nth, f)| Some((nth + 1, f.version.clone()?)));
         versions.extend(flights);
-        // What is held by names is less than was sent, once some are given up: another
-        // client that names the version may hold more of it.
-        let named = !self.wants.is_empty();
-        versions.retain(|(_, version)| named || !db.remembers_set(self.type_id, version));
+        // What is held by names alone is less than was sent, once some are given up:
+        // another client that names the version may hold more of it.
+        let by_names = self.holdings.views().is_empty();
+        versions.retain(|(_, version)| by_names || !db.remembers_set(self.type_id, version));
         for (flights, version) in versions {
             let set = Arc::new(self.departed_set(db, flights));
             db.remember_set(self.type_id, version, &set);
