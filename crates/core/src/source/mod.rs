@@ -115,7 +115,7 @@ pub(crate) struct Conversation {
     /// bad.
     pub(crate) parked_together: BTreeSet<Name>,
     /// What was in a response that was meant to be rejected: it may be bad, too.
-    pub(crate) unverified: Vec<holdings::Say>,
+    pub(crate) unverified: BTreeMap<Variant, Arc<Resource>>,
     /// The peer accepted what others refuse: its rejections have other reasons.
     pub(crate) takes_bait: bool,
     /// What was suspected for that once.
@@ -200,7 +200,7 @@ impl Conversation {
             tried_at: Moment::START,
             parked: BTreeMap::new(),
             parked_together: BTreeSet::new(),
-            unverified: Vec::new(),
+            unverified: BTreeMap::new(),
             takes_bait: false,
             doubted: BTreeSet::new(),
             placeholders: BTreeSet::new(),

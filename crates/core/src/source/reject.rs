@@ -100,12 +100,12 @@ impl Conversation {
         }
         // What was suspected once is not the reason again, unless there is no other.
         let brings = says.iter().any(|say| say.to.is_some());
-        for say in std::mem::take(&mut self.unverified) {
-            match brings && self.is_doubted(&say) {
-                true => self.unverified.push(say),
+        for (variant, resource) in std::mem::take(&mut self.unverified) {
+            match brings && self.is_doubted(&variant, &resource) {
+                true => _ = self.unverified.insert(variant, resource),
                 false => {
-                    self.doubt(db, &say);
-                    says.push(say);
+                    self.doubt(db, &variant, &resource);
+                    says.push(Say::brings(&resource, None));
                 }
             }
         }
@@ -182,8 +182,17 @@ impl Conversation {
         if !blamed && self.holdings.now(db, &name).iter().any(had) {
             return;
         }
-        self.holdings
-            .change(db, &name, |held| held.retain(|held| !had(held)));
+        // What failed alone was not taken.
+        let parked = self.parked.get(&variant(resource)).cloned();
+        let failed = |held: &Held| {
+            let version = parked.as_ref().map(|(version, _)| version);
+            held.state == State::Rejected
+                && same_variant(&held.resource, resource)
+                && version == Some(&held.resource.version)
+        };
+        self.holdings.change(db, &name, |held| {
+            held.retain(|held| !had(held) && !failed(held));
+        });
         self.holdings
             .record(db, Held::perhaps(Arc::clone(resource)));
     }
@@ -415,27 +424,24 @@ impl Conversation {
             let brought = flight.says.iter().filter_map(|say| say.to.as_ref());
             let items = flight.steps.iter().flat_map(Step::items);
             let items = items.filter_map(|(_, item)| item.as_ref());
-            let unverified = brought.chain(items).map(|new| Say::brings(new, None));
-            let unverified: Vec<_> = unverified.collect();
+            let unverified = brought.chain(items);
+            let unverified = unverified.map(|new| (variant(new), Arc::clone(new)));
             self.unverified.extend(unverified);
         }
     }
 
     /// Whether something was suspected after it had counted as accepted.
-    fn is_doubted(&self, say: &Say) -> bool {
-        let version = say.to.as_ref().map(|resource| resource.version.clone());
-        version.is_some_and(|version| self.doubted.contains(&(say.variant.clone(), version)))
+    fn is_doubted(&self, variant: &Variant, resource: &Resource) -> bool {
+        let sent = (variant.clone(), resource.version.clone());
+        self.doubted.contains(&sent)
     }
 
     /// What counted as accepted, and may not have been, is suspected.
-    fn doubt(&mut self, db: &mut Database, say: &Say) {
-        let version = say.to.as_ref().map(|resource| resource.version.clone());
-        self.doubted
-            .extend(version.map(|version| (say.variant.clone(), version)));
-        let name = say.name().clone();
-        let version = say.to.as_ref().map(|resource| &resource.version);
-        self.holdings.change(db, &name, |held| {
-            held.retain(|held| !held.is(&say.variant) || Some(&held.resource.version) != version);
+    fn doubt(&mut self, db: &mut Database, variant: &Variant, resource: &Resource) {
+        let version = &resource.version;
+        self.doubted.insert((variant.clone(), version.clone()));
+        self.holdings.change(db, &variant.0, |held| {
+            held.retain(|held| !held.is(variant) || held.resource.version != *version);
         });
     }
 

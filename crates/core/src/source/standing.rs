@@ -47,11 +47,20 @@ impl Conversation {
         let mut flights = self.holdings.flights().iter();
         let stays = !flights.any(|flight| flight.removes(given));
         match target {
-            _ if holds && stays => Standing::Held,
+            _ if holds && stays && !self.is_being_verified(given) => Standing::Held,
             Choice::Unknown => Standing::Coming,
             Choice::Is(resource) if !self.is_parked(&resource) => Standing::Coming,
             _ => Standing::Nothing,
         }
+    }
+
+    /// Whether a resource counts as accepted because the response that brought it
+    /// was meant to be rejected, and a later response has yet to show whether that
+    /// was the only reason.
+    fn is_being_verified(&self, name: &Name) -> bool {
+        let mut own = self.unverified.range((name.clone(), None)..);
+        let unverified = own.next().is_some_and(|((of, _), _)| of == name);
+        unverified && !self.holdings.flights().is_empty()
     }
 
     /// Whether the peer holds something of which nothing is known but its name,

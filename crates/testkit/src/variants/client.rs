@@ -153,8 +153,15 @@ impl Client {
     /// the place of that: it has it from before and something is rejected now, or
     /// it took it from a set that it rejected, and did not say so (S17).
     pub(super) fn is_doubtful(&self, place: &Place, rejects: bool) -> bool {
-        let before = self.starts_over && rejects && self.stale.contains_key(place);
+        let before = rejects && self.is_unsettled(place);
         before || self.rejected.contains(&place.0)
+    }
+
+    /// Whether it has something of a name from before this stream and became
+    /// another, or rejected something, since: the first word that it takes on the
+    /// name settles that.
+    pub(super) fn is_unsettled(&self, place: &Place) -> bool {
+        self.starts_over && self.stale.contains_key(place)
     }
 
     /// A new stream: nothing that was under way counts. In state of the world a

@@ -342,8 +342,10 @@ impl World {
         let url = sent.response.type_url();
         for one in peer.client.subscriptions() {
             let found = peer.client.found(&one);
-            // Of other types a client that became another has not heard yet.
-            if found.len() > 1 && one.0.0 == *url {
+            // Of other types a client that became another has not heard yet, nor of
+            // a name of which it took no word since it came back.
+            let unheard = one.0.0 != *url || peer.client.is_unsettled(&one.0);
+            if found.len() > 1 && !unheard {
                 return Err(fault(format!("{one:?} leads to {found:?}")));
             }
             let nothing = |params: &Params| {

@@ -15,7 +15,9 @@ impl Holdings {
             unknown += usize::from(held.is_unknown());
             let mut same = self.recorded(name);
             let twice = |other: &&super::Held| {
-                other.state == held.state && super::same_variant(&other.resource, &held.resource)
+                let rejected = held.state == super::State::Rejected;
+                let other_version = other.resource.version != held.resource.version;
+                other.is_like(held) && !(rejected && other_version)
             };
             if same.by_ref().filter(twice).count() != 1 {
                 return Err(format!("{:?} is recorded twice", held.resource));

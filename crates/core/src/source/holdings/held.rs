@@ -91,6 +91,11 @@ impl Held {
         self.resource.body.is_none()
     }
 
+    /// Whether another record is of the same variant and in the same state.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        self.state == other.state && same_variant(&self.resource, &other.resource)
+    }
+
     pub(crate) fn is(&self, (name, constraints): &Variant) -> bool {
         self.resource.name == *name && self.resource.constraints == *constraints
     }

@@ -50,7 +50,8 @@ const SAYS: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct Holdings {
     type_id: TypeId,
-    /// By name. A variant has at most one record of each state.
+    /// By name. A variant has at most one record of each state, but a few of what
+    /// was rejected, which differ in their versions.
     records: HashTable<Held>,
     hasher: DefaultHashBuilder,
     /// Names that a view covers and of which the records tell the truth.

@@ -3,9 +3,13 @@
 use std::collections::BTreeSet;
 use std::hash::BuildHasher;
 
-use super::{Held, Holdings, same_variant};
+use super::{Held, Holdings, State};
 use crate::database::Database;
 use crate::name::Name;
+
+/// Rejected versions of one variant that are remembered: a peer that rejects all
+/// that it is sent does not make us hold more.
+const VERSIONS: usize = 4;
 
 impl Holdings {
     fn hash(&self, name: &Name) -> u64 {
@@ -93,14 +97,18 @@ impl Holdings {
         self.exceptions.append(&mut names);
     }
 
-    /// Records something that the peer holds.
+    /// Records something that the peer holds, or may hold. Of what it rejected it
+    /// may have taken any version, and uses what that refers to (S17, S81).
     pub(in crate::source) fn record(&mut self, db: &mut Database, held: Held) {
         let name = held.resource.name.clone();
         self.except(db, &name);
-        let same = |other: &Held| {
-            other.state == held.state && same_variant(&other.resource, &held.resource)
-        };
-        self.drop_records(&name, |other| !same(other));
+        let many = self.recorded(&name).filter(|other| other.is_like(&held));
+        let many = many.count() >= VERSIONS;
+        self.drop_records(&name, |other| {
+            let same = other.resource.version == held.resource.version;
+            let takes_place = same || many || held.state != State::Rejected;
+            !(takes_place && other.is_like(&held))
+        });
         self.insert(held);
     }
 
