@@ -8,7 +8,7 @@
 //! Beside them, what replaced listeners of clients that left may still use: no
 //! request of either protocol tells of a listener that drains (S81).
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use hashbrown::HashMap;
@@ -30,7 +30,7 @@ const SETS: usize = 1024;
 /// References of listeners that drain, at most.
 const REFERENCES: usize = 4096;
 
-/// Names that are remembered as tried beside a set, at most.
+/// Resources that are remembered as tried beside a set, at most.
 const TRIED: usize = 1024;
 
 /// What one client held.
@@ -40,9 +40,9 @@ pub(crate) struct DepartedSet {
     pub(crate) resources: Vec<Arc<Resource>>,
     /// What it rejected, which is not sent to it again at once (S12).
     pub(crate) rejected: Vec<(Name, Option<Constraints>, Version)>,
-    /// Names beside the set that came with sets which it has not accepted, for
-    /// whatever it may dislike about them.
-    pub(crate) tried: BTreeSet<Name>,
+    /// What came beside the set with sets which it has not accepted, for whatever
+    /// it may dislike about them.
+    pub(crate) tried: BTreeMap<Name, Version>,
 }
 
 impl DepartedSet {
@@ -124,18 +124,18 @@ impl Database {
         &mut self,
         type_id: TypeId,
         version: &Version,
-        names: impl Iterator<Item = Name>,
+        brought: impl Iterator<Item = (Name, Version)>,
     ) {
         let key = (type_id, version.clone());
         let Some(set) = self.departed.sets.get_mut(&key) else {
             return;
         };
-        let mut names = names.filter(|name| !set.lists(name)).peekable();
-        if names.peek().is_some() {
-            let names: Vec<Name> = names.collect();
+        let mut brought = brought.filter(|(name, _)| !set.lists(name)).peekable();
+        if brought.peek().is_some() {
+            let brought: Vec<_> = brought.collect();
             let tried = &mut Arc::make_mut(set).tried;
             let room = TRIED.saturating_sub(tried.len());
-            tried.extend(names.into_iter().take(room));
+            tried.extend(brought.into_iter().take(room));
         }
     }
 
@@ -204,7 +204,7 @@ mod tests {
             Arc::new(DepartedSet {
                 resources: vec![Arc::clone(&one); size],
                 rejected: Vec::new(),
-                tried: BTreeSet::new(),
+                tried: BTreeMap::new(),
             })
         };
         let small = set(1);

@@ -53,7 +53,7 @@ impl Session {
         let other = |error: &ErrorDetail| conversation.blames_other(&nonce, error);
         let expected = conversation.expects_rejection(&nonce) && !error.as_ref().is_some_and(other);
         match (&error, expected) {
-            (Some(_), true) => conversation.take_bait(&nonce),
+            (Some(_), true) => conversation.take_bait(db, &nonce),
             (None, true) => conversation.takes_bait = true,
             _ => {}
         }

@@ -1,7 +1,7 @@
 //! A client that leaves: what it held is remembered by version, for when it
 //! comes back to state of the world (S82).
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Conversation;
@@ -43,13 +43,14 @@ impl Conversation {
 
     /// What came with sets that the peer has not accepted, but for those that it
     /// was meant to reject.
-    fn tried(&self) -> BTreeSet<Name> {
+    fn tried(&self) -> BTreeMap<Name, Version> {
         let flights = self.holdings.flights().iter().filter(|f| !f.bait);
         let brought = flights.flat_map(|flight| flight.resources());
         let records = self.holdings.records();
         let rejected = records.filter(|held| held.state == State::Rejected);
         let rejected = rejected.map(|held| &held.resource);
-        brought.chain(rejected).map(|r| r.name.clone()).collect()
+        let tried = rejected.chain(brought);
+        tried.map(|r| (r.name.clone(), r.version.clone())).collect()
     }
 
     /// What the peer holds once it has accepted so many of the responses without
@@ -68,7 +69,7 @@ impl Conversation {
         });
         DepartedSet {
             rejected: rejected.collect(),
-            tried: BTreeSet::new(),
+            tried: BTreeMap::new(),
             resources: self.set_after(db, flights, members).into_values().collect(),
         }
     }

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::holdings::{
-    Answer, Flight, Held, Say, State, Step, Variant, error_names, same_variant, variant,
+    Answer, Flight, Held, Say, State, Variant, error_names, same_variant, variant,
 };
 use super::{Conversation, Heard};
 use crate::database::Database;
@@ -416,17 +416,21 @@ impl Conversation {
     }
 
     /// A response that was meant to be rejected is: what was in it beside the
-    /// bait counts as accepted, and is suspected with the next that is rejected.
-    pub(crate) fn take_bait(&mut self, nonce: &Nonce) {
-        let flights = self.holdings.flights().iter();
-        let mut flights = flights.filter(|flight| flight.nonce == *nonce && flight.bait);
-        if let Some(flight) = flights.next() {
-            let brought = flight.says.iter().filter_map(|say| say.to.as_ref());
-            let items = flight.steps.iter().flat_map(Step::items);
-            let items = items.filter_map(|(_, item)| item.as_ref());
-            let unverified = brought.chain(items);
-            let unverified = unverified.map(|new| (variant(new), Arc::clone(new)));
-            self.unverified.extend(unverified);
+    /// bait counts as accepted, and is suspected with the next that is rejected,
+    /// but for what the peer had before.
+    pub(crate) fn take_bait(&mut self, db: &mut Database, nonce: &Nonce) {
+        let mut flights = self.holdings.flights().iter();
+        let flight = flights.find(|flight| flight.nonce == *nonce && flight.bait);
+        let Some(flight) = flight else { return };
+        let brought: Vec<_> = flight.resources().cloned().collect();
+        for new in brought {
+            let had = |held: &Held| {
+                let same = held.resource.version == new.version;
+                same && held.state != State::Rejected && same_variant(&held.resource, &new)
+            };
+            if !self.holdings.now(db, &new.name).iter().any(had) {
+                self.unverified.insert(variant(&new), new);
+            }
         }
     }
 

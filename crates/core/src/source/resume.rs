@@ -5,7 +5,7 @@
 //! the contents now, or of a set that this process sent before and remembers.
 //! Otherwise it is known by name only, if that.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ pub(crate) struct Resumed {
     pub(super) version: Option<Version>,
     /// That set is known; but the client may hold clusters beside it, until it has
     /// answered another. These it was sent with sets that it did not accept.
-    tried: Option<BTreeSet<Name>>,
+    tried: Option<BTreeMap<Name, Version>>,
 }
 
 impl Resumed {
@@ -52,13 +52,13 @@ impl Resumed {
     /// good part of a set that it rejects names the version from before (S17, S82).
     ///
     /// What this server sent it with a set that it did not accept is not meant:
-    /// nothing that leads to that was sent. Something in that set may be bad, and
-    /// to stand in for the rest would hide it (S12).
+    /// something in that set may be bad, and to stand in for the rest would hide
+    /// it (S12).
     pub(super) fn may_hold_unknown(&self, name: &Name) -> bool {
         let set = self.set.as_ref();
         let listed = set.is_some_and(|(set, _)| set.lists(name));
         let tried = self.tried.as_ref();
-        self.unknown_set || (!listed && tried.is_some_and(|tried| !tried.contains(name)))
+        self.unknown_set || (!listed && tried.is_some_and(|tried| !tried.contains_key(name)))
     }
 }
 
@@ -251,7 +251,8 @@ impl Conversation {
     }
 
     /// The endpoints that an Envoy came back with are known: clusters that it may
-    /// hold and that the set lacks now are among them, by their names.
+    /// hold and that the set lacks now are among them, by their names. What it took
+    /// of a set that it rejected it may use, since another server led it there.
     pub(crate) fn take_clusters_by_endpoints(&mut self, db: &mut Database, names: Vec<Name>) {
         let Some(resumed) = self.resumed.as_ref() else {
             return;
@@ -259,15 +260,24 @@ impl Conversation {
         if !self.stands_in() || self.dialect != Dialect::Envoy {
             return;
         }
-        let names: Vec<Name> = names
+        let tried = resumed.tried.as_ref();
+        let took = names.iter().filter_map(|name| {
+            let version = tried?.get(name)?;
+            db.recall_body(self.type_id, name, version)
+                .map(Held::before)
+        });
+        let took: Vec<Held> = took.collect();
+        let unknown = names
             .into_iter()
             .filter(|name| resumed.may_hold_unknown(name))
-            .collect();
+            .map(|name| Held::unknown(name, Version::new("")));
+        let came_with: Vec<Held> = took.into_iter().chain(unknown).collect();
         let Some(view) = self.holdings.view_of(&Scope::All) else {
             return;
         };
         let listed = db.list(view.follow);
-        for name in names {
+        for held in came_with {
+            let name = held.resource.name.clone();
             let is_cluster = listed.binary_search_by(|r| r.name.cmp(&name)).is_ok();
             let refers = |r: &Arc<Resource>| {
                 let mut references = r.facts().references.iter();
@@ -275,7 +285,6 @@ impl Conversation {
             };
             let is_known = !self.holdings.now(db, &name).is_empty();
             if !is_cluster && !is_known && !listed.iter().any(refers) {
-                let held = Held::unknown(name.clone(), Version::new(""));
                 self.holdings.record(db, held);
                 self.pending.insert(name);
             }

@@ -118,7 +118,8 @@ impl World {
         let unclear = self.children[index].role.wire().unclear;
         let role = &self.children[index].role;
         let held = role.held();
-        let told = |key: &(TypeUrl, _)| !(unclear && key.0.as_str() == CDS);
+        // It keeps clusters that it cannot be rid of, and their endpoints.
+        let told = |key: &(TypeUrl, _)| !(unclear && [CDS, EDS].contains(&key.0.as_str()));
         for (key, resource) in self.contents.published.iter().filter(|(key, _)| told(key)) {
             let has = held.get(key);
             let asked = match role {

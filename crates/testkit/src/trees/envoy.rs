@@ -82,7 +82,8 @@ impl Envoy {
             .collect();
         // A cluster that stands in can be read: it is refused alone.
         let unread = news.resources.iter().filter(bad).any(|r| !is_empty(r));
-        let error = rejected.first().map(|name| format!("{name}: not good"));
+        let errors = rejected.iter().map(|name| format!("{name}: not good"));
+        let error = (!rejected.is_empty()).then(|| errors.collect::<Vec<_>>().join(", "));
         self.wire.unclear |= unread && news.resources.iter().any(|r| is_empty(r));
         if unread && self.rejects_whole {
             self.wire.answer(&news, Some("cannot be read".to_owned()));
