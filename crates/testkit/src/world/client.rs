@@ -39,8 +39,9 @@ pub struct Client {
     pub rejects_whole: bool,
     /// Good contents it was ever sent, to tell a last good state from a wrong one.
     pub good: BTreeSet<(TypeUrl, Name, Vec<u8>)>,
-    /// What it named when it came back in state of the world, and of which it has
-    /// accepted nothing since: no source can tell what it holds of that (S82).
+    /// What it named when it came back in state of the world, or rejected together
+    /// with others, and of which it has accepted nothing since: no source can tell
+    /// what it holds of that (S17, S82).
     untold: BTreeSet<(TypeUrl, Ask)>,
     /// On this stream a set was rejected that listed stand-ins and something bad.
     /// A set with stand-ins gets its NACK anyway, so no source can tell that there
@@ -233,6 +234,12 @@ impl Client {
             self.untold.retain(|(other, _)| other != url);
         }
         let is_rejected = |name: &Name| rejected.iter().any(|r| r.name.as_ref() == Some(name));
+        // Of several that are rejected some may have been taken all the same (S17).
+        if delivery.resources.len() > 1 {
+            let names = rejected.iter().filter_map(|r| r.name.clone());
+            let asks = names.map(|name| (url.clone(), Ask::Name(name)));
+            self.untold.extend(asks);
+        }
         for resource in &delivery.resources {
             if !Kind::of(url).whole_set && !is_rejected(&resource.name) {
                 let ask = Ask::Name(resource.name.clone());
