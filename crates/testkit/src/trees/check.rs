@@ -115,7 +115,11 @@ impl World {
 
     /// What is asked for is held, or its last good state; and nothing else is.
     fn holds_what_is_published(&mut self, index: usize) -> Result<(), Fault> {
-        let unclear = self.children[index].role.wire().unclear;
+        let wire = self.children[index].role.wire();
+        let unclear = wire.unclear;
+        // To a server that knows of nothing, a set that leaves out what is bad, and
+        // with it what the client had before, is worse than one that is not accepted.
+        let helpless = self.shape.is_beyond_help(wire.mode) && !wire.has_accepted(CDS);
         let role = &self.children[index].role;
         let held = role.held();
         // It keeps clusters that it cannot be rid of, and their endpoints.
@@ -136,6 +140,7 @@ impl World {
                 return Err(format!("{} {} is {resource:?}, held {has:?}", key.0, key.1));
             }
         }
+        let told = |key: &(TypeUrl, _)| told(key) && !(helpless && key.0.as_str() == CDS);
         for (key, resource) in held.iter().filter(|(key, _)| told(key)) {
             if !self.contents.published.contains_key(key) && !is_empty(resource) {
                 return Err(format!("{} {} is gone, held {resource:?}", key.0, key.1));

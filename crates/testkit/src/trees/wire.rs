@@ -28,6 +28,15 @@ struct Asked {
     begun: bool,
     /// Something was named on this stream.
     named: bool,
+    /// A response was accepted on this stream.
+    settled: bool,
+}
+
+impl Asked {
+    fn accept(&mut self, news: &News) {
+        self.accepted.clone_from(&news.version);
+        self.settled = true;
+    }
 }
 
 /// A response, of either protocol.
@@ -151,7 +160,7 @@ impl Wire {
         let asked = self.types.entry(news.url.clone()).or_default();
         let error = error.map(|message| ErrorDetail { code: 3, message });
         if error.is_none() {
-            asked.accepted.clone_from(&news.version);
+            asked.accept(news);
         }
         let request = match self.mode {
             Mode::Sotw => self.list(&news.url, Some((news.nonce.clone(), error))),
@@ -168,7 +177,13 @@ impl Wire {
     /// What a response said is in force, although the answer waits.
     pub(super) fn accepted(&mut self, news: &News) {
         let asked = self.types.entry(news.url.clone()).or_default();
-        asked.accepted.clone_from(&news.version);
+        asked.accept(news);
+    }
+
+    /// Whether a response of a type was accepted on this stream.
+    pub(super) fn has_accepted(&self, url: &str) -> bool {
+        let asked = self.types.get(&TypeUrl::from(url));
+        asked.is_some_and(|asked| asked.settled)
     }
 
     /// The nonce that requests of the type repeat from now on.
@@ -187,6 +202,7 @@ impl Wire {
         self.unclear = false;
         for asked in self.types.values_mut() {
             (asked.nonce, asked.begun, asked.named) = (None, false, false);
+            asked.settled = false;
         }
         let named = self
             .types
