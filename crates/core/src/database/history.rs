@@ -11,6 +11,7 @@ use hashbrown::HashMap;
 
 use super::content::{Content, same};
 use super::{Database, TypeId};
+use crate::kind::Kind;
 use crate::name::Name;
 use crate::resource::{Resource, Version};
 
@@ -53,11 +54,13 @@ impl History {
     }
 }
 
-/// What a name had and has no longer, as far as that refers to something. A
-/// version does not tell which of several variants is held.
-pub(super) fn replaced(old: &Content, new: &Content) -> Vec<Arc<Resource>> {
+/// What a name had and has no longer, as far as that refers to something, or could
+/// by its `kind`: that it does not is worth knowing, too. A version does not tell
+/// which of several variants is held.
+pub(super) fn replaced(kind: &Kind, old: &Content, new: &Content) -> Vec<Arc<Resource>> {
     let stays = |old: &Arc<Resource>| new.resources().iter().any(|new| same(new, old));
-    let refers = |old: &Resource| !old.facts().references.is_empty();
+    let could = !kind.refers_to.is_empty();
+    let refers = |old: &Resource| could || !old.facts().references.is_empty();
     let plain = |old: &Resource| old.constraints.is_none() && old.body.is_some();
     let gone = old.resources().iter();
     let gone = gone.filter(|old| refers(old) && plain(old) && !stays(old));

@@ -41,7 +41,8 @@ impl Database {
         let mut old = std::mem::replace(held, content);
         held.learn_from(&old);
         let (was, is) = (exists(&old), exists(held));
-        let replaced = replaced(&old, held);
+        let held = &table.entry(entry).content;
+        let replaced = replaced(&table.kind, &old, held);
         table.history.note(replaced);
         match (was, is) {
             (false, true) => {

@@ -17,11 +17,10 @@ impl Session {
     pub(super) fn after_sending(&mut self, db: &mut Database, index: usize, selected: &Selected) {
         let conversation = &self.conversations[index];
         match conversation.url.as_str() {
-            kind::CDS if self.config.repeat_endpoints => {
-                let again = conversation.listed_again();
-                let clusters: Vec<_> = selected.resources().chain(again).cloned().collect();
-                self.repeat_endpoints(db, &clusters);
-            }
+            kind::CDS => self.repeat_endpoints(db, index, |clusters| {
+                let again = clusters.listed_again();
+                selected.resources().chain(again)
+            }),
             kind::RDS => {
                 let restarted = restarted(db, conversation, selected);
                 self.restart_virtual_hosts(db, &restarted);
@@ -40,26 +39,36 @@ impl Session {
     /// to the peer that comes with them.
     pub(super) fn after_rejection(&mut self, db: &Database, index: usize) {
         let conversation = &self.conversations[index];
-        let clusters = conversation.url.as_str() == kind::CDS && conversation.is_whole();
-        if clusters && self.config.repeat_endpoints {
-            let flights = conversation.holdings.flights().iter();
-            let listed: Vec<_> = flights.flat_map(|f| f.resources()).cloned().collect();
-            self.repeat_endpoints(db, &listed);
+        if conversation.url.as_str() == kind::CDS && conversation.is_whole() {
+            self.repeat_endpoints(db, index, |clusters| {
+                let flights = clusters.holdings.flights().iter();
+                flights.flat_map(|flight| flight.resources())
+            });
         }
     }
 
     /// A changed cluster needs its endpoints again, even if they are the same:
-    /// until they come Envoy withholds its ACK (S53).
-    fn repeat_endpoints(&mut self, db: &Database, clusters: &[Arc<Resource>]) {
-        let names: Vec<Name> = clusters
-            .iter()
-            .flat_map(|cluster| cluster.facts().references.iter())
-            .filter(|reference| reference.type_url.as_str() == kind::EDS)
-            .map(|reference| reference.name.clone())
-            .collect();
-        if let Some(endpoints) = self.conversation_mut(kind::EDS) {
-            for name in names {
-                endpoints.say_again(db, &name);
+    /// until they come Envoy withholds its ACK (S53). `changed` tells which of the
+    /// conversation at `index` those are.
+    fn repeat_endpoints<'r, I: Iterator<Item = &'r Arc<Resource>>>(
+        &'r mut self,
+        db: &Database,
+        index: usize,
+        changed: impl FnOnce(&'r Conversation) -> I,
+    ) {
+        let mut all = self.conversations.iter();
+        let endpoints = all.position(|other| other.url.as_str() == kind::EDS);
+        let Some(endpoints) = endpoints.filter(|_| self.config.repeat_endpoints) else {
+            return;
+        };
+        let Ok([clusters, endpoints]) = self.conversations.get_disjoint_mut([index, endpoints])
+        else {
+            return;
+        };
+        for cluster in changed(clusters) {
+            let references = cluster.facts().references.iter();
+            for to in references.filter(|to| to.type_url.as_str() == kind::EDS) {
+                endpoints.say_again(db, &to.name);
             }
         }
     }

@@ -300,10 +300,13 @@ impl Conversation {
     /// that is held of it: in state of the world, and the first word on something
     /// unknown.
     pub(super) fn join_suspects(&mut self, db: &mut Database, name: &Name) {
+        if self.kind.on_demand || self.suspects.is_empty() {
+            return;
+        }
         let own = self.suspects.range((name.clone(), None)..);
         let own = own.map(|(variant, _)| variant.clone());
         let own: Vec<Variant> = own.take_while(|(of, _)| of == name).collect();
-        if self.kind.on_demand || own.is_empty() {
+        if own.is_empty() {
             return;
         }
         let replaces =

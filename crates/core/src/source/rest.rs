@@ -24,13 +24,12 @@ impl Conversation {
     ) -> Vec<Say> {
         let keys = subjects.iter().filter_map(|s| Some(s.want?.0));
         let leads = keys.filter_map(|key| self.wants.lead_of(key));
-        let mut names: Vec<Name> = leads.cloned().collect();
-        names.sort();
-        names.dedup();
-        names.retain(|other| other != name);
-        names.push(name.clone());
+        let mut leads: Vec<Name> = leads.filter(|other| *other != name).cloned().collect();
+        leads.sort();
+        leads.dedup();
+        let names = || leads.iter().chain([name]);
         let mut drops: Vec<Say> = Vec::new();
-        for other in &names {
+        for other in names() {
             let replaced = wanted.iter().any(|new| new.name == *other);
             for held in self.holdings.after(db, other) {
                 let kept = wanted.iter().any(|new| same_variant(new, &held.resource));
@@ -46,7 +45,7 @@ impl Conversation {
                 }
             }
         }
-        self.drop_what_is_under_way(db, &names, wanted, part, &mut drops);
+        self.drop_what_is_under_way(db, names(), wanted, part, &mut drops);
         drops
     }
 
@@ -269,10 +268,10 @@ impl Conversation {
 
     /// A peer that is silent may hold what a response without an answer takes
     /// away or brings: where something is said of a name, that goes, too.
-    fn drop_what_is_under_way(
+    fn drop_what_is_under_way<'n>(
         &self,
         db: &mut Database,
-        names: &[Name],
+        names: impl Iterator<Item = &'n Name>,
         wanted: &[Arc<Resource>],
         part: &Part,
         drops: &mut Vec<Say>,

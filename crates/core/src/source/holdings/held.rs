@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-
 use crate::name::Name;
 use crate::params::Constraints;
 use crate::resource::{Resource, Version};
@@ -71,9 +69,13 @@ impl Held {
     /// that, and its body is not.
     pub(crate) fn unknown(name: Name, version: Version) -> Self {
         Self::before(Arc::new(Resource {
+            name,
+            aliases: Box::default(),
+            constraints: None,
             version,
+            ttl: None,
             body: None,
-            ..Resource::new(name, Bytes::new())
+            facts: None,
         }))
     }
 
