@@ -17,7 +17,9 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use interop::succession::{By, Caller, Control, Lost, Peer, Record, Scene, Stage, Step, play};
+use interop::succession::{
+    By, Caller, Client, Control, Lost, Peer, Record, Scene, Stage, Step, play,
+};
 
 /// Each way, in milliseconds: round trips of 0, 20 and 50.
 const LATENCIES: [u64; 3] = [0, 10, 25];
@@ -40,6 +42,12 @@ const CASES: [(Step, By, &str); 7] = [
 /// does.
 const GO_RACE: &str = "unknown cluster selected";
 
+/// grpc-java keeps asking for the routes that it gave up until it has the new
+/// tree, and does not take that while an answer for one of them is missing. In
+/// state of the world nobody can say that they are gone, so it waits for as long
+/// as it does for any answer, fifteen seconds, once for each such name.
+const JAVA_WAITS: Duration = Duration::from_secs(40);
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let pairs = arguments.iter().filter_map(|pair| pair.split_once('='));
@@ -56,7 +64,7 @@ fn main() -> ExitCode {
             let Some(control) = given.get("go-control-plane") else {
                 continue;
             };
-            if client == "grpc-go" {
+            if client == "grpc-go" || by == By::Haste {
                 let mut theirs = Control::start(Path::new(control), step, by.rounds());
                 let record = run(&mut theirs, client, program, by);
                 tell(client, "go-control-plane", about, record);
@@ -74,7 +82,9 @@ fn run(server: &mut dyn Scene, client: &str, program: &str, by: By) -> Record {
     let port = server.port();
     let clients = LATENCIES.map(Duration::from_millis).map(|latency| {
         let command = command(client, program);
-        Caller::start(client, command, port, latency)
+        let waits = client == "grpc-java" && by == By::Haste;
+        let caller = Caller::start(client, command, port, latency);
+        Box::new(caller.with_patience(waits.then_some(JAVA_WAITS))) as Box<dyn Client>
     });
     play(server, by, clients.into())
 }

@@ -14,7 +14,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::contents::LISTENER;
-use super::play::Client;
+use super::play::{Client, PATIENCE};
 use super::record::{Lost, Tally};
 use crate::{Gate, Script, bootstrap};
 
@@ -23,6 +23,7 @@ use crate::{Gate, Script, bootstrap};
 pub struct Caller {
     name: String,
     script: Script,
+    patience: Option<Duration>,
     /// Ends the connection when dropped.
     _gate: Gate,
 }
@@ -34,17 +35,25 @@ impl Caller {
     ///
     /// When the program does not start.
     #[must_use]
-    pub fn start(name: &str, program: Command, server: u16, latency: Duration) -> Box<dyn Client> {
+    pub fn start(name: &str, program: Command, server: u16, latency: Duration) -> Self {
         let gate = Gate::far_from(server, latency);
         let bootstrap = bootstrap::grpc(gate.port, "g1");
         let mut program = program;
         program.arg(format!("xds:///{LISTENER}"));
         program.env("GRPC_XDS_BOOTSTRAP_CONFIG", bootstrap);
-        Box::new(Self {
+        Self {
             name: format!("{name} at {} ms", latency.as_millis() * 2),
             script: Script::run(name, &mut program),
+            patience: None,
             _gate: gate,
-        })
+        }
+    }
+
+    /// Lets it take so long to see the answer of a round.
+    #[must_use]
+    pub fn with_patience(mut self, patience: Option<Duration>) -> Self {
+        self.patience = patience;
+        self
     }
 }
 
@@ -57,6 +66,10 @@ impl Client for Caller {
         let text = self.script.text();
         let mut answers = text.lines().filter_map(|line| line.strip_prefix("answer "));
         answers.any(|seen| seen == answer)
+    }
+
+    fn patience(&self) -> Duration {
+        self.patience.unwrap_or(PATIENCE)
     }
 
     fn stop(mut self: Box<Self>) -> Tally {

@@ -9,7 +9,7 @@ use super::{name_of, now};
 
 /// How long a client may take to see the answer of a round. Envoy that waits
 /// for an answer of the server gives up after fifteen seconds.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long it may take to start.
 const START: Duration = Duration::from_secs(30);
@@ -38,6 +38,10 @@ pub trait Client: fmt::Debug {
     fn name(&self) -> String;
     /// Whether the endpoint of this name has answered it.
     fn has_seen(&self, answer: &str) -> bool;
+    /// How long it may take to see the answer of a round.
+    fn patience(&self) -> Duration {
+        PATIENCE
+    }
     /// Ends its requests and tells what became of them.
     fn stop(self: Box<Self>) -> Tally;
 }
@@ -95,7 +99,9 @@ pub fn play(scene: &mut dyn Scene, by: By, clients: Vec<Box<dyn Client>>) -> Rec
             By::Restart => scene.restart_with(round),
         }
         if by != By::Haste || round == scene.rounds() {
-            record.late = late(&clients, round, PATIENCE);
+            let patience = clients.iter().map(|client| client.patience());
+            let patience = patience.max().unwrap_or(PATIENCE);
+            record.late = late(&clients, round, patience);
         }
     }
     thread::sleep(LINGER);

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use interop::Script;
-use interop::succession::{By, Caller, Peer, Scene, Stage, Step, play};
+use interop::succession::{By, Caller, Client, Peer, Scene, Stage, Step, play};
 
 /// Each way, in milliseconds: round trips of 0, 20 and 50.
 const LATENCIES: [u64; 3] = [0, 10, 25];
@@ -15,7 +15,8 @@ fn nothing_is_lost(step: Step, by: By) {
     let port = stage.port();
     let clients = LATENCIES
         .map(Duration::from_millis)
-        .map(|latency| Caller::start("grpc", Script::python(script), port, latency));
+        .map(|latency| Caller::start("grpc", Script::python(script), port, latency))
+        .map(|caller| Box::new(caller) as Box<dyn Client>);
     let record = play(&mut stage, by, clients.into());
     record.assert_nothing_lost();
     println!("{record}");
