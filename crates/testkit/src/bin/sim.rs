@@ -1,8 +1,11 @@
 //! Runs many worlds and says which seeds fail.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread;
 
 use testkit::world::{Fault, World};
 use testkit::{trees, variants};
@@ -13,6 +16,8 @@ const ROUNDS: usize = 8;
 const STEPS_OF_ROUND: usize = 60;
 /// How many failures are shown.
 const SHOWN: usize = 10;
+/// After how many seeds it says how far it is.
+const PROGRESS: u64 = 20_000;
 
 /// What is to be run.
 struct Plan {
@@ -30,29 +35,53 @@ fn main() -> ExitCode {
         );
         return ExitCode::from(2);
     };
-    let mut failed = 0;
-    let seeds = plan.from..plan.from + plan.seeds;
-    for seed in seeds.clone() {
-        for kind in Kind::of(seed) {
-            if plan.only.as_ref().is_some_and(|only| only != kind.name()) {
-                continue;
-            }
-            let Some(fault) = kind.fault(seed) else {
-                continue;
-            };
-            failed += 1;
-            if plan.tell {
-                kind.story(seed).iter().for_each(|line| println!("{line}"));
-            }
-            println!("seed {seed} ({}): {fault}", kind.name());
-        }
-        if failed >= SHOWN {
-            println!("... and more");
-            break;
-        }
-    }
-    println!("seeds {}..{}: {failed} failed", seeds.start, seeds.end);
+    let failed = run(&plan);
+    println!(
+        "seeds {}..{}: {failed} failed",
+        plan.from,
+        plan.from + plan.seeds
+    );
     ExitCode::from(u8::from(failed > 0))
+}
+
+/// Runs the seeds on all cores, each world on one. Returns how many failed.
+fn run(plan: &Plan) -> usize {
+    let (next, failed) = (AtomicU64::new(0), AtomicUsize::new(0));
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    let work = || {
+        while failed.load(Ordering::Relaxed) < SHOWN {
+            let nth = next.fetch_add(1, Ordering::Relaxed);
+            if nth >= plan.seeds {
+                return;
+            }
+            if nth > 0 && nth % PROGRESS == 0 {
+                eprintln!("{nth} of {} seeds", plan.seeds);
+            }
+            failed.fetch_add(run_seed(plan, plan.from + nth), Ordering::Relaxed);
+        }
+        println!("... and more");
+    };
+    thread::scope(|scope| {
+        (0..cores).for_each(|_| _ = scope.spawn(work));
+    });
+    failed.into_inner()
+}
+
+/// Runs the worlds of a seed. Returns how many failed.
+fn run_seed(plan: &Plan, seed: u64) -> usize {
+    let kinds = Kind::of(seed).into_iter();
+    let kinds = kinds.filter(|kind| plan.only.as_ref().is_none_or(|only| only == kind.name()));
+    let faults = kinds.filter_map(|kind| Some((kind, kind.fault(seed)?)));
+    let faults: Vec<(Kind, Fault)> = faults.collect();
+    for (kind, fault) in &faults {
+        let mut lines = match plan.tell {
+            true => kind.story(seed),
+            false => Vec::new(),
+        };
+        lines.push(format!("seed {seed} ({}): {fault}", kind.name()));
+        println!("{}", lines.join("\n"));
+    }
+    faults.len()
 }
 
 fn plan() -> Option<Plan> {

@@ -227,24 +227,20 @@ impl Client {
             .any(|ask| self.untold.contains(&(url.clone(), ask)))
     }
 
-    /// What it accepted tells what it holds: all of it, where sets are whole.
+    /// What it accepted tells what it holds: all of it, where sets are whole. Of
+    /// what it rejected together some may have been taken all the same, and
+    /// something else taken away (S17).
     fn tell(&mut self, delivery: &Delivery, rejected: &[Rejection]) {
         let url = &delivery.type_url;
-        if Kind::of(url).whole_set && rejected.is_empty() {
-            self.untold.retain(|(other, _)| other != url);
-        }
-        let is_rejected = |name: &Name| rejected.iter().any(|r| r.name.as_ref() == Some(name));
-        // Of several that are rejected some may have been taken all the same (S17).
-        if delivery.resources.len() > 1 {
-            let names = rejected.iter().filter_map(|r| r.name.clone());
-            let asks = names.map(|name| (url.clone(), Ask::Name(name)));
-            self.untold.extend(asks);
-        }
-        for resource in &delivery.resources {
-            if !Kind::of(url).whole_set && !is_rejected(&resource.name) {
-                let ask = Ask::Name(resource.name.clone());
-                self.untold.remove(&(url.clone(), ask));
-            }
+        let brought = delivery.resources.iter().map(|r| &r.name);
+        let names = brought.chain(&delivery.removed);
+        let asks = names.map(|name| (url.clone(), Ask::Name(name.clone())));
+        let whole = Kind::of(url).whole_set && self.mode == Mode::Sotw;
+        match rejected.is_empty() {
+            true if whole => self.untold.retain(|(other, _)| other != url),
+            true => asks.for_each(|ask| _ = self.untold.remove(&ask)),
+            false if asks.clone().count() > 1 => self.untold.extend(asks),
+            false => {}
         }
     }
 
