@@ -344,6 +344,21 @@ impl Conversation {
         names.extend(self.move_views(db, params));
         for name in names {
             self.doubt_unmatched(db, &name);
+            self.repeat_unconfirmed(db, &name);
+        }
+    }
+
+    /// A client that came back as one and became another before it heard anything
+    /// does not know which variant of a name it was meant to have: the first word
+    /// on the name says what each of its subscriptions gets (TP2).
+    fn repeat_unconfirmed(&mut self, db: &Database, name: &Name) {
+        if self.resumed.is_none() || self.last_nonce.is_some() {
+            return;
+        }
+        for (key, _) in self.wants_of(db, name) {
+            if let Some(want) = self.wants.get_mut(key) {
+                want.forced = true;
+            }
         }
     }
 
