@@ -10,6 +10,7 @@ use super::holdings::{Answer, Held, Say, State, same_variant, variant};
 use super::{AskKey, Context, Conversation, Heard, Want};
 use crate::database::{Choice, Database, same};
 use crate::kind::Absent;
+use crate::message::Mode;
 use crate::name::Name;
 use crate::resource::{Resource, Version};
 
@@ -83,8 +84,9 @@ impl Conversation {
             return part;
         }
         let drops = self.rest(db, name, &subjects, &wanted, &part);
-        if !drops.is_empty() || !part.says.is_empty() {
-            self.say_all_while_in_doubt(db, name, &wanted, &blocked, &mut part);
+        let in_doubt = (!drops.is_empty() || !part.says.is_empty()) && self.is_in_doubt(db, name);
+        if in_doubt || self.asks_in_vain(&subjects) {
+            self.say_all(name, &wanted, &blocked, &mut part);
         }
         let drops = self.keep_for_blocked(db, &subjects, blocked, drops, &mut part);
         self.look_at_rest(db, context, name, &subjects, drops, &mut part);
@@ -208,6 +210,20 @@ impl Conversation {
         }));
         part.says.push(Say::brings(resource, topic));
         false
+    }
+
+    /// Whether a list has a name with parameters for which there is nothing, and it
+    /// has not been told: it hears so by what else there is of the name (S30, TP2).
+    /// Something that it gave up in favour of this it may still hold.
+    fn asks_in_vain(&self, subjects: &[Subject]) -> bool {
+        let in_vain = |(key, want): (AskKey, Want)| {
+            let mut flights = self.holdings.flights().iter();
+            let told = flights.any(|flight| flight.answer(key).is_some());
+            want.heard == Heard::Nothing && !told
+        };
+        let nothing = |s: &&Subject| s.choice == Choice::Absent;
+        let mut nothing = subjects.iter().filter(nothing).filter_map(|s| s.want);
+        self.mode == Mode::Sotw && !self.kind.on_demand && nothing.any(in_vain)
     }
 
     /// Whether a want has heard, or will have, that it leads to this resource.

@@ -52,22 +52,23 @@ impl Conversation {
     /// A response without an answer may be rejected with all that it brings and
     /// takes away, and the first word on something unknown replaces all of it:
     /// until then, whatever is said of the name says all of it.
-    pub(super) fn say_all_while_in_doubt(
+    pub(super) fn is_in_doubt(&self, db: &mut Database, name: &Name) -> bool {
+        let flights = self.holdings.flights();
+        if self.kind.on_demand || flights.is_empty() {
+            return false;
+        }
+        let removes = flights.iter().any(|flight| flight.removes(name));
+        removes || self.holdings.now(db, name).iter().any(Held::is_unknown)
+    }
+
+    /// Says all that a name has and that can be had.
+    pub(super) fn say_all(
         &self,
-        db: &mut Database,
         name: &Name,
         wanted: &[Arc<Resource>],
         blocked: &[Arc<Resource>],
         part: &mut Part,
     ) {
-        let flights = self.holdings.flights();
-        if self.kind.on_demand || flights.is_empty() {
-            return;
-        }
-        let removes = flights.iter().any(|flight| flight.removes(name));
-        if !removes && !self.holdings.now(db, name).iter().any(Held::is_unknown) {
-            return;
-        }
         for new in wanted.iter().filter(|new| new.name == *name) {
             let blocked = blocked.iter().any(|other| same_variant(other, new));
             let said = part.says.iter().any(|say| say.variant == variant(new));
