@@ -1,6 +1,6 @@
 //! What must hold: always, and in the end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use trunkline_core::kind::{CDS, EDS, Kind, LDS, RDS, SDS};
@@ -22,11 +22,8 @@ impl World {
             if let Role::Relay(relay) = &mut self.children[index].role {
                 relay.db.check()?;
             }
-            if let Role::Client(client) = &self.children[index].role {
-                let excused = |cluster: &Name| self.may_dangle(index, cluster);
-                client_is_whole(client, excused)
-                    .map_err(|fault| format!("client {index}: {fault}"))?;
-            }
+            self.client_is_whole(index)
+                .map_err(|fault| format!("client {index}: {fault}"))?;
             self.belief_agrees_with_itself(index)?;
             let link = self.children[index].link.as_ref();
             if let Some(link) = link.filter(|link| link.answered > link.sent) {
@@ -40,6 +37,27 @@ impl World {
                     .map_err(|fault| format!("{index}: {fault}"))?;
             }
         }
+        Ok(())
+    }
+
+    /// No route that a delta client holds leads to a cluster that it does not: no
+    /// cluster goes before the route that uses it, and none comes after (S52). A
+    /// state-of-the-world client that reconnects cannot be helped: what it held
+    /// is not known.
+    fn client_is_whole(&mut self, index: usize) -> Result<(), Fault> {
+        let Role::Client(client) = &self.children[index].role else {
+            return Ok(());
+        };
+        let missing = missing_clusters(client);
+        let mut dangling = BTreeSet::new();
+        for (cluster, route) in missing {
+            let was = self.children[index].dangling.contains(&cluster);
+            if !was && !self.may_dangle(index, &cluster) {
+                return Err(format!("{route:?} leads to {cluster}, which is not there"));
+            }
+            dangling.insert(cluster);
+        }
+        self.children[index].dangling = dangling;
         Ok(())
     }
 
@@ -202,22 +220,20 @@ fn by_name<'a>(all: impl Iterator<Item = &'a Arc<Resource>>) -> BTreeMap<Name, A
     all.map(|r| (r.name.clone(), Arc::clone(r))).collect()
 }
 
-/// No route that a delta client holds leads to a cluster that it does not: no
-/// cluster goes before the route that uses it, and none comes after (S52). A
-/// state-of-the-world client that reconnects cannot be helped: what it held
-/// is not known. `excused` tells clusters that its source never had.
-fn client_is_whole(client: &Client, excused: impl Fn(&Name) -> bool) -> Result<(), Fault> {
+/// The clusters that routes of a delta client lead to and that it does not hold.
+fn missing_clusters(client: &Client) -> BTreeMap<Name, Arc<Resource>> {
+    let mut missing = BTreeMap::new();
     if client.habit != Habit::Envoy || client.mode != Mode::Delta {
-        return Ok(());
+        return missing;
     }
     for route in client.of(RDS) {
         for cluster in (0..SOUND_CLUSTERS).map(Contents::cluster) {
             let needed = references(route, CDS).any(|name| *name == cluster);
             let held = client.held.contains_key(&(CDS.into(), cluster.clone()));
-            if needed && !held && !excused(&cluster) {
-                return Err(format!("{route:?} leads to {cluster}, which is not there"));
+            if needed && !held {
+                missing.insert(cluster, Arc::clone(route));
             }
         }
     }
-    Ok(())
+    missing
 }

@@ -21,6 +21,7 @@ pub mod link;
 pub mod relay;
 pub(crate) mod words;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -28,6 +29,7 @@ use trunkline_core::Moment;
 use trunkline_core::database::Database;
 use trunkline_core::limits::Limits;
 use trunkline_core::message::Mode;
+use trunkline_core::name::Name;
 
 use client::{Client, Habit};
 use contents::Contents;
@@ -44,6 +46,8 @@ struct Child {
     /// A child with a smaller number; `None` is the server.
     parent: Option<usize>,
     link: Option<Link>,
+    /// Clusters that its routes lead to, and that its relay did not have then.
+    dangling: BTreeSet<Name>,
 }
 
 #[derive(Debug)]
@@ -136,6 +140,7 @@ impl World {
             limits,
             parent,
             link: None,
+            dangling: BTreeSet::new(),
         });
     }
 
