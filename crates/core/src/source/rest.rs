@@ -101,14 +101,30 @@ impl Conversation {
             let both = |params| is_for(db, params, other) && is_for(db, params, to);
             asked.len() < 2 || asked.iter().any(|params| both(*params))
         };
+        let mut dropped: Vec<&Resource> = Vec::new();
         for other in held.iter().filter(|_| !self.kind.on_demand) {
             let other = (other.state == State::Rejected).then_some(&other.resource);
             let other = other.filter(|other| other.name == to.name && !same_variant(other, to));
-            let Some(key) = other.filter(|o| beside(o)).map(|o| variant(o)) else {
+            let Some(other) = other.filter(|other| beside(other)) else {
                 continue;
             };
+            let key = variant(other);
             if !said(part, &key) {
                 part.says.push(Say::drops(key, None));
+            }
+            dropped.push(other);
+        }
+        // Another subscription may have used what goes: it, too, gets what it had.
+        for params in asked {
+            let loses = dropped.iter().any(|other| is_for(db, *params, other));
+            let had = |held: &&Held| {
+                let good = held.is_good() && !self.is_parked(&held.resource);
+                good && held.resource.name == to.name && is_for(db, *params, &held.resource)
+            };
+            let had = held.iter().find(had);
+            let had = had.filter(|_| loses && !is_for(db, *params, to));
+            if let Some(had) = had.filter(|had| !said(part, &variant(&had.resource))) {
+                self.bring_back(db, name, (had, held), asked, part);
             }
         }
     }
