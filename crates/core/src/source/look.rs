@@ -308,6 +308,8 @@ impl Conversation {
             } else if !held.iter().any(Held::is_unknown) {
                 match subject.want {
                     Some((key, _)) => part.answers.push(absent(key, name, others)),
+                    // Another subscription may have taken it.
+                    None if leading.iter().any(|s| s.want.is_some()) => {}
                     None => part.says.push(Say::drops(variant(resource), None)),
                 }
             }
