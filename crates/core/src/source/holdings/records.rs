@@ -8,7 +8,7 @@ use crate::database::Database;
 use crate::name::Name;
 
 /// Rejected versions of one variant that are remembered: a peer that rejects all
-/// that it is sent does not make us hold more.
+/// that it is sent does not make us hold more. With one more, only that is.
 const VERSIONS: usize = 4;
 
 impl Holdings {
