@@ -327,10 +327,16 @@ impl Conversation {
         parked.is_some_and(|(version, _)| *version == resource.version)
     }
 
-    /// Whether nothing can be said of a name for now (S76). Who asks is answered.
+    /// Whether nothing can be said of a name for now (S76). An Envoy that waits for
+    /// a host is answered when the route configuration reads its hosts: until then
+    /// it would remember a version and no virtual host, and name that version when
+    /// it comes back. Others are answered when they ask.
     fn is_closed(&self, db: &mut Database, name: &Name) -> bool {
         if !self.kind.on_demand || !self.closed.has(name) {
             return false;
+        }
+        if self.dialect == Dialect::Envoy {
+            return true;
         }
         let holds = !self.holdings.now(db, name).is_empty();
         let asks = |(key, want): &(AskKey, Want)| {

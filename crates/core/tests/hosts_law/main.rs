@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
 use trunkline_core::change::Change;
 use trunkline_core::database::{ApplyError, Database};
 use trunkline_core::facts::{Facts, Rare};
@@ -27,6 +28,8 @@ use trunkline_core::resource::{Resource, TypeUrl, Version};
 
 use proxy::{Proxy, is_under};
 
+/// Cases that failed once.
+const KEPT: &str = "tests/hosts_law/proptest-regressions.txt";
 const ROUTES: [&str; 2] = ["r", "r/2"];
 const DOMAINS: [&str; 16] = [
     "a.foo.com",
@@ -300,7 +303,10 @@ fn change(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(ProptestConfig {
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct(KEPT))),
+        ..ProptestConfig::with_cases(1000)
+    })]
 
     /// S36, S66, S76 under every change: law 2.
     #[test]
