@@ -48,6 +48,7 @@ pub(crate) use delta::DeltaAsks;
 pub use forms::Dialect;
 pub(crate) use forms::is_negative;
 pub(crate) use holdings::{Flight, Held, Holdings, Variant};
+use reject::Unverified;
 pub(crate) use request::Reading;
 pub(crate) use resume::Resumed;
 pub(crate) use select::{Context, Selected, Times};
@@ -115,7 +116,7 @@ pub(crate) struct Conversation {
     /// bad.
     pub(crate) parked_together: BTreeSet<Name>,
     /// What was in a response that was meant to be rejected: it may be bad, too.
-    pub(crate) unverified: BTreeMap<Variant, Arc<Resource>>,
+    pub(crate) unverified: BTreeMap<Variant, Unverified>,
     /// The peer accepted what others refuse: its rejections have other reasons.
     pub(crate) takes_bait: bool,
     /// What was suspected for that once.

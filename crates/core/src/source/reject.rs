@@ -31,6 +31,14 @@ struct Suspects {
     brought: usize,
 }
 
+/// What counts as accepted although it came with a response that was rejected.
+#[derive(Debug)]
+pub(crate) struct Unverified {
+    resource: Arc<Resource>,
+    /// What the peer has if it did not take it.
+    before: Option<Held>,
+}
+
 /// Rejected sets whose versions are remembered.
 const REMEMBERED: usize = 4;
 
@@ -100,12 +108,12 @@ impl Conversation {
         }
         // What was suspected once is not the reason again, unless there is no other.
         let brings = says.iter().any(|say| say.to.is_some());
-        for (variant, resource) in std::mem::take(&mut self.unverified) {
-            match brings && self.is_doubted(&variant, &resource) {
-                true => _ = self.unverified.insert(variant, resource),
+        for (variant, new) in std::mem::take(&mut self.unverified) {
+            match brings && self.is_doubted(&variant, &new.resource) {
+                true => _ = self.unverified.insert(variant, new),
                 false => {
-                    self.doubt(db, &variant, &resource);
-                    says.push(Say::brings(&resource, None));
+                    says.push(Say::brings(&new.resource, None));
+                    self.doubt(db, variant, new);
                 }
             }
         }
@@ -426,14 +434,22 @@ impl Conversation {
         let flight = flights.find(|flight| flight.nonce == *nonce && flight.bait);
         let Some(flight) = flight else { return };
         let brought: Vec<_> = flight.resources().cloned().collect();
-        for new in brought {
-            let had = |held: &Held| {
-                let same = held.resource.version == new.version;
-                same && held.state != State::Rejected && same_variant(&held.resource, &new)
+        for resource in brought {
+            let held = self.holdings.now(db, &resource.name);
+            let own = |held: &&Held| {
+                let same = held.is_unknown() || same_variant(&held.resource, &resource);
+                same && held.state != State::Rejected
             };
-            if !self.holdings.now(db, &new.name).iter().any(had) {
-                self.unverified.insert(variant(&new), new);
+            let before = held.iter().find(own);
+            if before.is_some_and(|before| before.resource.version == resource.version) {
+                continue;
             }
+            let key = variant(&resource);
+            let before = match self.unverified.remove(&key) {
+                Some(older) => older.before,
+                None => before.cloned(),
+            };
+            self.unverified.insert(key, Unverified { resource, before });
         }
     }
 
@@ -443,13 +459,17 @@ impl Conversation {
         self.doubted.contains(&sent)
     }
 
-    /// What counted as accepted, and may not have been, is suspected.
-    fn doubt(&mut self, db: &mut Database, variant: &Variant, resource: &Resource) {
-        let version = &resource.version;
-        self.doubted.insert((variant.clone(), version.clone()));
+    /// What counted as accepted, and may not have been, is suspected: the peer may
+    /// have what it had before.
+    fn doubt(&mut self, db: &mut Database, variant: Variant, new: Unverified) {
+        let Unverified { resource, before } = new;
         self.holdings.change(db, &variant.0, |held| {
-            held.retain(|held| !held.is(variant) || held.resource.version != *version);
+            held.retain(|held| !held.is(&variant) || held.resource.version != resource.version);
         });
+        if let Some(before) = before.filter(|_| self.is_wanted(db, &variant.0)) {
+            self.holdings.record(db, before);
+        }
+        self.doubted.insert((variant, resource.version.clone()));
     }
 
     /// What was in a response that was accepted as a whole is good.
