@@ -222,4 +222,18 @@ mod tests {
         assert!(db.recall_set(id, &"larger".into()).is_none());
         assert_eq!(db.departed.bytes, most * one.wire_size());
     }
+
+    #[test]
+    fn s81_what_drained_is_forgotten_when_its_time_is_over() {
+        let mut db = Database::new();
+        let reference = Reference {
+            type_url: "t".into(),
+            name: "a".into(),
+        };
+        let until = Moment::START + std::time::Duration::from_secs(1);
+        db.remember_draining([(reference, until)].into_iter(), Moment::START);
+        assert_eq!(db.recall_draining().count(), 1);
+        db.remember_draining(std::iter::empty(), until);
+        assert_eq!(db.recall_draining().count(), 0);
+    }
 }

@@ -216,3 +216,28 @@ fn a_step_that_says_nothing_is_made_all_the_same() {
     let type_id = db.type_id(&url);
     assert_eq!(db.kept(type_id).retired, 0);
 }
+
+#[test]
+fn s72_a_type_url_that_is_too_long_is_refused_and_the_stream_goes_on() {
+    let (mut db, now) = (Database::new(), Moment::START);
+    let mut config = Config::new(Mode::Delta);
+    config.limits.name_bytes = 20;
+    let limit = config.limits.types;
+    let mut session = Session::open(&mut db, config);
+    for (bytes, refused) in [(20, false), (21, true), (22, true)] {
+        let url = TypeUrl::from("t".repeat(bytes).as_str());
+        let request = DeltaRequest {
+            type_url: Some(url.clone()),
+            subscribe: vec!["a".into()],
+            ..DeltaRequest::default()
+        };
+        session.handle_delta(&mut db, request, now).unwrap();
+        let reason = Refusal::Types { limit };
+        let event = Event::Refused {
+            type_url: url,
+            reason,
+        };
+        assert_eq!(session.poll_event() == Some(event), refused, "{bytes}");
+        while session.poll_event().is_some() {}
+    }
+}

@@ -110,3 +110,19 @@ fn reshaped<'a>(
         ..Resource::new(name, body)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s84_a_virtual_host_for_one_host_is_for_the_same_clients() {
+        let source = Resource {
+            constraints: Some("env=prod".parse().unwrap()),
+            ..Resource::new("r/web".into(), "".into())
+        };
+        let one = narrow(&source, Name::new("r/a.com"), "a.com");
+        assert_eq!(one.constraints, source.constraints);
+        assert_eq!(one.facts().domains, Domains::new(["a.com"]));
+    }
+}

@@ -304,3 +304,16 @@ pub(super) fn domains_of(
     all.dedup();
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tables tell most keys apart by the highest bits of their hashes.
+    #[test]
+    fn short_hashes_differ_in_their_highest_bits() {
+        let highest = (0..1000).map(|hash| spread(hash) >> 57);
+        let highest: std::collections::BTreeSet<u64> = highest.collect();
+        assert_eq!(highest.len(), 128);
+    }
+}
