@@ -338,4 +338,32 @@ mod tests {
     fn a_want_is_small() {
         assert!(size_of::<(AskKey, Want)>() <= 12);
     }
+
+    #[test]
+    fn what_does_not_add_up_is_found() {
+        let mut db = crate::database::Database::new();
+        let type_id = db.type_id(&"t".into());
+        let stream = db.open_stream();
+        let params = ParamsId::EMPTY;
+        let subscriber = db.add_subscriber(stream, type_id, params);
+        let key = |db: &mut crate::database::Database, name: &str| AskKey {
+            entry: db.subscribe(subscriber, &name.into(), params),
+            params,
+        };
+        let (asked, other) = (key(&mut db, "a"), key(&mut db, "b"));
+        let faults: [fn(&mut Wants, AskKey, AskKey); 5] = [
+            |wants, _, _| wants.strangers += 1,
+            |wants, _, other| _ = wants.leads.insert(other, "c".into()),
+            |wants, asked, _| _ = wants.leads.insert(asked, "c".into()),
+            |wants, _, other| _ = wants.fixed.insert(other),
+            |wants, asked, _| _ = wants.located.insert(asked.entry, vec![asked.params]),
+        ];
+        for (nth, fault) in faults.into_iter().enumerate() {
+            let mut wants = Wants::new(params);
+            wants.insert(asked, Want::default());
+            assert_eq!(wants.check(), Ok(()));
+            fault(&mut wants, asked, other);
+            assert!(wants.check().is_err(), "{nth}");
+        }
+    }
 }

@@ -118,3 +118,36 @@ pub(crate) fn join(steps: &mut Vec<Step>, next: Step) -> Option<Seq> {
     steps[first].to = second.to;
     Some(second.from)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step((from, to): (Seq, Seq), part: Range<usize>, last: bool) -> Step {
+        Step {
+            follow: None,
+            from,
+            to,
+            batch: None,
+            part,
+            except: Vec::new(),
+            last,
+        }
+    }
+
+    #[test]
+    fn parts_of_a_step_become_one_and_so_do_steps_that_end() {
+        let mut steps = Vec::new();
+        assert_eq!(join(&mut steps, step((0, 5), 0..2, false)), None);
+        assert_eq!(join(&mut steps, step((0, 5), 2..4, true)), None);
+        assert_eq!((steps.len(), steps[0].part.clone()), (1, 0..4));
+        assert!(steps[0].last);
+        let between = join(&mut steps, step((5, 9), 0..1, true));
+        assert_eq!(
+            (between, steps.len()),
+            (Some(5), 1),
+            "nobody goes back to 5"
+        );
+        assert_eq!((steps[0].from, steps[0].to), (0, 9));
+    }
+}
