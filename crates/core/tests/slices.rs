@@ -182,6 +182,37 @@ fn s85_virtual_hosts_that_exchange_domains_change_together() {
 }
 
 #[test]
+fn s85_what_changes_together_waits_for_a_slice_with_room_for_all_of_it() {
+    let mut db = Database::new();
+    let url = TypeUrl::from(VHDS);
+    let domains = |names: [&'static str; 8], of: [&'static str; 8]| {
+        let all = names.into_iter().zip(of);
+        all.map(|(name, domain)| vhost(name, &[domain]))
+    };
+    let names = ["r/a", "r/b", "r/c", "r/d", "r/e", "r/f", "r/g", "r/h"];
+    put(
+        &mut db,
+        &url,
+        domains(names, ["a", "b", "c", "d", "e", "f", "g", "h"]),
+    );
+    // `d` and `e` exchange their domains, and so do `f` and `g`.
+    let new = domains(names, ["A", "B", "C", "e", "d", "g", "f", "H"]);
+    let changes = new.map(|host| Change::Upsert(url.clone(), host)).collect();
+    let mut commit = Commit::new(changes).unwrap();
+    let mut steps = String::new();
+    while commit
+        .advance(&mut db, 4, |made| steps.push_str(&made.name.as_str()[2..]))
+        .unwrap()
+        == Progress::More
+    {
+        steps.push('|');
+    }
+    // Two slices check all names; then there is room for one beside `c`, and for
+    // two beside `d` and `e`.
+    assert_eq!(steps.trim_start_matches('|'), "abc|defg|h");
+}
+
+#[test]
 fn s85_contents_that_become_complete_touch_a_slice_at_once() {
     let mut db = Database::cache();
     apply(&mut db, vec![all(CDS, 0, 0)], &mut []);

@@ -213,6 +213,7 @@ fn a_step_that_says_nothing_is_made_all_the_same() {
         session.poll(&mut db, now).and_then(Response::into_delta),
         None
     );
+    assert!(!session.goes_on(), "there is nothing else");
     let type_id = db.type_id(&url);
     assert_eq!(db.kept(type_id).retired, 0);
 }

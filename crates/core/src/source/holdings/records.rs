@@ -173,3 +173,24 @@ impl Holdings {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resource::Version;
+
+    #[test]
+    fn records_that_go_give_their_memory_back() {
+        let mut db = Database::new();
+        let mut holdings = Holdings::new(db.type_id(&"t".into()));
+        let name = |nth: usize| Name::new(&nth.to_string());
+        for nth in 0..1000 {
+            let held = Held::unknown(name(nth), Version::new(""));
+            holdings.record(&mut db, held);
+        }
+        assert!(holdings.records.capacity() >= 1000);
+        (10..1000).for_each(|nth| holdings.forget(&name(nth)));
+        assert_eq!(holdings.records.len(), 10);
+        assert!(holdings.records.capacity() < 100);
+    }
+}
