@@ -34,7 +34,7 @@ impl Table {
         let moved: Vec<_> = moved
             .filter(|d| before.contains(d) != after.contains(d))
             .collect();
-        let crowded = self.crowded_by(route, &moved, &all);
+        let crowded = self.crowded_by(route, &moved, id);
         if let Some(hosts) = &mut self.hosts {
             hosts.forget_forms(id);
             for domain in moved {
@@ -62,20 +62,23 @@ impl Table {
         &self,
         route: &str,
         moved: &[Domain<'d>],
-        own: &[Domain<'d>],
+        by: EntryId,
     ) -> Vec<(EntryId, Domain<'d>, bool)> {
         let Some(hosts) = &self.hosts else {
             return Vec::new();
         };
-        let covering = moved
-            .iter()
-            .flat_map(|domain| hosts.covering(route, *domain));
-        let mut covering: Vec<_> = covering.filter(|domain| !own.contains(domain)).collect();
+        // Virtual hosts for different clients may have the same wildcard.
+        let covering = moved.iter().flat_map(|domain| {
+            let same = Some(*domain).filter(|domain| domain.is_wildcard());
+            hosts.covering(route, *domain).into_iter().chain(same)
+        });
+        let mut covering: Vec<_> = covering.collect();
         covering.sort_unstable();
         covering.dedup();
         let owners = covering.into_iter().flat_map(|wildcard| {
             let owners = hosts.owners(&self.entries, route, wildcard).into_iter();
-            owners.map(move |owner| (owner, wildcard))
+            let others = owners.filter(move |owner| *owner != by);
+            others.map(move |owner| (owner, wildcard))
         });
         owners
             .map(|(owner, wildcard)| {
