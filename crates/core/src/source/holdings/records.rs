@@ -188,9 +188,8 @@ mod tests {
             let held = Held::unknown(name(nth), Version::new(""));
             holdings.record(&mut db, held);
         }
-        let capacity = holdings.records.capacity();
         (800..1000).for_each(|nth| holdings.forget(&name(nth)));
-        assert_eq!(holdings.records.capacity(), capacity, "most are left");
+        assert!(holdings.records.capacity() > 1000, "most are left");
         (10..800).for_each(|nth| holdings.forget(&name(nth)));
         assert_eq!(holdings.records.len(), 10);
         assert!(holdings.records.capacity() < 100);
