@@ -440,10 +440,13 @@ impl Conversation {
                 let same = held.is_unknown() || same_variant(&held.resource, &resource);
                 same && held.state != State::Rejected
             };
-            let before = held.iter().find(own);
-            if before.is_some_and(|before| before.resource.version == resource.version) {
+            let own: Vec<&Held> = held.iter().filter(own).collect();
+            let had = |held: &&Held| held.resource.version == resource.version;
+            if own.iter().any(had) {
                 continue;
             }
+            let accepted = own.iter().find(|held| held.is_accepted());
+            let before = accepted.or(own.first()).copied();
             let key = variant(&resource);
             let before = match self.unverified.remove(&key) {
                 Some(older) => older.before,
