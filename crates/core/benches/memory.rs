@@ -57,9 +57,11 @@ impl Report {
 
 fn main() -> ExitCode {
     let mut report = Report::default();
-    Report::head("Bytes for each resource, its name included, its body not");
+    Report::head("Bytes of what was replaced, once for each type");
+    let history = history(&mut report);
+    Report::head("Bytes for each resource, its name included, its body and history not");
     for count in [1_000, 100_000, 115_000, 1_000_000] {
-        resources(&mut report, count);
+        resources(&mut report, count, history);
     }
     Report::head("Bytes for each virtual host of two domains, body and all");
     virtual_hosts(&mut report);
@@ -97,21 +99,34 @@ fn cost<T>(make: impl FnOnce() -> T) -> (f64, T) {
     (after as f64 - before as f64, made)
 }
 
-fn resources(report: &mut Report, count: usize) {
+/// Bytes that the bodies of replaced resources take, once for each type.
+fn history(report: &mut Report) -> f64 {
+    const COUNT: usize = 2_000;
+    let mut db = filled(CDS, COUNT);
+    let (bytes, ()) = cost(|| fill(&mut db, CDS, COUNT, 1));
+    let (more, ()) = cost(|| fill(&mut db, CDS, COUNT, 2));
+    let what = "what is kept of replaced resources, in kB";
+    report.below(what, bytes / 1e3, 600.0);
+    report.below("the same, each replaced again", (bytes + more) / 1e3, 600.0);
+    bytes
+}
+
+fn resources(report: &mut Report, count: usize, history: f64) {
     let each = |bytes: f64| bytes / count as f64 - BODY as f64;
     let (fresh, mut db) = cost(|| filled(CDS, count));
     report.below(&format!("{count} resources"), each(fresh), 300.0);
-    let (more, ()) = cost(|| fill(&mut db, CDS, count, 1));
-    let what = format!("{count} resources, each replaced once");
-    report.below(&what, each(fresh + more), 300.0);
+    let (more, ()) = cost(|| (1..=2).for_each(|edition| fill(&mut db, CDS, count, edition)));
+    let replaced = fresh + more - history;
+    let what = format!("{count} resources, each replaced twice");
+    report.below(&what, each(replaced), 300.0);
     let (followed, _peers) = cost(|| {
         let mut peers = wildcards(&mut db, CDS, 1, 1);
-        fill(&mut db, CDS, count, 2);
+        fill(&mut db, CDS, count, 3);
         settle(&mut db, &mut peers);
         peers
     });
     let what = format!("{count} resources, one view, each replaced while followed");
-    report.below(&what, each(fresh + more + followed), 300.0);
+    report.below(&what, each(replaced + followed), 300.0);
 }
 
 /// A million in a gigabyte, and room for the rest of a server.
@@ -128,7 +143,7 @@ fn virtual_hosts(report: &mut Report) {
         let names: Vec<_> = (0..ASKED).map(|n| support::host_name(n * 7)).collect();
         let (streams, peers) = cost(|| named(&mut db, VHDS, STREAMS, &names));
         let what = format!("a stream that asks for {ASKED} of {count}");
-        Report::note(&what, &format!("{:.0}", streams / STREAMS as f64));
+        report.below(&what, streams / STREAMS as f64, 18_000.0);
         let (left, ()) = cost(|| peers.into_iter().for_each(|peer| peer.close(&mut db)));
         let kept = (streams + left) / bytes;
         let what = format!("what {STREAMS} such streams leave behind");

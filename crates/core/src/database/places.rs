@@ -40,10 +40,13 @@ impl<T> Places<T> {
         (full + last.len() - 1) as u32
     }
 
-    /// Takes the thing out and frees its place.
+    /// Takes the thing out and frees its place. The last one gives the memory back.
     pub(super) fn remove(&mut self, place: u32) -> Option<T> {
         let thing = self.chunks.get_mut(chunk(place))?[within(place)].take()?;
         self.free.push(place);
+        if self.len() == 0 {
+            *self = Self::default();
+        }
         Some(thing)
     }
 
@@ -110,6 +113,17 @@ mod tests {
         assert_eq!(places.get(CHUNK as u32), Some(&5));
         assert_eq!(places.get(count + 1), None);
         assert_eq!(places.remove(9 * CHUNK as u32), None);
+    }
+
+    #[test]
+    fn the_last_one_gives_the_memory_back() {
+        let mut places = Places::default();
+        for n in 0..=CHUNK as u32 {
+            places.insert(n);
+        }
+        (0..=CHUNK as u32).for_each(|n| _ = places.remove(n));
+        assert_eq!((places.chunks.capacity(), places.free.capacity()), (0, 0));
+        assert_eq!(places.insert(0), 0);
     }
 
     #[test]
