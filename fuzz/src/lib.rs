@@ -12,7 +12,7 @@ use bytes::Bytes;
 use trunkline_core::facts::{Rare, Facts, Reference};
 use trunkline_core::kind::{CDS, EDS, LDS, RDS, SDS, VHDS};
 use trunkline_core::message::{ErrorDetail, Locator, Node};
-use trunkline_core::name::{Ask, Name};
+use trunkline_core::name::{Selector, Name};
 use trunkline_core::params::{Constraints, Params};
 use trunkline_core::resource::{ErrorCode, Resource, ResourceError, TypeUrl};
 
@@ -77,8 +77,8 @@ impl Named {
         Name::new(self.text())
     }
 
-    pub fn ask(self) -> Option<Ask> {
-        Ask::parse(self.text(), 100).ok()
+    pub fn ask(self) -> Option<Selector> {
+        Selector::parse(self.text(), 100).ok()
     }
 }
 

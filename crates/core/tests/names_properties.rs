@@ -1,7 +1,7 @@
 //! Names: what holds for every text a peer could write (C11, S27, S63).
 
 use proptest::prelude::*;
-use trunkline_core::name::{Ask, Glob, Name, NameError, XdstpName};
+use trunkline_core::name::{Glob, Name, NameError, Selector, XdstpName};
 
 /// Parts with every character that some spelling treats specially.
 fn part() -> impl Strategy<Value = String> {
@@ -50,13 +50,13 @@ proptest! {
         prop_assert_eq!(&Name::new(name.as_str()), &name);
         prop_assert_eq!(name.xdstp().is_some(), XdstpName::parse(&text).is_ok());
         prop_assert!(name.as_str().len() <= 3 * text.len());
-        match Ask::parse(&text, 1 << 20) {
-            Ok(Ask::Wildcard) => prop_assert_eq!(text, "*"),
-            Ok(Ask::Glob(glob)) => {
+        match Selector::parse(&text, 1 << 20) {
+            Ok(Selector::Wildcard) => prop_assert_eq!(text, "*"),
+            Ok(Selector::Glob(glob)) => {
                 prop_assert_eq!(Glob::parse(&text), Ok(glob.clone()));
                 prop_assert_eq!(glob.as_str(), name.as_str());
             }
-            Ok(Ask::Name(asked)) => prop_assert_eq!(asked, name),
+            Ok(Selector::Name(asked)) => prop_assert_eq!(asked, name),
             Err(error) => {
                 prop_assert_eq!(error, NameError::Empty);
                 prop_assert_eq!(text, "");
@@ -105,7 +105,7 @@ fn hostile_names_are_refused_or_read() {
         let query = format!("xdstp://a/t/x?{}", unit.repeat((1 << 18) / unit.len()));
         let bytes = query.len();
         let too_long = NameError::TooLong { bytes, limit: 4096 };
-        assert_eq!(Ask::parse(&query, 4096), Err(too_long));
+        assert_eq!(Selector::parse(&query, 4096), Err(too_long));
         for text in [query.replace("x?", "x"), query.replace("/t", ""), query] {
             let name = Name::new(&text);
             assert_eq!(Name::new(name.as_str()), name);

@@ -19,7 +19,7 @@ use trunkline_core::kind::{CDS, RDS, VHDS};
 use trunkline_core::message::{
     Delivered, DeltaRequest, Form, Locator, Mode, Node as Peer, SotwRequest,
 };
-use trunkline_core::name::{Ask, Name};
+use trunkline_core::name::{Name, Selector};
 use trunkline_core::params::{Constraints, Expr, Params};
 use trunkline_core::resource::Resource;
 use trunkline_core::session::{Config, Session};
@@ -164,7 +164,7 @@ fn by_sink(db: &mut Database, client: &Params) -> Option<String> {
     let mut session = session(db, Mode::Delta, Way::Named, client);
     let mut sink = Sink::new(SinkConfig::new(Mode::Delta, Peer::default()));
     let url = CDS.into();
-    sink.subscribe(&url, Ask::Name(Name::new("a")), NOW)
+    sink.subscribe(&url, Selector::Name(Name::new("a")), NOW)
         .unwrap();
     sink.handle_connected();
     let Some(trunkline_core::sink::Request::Delta(request)) = sink.poll_request(NOW) else {

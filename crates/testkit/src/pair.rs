@@ -23,7 +23,7 @@ use trunkline_core::Moment;
 use trunkline_core::change::{Change, Transaction};
 use trunkline_core::database::Database;
 use trunkline_core::message::{Mode, Node};
-use trunkline_core::name::{Ask, Name};
+use trunkline_core::name::{Name, Selector};
 use trunkline_core::resource::{Resource, TypeUrl};
 use trunkline_core::session::{Config, Session};
 use trunkline_core::sink::{Rejection, Request, Sink, SinkConfig, Verdict};
@@ -111,7 +111,7 @@ impl Pair {
     ///
     /// # Panics
     /// Never: an aggregated stream carries every type.
-    pub fn subscribe(&mut self, url: &str, ask: Ask) {
+    pub fn subscribe(&mut self, url: &str, ask: Selector) {
         let held = self.sink.subscribe(&url.into(), ask, self.now);
         #[expect(
             clippy::expect_used,
@@ -121,9 +121,9 @@ impl Pair {
     }
 
     /// The client asks for one thing less, and drops it.
-    pub fn unsubscribe(&mut self, url: &str, ask: &Ask) {
+    pub fn unsubscribe(&mut self, url: &str, ask: &Selector) {
         self.sink.unsubscribe(&url.into(), ask);
-        if let Ask::Name(name) = ask {
+        if let Selector::Name(name) = ask {
             self.held.remove(&(url.into(), name.clone()));
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use testkit::pair::{Pair, put, remove};
 use trunkline_core::kind::{CDS, EDS};
 use trunkline_core::message::Mode;
-use trunkline_core::name::{Ask, Name};
+use trunkline_core::name::{Name, Selector};
 
 fn both(test: impl Fn(Pair)) {
     for mode in [Mode::Delta, Mode::Sotw] {
@@ -15,14 +15,14 @@ fn both(test: impl Fn(Pair)) {
     }
 }
 
-fn name(text: &str) -> Ask {
-    Ask::Name(Name::new(text))
+fn name(text: &str) -> Selector {
+    Selector::Name(Name::new(text))
 }
 
 #[test]
 fn all_of_a_type_is_followed() {
     both(|mut pair| {
-        pair.subscribe(CDS, Ask::Wildcard);
+        pair.subscribe(CDS, Selector::Wildcard);
         pair.run();
         pair.apply(vec![put(CDS, "a", "v1"), put(CDS, "b", "v1")]);
         assert_eq!(pair.run(), 1);
@@ -54,7 +54,7 @@ fn names_are_followed_until_they_are_given_up() {
 // rule: S12 C26
 fn one_bad_among_ten_costs_only_itself() {
     both(|mut pair| {
-        pair.subscribe(CDS, Ask::Wildcard);
+        pair.subscribe(CDS, Selector::Wildcard);
         let all = |body: &str| (0..10).map(|n| put(CDS, &format!("c{n}"), body)).collect();
         pair.apply(all("v1"));
         pair.run();
@@ -75,7 +75,7 @@ fn one_bad_among_ten_costs_only_itself() {
 // rule: S45 S46 C19
 fn a_lost_stream_is_taken_up_where_it_was() {
     both(|mut pair| {
-        pair.subscribe(CDS, Ask::Wildcard);
+        pair.subscribe(CDS, Selector::Wildcard);
         pair.apply(vec![put(CDS, "a", "v1"), put(CDS, "b", "v1")]);
         pair.run();
         pair.disconnect();

@@ -3,7 +3,7 @@
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use trunkline_core::name::{Ask, Glob, Name, XdstpName};
+use trunkline_core::name::{Selector, Glob, Name, XdstpName};
 
 #[derive(Arbitrary, Debug)]
 struct Input<'a> {
@@ -55,8 +55,8 @@ fn check_text(text: &str) -> Name {
         assert_eq!(Glob::parse(glob.as_str()).as_ref(), Ok(&glob));
         assert!(!glob.matches(&name), "a glob is no member");
     }
-    if let Ok(ask) = Ask::parse(text, 4096) {
-        assert_eq!(Ask::parse(ask.as_str(), usize::MAX).as_ref(), Ok(&ask));
+    if let Ok(ask) = Selector::parse(text, 4096) {
+        assert_eq!(Selector::parse(ask.as_str(), usize::MAX).as_ref(), Ok(&ask));
         assert!(ask.as_str().len() <= 3 * text.len());
     }
     name

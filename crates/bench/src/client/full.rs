@@ -8,7 +8,7 @@ use trunkline::wire::{RequestWriter, read_response};
 use trunkline_core::Moment;
 use trunkline_core::change::Change;
 use trunkline_core::message::Mode;
-use trunkline_core::name::{Ask, Name};
+use trunkline_core::name::{Name, Selector};
 use trunkline_core::sink::{
     Delivery, FetchTimeout, Rejection, Request, Response, Scope, Sink, SinkConfig, Verdict,
 };
@@ -59,7 +59,7 @@ impl Full {
         };
         for (kind, want) in &spec.wants {
             match want {
-                Want::All => full.subscribe(*kind, Ask::Wildcard),
+                Want::All => full.subscribe(*kind, Selector::Wildcard),
                 Want::Names(names) => names.iter().for_each(|index| full.want(*kind, *index)),
                 Want::Led => {}
             }
@@ -69,10 +69,10 @@ impl Full {
 
     pub(crate) fn want(&mut self, kind: Kind, index: usize) {
         let name = self.shared.truth.recipe.name(index);
-        self.subscribe(kind, Ask::Name(Name::new(&name)));
+        self.subscribe(kind, Selector::Name(Name::new(&name)));
     }
 
-    fn subscribe(&mut self, kind: Kind, ask: Ask) {
+    fn subscribe(&mut self, kind: Kind, ask: Selector) {
         let now = self.now();
         // Its own types are all that a client is told to ask for.
         let _ = self.sink.subscribe(&kind.url().into(), ask, now);

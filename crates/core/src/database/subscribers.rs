@@ -11,7 +11,7 @@ use hashbrown::HashSet;
 use super::places::Places;
 use super::view::{Seq, ViewId};
 use super::{Database, EntryId, TypeId};
-use crate::name::{Ask, Name};
+use crate::name::{Name, Selector};
 use crate::params::ParamsId;
 
 /// One stream, or one local watcher of everything it holds.
@@ -89,7 +89,7 @@ pub(super) struct Subscribers {
     woken: Vec<StreamId>,
     /// What has not been taken yet; `None` if nobody wants to know. Opposites
     /// cancel out, so this is never more than what is asked for and what was.
-    edges: Option<BTreeMap<(TypeId, Ask), Edge>>,
+    edges: Option<BTreeMap<(TypeId, Selector), Edge>>,
 }
 
 impl Subscribers {
@@ -103,7 +103,7 @@ impl Subscribers {
         }
     }
 
-    pub(super) fn edge(&mut self, type_id: TypeId, ask: Ask, edge: Edge) {
+    pub(super) fn edge(&mut self, type_id: TypeId, ask: Selector, edge: Edge) {
         let Some(edges) = &mut self.edges else {
             return;
         };
@@ -262,7 +262,7 @@ impl Database {
 
     /// What got its first or lost its last subscriber since this was last
     /// asked; nothing without [`Self::watch_edges`].
-    pub fn take_edges(&mut self) -> impl Iterator<Item = (TypeId, Ask, Edge)> + use<> {
+    pub fn take_edges(&mut self) -> impl Iterator<Item = (TypeId, Selector, Edge)> + use<> {
         let edges = self.subscribers.edges.as_mut().map(std::mem::take);
         let edges = edges.into_iter().flatten();
         edges.map(|((type_id, ask), edge)| (type_id, ask, edge))
@@ -307,7 +307,7 @@ impl Database {
                 hosts.ask(name.as_str(), entry);
             }
             self.subscribers
-                .edge(type_id, Ask::Name(name.clone()), Edge::First);
+                .edge(type_id, Selector::Name(name.clone()), Edge::First);
         }
         entry
     }
@@ -326,7 +326,8 @@ impl Database {
                 hosts.unask(name.as_str(), entry);
             }
             table.tidy(entry);
-            self.subscribers.edge(type_id, Ask::Name(name), Edge::Last);
+            self.subscribers
+                .edge(type_id, Selector::Name(name), Edge::Last);
         }
     }
 
@@ -380,7 +381,7 @@ mod tests {
         let stream = db.open_stream();
         let [one, two] = [(); 2].map(|()| db.add_subscriber(stream, type_id, ParamsId::EMPTY));
         let name = Name::new("a");
-        let edge = |edge| [(type_id, Ask::Name(name.clone()), edge)];
+        let edge = |edge| [(type_id, Selector::Name(name.clone()), edge)];
         let entry = db.subscribe(one, &name, ParamsId::EMPTY);
         assert_eq!(db.take_edges().count(), 0);
         db.watch_edges();
@@ -405,8 +406,14 @@ mod tests {
         db.unfollow(follow);
         assert_eq!(db.take_edges().count(), 0);
         let follow = db.follow(one, &Scope::All);
-        assert!(db.take_edges().eq([(type_id, Ask::Wildcard, Edge::First)]));
+        assert!(
+            db.take_edges()
+                .eq([(type_id, Selector::Wildcard, Edge::First)])
+        );
         db.unfollow(follow);
-        assert!(db.take_edges().eq([(type_id, Ask::Wildcard, Edge::Last)]));
+        assert!(
+            db.take_edges()
+                .eq([(type_id, Selector::Wildcard, Edge::Last)])
+        );
     }
 }

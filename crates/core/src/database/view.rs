@@ -25,7 +25,7 @@ use hashbrown::{HashMap, HashSet};
 use super::log::Log;
 use super::{EntryId, SubscriberId};
 use crate::message::Delivered;
-use crate::name::{Ask, Glob, Name};
+use crate::name::{Glob, Name, Selector};
 use crate::params::{Constraints, ParamsId};
 use crate::resource::Resource;
 use crate::set::Whole;
@@ -49,10 +49,10 @@ pub enum Scope {
 impl Scope {
     /// As something that is asked for.
     #[must_use]
-    pub fn ask(&self) -> Ask {
+    pub fn ask(&self) -> Selector {
         match self {
-            Self::All => Ask::Wildcard,
-            Self::Glob(glob) => Ask::Glob(glob.clone()),
+            Self::All => Selector::Wildcard,
+            Self::Glob(glob) => Selector::Glob(glob.clone()),
         }
     }
 }

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::name::{Ask, Glob, Name};
+use crate::name::{Glob, Name, Selector};
 
 /// A set of things asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,30 +28,30 @@ pub struct Edges {
 
 impl Interest {
     /// Adds one; whether it is new.
-    pub fn insert(&mut self, wanted: Ask) -> bool {
+    pub fn insert(&mut self, wanted: Selector) -> bool {
         match wanted {
-            Ask::Wildcard => !std::mem::replace(&mut self.wildcard, true),
-            Ask::Glob(glob) => self.globs.insert(glob),
-            Ask::Name(name) => self.names.insert(name),
+            Selector::Wildcard => !std::mem::replace(&mut self.wildcard, true),
+            Selector::Glob(glob) => self.globs.insert(glob),
+            Selector::Name(name) => self.names.insert(name),
         }
     }
 
     /// Takes one away; whether it was there.
-    pub fn remove(&mut self, wanted: &Ask) -> bool {
+    pub fn remove(&mut self, wanted: &Selector) -> bool {
         match wanted {
-            Ask::Wildcard => std::mem::replace(&mut self.wildcard, false),
-            Ask::Glob(glob) => self.globs.remove(glob),
-            Ask::Name(name) => self.names.remove(name),
+            Selector::Wildcard => std::mem::replace(&mut self.wildcard, false),
+            Selector::Glob(glob) => self.globs.remove(glob),
+            Selector::Name(name) => self.names.remove(name),
         }
     }
 
     /// Whether exactly this was asked for.
     #[must_use]
-    pub fn has(&self, wanted: &Ask) -> bool {
+    pub fn has(&self, wanted: &Selector) -> bool {
         match wanted {
-            Ask::Wildcard => self.wildcard,
-            Ask::Glob(glob) => self.globs.contains(glob),
-            Ask::Name(name) => self.names.contains(name),
+            Selector::Wildcard => self.wildcard,
+            Selector::Glob(glob) => self.globs.contains(glob),
+            Selector::Name(name) => self.names.contains(name),
         }
     }
 
@@ -116,12 +116,12 @@ impl Interest {
     }
 
     /// All that was asked for: `*`, globs, names.
-    pub fn iter(&self) -> impl Iterator<Item = Ask> {
-        let star = self.wildcard.then_some(Ask::Wildcard);
-        let globs = self.globs.iter().cloned().map(Ask::Glob);
+    pub fn iter(&self) -> impl Iterator<Item = Selector> {
+        let star = self.wildcard.then_some(Selector::Wildcard);
+        let globs = self.globs.iter().cloned().map(Selector::Glob);
         star.into_iter()
             .chain(globs)
-            .chain(self.names.iter().cloned().map(Ask::Name))
+            .chain(self.names.iter().cloned().map(Selector::Name))
     }
 
     /// What either asks for.
@@ -164,16 +164,16 @@ impl Interest {
     }
 }
 
-impl FromIterator<Ask> for Interest {
-    fn from_iter<I: IntoIterator<Item = Ask>>(all: I) -> Self {
+impl FromIterator<Selector> for Interest {
+    fn from_iter<I: IntoIterator<Item = Selector>>(all: I) -> Self {
         let mut interest = Self::default();
         interest.extend(all);
         interest
     }
 }
 
-impl Extend<Ask> for Interest {
-    fn extend<I: IntoIterator<Item = Ask>>(&mut self, all: I) {
+impl Extend<Selector> for Interest {
+    fn extend<I: IntoIterator<Item = Selector>>(&mut self, all: I) {
         for wanted in all {
             self.insert(wanted);
         }
@@ -185,10 +185,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    type Naive = BTreeSet<Ask>;
+    type Naive = BTreeSet<Selector>;
 
-    fn ask(text: &str) -> Ask {
-        Ask::parse(text, 100).unwrap()
+    fn ask(text: &str) -> Selector {
+        Selector::parse(text, 100).unwrap()
     }
 
     /// Few enough that sets meet, one of each kind and more.
@@ -213,11 +213,11 @@ mod tests {
 
     fn naive_reaches(naive: &Naive, name: &Name) -> bool {
         naive.iter().any(|wanted| match wanted {
-            Ask::Wildcard => true,
-            Ask::Glob(glob) => name
+            Selector::Wildcard => true,
+            Selector::Glob(glob) => name
                 .as_str()
                 .starts_with(glob.as_str().trim_end_matches('*')),
-            Ask::Name(exact) => exact == name,
+            Selector::Name(exact) => exact == name,
         })
     }
 
@@ -255,14 +255,14 @@ mod tests {
             let (x, y) = (interest(&a), interest(&b));
             for name in TEXTS.map(Name::new).iter().filter(|n| !n.as_str().ends_with('*')) {
                 prop_assert_eq!(x.contains(name), naive_reaches(&a, name));
-                prop_assert_eq!(x.names_exactly(name), a.contains(&Ask::Name(name.clone())));
+                prop_assert_eq!(x.names_exactly(name), a.contains(&Selector::Name(name.clone())));
             }
             let covered = b.iter().all(|wanted| match wanted {
-                Ask::Name(name) => naive_reaches(&a, name),
-                other => a.contains(other) || a.contains(&Ask::Wildcard),
+                Selector::Name(name) => naive_reaches(&a, name),
+                other => a.contains(other) || a.contains(&Selector::Wildcard),
             });
             prop_assert_eq!(x.covers(&y), covered);
-            prop_assert_eq!(x.has_wildcard(), a.contains(&Ask::Wildcard));
+            prop_assert_eq!(x.has_wildcard(), a.contains(&Selector::Wildcard));
         }
     }
 
@@ -285,7 +285,7 @@ mod tests {
         for text in ["xdstp://x/T/d/*?k=v", "*", ""] {
             let glob = text.starts_with('x');
             assert_eq!(interest.has_collection(&Name::new(text)), glob);
-            let star: Interest = [Ask::Wildcard].into_iter().collect();
+            let star: Interest = [Selector::Wildcard].into_iter().collect();
             assert_eq!(star.has_collection(&Name::new(text)), !glob);
         }
         assert!(names.names().eq([&Name::new("n")]));

@@ -4,19 +4,19 @@
 //!
 //! This module does not know which names exist, nor what may be asked for.
 
-mod ask;
 mod error;
 mod glob;
 mod percent;
+mod selector;
 mod xdstp;
 
 use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
-pub use ask::Ask;
 pub use error::NameError;
 pub use glob::Glob;
+pub use selector::Selector;
 pub use xdstp::XdstpName;
 
 /// The canonical spelling of a resource's name.

@@ -4,7 +4,7 @@ use super::{Refusal, Session};
 use crate::database::{Database, SLICE};
 use crate::message::Locator;
 use crate::moment::Moment;
-use crate::name::Ask;
+use crate::name::Selector;
 use crate::params::ParamsId;
 use crate::resource::TypeUrl;
 use crate::source::Reading;
@@ -16,7 +16,7 @@ impl Session {
         db: &mut Database,
         url: &TypeUrl,
         names: Vec<Locator>,
-    ) -> Vec<(Ask, ParamsId)> {
+    ) -> Vec<(Selector, ParamsId)> {
         let mut asks = Vec::with_capacity(names.len());
         // Those that it is asked with now, be there others to take up.
         let own = self
@@ -24,7 +24,7 @@ impl Session {
             .map_or_else(|| self.params_of(url), |c| c.params);
         for locator in names {
             self.locates |= locator.params.is_some();
-            match Ask::parse(&locator.name, self.config.limits.name_bytes) {
+            match Selector::parse(&locator.name, self.config.limits.name_bytes) {
                 Ok(ask) => match self.read_params(db, locator.params.clone(), own) {
                     Ok(params) => {
                         if locator.params.is_some() && params == own {
@@ -40,8 +40,10 @@ impl Session {
         asks
     }
 
-    fn note_explicit(&mut self, url: &TypeUrl, ask: &Ask, params: ParamsId) {
-        if let (Ask::Name(name), Some(conversation)) = (ask, self.conversation_mut(url.as_str())) {
+    fn note_explicit(&mut self, url: &TypeUrl, ask: &Selector, params: ParamsId) {
+        if let (Selector::Name(name), Some(conversation)) =
+            (ask, self.conversation_mut(url.as_str()))
+        {
             conversation.explicit.insert((name.clone(), params));
         }
     }
@@ -55,8 +57,8 @@ impl Session {
         names: &[Locator],
     ) {
         let is_whole = |name: &str| {
-            let ask = Ask::parse(name, self.config.limits.name_bytes);
-            matches!(ask, Ok(Ask::Wildcard | Ask::Glob(_)))
+            let ask = Selector::parse(name, self.config.limits.name_bytes);
+            matches!(ask, Ok(Selector::Wildcard | Selector::Glob(_)))
         };
         let given = names.iter().rev().find_map(|locator| {
             let params = locator.params.clone()?;

@@ -7,7 +7,7 @@ use crate::database::{Database, Scope, TypeId};
 use crate::limits::Limits;
 use crate::message::{DeltaRequest, Locator, Mode, Node, SotwRequest};
 use crate::moment::Moment;
-use crate::name::{Ask, Name};
+use crate::name::{Name, Selector};
 use crate::params::ParamsId;
 use crate::resource::{TypeUrl, Version};
 use crate::source::{Conversation, DeltaAsks, InitialVersions, Terms, is_negative};
@@ -224,18 +224,18 @@ impl Session {
     }
 
     /// How many of these names are subscribed.
-    fn known(&self, db: &Database, index: usize, asks: &[(Ask, ParamsId)]) -> usize {
-        let known = |(ask, params): &&(Ask, ParamsId)| match ask {
-            Ask::Name(name) => self.conversations[index].has_ask(db, name, *params),
+    fn known(&self, db: &Database, index: usize, asks: &[(Selector, ParamsId)]) -> usize {
+        let known = |(ask, params): &&(Selector, ParamsId)| match ask {
+            Selector::Name(name) => self.conversations[index].has_ask(db, name, *params),
             _ => false,
         };
         asks.iter().filter(known).count()
     }
 
     /// How many of these are hosts of which there may be any number.
-    fn strangers_among(&self, db: &Database, index: usize, asks: &[(Ask, ParamsId)]) -> usize {
-        let strange = |(ask, params): &&(Ask, ParamsId)| match ask {
-            Ask::Name(name) => self.conversations[index].has_stranger(db, name, *params),
+    fn strangers_among(&self, db: &Database, index: usize, asks: &[(Selector, ParamsId)]) -> usize {
+        let strange = |(ask, params): &&(Selector, ParamsId)| match ask {
+            Selector::Name(name) => self.conversations[index].has_stranger(db, name, *params),
             _ => false,
         };
         asks.iter().filter(strange).count()
@@ -249,7 +249,7 @@ impl Session {
         &mut self,
         db: &Database,
         index: usize,
-        asks: &mut Vec<(Ask, ParamsId)>,
+        asks: &mut Vec<(Selector, ParamsId)>,
         leaving: Leaving,
     ) -> Vec<Refusal> {
         let used = |count: fn(&Conversation) -> usize| -> usize {
@@ -269,25 +269,27 @@ impl Session {
         let conversation = &mut self.conversations[index];
         asks.retain(|(ask, params)| {
             let (known, room) = match ask {
-                Ask::Wildcard => return true,
-                Ask::Glob(glob) => {
+                Selector::Wildcard => return true,
+                Selector::Glob(glob) => {
                     let scope = Scope::Glob(glob.clone());
                     let known = conversation.holdings.view_of(&scope).is_some();
                     (known, &mut room_for_globs)
                 }
-                Ask::Name(name) if conversation.kind.on_demand => {
+                Selector::Name(name) if conversation.kind.on_demand => {
                     let known = conversation.has_ask(db, name, *params)
                         || db.expects_host(conversation.type_id, name);
                     (known, &mut room_for_hosts)
                 }
-                Ask::Name(name) => (conversation.has_ask(db, name, *params), &mut room_for_names),
+                Selector::Name(name) => {
+                    (conversation.has_ask(db, name, *params), &mut room_for_names)
+                }
             };
             if known || *room > 0 {
                 *room -= usize::from(!known);
                 return true;
             }
             refusals.push(match ask {
-                Ask::Name(name) => {
+                Selector::Name(name) => {
                     conversation.refused.insert(name.clone());
                     match conversation.kind.on_demand && too_many_hosts {
                         true => Refusal::Hosts {
@@ -313,13 +315,13 @@ impl Session {
         db: &Database,
         index: usize,
         base: Vec<Name>,
-        subscribe: &mut Vec<(Ask, ParamsId)>,
+        subscribe: &mut Vec<(Selector, ParamsId)>,
     ) {
         let conversation = &self.conversations[index];
         let room = self.config.limits.subscriptions;
         let asked: HashSet<_> = subscribe.iter().map(|(ask, _)| ask.clone()).collect();
         let known = |name: &Name| db.names_host(conversation.type_id, name);
-        let base = base.into_iter().filter(known).map(Ask::Name);
+        let base = base.into_iter().filter(known).map(Selector::Name);
         let new = base.filter(|ask| !asked.contains(ask)).take(room);
         subscribe.extend(new.map(|ask| (ask, conversation.params)));
     }

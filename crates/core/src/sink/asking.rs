@@ -11,7 +11,7 @@
 //! become one.
 
 use crate::interest::{Edges, Interest, Wildcard};
-use crate::name::{Ask, Name};
+use crate::name::{Name, Selector};
 use crate::resource::Resource;
 
 /// The asking of one type on one stream after another.
@@ -32,7 +32,7 @@ pub(super) struct Asking {
 impl Asking {
     /// Wants one thing more. If the source was told and is about to be told
     /// otherwise, it is asked again instead, and so sends again (E9).
-    pub(super) fn subscribe(&mut self, wanted: Ask) {
+    pub(super) fn subscribe(&mut self, wanted: Selector) {
         if self.wanted.insert(wanted.clone()) {
             self.removed.remove(&wanted);
             self.added.insert(wanted);
@@ -40,7 +40,7 @@ impl Asking {
     }
 
     /// Wants one thing less.
-    pub(super) fn unsubscribe(&mut self, wanted: &Ask) {
+    pub(super) fn unsubscribe(&mut self, wanted: &Selector) {
         if self.wanted.remove(wanted) {
             self.added.remove(wanted);
             if self.told.has(wanted) {

@@ -19,7 +19,7 @@ use super::asking::Asking;
 use super::event::{Cause, Event, WatchError};
 use super::teller::Teller;
 use crate::Moment;
-use crate::name::{Ask, Name};
+use crate::name::{Name, Selector};
 use crate::params::Constraints;
 use crate::resource::{Resource, TypeUrl, Version};
 use crate::timer::Timers;
@@ -125,13 +125,13 @@ impl Cache {
     }
 
     /// What is held under the names that this reaches, and perhaps under others.
-    pub(super) fn held_for(&self, wanted: &Ask) -> Vec<Arc<Resource>> {
+    pub(super) fn held_for(&self, wanted: &Selector) -> Vec<Arc<Resource>> {
         match wanted {
-            Ask::Name(name) => {
+            Selector::Name(name) => {
                 let entry = self.entries.get(name);
                 entry.map(|entry| entry.held.clone()).unwrap_or_default()
             }
-            Ask::Wildcard | Ask::Glob(_) => {
+            Selector::Wildcard | Selector::Glob(_) => {
                 let entries = self.entries.values();
                 entries.flat_map(|entry| entry.held.clone()).collect()
             }
@@ -163,8 +163,8 @@ impl Cache {
 
     /// Something is asked for no longer, and the source knows: what only that
     /// kept is evicted (C25).
-    pub(super) fn forget(&mut self, wanted: &Ask, asking: &Asking) {
-        let Ask::Name(name) = wanted else {
+    pub(super) fn forget(&mut self, wanted: &Selector, asking: &Asking) {
+        let Selector::Name(name) = wanted else {
             let all: Vec<_> = self.entries.keys().cloned().collect();
             all.iter().for_each(|name| self.evict(name, asking));
             return;

@@ -29,7 +29,7 @@ use crate::interest::{Edges, Interest};
 use crate::kind::Kind;
 use crate::message::Request;
 use crate::message::{ErrorDetail, Mode, Node};
-use crate::name::Ask;
+use crate::name::Selector;
 use crate::resource::{Nonce, TypeUrl, Version};
 
 /// Whose turn it is to speak of a response.
@@ -95,11 +95,11 @@ impl Conversation {
     /// Wants one thing more; what is still known of it, from when it was wanted
     /// before. That it does not exist is known too: the source may say so again,
     /// but that would be no news (C28).
-    pub(super) fn subscribe(&mut self, wanted: Ask) -> Transaction {
+    pub(super) fn subscribe(&mut self, wanted: Selector) -> Transaction {
         let mut held = self.cache.held_for(&wanted);
         held.retain(|resource| !self.asking.wants_resource(resource));
         let mut known = Transaction::new();
-        if let Ask::Name(name) = &wanted {
+        if let Selector::Name(name) = &wanted {
             if self.cache.knows_absent(name) && !self.asking.wanted().names_exactly(name) {
                 known.push(Change::Remove(self.type_url.clone(), name.clone()));
             }
@@ -114,7 +114,7 @@ impl Conversation {
 
     /// Wants one thing less. What the source was told of is evicted when it is
     /// told otherwise ([`Asking::reaches`]).
-    pub(super) fn unsubscribe(&mut self, wanted: &Ask) {
+    pub(super) fn unsubscribe(&mut self, wanted: &Selector) {
         self.asking.unsubscribe(wanted);
         self.version_is_void |= self.asking.wanted().is_empty();
         if !self.asking.told().has(wanted) {
@@ -126,8 +126,8 @@ impl Conversation {
     }
 
     /// A name's time runs from its subscription (E2).
-    pub(super) fn await_answer(&mut self, wanted: &Ask, until: Moment) {
-        if let Ask::Name(name) = wanted {
+    pub(super) fn await_answer(&mut self, wanted: &Selector, until: Moment) {
+        if let Selector::Name(name) = wanted {
             self.cache.await_answer(name, until);
         }
     }

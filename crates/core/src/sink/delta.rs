@@ -10,7 +10,7 @@ use super::sotw::names;
 use crate::Moment;
 use crate::interest::{DeltaStar, Edges};
 use crate::message::{DeltaRequest, Locator, Node};
-use crate::name::Ask;
+use crate::name::Selector;
 
 /// The next request: an answer if one is due, else news.
 pub(super) fn request(
@@ -70,7 +70,7 @@ fn tell(asking: &mut Asking, legacy: bool) -> Tidings {
     let says = DeltaStar {
         subscribes_star: star,
         subscribes_names: subscribe.len() > usize::from(star),
-        unsubscribes_star: asking.removed().has(&Ask::Wildcard),
+        unsubscribes_star: asking.removed().has(&Selector::Wildcard),
     };
     let unsubscribe = names(asking.removed(), false);
     let wildcard = asking.wildcard().after_delta(says, legacy);

@@ -60,7 +60,7 @@ use self::conversation::Conversation;
 use crate::Moment;
 use crate::change::Transaction;
 use crate::message::Node;
-use crate::name::Ask;
+use crate::name::Selector;
 use crate::resource::{Nonce, TypeUrl};
 
 pub use crate::message::{Request, Response};
@@ -114,7 +114,7 @@ impl Sink {
     pub fn subscribe(
         &mut self,
         type_url: &TypeUrl,
-        wanted: Ask,
+        wanted: Selector,
         now: Moment,
     ) -> Result<Transaction, SinkError> {
         if let Scope::Single(carries) = &self.config.scope
@@ -143,7 +143,7 @@ impl Sink {
     }
 
     /// Asks for one thing less. The owner drops what it holds of it (C25).
-    pub fn unsubscribe(&mut self, type_url: &TypeUrl, wanted: &Ask) {
+    pub fn unsubscribe(&mut self, type_url: &TypeUrl, wanted: &Selector) {
         if let Some(index) = self.index(type_url) {
             self.types[index].unsubscribe(wanted);
         }

@@ -6,7 +6,7 @@ use super::Sink;
 use super::cache::CacheState;
 use super::event::{Event, WatchError};
 use crate::interest::Interest;
-use crate::name::{Ask, Name};
+use crate::name::{Name, Selector};
 use crate::resource::{Resource, TypeUrl, Version};
 
 /// What is known of one name, for CSDS (C44).
@@ -37,7 +37,7 @@ impl Sink {
     /// is still the newest. What is asked for again before the source heard
     /// otherwise is then still current.
     #[must_use]
-    pub fn is_answered(&self, type_url: &TypeUrl, ask: &Ask) -> bool {
+    pub fn is_answered(&self, type_url: &TypeUrl, ask: &Selector) -> bool {
         self.index(type_url).is_some_and(|index| {
             let conversation = &self.types[index];
             let answered = conversation.nonce.is_some() || conversation.version.is_some();

@@ -436,9 +436,11 @@ fn serves(held: &Resource, asked: &Name) -> bool {
 }
 
 /// The names of a list of subscriptions.
-pub(super) fn listed_names(asks: &[(crate::name::Ask, ParamsId)]) -> HashSet<(&Name, ParamsId)> {
+pub(super) fn listed_names(
+    asks: &[(crate::name::Selector, ParamsId)],
+) -> HashSet<(&Name, ParamsId)> {
     let names = asks.iter().filter_map(|(ask, params)| match ask {
-        crate::name::Ask::Name(name) => Some((name, *params)),
+        crate::name::Selector::Name(name) => Some((name, *params)),
         _ => None,
     });
     names.collect()

@@ -13,7 +13,7 @@ use crate::database::{Batch, Database, Scope};
 use crate::interest::DeltaStar;
 use crate::kind::Absent;
 use crate::message::{Delivered, DeltaResponse, Form};
-use crate::name::{Ask, Name};
+use crate::name::{Name, Selector};
 use crate::params::{Constraints, ParamsId};
 use crate::resource::{Nonce, Resource, ResourceError, Version};
 use crate::set::Set;
@@ -21,8 +21,8 @@ use crate::set::Set;
 /// What a request asks for, read and within the limits.
 #[derive(Debug, Default)]
 pub(crate) struct DeltaAsks {
-    pub(crate) subscribe: Vec<(Ask, ParamsId)>,
-    pub(crate) unsubscribe: Vec<(Ask, ParamsId)>,
+    pub(crate) subscribe: Vec<(Selector, ParamsId)>,
+    pub(crate) unsubscribe: Vec<(Selector, ParamsId)>,
     pub(crate) initial: InitialVersions,
     /// Whether it names anything but `*`, be it refused (S27).
     pub(crate) names: bool,
@@ -58,7 +58,7 @@ impl Conversation {
     /// What a request changes. Nothing of it depends on a nonce (S7, S8).
     pub(crate) fn read_delta(&mut self, mut asks: DeltaAsks) -> Reading {
         self.doubt_variants(&mut asks);
-        let is_star = |(ask, _): &(Ask, ParamsId)| *ask == Ask::Wildcard;
+        let is_star = |(ask, _): &(Selector, ParamsId)| *ask == Selector::Wildcard;
         let says = DeltaStar {
             subscribes_star: asks.subscribe.iter().any(is_star),
             subscribes_names: asks.names,
@@ -73,9 +73,9 @@ impl Conversation {
         let acts = &mut reading.acts;
         for (ask, params) in asks.unsubscribe {
             acts.push_back(match ask {
-                Ask::Name(name) => Act::Unsubscribe(name, params),
-                Ask::Glob(glob) => Act::Unfollow(Scope::Glob(glob)),
-                Ask::Wildcard => Act::Unfollow(Scope::All),
+                Selector::Name(name) => Act::Unsubscribe(name, params),
+                Selector::Glob(glob) => Act::Unfollow(Scope::Glob(glob)),
+                Selector::Wildcard => Act::Unfollow(Scope::All),
             });
         }
         let asked_again = says.subscribes_star && before.is_on();
@@ -87,12 +87,12 @@ impl Conversation {
         }
         for (ask, params) in asks.subscribe {
             match ask {
-                Ask::Name(name) => acts.push_back(Act::Subscribe(name, params)),
-                Ask::Glob(glob) => {
+                Selector::Name(name) => acts.push_back(Act::Subscribe(name, params)),
+                Selector::Glob(glob) => {
                     self.owes_answer = true;
                     acts.push_back(Act::Follow(Scope::Glob(glob)));
                 }
-                Ask::Wildcard => {}
+                Selector::Wildcard => {}
             }
         }
         reading
@@ -104,11 +104,11 @@ impl Conversation {
         if asks.initial.is_empty() {
             return;
         }
-        let is_name = |ask: &Ask| matches!(ask, Ask::Name(_));
+        let is_name = |ask: &Selector| matches!(ask, Selector::Name(_));
         let whole = asks.subscribe.iter().any(|(ask, _)| !is_name(ask));
         let mut first: HashMap<&Name, ParamsId> = HashMap::new();
         for (ask, params) in &asks.subscribe {
-            let Ask::Name(name) = ask else { continue };
+            let Selector::Name(name) = ask else { continue };
             let before = *first.entry(name).or_insert(*params);
             // What asks for all may bring another variant of the name.
             let beside = whole && *params != self.params;

@@ -11,7 +11,7 @@ use super::{AskKey, Conversation, Heard, Selected, forms};
 use crate::database::{Database, FollowId, Scope};
 use crate::kind::Absent;
 use crate::message::{Delivered, SotwResponse};
-use crate::name::{Ask, Name};
+use crate::name::{Name, Selector};
 use crate::params::ParamsId;
 use crate::resource::{Nonce, Resource, ResourceError, Version};
 use crate::set::Set;
@@ -26,12 +26,12 @@ impl Conversation {
     pub(crate) fn read_sotw(
         &mut self,
         db: &Database,
-        asks: &[(Ask, ParamsId)],
+        asks: &[(Selector, ParamsId)],
         names: bool,
         first: Option<Version>,
     ) -> Reading {
         let before = self.wildcard;
-        let lists_star = asks.iter().any(|(ask, _)| *ask == Ask::Wildcard);
+        let lists_star = asks.iter().any(|(ask, _)| *ask == Selector::Wildcard);
         self.wildcard = before.after_sotw(lists_star, names, self.kind.legacy_wildcard);
         let mut reading = Reading {
             version: first,
@@ -45,17 +45,17 @@ impl Conversation {
         }
         for (ask, params) in asks {
             match ask {
-                Ask::Wildcard => {}
-                Ask::Glob(glob) => {
+                Selector::Wildcard => {}
+                Selector::Glob(glob) => {
                     scopes.insert(Scope::Glob(glob.clone()));
                 }
                 // A name that is new on the list is sent whatever was sent
                 // before (S30), and the whole with it where the type is whole (S38).
-                Ask::Name(name) if !self.has_ask(db, name, *params) => {
+                Selector::Name(name) if !self.has_ask(db, name, *params) => {
                     let act = Act::Subscribe(name.clone(), *params);
                     reading.acts.push_back(act);
                 }
-                Ask::Name(_) => {}
+                Selector::Name(_) => {}
             }
         }
         for scope in scopes {
@@ -69,13 +69,13 @@ impl Conversation {
 
     /// The list says anew whether what is asked for with the parameters of plain
     /// names is asked for by a plain name, by one with parameters, or by both (TP2).
-    fn relist(&mut self, db: &Database, asks: &[(Ask, ParamsId)]) {
+    fn relist(&mut self, db: &Database, asks: &[(Selector, ParamsId)]) {
         if self.explicit.is_empty() && !self.wants.has_fixed() {
             return;
         }
         let mut listed: BTreeMap<&Name, usize> = BTreeMap::new();
         for (ask, params) in asks {
-            if let Ask::Name(name) = ask
+            if let Selector::Name(name) = ask
                 && *params == self.params
                 && self.has_ask(db, name, *params)
             {
@@ -117,7 +117,7 @@ impl Conversation {
     }
 
     /// Ends what the list no longer has.
-    fn drop_unlisted(&self, db: &Database, asks: &[(Ask, ParamsId)], reading: &mut Reading) {
+    fn drop_unlisted(&self, db: &Database, asks: &[(Selector, ParamsId)], reading: &mut Reading) {
         let listed = listed_names(asks);
         for key in self.wants.keys() {
             let name = db.name(self.type_id, key.entry);
@@ -129,7 +129,7 @@ impl Conversation {
         for view in self.holdings.views() {
             let keep = match &view.scope {
                 Scope::All => self.wildcard.is_on(),
-                Scope::Glob(glob) => asks.iter().any(|(a, _)| *a == Ask::Glob(glob.clone())),
+                Scope::Glob(glob) => asks.iter().any(|(a, _)| *a == Selector::Glob(glob.clone())),
             };
             if !keep {
                 reading.acts.push_back(Act::Unfollow(view.scope.clone()));

@@ -2,7 +2,7 @@
 
 use trunkline_core::database::Scope;
 use trunkline_core::message::Mode;
-use trunkline_core::name::Ask;
+use trunkline_core::name::Selector;
 use trunkline_core::params::Params;
 use trunkline_core::session::Config;
 
@@ -148,10 +148,10 @@ fn knowledge(verb: &str, words: &[String]) -> Result<Knowledge, String> {
         return Err(format!("`{verb}` needs a type, and `*`, a glob or a name"));
     };
     let url = type_url(short)?;
-    let scope = match Ask::parse(name, usize::MAX) {
-        Ok(Ask::Wildcard) => Scope::All,
-        Ok(Ask::Glob(glob)) => Scope::Glob(glob),
-        Ok(Ask::Name(name)) if verb == "forget" => return Ok(Knowledge::Forget(url, name)),
+    let scope = match Selector::parse(name, usize::MAX) {
+        Ok(Selector::Wildcard) => Scope::All,
+        Ok(Selector::Glob(glob)) => Scope::Glob(glob),
+        Ok(Selector::Name(name)) if verb == "forget" => return Ok(Knowledge::Forget(url, name)),
         _ => return Err(format!("`{name}`: only `*` and globs are known as a whole")),
     };
     Ok(Knowledge::Scope(url, scope, verb == "known"))

@@ -7,7 +7,7 @@ use trunkline_core::Moment;
 use trunkline_core::change::Change;
 use trunkline_core::kind::{CDS, EDS, Kind, LDS, RDS, SDS};
 use trunkline_core::message::{Mode, Node};
-use trunkline_core::name::{Ask, Name};
+use trunkline_core::name::{Name, Selector};
 use trunkline_core::resource::{Resource, TypeUrl};
 use trunkline_core::sink::{Delivery, Rejection, Request, Response, Sink, SinkConfig, Verdict};
 
@@ -42,14 +42,14 @@ pub struct Client {
     /// What it named when it came back in state of the world, or rejected together
     /// with others, and of which it has accepted nothing since: no source can tell
     /// what it holds of that (S17, S82).
-    untold: BTreeSet<(TypeUrl, Ask)>,
+    untold: BTreeSet<(TypeUrl, Selector)>,
     /// On this stream a set was rejected that listed stand-ins and something bad.
     /// A set with stand-ins gets its NACK anyway, so no source can tell that there
     /// was another reason.
     pub unclear: bool,
     /// A response about clusters that waits for endpoints.
     withheld: Option<(Delivery, BTreeSet<Name>)>,
-    asked: BTreeSet<(TypeUrl, Ask)>,
+    asked: BTreeSet<(TypeUrl, Selector)>,
 }
 
 impl Client {
@@ -86,7 +86,7 @@ impl Client {
         let wanted = self.wanted();
         for (url, ask) in self.asked.difference(&wanted) {
             self.sink.unsubscribe(url, ask);
-            if let Ask::Name(name) = ask {
+            if let Selector::Name(name) = ask {
                 self.held.remove(&(url.clone(), name.clone()));
             }
         }
@@ -102,13 +102,13 @@ impl Client {
         self.asked = wanted;
     }
 
-    fn wanted(&self) -> BTreeSet<(TypeUrl, Ask)> {
-        let name = |url: &str, name: &Name| (TypeUrl::from(url), Ask::Name(name.clone()));
+    fn wanted(&self) -> BTreeSet<(TypeUrl, Selector)> {
+        let name = |url: &str, name: &Name| (TypeUrl::from(url), Selector::Name(name.clone()));
         let mut wanted = BTreeSet::new();
         match self.habit {
             Habit::Envoy => {
-                wanted.insert((CDS.into(), Ask::Wildcard));
-                wanted.insert((LDS.into(), Ask::Wildcard));
+                wanted.insert((CDS.into(), Selector::Wildcard));
+                wanted.insert((LDS.into(), Selector::Wildcard));
                 let warming = self
                     .withheld
                     .iter()
@@ -222,7 +222,7 @@ impl Client {
     /// Whether no source can tell what it holds of a name.
     #[must_use]
     pub fn is_untold(&self, url: &TypeUrl, name: &Name) -> bool {
-        [Ask::Wildcard, Ask::Name(name.clone())]
+        [Selector::Wildcard, Selector::Name(name.clone())]
             .into_iter()
             .any(|ask| self.untold.contains(&(url.clone(), ask)))
     }
@@ -234,7 +234,7 @@ impl Client {
         let url = &delivery.type_url;
         let brought = delivery.resources.iter().map(|r| &r.name);
         let names = brought.chain(&delivery.removed);
-        let asks = names.map(|name| (url.clone(), Ask::Name(name.clone())));
+        let asks = names.map(|name| (url.clone(), Selector::Name(name.clone())));
         let whole = Kind::of(url).whole_set && self.mode == Mode::Sotw;
         match rejected.is_empty() {
             true if whole => self.untold.retain(|(other, _)| other != url),

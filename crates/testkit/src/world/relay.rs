@@ -13,7 +13,7 @@ use trunkline_core::change::Change;
 use trunkline_core::database::{Database, Edge, Scope, TypeId};
 use trunkline_core::kind::CDS;
 use trunkline_core::message::{Mode, Node};
-use trunkline_core::name::{Ask, Name};
+use trunkline_core::name::{Name, Selector};
 use trunkline_core::resource::TypeUrl;
 use trunkline_core::sink::{Effects, Event, Response, Sink, SinkConfig, Verdict};
 
@@ -65,9 +65,9 @@ impl Relay {
             let url = self.db.type_url(type_id).clone();
             match edge {
                 Edge::First => {
-                    if ask == Ask::Wildcard && self.sink.is_answered(&url, &ask) {
+                    if ask == Selector::Wildcard && self.sink.is_answered(&url, &ask) {
                         self.learn_all(type_id, now);
-                    } else if ask == Ask::Wildcard {
+                    } else if ask == Selector::Wildcard {
                         anew |= self.sink.interest(&url).is_some_and(|i| !i.is_empty());
                     }
                     let held = self.sink.subscribe(&url, ask, now);
@@ -91,9 +91,9 @@ impl Relay {
     }
 
     /// Drops what nobody asks for any more.
-    fn forget(&mut self, type_id: TypeId, url: &TypeUrl, ask: &Ask) {
+    fn forget(&mut self, type_id: TypeId, url: &TypeUrl, ask: &Selector) {
         let interest = self.sink.interest(url).cloned().unwrap_or_default();
-        if let Ask::Name(name) = ask {
+        if let Selector::Name(name) = ask {
             if !interest.contains(name) {
                 self.had.retain(|had| url.as_str() != CDS || had != name);
                 self.db.forget(type_id, name);
@@ -124,7 +124,7 @@ impl Relay {
         }
         // What nobody below asks for any more was forgotten, and is not kept.
         let wanted = self.sink.interest(&url).is_some_and(|i| i.has_wildcard());
-        if wanted && self.sink.is_answered(&url, &Ask::Wildcard) {
+        if wanted && self.sink.is_answered(&url, &Selector::Wildcard) {
             let type_id = self.db.type_id(&url);
             self.learn_all(type_id, now);
         }

@@ -2,7 +2,7 @@
 
 use trunkline_core::database::{Choice, Database, Edge};
 use trunkline_core::kind::Kind;
-use trunkline_core::name::{Ask, Name};
+use trunkline_core::name::{Name, Selector};
 use trunkline_core::params::ParamsId;
 use trunkline_core::resource::TypeUrl;
 use trunkline_core::session::Event;
@@ -96,7 +96,7 @@ pub(super) fn on_demand(type_url: Option<&TypeUrl>, request: &Request) -> (Vec<S
 pub(super) fn take_edges(db: &mut Database, outcome: &mut Outcome) {
     let edges: Vec<_> = db.take_edges().collect();
     for (type_id, ask, edge) in edges {
-        let Ask::Name(name) = ask else { continue };
+        let Selector::Name(name) = ask else { continue };
         let type_url = db.type_url(type_id).clone();
         match edge {
             Edge::Last => outcome.unwanted.push((type_url, name)),

@@ -175,8 +175,8 @@ impl Bench {
     }
 }
 
-fn ask(text: &str) -> Ask {
-    Ask::parse(text, 4096).unwrap()
+fn ask(text: &str) -> Selector {
+    Selector::parse(text, 4096).unwrap()
 }
 
 fn type_of(short: &str) -> TypeUrl {

@@ -70,7 +70,7 @@ impl Listener {
 
     fn believes(&self) -> Interest {
         let names = self.names.iter().map(|name| ask(name));
-        let star = self.wildcard.is_on().then_some(Ask::Wildcard);
+        let star = self.wildcard.is_on().then_some(Selector::Wildcard);
         names.chain(star).collect()
     }
 }

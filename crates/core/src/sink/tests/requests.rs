@@ -255,7 +255,7 @@ fn a_stream_of_one_type_asks_for_no_other() {
     });
     let wrong = bench
         .sink
-        .subscribe(&type_of("cds"), Ask::Wildcard, bench.now);
+        .subscribe(&type_of("cds"), Selector::Wildcard, bench.now);
     let error = SinkError::WrongType {
         carries: type_of("eds"),
         wanted: type_of("cds"),

@@ -6,7 +6,7 @@ use super::{Glob, Name, NameError, XdstpName};
 
 /// What one text in a list of subscriptions asks for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Ask {
+pub enum Selector {
     /// Everything of the type.
     Wildcard,
     /// A collection of structured names.
@@ -15,7 +15,7 @@ pub enum Ask {
     Name(Name),
 }
 
-impl Ask {
+impl Selector {
     /// Reads what a peer wrote. Names are opaque, so any text is one, unless it
     /// is empty (S27) or longer than `max_bytes`. What is kept may be longer, at
     /// most threefold, where the canonical spelling encodes what the peer did not.
@@ -57,7 +57,7 @@ impl Ask {
     }
 }
 
-impl fmt::Display for Ask {
+impl fmt::Display for Selector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -71,15 +71,15 @@ mod tests {
     fn tells_the_three_apart() {
         let glob = Glob::parse("xdstp://a/t/*").unwrap();
         for (text, ask) in [
-            ("*", Ask::Wildcard),
-            ("xdstp://a/t/*", Ask::Glob(glob)),
-            ("xdstp://a/t/x", Ask::Name(Name::new("xdstp://a/t/x"))),
-            ("xdstp://a/*", Ask::Name(Name::new("xdstp://a/*"))),
-            ("a/*", Ask::Name(Name::new("a/*"))),
-            ("**", Ask::Name(Name::new("**"))),
-            ("\0", Ask::Name(Name::new("\0"))),
+            ("*", Selector::Wildcard),
+            ("xdstp://a/t/*", Selector::Glob(glob)),
+            ("xdstp://a/t/x", Selector::Name(Name::new("xdstp://a/t/x"))),
+            ("xdstp://a/*", Selector::Name(Name::new("xdstp://a/*"))),
+            ("a/*", Selector::Name(Name::new("a/*"))),
+            ("**", Selector::Name(Name::new("**"))),
+            ("\0", Selector::Name(Name::new("\0"))),
         ] {
-            assert_eq!(Ask::parse(text, 13).as_ref(), Ok(&ask));
+            assert_eq!(Selector::parse(text, 13).as_ref(), Ok(&ask));
             assert_eq!(ask.as_str(), text);
             assert_eq!(ask.to_string(), text);
         }
@@ -87,21 +87,21 @@ mod tests {
 
     #[test]
     fn asks_are_canonical() {
-        let name = Ask::parse("xdstp://a/t/x?b=2&a=1", 100);
+        let name = Selector::parse("xdstp://a/t/x?b=2&a=1", 100);
         assert_eq!(name.unwrap().as_str(), "xdstp://a/t/x?a=1&b=2");
-        let glob = Ask::parse("xdstp://a/t/*?b=2&a=1", 100);
+        let glob = Selector::parse("xdstp://a/t/*?b=2&a=1", 100);
         assert_eq!(glob.unwrap().as_str(), "xdstp://a/t/*?a=1&b=2");
     }
 
     #[test]
     fn s27_the_empty_text_is_no_wildcard() {
-        assert_eq!(Ask::parse("", 10), Err(NameError::Empty));
+        assert_eq!(Selector::parse("", 10), Err(NameError::Empty));
     }
 
     #[test]
     fn a_name_has_a_limit() {
-        assert!(Ask::parse("12345", 5).is_ok());
+        assert!(Selector::parse("12345", 5).is_ok());
         let error = NameError::TooLong { bytes: 6, limit: 5 };
-        assert_eq!(Ask::parse("123456", 5), Err(error));
+        assert_eq!(Selector::parse("123456", 5), Err(error));
     }
 }
