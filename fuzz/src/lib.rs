@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use arbitrary::Arbitrary;
 use bytes::Bytes;
-use trunkline_core::facts::{Rare, Facts, Reference};
+use trunkline_core::facts::{RareFacts, Facts, Reference};
 use trunkline_core::kind::{CDS, EDS, LDS, RDS, SDS, VHDS};
 use trunkline_core::message::{ErrorDetail, Locator, Node};
 use trunkline_core::name::{Selector, Name};
@@ -147,9 +147,9 @@ impl Content {
             .collect();
         references.sort();
         references.dedup();
-        let rare = Rare {
-            vhds: self.vhds.map(|way| (way % 2).to_string().as_str().into()),
-            ..Rare::default()
+        let rare = RareFacts {
+            vhds_version: self.vhds.map(|way| (way % 2).to_string().as_str().into()),
+            ..RareFacts::default()
         };
         let facts = Facts {
             references: references.into(),

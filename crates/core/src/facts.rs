@@ -29,30 +29,30 @@ pub struct Facts {
     pub domains: Domains,
     /// What few resources have any of: it stands here so that the others, of
     /// which there may be a million, do not pay for it.
-    pub rare: Option<Box<Rare>>,
+    pub rare: Option<Box<RareFacts>>,
 }
 
 /// What stands beside a body, and what rules need to know of few.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rare {
+pub struct RareFacts {
     /// The base sets that a virtual host belongs to: who has one of them gets
     /// the virtual host without asking.
     pub base_sets: Box<[Box<str>]>,
     /// Route configurations inside a listener that leave virtual hosts to VHDS
     /// (S76).
-    pub leaves: Box<[Name]>,
+    pub inline_vhds_routes: Box<[Name]>,
     /// The encoded metadata.
     pub metadata: Option<Bytes>,
     /// The client should not keep the resource.
     pub do_not_cache: bool,
     /// How a route configuration leaves virtual hosts to VHDS, if it does: when
     /// that changes, a client begins with none (S76).
-    pub vhds: Option<Version>,
+    pub vhds_version: Option<Version>,
     /// Whether a route configuration finds hosts without regard to their port.
     pub ignores_port: bool,
 }
 
-impl Rare {
+impl RareFacts {
     /// For [`Facts::rare`]: none if there is nothing.
     #[must_use]
     pub fn boxed(self) -> Option<Box<Self>> {
@@ -75,14 +75,16 @@ impl Facts {
 
     /// Route configurations inside a listener that leave virtual hosts to VHDS.
     #[must_use]
-    pub fn leaves(&self) -> &[Name] {
-        self.rare.as_ref().map_or(&[], |rare| &rare.leaves)
+    pub fn inline_vhds_routes(&self) -> &[Name] {
+        self.rare
+            .as_ref()
+            .map_or(&[], |rare| &rare.inline_vhds_routes)
     }
 
     /// How a route configuration leaves virtual hosts to VHDS, if it does.
     #[must_use]
-    pub fn vhds(&self) -> Option<&Version> {
-        self.rare.as_ref()?.vhds.as_ref()
+    pub fn vhds_version(&self) -> Option<&Version> {
+        self.rare.as_ref()?.vhds_version.as_ref()
     }
 
     /// Whether a route configuration finds hosts without regard to their port.

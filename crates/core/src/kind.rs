@@ -3,7 +3,7 @@
 //! One table, from what real clients were seen to do. A type that is not in it
 //! passes as opaque: named, incremental in meaning, without order.
 
-use Absent::{Bodyless, EmptyBody, Removed, Silence, Unreadable};
+use NegativeForm::{Bodyless, EmptyBody, Removed, Silence, Unreadable};
 
 use crate::resource::TypeUrl;
 
@@ -21,15 +21,15 @@ pub struct Kind {
     /// delivered before what refers to it.
     pub rank: u8,
     /// How real Envoy must be told by delta that a name does not exist (S35).
-    pub envoy_absent: Absent,
+    pub envoy_negative: NegativeForm,
     /// The same in state of the world.
-    pub envoy_absent_in_sotw: Absent,
+    pub envoy_negative_in_sotw: NegativeForm,
     /// A wildcard brings nothing by itself; names are asked for one by one (S66).
     pub on_demand: bool,
     /// What it refers to stays in use for a while after it was replaced (S73).
     pub drains: bool,
     /// A client that comes back may use it although it is gone (S82).
-    pub lingers: bool,
+    pub survives_reconnect: bool,
     /// The types of what it may refer to.
     pub refers_to: &'static [&'static str],
     /// A ttl may be sent on a state-of-the-world stream (S59).
@@ -38,7 +38,7 @@ pub struct Kind {
 
 /// How "this name does not exist" is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Absent {
+pub enum NegativeForm {
     /// The name in `removed_resources`.
     Removed,
     /// A resource that has its name and nothing else.
@@ -79,23 +79,23 @@ const OPAQUE: Kind = Kind {
     whole_set: false,
     legacy_wildcard: false,
     rank: u8::MAX,
-    envoy_absent: Removed,
-    envoy_absent_in_sotw: Silence,
+    envoy_negative: Removed,
+    envoy_negative_in_sotw: Silence,
     on_demand: false,
     drains: false,
-    lingers: false,
+    survives_reconnect: false,
     refers_to: &[],
     ttl_in_sotw: true,
 };
 
 /// `absent` is how Envoy is told by delta, and in state of the world, that a
 /// name does not exist.
-const fn kind(short: &'static str, rank: u8, absent: (Absent, Absent)) -> Kind {
+const fn kind(short: &'static str, rank: u8, absent: (NegativeForm, NegativeForm)) -> Kind {
     Kind {
         short,
         rank,
-        envoy_absent: absent.0,
-        envoy_absent_in_sotw: absent.1,
+        envoy_negative: absent.0,
+        envoy_negative_in_sotw: absent.1,
         ..OPAQUE
     }
 }
@@ -112,12 +112,12 @@ kinds! {
     RTDS "envoy.service.runtime.v3.Runtime" = kind("rtds", 0, (Removed, EmptyBody));
     CDS "envoy.config.cluster.v3.Cluster" = Kind {
         refers_to: &[EDS, SDS, CDS],
-        lingers: true,
+        survives_reconnect: true,
         ..whole("cds", 1)
     };
     EDS "envoy.config.endpoint.v3.ClusterLoadAssignment" = Kind {
         refers_to: &[LEDS],
-        lingers: true,
+        survives_reconnect: true,
         // Envoy crashes when it runs out.
         ttl_in_sotw: false,
         ..kind("eds", 2, (EmptyBody, EmptyBody))
@@ -136,7 +136,7 @@ kinds! {
     };
     RDS "envoy.config.route.v3.RouteConfiguration" = Kind {
         refers_to: &[CDS, VHDS],
-        lingers: true,
+        survives_reconnect: true,
         ..kind("rds", 6, (EmptyBody, EmptyBody))
     };
     VHDS "envoy.config.route.v3.VirtualHost" = Kind {

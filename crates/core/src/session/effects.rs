@@ -28,7 +28,7 @@ impl Session {
             // A listener that is sent begins anew, with all that is inside.
             kind::LDS => {
                 let listeners = selected.resources();
-                let inside = listeners.flat_map(|listener| listener.facts().leaves());
+                let inside = listeners.flat_map(|listener| listener.facts().inline_vhds_routes());
                 self.restart_virtual_hosts(db, &inside.cloned().collect::<Vec<_>>());
             }
             _ => {}
@@ -142,8 +142,12 @@ fn routes_with_hosts<'c>(
             }
         }
     }
-    let routes = routes.iter().filter(|route| route.facts().vhds().is_some());
-    let inside = listeners.iter().flat_map(|l| l.facts().leaves());
+    let routes = routes
+        .iter()
+        .filter(|route| route.facts().vhds_version().is_some());
+    let inside = listeners
+        .iter()
+        .flat_map(|l| l.facts().inline_vhds_routes());
     let names = routes.map(|route| &route.name).chain(inside);
     names.cloned().collect()
 }
@@ -161,8 +165,8 @@ fn restarted(db: &mut Database, routes: &Conversation, selected: &Selected) -> V
     for new in selected.says.iter().filter_map(|say| say.to.as_ref()) {
         let held = routes.holdings.now(db, &new.name);
         let old = held.iter().find(|held| held.is_accepted());
-        let before = old.and_then(|old| old.resource.facts().vhds());
-        let way = new.facts().vhds();
+        let before = old.and_then(|old| old.resource.facts().vhds_version());
+        let way = new.facts().vhds_version();
         if way.is_some() && way != before {
             names.push(new.name.clone());
         }

@@ -11,20 +11,20 @@
 use super::holdings::error_names;
 use super::{Context, Conversation, Selected, forms};
 use crate::database::Database;
-use crate::kind::Absent;
+use crate::kind::NegativeForm;
 use crate::message::ErrorDetail;
 use crate::resource::Nonce;
 
 impl Conversation {
     /// How the peer is told that a name does not exist; `held` is whether it may
     /// hold something of it.
-    pub(super) fn absent_form(&self, held: bool) -> Absent {
+    pub(super) fn absent_form(&self, held: bool) -> NegativeForm {
         forms::absent(&self.kind, self.dialect, self.mode, held)
     }
 
     /// Whether names that do not exist are spoken of apart.
     pub(super) fn speaks_apart(&self) -> bool {
-        self.absent_form(false) == Absent::Unreadable
+        self.absent_form(false) == NegativeForm::Unreadable
     }
 
     /// All that is to be said apart, if that is all that is said.

@@ -11,7 +11,7 @@ use super::holdings::{Held, State, same_variant};
 use super::{AskKey, Conversation, Dialect, Heard, Mode, Want};
 use crate::database::{Choice, Database};
 use crate::hosts::HostName;
-use crate::kind::Absent;
+use crate::kind::NegativeForm;
 use crate::name::Name;
 use crate::params::ParamsId;
 use crate::resource::{Resource, Version};
@@ -133,9 +133,9 @@ impl Conversation {
     /// exist, on an earlier stream.
     fn is_negative(&self, name: &Name, version: &Version) -> bool {
         match forms::absent(&self.kind, self.dialect, self.mode, false) {
-            Absent::EmptyBody => forms::empty_body(name).version == *version,
-            Absent::Bodyless => forms::is_negative(version),
-            Absent::Removed | Absent::Unreadable | Absent::Silence => false,
+            NegativeForm::EmptyBody => forms::empty_body(name).version == *version,
+            NegativeForm::Bodyless => forms::is_negative(version),
+            NegativeForm::Removed | NegativeForm::Unreadable | NegativeForm::Silence => false,
         }
     }
 

@@ -49,7 +49,7 @@ impl Closed {
             let answer = flights.find_map(|flight| flight.answer(key));
             let heard = answer.map_or(want.heard, |answer| answer.heard);
             let after = routes.holdings.after(db, &name);
-            let leaves = |held: &Held| held.resource.facts().vhds().is_some();
+            let leaves = |held: &Held| held.resource.facts().vhds_version().is_some();
             let closed = match after.iter().find(|held| held.is_accepted()) {
                 Some(held) => !leaves(held),
                 None => heard == Heard::Absent,

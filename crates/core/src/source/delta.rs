@@ -11,7 +11,7 @@ use super::request::{Act, Reading};
 use super::{Conversation, Heard, Selected, forms};
 use crate::database::{Batch, Database, Scope};
 use crate::interest::DeltaStar;
-use crate::kind::Absent;
+use crate::kind::NegativeForm;
 use crate::message::{Delivered, DeltaResponse, Form};
 use crate::name::{Name, Selector};
 use crate::params::{Constraints, ParamsId};
@@ -207,16 +207,16 @@ impl Conversation {
             return;
         }
         let form = match self.wants_of(db, name).is_empty() {
-            true => Absent::Removed,
+            true => NegativeForm::Removed,
             false => self.absent_form(true),
         };
         match form {
-            Absent::EmptyBody => {
+            NegativeForm::EmptyBody => {
                 let empty = forms::empty_body(name);
                 response.resources.push(Delivered::full(empty));
             }
-            Absent::Silence => {}
-            Absent::Removed | Absent::Bodyless | Absent::Unreadable => {
+            NegativeForm::Silence => {}
+            NegativeForm::Removed | NegativeForm::Bodyless | NegativeForm::Unreadable => {
                 response.removed.push(name.clone());
             }
         }
@@ -254,20 +254,20 @@ impl Conversation {
     /// to be under another, under `own` (S35).
     fn write_negative(&self, name: &Name, own: Name, response: &mut Draft) {
         match self.absent_form(false) {
-            Absent::Removed => response.removed.push(name.clone()),
-            Absent::EmptyBody => {
+            NegativeForm::Removed => response.removed.push(name.clone()),
+            NegativeForm::EmptyBody => {
                 let empty = forms::empty_body(name);
                 response.resources.push(Delivered::full(empty));
             }
-            Absent::Bodyless => {
+            NegativeForm::Bodyless => {
                 let negative = forms::bodyless(own, name, self.negatives);
                 response.resources.push(Delivered::full(negative));
             }
-            Absent::Unreadable => {
+            NegativeForm::Unreadable => {
                 let negative = forms::unreadable(name);
                 response.resources.push(Delivered::full(negative));
             }
-            Absent::Silence => {}
+            NegativeForm::Silence => {}
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::hosts::put_varint;
-use crate::kind::{Absent, Kind};
+use crate::kind::{Kind, NegativeForm};
 use crate::message::Mode;
 use crate::name::Name;
 use crate::resource::{Resource, Version};
@@ -20,20 +20,20 @@ pub enum Dialect {
 }
 
 /// How to say that a name does not exist; `held` is whether the peer may hold it.
-pub(crate) fn absent(kind: &Kind, dialect: Dialect, mode: Mode, held: bool) -> Absent {
+pub(crate) fn absent(kind: &Kind, dialect: Dialect, mode: Mode, held: bool) -> NegativeForm {
     let form = match (mode, dialect) {
-        (Mode::Delta, Dialect::Envoy) => kind.envoy_absent,
-        (Mode::Delta, Dialect::Standard) => Absent::Removed,
-        (Mode::Sotw, Dialect::Envoy) => kind.envoy_absent_in_sotw,
+        (Mode::Delta, Dialect::Envoy) => kind.envoy_negative,
+        (Mode::Delta, Dialect::Standard) => NegativeForm::Removed,
+        (Mode::Sotw, Dialect::Envoy) => kind.envoy_negative_in_sotw,
         // A whole set says it itself (S38); elsewhere there is no clean way (S39).
-        (Mode::Sotw, Dialect::Standard) => Absent::Silence,
+        (Mode::Sotw, Dialect::Standard) => NegativeForm::Silence,
     };
     match form {
         // A virtual host that Envoy holds goes by its name; one that it waits
         // for needs the other form.
-        Absent::Bodyless if held => Absent::Removed,
+        NegativeForm::Bodyless if held => NegativeForm::Removed,
         // Who holds one does not wait, and keeps it whatever it is told (S57).
-        Absent::Unreadable if held => Absent::Silence,
+        NegativeForm::Unreadable if held => NegativeForm::Silence,
         form => form,
     }
 }
@@ -106,13 +106,13 @@ mod tests {
     use super::*;
     use crate::kind;
 
-    fn form(url: &str, dialect: Dialect, mode: Mode, held: bool) -> Absent {
+    fn form(url: &str, dialect: Dialect, mode: Mode, held: bool) -> NegativeForm {
         absent(&Kind::of(&url.into()), dialect, mode, held)
     }
 
     #[test]
     fn s35_the_table_of_negatives_for_envoy() {
-        use Absent::{Bodyless, EmptyBody, Removed, Silence, Unreadable};
+        use NegativeForm::{Bodyless, EmptyBody, Removed, Silence, Unreadable};
         let table = [
             (kind::CDS, Removed, Silence),
             (kind::LDS, Removed, Silence),
@@ -140,11 +140,11 @@ mod tests {
             for held in [false, true] {
                 assert_eq!(
                     form(url, Dialect::Standard, Mode::Delta, held),
-                    Absent::Removed
+                    NegativeForm::Removed
                 );
                 assert_eq!(
                     form(url, Dialect::Standard, Mode::Sotw, held),
-                    Absent::Silence
+                    NegativeForm::Silence
                 );
             }
         }
@@ -155,20 +155,20 @@ mod tests {
         for url in [kind::EDS, kind::RDS] {
             assert_eq!(
                 form(url, Dialect::Envoy, Mode::Delta, true),
-                Absent::EmptyBody
+                NegativeForm::EmptyBody
             );
             assert_eq!(
                 form(url, Dialect::Envoy, Mode::Sotw, true),
-                Absent::EmptyBody
+                NegativeForm::EmptyBody
             );
         }
         assert_eq!(
             form(kind::VHDS, Dialect::Envoy, Mode::Delta, true),
-            Absent::Removed
+            NegativeForm::Removed
         );
         assert_eq!(
             form(kind::RTDS, Dialect::Envoy, Mode::Sotw, true),
-            Absent::EmptyBody
+            NegativeForm::EmptyBody
         );
     }
 
@@ -196,7 +196,7 @@ mod tests {
             (kind::SDS, Mode::Sotw),
         ];
         for (url, mode) in table {
-            assert_eq!(form(url, Dialect::Envoy, mode, true), Absent::Silence);
+            assert_eq!(form(url, Dialect::Envoy, mode, true), NegativeForm::Silence);
         }
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::holdings::{Answer, Held, Say, State, same_variant, variant};
 use super::{AskKey, Context, Conversation, Heard, Want};
 use crate::database::{Choice, Database, same};
-use crate::kind::Absent;
+use crate::kind::NegativeForm;
 use crate::message::Mode;
 use crate::name::Name;
 use crate::resource::{Resource, Version};
@@ -352,8 +352,8 @@ impl Conversation {
 
     /// What a peer must reject goes alone, and nothing else with it.
     fn keep_apart(&self, apart: bool, part: &mut Part) {
-        let unreadable =
-            self.absence_as_error(false).is_none() && self.absent_form(false) == Absent::Unreadable;
+        let unreadable = self.absence_as_error(false).is_none()
+            && self.absent_form(false) == NegativeForm::Unreadable;
         let bait = |answer: &Answer| unreadable && answer.heard == Heard::Absent && !answer.silent;
         let answers = std::mem::take(&mut part.answers).into_iter();
         let (baits, others): (Vec<_>, Vec<_>) = answers.partition(bait);

@@ -207,7 +207,7 @@ impl Conversation {
         for name in names {
             // What a whole set has, it brings.
             let comes = self.kind.whole_set && !self.wanted(db, &name).is_empty();
-            if self.kind.lingers && !comes && self.holdings.now(db, &name).is_empty() {
+            if self.kind.survives_reconnect && !comes && self.holdings.now(db, &name).is_empty() {
                 let held = Held::unknown(name, Version::new(""));
                 self.holdings.record(db, held);
             }
@@ -351,8 +351,8 @@ impl Conversation {
         name: &Name,
         want: Want,
     ) -> bool {
-        let lingers =
-            self.kind.lingers && (!self.kind.whole_set || self.dialect == Dialect::Standard);
+        let lingers = self.kind.survives_reconnect
+            && (!self.kind.whole_set || self.dialect == Dialect::Standard);
         if !lingers {
             return false;
         }

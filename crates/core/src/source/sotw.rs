@@ -9,7 +9,7 @@ use super::holdings::{Held, Say, State, Step, Variant, View, variant};
 use super::request::{Act, Reading};
 use super::{AskKey, Conversation, Heard, Selected, forms};
 use crate::database::{Database, FollowId, Scope};
-use crate::kind::Absent;
+use crate::kind::NegativeForm;
 use crate::message::{Delivered, SotwResponse};
 use crate::name::{Name, Selector};
 use crate::params::ParamsId;
@@ -343,10 +343,10 @@ impl Conversation {
     /// How a name that does not exist is spoken of, if it is.
     fn negative(&self, held: bool, name: &Name) -> Option<Arc<Resource>> {
         match self.absent_form(held) {
-            Absent::EmptyBody => Some(forms::empty_body(name)),
-            Absent::Unreadable => Some(forms::unreadable(name)),
+            NegativeForm::EmptyBody => Some(forms::empty_body(name)),
+            NegativeForm::Unreadable => Some(forms::unreadable(name)),
             // What is not among the resources, this protocol cannot say.
-            Absent::Removed | Absent::Bodyless | Absent::Silence => None,
+            NegativeForm::Removed | NegativeForm::Bodyless | NegativeForm::Silence => None,
         }
     }
 

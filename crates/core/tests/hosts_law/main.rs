@@ -19,7 +19,7 @@ use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 use trunkline_core::change::Change;
 use trunkline_core::database::{ApplyError, Database};
-use trunkline_core::facts::{Facts, Rare};
+use trunkline_core::facts::{Facts, RareFacts};
 use trunkline_core::hosts::Domains;
 use trunkline_core::kind;
 use trunkline_core::name::Name;
@@ -199,10 +199,10 @@ fn resource(route: usize, name: usize, host: &Host) -> Arc<Resource> {
 
 /// A route configuration that finds its hosts in some way.
 fn route_configuration(route: usize, way: usize) -> Change {
-    let rare = Rare {
-        vhds: (way > 0).then(|| Version::new(way.to_string())),
+    let rare = RareFacts {
+        vhds_version: (way > 0).then(|| Version::new(way.to_string())),
         ignores_port: route == 1,
-        ..Rare::default()
+        ..RareFacts::default()
     };
     let resource = Resource {
         facts: Some(Box::new(Facts {

@@ -230,7 +230,7 @@ impl Proxy {
             let resource = &delivered.resource;
             let name = resource.name.to_string();
             let route = ROUTES.iter().position(|route| *route == name).unwrap();
-            let vhds = resource.facts().vhds();
+            let vhds = resource.facts().vhds_version();
             let way = vhds.map_or(0, |vhds| vhds.as_str().parse().unwrap());
             self.routes.insert(name, resource.version.clone());
             if self.ways[route].replace(way) == Some(way) {

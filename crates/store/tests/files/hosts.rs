@@ -82,7 +82,7 @@ fn the_hosts_of_pilots_routes_are_resources_of_their_own() {
         panic!("two resources");
     };
     assert_eq!((rds.as_str(), vhds.as_str()), (kind::RDS, kind::VHDS));
-    assert!(route.facts().vhds().is_some());
+    assert!(route.facts().vhds_version().is_some());
     assert_eq!(route.facts().references[..], []);
     let domains = ["s1http.none", "s1http.none:2001"];
     assert_eq!(host.facts().domains, Domains::new(domains));

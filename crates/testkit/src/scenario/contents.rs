@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use trunkline_core::change::Change;
-use trunkline_core::facts::{Facts, Rare, Reference};
+use trunkline_core::facts::{Facts, RareFacts, Reference};
 use trunkline_core::hosts::Domains;
 use trunkline_core::kind;
 use trunkline_core::name::Name;
@@ -192,12 +192,12 @@ impl Item {
         let mut references = self.references.clone();
         references.sort();
         references.dedup();
-        let rare = Rare {
+        let rare = RareFacts {
             base_sets: self.base.iter().map(|set| set.as_str().into()).collect(),
-            leaves: self.leaves.iter().map(|route| Name::new(route)).collect(),
-            vhds: self.vhds.clone(),
+            inline_vhds_routes: self.leaves.iter().map(|route| Name::new(route)).collect(),
+            vhds_version: self.vhds.clone(),
             ignores_port: self.portless,
-            ..Rare::default()
+            ..RareFacts::default()
         };
         let facts = Facts {
             rare: rare.boxed(),

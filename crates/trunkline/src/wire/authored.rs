@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes};
-use trunkline_core::facts::Rare;
+use trunkline_core::facts::RareFacts;
 use trunkline_core::name::Name;
 use trunkline_core::params::Constraints;
 use trunkline_core::resource::{Resource, TypeUrl, Version};
@@ -135,20 +135,20 @@ pub(super) fn constraints(
     Ok(Some(read).filter(|read| !read.is_always()))
 }
 
-fn rare(wrapper: &discovery::Resource) -> Option<Rare> {
-    let rare = Rare {
+fn rare(wrapper: &discovery::Resource) -> Option<RareFacts> {
+    let rare = RareFacts {
         metadata: wrapper.metadata.clone(),
         do_not_cache: wrapper.cache_control.is_some_and(|c| c.do_not_cache),
-        ..Rare::default()
+        ..RareFacts::default()
     };
-    (rare != Rare::default()).then_some(rare)
+    (rare != RareFacts::default()).then_some(rare)
 }
 
 /// What can change about a resource without its body.
 struct Around {
     aliases: Box<[Name]>,
     ttl: Option<Duration>,
-    rare: Option<Rare>,
+    rare: Option<RareFacts>,
 }
 
 impl Around {

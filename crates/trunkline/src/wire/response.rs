@@ -179,7 +179,7 @@ fn grpc_code(code: ErrorCode) -> i32 {
 mod tests {
     use super::*;
     use prost::Message as _;
-    use trunkline_core::facts::{Facts, Rare};
+    use trunkline_core::facts::{Facts, RareFacts};
     use trunkline_core::hosts::Domains;
     use trunkline_core::kind;
 
@@ -283,10 +283,10 @@ mod tests {
             ttl: Some(std::time::Duration::from_millis(1500)),
             constraints: Some(constraints.clone()),
             facts: Some(Box::new(Facts {
-                rare: Some(Box::new(Rare {
+                rare: Some(Box::new(RareFacts {
                     metadata: Some(Bytes::from_static(b"meta")),
                     do_not_cache: true,
-                    ..Rare::default()
+                    ..RareFacts::default()
                 })),
                 ..Facts::default()
             })),

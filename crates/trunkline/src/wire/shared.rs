@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use trunkline_core::facts::{Facts, Rare, Reference};
+use trunkline_core::facts::{Facts, RareFacts, Reference};
 use trunkline_core::hosts::Domains;
 use trunkline_core::name::Name;
 use trunkline_core::resource::{TypeUrl, Version};
@@ -54,7 +54,7 @@ impl Shared {
     pub(super) fn facts(
         &mut self,
         found: facts::Facts,
-        beside: Option<Rare>,
+        beside: Option<RareFacts>,
     ) -> Option<Box<Facts>> {
         let refers = |(type_url, name): (&str, String)| Reference {
             type_url: self.url(type_url),
@@ -66,8 +66,8 @@ impl Shared {
         references.dedup();
         let mut rare = beside.unwrap_or_default();
         rare.base_sets = found.base_sets.into_iter().map(Box::from).collect();
-        rare.leaves = found.leaves.iter().map(|name| Name::new(name)).collect();
-        rare.vhds = found.vhds.map(|way| Version::of_body(&way));
+        rare.inline_vhds_routes = found.leaves.iter().map(|name| Name::new(name)).collect();
+        rare.vhds_version = found.vhds.map(|way| Version::of_body(&way));
         rare.ignores_port = found.ignores_port;
         let facts = Facts {
             references: references.into(),

@@ -78,7 +78,7 @@ impl Derived {
                 (kind::VHDS, None) => plan.own.push(variant(one)),
                 (kind::RDS, _) => {
                     let route = (resource.name.clone(), one.written.clone());
-                    *routes.entry(route).or_default() |= resource.facts().vhds().is_some();
+                    *routes.entry(route).or_default() |= resource.facts().vhds_version().is_some();
                 }
                 _ => {}
             }

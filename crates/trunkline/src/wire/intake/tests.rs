@@ -86,7 +86,7 @@ fn virtual_hosts_in_a_route_configuration_with_vhds_are_resources_of_their_own()
     let route = &accepted.variants[0];
     assert_eq!(accepted.type_url.as_str(), kind::RDS);
     assert_eq!(route.facts().references[..], []);
-    assert!(route.facts().vhds().is_some());
+    assert!(route.facts().vhds_version().is_some());
     let alone = ROUTES.split("virtual_hosts").next().unwrap();
     let alone = Intake::default().text(&read(alone)).unwrap();
     assert_eq!(alone.variants[0], *route, "with or without");
