@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::name::Name;
 use crate::params::{Constraints, Params};
 use crate::resource::{Nonce, Resource, ResourceError, TypeUrl, Version};
-use crate::set::Set;
+use crate::resource_list::ResourceList;
 
 /// Which of the two protocols a stream speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +87,7 @@ pub struct SotwResponse {
     /// Names this response on its stream.
     pub nonce: Nonce,
     /// The whole set, or a part, by type.
-    pub resources: Set,
+    pub resources: ResourceList,
     /// Names that cannot be given, and why (TP3).
     pub errors: Vec<(Name, Arc<ResourceError>)>,
 }
@@ -119,7 +119,7 @@ pub struct DeltaResponse {
     /// Names this response on its stream.
     pub nonce: Nonce,
     /// What changed.
-    pub resources: Set,
+    pub resources: ResourceList,
     /// What is gone, by name.
     pub removed: Vec<Name>,
     /// Which variants are gone (TP2); without constraints, the one for all, in
@@ -199,7 +199,7 @@ impl Response {
 
 /// One resource in a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Delivered {
+pub struct WireResource {
     /// The resource.
     pub resource: Arc<Resource>,
     /// How much of it is sent.
@@ -217,7 +217,7 @@ pub enum Form {
     Heartbeat,
 }
 
-impl Delivered {
+impl WireResource {
     /// The whole resource.
     #[must_use]
     pub fn full(resource: Arc<Resource>) -> Self {

@@ -17,7 +17,7 @@ use trunkline_core::facts::Facts;
 use trunkline_core::hosts::Domains;
 use trunkline_core::kind::{CDS, RDS, VHDS};
 use trunkline_core::message::{
-    Delivered, DeltaRequest, Form, Locator, Mode, Node as Peer, SotwRequest,
+    DeltaRequest, Form, Locator, Mode, Node as Peer, SotwRequest, WireResource,
 };
 use trunkline_core::name::{Name, Selector};
 use trunkline_core::params::{Constraints, Expr, Params};
@@ -84,7 +84,7 @@ fn admit(
 }
 
 /// Constraints as a receiver reads them must match the client that gets them.
-fn received(mut all: impl Iterator<Item = Delivered>, client: &Params) -> Option<String> {
+fn received(mut all: impl Iterator<Item = WireResource>, client: &Params) -> Option<String> {
     let only = all.next()?.resource;
     assert!(all.next().is_none(), "one variant for one client");
     let constraints = only.constraints.as_ref();
@@ -154,7 +154,7 @@ fn by_sotw(db: &mut Database, way: Way, client: &Params) -> Option<String> {
     session.handle_sotw(db, request, NOW).unwrap();
     let response = session.poll(db, NOW).and_then(Response::into_sotw).unwrap();
     session.close(db);
-    let wrapped = |d: &Delivered| d.resource.constraints.is_none() || d.form == Form::Wrapped;
+    let wrapped = |d: &WireResource| d.resource.constraints.is_none() || d.form == Form::Wrapped;
     assert!(response.resources.iter().all(wrapped));
     received(response.resources.iter().cloned(), client)
 }
@@ -181,7 +181,7 @@ fn by_sink(db: &mut Database, client: &Params) -> Option<String> {
     let outcome = sink.handle_verdict(&url, &delivery.nonce, verdict, NOW);
     let changes = outcome.unwrap().effects.changes.into_iter();
     let resources = changes.filter_map(|change| match change {
-        Change::Upsert(_, resource) => Some(Delivered::full(resource)),
+        Change::Upsert(_, resource) => Some(WireResource::full(resource)),
         _ => None,
     });
     received(resources, client)

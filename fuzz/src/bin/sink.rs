@@ -10,7 +10,7 @@ use trunkline_core::Moment;
 use trunkline_core::change::Transaction;
 use trunkline_core::database::Database;
 use trunkline_core::limits::Limits;
-use trunkline_core::message::{Delivered, DeltaResponse, Form, Mode, Node, SotwResponse};
+use trunkline_core::message::{WireResource, DeltaResponse, Form, Mode, Node, SotwResponse};
 use trunkline_core::name::Name;
 use trunkline_core::resource::{Nonce, TypeUrl};
 use trunkline_core::sink::{
@@ -229,7 +229,7 @@ impl Answer {
     fn response(&self, mode: Mode) -> Response {
         let type_url = self.of.url();
         let nonce = self.nonce.to_string().as_str().into();
-        let resources = self.resources.iter().map(|(content, form)| Delivered {
+        let resources = self.resources.iter().map(|(content, form)| WireResource {
             resource: content.resource(),
             form: match form % 4 {
                 0 => Form::Heartbeat,

@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex, OnceLock};
 use super::subscribers::{Edge, FollowId, Following, SubscriberId};
 use super::view::{Batch, Scope, Seq};
 use super::{Database, EntryId};
-use crate::message::Delivered;
+use crate::message::WireResource;
 use crate::name::Name;
 use crate::params::Constraints;
 use crate::resource::Resource;
-use crate::set::Whole;
+use crate::resource_list::SharedList;
 
 impl Database {
     /// Begins to follow all that a scope shows this subscriber, from position
@@ -135,7 +135,7 @@ impl Database {
 
     /// All that is listed as a set that streams share, made once for each
     /// change; `wrap` is whether a `Resource` may be around what needs one.
-    pub fn whole(&mut self, id: FollowId, wrap: bool) -> Arc<Whole> {
+    pub fn whole(&mut self, id: FollowId, wrap: bool) -> Arc<SharedList> {
         let type_id = self.subscribers.type_id(id.subscriber);
         let view_id = self.subscribers.following(id).view;
         let table = self.table_mut(type_id);
@@ -143,8 +143,10 @@ impl Database {
             return whole;
         }
         let ttl = table.kind.ttl_in_sotw;
-        let deliver = |resource| Delivered::for_sotw(resource, wrap, ttl);
-        let whole = Arc::new(Whole::new(self.list(id).into_iter().map(deliver).collect()));
+        let deliver = |resource| WireResource::for_sotw(resource, wrap, ttl);
+        let whole = Arc::new(SharedList::new(
+            self.list(id).into_iter().map(deliver).collect(),
+        ));
         self.table_mut(type_id)
             .view_mut(view_id)
             .keep_whole(wrap, &whole);

@@ -24,11 +24,11 @@ use hashbrown::{HashMap, HashSet};
 
 use super::log::Log;
 use super::{EntryId, SubscriberId};
-use crate::message::Delivered;
+use crate::message::WireResource;
 use crate::name::{Glob, Name, Selector};
 use crate::params::{Constraints, ParamsId};
 use crate::resource::Resource;
-use crate::set::Whole;
+use crate::resource_list::SharedList;
 
 /// A position in the log of a view. Zero is before everything.
 pub type Seq = u64;
@@ -90,7 +90,7 @@ pub struct Batch {
     /// The items by name; made when somebody looks for one.
     pub(super) by_name: OnceLock<Box<[u32]>>,
     /// Parts of it as responses; streams with the same limits make the same.
-    pub(super) parts: Mutex<Vec<(Range<usize>, Arc<Whole>)>>,
+    pub(super) parts: Mutex<Vec<(Range<usize>, Arc<SharedList>)>>,
 }
 
 impl Batch {
@@ -109,7 +109,7 @@ impl Batch {
     /// What the items of a part bring, by name, made once for all streams that
     /// are told just that.
     #[must_use]
-    pub fn brings(&self, part: &Range<usize>) -> Arc<Whole> {
+    pub fn brings(&self, part: &Range<usize>) -> Arc<SharedList> {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, whole)) = parts.iter().find(|(range, _)| range == part) {
             return Arc::clone(whole);
@@ -117,7 +117,9 @@ impl Batch {
         let items = self.items[part.clone()].iter();
         let mut new: Vec<Arc<Resource>> = items.filter_map(|(_, item)| item.clone()).collect();
         new.sort_by(|a, b| a.name.cmp(&b.name));
-        let whole = Arc::new(Whole::new(new.into_iter().map(Delivered::full).collect()));
+        let whole = Arc::new(SharedList::new(
+            new.into_iter().map(WireResource::full).collect(),
+        ));
         parts.push((part.clone(), Arc::clone(&whole)));
         whole
     }
@@ -157,7 +159,7 @@ pub(super) struct View {
     used: bool,
     /// The members as whole sets, without and with what needs a wrapper; made
     /// when somebody asks, forgotten with the next change.
-    wholes: [Option<Arc<Whole>>; 2],
+    wholes: [Option<Arc<SharedList>>; 2],
 }
 
 impl View {
@@ -378,13 +380,13 @@ impl View {
     }
 
     /// The members as a whole set, if it was made.
-    pub(super) fn whole(&mut self, wrap: bool) -> Option<Arc<Whole>> {
+    pub(super) fn whole(&mut self, wrap: bool) -> Option<Arc<SharedList>> {
         self.used = true;
         self.wholes[usize::from(wrap)].clone()
     }
 
     /// Keeps a whole set for others.
-    pub(super) fn keep_whole(&mut self, wrap: bool, whole: &Arc<Whole>) {
+    pub(super) fn keep_whole(&mut self, wrap: bool, whole: &Arc<SharedList>) {
         self.wholes[usize::from(wrap)] = Some(Arc::clone(whole));
     }
 

@@ -14,7 +14,7 @@ use super::verdict::Rejection;
 use super::wire::Incoming;
 use crate::kind::Kind;
 use crate::limits::Limits;
-use crate::message::{Delivered, Form};
+use crate::message::{Form, WireResource};
 use crate::name::Name;
 use crate::params::Constraints;
 use crate::resource::{Nonce, Resource, ResourceError, TypeUrl, Version};
@@ -113,7 +113,7 @@ fn once(first: bool, name: &Name) -> Result<(), &Name> {
 /// Leaves what was asked for and is within limits.
 pub(super) fn sift(incoming: Incoming, asking: &Asking, cache: &Cache, limits: &Limits) -> Pending {
     // A heartbeat is no whole set: it mentions only what runs out (S59).
-    let beats = |delivered: &Delivered| delivered.form == Form::Heartbeat;
+    let beats = |delivered: &WireResource| delivered.form == Form::Heartbeat;
     let whole = incoming.version.is_some()
         && Kind::of(&incoming.type_url).whole_set
         && !incoming.resources.iter().any(beats);
@@ -143,7 +143,7 @@ pub(super) fn sift(incoming: Incoming, asking: &Asking, cache: &Cache, limits: &
 }
 
 impl Pending {
-    fn sort(&mut self, delivered: Delivered, limits: &Limits) {
+    fn sort(&mut self, delivered: WireResource, limits: &Limits) {
         if let Some(refusal) = too_long(&delivered.resource, limits) {
             self.refused.push(refusal);
             return;

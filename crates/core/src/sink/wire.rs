@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::message::{Delivered, Mode, Response};
+use crate::message::{Mode, Response, WireResource};
 use crate::name::Name;
 use crate::params::Constraints;
 use crate::resource::{Nonce, ResourceError, TypeUrl, Version};
@@ -15,7 +15,7 @@ pub(super) struct Incoming {
     pub(super) nonce: Nonce,
     /// Of the whole state; delta has one for each resource instead.
     pub(super) version: Option<Version>,
-    pub(super) resources: Vec<Delivered>,
+    pub(super) resources: Vec<WireResource>,
     pub(super) removed: Vec<Name>,
     pub(super) removed_variants: Vec<(Name, Option<Constraints>)>,
     pub(super) errors: Vec<(Name, Arc<ResourceError>)>,

@@ -12,11 +12,11 @@ use super::{Conversation, Heard, Selected, forms};
 use crate::database::{Batch, Database, Scope};
 use crate::interest::DeltaStar;
 use crate::kind::NegativeForm;
-use crate::message::{Delivered, DeltaResponse, Form};
+use crate::message::{DeltaResponse, Form, WireResource};
 use crate::name::{Name, Selector};
 use crate::params::{Constraints, ParamsId};
 use crate::resource::{Nonce, Resource, ResourceError, Version};
-use crate::set::Set;
+use crate::resource_list::ResourceList;
 
 /// What a request asks for, read and within the limits.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ pub(crate) struct DeltaAsks {
 /// A response that is being written.
 #[derive(Default)]
 struct Draft {
-    resources: Vec<Delivered>,
+    resources: Vec<WireResource>,
     removed: Vec<Name>,
     removed_variants: Vec<(Name, Option<Constraints>)>,
     errors: Vec<(Name, Arc<ResourceError>)>,
@@ -136,12 +136,14 @@ impl Conversation {
             let gone = items.filter(|(_, item)| item.is_none());
             response.removed = gone.map(|(name, _)| name.clone()).collect();
             response.removed.sort();
-            let resources = Set::Shared(batch.brings(&part));
+            let resources = ResourceList::Shared(batch.brings(&part));
             return self.finish(nonce, resources, response);
         }
         for say in &selected.says {
             match &say.to {
-                Some(resource) => response.resources.push(Delivered::full(resource.clone())),
+                Some(resource) => response
+                    .resources
+                    .push(WireResource::full(resource.clone())),
                 None => self.write_gone(db, selected, say, &mut response),
             }
         }
@@ -161,12 +163,14 @@ impl Conversation {
             response.removed_variants.extend(step.left());
             for (name, item) in step.items() {
                 match item {
-                    Some(resource) => response.resources.push(Delivered::full(resource.clone())),
+                    Some(resource) => response
+                        .resources
+                        .push(WireResource::full(resource.clone())),
                     None => response.removed.push(name.clone()),
                 }
             }
         }
-        let heartbeat = |resource: &Arc<Resource>| Delivered {
+        let heartbeat = |resource: &Arc<Resource>| WireResource {
             resource: Arc::clone(resource),
             form: Form::Heartbeat,
         };
@@ -178,7 +182,7 @@ impl Conversation {
         self.finish(nonce, resources, response)
     }
 
-    fn finish(&self, nonce: Nonce, resources: Set, rest: Draft) -> Option<DeltaResponse> {
+    fn finish(&self, nonce: Nonce, resources: ResourceList, rest: Draft) -> Option<DeltaResponse> {
         let empty = resources.is_empty()
             && rest.removed.is_empty()
             && rest.removed_variants.is_empty()
@@ -213,7 +217,7 @@ impl Conversation {
         match form {
             NegativeForm::EmptyBody => {
                 let empty = forms::empty_body(name);
-                response.resources.push(Delivered::full(empty));
+                response.resources.push(WireResource::full(empty));
             }
             NegativeForm::Silence => {}
             NegativeForm::Removed | NegativeForm::Bodyless | NegativeForm::Unreadable => {
@@ -257,15 +261,15 @@ impl Conversation {
             NegativeForm::Removed => response.removed.push(name.clone()),
             NegativeForm::EmptyBody => {
                 let empty = forms::empty_body(name);
-                response.resources.push(Delivered::full(empty));
+                response.resources.push(WireResource::full(empty));
             }
             NegativeForm::Bodyless => {
                 let negative = forms::bodyless(own, name, self.negatives);
-                response.resources.push(Delivered::full(negative));
+                response.resources.push(WireResource::full(negative));
             }
             NegativeForm::Unreadable => {
                 let negative = forms::unreadable(name);
-                response.resources.push(Delivered::full(negative));
+                response.resources.push(WireResource::full(negative));
             }
             NegativeForm::Silence => {}
         }
@@ -275,7 +279,7 @@ impl Conversation {
 /// That a host does not exist is said by its alias; what was called like it
 /// goes all the same.
 fn rename_negatives(response: &mut Draft) {
-    let is_negative = |d: &Delivered| d.resource.body.is_none();
+    let is_negative = |d: &WireResource| d.resource.body.is_none();
     if !response.resources.iter().any(is_negative) {
         return;
     }
@@ -297,7 +301,7 @@ fn rename_negatives(response: &mut Draft) {
 }
 
 /// The variants of what is delivered, for a list without repetition (S41).
-fn delivered_variant(delivered: &Delivered) -> Variant {
+fn delivered_variant(delivered: &WireResource) -> Variant {
     variant(&delivered.resource)
 }
 
@@ -305,7 +309,8 @@ fn delivered_variant(delivered: &Delivered) -> Variant {
 fn unique(response: &mut Draft) {
     rename_negatives(response);
     response.resources.sort_by_cached_key(delivered_variant);
-    let same = |a: &mut Delivered, b: &mut Delivered| delivered_variant(a) == delivered_variant(b);
+    let same =
+        |a: &mut WireResource, b: &mut WireResource| delivered_variant(a) == delivered_variant(b);
     response.resources.dedup_by(same);
     let present: HashSet<_> = response
         .resources

@@ -10,11 +10,11 @@ use super::request::{Act, Reading};
 use super::{AskKey, Conversation, Heard, Selected, forms};
 use crate::database::{Database, FollowId, Scope};
 use crate::kind::NegativeForm;
-use crate::message::{Delivered, SotwResponse};
+use crate::message::{SotwResponse, WireResource};
 use crate::name::{Name, Selector};
 use crate::params::ParamsId;
 use crate::resource::{Nonce, Resource, ResourceError, Version};
-use crate::set::Set;
+use crate::resource_list::ResourceList;
 
 /// A set that is being written.
 type Listed = BTreeMap<Variant, Arc<Resource>>;
@@ -151,7 +151,7 @@ impl Conversation {
                 type_url: self.url.clone(),
                 version: Version::of_hash(db.sum(follow)),
                 nonce,
-                resources: Set::Shared(db.whole(follow, wrap)),
+                resources: ResourceList::Shared(db.whole(follow, wrap)),
                 errors: Vec::new(),
             });
         }
@@ -166,7 +166,7 @@ impl Conversation {
         }
         let sum = self.sum_after(db, selected, &listed);
         let deliver =
-            |resource: Arc<Resource>| Delivered::for_sotw(resource, wrap, self.kind.ttl_in_sotw);
+            |resource: Arc<Resource>| WireResource::for_sotw(resource, wrap, self.kind.ttl_in_sotw);
         Some(SotwResponse {
             type_url: self.url.clone(),
             version: Version::of_hash(sum),

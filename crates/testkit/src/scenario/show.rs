@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use trunkline_core::message::{Delivered, DeltaResponse, Form, SotwResponse};
+use trunkline_core::message::{DeltaResponse, Form, SotwResponse, WireResource};
 use trunkline_core::name::Name;
 use trunkline_core::resource::{ErrorCode, Nonce, Resource, ResourceError, TypeUrl, Version};
 
@@ -132,7 +132,7 @@ fn item_extras(item: &Item) -> String {
     extras(aliases, constraints, item.ttl, &item.domains, item.wrapped)
 }
 
-fn in_delta(delivered: &Delivered) -> String {
+fn in_delta(delivered: &WireResource) -> String {
     let sign = match delivered.form {
         Form::Heartbeat => '~',
         Form::Full | Form::Wrapped => '+',
@@ -142,7 +142,7 @@ fn in_delta(delivered: &Delivered) -> String {
 }
 
 /// Without a wrapper only the body is on the wire.
-fn in_sotw(delivered: &Delivered) -> String {
+fn in_sotw(delivered: &WireResource) -> String {
     let named = named(&delivered.resource);
     match delivered.form {
         Form::Full => format!("+{named}"),

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use fastrand::Rng;
 use trunkline_core::kind::CDS;
 use trunkline_core::message::{
-    Delivered, DeltaRequest, DeltaResponse, ErrorDetail, Locator, Mode, Node, SotwRequest,
-    SotwResponse,
+    DeltaRequest, DeltaResponse, ErrorDetail, Locator, Mode, Node, SotwRequest, SotwResponse,
+    WireResource,
 };
 use trunkline_core::name::Name;
 use trunkline_core::params::{Constraints, Params};
@@ -413,7 +413,7 @@ impl Client {
     }
 
     /// A body that only says that there is nothing is dropped like a removal.
-    fn keep(&mut self, url: &TypeUrl, delivered: &Delivered) {
+    fn keep(&mut self, url: &TypeUrl, delivered: &WireResource) {
         let resource = &delivered.resource;
         let place = (url.clone(), resource.name.clone());
         if resource
@@ -429,7 +429,7 @@ impl Client {
 }
 
 /// What a client says of a response that has something bad.
-fn rejection<'a>(mut all: impl Iterator<Item = &'a Delivered>) -> Option<ErrorDetail> {
+fn rejection<'a>(mut all: impl Iterator<Item = &'a WireResource>) -> Option<ErrorDetail> {
     let bad = all.any(|delivered| is_bad(&delivered.resource));
     bad.then(|| ErrorDetail {
         code: 3,

@@ -3,7 +3,7 @@
 //! Everything that is not said in it would be taken for absent, so a resource
 //! that JSON cannot say in full is left out as a whole, and the caller is told.
 
-use trunkline_core::message::{Delivered, SotwResponse};
+use trunkline_core::message::{SotwResponse, WireResource};
 use trunkline_core::name::Name;
 use trunkline_core::resource::TypeUrl;
 use trunkline_proto::descriptor;
@@ -65,7 +65,7 @@ pub fn write(response: &SotwResponse, identifier: &str) -> Written {
     }
 }
 
-fn lost(type_url: &TypeUrl, delivered: &Delivered) -> Option<Loss> {
+fn lost(type_url: &TypeUrl, delivered: &WireResource) -> Option<Loss> {
     let body = delivered.resource.body.clone()?;
     let Some(of) = descriptor::message(type_url.as_str()) else {
         return Some(Loss::Type(type_url.to_string()));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use prost::Message as _;
 use serde_json::{Value, json};
-use trunkline_core::message::{Delivered, Form, Locator, SotwResponse};
+use trunkline_core::message::{Form, Locator, SotwResponse, WireResource};
 use trunkline_core::resource::Resource;
 use trunkline_proto::envoy::envoy::config::cluster::v3::Cluster;
 use trunkline_proto::text::Loss;
@@ -145,7 +145,7 @@ fn cluster(name: &str) -> Resource {
     Resource::new(name.into(), cluster.encode_to_vec().into())
 }
 
-fn response(type_url: &str, resources: Vec<Delivered>) -> SotwResponse {
+fn response(type_url: &str, resources: Vec<WireResource>) -> SotwResponse {
     SotwResponse {
         type_url: type_url.into(),
         version: "7".into(),
@@ -166,8 +166,8 @@ fn a_response_is_written_as_envoy_reads_it() {
         ..cluster("b")
     };
     let resources = vec![
-        Delivered::full(Arc::new(cluster("a"))),
-        Delivered {
+        WireResource::full(Arc::new(cluster("a"))),
+        WireResource {
             resource: Arc::new(wrapped),
             form: Form::Wrapped,
         },
@@ -198,7 +198,7 @@ fn what_json_cannot_say_is_left_out_and_told() {
     // Field 1000, which no one knows.
     let newer = Resource::new("newer".into(), Bytes::from_static(b"\xc2\x3e\x01x"));
     let all = [cluster("a"), newer];
-    let all = all.map(|resource| Delivered::full(Arc::new(resource)));
+    let all = all.map(|resource| WireResource::full(Arc::new(resource)));
     let written = write(&response(kind::CDS, all.to_vec()), "me");
     assert_eq!(json(&written)["resources"].as_array().unwrap().len(), 1);
     let [left] = &written.left_out[..] else {

@@ -7,7 +7,7 @@
 //! have been raised, and somebody is told.
 
 use trunkline_core::resource::{Nonce, TypeUrl};
-use trunkline_core::set::Set;
+use trunkline_core::resource_list::ResourceList;
 
 use super::report::{Oversized, Report};
 use super::stream::Stream;
@@ -21,7 +21,7 @@ impl Stream {
     pub(super) fn tell_size(
         &self,
         (type_url, nonce): (&TypeUrl, &Nonce),
-        resources: &Set,
+        resources: &ResourceList,
         bytes: usize,
     ) {
         if bytes <= TAKEN {

@@ -11,8 +11,8 @@ use tonic::{Code, Status};
 use trunkline_core::kind::Kind;
 use trunkline_core::message::{Mode, SotwResponse};
 use trunkline_core::resource::Version;
+use trunkline_core::resource_list::ResourceList;
 use trunkline_core::session::Session;
-use trunkline_core::set::Set;
 
 use super::admit;
 use super::report::{Report, Sent};
@@ -112,7 +112,7 @@ fn ask(stream: &Arc<Stream>, read: rest::Read, bytes: usize) -> SotwResponse {
         type_url,
         version: Version::of_hash(0),
         nonce: "1".into(),
-        resources: Set::Own(Vec::new()),
+        resources: ResourceList::Own(Vec::new()),
         errors: Vec::new(),
     })
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trunkline_core::message::Delivered;
+use trunkline_core::message::WireResource;
 use trunkline_core::name::Name;
 use trunkline_core::resource::{Nonce, Resource, TypeUrl};
 use trunkline_core::session::Event;
@@ -85,7 +85,7 @@ pub struct Sent<'a> {
     /// What it is called on its stream.
     pub nonce: &'a Nonce,
     /// What it brings.
-    pub resources: &'a [Delivered],
+    pub resources: &'a [WireResource],
     /// What it says is gone.
     pub removed: &'a [Name],
     /// Its length on the wire.

@@ -6,11 +6,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use trunkline_core::message::{Delivered, DeltaResponse, Form, SotwResponse};
+use trunkline_core::message::{DeltaResponse, Form, SotwResponse, WireResource};
 use trunkline_core::name::Name;
 use trunkline_core::params::Constraints;
 use trunkline_core::resource::{self, ErrorCode, TypeUrl};
-use trunkline_core::set::{Set, Whole};
+use trunkline_core::resource_list::{ResourceList, SharedList};
 use trunkline_proto::discovery::{
     Any, CacheControl, DeltaDiscoveryResponse, DiscoveryResponse, Duration, Field, Frames, Head,
     Resource, ResourceError, ResourceName, Status, encode_delta, encode_sotw,
@@ -38,19 +38,19 @@ pub(crate) fn delta_frames(response: &DeltaResponse, identifier: &str, revision:
         ..DeltaDiscoveryResponse::default()
     };
     let url = &response.type_url;
-    let field = |delivered: &Delivered| Field::delta(&wrapped(url, delivered));
+    let field = |delivered: &WireResource| Field::delta(&wrapped(url, delivered));
     match &response.resources {
-        Set::Own(resources) => {
+        ResourceList::Own(resources) => {
             let fields: Vec<Field> = resources.iter().map(field).collect();
             encode_delta(head, &rest, fields.iter().flat_map(Field::pieces))
         }
-        Set::Shared(whole) => encode_delta(head, &rest, written(whole, field)),
+        ResourceList::Shared(whole) => encode_delta(head, &rest, written(whole, field)),
     }
 }
 
 /// Resources that many streams get, written for the first.
-fn written(whole: &Whole, field: impl Fn(&Delivered) -> Field) -> &[Bytes] {
-    whole.written(|resources| {
+fn written(whole: &SharedList, field: impl Fn(&WireResource) -> Field) -> &[Bytes] {
+    whole.encode_once(|resources| {
         let fields: Vec<Field> = resources.iter().map(field).collect();
         segments(&fields)
     })
@@ -69,13 +69,13 @@ pub(crate) fn sotw_frames(response: &SotwResponse, identifier: &str) -> Frames {
         ..DiscoveryResponse::default()
     };
     let url = &response.type_url;
-    let field = |delivered: &Delivered| sotw_field(url, delivered);
+    let field = |delivered: &WireResource| sotw_field(url, delivered);
     match &response.resources {
-        Set::Own(resources) => {
+        ResourceList::Own(resources) => {
             let fields: Vec<Field> = resources.iter().map(field).collect();
             encode_sotw(head, &rest, fields.iter().flat_map(Field::pieces))
         }
-        Set::Shared(whole) => encode_sotw(head, &rest, written(whole, field)),
+        ResourceList::Shared(whole) => encode_sotw(head, &rest, written(whole, field)),
     }
 }
 
@@ -97,7 +97,7 @@ fn segments(fields: &[Field]) -> Vec<Bytes> {
     segments
 }
 
-fn sotw_field(url: &TypeUrl, delivered: &Delivered) -> Field {
+fn sotw_field(url: &TypeUrl, delivered: &WireResource) -> Field {
     match (delivered.form, any(url, &delivered.resource)) {
         (Form::Full, Some(any)) => Field::sotw(&any),
         // A resource without its body has to say its name (S58).
@@ -106,7 +106,7 @@ fn sotw_field(url: &TypeUrl, delivered: &Delivered) -> Field {
 }
 
 /// The resource with all that belongs to it (S58, S59, S62).
-fn wrapped(url: &TypeUrl, delivered: &Delivered) -> Resource {
+fn wrapped(url: &TypeUrl, delivered: &WireResource) -> Resource {
     let resource = &delivered.resource;
     let body = match delivered.form {
         Form::Full | Form::Wrapped => any(url, resource),
@@ -187,7 +187,7 @@ mod tests {
         resource::Resource::new(Name::new(name), body)
     }
 
-    fn delta(resources: Vec<Delivered>) -> DeltaResponse {
+    fn delta(resources: Vec<WireResource>) -> DeltaResponse {
         DeltaResponse {
             type_url: "t".into(),
             nonce: "1".into(),
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn a_large_body_is_shared_by_every_response() {
         let body = Bytes::from(vec![7; 100_000]);
-        let all = vec![Delivered::full(Arc::new(resource("a", body.clone())))];
+        let all = vec![WireResource::full(Arc::new(resource("a", body.clone())))];
         let delta = delta_frames(&delta(all.clone()), "me", 3);
         let sotw = SotwResponse {
             type_url: "t".into(),
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn s68_a_response_says_for_people_from_which_contents_it_is() {
-        let all = vec![Delivered::full(Arc::new(resource("a", Bytes::new())))];
+        let all = vec![WireResource::full(Arc::new(resource("a", Bytes::new())))];
         let bytes = |revision| delta_frames(&delta(all.clone()), "me", revision).to_bytes();
         let message = DeltaDiscoveryResponse::decode(bytes(41)).unwrap();
         assert_eq!(message.system_version_info, "41");
@@ -292,11 +292,11 @@ mod tests {
             })),
             ..resource("a", Bytes::from_static(b"body"))
         };
-        let heartbeat = Delivered {
+        let heartbeat = WireResource {
             resource: Arc::new(resource("h", Bytes::from_static(b"body"))),
             form: Form::Heartbeat,
         };
-        let mut response = delta(vec![Delivered::full(Arc::new(full)), heartbeat]);
+        let mut response = delta(vec![WireResource::full(Arc::new(full)), heartbeat]);
         response.removed_variants = vec![("a".into(), Some(constraints))];
         let error = resource::ResourceError {
             code: ErrorCode::PermissionDenied,
@@ -341,13 +341,13 @@ mod tests {
             })),
             ..resource("r/1/v", Bytes::from_static(b"body"))
         };
-        let written = wrapped(&kind::VHDS.into(), &Delivered::full(Arc::new(host)));
+        let written = wrapped(&kind::VHDS.into(), &WireResource::full(Arc::new(host)));
         assert_eq!(written.aliases, ["r/1/a.com", "r/1/b.com:80"]);
     }
 
     #[test]
     fn s58_a_state_of_the_world_response_wraps_what_must_be_wrapped() {
-        let one = |form| Delivered {
+        let one = |form| WireResource {
             resource: Arc::new(resource("a", Bytes::from_static(b"body"))),
             form,
         };
@@ -372,7 +372,7 @@ mod tests {
         use super::super::constraints::read_constraints;
 
         let constraints: Constraints = "env=prod AND NOT version exists".parse().unwrap();
-        let variant = |form| Delivered {
+        let variant = |form| WireResource {
             resource: Arc::new(resource::Resource {
                 constraints: Some(constraints.clone()),
                 ..resource("a", Bytes::from_static(b"body"))

@@ -33,7 +33,8 @@ use crate::change::Change;
 use crate::kind::{self, Kind};
 use crate::message::Mode;
 use crate::message::{
-    Delivered, DeltaRequest, DeltaResponse, ErrorDetail, Form, Locator, SotwRequest, SotwResponse,
+    DeltaRequest, DeltaResponse, ErrorDetail, Form, Locator, SotwRequest, SotwResponse,
+    WireResource,
 };
 use crate::name::Name;
 use crate::params::Constraints;
@@ -223,24 +224,24 @@ fn constraint(text: &str) -> Constraints {
 }
 
 /// As [`resource`], without its body.
-fn beat(text: &str) -> Delivered {
+fn beat(text: &str) -> WireResource {
     let mut resource = Arc::unwrap_or_clone(resource(text));
     resource.body = None;
-    Delivered {
+    WireResource {
         resource: Arc::new(resource),
         form: Form::Heartbeat,
     }
 }
 
 /// The form in which VHDS says that a name does not exist.
-fn nothing(text: &str) -> Delivered {
+fn nothing(text: &str) -> WireResource {
     let mut beat = beat(text);
     beat.form = Form::Full;
     beat
 }
 
-fn full(resources: &[&str]) -> Vec<Delivered> {
-    let full = |text: &&str| Delivered::full(resource(text));
+fn full(resources: &[&str]) -> Vec<WireResource> {
+    let full = |text: &&str| WireResource::full(resource(text));
     resources.iter().map(full).collect()
 }
 

@@ -136,7 +136,7 @@ fn c24_the_same_again_is_no_news() {
     let mut response = sotw("eds", "3", "n3", &[]);
     let mut same = Arc::unwrap_or_clone(resource("a@1"));
     same.version = "1b".into();
-    response.resources = vec![Delivered::full(Arc::new(same))].into();
+    response.resources = vec![WireResource::full(Arc::new(same))].into();
     assert_eq!(bench.accept(response), ["+eds a@1b"]);
     bench.requests();
     let effects = bench.accept(sotw("eds", "4", "n4", &["a@4"]));

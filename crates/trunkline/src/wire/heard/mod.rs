@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use trunkline_core::message::{Delivered, DeltaResponse, Form, Mode, SotwResponse};
+use trunkline_core::message::{DeltaResponse, Form, Mode, SotwResponse, WireResource};
 use trunkline_core::name::Name;
 use trunkline_core::params::Constraints;
 use trunkline_core::resource::{self, ErrorCode, TypeUrl, Version};
@@ -44,7 +44,7 @@ pub fn read_response(mode: Mode, raw: Bytes, limits: &Limits) -> Result<Heard, D
 fn sotw(raw: Bytes, limits: &Limits) -> Result<Heard, DecodeError> {
     let message = DiscoveryResponse::decode_checked(raw, limits)?.message;
     let mut reader = Reader::new(&message.type_url, limits);
-    let resources: Vec<Delivered> = message
+    let resources: Vec<WireResource> = message
         .resources
         .into_iter()
         .filter_map(|any| reader.any(any))
@@ -72,7 +72,7 @@ fn delta(raw: Bytes, limits: &Limits) -> Result<Heard, DecodeError> {
         .extend(refused.map(|refusal| Rejection::of_response(refusal.to_string())));
     let resources = message.resources.into_iter();
     let resources = resources.filter_map(|resource| reader.wrapped(resource));
-    let resources: Vec<Delivered> = resources.collect();
+    let resources: Vec<WireResource> = resources.collect();
     let removed = message.removed_resources.iter();
     let mut removed: Vec<Name> = removed.map(|name| Name::new(name)).collect();
     let gone = &message.removed_resource_names;
@@ -109,7 +109,7 @@ impl<'a> Reader<'a> {
 
     /// A resource of a state-of-the-world response: its body, or a wrapper
     /// around it (S58).
-    fn any(&mut self, any: Any) -> Option<Delivered> {
+    fn any(&mut self, any: Any) -> Option<WireResource> {
         if any.type_url != Resource::TYPE_URL {
             return self.bare(any);
         }
@@ -122,18 +122,18 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn bare(&mut self, any: Any) -> Option<Delivered> {
+    fn bare(&mut self, any: Any) -> Option<WireResource> {
         let Some(name) = name_of(&any.value).map(Name::new) else {
             self.nameless("a resource without a name".to_owned());
             return None;
         };
         let body = self.body(&name, any)?;
         let resource = resource::Resource::new(name, body);
-        Some(Delivered::full(Arc::new(resource)))
+        Some(WireResource::full(Arc::new(resource)))
     }
 
     /// A resource with all that belongs to it.
-    fn wrapped(&mut self, said: Resource) -> Option<Delivered> {
+    fn wrapped(&mut self, said: Resource) -> Option<WireResource> {
         let Some(name) = name(&said) else {
             self.nameless("a resource without a name".to_owned());
             return None;
@@ -169,7 +169,7 @@ impl<'a> Reader<'a> {
             facts: None,
             name,
         };
-        Some(Delivered {
+        Some(WireResource {
             resource: Arc::new(resource),
             form,
         })
@@ -189,7 +189,7 @@ impl<'a> Reader<'a> {
     fn variants(
         &mut self,
         said: &[ResourceName],
-        brought: &[Delivered],
+        brought: &[WireResource],
         removed: &mut Vec<Name>,
     ) -> Vec<(Name, Option<Constraints>)> {
         let comes = |name: &Name| brought.iter().any(|d| d.resource.name == *name);

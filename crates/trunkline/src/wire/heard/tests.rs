@@ -47,12 +47,12 @@ fn a_delta_response_is_read_as_it_was_said() {
         type_url: kind::CDS.into(),
         nonce: "1".into(),
         resources: vec![
-            Delivered::full(Arc::new(variant)),
-            Delivered {
+            WireResource::full(Arc::new(variant)),
+            WireResource {
                 resource: Arc::new(beat),
                 form: Form::Heartbeat,
             },
-            Delivered::full(Arc::new(absent)),
+            WireResource::full(Arc::new(absent)),
         ]
         .into(),
         removed: vec!["gone".into()],
@@ -71,12 +71,12 @@ fn a_state_of_the_world_response_is_read_wrapped_or_not() {
         ttl: Some(std::time::Duration::from_secs(3)),
         ..resource("b")
     };
-    let wrapped = Delivered {
+    let wrapped = WireResource {
         resource: Arc::new(lasting),
         form: Form::Wrapped,
     };
-    let bare = Delivered::full(Arc::new(resource("a")));
-    let said = |resources: Vec<Delivered>| SotwResponse {
+    let bare = WireResource::full(Arc::new(resource("a")));
+    let said = |resources: Vec<WireResource>| SotwResponse {
         type_url: kind::CDS.into(),
         version: "v".into(),
         nonce: "1".into(),
@@ -86,7 +86,7 @@ fn a_state_of_the_world_response_is_read_wrapped_or_not() {
     let bytes = sotw_frames(&said(vec![bare.clone(), wrapped.clone()]), "me").to_bytes();
     let heard = read(Mode::Sotw, bytes.to_vec());
     // How it was carried is no part of what it is.
-    let wrapped = Delivered {
+    let wrapped = WireResource {
         form: Form::Full,
         ..wrapped
     };
@@ -96,7 +96,7 @@ fn a_state_of_the_world_response_is_read_wrapped_or_not() {
 
 #[test]
 fn bodies_are_slices_of_what_was_received() {
-    let one = Delivered::full(Arc::new(resource("a")));
+    let one = WireResource::full(Arc::new(resource("a")));
     let said = DeltaResponse {
         type_url: kind::CDS.into(),
         nonce: "1".into(),
@@ -200,7 +200,7 @@ fn s62_a_removal_without_constraints_beside_variants_is_of_the_one_for_all() {
     let said = DeltaResponse {
         type_url: kind::CDS.into(),
         nonce: "1".into(),
-        resources: vec![Delivered::full(Arc::new(variant))].into(),
+        resources: vec![WireResource::full(Arc::new(variant))].into(),
         removed: Vec::new(),
         removed_variants: vec![("a".into(), None)],
         errors: Vec::new(),

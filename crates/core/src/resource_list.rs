@@ -7,43 +7,43 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
-use crate::message::Delivered;
+use crate::message::WireResource;
 
 /// A list of resources; clones share it.
 #[derive(Clone)]
-pub enum Set {
+pub enum ResourceList {
     /// Made for one stream.
-    Own(Vec<Delivered>),
+    Own(Vec<WireResource>),
     /// Made once for all streams that see the same.
-    Shared(Arc<Whole>),
+    Shared(Arc<SharedList>),
 }
 
 /// A whole set, and what it looks like on the wire once somebody has written
 /// it.
-pub struct Whole {
-    resources: Vec<Delivered>,
-    written: OnceLock<Vec<Bytes>>,
+pub struct SharedList {
+    resources: Vec<WireResource>,
+    encoded: OnceLock<Vec<Bytes>>,
 }
 
-impl Whole {
-    pub(crate) fn new(resources: Vec<Delivered>) -> Self {
+impl SharedList {
+    pub(crate) fn new(resources: Vec<WireResource>) -> Self {
         Self {
             resources,
-            written: OnceLock::new(),
+            encoded: OnceLock::new(),
         }
     }
 
     /// The resources as pieces of a response, written by whoever needs them
     /// first. What a transport makes of them is its own matter.
-    pub fn written(&self, write: impl FnOnce(&[Delivered]) -> Vec<Bytes>) -> &[Bytes] {
-        self.written.get_or_init(|| write(&self.resources))
+    pub fn encode_once(&self, write: impl FnOnce(&[WireResource]) -> Vec<Bytes>) -> &[Bytes] {
+        self.encoded.get_or_init(|| write(&self.resources))
     }
 }
 
-impl Deref for Set {
-    type Target = [Delivered];
+impl Deref for ResourceList {
+    type Target = [WireResource];
 
-    fn deref(&self) -> &[Delivered] {
+    fn deref(&self) -> &[WireResource] {
         match self {
             Self::Own(resources) => resources,
             Self::Shared(whole) => &whole.resources,
@@ -51,42 +51,42 @@ impl Deref for Set {
     }
 }
 
-impl From<Vec<Delivered>> for Set {
-    fn from(resources: Vec<Delivered>) -> Self {
+impl From<Vec<WireResource>> for ResourceList {
+    fn from(resources: Vec<WireResource>) -> Self {
         Self::Own(resources)
     }
 }
 
-impl FromIterator<Delivered> for Set {
-    fn from_iter<I: IntoIterator<Item = Delivered>>(resources: I) -> Self {
+impl FromIterator<WireResource> for ResourceList {
+    fn from_iter<I: IntoIterator<Item = WireResource>>(resources: I) -> Self {
         Self::Own(resources.into_iter().collect())
     }
 }
 
 /// What is added to a shared list makes it a list of one's own.
-impl Extend<Delivered> for Set {
-    fn extend<I: IntoIterator<Item = Delivered>>(&mut self, more: I) {
+impl Extend<WireResource> for ResourceList {
+    fn extend<I: IntoIterator<Item = WireResource>>(&mut self, more: I) {
         let mut own = self.to_vec();
         own.extend(more);
         *self = Self::Own(own);
     }
 }
 
-impl PartialEq for Set {
+impl PartialEq for ResourceList {
     fn eq(&self, other: &Self) -> bool {
         **self == **other
     }
 }
 
-impl Eq for Set {}
+impl Eq for ResourceList {}
 
-impl fmt::Debug for Set {
+impl fmt::Debug for ResourceList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.iter()).finish()
     }
 }
 
-impl fmt::Debug for Whole {
+impl fmt::Debug for SharedList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(&self.resources).finish()
     }
