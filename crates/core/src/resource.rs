@@ -188,7 +188,7 @@ impl Resource {
     pub fn other_names(&self) -> impl Iterator<Item = Name> + '_ {
         let own = HostName::split(self.name.as_str());
         let hosts = own.into_iter().flat_map(|own| {
-            let hosts = self.facts().domains.explicit();
+            let hosts = self.facts().domains.exact();
             hosts.map(move |host| Name::new(&format!("{}/{host}", own.route)))
         });
         self.aliases.iter().cloned().chain(hosts)

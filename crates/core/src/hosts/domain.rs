@@ -93,7 +93,7 @@ impl Domains {
     }
 
     /// The domains that are one host each.
-    pub fn explicit(&self) -> impl Iterator<Item = &str> + Clone {
+    pub fn exact(&self) -> impl Iterator<Item = &str> + Clone {
         self.iter().filter_map(|domain| match domain {
             Domain::Exact(text) => Some(text),
             _ => None,
@@ -152,7 +152,7 @@ mod tests {
         let domains = Domains::new(["UP.com", "*.b", "a"]);
         assert!(domains.have_wildcards());
         assert!(domains.contains(Domain::Suffix(".b")));
-        assert_eq!(domains.explicit().collect::<Vec<_>>(), ["up.com", "a"]);
+        assert_eq!(domains.exact().collect::<Vec<_>>(), ["up.com", "a"]);
         assert_eq!(domains.iter().count(), 3);
         assert!(!Domains::new(["a.*.b"]).have_wildcards());
         assert!(Domains::new([""; 0]).is_empty());

@@ -62,7 +62,7 @@ impl Database {
         let variants = entries.flat_map(|entry| entry.content.resources());
         let belongs = |r: &&Arc<Resource>| r.facts().base_sets().iter().any(|s| **s == *set);
         let hosts = variants.filter(belongs).flat_map(|r| {
-            let hosts = r.facts().domains.explicit();
+            let hosts = r.facts().domains.exact();
             hosts.map(|host| Name::new(&format!("{route}/{host}")))
         });
         let hosts: BTreeSet<Name> = hosts.collect();

@@ -69,7 +69,7 @@ impl Forms {
 
 /// A virtual host without its wildcards.
 pub(super) fn explicit(source: &Resource) -> Resource {
-    let domains = source.facts().domains.explicit();
+    let domains = source.facts().domains.exact();
     reshaped(source, source.name.clone(), domains)
 }
 

@@ -165,7 +165,7 @@ impl Table {
             let made = forms.get(asked, Shape::Narrow, source, make);
             return Some((made, Given::Narrowed));
         }
-        domains.explicit().next()?;
+        domains.exact().next()?;
         let place = found.owner;
         let made = forms.get(place, Shape::Explicit, source, || form::explicit(source));
         Some((made, Given::WithoutWildcards))
