@@ -3,5 +3,5 @@
 mod set;
 mod wildcard;
 
-pub use set::{Edges, Interest};
-pub use wildcard::{DeltaStar, Wildcard};
+pub use set::{Interest, InterestDiff};
+pub use wildcard::{DeltaWildcard, Wildcard};

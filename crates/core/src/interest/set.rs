@@ -19,7 +19,7 @@ pub struct Interest {
 
 /// What separates an older interest from a newer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Edges {
+pub struct InterestDiff {
     /// In the newer only.
     pub added: Interest,
     /// In the older only.
@@ -47,7 +47,7 @@ impl Interest {
 
     /// Whether exactly this was asked for.
     #[must_use]
-    pub fn has(&self, wanted: &Selector) -> bool {
+    pub fn has_selector(&self, wanted: &Selector) -> bool {
         match wanted {
             Selector::Wildcard => self.wildcard,
             Selector::Glob(glob) => self.globs.contains(glob),
@@ -58,19 +58,19 @@ impl Interest {
     /// Whether the resource of this name is reached, by whatever was asked for.
     #[must_use]
     pub fn contains(&self, name: &Name) -> bool {
-        self.wildcard || self.names.contains(name) || self.globs_reach(name)
+        self.wildcard || self.names.contains(name) || self.matches_glob(name)
     }
 
     /// Whether a glob reaches the name; costs one look-up however many there are.
     #[must_use]
-    pub fn globs_reach(&self, name: &Name) -> bool {
+    pub fn matches_glob(&self, name: &Name) -> bool {
         !self.globs.is_empty() && Glob::of(name).is_some_and(|glob| self.globs.contains(&glob))
     }
 
     /// Whether this is not a resource's name but a way to write a collection
     /// that was asked for: the glob, or `*` or nothing for the whole type (S61).
     #[must_use]
-    pub fn has_collection(&self, name: &Name) -> bool {
+    pub fn names_collection(&self, name: &Name) -> bool {
         match name.as_str() {
             "" | "*" => self.wildcard,
             text => Glob::parse(text).is_ok_and(|glob| self.globs.contains(&glob)),
@@ -156,8 +156,8 @@ impl Interest {
 
     /// What leads from this interest to a newer one.
     #[must_use]
-    pub fn edges(&self, newer: &Self) -> Edges {
-        Edges {
+    pub fn diff(&self, newer: &Self) -> InterestDiff {
+        InterestDiff {
             added: newer.difference(self),
             removed: self.difference(newer),
         }
@@ -229,7 +229,7 @@ mod tests {
             prop_assert_eq!(naive(x.union(&y)), &a | &b);
             prop_assert_eq!(naive(x.intersection(&y)), &a & &b);
             prop_assert_eq!(naive(x.difference(&y)), &a - &b);
-            let edges = x.edges(&y);
+            let edges = x.diff(&y);
             prop_assert_eq!(naive(edges.added), &b - &a);
             prop_assert_eq!(naive(edges.removed), &a - &b);
             prop_assert_eq!(x.len(), a.len());
@@ -244,7 +244,7 @@ mod tests {
                 prop_assert_eq!(x.insert(wanted.clone()), a.insert(wanted));
             }
             for wanted in c {
-                prop_assert_eq!(x.has(&wanted), a.contains(&wanted));
+                prop_assert_eq!(x.has_selector(&wanted), a.contains(&wanted));
                 prop_assert_eq!(x.remove(&wanted), a.remove(&wanted));
             }
             prop_assert_eq!(x, interest(&a));
@@ -277,16 +277,16 @@ mod tests {
             ("1", false),
         ] {
             assert_eq!(interest.contains(&Name::new(name)), reached, "{name}");
-            assert_eq!(interest.globs_reach(&Name::new(name)), reached, "{name}");
+            assert_eq!(interest.matches_glob(&Name::new(name)), reached, "{name}");
         }
         let names: Interest = [ask("n")].into_iter().collect();
-        assert!(!names.globs_reach(&Name::new("n")));
-        assert!(!names.has_collection(&Name::new("n")));
+        assert!(!names.matches_glob(&Name::new("n")));
+        assert!(!names.names_collection(&Name::new("n")));
         for text in ["xdstp://x/T/d/*?k=v", "*", ""] {
             let glob = text.starts_with('x');
-            assert_eq!(interest.has_collection(&Name::new(text)), glob);
+            assert_eq!(interest.names_collection(&Name::new(text)), glob);
             let star: Interest = [Selector::Wildcard].into_iter().collect();
-            assert_eq!(star.has_collection(&Name::new(text)), !glob);
+            assert_eq!(star.names_collection(&Name::new(text)), !glob);
         }
         assert!(names.names().eq([&Name::new("n")]));
     }

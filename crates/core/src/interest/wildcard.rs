@@ -24,12 +24,12 @@ pub enum Wildcard {
     /// It named `*` (S21).
     Explicit,
     /// It names what it wants, or wants nothing.
-    Dropped,
+    Off,
 }
 
 /// What a delta request says of wildcards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DeltaStar {
+pub struct DeltaWildcard {
     /// `*` is among the subscriptions.
     pub subscribes_star: bool,
     /// Something other than `*` is among the subscriptions.
@@ -52,18 +52,18 @@ impl Wildcard {
         match self {
             _ if lists_star => Self::Explicit,
             Self::Never | Self::Legacy if !lists_names && legacy => Self::Legacy,
-            _ => Self::Dropped,
+            _ => Self::Off,
         }
     }
 
     /// After a delta request; `legacy` as above (S20, S22, S24).
     #[must_use]
-    pub fn after_delta(self, says: DeltaStar, legacy: bool) -> Self {
+    pub fn after_delta(self, says: DeltaWildcard, legacy: bool) -> Self {
         match self {
-            _ if says.unsubscribes_star => Self::Dropped,
+            _ if says.unsubscribes_star => Self::Off,
             _ if says.subscribes_star => Self::Explicit,
             Self::Never if !says.subscribes_names && legacy => Self::Legacy,
-            Self::Never => Self::Dropped,
+            Self::Never => Self::Off,
             unchanged => unchanged,
         }
     }
@@ -71,7 +71,7 @@ impl Wildcard {
 
 #[cfg(test)]
 mod tests {
-    use super::Wildcard::{Dropped, Explicit, Legacy, Never};
+    use super::Wildcard::{Explicit, Legacy, Never, Off};
     use super::*;
 
     /// Runs state-of-the-world name lists; the mode after each.
@@ -90,7 +90,7 @@ mod tests {
     fn delta(legacy: bool, requests: &[&str]) -> Vec<Wildcard> {
         let mut mode = Never;
         let mut step = |request: &&str| {
-            let says = DeltaStar {
+            let says = DeltaWildcard {
                 subscribes_star: request.contains("+*"),
                 subscribes_names: request.replace("+*", "").contains('+'),
                 unsubscribes_star: request.contains("-*"),
@@ -109,8 +109,8 @@ mod tests {
 
     #[test]
     fn s18_the_empty_wildcard_is_a_matter_of_the_type() {
-        assert_eq!(sotw(false, &[&[], &[]]), [Dropped, Dropped]);
-        assert_eq!(delta(false, &["", ""]), [Dropped, Dropped]);
+        assert_eq!(sotw(false, &[&[], &[]]), [Off, Off]);
+        assert_eq!(delta(false, &["", ""]), [Off, Off]);
         assert_eq!(sotw(false, &[&["*"]]), [Explicit]);
         assert_eq!(delta(false, &["+*"]), [Explicit]);
     }
@@ -119,22 +119,22 @@ mod tests {
     fn s19_sotw_from_all_to_named_to_nothing() {
         assert_eq!(
             sotw(true, &[&[], &["*", "A"], &["A"], &[]]),
-            [Legacy, Explicit, Dropped, Dropped]
+            [Legacy, Explicit, Off, Off]
         );
-        assert_eq!(sotw(true, &[&["A"], &[]]), [Dropped, Dropped]);
-        assert_eq!(sotw(true, &[&[], &["A"], &[]]), [Legacy, Dropped, Dropped]);
-        assert_eq!(sotw(true, &[&["*"], &[]]), [Explicit, Dropped]);
-        assert_eq!(sotw(true, &[&["A"], &["*"]]), [Dropped, Explicit]);
+        assert_eq!(sotw(true, &[&["A"], &[]]), [Off, Off]);
+        assert_eq!(sotw(true, &[&[], &["A"], &[]]), [Legacy, Off, Off]);
+        assert_eq!(sotw(true, &[&["*"], &[]]), [Explicit, Off]);
+        assert_eq!(sotw(true, &[&["A"], &["*"]]), [Off, Explicit]);
     }
 
     #[test]
     fn s20_delta_from_all_to_named_to_nothing() {
         assert_eq!(
             delta(true, &["", "+A", "-*", "-A"]),
-            [Legacy, Legacy, Dropped, Dropped]
+            [Legacy, Legacy, Off, Off]
         );
-        assert_eq!(delta(true, &["+A", "-A", ""]), [Dropped, Dropped, Dropped]);
-        assert_eq!(delta(true, &["+A", "+*"]), [Dropped, Explicit]);
+        assert_eq!(delta(true, &["+A", "-A", ""]), [Off, Off, Off]);
+        assert_eq!(delta(true, &["+A", "+*"]), [Off, Explicit]);
     }
 
     #[test]
@@ -145,7 +145,7 @@ mod tests {
             (Never, false),
             (Legacy, true),
             (Explicit, true),
-            (Dropped, false),
+            (Off, false),
         ] {
             assert_eq!(mode.is_on(), on);
         }
@@ -153,10 +153,7 @@ mod tests {
 
     #[test]
     fn s22_unsubscribing_the_star_ends_the_wildcard_only() {
-        assert_eq!(
-            delta(true, &["+* +A", "-*", "-A"]),
-            [Explicit, Dropped, Dropped]
-        );
+        assert_eq!(delta(true, &["+* +A", "-*", "-A"]), [Explicit, Off, Off]);
     }
 
     #[test]
@@ -167,6 +164,6 @@ mod tests {
 
     #[test]
     fn s24_subscribing_and_unsubscribing_the_star_at_once_is_nothing() {
-        assert_eq!(delta(true, &["+* -*", ""]), [Dropped, Dropped]);
+        assert_eq!(delta(true, &["+* -*", ""]), [Off, Off]);
     }
 }

@@ -10,7 +10,7 @@
 //! `added` and `removed` as they are then, so ten changes while it was blocked
 //! become one.
 
-use crate::interest::{Edges, Interest, Wildcard};
+use crate::interest::{Interest, InterestDiff, Wildcard};
 use crate::name::{Name, Selector};
 use crate::resource::Resource;
 
@@ -43,7 +43,7 @@ impl Asking {
     pub(super) fn unsubscribe(&mut self, wanted: &Selector) {
         if self.wanted.remove(wanted) {
             self.added.remove(wanted);
-            if self.told.has(wanted) {
+            if self.told.has_selector(wanted) {
                 self.removed.insert(wanted.clone());
             }
         }
@@ -58,8 +58,8 @@ impl Asking {
     }
 
     /// A request leaves that says all that is wanted; what it settles.
-    pub(super) fn commit(&mut self, wildcard: Wildcard) -> Edges {
-        let edges = Edges {
+    pub(super) fn commit(&mut self, wildcard: Wildcard) -> InterestDiff {
+        let edges = InterestDiff {
             added: std::mem::take(&mut self.added),
             removed: std::mem::take(&mut self.removed),
         };
@@ -128,7 +128,7 @@ impl Asking {
 
     /// As [`Asking::reaches`], or it is a collection that is wanted (S61).
     pub(super) fn hears_of(&self, name: &Name) -> bool {
-        self.reaches(name) || self.wanted.has_collection(name)
+        self.reaches(name) || self.wanted.names_collection(name)
     }
 
     /// Whether the name itself is, or was until the next request, asked for.

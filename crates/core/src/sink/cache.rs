@@ -217,7 +217,7 @@ impl Cache {
             globs
                 || wanted.has_wildcard()
                 || wanted.names_exactly(name)
-                || !wanted.globs_reach(name)
+                || !wanted.matches_glob(name)
         };
         let versions = self.entries.iter().filter(|(name, _)| listed(name));
         versions

@@ -25,7 +25,7 @@ use super::wire::Incoming;
 use super::{delta, sotw};
 use crate::Moment;
 use crate::change::{Change, Transaction};
-use crate::interest::{Edges, Interest};
+use crate::interest::{Interest, InterestDiff};
 use crate::kind::Kind;
 use crate::message::Request;
 use crate::message::{ErrorDetail, Mode, Node};
@@ -117,7 +117,7 @@ impl Conversation {
     pub(super) fn unsubscribe(&mut self, wanted: &Selector) {
         self.asking.unsubscribe(wanted);
         self.version_is_void |= self.asking.wanted().is_empty();
-        if !self.asking.told().has(wanted) {
+        if !self.asking.told().has_selector(wanted) {
             self.cache.forget(wanted, &self.asking);
             if !self.asking.has_asked() {
                 self.version = None;
@@ -249,7 +249,7 @@ impl Conversation {
 
     /// The source was told: what it was told to drop goes, and the time of what
     /// it was asked for runs (C32).
-    pub(super) fn settle(&mut self, settled: &Edges, config: &SinkConfig, now: Moment) {
+    pub(super) fn settle(&mut self, settled: &InterestDiff, config: &SinkConfig, now: Moment) {
         self.evict(&settled.removed);
         if let (Some(after), FetchStart::Sent) = (config.fetch_timeout.after(), config.fetch_start)
         {

@@ -8,7 +8,7 @@ use super::config::SinkConfig;
 use super::conversation::Conversation;
 use super::sotw::names;
 use crate::Moment;
-use crate::interest::{DeltaStar, Edges};
+use crate::interest::{DeltaWildcard, InterestDiff};
 use crate::message::{DeltaRequest, Locator, Node};
 use crate::name::Selector;
 
@@ -59,7 +59,7 @@ pub(super) fn has_news(asking: &Asking) -> bool {
 struct Tidings {
     subscribe: Vec<Locator>,
     unsubscribe: Vec<Locator>,
-    settles: Edges,
+    settles: InterestDiff,
 }
 
 /// Tells the source what changed since the last request.
@@ -67,10 +67,10 @@ fn tell(asking: &mut Asking, legacy: bool) -> Tidings {
     let bare = legacy && !asking.has_asked();
     let subscribe = names(asking.added(), bare);
     let star = asking.added().has_wildcard() && !subscribe.is_empty();
-    let says = DeltaStar {
+    let says = DeltaWildcard {
         subscribes_star: star,
         subscribes_names: subscribe.len() > usize::from(star),
-        unsubscribes_star: asking.removed().has(&Selector::Wildcard),
+        unsubscribes_star: asking.removed().has_selector(&Selector::Wildcard),
     };
     let unsubscribe = names(asking.removed(), false);
     let wildcard = asking.wildcard().after_delta(says, legacy);

@@ -130,7 +130,7 @@ impl Sink {
             self.types.len() - 1
         });
         let conversation = &mut self.types[index];
-        let is_new = !conversation.asking.wanted().has(&wanted);
+        let is_new = !conversation.asking.wanted().has_selector(&wanted);
         let held = conversation.subscribe(wanted.clone());
         if let (true, Some(after), FetchStart::Subscribed) = (
             is_new,

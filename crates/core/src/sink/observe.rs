@@ -41,7 +41,7 @@ impl Sink {
         self.index(type_url).is_some_and(|index| {
             let conversation = &self.types[index];
             let answered = conversation.nonce.is_some() || conversation.version.is_some();
-            conversation.asking.told().has(ask) && answered
+            conversation.asking.told().has_selector(ask) && answered
         })
     }
 

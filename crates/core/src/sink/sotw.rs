@@ -12,7 +12,7 @@ use super::asking::Asking;
 use super::config::SinkConfig;
 use super::conversation::Conversation;
 use crate::Moment;
-use crate::interest::{Edges, Interest, Wildcard};
+use crate::interest::{Interest, InterestDiff, Wildcard};
 use crate::message::{Locator, Node, SotwRequest};
 
 /// The next request: an answer, news, or both.
@@ -45,7 +45,11 @@ pub(super) fn request(
 /// told would change nothing.
 pub(super) fn has_news(asking: &Asking) -> bool {
     let told = asking.told();
-    !asking.removed().is_empty() || asking.added().iter().any(|wanted| !told.has(&wanted))
+    !asking.removed().is_empty()
+        || asking
+            .added()
+            .iter()
+            .any(|wanted| !told.has_selector(&wanted))
 }
 
 /// The names that the source was told of, once more. An answer says nothing
@@ -56,11 +60,11 @@ fn told(asking: &Asking) -> Vec<Locator> {
 }
 
 /// The names of the next request, and what it settles.
-fn tell(asking: &mut Asking, legacy: bool) -> (Vec<Locator>, Edges) {
+fn tell(asking: &mut Asking, legacy: bool) -> (Vec<Locator>, InterestDiff) {
     let before = asking.wildcard();
     if before == Wildcard::Legacy && asking.wanted().is_empty() {
         asking.step(Wildcard::Explicit);
-        return (vec!["*".into()], Edges::default());
+        return (vec!["*".into()], InterestDiff::default());
     }
     let bare = matches!(before, Wildcard::Never | Wildcard::Legacy) && legacy;
     let names = names(asking.wanted(), bare);

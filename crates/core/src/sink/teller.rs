@@ -64,7 +64,7 @@ impl Teller<'_> {
     }
 
     pub(super) fn fail(&mut self, name: &Name, error: &Arc<ResourceError>) {
-        if self.asking.wants(name) || self.asking.wanted().has_collection(name) {
+        if self.asking.wants(name) || self.asking.wanted().names_collection(name) {
             let change = Change::Fail(self.type_url.clone(), name.clone(), error.clone());
             self.effects.changes.push(change);
         }

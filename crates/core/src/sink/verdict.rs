@@ -170,7 +170,7 @@ impl Application<'_> {
     fn apply_errors(&self, cache: &mut Cache, teller: &mut Teller<'_>) {
         for (name, said) in &self.pending.delivery.errors {
             // A collection is not a name: it has no value and nobody watches it.
-            if !teller.asking.wanted().has_collection(name) {
+            if !teller.asking.wanted().names_collection(name) {
                 let error = WatchError::new(Cause::Source(said.code), said.message.clone());
                 cache.fail(name, CacheState::ReceivedError, error, teller);
             }

@@ -10,7 +10,7 @@ use super::holdings::{Answer, Say, Variant, variant};
 use super::request::{Act, Reading};
 use super::{Conversation, Heard, Selected, forms};
 use crate::database::{Batch, Database, Scope};
-use crate::interest::DeltaStar;
+use crate::interest::DeltaWildcard;
 use crate::kind::NegativeForm;
 use crate::message::{DeltaResponse, Form, WireResource};
 use crate::name::{Name, Selector};
@@ -59,7 +59,7 @@ impl Conversation {
     pub(crate) fn read_delta(&mut self, mut asks: DeltaAsks) -> Reading {
         self.doubt_variants(&mut asks);
         let is_star = |(ask, _): &(Selector, ParamsId)| *ask == Selector::Wildcard;
-        let says = DeltaStar {
+        let says = DeltaWildcard {
             subscribes_star: asks.subscribe.iter().any(is_star),
             subscribes_names: asks.names,
             unsubscribes_star: asks.unsubscribe.iter().any(is_star),

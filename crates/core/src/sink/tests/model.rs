@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
-use crate::interest::{DeltaStar, Interest, Wildcard};
+use crate::interest::{DeltaWildcard, Interest, Wildcard};
 
 const WANTS: [&str; 5] = ["*", "a", "b", "xdstp://x/T/d/*", "xdstp://x/T/d/1"];
 
@@ -56,7 +56,7 @@ impl Listener {
             Request::Delta(request) => {
                 let mut names: BTreeSet<String> = all(&request.subscribe);
                 let gone: BTreeSet<String> = all(&request.unsubscribe);
-                let says = DeltaStar {
+                let says = DeltaWildcard {
                     subscribes_star: names.remove("*"),
                     subscribes_names: !names.is_empty(),
                     unsubscribes_star: gone.contains("*"),
