@@ -7,18 +7,18 @@ mod small_world;
 
 use proptest::prelude::*;
 use small_world::{KEYS, expr, holds, world};
-use trunkline_core::params::{ConstraintError, Constraints, Expr, Keys, Node, Params};
+use trunkline_core::params::{ConstraintError, Constraints, Expr, ExprNode, Keys, Params};
 
 /// The same meaning in other words: backwards, and by De Morgan's laws.
 fn reworded(expr: &Expr) -> Expr {
     let not = |it: &Expr| Expr::not(reworded(it)).unwrap();
     match expr.node() {
-        Node::And(all) => {
+        ExprNode::And(all) => {
             let none = Expr::or(all.iter().rev().map(not).collect()).unwrap();
             Expr::not(none).unwrap()
         }
-        Node::Or(any) => Expr::or(any.iter().rev().map(reworded).collect()).unwrap(),
-        Node::Not(it) => not(it),
+        ExprNode::Or(any) => Expr::or(any.iter().rev().map(reworded).collect()).unwrap(),
+        ExprNode::Not(it) => not(it),
         _ => expr.clone(),
     }
 }

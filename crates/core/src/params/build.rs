@@ -10,7 +10,7 @@ use std::rc::Rc;
 use hashbrown::HashMap;
 
 use super::diagram::{Branches, Budget, Diagram, Id, paired};
-use super::expr::{Expr, Node};
+use super::expr::{Expr, ExprNode};
 use super::{ConstraintError, Constraints, Keys};
 
 /// The diagram of an expression.
@@ -43,15 +43,15 @@ struct Words<'a> {
 impl<'a> Words<'a> {
     fn collect(&mut self, expr: &'a Expr) {
         match expr.node() {
-            Node::Value { key, value } => {
+            ExprNode::Value { key, value } => {
                 self.keys.insert(key);
                 self.values.insert(value);
             }
-            Node::Exists { key } => {
+            ExprNode::Exists { key } => {
                 self.keys.insert(key);
             }
-            Node::And(list) | Node::Or(list) => list.iter().for_each(|it| self.collect(it)),
-            Node::Not(it) => self.collect(it),
+            ExprNode::And(list) | ExprNode::Or(list) => list.iter().for_each(|it| self.collect(it)),
+            ExprNode::Not(it) => self.collect(it),
         }
     }
 }
@@ -86,14 +86,14 @@ impl Builder<'_> {
             (Id::YES, Id::NO)
         };
         match expr.node() {
-            Node::Value { key, value } => {
+            ExprNode::Value { key, value } => {
                 let value = self.values[&**value];
                 Ok(self.node(self.keys[&**key], vec![(value, yes)], no, no))
             }
-            Node::Exists { key } => Ok(self.node(self.keys[&**key], Vec::new(), yes, no)),
-            Node::And(all) => self.list(all, Op::And, negated),
-            Node::Or(any) => self.list(any, Op::Or, negated),
-            Node::Not(it) => self.expr(it, !negated),
+            ExprNode::Exists { key } => Ok(self.node(self.keys[&**key], Vec::new(), yes, no)),
+            ExprNode::And(all) => self.list(all, Op::And, negated),
+            ExprNode::Or(any) => self.list(any, Op::Or, negated),
+            ExprNode::Not(it) => self.expr(it, !negated),
         }
     }
 
@@ -191,7 +191,7 @@ fn seen_from(key: u32, id: Id, node: &Branches) -> (&[(u32, Id)], Id, Id) {
 /// Keeps what the root reaches, numbered in the order of the walk, and the keys
 /// and values that occur there.
 fn finish(words: &Words<'_>, made: &[Rc<Branches>], root: Id) -> Diagram {
-    let mut walk = Walk {
+    let mut walk = Renumbering {
         made,
         kept: Vec::new(),
         renumbered: HashMap::new(),
@@ -227,13 +227,13 @@ fn at_places<'a>(
     placed.filter_map(|(word, place)| places.contains(&place).then_some(word))
 }
 
-struct Walk<'a> {
+struct Renumbering<'a> {
     made: &'a [Rc<Branches>],
     kept: Vec<Branches>,
     renumbered: HashMap<Id, Id>,
 }
 
-impl Walk<'_> {
+impl Renumbering<'_> {
     /// Recurses once for each key at most.
     fn keep(&mut self, id: Id) -> Id {
         let Some(place) = id.place() else {

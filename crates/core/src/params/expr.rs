@@ -9,7 +9,7 @@ use super::{ConstraintError, Params};
 /// A constraint expression of bounded depth and size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expr {
-    node: Node,
+    node: ExprNode,
     // Of the tree below, this expression included.
     depth: usize,
     size: usize,
@@ -19,7 +19,7 @@ pub struct Expr {
 
 /// What an expression says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Node {
+pub enum ExprNode {
     /// The key has this value.
     Value {
         /// The key to look at.
@@ -51,20 +51,20 @@ impl Expr {
     pub fn value(key: impl Into<Box<str>>, value: impl Into<Box<str>>) -> Self {
         let (key, value) = (key.into(), value.into());
         let bytes = key.len() + value.len();
-        Self::leaf(Node::Value { key, value }, bytes)
+        Self::leaf(ExprNode::Value { key, value }, bytes)
     }
 
     /// The key has some value.
     pub fn exists(key: impl Into<Box<str>>) -> Self {
         let key = key.into();
         let bytes = key.len();
-        Self::leaf(Node::Exists { key }, bytes)
+        Self::leaf(ExprNode::Exists { key }, bytes)
     }
 
     /// It always holds.
     #[must_use]
     pub fn always() -> Self {
-        Self::leaf(Node::And(Vec::new()), 0)
+        Self::leaf(ExprNode::And(Vec::new()), 0)
     }
 
     /// All of them hold; with none, it always holds.
@@ -73,7 +73,7 @@ impl Expr {
     ///
     /// When the whole would be too deep or too large; so for the others.
     pub fn and(all: Vec<Self>) -> Result<Self, ConstraintError> {
-        Self::above(Node::And(all))
+        Self::above(ExprNode::And(all))
     }
 
     /// One of them holds; with none, it never holds.
@@ -82,7 +82,7 @@ impl Expr {
     ///
     /// As for [`Self::and`].
     pub fn or(any: Vec<Self>) -> Result<Self, ConstraintError> {
-        Self::above(Node::Or(any))
+        Self::above(ExprNode::Or(any))
     }
 
     /// It does not hold.
@@ -92,12 +92,12 @@ impl Expr {
     /// As for [`Self::and`].
     #[allow(clippy::should_implement_trait)] // it can fail
     pub fn not(it: Self) -> Result<Self, ConstraintError> {
-        Self::above(Node::Not(Box::new(it)))
+        Self::above(ExprNode::Not(Box::new(it)))
     }
 
     /// What it says.
     #[must_use]
-    pub fn node(&self) -> &Node {
+    pub fn node(&self) -> &ExprNode {
         &self.node
     }
 
@@ -106,24 +106,24 @@ impl Expr {
     #[must_use]
     pub fn holds(&self, params: &Params) -> bool {
         match &self.node {
-            Node::Value { key, value } => params.get(key) == Some(value),
-            Node::Exists { key } => params.get(key).is_some(),
-            Node::And(all) => all.iter().all(|one| one.holds(params)),
-            Node::Or(any) => any.iter().any(|one| one.holds(params)),
-            Node::Not(it) => !it.holds(params),
+            ExprNode::Value { key, value } => params.get(key) == Some(value),
+            ExprNode::Exists { key } => params.get(key).is_some(),
+            ExprNode::And(all) => all.iter().all(|one| one.holds(params)),
+            ExprNode::Or(any) => any.iter().any(|one| one.holds(params)),
+            ExprNode::Not(it) => !it.holds(params),
         }
     }
 
     /// Takes the expression apart.
     #[must_use]
-    pub fn into_node(self) -> Node {
+    pub fn into_node(self) -> ExprNode {
         self.node
     }
 
     /// The members of a list; anything else is a list of one.
     pub(super) fn into_list(self) -> Vec<Self> {
         match self.node {
-            Node::And(list) | Node::Or(list) => list,
+            ExprNode::And(list) | ExprNode::Or(list) => list,
             node => vec![Self { node, ..self }],
         }
     }
@@ -148,7 +148,7 @@ impl Expr {
         self.bytes
     }
 
-    fn leaf(node: Node, bytes: usize) -> Self {
+    fn leaf(node: ExprNode, bytes: usize) -> Self {
         Self {
             node,
             depth: 1,
@@ -157,11 +157,11 @@ impl Expr {
         }
     }
 
-    fn above(node: Node) -> Result<Self, ConstraintError> {
+    fn above(node: ExprNode) -> Result<Self, ConstraintError> {
         let below = match &node {
-            Node::And(list) | Node::Or(list) => list.as_slice(),
-            Node::Not(it) => std::slice::from_ref(&**it),
-            Node::Value { .. } | Node::Exists { .. } => &[],
+            ExprNode::And(list) | ExprNode::Or(list) => list.as_slice(),
+            ExprNode::Not(it) => std::slice::from_ref(&**it),
+            ExprNode::Value { .. } | ExprNode::Exists { .. } => &[],
         };
         let depth = 1 + below.iter().map(|it| it.depth).max().unwrap_or(0);
         let size = 1 + below.iter().map(|it| it.size).sum::<usize>();
@@ -232,9 +232,9 @@ mod tests {
     fn comes_apart_as_it_was_made() {
         let list = vec![Expr::exists("a"), Expr::value("b", "c")];
         let and = Expr::and(list.clone()).unwrap();
-        assert_eq!(and.node(), &Node::And(list.clone()));
-        assert_eq!(and.into_node(), Node::And(list.clone()));
+        assert_eq!(and.node(), &ExprNode::And(list.clone()));
+        assert_eq!(and.into_node(), ExprNode::And(list.clone()));
         let or = Expr::or(list.clone()).unwrap();
-        assert_eq!(or.into_node(), Node::Or(list));
+        assert_eq!(or.into_node(), ExprNode::Or(list));
     }
 }

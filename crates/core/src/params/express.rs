@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::ConstraintError;
 use super::diagram::{Branches, Budget, Diagram, Id};
-use super::expr::{Expr, Node};
+use super::expr::{Expr, ExprNode};
 
 /// The expression of a diagram. It may not fit: a diagram shares what an
 /// expression has to repeat.
@@ -198,7 +198,7 @@ fn in_order(classes: BTreeMap<Id, Class>) -> Vec<(Id, Class)> {
 /// All of them, without lists in lists or lists of one.
 fn all(list: impl IntoIterator<Item = Expr>) -> Result<Expr, ConstraintError> {
     let flat = list.into_iter().flat_map(|it| match it.node() {
-        Node::And(_) => it.into_list(),
+        ExprNode::And(_) => it.into_list(),
         _ => vec![it],
     });
     Expr::single(flat.collect(), Expr::and)
@@ -207,7 +207,7 @@ fn all(list: impl IntoIterator<Item = Expr>) -> Result<Expr, ConstraintError> {
 /// One of them, likewise.
 fn any(list: impl IntoIterator<Item = Expr>) -> Result<Expr, ConstraintError> {
     let flat = list.into_iter().flat_map(|it| match it.node() {
-        Node::Or(_) => it.into_list(),
+        ExprNode::Or(_) => it.into_list(),
         _ => vec![it],
     });
     Expr::single(flat.collect(), Expr::or)

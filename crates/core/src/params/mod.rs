@@ -25,12 +25,12 @@ mod parse;
 mod set;
 mod table;
 mod text;
-mod why;
+mod unmet;
 
 pub use cases::{Case, CasesError};
 pub use constraints::Constraints;
 pub use error::{ConstraintError, ParamsError};
-pub use expr::{Expr, Node};
+pub use expr::{Expr, ExprNode};
 pub use keys::Keys;
 pub use set::Params;
 pub use table::{ParamsId, ParamsTable};

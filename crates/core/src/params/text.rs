@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use super::expr::{Expr, Node};
+use super::expr::{Expr, ExprNode};
 
 /// Words that mean something, and are quoted when they do not.
 pub(super) const RESERVED: [&str; 6] = ["AND", "OR", "NOT", "exists", "always", "never"];
@@ -43,11 +43,11 @@ impl fmt::Display for Word<'_> {
 impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.node() {
-            Node::Value { key, value } => write!(f, "{}={}", word(key), word(value)),
-            Node::Exists { key } => write!(f, "{} exists", word(key)),
-            Node::And(all) => list(f, all, " AND ", "always"),
-            Node::Or(any) => list(f, any, " OR ", "never"),
-            Node::Not(it) => {
+            ExprNode::Value { key, value } => write!(f, "{}={}", word(key), word(value)),
+            ExprNode::Exists { key } => write!(f, "{} exists", word(key)),
+            ExprNode::And(all) => list(f, all, " AND ", "always"),
+            ExprNode::Or(any) => list(f, any, " OR ", "never"),
+            ExprNode::Not(it) => {
                 f.write_str("NOT ")?;
                 operand(f, it)
             }
@@ -71,7 +71,7 @@ fn list(f: &mut fmt::Formatter<'_>, of: &[Expr], between: &str, empty: &str) -> 
 /// Nobody should need to know what binds tighter.
 fn operand(f: &mut fmt::Formatter<'_>, it: &Expr) -> fmt::Result {
     match it.node() {
-        Node::And(list) | Node::Or(list) if !list.is_empty() => write!(f, "({it})"),
+        ExprNode::And(list) | ExprNode::Or(list) if !list.is_empty() => write!(f, "({it})"),
         _ => write!(f, "{it}"),
     }
 }

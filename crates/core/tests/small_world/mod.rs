@@ -2,7 +2,7 @@
 //! value, or have another one; and what TP2 says an expression means there.
 
 use proptest::prelude::*;
-use trunkline_core::params::{Expr, Node, Params};
+use trunkline_core::params::{Expr, ExprNode, Params};
 
 /// The keys of the small world.
 pub(crate) const KEYS: [&str; 3] = ["a", "b", "c"];
@@ -27,11 +27,11 @@ pub(crate) fn world() -> Vec<Params> {
 /// What TP2 says an expression means.
 pub(crate) fn holds(expr: &Expr, client: &Params) -> bool {
     match expr.node() {
-        Node::Value { key, value } => client.get(key) == Some(value),
-        Node::Exists { key } => client.get(key).is_some(),
-        Node::And(all) => all.iter().all(|it| holds(it, client)),
-        Node::Or(any) => any.iter().any(|it| holds(it, client)),
-        Node::Not(it) => !holds(it, client),
+        ExprNode::Value { key, value } => client.get(key) == Some(value),
+        ExprNode::Exists { key } => client.get(key).is_some(),
+        ExprNode::And(all) => all.iter().all(|it| holds(it, client)),
+        ExprNode::Or(any) => any.iter().any(|it| holds(it, client)),
+        ExprNode::Not(it) => !holds(it, client),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Constraints of TP2 as they travel, and as they mean something.
 
-use trunkline_core::params::{ConstraintError, Constraints, Expr, Node};
+use trunkline_core::params::{ConstraintError, Constraints, Expr, ExprNode};
 use trunkline_proto::discovery::{
     Constraint, ConstraintList, DynamicParameterConstraints, Exists, SingleConstraint, constraint,
 };
@@ -49,11 +49,11 @@ pub fn write_constraints(expr: &Expr) -> DynamicParameterConstraints {
         })
     };
     let said = match expr.node() {
-        Node::Value { key, value } => single(key, constraint::Test::Value(value.to_string())),
-        Node::Exists { key } => single(key, constraint::Test::Exists(Exists {})),
-        Node::And(all) => Constraint::And(list(all)),
-        Node::Or(all) => Constraint::Or(list(all)),
-        Node::Not(it) => Constraint::Not(Box::new(write_constraints(it))),
+        ExprNode::Value { key, value } => single(key, constraint::Test::Value(value.to_string())),
+        ExprNode::Exists { key } => single(key, constraint::Test::Exists(Exists {})),
+        ExprNode::And(all) => Constraint::And(list(all)),
+        ExprNode::Or(all) => Constraint::Or(list(all)),
+        ExprNode::Not(it) => Constraint::Not(Box::new(write_constraints(it))),
     };
     DynamicParameterConstraints { r#type: Some(said) }
 }

@@ -1,6 +1,6 @@
 //! Why a client is not among those that a variant is for.
 
-use super::expr::{Expr, Node};
+use super::expr::{Expr, ExprNode};
 use super::{Constraints, Params};
 
 impl Constraints {
@@ -16,7 +16,7 @@ impl Constraints {
 /// Recurses as deep as the expression, which is bounded.
 fn unmet<'a>(expr: &'a Expr, params: &Params, found: &mut Vec<&'a Expr>) {
     match expr.node() {
-        Node::And(all) => all.iter().for_each(|one| unmet(one, params, found)),
+        ExprNode::And(all) => all.iter().for_each(|one| unmet(one, params, found)),
         _ if !expr.holds(params) => found.push(expr),
         _ => {}
     }
