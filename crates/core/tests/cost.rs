@@ -8,7 +8,7 @@ mod support;
 
 use support::{Peer, filled, group, named, put, settle, since, touch, variant, wildcards};
 use trunkline_core::change::Change;
-use trunkline_core::database::{Database, Kept, Work};
+use trunkline_core::database::{Database, MemoryCounts, Work};
 use trunkline_core::kind::{CDS, EDS, VHDS};
 use trunkline_core::name::Name;
 use trunkline_core::params::Params;
@@ -25,9 +25,9 @@ fn work_of_change(db: &mut Database, url: &str, number: usize, peers: &mut [Peer
     since(db, before)
 }
 
-fn kept(db: &Database, url: &str) -> Kept {
+fn kept(db: &Database, url: &str) -> MemoryCounts {
     let type_id = db.find_type(&url.into());
-    type_id.map(|id| db.kept(id)).unwrap_or_default()
+    type_id.map(|id| db.memory_counts(id)).unwrap_or_default()
 }
 
 #[test]
@@ -238,12 +238,12 @@ fn streams_that_end_leave_nothing() {
         touch(&mut db, CDS, 0, round);
         peer.close(&mut db);
     }
-    let left = Kept {
+    let left = MemoryCounts {
         names: 10,
-        ..Kept::default()
+        ..MemoryCounts::default()
     };
     assert_eq!(kept(&db, CDS), left);
-    assert_eq!(kept(&db, EDS), Kept::default());
+    assert_eq!(kept(&db, EDS), MemoryCounts::default());
     assert_eq!(db.take_woken(), []);
     db.check().unwrap();
 }

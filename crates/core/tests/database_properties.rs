@@ -244,7 +244,7 @@ fn own(model: &Model, name: &Name, client: &Params) -> Choice {
         None => Choice::Absent,
         Some(held) => match (held.failed, matching(&held.variants, client).next()) {
             (true, kept) => Choice::Failed(unavailable(), kept.cloned()),
-            (false, Some(resource)) => Choice::Is(Arc::clone(resource)),
+            (false, Some(resource)) => Choice::Resource(Arc::clone(resource)),
             (false, None) => Choice::Absent,
         },
     }
@@ -304,7 +304,7 @@ impl World {
         for asker in &mut self.askers {
             let now = seen(&self.model, &asker.name, &asker.params);
             let dirty = self.db.take_dirty(asker.subscriber, usize::MAX);
-            if !now.same(&asker.seen) {
+            if !now.same_for_client(&asker.seen) {
                 assert!(
                     !dirty.is_empty(),
                     "{} changed and its asker was not told",

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use support::{Peer, fill, group, host, host_name, put, settle, wildcards};
 use trunkline_core::Moment;
 use trunkline_core::change::Change;
-use trunkline_core::database::{Commit, Database, Progress, SLICE, Settling};
+use trunkline_core::database::{Commit, Completion, Database, Progress, SLICE};
 use trunkline_core::facts::Facts;
 use trunkline_core::hosts::Domains;
 use trunkline_core::kind::{CDS, EDS, LDS, VHDS};
@@ -27,16 +27,16 @@ const MANY: usize = 200_000;
 fn apply(db: &mut Database, changes: Vec<Change>, peers: &mut [Peer]) -> usize {
     let mut commit = Commit::new(changes).unwrap();
     let mut slices = 0;
-    db.end_hold();
+    db.end_slice();
     loop {
         let progress = commit.advance(db, SLICE, |_| ()).unwrap();
-        db.end_hold();
+        db.end_slice();
         slices += 1;
         for peer in &mut *peers {
             peer.take(db);
-            db.end_hold();
+            db.end_slice();
             peer.accept(db);
-            db.end_hold();
+            db.end_slice();
         }
         if progress == Progress::Done {
             return slices;
@@ -217,9 +217,9 @@ fn s85_contents_that_become_complete_touch_a_slice_at_once() {
     let mut db = Database::cache();
     apply(&mut db, vec![all(CDS, 0, 0)], &mut []);
     let before = db.work().entries;
-    let mut settling = Settling::default();
-    while db.settle(&mut settling, SLICE) == Progress::More {
-        db.end_hold();
+    let mut settling = Completion::default();
+    while db.complete_slice(&mut settling, SLICE) == Progress::More {
+        db.end_slice();
     }
     assert_eq!(db.work().entries - before, MANY as u64);
     assert!(db.work().largest_slice <= SLICE as u64);
@@ -232,7 +232,7 @@ fn s85_asking_for_many_names_and_leaving_touches_a_slice_at_once() {
     let (mut db, now) = (Database::new(), Moment::START);
     fill(&mut db, EDS, MANY, 0);
     let mut session = Session::open(&mut db, Config::new(Mode::Delta));
-    db.end_hold();
+    db.end_slice();
     let before = db.work();
     let ask = DeltaRequest {
         type_url: Some(EDS.into()),
@@ -246,7 +246,7 @@ fn s85_asking_for_many_names_and_leaving_touches_a_slice_at_once() {
     let mut hold = |db: &mut Database| {
         let now = db.work().entries;
         largest = largest.max(now - std::mem::replace(&mut touched, now));
-        db.end_hold();
+        db.end_slice();
     };
     session.handle_delta(&mut db, ask, now).unwrap();
     hold(&mut db);

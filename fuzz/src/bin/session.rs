@@ -134,8 +134,8 @@ impl World {
                 let scope = glob.map_or(Scope::All, Scope::Glob);
                 let type_id = self.db.type_id(&of.url());
                 match known {
-                    true => self.db.set_known(type_id, &scope),
-                    false => self.db.set_unknown(type_id, &scope),
+                    true => self.db.set_complete(type_id, &scope),
+                    false => self.db.set_incomplete(type_id, &scope),
                 }
             }
             Step::Authoritative => self.db.set_authoritative(),
@@ -168,7 +168,7 @@ impl World {
         assert!(self.db.take_woken().is_empty());
         let types: Vec<_> = self.db.types().map(|(id, url)| (id, url.clone())).collect();
         for (id, _) in &types {
-            let kept = self.db.kept(*id);
+            let kept = self.db.memory_counts(*id);
             assert_eq!((kept.views, kept.items, kept.retired), (0, 0, 0));
         }
         for (id, url) in types {
@@ -177,7 +177,7 @@ impl World {
             for name in NAMES {
                 self.db.forget(id, &name.into());
             }
-            assert_eq!(self.db.kept(id).names, 0);
+            assert_eq!(self.db.memory_counts(id).names, 0);
         }
         self.db.check().expect("the invariants hold");
         assert!(self.db.is_empty());

@@ -103,6 +103,6 @@ fn work(db: &Database) -> Work {
         evaluations: done.evaluations,
         largest_slice: done.largest_slice,
         longest_wait: 0,
-        views: types.map(|id| db.kept(id).views as u64).sum(),
+        views: types.map(|id| db.memory_counts(id).views as u64).sum(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trunkline_core::database::{Database, Kept};
+use trunkline_core::database::{Database, MemoryCounts};
 use trunkline_core::kind::{CDS, EDS};
 use trunkline_core::params::Constraints;
 use trunkline_core::resource::{Resource, TypeUrl};
@@ -122,7 +122,7 @@ fn views(report: &mut Report) {
         .collect();
     settle(&mut db, &mut peers);
     let id = db.find_type(&CDS.into()).expect("the type");
-    let Kept { views, .. } = db.kept(id);
+    let MemoryCounts { views, .. } = db.memory_counts(id);
     let what =
         format!("views of {CLIENTS} wildcards in {CATEGORIES} categories over {CLUSTERS} clusters");
     let kept = views == CATEGORIES;

@@ -27,7 +27,7 @@ impl Database {
                 return Err(format!("{name}: not found under its name"));
             }
             with_contents += usize::from(!entry.content.resources().is_empty());
-            if !table.settling && !table.keeps(id, entry) {
+            if !table.is_completing && !table.is_used(id, entry) {
                 return Err(format!("{name}: kept for nothing"));
             }
             for owner in table.owners(id) {

@@ -33,7 +33,7 @@ pub enum Choice {
     /// It is not known yet whether it exists: nothing can be said (S51).
     Unknown,
     /// This resource.
-    Is(Arc<Resource>),
+    Resource(Arc<Resource>),
     /// It cannot be given, and why (TP3); and what stays in use meanwhile (S61).
     Failed(Arc<ResourceError>, Option<Arc<Resource>>),
 }
@@ -76,7 +76,7 @@ impl Content {
 
     /// Other bodies under the same constraints are for the same clients: what
     /// was found out need not be found out again.
-    pub(super) fn learn_from(&mut self, old: &Self) {
+    pub(super) fn copy_choices(&mut self, old: &Self) {
         if let (Self::Variants(new), Self::Variants(old)) = (self, old)
             && new.list.len() == old.list.len()
             && new
@@ -120,7 +120,7 @@ impl Content {
         match self {
             Self::Absent => Choice::Absent,
             Self::Unknown => Choice::Unknown,
-            Self::One(only) => Choice::Is(Arc::clone(only)),
+            Self::One(only) => Choice::Resource(Arc::clone(only)),
             Self::Failed(error, kept) => {
                 let kept = kept.choose(params, table, evaluations);
                 Choice::Failed(Arc::clone(error), kept.resource().cloned())
@@ -152,7 +152,7 @@ impl Variants {
             list.iter().position(matches).map(|i| i as u32)
         });
         match index {
-            Some(index) => Choice::Is(Arc::clone(&self.list[index as usize])),
+            Some(index) => Choice::Resource(Arc::clone(&self.list[index as usize])),
             None => Choice::Absent,
         }
     }
@@ -163,7 +163,7 @@ impl Choice {
     #[must_use]
     pub fn resource(&self) -> Option<&Arc<Resource>> {
         match self {
-            Self::Is(resource) => Some(resource),
+            Self::Resource(resource) => Some(resource),
             Self::Failed(_, kept) => kept.as_ref(),
             Self::Absent | Self::Unknown => None,
         }
@@ -171,16 +171,16 @@ impl Choice {
 
     /// Whether a client that was told the one has nothing to learn from the other.
     #[must_use]
-    pub fn same(&self, other: &Self) -> bool {
+    pub fn same_for_client(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Is(a), Self::Is(b)) => same(a, b),
+            (Self::Resource(a), Self::Resource(b)) => same_resource(a, b),
             (a, b) => a == b,
         }
     }
 }
 
 /// Whether two resources are the same to a client that knows one of them.
-pub(crate) fn same(a: &Arc<Resource>, b: &Arc<Resource>) -> bool {
+pub(crate) fn same_resource(a: &Arc<Resource>, b: &Arc<Resource>) -> bool {
     Arc::ptr_eq(a, b)
         || (a.version == b.version
             && a.name == b.name

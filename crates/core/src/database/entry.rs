@@ -13,7 +13,7 @@ use crate::params::ParamsId;
 pub struct EntryId(pub(super) u32);
 
 /// One named subscription: who, and with which parameters.
-pub(super) type Subscription = (SubscriberId, ParamsId);
+pub(super) type NamedSubscriber = (SubscriberId, ParamsId);
 
 /// A name stays in its table while it has contents, a subscriber, or an owner,
 /// or while a view still speaks of it.
@@ -21,7 +21,7 @@ pub(super) type Subscription = (SubscriberId, ParamsId);
 pub(super) struct Entry {
     pub(super) name: Name,
     pub(super) content: Content,
-    pub(super) subscribers: Subscribers,
+    pub(super) subscribers: NameSubscribers,
 }
 
 /// The subscribers of one name. Most names have none or one, so it is small
@@ -29,13 +29,13 @@ pub(super) struct Entry {
 /// below the size at which a list becomes a set, so that one subscriber who
 /// comes and goes does not turn one into the other each time.
 #[derive(Debug, Default)]
-pub(super) enum Subscribers {
+pub(super) enum NameSubscribers {
     #[default]
     None,
-    One(Subscription),
+    One(NamedSubscriber),
     /// Up to [`FEW`], without room to spare.
     #[expect(clippy::box_collection, reason = "a word here instead of three")]
-    Few(Box<Vec<Subscription>>),
+    Few(Box<Vec<NamedSubscriber>>),
     /// By parameters, so that those who see the same are found together.
     #[expect(clippy::box_collection, reason = "a word here instead of three")]
     Many(Box<BTreeSet<(ParamsId, SubscriberId)>>),
@@ -44,8 +44,8 @@ pub(super) enum Subscribers {
 /// Up to here a list is smaller than a set, and as fast.
 const FEW: usize = 16;
 
-impl Subscribers {
-    pub(super) fn insert(&mut self, new: Subscription) {
+impl NameSubscribers {
+    pub(super) fn insert(&mut self, new: NamedSubscriber) {
         match self {
             Self::None => *self = Self::One(new),
             Self::One(first) if *first == new => {}
@@ -65,7 +65,7 @@ impl Subscribers {
         }
     }
 
-    pub(super) fn remove(&mut self, old: Subscription) {
+    pub(super) fn remove(&mut self, old: NamedSubscriber) {
         match self {
             Self::One(only) if *only == old => *self = Self::None,
             Self::Few(all) => {
@@ -90,7 +90,7 @@ impl Subscribers {
         matches!(self, Self::None)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = Subscription> + '_ {
+    pub(super) fn iter(&self) -> impl Iterator<Item = NamedSubscriber> + '_ {
         let (list, set): (&[_], _) = match self {
             Self::None => (&[], None),
             Self::One(only) => (std::slice::from_ref(only), None),
@@ -124,7 +124,7 @@ impl Subscribers {
     }
 
     /// Those who ask with these parameters.
-    pub(super) fn with(&self, params: ParamsId) -> Vec<SubscriberId> {
+    pub(super) fn with_params(&self, params: ParamsId) -> Vec<SubscriberId> {
         match self {
             Self::Many(all) => {
                 let of = (params, SubscriberId::FIRST)..=(params, SubscriberId::LAST);
@@ -139,7 +139,7 @@ impl Subscribers {
     }
 }
 
-fn turned((who, params): Subscription) -> (ParamsId, SubscriberId) {
+fn turned((who, params): NamedSubscriber) -> (ParamsId, SubscriberId) {
     (params, who)
 }
 
@@ -147,11 +147,11 @@ fn turned((who, params): Subscription) -> (ParamsId, SubscriberId) {
 mod tests {
     use super::*;
 
-    fn sub(n: usize) -> Subscription {
+    fn sub(n: usize) -> NamedSubscriber {
         (SubscriberId(n as u32), ParamsId::EMPTY)
     }
 
-    fn sorted(all: &Subscribers) -> Vec<Subscription> {
+    fn sorted(all: &NameSubscribers) -> Vec<NamedSubscriber> {
         let mut found: Vec<_> = all.iter().collect();
         found.sort_unstable();
         found
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn subscribers_grow_and_shrink() {
         const COUNT: usize = 2 * FEW;
-        let mut all = Subscribers::default();
+        let mut all = NameSubscribers::default();
         for n in 0..COUNT {
             all.insert(sub(n));
             all.insert(sub(n));
@@ -183,27 +183,27 @@ mod tests {
             table.intern(set.unwrap())
         });
         for count in [3, 5 * FEW] {
-            let mut all = Subscribers::default();
+            let mut all = NameSubscribers::default();
             let of = |n: usize| params[usize::from(n.is_multiple_of(3))];
             (0..count).for_each(|n| all.insert((SubscriberId(n as u32), of(n))));
             assert_eq!(all.params(), params);
-            let mut found = all.with(params[1]);
+            let mut found = all.with_params(params[1]);
             found.sort_unstable();
             let thirds = (0..count as u32).step_by(3).map(SubscriberId);
             assert_eq!(found, thirds.collect::<Vec<_>>());
-            assert_eq!(all.with(ParamsId::EMPTY), []);
+            assert_eq!(all.with_params(ParamsId::EMPTY), []);
         }
     }
 
     #[test]
     fn a_subscriber_that_comes_and_goes_changes_no_form() {
-        let mut all = Subscribers::default();
+        let mut all = NameSubscribers::default();
         (0..=FEW).for_each(|n| all.insert(sub(n)));
         all.remove(sub(0));
-        assert!(matches!(all, Subscribers::Many(_)));
+        assert!(matches!(all, NameSubscribers::Many(_)));
         (1..=FEW / 2).for_each(|n| all.remove(sub(n)));
-        assert!(matches!(all, Subscribers::Few(_)));
+        assert!(matches!(all, NameSubscribers::Few(_)));
         all.insert(sub(0));
-        assert!(matches!(all, Subscribers::Few(_)));
+        assert!(matches!(all, NameSubscribers::Few(_)));
     }
 }

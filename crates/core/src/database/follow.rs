@@ -188,7 +188,7 @@ impl Database {
     #[must_use]
     pub fn knows_all(&self, id: FollowId) -> bool {
         let (table, view) = self.followed(id);
-        table.knows_all(&table.view(view).scope)
+        table.is_complete(&table.view(view).scope)
     }
 
     /// What is news to a follower at `from`. Made once for all followers that
@@ -269,7 +269,7 @@ pub(crate) fn left_by(held: &Resource, new: Option<&Resource>) -> Option<Option<
 pub(super) fn same_listing(a: Option<&Arc<Resource>>, b: Option<&Arc<Resource>>) -> bool {
     match (a, b) {
         (None, None) => true,
-        (Some(a), Some(b)) => super::same(a, b),
+        (Some(a), Some(b)) => super::same_resource(a, b),
         _ => false,
     }
 }

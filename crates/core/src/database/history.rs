@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use super::content::{Content, same};
+use super::content::{Content, same_resource};
 use super::{Database, TypeId};
 use crate::kind::Kind;
 use crate::name::Name;
@@ -32,7 +32,7 @@ pub(super) struct History {
 
 impl History {
     /// Remembers what a name had.
-    pub(super) fn note(&mut self, replaced: Vec<Arc<Resource>>) {
+    pub(super) fn remember_all(&mut self, replaced: Vec<Arc<Resource>>) {
         replaced.iter().for_each(|resource| self.remember(resource));
     }
 
@@ -57,8 +57,8 @@ impl History {
 /// What a name had and has no longer, as far as that refers to something, or could
 /// by its `kind`: that it does not is worth knowing, too. A version does not tell
 /// which of several variants is held.
-pub(super) fn replaced(kind: &Kind, old: &Content, new: &Content) -> Vec<Arc<Resource>> {
-    let stays = |old: &Arc<Resource>| new.resources().iter().any(|new| same(new, old));
+pub(super) fn replaced_resources(kind: &Kind, old: &Content, new: &Content) -> Vec<Arc<Resource>> {
+    let stays = |old: &Arc<Resource>| new.resources().iter().any(|new| same_resource(new, old));
     let could = !kind.refers_to.is_empty();
     let refers = |old: &Resource| could || !old.facts().references.is_empty();
     let plain = |old: &Resource| old.constraints.is_none() && old.body.is_some();

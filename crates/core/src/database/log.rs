@@ -29,10 +29,10 @@ pub(super) struct Log {
 
 /// Items that a sweep looks at with each push: as much as is done before stale
 /// items become many more.
-const LOOKED_AT: usize = 8;
+const SWEEP_STEP: usize = 8;
 
 /// Up to so many, a sweep is done in one go.
-const SMALL: usize = 1024;
+const SWEEP_AT_ONCE: usize = 1024;
 
 impl Log {
     /// How many items are kept, stale ones included.
@@ -41,7 +41,7 @@ impl Log {
     }
 
     /// Whether it speaks of this name.
-    pub(super) fn knows(&self, entry: EntryId) -> bool {
+    pub(super) fn contains(&self, entry: EntryId) -> bool {
         self.newest.contains_key(&entry)
     }
 
@@ -71,9 +71,9 @@ impl Log {
             return;
         }
         self.sweeping = true;
-        let many = match self.entries.len() <= SMALL {
-            true => SMALL,
-            false => LOOKED_AT,
+        let many = match self.entries.len() <= SWEEP_AT_ONCE {
+            true => SWEEP_AT_ONCE,
+            false => SWEEP_STEP,
         };
         for index in self.gap.end..self.entries.len().min(self.gap.end + many) {
             let entry = self.entries[index];
@@ -161,7 +161,7 @@ mod tests {
         log.push(3, EntryId(1));
         log.push(5, EntryId(2));
         log.forget(EntryId(1));
-        assert!(!log.knows(EntryId(1)) && log.knows(EntryId(2)));
+        assert!(!log.contains(EntryId(1)) && log.contains(EntryId(2)));
         assert_eq!(log.position(EntryId(1)), None);
         assert_eq!(log.since(0).collect::<Vec<_>>(), [(5, EntryId(2))]);
         for position in 6..200 {

@@ -15,6 +15,7 @@
 mod apply;
 mod check;
 mod commit;
+mod completion;
 mod content;
 mod departed;
 mod entry;
@@ -22,10 +23,9 @@ mod follow;
 mod history;
 mod hosts;
 mod log;
-mod places;
 mod put;
-mod settle;
 mod shards;
+mod slab;
 mod subscribers;
 mod table;
 mod tombstones;
@@ -37,14 +37,14 @@ use hashbrown::HashMap;
 
 pub use apply::ApplyError;
 pub use commit::{Commit, Progress, Replaced, SLICE};
+pub use completion::Completion;
 pub use content::Choice;
-pub(crate) use content::same;
+pub(crate) use content::same_resource;
 pub(crate) use departed::DepartedSet;
 pub use entry::EntryId;
 pub use hosts::{Considered, Found, Given, HostExplanation};
-pub use settle::Settling;
 pub use subscribers::{Edge, FollowId, StreamId, SubscriberId};
-pub use table::{Kept, Work};
+pub use table::{MemoryCounts, Work};
 pub use view::{Batch, Item, Scope, Seq};
 
 use crate::kind::Kind;
@@ -69,7 +69,7 @@ pub struct Database {
     subscribers: Subscribers,
     work: Work,
     /// The names looked at when others could last have the database.
-    held_since: u64,
+    slice_start: u64,
     /// Views that have news for their followers, once each.
     news: Vec<(TypeId, ViewId)>,
     is_cache: bool,
@@ -103,15 +103,15 @@ impl Database {
     }
 
     /// It is not known any more whether a scope is complete.
-    pub fn set_unknown(&mut self, type_id: TypeId, scope: &Scope) {
-        self.table_mut(type_id).set_known(scope, false);
+    pub fn set_incomplete(&mut self, type_id: TypeId, scope: &Scope) {
+        self.table_mut(type_id).set_complete(scope, false);
     }
 
     /// All that a scope lists has arrived: what is not among it does not exist.
-    pub fn set_known(&mut self, type_id: TypeId, scope: &Scope) {
+    pub fn set_complete(&mut self, type_id: TypeId, scope: &Scope) {
         let table = self.table_mut(type_id);
-        if !table.knows_all(scope) {
-            table.set_known(scope, true);
+        if !table.is_complete(scope) {
+            table.set_complete(scope, true);
             for follower in self.table(type_id).followers(scope) {
                 self.subscribers.wake(follower);
             }
@@ -195,7 +195,7 @@ impl Database {
         nth: usize,
     ) -> Option<impl Iterator<Item = &Arc<Resource>>> {
         let entries = &self.table(type_id).entries;
-        let places = nth * SLICE..(nth * SLICE + SLICE).min(entries.places());
+        let places = nth * SLICE..(nth * SLICE + SLICE).min(entries.slots());
         let found = |place| entries.get(place as u32);
         let there = !places.is_empty();
         there.then(|| places.filter_map(found).flat_map(|e| e.content.resources()))
@@ -240,7 +240,7 @@ impl Database {
 
     /// How many sets of parameters there are.
     #[must_use]
-    pub fn params_met(&self) -> usize {
+    pub fn params_count(&self) -> usize {
         self.params.len()
     }
 
@@ -260,7 +260,7 @@ impl Database {
     /// Names a glob matched that are gone, as far as they are remembered (S75).
     #[must_use]
     pub fn tombstones(&self, type_id: TypeId, glob: &Glob) -> Vec<Name> {
-        self.table(type_id).tombstones.under(glob)
+        self.table(type_id).tombstones.matching(glob)
     }
 
     /// What was done so far.
@@ -271,16 +271,16 @@ impl Database {
 
     /// Others that share the database may have it now: what was done since this
     /// was last called is one slice.
-    pub fn end_hold(&mut self) {
-        let slice = self.work.entries - self.held_since;
+    pub fn end_slice(&mut self) {
+        let slice = self.work.entries - self.slice_start;
         self.work.largest_slice = self.work.largest_slice.max(slice);
-        self.held_since = self.work.entries;
+        self.slice_start = self.work.entries;
     }
 
     /// What is kept of a type.
     #[must_use]
-    pub fn kept(&self, type_id: TypeId) -> Kept {
-        self.table(type_id).kept()
+    pub fn memory_counts(&self, type_id: TypeId) -> MemoryCounts {
+        self.table(type_id).memory_counts()
     }
 
     fn table(&self, id: TypeId) -> &Table {

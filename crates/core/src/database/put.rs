@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use super::content::Content;
 use super::entry::EntryId;
 use super::follow::same_listing;
-use super::history::replaced;
+use super::history::replaced_resources;
 use super::{Database, TypeId};
 use crate::name::Name;
 
 impl Database {
     /// Drops what is known of a name: in a cache, nothing is known of it again.
     pub fn forget(&mut self, type_id: TypeId, name: &Name) {
-        let blank = self.table(type_id).blank();
+        let blank = self.table(type_id).default_content();
         self.put(type_id, name, blank);
         self.wake_followers();
     }
@@ -39,19 +39,19 @@ impl Database {
         }
         let held = &mut table.entry_mut(entry).content;
         let mut old = std::mem::replace(held, content);
-        held.learn_from(&old);
+        held.copy_choices(&old);
         let (was, is) = (exists(&old), exists(held));
         let held = &table.entry(entry).content;
-        let replaced = replaced(&table.kind, &old, held);
-        table.history.note(replaced);
+        let replaced = replaced_resources(&table.kind, &old, held);
+        table.history.remember_all(replaced);
         match (was, is) {
             (false, true) => {
                 table.len += 1;
-                table.tombstones.raise(name);
+                table.tombstones.remove(name);
             }
             (true, false) => {
                 table.len -= 1;
-                table.tombstones.bury(name);
+                table.tombstones.add(name);
             }
             _ => {}
         }
@@ -62,7 +62,7 @@ impl Database {
         }
         self.note_ports(type_id, entry);
         self.move_aliases(type_id, entry, aliases(&old), new_aliases);
-        self.table_mut(type_id).tidy(entry);
+        self.table_mut(type_id).remove_unused(entry);
         old
     }
 
@@ -105,10 +105,10 @@ impl Database {
         for params in table.entry(entry).subscribers.params() {
             let before = old.choose(params, &mut self.params, &mut self.work.evaluations);
             let after = table.own_choice(entry, params, &mut self.params, &mut self.work);
-            if before.same(&after) {
+            if before.same_for_client(&after) {
                 continue;
             }
-            for subscriber in table.entry(entry).subscribers.with(params) {
+            for subscriber in table.entry(entry).subscribers.with_params(params) {
                 self.work.subscribers += 1;
                 self.subscribers.mark(subscriber, entry, params);
             }

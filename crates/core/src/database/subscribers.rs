@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, btree_map};
 
 use hashbrown::HashSet;
 
-use super::places::Places;
+use super::slab::Slab;
 use super::view::{Seq, ViewId};
 use super::{Database, EntryId, TypeId};
 use crate::name::{Name, Selector};
@@ -22,7 +22,7 @@ impl StreamId {
     /// Its place among the streams that are open: small, and used again when
     /// the stream has ended.
     #[must_use]
-    pub fn place(self) -> usize {
+    pub fn index(self) -> usize {
         self.0 as usize
     }
 }
@@ -83,8 +83,8 @@ struct Stream {
 /// See the module's documentation.
 #[derive(Debug, Default)]
 pub(super) struct Subscribers {
-    streams: Places<Stream>,
-    list: Places<Subscriber>,
+    streams: Slab<Stream>,
+    list: Slab<Subscriber>,
     /// Streams that have something to look at; each at most once.
     woken: Vec<StreamId>,
     /// What has not been taken yet; `None` if nobody wants to know. Opposites
@@ -325,7 +325,7 @@ impl Database {
             if let Some(hosts) = &mut table.hosts {
                 hosts.unask(name.as_str(), entry);
             }
-            table.tidy(entry);
+            table.remove_unused(entry);
             self.subscribers
                 .edge(type_id, Selector::Name(name), Edge::Last);
         }

@@ -6,11 +6,11 @@ use hashbrown::{HashMap, HashSet};
 
 use super::SubscriberId;
 use super::content::{Choice, Content};
-use super::entry::{Entry, EntryId, Subscribers};
+use super::entry::{Entry, EntryId, NameSubscribers};
 use super::history::History;
 use super::hosts::Hosts;
-use super::places::Places;
 use super::shards::Shards;
+use super::slab::Slab;
 use super::tombstones::Tombstones;
 use super::view::{Scope, View, ViewId};
 use crate::kind::Kind;
@@ -36,7 +36,7 @@ pub struct Work {
 
 /// What is in memory for a type, counted so that tests can prove its bounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Kept {
+pub struct MemoryCounts {
     /// Names, whatever keeps them.
     pub names: usize,
     /// Views.
@@ -54,7 +54,7 @@ pub(super) struct Table {
     pub(super) kind: Kind,
     names: Shards<EntryId>,
     hasher: hashbrown::DefaultHashBuilder,
-    pub(super) entries: Places<Entry>,
+    pub(super) entries: Slab<Entry>,
     /// By which domains hosts are found, if the type is asked for by host (S66).
     pub(super) hosts: Option<Box<Hosts>>,
     /// The resources that have a name as an alias, sorted by name (S36).
@@ -71,9 +71,9 @@ pub(super) struct Table {
     /// What is not here may exist all the same: a source has to be asked.
     pub(super) is_cache: bool,
     /// It was a cache, and names are visited that it kept for being one.
-    pub(super) settling: bool,
+    pub(super) is_completing: bool,
     /// The scopes of a cache of which all is known.
-    known: HashSet<Scope>,
+    complete_scopes: HashSet<Scope>,
 }
 
 impl Table {
@@ -84,7 +84,7 @@ impl Table {
             url,
             names: Shards::default(),
             hasher: hashbrown::DefaultHashBuilder::default(),
-            entries: Places::default(),
+            entries: Slab::default(),
             owners: HashMap::new(),
             len: 0,
             views: Vec::new(),
@@ -93,18 +93,18 @@ impl Table {
             tombstones: Tombstones::default(),
             history: History::default(),
             is_cache,
-            settling: false,
-            known: HashSet::new(),
+            is_completing: false,
+            complete_scopes: HashSet::new(),
         }
     }
 
     /// Whether what a scope does not list does not exist.
-    pub(super) fn knows_all(&self, scope: &Scope) -> bool {
-        !self.is_cache || self.known.contains(scope)
+    pub(super) fn is_complete(&self, scope: &Scope) -> bool {
+        !self.is_cache || self.complete_scopes.contains(scope)
     }
 
     /// What a name holds that nothing was said of.
-    pub(super) fn blank(&self) -> Content {
+    pub(super) fn default_content(&self) -> Content {
         match self.is_cache {
             true => Content::Unknown,
             false => Content::Absent,
@@ -113,7 +113,7 @@ impl Table {
 
     /// Whether nothing was said of a name. That a cache was told that a name
     /// does not exist is worth keeping.
-    pub(super) fn is_blank(&self, content: &Content) -> bool {
+    pub(super) fn is_default_content(&self, content: &Content) -> bool {
         match content {
             Content::Absent => !self.is_cache,
             Content::Unknown => true,
@@ -121,10 +121,10 @@ impl Table {
         }
     }
 
-    pub(super) fn set_known(&mut self, scope: &Scope, known: bool) {
+    pub(super) fn set_complete(&mut self, scope: &Scope, known: bool) {
         match known {
-            true => self.known.insert(scope.clone()),
-            false => self.known.remove(scope),
+            true => self.complete_scopes.insert(scope.clone()),
+            false => self.complete_scopes.remove(scope),
         };
     }
 
@@ -170,8 +170,8 @@ impl Table {
         }
         let entry = Entry {
             name: name.clone(),
-            content: self.blank(),
-            subscribers: Subscribers::default(),
+            content: self.default_content(),
+            subscribers: NameSubscribers::default(),
         };
         let id = EntryId(self.entries.insert(entry));
         let Self {
@@ -189,11 +189,11 @@ impl Table {
     }
 
     /// Frees the name if nothing keeps it.
-    pub(super) fn tidy(&mut self, id: EntryId) {
+    pub(super) fn remove_unused(&mut self, id: EntryId) {
         let Some(entry) = self.entries.get(id.0) else {
             return;
         };
-        if self.keeps(id, entry) {
+        if self.is_used(id, entry) {
             return;
         }
         let hash = self.hash(entry.name.as_str());
@@ -205,8 +205,8 @@ impl Table {
     }
 
     /// Whether something keeps a name.
-    pub(super) fn keeps(&self, id: EntryId, entry: &Entry) -> bool {
-        !self.is_blank(&entry.content)
+    pub(super) fn is_used(&self, id: EntryId, entry: &Entry) -> bool {
+        !self.is_default_content(&entry.content)
             || !entry.subscribers.is_empty()
             || self.owners.contains_key(&id)
             || self.views.iter().flatten().any(|v| v.knows(id))
@@ -233,7 +233,7 @@ impl Table {
                 self.owners.remove(&alias);
             }
         }
-        self.tidy(alias);
+        self.remove_unused(alias);
     }
 
     /// What a client sees under a name: the name's own contents, or the
@@ -393,7 +393,7 @@ impl Table {
             .is_none()
         {
             self.view_mut(view_id).forget(entry);
-            self.tidy(entry);
+            self.remove_unused(entry);
         }
     }
 
@@ -409,12 +409,12 @@ impl Table {
             }
         }
         for (_, entry) in view.since(0) {
-            self.tidy(entry);
+            self.remove_unused(entry);
         }
     }
 
-    pub(super) fn kept(&self) -> Kept {
-        Kept {
+    pub(super) fn memory_counts(&self) -> MemoryCounts {
+        MemoryCounts {
             names: self.entries.len(),
             views: self.views().count(),
             items: self.views().map(|(_, view)| view.items()).sum(),

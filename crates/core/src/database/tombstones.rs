@@ -21,8 +21,8 @@ pub(super) struct Tombstones {
 
 impl Tombstones {
     /// The name is gone.
-    pub(super) fn bury(&mut self, name: &Name) {
-        self.raise(name);
+    pub(super) fn add(&mut self, name: &Name) {
+        self.remove(name);
         self.by_age.insert(self.next, name.clone());
         self.ages.insert(name.clone(), self.next);
         self.next += 1;
@@ -34,14 +34,14 @@ impl Tombstones {
     }
 
     /// The name exists again.
-    pub(super) fn raise(&mut self, name: &Name) {
+    pub(super) fn remove(&mut self, name: &Name) {
         if let Some(age) = self.ages.remove(name) {
             self.by_age.remove(&age);
         }
     }
 
     /// Those that a glob would have matched, by name.
-    pub(super) fn under(&self, glob: &Glob) -> Vec<Name> {
+    pub(super) fn matching(&self, glob: &Glob) -> Vec<Name> {
         let mut names: Vec<_> = self
             .ages
             .keys()
@@ -68,23 +68,23 @@ mod tests {
     #[test]
     fn s75_a_name_is_remembered_until_it_exists_again() {
         let mut stones = Tombstones::default();
-        stones.bury(&name(2));
-        stones.bury(&name(1));
-        stones.bury(&name(2));
-        stones.bury(&Name::new("other"));
-        assert_eq!(stones.under(&glob()), [name(1), name(2)]);
-        stones.raise(&name(1));
-        stones.raise(&name(1));
-        assert_eq!(stones.under(&glob()), [name(2)]);
+        stones.add(&name(2));
+        stones.add(&name(1));
+        stones.add(&name(2));
+        stones.add(&Name::new("other"));
+        assert_eq!(stones.matching(&glob()), [name(1), name(2)]);
+        stones.remove(&name(1));
+        stones.remove(&name(1));
+        assert_eq!(stones.matching(&glob()), [name(2)]);
     }
 
     #[test]
     fn the_oldest_are_forgotten() {
         let mut stones = Tombstones::default();
         for id in 0..LIMIT + 2 {
-            stones.bury(&name(id));
+            stones.add(&name(id));
         }
-        let kept = stones.under(&glob());
+        let kept = stones.matching(&glob());
         assert_eq!(kept.len(), LIMIT);
         assert!(!kept.contains(&name(0)) && !kept.contains(&name(1)));
         assert_eq!(stones.by_age.len(), stones.ages.len());

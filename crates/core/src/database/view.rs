@@ -230,7 +230,7 @@ impl View {
 
     /// Whether the log still speaks of this name.
     pub(super) fn knows(&self, entry: EntryId) -> bool {
-        self.log.knows(entry)
+        self.log.contains(entry)
     }
 
     /// Takes note of a change of what this view sees under a name.

@@ -76,7 +76,7 @@ impl Session {
             return Ok(known);
         }
         // The one of the stream itself is not counted.
-        if self.held_params.len() > limit || (known.is_none() && db.params_met() >= all_params) {
+        if self.held_params.len() > limit || (known.is_none() && db.params_count() >= all_params) {
             return Err(Refusal::Params { limit });
         }
         let id = known.unwrap_or_else(|| db.intern_params(params));

@@ -92,9 +92,9 @@ fn s72_a_stream_brings_only_so_many_sets_of_parameters() {
     );
     assert_eq!(session.poll_event(), None);
     assert_eq!(session.status().next().unwrap().subscriptions, 2);
-    assert_eq!(db.params_met(), 2);
+    assert_eq!(db.params_count(), 2);
     session.close(&mut db);
-    assert_eq!(db.params_met(), 1, "what nobody asks with is forgotten");
+    assert_eq!(db.params_count(), 1, "what nobody asks with is forgotten");
 }
 
 #[test]
@@ -157,18 +157,18 @@ fn tp2_sets_of_parameters_go_with_the_last_stream_that_has_them() {
     let first = open(&mut db, "1", "x");
     let second = open(&mut db, "2", "x");
     // The empty set, two of clients, and the category of both.
-    assert_eq!(db.params_met(), 4);
+    assert_eq!(db.params_count(), 4);
     first.close(&mut db);
-    assert_eq!(db.params_met(), 3);
+    assert_eq!(db.params_count(), 3);
     second.close(&mut db);
-    assert_eq!(db.params_met(), 1);
+    assert_eq!(db.params_count(), 1);
     // Clients that come and go for ever leave nothing behind, and none gets
     // what another's number stood for.
     for nth in 0..5000 {
         let env = if nth % 3 == 0 { "x" } else { "y" };
         open(&mut db, &nth.to_string(), env).close(&mut db);
     }
-    assert_eq!(db.params_met(), 1);
+    assert_eq!(db.params_count(), 1);
     assert_eq!(db.check(), Ok(()));
 }
 #[test]
@@ -215,7 +215,7 @@ fn a_step_that_says_nothing_is_made_all_the_same() {
     );
     assert!(!session.goes_on(), "there is nothing else");
     let type_id = db.type_id(&url);
-    assert_eq!(db.kept(type_id).retired, 0);
+    assert_eq!(db.memory_counts(type_id).retired, 0);
 }
 
 #[test]

@@ -88,7 +88,7 @@ impl Conversation {
             return;
         };
         let (heard, held) = match &target {
-            Choice::Is(current)
+            Choice::Resource(current)
                 if current.name == *held
                     && current.version == *version
                     && serves(current, name) =>

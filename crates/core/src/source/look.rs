@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::holdings::{Answer, Held, Say, State, same_variant, variant};
 use super::{AskKey, Context, Conversation, Heard, Want};
-use crate::database::{Choice, Database, same};
+use crate::database::{Choice, Database, same_resource};
 use crate::kind::NegativeForm;
 use crate::message::Mode;
 use crate::name::Name;
@@ -408,7 +408,7 @@ fn wanted_by(subjects: &[Subject]) -> Vec<Arc<Resource>> {
 fn is_held(on_demand: bool, held: &[Held], resource: &Arc<Resource>) -> bool {
     let same = |held: &Arc<Resource>| match on_demand {
         true => held.version == resource.version && held.ttl == resource.ttl,
-        false => same(held, resource),
+        false => same_resource(held, resource),
     };
     let mut own = held
         .iter()

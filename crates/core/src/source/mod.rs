@@ -272,7 +272,7 @@ impl Conversation {
     /// is none to a peer that does not read of it (S61).
     pub(crate) fn target(&self, db: &mut Database, ask: AskKey) -> Choice {
         match db.choose(self.type_id, ask.entry, ask.params) {
-            Choice::Failed(_, Some(kept)) if !self.speaks_errors => Choice::Is(kept),
+            Choice::Failed(_, Some(kept)) if !self.speaks_errors => Choice::Resource(kept),
             choice => choice,
         }
     }
@@ -283,7 +283,7 @@ impl Conversation {
         let entry = db.find(self.type_id, name);
         let listed = entry.and_then(|entry| db.listed(view.follow, entry));
         Some(match listed {
-            Some(resource) => Choice::Is(resource),
+            Some(resource) => Choice::Resource(resource),
             None if db.knows_all(view.follow) => Choice::Absent,
             None => Choice::Unknown,
         })

@@ -130,7 +130,7 @@ impl Conversation {
             if !self.is_wanted(db, name) || self.holdings.recorded(name).any(recorded) {
                 continue;
             }
-            let same = |r: &Arc<Resource>| crate::database::same(r, resource);
+            let same = |r: &Arc<Resource>| crate::database::same_resource(r, resource);
             let few = all || self.kind.drains || self.holdings.covering(name).is_none();
             if few || !self.wanted(db, name).iter().any(same) {
                 self.holdings.record(db, Held::before(resource.clone()));

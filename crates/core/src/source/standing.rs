@@ -49,7 +49,7 @@ impl Conversation {
         match target {
             _ if holds && stays && !self.is_being_verified(given) => Standing::Held,
             Choice::Unknown => Standing::Coming,
-            Choice::Is(resource) if !self.is_parked(&resource) => Standing::Coming,
+            Choice::Resource(resource) if !self.is_parked(&resource) => Standing::Coming,
             _ => Standing::Nothing,
         }
     }
@@ -124,7 +124,7 @@ impl Conversation {
             let after = self.holdings.after(db, &name);
             for wanted in self.wanted(db, &name) {
                 let holds = |held: &Held| {
-                    held.is_accepted() && crate::database::same(&held.resource, &wanted)
+                    held.is_accepted() && crate::database::same_resource(&held.resource, &wanted)
                 };
                 if after.iter().any(holds) {
                     wanted.facts().references.iter().for_each(&mut each);

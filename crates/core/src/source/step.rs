@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::holdings::{Step, Walk};
 use super::{Context, Conversation, Selected};
-use crate::database::{Choice, Database, FollowId, Item, Scope, same};
+use crate::database::{Choice, Database, FollowId, Item, Scope, same_resource};
 
 impl Conversation {
     /// One step along a view: as it is, if every stream could make it; name by
@@ -147,7 +147,7 @@ impl Conversation {
             return false;
         }
         match (self.brought(db, name), item) {
-            (Some(Choice::Is(now)), Some(then)) => same(&now, then),
+            (Some(Choice::Resource(now)), Some(then)) => same_resource(&now, then),
             (Some(Choice::Absent), None) => true,
             _ => false,
         }

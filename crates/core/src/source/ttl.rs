@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::holdings::Step;
 use super::{Conversation, Selected};
-use crate::database::{Database, same};
+use crate::database::{Database, same_resource};
 use crate::message::Mode;
 use crate::moment::Moment;
 use crate::name::Name;
@@ -74,7 +74,10 @@ impl Conversation {
         let wanted = self.wanted(db, name);
         let held = self.holdings.now(db, name).into_iter();
         let good = held.filter(|held| {
-            held.is_accepted() && wanted.iter().any(|wanted| same(wanted, &held.resource))
+            held.is_accepted()
+                && wanted
+                    .iter()
+                    .any(|wanted| same_resource(wanted, &held.resource))
         });
         good.map(|held| held.resource).collect()
     }

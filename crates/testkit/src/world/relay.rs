@@ -101,7 +101,7 @@ impl Relay {
             return;
         }
         self.silences.remove(&type_id);
-        self.db.set_unknown(type_id, &Scope::All);
+        self.db.set_incomplete(type_id, &Scope::All);
         let names: Vec<_> = self.db.resources(type_id).map(|r| r.name.clone()).collect();
         self.had
             .retain(|had| url.as_str() != CDS || interest.contains(had));
@@ -134,7 +134,7 @@ impl Relay {
     fn learn_all(&mut self, type_id: TypeId, now: Moment) {
         match self.parts {
             true => _ = self.silences.insert(type_id, now + SILENCE),
-            false => self.db.set_known(type_id, &Scope::All),
+            false => self.db.set_complete(type_id, &Scope::All),
         }
     }
 
@@ -157,7 +157,7 @@ impl Relay {
         self.apply(effects);
         let silent = self.silences.extract_if(.., |_, until| *until <= now);
         for (type_id, _) in silent {
-            self.db.set_known(type_id, &Scope::All);
+            self.db.set_complete(type_id, &Scope::All);
         }
     }
 

@@ -98,7 +98,7 @@ impl<T: AsMut<Database>> DerefMut for Held<'_, T> {
 
 impl<T: AsMut<Database>> Drop for Held<'_, T> {
     fn drop(&mut self) {
-        self.0.as_mut().end_hold();
+        self.0.as_mut().end_slice();
     }
 }
 

@@ -328,10 +328,12 @@ fn check_route(db: &mut Database, route: &str, params: ParamsId) -> Result<(), E
     let name = Name::new(route);
     let route = route.to_owned();
     match db.choose_name(routes, &name, params) {
-        Choice::Is(found) | Choice::Failed(_, Some(found)) => match found.facts().vhds_version() {
-            Some(_) => Ok(()),
-            None => Err(ExplainError::NoVhds { route }),
-        },
+        Choice::Resource(found) | Choice::Failed(_, Some(found)) => {
+            match found.facts().vhds_version() {
+                Some(_) => Ok(()),
+                None => Err(ExplainError::NoVhds { route }),
+            }
+        }
         _ if !db.variants(routes, &name).is_empty() => Err(ExplainError::NoVariant { route }),
         _ => {
             let known = db.resources(routes).take(LOOKED_AT);

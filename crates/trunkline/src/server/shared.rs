@@ -10,7 +10,9 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use trunkline_core::Moment;
 use trunkline_core::change::Change;
-use trunkline_core::database::{ApplyError, Commit, Database, Progress, SLICE, Settling, StreamId};
+use trunkline_core::database::{
+    ApplyError, Commit, Completion, Database, Progress, SLICE, StreamId,
+};
 use trunkline_core::kind;
 use trunkline_core::message::Response;
 use trunkline_core::resource::{Resource, TypeUrl};
@@ -225,8 +227,8 @@ impl Shared {
                     return;
                 }
             }
-            let mut settling = Settling::default();
-            while self.with(|db| db.settle(&mut settling, SLICE)) == Progress::More {
+            let mut settling = Completion::default();
+            while self.with(|db| db.complete_slice(&mut settling, SLICE)) == Progress::More {
                 self.engine.give_way();
             }
         }
@@ -258,7 +260,7 @@ impl Shared {
             let mut state = self.lock();
             state.armed = false;
             let woken = state.db.take_woken();
-            let find = |id: &StreamId| state.streams.get(id.place())?.clone();
+            let find = |id: &StreamId| state.streams.get(id.index())?.clone();
             let woken: Vec<Arc<Stream>> = woken.iter().filter_map(find).collect();
             (woken, state.wave.take())
         };
@@ -282,7 +284,7 @@ impl Shared {
     pub(super) fn open(&self, config: Config, stream: &Arc<Stream>) -> Session {
         let mut state = self.lock();
         let session = Session::open(&mut state.db, config);
-        let place = session.stream().place();
+        let place = session.stream().index();
         if state.streams.len() <= place {
             state.streams.resize(place + 1, None);
         }
@@ -314,7 +316,7 @@ impl Shared {
         let mut state = self.lock();
         let forgotten = session.close_some(&mut state.db);
         // Its number may be another stream's as soon as the engine is free.
-        let place = session.stream().place();
+        let place = session.stream().index();
         if let Some(place) = state.streams.get_mut(place).filter(|_| forgotten) {
             *place = None;
         }
@@ -380,7 +382,7 @@ mod tests {
         let stream = Stream::new(Arc::clone(&shared), only, Connection::default(), None);
         let stream = Arc::new(stream);
         let mut session = shared.open(stream.config(), &stream);
-        let place = session.stream().place();
+        let place = session.stream().index();
         let names = (0..3 * SLICE).map(|n| Locator::from(n.to_string().as_str()));
         let request = DeltaRequest {
             subscribe: names.collect(),
@@ -398,13 +400,13 @@ mod tests {
         while !shared.close_some(&mut session) {
             assert_eq!(shared.streams().len(), 1);
             let other = shared.open(stream.config(), &stream);
-            assert_ne!(other.stream().place(), place);
+            assert_ne!(other.stream().index(), place);
             shared.close(other);
             holds += 1;
         }
         assert!(holds >= 3, "{holds}");
         assert!(shared.streams().is_empty());
         let next = shared.open(stream.config(), &stream);
-        assert_eq!(next.stream().place(), place);
+        assert_eq!(next.stream().index(), place);
     }
 }

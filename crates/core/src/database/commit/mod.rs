@@ -242,7 +242,7 @@ impl Part {
     /// false if there is no such place.
     fn list(&mut self, db: &mut Database, place: usize, fits: bool) -> bool {
         let table = &db.tables[self.type_id.0 as usize];
-        if !self.edits.replaces || place >= table.entries.places() {
+        if !self.edits.replaces || place >= table.entries.slots() {
             return false;
         }
         db.work.entries += u64::from(!fits);

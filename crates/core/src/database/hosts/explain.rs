@@ -100,7 +100,7 @@ impl Database {
                 host,
             })
         });
-        table.tidy(asked_at);
+        table.remove_unused(asked_at);
         HostExplanation {
             sought,
             considered,

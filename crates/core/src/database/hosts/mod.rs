@@ -24,8 +24,8 @@ use std::hash::BuildHasher;
 use hashbrown::{DefaultHashBuilder, HashMap, HashSet};
 
 use super::entry::{Entry, EntryId};
-use super::places::Places;
 use super::shards::Shards;
+use super::slab::Slab;
 use crate::hosts::{Domain, HostName, without_port};
 use asked::Asked;
 use base::BaseSets;
@@ -124,7 +124,7 @@ impl Hosts {
     /// The virtual hosts that have this very domain.
     pub(super) fn owners(
         &self,
-        entries: &Places<Entry>,
+        entries: &Slab<Entry>,
         route: &str,
         domain: Domain<'_>,
     ) -> Vec<EntryId> {
@@ -172,7 +172,7 @@ impl Hosts {
 
     /// Whether a virtual host that has this domain can be given it as it is:
     /// nothing of another virtual host is under it, so it hides nothing.
-    pub(super) fn is_alone(&self, entries: &Places<Entry>, owner: EntryId, of: Domain<'_>) -> bool {
+    pub(super) fn is_alone(&self, entries: &Slab<Entry>, owner: EntryId, of: Domain<'_>) -> bool {
         let Some(entry) = entries.get(owner.0) else {
             return false;
         };
@@ -246,7 +246,7 @@ impl Hosts {
     /// that are asked for there, if that is news.
     pub(super) fn set_portless(
         &mut self,
-        entries: &Places<Entry>,
+        entries: &Slab<Entry>,
         route: &str,
         portless: bool,
     ) -> Vec<EntryId> {

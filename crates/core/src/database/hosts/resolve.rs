@@ -84,7 +84,7 @@ impl Table {
         let given = given.map(|(given, _)| given);
         match found.choice {
             Choice::Failed(error, _) => Choice::Failed(error, given),
-            _ => given.map_or(Choice::Absent, Choice::Is),
+            _ => given.map_or(Choice::Absent, Choice::Resource),
         }
     }
 

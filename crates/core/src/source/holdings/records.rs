@@ -157,7 +157,7 @@ impl Holdings {
             let same = match (held.next(), &rule) {
                 (None, None) => true,
                 (Some(held), Some(rule)) => {
-                    held.is_accepted() && crate::database::same(&held.resource, rule)
+                    held.is_accepted() && crate::database::same_resource(&held.resource, rule)
                 }
                 _ => false,
             };

@@ -47,8 +47,8 @@ impl Stage {
             Knowledge::Scope(url, scope, known) => {
                 let type_id = self.db.type_id(url);
                 match known {
-                    true => self.db.set_known(type_id, scope),
-                    false => self.db.set_unknown(type_id, scope),
+                    true => self.db.set_complete(type_id, scope),
+                    false => self.db.set_incomplete(type_id, scope),
                 }
             }
             Knowledge::Forget(url, name) => {

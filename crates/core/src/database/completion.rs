@@ -11,7 +11,7 @@ use super::{Database, TypeId};
 
 /// How far the names have been visited.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Settling {
+pub struct Completion {
     table: usize,
     place: usize,
 }
@@ -19,12 +19,12 @@ pub struct Settling {
 impl Database {
     /// The contents are complete: what is not among them does not exist (S51).
     pub fn set_authoritative(&mut self) {
-        let mut settling = Settling::default();
-        while self.settle(&mut settling, usize::MAX) == Progress::More {}
+        let mut settling = Completion::default();
+        while self.complete_slice(&mut settling, usize::MAX) == Progress::More {}
     }
 
     /// The same in slices: visits the next `budget` names.
-    pub fn settle(&mut self, at: &mut Settling, budget: usize) -> Progress {
+    pub fn complete_slice(&mut self, at: &mut Completion, budget: usize) -> Progress {
         self.is_cache = false;
         for _ in 0..budget {
             let Some(table) = self.tables.get_mut(at.table) else {
@@ -32,18 +32,18 @@ impl Database {
             };
             if at.place == 0 {
                 table.is_cache = false;
-                table.settling = true;
+                table.is_completing = true;
                 for (_, view) in table.views() {
                     for follower in &view.subscribers {
                         self.subscribers.wake(*follower);
                     }
                 }
             }
-            if at.place < table.entries.places() {
-                self.settle_name(TypeId(at.table as u32), EntryId(at.place as u32));
+            if at.place < table.entries.slots() {
+                self.complete_name(TypeId(at.table as u32), EntryId(at.place as u32));
                 at.place += 1;
             } else {
-                table.settling = false;
+                table.is_completing = false;
                 at.place = 0;
                 at.table += 1;
             }
@@ -54,7 +54,7 @@ impl Database {
         }
     }
 
-    fn settle_name(&mut self, type_id: TypeId, id: EntryId) {
+    fn complete_name(&mut self, type_id: TypeId, id: EntryId) {
         self.work.entries += 1;
         let table = &mut self.tables[type_id.0 as usize];
         let Some(entry) = table.entries.get_mut(id.0) else {
@@ -71,7 +71,7 @@ impl Database {
             }
         }
         // That a name does not exist goes without saying from now on.
-        table.tidy(id);
+        table.remove_unused(id);
     }
 }
 
@@ -91,9 +91,9 @@ mod tests {
         db.apply(vec![Change::Remove(url.clone(), Name::new("a"))])
             .unwrap();
         let type_id = db.type_id(&url);
-        assert_eq!(db.kept(type_id).names, 1);
+        assert_eq!(db.memory_counts(type_id).names, 1);
         db.set_authoritative();
-        assert_eq!(db.kept(type_id).names, 0);
+        assert_eq!(db.memory_counts(type_id).names, 0);
         assert_eq!(db.check(), Ok(()));
     }
 
@@ -109,9 +109,9 @@ mod tests {
             db.subscribe(asking[1], &name, ParamsId::EMPTY);
         }
         db.follow(asking[0], &Scope::All);
-        let (mut settling, mut slices) = (Settling::default(), 0);
+        let (mut settling, mut slices) = (Completion::default(), 0);
         let mut looked_at = db.work().entries;
-        while db.settle(&mut settling, 3) == Progress::More {
+        while db.complete_slice(&mut settling, 3) == Progress::More {
             assert!(db.work().entries - looked_at <= 3);
             slices += 1;
             let name = Name::new(&format!("later {slices}"));

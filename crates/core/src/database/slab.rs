@@ -8,12 +8,12 @@ const CHUNK: usize = 512;
 
 /// Things by number. Every free place is in `free`, once.
 #[derive(Debug)]
-pub(super) struct Places<T> {
+pub(super) struct Slab<T> {
     chunks: Vec<Vec<Option<T>>>,
     free: Vec<u32>,
 }
 
-impl<T> Default for Places<T> {
+impl<T> Default for Slab<T> {
     fn default() -> Self {
         Self {
             chunks: Vec::new(),
@@ -22,7 +22,7 @@ impl<T> Default for Places<T> {
     }
 }
 
-impl<T> Places<T> {
+impl<T> Slab<T> {
     /// Puts a thing in a free place.
     pub(super) fn insert(&mut self, thing: T) -> u32 {
         if let Some(place) = self.free.pop() {
@@ -72,14 +72,14 @@ impl<T> Places<T> {
     }
 
     /// How many places there are, free ones included.
-    pub(super) fn places(&self) -> usize {
+    pub(super) fn slots(&self) -> usize {
         let full = self.chunks.len().saturating_sub(1) * CHUNK;
         full + self.chunks.last().map_or(0, Vec::len)
     }
 
     /// How many there are.
     pub(super) fn len(&self) -> usize {
-        self.places() - self.free.len()
+        self.slots() - self.free.len()
     }
 }
 
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn numbers_stay_and_free_ones_are_reused() {
-        let mut places = Places::default();
+        let mut places = Slab::default();
         let count = 2 * CHUNK as u32 + 1;
         for n in 0..count {
             assert_eq!(places.insert(n), n);
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn the_last_one_gives_the_memory_back() {
-        let mut places = Places::default();
+        let mut places = Slab::default();
         for n in 0..=CHUNK as u32 {
             places.insert(n);
         }
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn all_are_visited_in_order() {
-        let mut places = Places::default();
+        let mut places = Slab::default();
         for n in 0..CHUNK as u32 + 3 {
             places.insert(n);
         }
