@@ -13,7 +13,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use proptest::prelude::*;
 use trunkline_core::change::Change;
-use trunkline_core::database::{Choice, Database, FollowId, Scope, Seq, SubscriberId, TypeId};
+use trunkline_core::database::{Choice, CursorId, Database, Position, Scope, SubscriberId, TypeId};
 use trunkline_core::name::{Glob, Name};
 use trunkline_core::params::{Constraints, Params};
 use trunkline_core::resource::{ErrorCode, Resource, ResourceError, TypeUrl};
@@ -105,10 +105,10 @@ type Model = BTreeMap<Name, Held>;
 
 struct Follower {
     subscriber: SubscriberId,
-    follow: FollowId,
+    follow: CursorId,
     params: Params,
     glob: Option<Glob>,
-    position: Seq,
+    position: Position,
     held: BTreeMap<Name, Arc<Resource>>,
 }
 
@@ -321,7 +321,7 @@ impl World {
         let subscriber = self.db.add_subscriber(stream, self.type_id, id);
         let glob = glob.then(|| Glob::of(&Name::new(NAMES[2])).unwrap());
         let scope = glob.clone().map_or(Scope::All, Scope::Glob);
-        let follow = self.db.follow(subscriber, &scope);
+        let follow = self.db.open_cursor(subscriber, &scope);
         let held = BTreeMap::new();
         self.followers.push(Follower {
             subscriber,
@@ -338,7 +338,7 @@ impl World {
         let Some(follower) = (count > 0).then(|| &mut self.followers[who % count]) else {
             return;
         };
-        let batch = self.db.batch(follower.follow, follower.position);
+        let batch = self.db.view_changes(follower.follow, follower.position);
         assert_eq!(batch.from, follower.position);
         for (name, item) in &batch.items {
             match item {
@@ -346,8 +346,8 @@ impl World {
                 None => follower.held.remove(name),
             };
         }
-        self.db.hold(follower.follow, batch.to);
-        self.db.release(follower.follow, batch.from);
+        self.db.pin(follower.follow, batch.to);
+        self.db.unpin(follower.follow, batch.from);
         follower.position = batch.to;
     }
 
@@ -356,7 +356,7 @@ impl World {
             return;
         }
         let follower = self.followers.swap_remove(who % self.followers.len());
-        self.db.unfollow(follower.follow);
+        self.db.close_cursor(follower.follow);
         self.db.remove_subscriber(follower.subscriber);
     }
 
@@ -419,7 +419,7 @@ fn check_follower(db: &mut Database, type_id: TypeId, model: &Model, follower: &
     assert_eq!(db.list(*follow), expected);
     for name in NAMES.map(Name::new) {
         let entry = db.find(type_id, &name);
-        let got = entry.and_then(|entry| db.held_at(*follow, entry, *position));
+        let got = entry.and_then(|entry| db.resource_at(*follow, entry, *position));
         assert_eq!(got.as_ref(), held.get(&name), "{name} at {position}");
     }
     if *position == db.head(*follow) {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use trunkline_core::change::Change;
 use trunkline_core::database::{
-    Choice, Commit, Database, EntryId, FollowId, Progress, Scope, Seq, SubscriberId, TypeId,
+    Choice, Commit, CursorId, Database, EntryId, Position, Progress, Scope, SubscriberId, TypeId,
 };
 use trunkline_core::facts::Facts;
 use trunkline_core::hosts::{Domain, Domains};
@@ -79,8 +79,8 @@ struct Client {
     subscriber: SubscriberId,
     type_id: TypeId,
     params: ParamsId,
-    follow: FollowId,
-    position: Seq,
+    follow: CursorId,
+    position: Position,
     listed: BTreeMap<Name, Arc<Resource>>,
     answers: BTreeMap<EntryId, Choice>,
 }
@@ -103,7 +103,7 @@ impl Client {
             subscriber,
             type_id,
             params,
-            follow: db.follow(subscriber, &Scope::All),
+            follow: db.open_cursor(subscriber, &Scope::All),
             position: 0,
             listed: BTreeMap::new(),
             answers: answers.collect(),
@@ -112,15 +112,15 @@ impl Client {
 
     /// Takes all that it was told of.
     fn look(&mut self, db: &mut Database) {
-        let batch = db.batch(self.follow, self.position);
+        let batch = db.view_changes(self.follow, self.position);
         for (name, item) in &batch.items {
             match item {
                 Some(resource) => self.listed.insert(name.clone(), Arc::clone(resource)),
                 None => self.listed.remove(name),
             };
         }
-        db.hold(self.follow, batch.to);
-        db.release(self.follow, self.position);
+        db.pin(self.follow, batch.to);
+        db.unpin(self.follow, self.position);
         self.position = batch.to;
         for (entry, params) in db.take_dirty(self.subscriber, usize::MAX) {
             let choice = db.choose(self.type_id, entry, params);

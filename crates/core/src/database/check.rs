@@ -15,7 +15,7 @@ impl Database {
             self.check_hosts(TypeId(index as u32))?;
             self.check_views(TypeId(index as u32))?;
         }
-        self.check_followers()
+        self.check_cursors()
     }
 
     fn check_names(&self, type_id: TypeId) -> Result<(), String> {
@@ -85,27 +85,27 @@ impl Database {
             if view.subscribers.is_empty() {
                 return Err(format!("{scope:?}: a view without subscribers"));
             }
-            if view.len() != members.len() || members.iter().any(|(e, _)| !view.knows(*e)) {
+            if view.len() != members.len() || members.iter().any(|(e, _)| !view.has_entry(*e)) {
                 return Err(format!("{scope:?}: the view does not list its members"));
             }
             let sum = members
                 .iter()
                 .fold(0u128, |sum, (_, r)| sum.wrapping_add(r.fingerprint()));
-            if view.sum() != sum {
+            if view.fingerprint_sum() != sum {
                 return Err(format!("{scope:?}: the sum is not that of the members"));
             }
         }
         Ok(())
     }
 
-    fn check_followers(&self) -> Result<(), String> {
+    fn check_cursors(&self) -> Result<(), String> {
         for (type_index, table) in self.tables.iter().enumerate() {
             for (id, view) in table.views() {
                 let mut held: Vec<_> = self
                     .subscribers
-                    .all()
+                    .all_cursors()
                     .filter(|(_, t, f)| t.0 as usize == type_index && f.view == id)
-                    .flat_map(|(_, _, f)| f.held.iter().copied())
+                    .flat_map(|(_, _, f)| f.pins.iter().copied())
                     .collect();
                 held.sort_unstable();
                 let counted = view

@@ -108,7 +108,7 @@ mod tests {
             db.subscribe(asking[0], &name, ParamsId::EMPTY);
             db.subscribe(asking[1], &name, ParamsId::EMPTY);
         }
-        db.follow(asking[0], &Scope::All);
+        db.open_cursor(asking[0], &Scope::All);
         let (mut settling, mut slices) = (Completion::default(), 0);
         let mut looked_at = db.work().entries;
         while db.complete_slice(&mut settling, 3) == Progress::More {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use hashbrown::HashMap;
 
 use super::EntryId;
-use super::view::Seq;
+use super::view::Position;
 
 /// Items stay where they are when a newer one of the same name comes, and are
 /// swept out together, a few with each push: nobody waits for all of them (S85).
@@ -17,7 +17,7 @@ use super::view::Seq;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Log {
     /// Ascending.
-    positions: Vec<Seq>,
+    positions: Vec<Position>,
     /// At the same index, which name changed there.
     entries: Vec<EntryId>,
     /// The index of each name's newest item; all other items are stale.
@@ -46,13 +46,13 @@ impl Log {
     }
 
     /// Where a name changed last.
-    pub(super) fn position(&self, entry: EntryId) -> Option<Seq> {
+    pub(super) fn position(&self, entry: EntryId) -> Option<Position> {
         let index = *self.newest.get(&entry)?;
         Some(self.positions[index as usize])
     }
 
     /// A name changed, later than all before.
-    pub(super) fn push(&mut self, position: Seq, entry: EntryId) {
+    pub(super) fn push(&mut self, position: Position, entry: EntryId) {
         // Memory ends long before the numbers do.
         self.newest.insert(entry, self.entries.len() as u32);
         self.positions.push(position);
@@ -97,7 +97,10 @@ impl Log {
     }
 
     /// The names that changed last behind `position`, in order.
-    pub(super) fn since(&self, position: Seq) -> impl Iterator<Item = (Seq, EntryId)> + '_ {
+    pub(super) fn since(
+        &self,
+        position: Position,
+    ) -> impl Iterator<Item = (Position, EntryId)> + '_ {
         let (kept, rest) = (0..self.gap.start, self.gap.end..self.entries.len());
         let behind = move |part: Range<usize>| {
             let positions = &self.positions[part.clone()];

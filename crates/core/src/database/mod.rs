@@ -17,9 +17,9 @@ mod check;
 mod commit;
 mod completion;
 mod content;
+mod cursor;
 mod departed;
 mod entry;
-mod follow;
 mod history;
 mod hosts;
 mod log;
@@ -43,9 +43,9 @@ pub(crate) use content::same_resource;
 pub(crate) use departed::DepartedSet;
 pub use entry::EntryId;
 pub use hosts::{Considered, Found, Given, HostExplanation};
-pub use subscribers::{Edge, FollowId, StreamId, SubscriberId};
+pub use subscribers::{CursorId, Edge, StreamId, SubscriberId};
 pub use table::{MemoryCounts, Work};
-pub use view::{Batch, Item, Scope, Seq};
+pub use view::{Item, Position, Scope, ViewChanges};
 
 use crate::kind::Kind;
 use crate::name::{Glob, Name};
@@ -71,7 +71,7 @@ pub struct Database {
     /// The names looked at when others could last have the database.
     slice_start: u64,
     /// Views that have news for their followers, once each.
-    news: Vec<(TypeId, ViewId)>,
+    changed_views: Vec<(TypeId, ViewId)>,
     is_cache: bool,
     departed: Departed,
 }
@@ -112,7 +112,7 @@ impl Database {
         let table = self.table_mut(type_id);
         if !table.is_complete(scope) {
             table.set_complete(scope, true);
-            for follower in self.table(type_id).followers(scope) {
+            for follower in self.table(type_id).view_subscribers(scope) {
                 self.subscribers.wake(follower);
             }
         }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::content::Content;
+use super::cursor::same_listing;
 use super::entry::EntryId;
-use super::follow::same_listing;
 use super::history::replaced_resources;
 use super::{Database, TypeId};
 use crate::name::Name;
@@ -69,9 +69,9 @@ impl Database {
     /// Wakes the followers of the views that were told of changes, once each,
     /// however many changes there were.
     pub(super) fn wake_followers(&mut self) {
-        for (type_id, view_id) in std::mem::take(&mut self.news) {
+        for (type_id, view_id) in std::mem::take(&mut self.changed_views) {
             let view = self.tables[type_id.0 as usize].view_mut(view_id);
-            view.has_news = false;
+            view.has_unannounced_changes = false;
             for subscriber in &view.subscribers {
                 self.work.subscribers += 1;
                 self.subscribers.wake(*subscriber);
@@ -82,7 +82,7 @@ impl Database {
     fn tell_views(&mut self, type_id: TypeId, entry: EntryId, old: &mut Content) {
         let table = &mut self.tables[type_id.0 as usize];
         let name = table.entry(entry).name.clone();
-        for view_id in table.views_on(&name) {
+        for view_id in table.views_of_name(&name) {
             self.work.views += 1;
             let params = table.view(view_id).params;
             let before = old.choose(params, &mut self.params, &mut self.work.evaluations);
@@ -93,8 +93,8 @@ impl Database {
             }
             let view = table.view_mut(view_id);
             view.record(entry, before, after);
-            if !std::mem::replace(&mut view.has_news, true) {
-                self.news.push((type_id, view_id));
+            if !std::mem::replace(&mut view.has_unannounced_changes, true) {
+                self.changed_views.push((type_id, view_id));
             }
         }
     }
@@ -177,14 +177,14 @@ impl Database {
             for (category, subscribers) in leaving {
                 let positions: Vec<_> = subscribers
                     .iter()
-                    .flat_map(|s| self.subscribers.positions(*s, id))
+                    .flat_map(|s| self.subscribers.pins(*s, id))
                     .collect();
                 let part = table
                     .view_mut(id)
-                    .divide(category, &subscribers, &positions);
+                    .split_off(category, &subscribers, &positions);
                 let new_id = table.add_view(part);
                 for subscriber in subscribers {
-                    self.subscribers.move_view(subscriber, id, new_id);
+                    self.subscribers.change_view(subscriber, id, new_id);
                 }
             }
         }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, btree_map};
 use hashbrown::HashSet;
 
 use super::slab::Slab;
-use super::view::{Seq, ViewId};
+use super::view::{Position, ViewId};
 use super::{Database, EntryId, TypeId};
 use crate::name::{Name, Selector};
 use crate::params::ParamsId;
@@ -38,7 +38,7 @@ impl SubscriberId {
 
 /// One view that a subscriber follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FollowId {
+pub struct CursorId {
     pub(super) subscriber: SubscriberId,
     pub(super) slot: u32,
 }
@@ -61,15 +61,15 @@ struct Subscriber {
     params: ParamsId,
     /// Names that changed since the stream looked. At most what it asks for.
     dirty: HashSet<(EntryId, ParamsId)>,
-    following: Vec<Option<Following>>,
+    cursors: Vec<Option<CursorSlot>>,
 }
 
 /// One view that a subscriber follows, and the positions in it that the
 /// subscriber may have to come back to.
 #[derive(Debug)]
-pub(super) struct Following {
+pub(super) struct CursorSlot {
     pub(super) view: ViewId,
-    pub(super) held: Vec<Seq>,
+    pub(super) pins: Vec<Position>,
 }
 
 #[derive(Debug, Default)]
@@ -148,28 +148,28 @@ impl Subscribers {
         self.list.get_mut(id.0).expect("the subscriber is kept")
     }
 
-    pub(super) fn following(&self, id: FollowId) -> &Following {
+    pub(super) fn cursor(&self, id: CursorId) -> &CursorSlot {
         #[expect(
             clippy::expect_used,
             reason = "a stream follows a view until it leaves it"
         )]
-        self.get(id.subscriber).following[id.slot as usize]
+        self.get(id.subscriber).cursors[id.slot as usize]
             .as_ref()
             .expect("the view is followed")
     }
 
-    pub(super) fn following_mut(&mut self, id: FollowId) -> &mut Following {
+    pub(super) fn cursor_mut(&mut self, id: CursorId) -> &mut CursorSlot {
         #[expect(
             clippy::expect_used,
             reason = "a stream follows a view until it leaves it"
         )]
-        self.get_mut(id.subscriber).following[id.slot as usize]
+        self.get_mut(id.subscriber).cursors[id.slot as usize]
             .as_mut()
             .expect("the view is followed")
     }
 
-    pub(super) fn add_following(&mut self, subscriber: SubscriberId, new: Following) -> FollowId {
-        let following = &mut self.get_mut(subscriber).following;
+    pub(super) fn add_cursor(&mut self, subscriber: SubscriberId, new: CursorSlot) -> CursorId {
+        let following = &mut self.get_mut(subscriber).cursors;
         let slot = following
             .iter()
             .position(Option::is_none)
@@ -178,20 +178,20 @@ impl Subscribers {
                 following.len() - 1
             });
         following[slot] = Some(new);
-        FollowId {
+        CursorId {
             subscriber,
             slot: slot as u32,
         }
     }
 
-    pub(super) fn remove_following(&mut self, id: FollowId) -> Option<Following> {
-        self.get_mut(id.subscriber).following[id.slot as usize].take()
+    pub(super) fn remove_cursor(&mut self, id: CursorId) -> Option<CursorSlot> {
+        self.get_mut(id.subscriber).cursors[id.slot as usize].take()
     }
 
     /// A view was divided: the subscriber now follows another. Returns the
     /// positions that it takes along.
-    pub(super) fn move_view(&mut self, id: SubscriberId, from: ViewId, to: ViewId) {
-        for following in self.get_mut(id).following.iter_mut().flatten() {
+    pub(super) fn change_view(&mut self, id: SubscriberId, from: ViewId, to: ViewId) {
+        for following in self.get_mut(id).cursors.iter_mut().flatten() {
             if following.view == from {
                 following.view = to;
             }
@@ -199,21 +199,21 @@ impl Subscribers {
     }
 
     /// The positions that a subscriber holds in a view.
-    pub(super) fn positions(
+    pub(super) fn pins(
         &self,
         id: SubscriberId,
         view: ViewId,
-    ) -> impl Iterator<Item = Seq> + '_ {
-        let following = self.get(id).following.iter().flatten();
+    ) -> impl Iterator<Item = Position> + '_ {
+        let following = self.get(id).cursors.iter().flatten();
         following
             .filter(move |f| f.view == view)
-            .flat_map(|f| f.held.iter().copied())
+            .flat_map(|f| f.pins.iter().copied())
     }
 
     /// Every subscriber there is, with what it follows.
-    pub(super) fn all(&self) -> impl Iterator<Item = (SubscriberId, TypeId, &Following)> {
+    pub(super) fn all_cursors(&self) -> impl Iterator<Item = (SubscriberId, TypeId, &CursorSlot)> {
         self.list.iter().flat_map(|(id, subscriber)| {
-            let following = subscriber.following.iter().flatten();
+            let following = subscriber.cursors.iter().flatten();
             following.map(move |f| (SubscriberId(id), subscriber.type_id, f))
         })
     }
@@ -280,7 +280,7 @@ impl Database {
             type_id,
             params,
             dirty: HashSet::new(),
-            following: Vec::new(),
+            cursors: Vec::new(),
         }))
     }
 
@@ -402,15 +402,15 @@ mod tests {
         let type_id = db.type_id(&"t".into());
         let stream = db.open_stream();
         let one = db.add_subscriber(stream, type_id, ParamsId::EMPTY);
-        let follow = db.follow(one, &Scope::All);
-        db.unfollow(follow);
+        let follow = db.open_cursor(one, &Scope::All);
+        db.close_cursor(follow);
         assert_eq!(db.take_edges().count(), 0);
-        let follow = db.follow(one, &Scope::All);
+        let follow = db.open_cursor(one, &Scope::All);
         assert!(
             db.take_edges()
                 .eq([(type_id, Selector::Wildcard, Edge::First)])
         );
-        db.unfollow(follow);
+        db.close_cursor(follow);
         assert!(
             db.take_edges()
                 .eq([(type_id, Selector::Wildcard, Edge::Last)])

@@ -128,12 +128,12 @@ impl Table {
         };
     }
 
-    pub(super) fn is_followed(&self, scope: &Scope) -> bool {
+    pub(super) fn has_view(&self, scope: &Scope) -> bool {
         self.by_scope.contains_key(scope)
     }
 
     /// The followers of a scope, whatever their parameters.
-    pub(super) fn followers(&self, scope: &Scope) -> Vec<SubscriberId> {
+    pub(super) fn view_subscribers(&self, scope: &Scope) -> Vec<SubscriberId> {
         let views = self.by_scope.get(scope).into_iter().flatten();
         views
             .flat_map(|id| self.view(*id).subscribers.iter().copied())
@@ -209,7 +209,7 @@ impl Table {
         !self.is_default_content(&entry.content)
             || !entry.subscribers.is_empty()
             || self.owners.contains_key(&id)
-            || self.views.iter().flatten().any(|v| v.knows(id))
+            || self.views.iter().flatten().any(|v| v.has_entry(id))
     }
 
     /// The resources that have this name as an alias, sorted by name (S36).
@@ -289,8 +289,11 @@ impl Table {
             .expect("the view is kept")
     }
 
-    pub(super) fn trim(&mut self) {
-        self.views.iter_mut().flatten().for_each(View::trim);
+    pub(super) fn drop_unused_lists(&mut self) {
+        self.views
+            .iter_mut()
+            .flatten()
+            .for_each(View::drop_unused_lists);
     }
 
     pub(super) fn views(&self) -> impl Iterator<Item = (ViewId, &View)> {
@@ -301,7 +304,7 @@ impl Table {
     }
 
     /// The views that see a name.
-    pub(super) fn views_on(&self, name: &Name) -> Vec<ViewId> {
+    pub(super) fn views_of_name(&self, name: &Name) -> Vec<ViewId> {
         if self.by_scope.is_empty() {
             return Vec::new();
         }
@@ -316,7 +319,7 @@ impl Table {
     }
 
     /// The view of a scope with these (projected) parameters, made if need be.
-    pub(super) fn view_of(
+    pub(super) fn view_for(
         &mut self,
         scope: &Scope,
         params: ParamsId,
@@ -418,7 +421,7 @@ impl Table {
             names: self.entries.len(),
             views: self.views().count(),
             items: self.views().map(|(_, view)| view.items()).sum(),
-            retired: self.views().map(|(_, view)| view.retired()).sum(),
+            retired: self.views().map(|(_, view)| view.retired_versions()).sum(),
         }
     }
 

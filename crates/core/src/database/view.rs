@@ -31,7 +31,7 @@ use crate::resource::Resource;
 use crate::resource_list::SharedList;
 
 /// A position in the log of a view. Zero is before everything.
-pub type Seq = u64;
+pub type Position = u64;
 
 /// A view's place in its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,7 +49,7 @@ pub enum Scope {
 impl Scope {
     /// As something that is asked for.
     #[must_use]
-    pub fn ask(&self) -> Selector {
+    pub fn selector(&self) -> Selector {
         match self {
             Self::All => Selector::Wildcard,
             Self::Glob(glob) => Selector::Glob(glob.clone()),
@@ -59,9 +59,9 @@ impl Scope {
 
 /// A version that was current from one position until before another.
 #[derive(Clone, Debug)]
-struct Past {
-    from: Seq,
-    to: Seq,
+struct RetiredVersion {
+    from: Position,
+    to: Position,
     resource: Arc<Resource>,
 }
 
@@ -71,29 +71,29 @@ pub type Item = (Name, Option<Arc<Resource>>);
 /// What changed between two positions of a view: made once, shared by every
 /// stream that makes the same step.
 #[derive(Debug)]
-pub struct Batch {
+pub struct ViewChanges {
     /// The position it starts from.
-    pub from: Seq,
+    pub from: Position,
     /// The position it leads to.
-    pub to: Seq,
+    pub to: Position,
     /// About how many bytes it takes in a response.
     pub bytes: usize,
     /// What is new, in the order of the log; `None` is gone.
     pub items: Vec<Item>,
     /// The names that are gone, sorted.
-    pub gone: Vec<Name>,
+    pub removed: Vec<Name>,
     /// What was held before in the place of an item, where that refers to other
     /// resources: they stay in use for a while (S73).
-    pub referring: Vec<(usize, Arc<Resource>)>,
+    pub replaced_referrers: Vec<(usize, Arc<Resource>)>,
     /// Variants that give way to others, or to nothing (TP2).
-    pub left: Vec<(Name, Option<Constraints>)>,
+    pub replaced_variants: Vec<(Name, Option<Constraints>)>,
     /// The items by name; made when somebody looks for one.
     pub(super) by_name: OnceLock<Box<[u32]>>,
     /// Parts of it as responses; streams with the same limits make the same.
-    pub(super) parts: Mutex<Vec<(Range<usize>, Arc<SharedList>)>>,
+    pub(super) shared_parts: Mutex<Vec<(Range<usize>, Arc<SharedList>)>>,
 }
 
-impl Batch {
+impl ViewChanges {
     /// Where a name stands among the items.
     #[must_use]
     pub fn find(&self, name: &Name) -> Option<usize> {
@@ -109,8 +109,11 @@ impl Batch {
     /// What the items of a part bring, by name, made once for all streams that
     /// are told just that.
     #[must_use]
-    pub fn brings(&self, part: &Range<usize>) -> Arc<SharedList> {
-        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn resources_of(&self, part: &Range<usize>) -> Arc<SharedList> {
+        let mut parts = self
+            .shared_parts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if let Some((_, whole)) = parts.iter().find(|(range, _)| range == part) {
             return Arc::clone(whole);
         }
@@ -136,30 +139,30 @@ pub(super) struct View {
     pub(super) params: ParamsId,
     pub(super) subscribers: HashSet<SubscriberId>,
     /// Changes were recorded of which the subscribers have not heard.
-    pub(super) has_news: bool,
-    head: Seq,
+    pub(super) has_unannounced_changes: bool,
+    head: Position,
     /// Speaks of every member, and of what is gone but still held by a stream.
     log: Log,
     /// The last position at which the log forgot a name that is gone.
-    forgot: Seq,
+    forgot_at: Position,
     members: usize,
     /// The sum of the members' fingerprints: the version of the set.
-    sum: u128,
-    history: HashMap<EntryId, Vec<Past>>,
-    past_count: usize,
+    fingerprint_sum: u128,
+    history: HashMap<EntryId, Vec<RetiredVersion>>,
+    retired_count: usize,
     sweep_at: usize,
     /// How many streams stand at each position.
-    positions: BTreeMap<Seq, usize>,
+    positions: BTreeMap<Position, usize>,
     /// The steps being made now; forgotten with the next change.
-    batches: HashMap<Seq, Weak<Batch>>,
+    recent_changes: HashMap<Position, Weak<ViewChanges>>,
     /// The step that every new stream makes; forgotten likewise.
-    whole_batch: Option<Arc<Batch>>,
+    initial_changes: Option<Arc<ViewChanges>>,
     /// Whether somebody made use of what is kept for others, since that was
     /// last asked.
-    used: bool,
+    lists_used: bool,
     /// The members as whole sets, without and with what needs a wrapper; made
     /// when somebody asks, forgotten with the next change.
-    wholes: [Option<Arc<SharedList>>; 2],
+    full_lists: [Option<Arc<SharedList>>; 2],
 }
 
 impl View {
@@ -168,39 +171,39 @@ impl View {
             scope,
             params,
             subscribers: HashSet::new(),
-            has_news: false,
+            has_unannounced_changes: false,
             head: 0,
             log: Log::default(),
-            forgot: 0,
+            forgot_at: 0,
             members: 0,
-            sum: 0,
+            fingerprint_sum: 0,
             history: HashMap::new(),
-            past_count: 0,
+            retired_count: 0,
             sweep_at: 64,
             positions: BTreeMap::new(),
-            batches: HashMap::new(),
-            whole_batch: None,
-            used: false,
-            wholes: [None, None],
+            recent_changes: HashMap::new(),
+            initial_changes: None,
+            lists_used: false,
+            full_lists: [None, None],
         }
     }
 
     /// A view with the same past for some of the subscribers, who leave this
     /// one with their positions.
-    pub(super) fn divide(
+    pub(super) fn split_off(
         &mut self,
         params: ParamsId,
         leaving: &[SubscriberId],
-        positions: &[Seq],
+        positions: &[Position],
     ) -> Self {
         let mut copy = Self {
             log: self.log.clone(),
             head: self.head,
-            forgot: self.forgot,
+            forgot_at: self.forgot_at,
             members: self.members,
-            sum: self.sum,
+            fingerprint_sum: self.fingerprint_sum,
             history: self.history.clone(),
-            past_count: self.past_count,
+            retired_count: self.retired_count,
             sweep_at: self.sweep_at,
             subscribers: leaving.iter().copied().collect(),
             ..Self::new(self.scope.clone(), params)
@@ -209,19 +212,19 @@ impl View {
             self.subscribers.remove(subscriber);
         }
         for position in positions {
-            copy.hold(*position);
+            copy.pin(*position);
             // What this frees is freed with the next sweep.
-            self.leave(*position);
+            self.drop_pin(*position);
         }
         copy
     }
 
-    pub(super) fn head(&self) -> Seq {
+    pub(super) fn head(&self) -> Position {
         self.head
     }
 
-    pub(super) fn sum(&self) -> u128 {
-        self.sum
+    pub(super) fn fingerprint_sum(&self) -> u128 {
+        self.fingerprint_sum
     }
 
     pub(super) fn len(&self) -> usize {
@@ -229,7 +232,7 @@ impl View {
     }
 
     /// Whether the log still speaks of this name.
-    pub(super) fn knows(&self, entry: EntryId) -> bool {
+    pub(super) fn has_entry(&self, entry: EntryId) -> bool {
         self.log.contains(entry)
     }
 
@@ -241,17 +244,17 @@ impl View {
         new: Option<&Arc<Resource>>,
     ) {
         self.head += 1;
-        self.batches.clear();
-        self.whole_batch = None;
-        self.wholes = [None, None];
+        self.recent_changes.clear();
+        self.initial_changes = None;
+        self.full_lists = [None, None];
         if let Some(old) = old {
             self.members -= 1;
-            self.sum = self.sum.wrapping_sub(old.fingerprint());
+            self.fingerprint_sum = self.fingerprint_sum.wrapping_sub(old.fingerprint());
             self.retire(entry, old);
         }
         if let Some(new) = new {
             self.members += 1;
-            self.sum = self.sum.wrapping_add(new.fingerprint());
+            self.fingerprint_sum = self.fingerprint_sum.wrapping_add(new.fingerprint());
         }
         if new.is_some() || self.history.contains_key(&entry) {
             self.log.push(self.head, entry);
@@ -266,21 +269,23 @@ impl View {
         if self.positions.range(from..self.head).next().is_some() {
             // Most have one; room for four would be three wasted.
             let pasts = self.history.entry(entry);
-            pasts.or_insert_with(|| Vec::with_capacity(1)).push(Past {
-                from,
-                to: self.head,
-                resource: Arc::clone(old),
-            });
-            self.past_count += 1;
+            pasts
+                .or_insert_with(|| Vec::with_capacity(1))
+                .push(RetiredVersion {
+                    from,
+                    to: self.head,
+                    resource: Arc::clone(old),
+                });
+            self.retired_count += 1;
         }
     }
 
     /// A stream stands at this position from now on.
-    pub(super) fn hold(&mut self, position: Seq) {
+    pub(super) fn pin(&mut self, position: Position) {
         *self.positions.entry(position).or_default() += 1;
     }
 
-    fn leave(&mut self, position: Seq) {
+    fn drop_pin(&mut self, position: Position) {
         if let Some(count) = self.positions.get_mut(&position) {
             *count -= 1;
             if *count == 0 {
@@ -291,13 +296,13 @@ impl View {
 
     /// A stream has left this position. Returns the names that nothing in the
     /// view speaks of any more.
-    pub(super) fn release(&mut self, position: Seq) -> Vec<EntryId> {
-        self.leave(position);
+    pub(super) fn unpin(&mut self, position: Position) -> Vec<EntryId> {
+        self.drop_pin(position);
         let behind = self
             .positions
             .first_key_value()
             .is_some_and(|(first, _)| *first < self.head);
-        if self.past_count > self.sweep_at || (self.past_count > 0 && !behind) {
+        if self.retired_count > self.sweep_at || (self.retired_count > 0 && !behind) {
             return self.sweep();
         }
         Vec::new()
@@ -317,23 +322,23 @@ impl View {
         if self.history.len() < self.history.capacity() / 4 {
             self.history.shrink_to_fit();
         }
-        self.past_count = self.history.values().map(Vec::len).sum();
-        self.sweep_at = 2 * self.past_count + 64;
+        self.retired_count = self.history.values().map(Vec::len).sum();
+        self.sweep_at = 2 * self.retired_count + 64;
         forgotten
     }
 
     /// Drops the last word on a name that is gone and that nobody holds.
     pub(super) fn forget(&mut self, entry: EntryId) {
-        self.forgot = self.head;
+        self.forgot_at = self.head;
         self.log.forget(entry);
     }
 
     /// What a stream at `position` holds under a name; `current` is what the
     /// view sees there now.
-    pub(super) fn held_at(
+    pub(super) fn resource_at(
         &self,
         entry: EntryId,
-        position: Seq,
+        position: Position,
         current: Option<&Arc<Resource>>,
     ) -> Option<Arc<Resource>> {
         if self.log.position(entry)? <= position {
@@ -347,57 +352,61 @@ impl View {
     }
 
     /// The names whose newest item lies behind `position`, in order.
-    pub(super) fn since(&self, position: Seq) -> impl Iterator<Item = (Seq, EntryId)> + '_ {
+    pub(super) fn since(
+        &self,
+        position: Position,
+    ) -> impl Iterator<Item = (Position, EntryId)> + '_ {
         self.log.since(position)
     }
 
     /// Forgets what was kept for others and was of no use for a while.
-    pub(super) fn trim(&mut self) {
-        if !std::mem::take(&mut self.used) {
-            self.whole_batch = None;
-            self.wholes = [None, None];
+    pub(super) fn drop_unused_lists(&mut self) {
+        if !std::mem::take(&mut self.lists_used) {
+            self.initial_changes = None;
+            self.full_lists = [None, None];
         }
     }
 
     /// Whether the log forgot a name that is gone behind `position`: news since
     /// then do not speak of it.
-    pub(super) fn forgot_since(&self, position: Seq) -> bool {
-        self.forgot > position
+    pub(super) fn has_forgotten_since(&self, position: Position) -> bool {
+        self.forgot_at > position
     }
 
     /// A step that another stream makes too, if one does.
-    pub(super) fn shared_batch(&mut self, from: Seq) -> Option<Arc<Batch>> {
-        self.used = true;
-        self.batches.get(&from)?.upgrade()
+    pub(super) fn shared_changes(&mut self, from: Position) -> Option<Arc<ViewChanges>> {
+        self.lists_used = true;
+        self.recent_changes.get(&from)?.upgrade()
     }
 
     /// Lets other streams share a step.
-    pub(super) fn share_batch(&mut self, batch: &Arc<Batch>) {
+    pub(super) fn share_changes(&mut self, batch: &Arc<ViewChanges>) {
         if batch.from == 0 {
-            self.whole_batch = Some(Arc::clone(batch));
+            self.initial_changes = Some(Arc::clone(batch));
         }
-        self.batches.insert(batch.from, Arc::downgrade(batch));
+        self.recent_changes
+            .insert(batch.from, Arc::downgrade(batch));
     }
 
     /// The members as a whole set, if it was made.
-    pub(super) fn whole(&mut self, wrap: bool) -> Option<Arc<SharedList>> {
-        self.used = true;
-        self.wholes[usize::from(wrap)].clone()
+    pub(super) fn full_list(&mut self, wrap: bool) -> Option<Arc<SharedList>> {
+        self.lists_used = true;
+        self.full_lists[usize::from(wrap)].clone()
     }
 
     /// Keeps a whole set for others.
-    pub(super) fn keep_whole(&mut self, wrap: bool, whole: &Arc<SharedList>) {
-        self.wholes[usize::from(wrap)] = Some(Arc::clone(whole));
+    pub(super) fn keep_full_list(&mut self, wrap: bool, whole: &Arc<SharedList>) {
+        self.full_lists[usize::from(wrap)] = Some(Arc::clone(whole));
     }
 
     /// The positions that streams hold, for checks.
-    pub(super) fn positions(&self) -> impl Iterator<Item = (Seq, usize)> + '_ {
+    pub(super) fn positions(&self) -> impl Iterator<Item = (Position, usize)> + '_ {
         self.positions.iter().map(|(seq, count)| (*seq, *count))
     }
 
     /// How many earlier versions are kept.
-    pub(super) fn retired(&self) -> usize {
-        self.past_count
+    pub(super) fn retired_versions(&self) -> usize {
+        self.retired_count
     }
 
     /// How many items the log keeps.

@@ -9,7 +9,7 @@ use super::ask::InitialVersions;
 use super::holdings::{Answer, Say, Variant, variant};
 use super::request::{Act, Reading};
 use super::{Conversation, Heard, Selected, forms};
-use crate::database::{Batch, Database, Scope};
+use crate::database::{Database, Scope, ViewChanges};
 use crate::interest::DeltaWildcard;
 use crate::kind::NegativeForm;
 use crate::message::{DeltaResponse, Form, WireResource};
@@ -39,13 +39,13 @@ struct Draft {
 
 /// The part of a step that is all there is to say, if many streams may be told
 /// just that.
-fn plain_step(selected: &Selected) -> Option<(&Batch, Range<usize>)> {
+fn plain_step(selected: &Selected) -> Option<(&ViewChanges, Range<usize>)> {
     let [step] = &selected.steps[..] else {
         return None;
     };
     let batch = step.batch.as_deref()?;
     let plain = step.except.is_empty()
-        && batch.left.is_empty()
+        && batch.replaced_variants.is_empty()
         && selected.says.is_empty()
         && selected.answers.is_empty()
         && selected.placeholders.is_empty()
@@ -136,7 +136,7 @@ impl Conversation {
             let gone = items.filter(|(_, item)| item.is_none());
             response.removed = gone.map(|(name, _)| name.clone()).collect();
             response.removed.sort();
-            let resources = ResourceList::Shared(batch.brings(&part));
+            let resources = ResourceList::Shared(batch.resources_of(&part));
             return self.finish(nonce, resources, response);
         }
         for say in &selected.says {

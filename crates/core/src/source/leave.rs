@@ -61,7 +61,7 @@ impl Conversation {
             let steps = accepted().flat_map(|flight| &flight.steps);
             let own = steps.filter(|step| step.follow == Some(view.follow) && step.last);
             let at = own.map(|step| step.to).max().unwrap_or(view.position);
-            db.held(view.follow, at)
+            db.resources_at(view.follow, at)
         };
         let parked = self.parked.iter();
         let rejected = parked.map(|((name, constraints), (version, _))| {

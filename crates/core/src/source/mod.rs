@@ -262,7 +262,7 @@ impl Conversation {
     /// it: an answer from a part of a set could be taken for a removal (S51).
     pub(crate) fn knows_all(&self, db: &mut Database) -> bool {
         let mut views = self.holdings.views().iter();
-        let follows = views.all(|view| db.knows_all(view.follow));
+        let follows = views.all(|view| db.is_complete(view.follow));
         let listed = self.is_whole() && db.is_cache();
         let mut asks = self.wants.keys().filter(|_| listed);
         follows && asks.all(|ask| self.target(db, ask) != Choice::Unknown)
@@ -281,10 +281,10 @@ impl Conversation {
     pub(crate) fn brought(&self, db: &mut Database, name: &Name) -> Option<Choice> {
         let view = self.holdings.covering(name)?;
         let entry = db.find(self.type_id, name);
-        let listed = entry.and_then(|entry| db.listed(view.follow, entry));
+        let listed = entry.and_then(|entry| db.listed_resource(view.follow, entry));
         Some(match listed {
             Some(resource) => Choice::Resource(resource),
-            None if db.knows_all(view.follow) => Choice::Absent,
+            None if db.is_complete(view.follow) => Choice::Absent,
             None => Choice::Unknown,
         })
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::holdings::{Held, Variant, same_variant};
 use super::{Context, Conversation, Dialect, Times, Want};
-use crate::database::{Database, DepartedSet, Scope, Seq};
+use crate::database::{Database, DepartedSet, Position, Scope};
 use crate::kind;
 use crate::message::Mode;
 use crate::moment::Moment;
@@ -38,7 +38,7 @@ pub(crate) struct Resumed {
     rejected: Vec<Variant>,
     /// The set that it named, until it has accepted another, and how far views
     /// were when it was last compared.
-    set: Option<(Arc<DepartedSet>, Seq)>,
+    set: Option<(Arc<DepartedSet>, Position)>,
     /// The version of the set that it named.
     pub(super) version: Option<Version>,
     /// That set is known; but the client may hold clusters beside it, until it has
@@ -233,7 +233,7 @@ impl Conversation {
             return false;
         };
         let follow = view.follow;
-        let same = Version::of_hash(db.sum(follow)) == *version;
+        let same = Version::of_hash(db.fingerprint_sum(follow)) == *version;
         if same && let Some(view) = self.holdings.view_mut(follow) {
             view.stand_at_head(db);
             self.acked_version = Some(version.clone());

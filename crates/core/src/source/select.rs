@@ -359,10 +359,10 @@ impl Conversation {
         }
         let mut found: Vec<Name> = Vec::new();
         for view in self.holdings.views() {
-            if db.forgot_since(view.follow, view.reached) {
+            if db.has_forgotten_since(view.follow, view.reached) {
                 found.extend(exceptions.iter().filter(|name| view.covers(name)).cloned());
             } else {
-                let news = db.news(view.follow, view.reached).into_iter();
+                let news = db.changed_names(view.follow, view.reached).into_iter();
                 found.extend(news.filter(|name| exceptions.contains(name)));
             }
         }

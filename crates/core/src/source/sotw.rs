@@ -8,7 +8,7 @@ use super::ask::listed_names;
 use super::holdings::{Held, Say, State, Step, Variant, View, variant};
 use super::request::{Act, Reading};
 use super::{AskKey, Conversation, Heard, Selected, forms};
-use crate::database::{Database, FollowId, Scope};
+use crate::database::{CursorId, Database, Scope};
 use crate::kind::NegativeForm;
 use crate::message::{SotwResponse, WireResource};
 use crate::name::{Name, Selector};
@@ -149,9 +149,9 @@ impl Conversation {
         if let Some(follow) = self.plain_view(selected).filter(|_| due) {
             return Some(SotwResponse {
                 type_url: self.url.clone(),
-                version: Version::of_hash(db.sum(follow)),
+                version: Version::of_hash(db.fingerprint_sum(follow)),
                 nonce,
-                resources: ResourceList::Shared(db.whole(follow, wrap)),
+                resources: ResourceList::Shared(db.shared_list(follow, wrap)),
                 errors: Vec::new(),
             });
         }
@@ -203,7 +203,7 @@ impl Conversation {
 
     /// The view whose members are all that the peer shall hold, if nothing is
     /// to be said beside them: every such peer gets the same set.
-    fn plain_view(&self, selected: &Selected) -> Option<FollowId> {
+    fn plain_view(&self, selected: &Selected) -> Option<CursorId> {
         let [view] = self.holdings.views() else {
             return None;
         };
@@ -359,7 +359,11 @@ impl Conversation {
                 .values()
                 .fold(0, |sum, r| sum.wrapping_add(r.fingerprint()));
         }
-        let views = self.holdings.views().iter().map(|v| db.sum(v.follow));
+        let views = self
+            .holdings
+            .views()
+            .iter()
+            .map(|v| db.fingerprint_sum(v.follow));
         let mut sum = views.fold(self.holdings.sum(), u128::wrapping_add);
         let flights = self.holdings.flights().iter();
         let said = flights.flat_map(|flight| &flight.says);

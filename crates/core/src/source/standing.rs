@@ -147,7 +147,7 @@ impl Conversation {
         names.extend(dirty.map(|(entry, _)| db.name(self.type_id, entry).clone()));
         names.extend(self.holdings.exceptions().iter().cloned());
         for view in self.holdings.views() {
-            names.extend(db.news(view.follow, view.position));
+            names.extend(db.changed_names(view.follow, view.position));
         }
         let leads: Vec<Name> = names
             .iter()

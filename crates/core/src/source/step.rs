@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::holdings::{Step, Walk};
 use super::{Context, Conversation, Selected};
-use crate::database::{Choice, Database, FollowId, Item, Scope, same_resource};
+use crate::database::{Choice, CursorId, Database, Item, Scope, same_resource};
 
 impl Conversation {
     /// One step along a view: as it is, if every stream could make it; name by
@@ -18,7 +18,7 @@ impl Conversation {
         &mut self,
         db: &mut Database,
         context: &Context<'_>,
-        follow: FollowId,
+        follow: CursorId,
         budget: &mut usize,
         selected: &mut Selected,
     ) {
@@ -49,18 +49,18 @@ impl Conversation {
     }
 
     /// Where the next part begins: in a step that is under way, or in a new one.
-    fn next_part(&mut self, db: &mut Database, follow: FollowId) -> Option<Step> {
+    fn next_part(&mut self, db: &mut Database, follow: CursorId) -> Option<Step> {
         let view = self.holdings.view_mut(follow)?;
         let under_way = view.walks.back().filter(|walk| !walk.is_sent());
         let (batch, start) = match under_way {
             Some(walk) => (Arc::clone(&walk.batch), walk.sent),
             None => {
                 let from = view.reached;
-                if db.head(follow) == from || !db.knows_all(follow) {
+                if db.head(follow) == from || !db.is_complete(follow) {
                     return None;
                 }
-                let batch = db.batch(follow, from);
-                db.hold(follow, batch.to);
+                let batch = db.view_changes(follow, from);
+                db.pin(follow, batch.to);
                 view.reached = batch.to;
                 (batch, 0)
             }
@@ -131,12 +131,12 @@ impl Conversation {
             && self.parked.is_empty()
             && self.wants.is_empty()
             && db.head(view.follow) == step.to
-            && db.knows_all(view.follow)
+            && db.is_complete(view.follow)
     }
 
     /// Whether this peer takes an item just as it is: it is no exception, it is
     /// still current, and all that it takes the place of goes with it.
-    fn is_plain(&self, db: &mut Database, follow: FollowId, (name, item): &Item) -> bool {
+    fn is_plain(&self, db: &mut Database, follow: CursorId, (name, item): &Item) -> bool {
         if self.holdings.exceptions().contains(name)
             || self.holdings.may_keep_other(name, item.as_ref())
         {

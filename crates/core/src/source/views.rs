@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 
 use super::holdings::{Held, View};
 use super::{Conversation, InitialVersions, Mode};
-use crate::database::{Batch, Database, FollowId, Scope};
+use crate::database::{CursorId, Database, Scope, ViewChanges};
 use crate::name::Name;
 use crate::params::ParamsId;
 use crate::resource::Version;
@@ -21,7 +21,7 @@ impl Conversation {
             self.say_all_again(db, follow, true);
             return;
         }
-        let follow = db.follow(self.subscriber, scope);
+        let follow = db.open_cursor(self.subscriber, scope);
         let asked: Vec<Name> = self
             .wants
             .keys()
@@ -59,13 +59,13 @@ impl Conversation {
 
     /// Takes up where a reconnecting client says it stands: only what differs
     /// from that is news (S45, S46).
-    fn resume_view(&mut self, db: &mut Database, follow: FollowId, initial: &InitialVersions) {
+    fn resume_view(&mut self, db: &mut Database, follow: CursorId, initial: &InitialVersions) {
         let Some(view) = self.holdings.view(follow) else {
             return;
         };
         let all = view.scope == Scope::All;
         // What all who come back at once share.
-        let listed = db.batch(follow, 0);
+        let listed = db.view_changes(follow, 0);
         let mut differing = Vec::new();
         let mut still_listed = 0;
         for (name, resource) in &listed.items {
@@ -101,9 +101,9 @@ impl Conversation {
     fn take_strays(
         &mut self,
         db: &mut Database,
-        follow: FollowId,
+        follow: CursorId,
         initial: &InitialVersions,
-        listed: &Batch,
+        listed: &ViewChanges,
     ) {
         let strays = initial.iter().filter(|(name, _)| {
             let covered = self.holdings.covering(name);
@@ -127,7 +127,7 @@ impl Conversation {
         };
         let follow = view.follow;
         let others = self.holdings.views().iter().filter(|v| v.follow != follow);
-        let others: Vec<FollowId> = others.map(|view| view.follow).collect();
+        let others: Vec<CursorId> = others.map(|view| view.follow).collect();
         let mut shared: BTreeSet<Name> = BTreeSet::new();
         if !others.is_empty() {
             let mut names = view.held(db);
@@ -168,7 +168,7 @@ impl Conversation {
     /// Says all that a scope shows again, its own and what other views bring
     /// (S30). What the peer holds beyond that is not forgotten: it is still to
     /// be removed.
-    fn say_all_again(&mut self, db: &mut Database, follow: FollowId, own: bool) {
+    fn say_all_again(&mut self, db: &mut Database, follow: CursorId, own: bool) {
         let alone = self.holdings.views().len() == 1;
         if alone && !own {
             return;
@@ -200,7 +200,7 @@ impl Conversation {
             }
         }
         db.set_params(self.subscriber, params);
-        let scopes: Vec<(FollowId, Scope)> = self
+        let scopes: Vec<(CursorId, Scope)> = self
             .holdings
             .views()
             .iter()
@@ -209,7 +209,7 @@ impl Conversation {
         let exceptions = self.holdings.exceptions().clone();
         for (old, scope) in scopes {
             self.holdings.drop_view(db, old);
-            let follow = db.follow(self.subscriber, &scope);
+            let follow = db.open_cursor(self.subscriber, &scope);
             let mut view = View::new(scope, follow);
             view.stand_at_head(db);
             self.holdings.add_view(view);

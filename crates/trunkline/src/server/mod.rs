@@ -235,7 +235,7 @@ async fn trim(shared: Weak<Shared>) {
         let Some(shared) = shared.upgrade().filter(|s| !s.stopped.is_cancelled()) else {
             return;
         };
-        shared.with(Database::trim);
+        shared.with(Database::drop_unused_lists);
     }
 }
 

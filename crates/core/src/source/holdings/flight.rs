@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::held::{Held, Variant};
 use super::step::{Step, join};
-use crate::database::{FollowId, Seq};
+use crate::database::{CursorId, Position};
 use crate::message::ErrorDetail;
 use crate::moment::Moment;
 use crate::name::Name;
@@ -106,7 +106,7 @@ impl Flight {
     }
 
     /// Makes of what was held of a name before it what is held after it.
-    pub(crate) fn change(&self, follow: Option<FollowId>, name: &Name, held: &mut Vec<Held>) {
+    pub(crate) fn change(&self, follow: Option<CursorId>, name: &Name, held: &mut Vec<Held>) {
         change(&self.steps, &self.says, follow, name, held);
     }
 
@@ -147,7 +147,7 @@ pub(crate) fn says_of<'s>(says: &'s [Say], name: &Name) -> &'s [Say] {
 pub(crate) fn change(
     steps: &[Step],
     says: &[Say],
-    follow: Option<FollowId>,
+    follow: Option<CursorId>,
     name: &Name,
     held: &mut Vec<Held>,
 ) {
@@ -189,7 +189,7 @@ const ABSORBED: usize = 64;
 /// Puts an earlier response before a later one that its peer has not answered
 /// either. What both say of a variant, the later says. Returns the positions
 /// of views to which nobody will come back.
-pub(crate) fn merge(later: &mut Flight, earlier: Flight) -> Vec<(FollowId, Seq)> {
+pub(crate) fn merge(later: &mut Flight, earlier: Flight) -> Vec<(CursorId, Position)> {
     let mut says: BTreeMap<Variant, Say> = BTreeMap::new();
     let mut between = Vec::new();
     let mut steps: Vec<Step> = Vec::new();

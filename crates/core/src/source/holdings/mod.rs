@@ -35,7 +35,7 @@ pub(crate) use held::{Held, State, Variant, same_variant, variant};
 pub(crate) use step::{Step, Walk, join};
 pub(crate) use view::View;
 
-use crate::database::{Database, FollowId, Scope, Seq, TypeId};
+use crate::database::{CursorId, Database, Position, Scope, TypeId};
 use crate::name::Name;
 use crate::resource::{Nonce, Resource};
 
@@ -146,7 +146,7 @@ impl Holdings {
         let mut steps = self.flights.iter().flat_map(|flight| &flight.steps);
         steps.all(|step| {
             let batch = step.batch.as_ref();
-            let stay = batch.is_none_or(|batch| batch.left.is_empty());
+            let stay = batch.is_none_or(|batch| batch.replaced_variants.is_empty());
             stay && step.items().all(|(_, item)| item.is_some())
         })
     }
@@ -176,15 +176,15 @@ impl Holdings {
     }
 
     /// How far the views are, all together: it grows with each change.
-    pub(crate) fn reach(&self, db: &Database) -> Seq {
+    pub(crate) fn reach(&self, db: &Database) -> Position {
         self.views.iter().map(|view| db.head(view.follow)).sum()
     }
 
-    pub(crate) fn view(&self, follow: FollowId) -> Option<&View> {
+    pub(crate) fn view(&self, follow: CursorId) -> Option<&View> {
         self.views.iter().find(|view| view.follow == follow)
     }
 
-    pub(crate) fn view_mut(&mut self, follow: FollowId) -> Option<&mut View> {
+    pub(crate) fn view_mut(&mut self, follow: CursorId) -> Option<&mut View> {
         self.views.iter_mut().find(|view| view.follow == follow)
     }
 
@@ -238,8 +238,8 @@ impl Holdings {
     /// Ends following a view. What was sent along it and has no answer is the
     /// peer's all the same if it asks for it again before it answers. Returns
     /// the exceptions that no view covers now.
-    pub(super) fn drop_view(&mut self, db: &mut Database, follow: FollowId) -> BTreeSet<Name> {
-        db.unfollow(follow);
+    pub(super) fn drop_view(&mut self, db: &mut Database, follow: CursorId) -> BTreeSet<Name> {
+        db.close_cursor(follow);
         self.views.retain(|view| view.follow != follow);
         for flight in &mut self.flights {
             let own = flight.steps.iter_mut();
@@ -262,7 +262,7 @@ impl Holdings {
         if step.last {
             view.position = step.to;
             view.walks.retain(|walk| walk.batch.to > step.to);
-            db.release(view.follow, step.from);
+            db.unpin(view.follow, step.from);
         } else if let Some(walk) = view.walks.front_mut() {
             walk.answered = step.part.end;
         }
@@ -292,7 +292,7 @@ impl Holdings {
             return;
         };
         for (follow, between) in merge(second, first) {
-            db.release(follow, between);
+            db.unpin(follow, between);
         }
         let merged: Vec<Name> = self.flights[0]
             .says
@@ -341,7 +341,7 @@ impl Holdings {
             let follow = step.follow;
             let between = join(&mut last.steps, step);
             if let (Some(follow), Some(between)) = (follow, between) {
-                db.release(follow, between);
+                db.unpin(follow, between);
             }
         }
     }

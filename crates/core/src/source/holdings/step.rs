@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::database::{Batch, FollowId, Item, Seq};
+use crate::database::{CursorId, Item, Position, ViewChanges};
 use crate::name::Name;
 use crate::params::Constraints;
 use crate::resource::Resource;
@@ -12,7 +12,7 @@ use crate::resource::Resource;
 /// it; a stream costs two numbers, however large the step is.
 #[derive(Debug)]
 pub(crate) struct Walk {
-    pub(crate) batch: Arc<Batch>,
+    pub(crate) batch: Arc<ViewChanges>,
     /// Items before this one were sent.
     pub(crate) sent: usize,
     /// Items before this one have been answered.
@@ -30,12 +30,12 @@ impl Walk {
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     /// The view; `None` if it is followed no longer.
-    pub(crate) follow: Option<FollowId>,
-    pub(crate) from: Seq,
-    pub(crate) to: Seq,
+    pub(crate) follow: Option<CursorId>,
+    pub(crate) from: Position,
+    pub(crate) to: Position,
     /// What the step brings, if the peer takes it as it is; otherwise its
     /// items are among what is said name by name.
-    pub(crate) batch: Option<Arc<Batch>>,
+    pub(crate) batch: Option<Arc<ViewChanges>>,
     /// Which items of the step this is about.
     pub(crate) part: Range<usize>,
     /// Items of the part that are said name by name, sorted.
@@ -78,7 +78,8 @@ impl Step {
         &self,
     ) -> impl Iterator<Item = (&Arc<Resource>, Option<&Arc<Resource>>)> {
         let batch = self.batch.iter();
-        let referring = batch.flat_map(|batch| batch.referring.iter().map(move |r| (batch, r)));
+        let referring =
+            batch.flat_map(|batch| batch.replaced_referrers.iter().map(move |r| (batch, r)));
         referring.filter_map(move |(batch, (place, old))| {
             let new = batch.items[*place].1.as_ref();
             self.says(*place).then_some((old, new))
@@ -87,13 +88,13 @@ impl Step {
 
     /// The variants that it takes away in favour of others (TP2).
     pub(crate) fn left(&self) -> impl Iterator<Item = (Name, Option<Constraints>)> {
-        let left = self.batch.iter().flat_map(|batch| &batch.left);
+        let left = self.batch.iter().flat_map(|batch| &batch.replaced_variants);
         left.filter(|(name, _)| self.item(name).is_some()).cloned()
     }
 
     /// The constraints of the variant of a name that it takes away.
     pub(crate) fn left_of(&self, name: &Name) -> Option<&Option<Constraints>> {
-        let mut left = self.batch.iter().flat_map(|batch| &batch.left);
+        let mut left = self.batch.iter().flat_map(|batch| &batch.replaced_variants);
         left.find(|(other, _)| other == name).map(|(_, old)| old)
     }
 }
@@ -101,7 +102,7 @@ impl Step {
 /// Adds a step to others, so that there are never more than two of one view:
 /// one that ends, and one that does not. Returns the position to which nobody
 /// will come back.
-pub(crate) fn join(steps: &mut Vec<Step>, next: Step) -> Option<Seq> {
+pub(crate) fn join(steps: &mut Vec<Step>, next: Step) -> Option<Position> {
     let before = steps.iter_mut().rfind(|step| step.follow == next.follow);
     match before {
         // Another part of the same step.
@@ -123,7 +124,7 @@ pub(crate) fn join(steps: &mut Vec<Step>, next: Step) -> Option<Seq> {
 mod tests {
     use super::*;
 
-    fn step((from, to): (Seq, Seq), part: Range<usize>, last: bool) -> Step {
+    fn step((from, to): (Position, Position), part: Range<usize>, last: bool) -> Step {
         Step {
             follow: None,
             from,

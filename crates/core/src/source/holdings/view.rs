@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::step::Walk;
-use crate::database::{Database, FollowId, Scope, Seq, TypeId};
+use crate::database::{CursorId, Database, Position, Scope, TypeId};
 use crate::name::Name;
 use crate::resource::Resource;
 
@@ -12,11 +12,11 @@ use crate::resource::Resource;
 #[derive(Debug)]
 pub(crate) struct View {
     pub(crate) scope: Scope,
-    pub(crate) follow: FollowId,
+    pub(crate) follow: CursorId,
     /// The peer holds the view as it was here, but for the exceptions.
-    pub(crate) position: Seq,
+    pub(crate) position: Position,
     /// What was sent leads up to here.
-    pub(crate) reached: Seq,
+    pub(crate) reached: Position,
     /// Steps that are too large for one response: the first is being answered,
     /// the last is being sent. More than one only if the peer is silent for long.
     pub(crate) walks: VecDeque<Walk>,
@@ -24,7 +24,7 @@ pub(crate) struct View {
 
 impl View {
     /// From nothing.
-    pub(crate) fn new(scope: Scope, follow: FollowId) -> Self {
+    pub(crate) fn new(scope: Scope, follow: CursorId) -> Self {
         Self {
             scope,
             follow,
@@ -47,7 +47,7 @@ impl View {
             return walk.batch.items[place].1.clone();
         }
         let entry = db.find(type_id, name)?;
-        db.held_at(self.follow, entry, self.position)
+        db.resource_at(self.follow, entry, self.position)
     }
 
     pub(crate) fn covers(&self, name: &Name) -> bool {
@@ -60,14 +60,14 @@ impl View {
     /// Takes all that the view lists now as held.
     pub(crate) fn stand_at_head(&mut self, db: &mut Database) {
         let head = db.head(self.follow);
-        db.hold(self.follow, head);
-        db.release(self.follow, self.position);
+        db.pin(self.follow, head);
+        db.unpin(self.follow, self.position);
         (self.position, self.reached) = (head, head);
     }
 
     /// All that the peer holds by this view, exceptions not regarded.
     pub(crate) fn held(&self, db: &mut Database) -> Vec<Arc<Resource>> {
-        let mut held = db.held(self.follow, self.position);
+        let mut held = db.resources_at(self.follow, self.position);
         let answered = self.walks.front();
         let answered = answered.map(|walk| &walk.batch.items[..walk.answered]);
         for (name, item) in answered.into_iter().flatten() {

@@ -1,12 +1,12 @@
 //! Following a view: how a wildcard or glob subscriber learns of changes.
 //!
-//! A follower names its view by [`FollowId`], never by the view itself, for a
+//! A follower names its view by [`CursorId`], never by the view itself, for a
 //! view may be divided under it.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
-use super::subscribers::{Edge, FollowId, Following, SubscriberId};
-use super::view::{Batch, Scope, Seq};
+use super::subscribers::{CursorId, CursorSlot, Edge, SubscriberId};
+use super::view::{Position, Scope, ViewChanges};
 use super::{Database, EntryId};
 use crate::message::WireResource;
 use crate::name::Name;
@@ -17,29 +17,30 @@ use crate::resource_list::SharedList;
 impl Database {
     /// Begins to follow all that a scope shows this subscriber, from position
     /// zero: it holds nothing.
-    pub fn follow(&mut self, subscriber: SubscriberId, scope: &Scope) -> FollowId {
+    pub fn open_cursor(&mut self, subscriber: SubscriberId, scope: &Scope) -> CursorId {
         let params = self.subscribers.params(subscriber);
         let type_id = self.subscribers.type_id(subscriber);
         let table = &mut self.tables[type_id.0 as usize];
-        if !table.is_followed(scope) {
-            self.subscribers.edge(type_id, scope.ask(), Edge::First);
+        if !table.has_view(scope) {
+            self.subscribers
+                .edge(type_id, scope.selector(), Edge::First);
         }
         let category = self.params.project(params, &table.keys);
-        let view_id = table.view_of(scope, category, &mut self.params, &mut self.work);
+        let view_id = table.view_for(scope, category, &mut self.params, &mut self.work);
         let view = table.view_mut(view_id);
         view.subscribers.insert(subscriber);
-        view.hold(0);
+        view.pin(0);
         let held = vec![0];
-        let following = Following {
+        let following = CursorSlot {
             view: view_id,
-            held,
+            pins: held,
         };
-        self.subscribers.add_following(subscriber, following)
+        self.subscribers.add_cursor(subscriber, following)
     }
 
     /// Ends following.
-    pub fn unfollow(&mut self, id: FollowId) {
-        let Some(following) = self.subscribers.remove_following(id) else {
+    pub fn close_cursor(&mut self, id: CursorId) {
+        let Some(following) = self.subscribers.remove_cursor(id) else {
             return;
         };
         let type_id = self.subscribers.type_id(id.subscriber);
@@ -49,13 +50,13 @@ impl Database {
         if view.subscribers.is_empty() {
             let scope = view.scope.clone();
             table.drop_view(following.view);
-            if !table.is_followed(&scope) {
-                self.subscribers.edge(type_id, scope.ask(), Edge::Last);
+            if !table.has_view(&scope) {
+                self.subscribers.edge(type_id, scope.selector(), Edge::Last);
             }
             return;
         }
-        for position in following.held {
-            let forgotten = table.view_mut(following.view).release(position);
+        for position in following.pins {
+            let forgotten = table.view_mut(following.view).unpin(position);
             for entry in forgotten {
                 table.forget_if_gone(following.view, entry, &mut self.params, &mut self.work);
             }
@@ -63,51 +64,51 @@ impl Database {
     }
 
     /// The follower may come to stand at this position: what is current there is kept.
-    pub fn hold(&mut self, id: FollowId, position: Seq) {
-        let following = self.subscribers.following_mut(id);
-        following.held.push(position);
+    pub fn pin(&mut self, id: CursorId, position: Position) {
+        let following = self.subscribers.cursor_mut(id);
+        following.pins.push(position);
         let view = following.view;
         let type_id = self.subscribers.type_id(id.subscriber);
-        self.table_mut(type_id).view_mut(view).hold(position);
+        self.table_mut(type_id).view_mut(view).pin(position);
     }
 
     /// The follower will not come back to this position.
-    pub fn release(&mut self, id: FollowId, position: Seq) {
-        let following = self.subscribers.following_mut(id);
-        let Some(index) = following.held.iter().position(|p| *p == position) else {
+    pub fn unpin(&mut self, id: CursorId, position: Position) {
+        let following = self.subscribers.cursor_mut(id);
+        let Some(index) = following.pins.iter().position(|p| *p == position) else {
             return;
         };
-        following.held.swap_remove(index);
+        following.pins.swap_remove(index);
         let view = following.view;
         let type_id = self.subscribers.type_id(id.subscriber);
         let table = &mut self.tables[type_id.0 as usize];
-        for entry in table.view_mut(view).release(position) {
+        for entry in table.view_mut(view).unpin(position) {
             table.forget_if_gone(view, entry, &mut self.params, &mut self.work);
         }
     }
 
     /// The newest position.
     #[must_use]
-    pub fn head(&self, id: FollowId) -> Seq {
-        let (table, view) = self.followed(id);
+    pub fn head(&self, id: CursorId) -> Position {
+        let (table, view) = self.table_and_view(id);
         table.view(view).head()
     }
 
     /// The sum of the fingerprints of all that is listed.
     #[must_use]
-    pub fn sum(&self, id: FollowId) -> u128 {
-        let (table, view) = self.followed(id);
-        table.view(view).sum()
+    pub fn fingerprint_sum(&self, id: CursorId) -> u128 {
+        let (table, view) = self.table_and_view(id);
+        table.view(view).fingerprint_sum()
     }
 
-    fn followed(&self, id: FollowId) -> (&super::Table, super::ViewId) {
-        let view = self.subscribers.following(id).view;
+    fn table_and_view(&self, id: CursorId) -> (&super::Table, super::ViewId) {
+        let view = self.subscribers.cursor(id).view;
         (self.table(self.subscribers.type_id(id.subscriber)), view)
     }
 
     /// What is listed under a name.
-    pub fn listed(&mut self, id: FollowId, entry: EntryId) -> Option<Arc<Resource>> {
-        let view = self.subscribers.following(id).view;
+    pub fn listed_resource(&mut self, id: CursorId, entry: EntryId) -> Option<Arc<Resource>> {
+        let view = self.subscribers.cursor(id).view;
         let type_id = self.subscribers.type_id(id.subscriber);
         let table = &mut self.tables[type_id.0 as usize];
         let params = table.view(view).params;
@@ -116,30 +117,32 @@ impl Database {
     }
 
     /// What the follower holds under a name if it stands at `position`.
-    pub fn held_at(
+    pub fn resource_at(
         &mut self,
-        id: FollowId,
+        id: CursorId,
         entry: EntryId,
-        position: Seq,
+        position: Position,
     ) -> Option<Arc<Resource>> {
-        let current = self.listed(id, entry);
-        let (table, view) = self.followed(id);
-        table.view(view).held_at(entry, position, current.as_ref())
+        let current = self.listed_resource(id, entry);
+        let (table, view) = self.table_and_view(id);
+        table
+            .view(view)
+            .resource_at(entry, position, current.as_ref())
     }
 
     /// All that is listed, by name.
-    pub fn list(&mut self, id: FollowId) -> Vec<Arc<Resource>> {
+    pub fn list(&mut self, id: CursorId) -> Vec<Arc<Resource>> {
         let head = self.head(id);
-        self.held(id, head)
+        self.resources_at(id, head)
     }
 
     /// All that is listed as a set that streams share, made once for each
     /// change; `wrap` is whether a `Resource` may be around what needs one.
-    pub fn whole(&mut self, id: FollowId, wrap: bool) -> Arc<SharedList> {
+    pub fn shared_list(&mut self, id: CursorId, wrap: bool) -> Arc<SharedList> {
         let type_id = self.subscribers.type_id(id.subscriber);
-        let view_id = self.subscribers.following(id).view;
+        let view_id = self.subscribers.cursor(id).view;
         let table = self.table_mut(type_id);
-        if let Some(whole) = table.view_mut(view_id).whole(wrap) {
+        if let Some(whole) = table.view_mut(view_id).full_list(wrap) {
             return whole;
         }
         let ttl = table.kind.ttl_in_sotw;
@@ -149,18 +152,18 @@ impl Database {
         ));
         self.table_mut(type_id)
             .view_mut(view_id)
-            .keep_whole(wrap, &whole);
+            .keep_full_list(wrap, &whole);
         whole
     }
 
     /// All that a follower at `position` holds, by name.
-    pub fn held(&mut self, id: FollowId, position: Seq) -> Vec<Arc<Resource>> {
-        let (table, view) = self.followed(id);
+    pub fn resources_at(&mut self, id: CursorId, position: Position) -> Vec<Arc<Resource>> {
+        let (table, view) = self.table_and_view(id);
         let entries: Vec<_> = table.view(view).since(0).map(|(_, entry)| entry).collect();
         self.work.entries += entries.len() as u64;
         let mut held: Vec<_> = entries
             .into_iter()
-            .filter_map(|entry| self.held_at(id, entry, position))
+            .filter_map(|entry| self.resource_at(id, entry, position))
             .collect();
         held.sort_by(|a, b| a.name.cmp(&b.name));
         held
@@ -168,8 +171,8 @@ impl Database {
 
     /// The names of which there is news behind `position`.
     #[must_use]
-    pub fn news(&self, id: FollowId, position: Seq) -> Vec<Name> {
-        let (table, view) = self.followed(id);
+    pub fn changed_names(&self, id: CursorId, position: Position) -> Vec<Name> {
+        let (table, view) = self.table_and_view(id);
         let since = table.view(view).since(position);
         since
             .map(|(_, entry)| table.entry(entry).name.clone())
@@ -179,25 +182,25 @@ impl Database {
     /// Whether there is more behind `position` than [`Self::news`] tell: a name
     /// that is gone and that nobody held was forgotten.
     #[must_use]
-    pub fn forgot_since(&self, id: FollowId, position: Seq) -> bool {
-        let (table, view) = self.followed(id);
-        table.view(view).forgot_since(position)
+    pub fn has_forgotten_since(&self, id: CursorId, position: Position) -> bool {
+        let (table, view) = self.table_and_view(id);
+        table.view(view).has_forgotten_since(position)
     }
 
     /// Whether what is not listed does not exist.
     #[must_use]
-    pub fn knows_all(&self, id: FollowId) -> bool {
-        let (table, view) = self.followed(id);
+    pub fn is_complete(&self, id: CursorId) -> bool {
+        let (table, view) = self.table_and_view(id);
         table.is_complete(&table.view(view).scope)
     }
 
     /// What is news to a follower at `from`. Made once for all followers that
     /// stand there.
-    pub fn batch(&mut self, id: FollowId, from: Seq) -> Arc<Batch> {
+    pub fn view_changes(&mut self, id: CursorId, from: Position) -> Arc<ViewChanges> {
         let type_id = self.subscribers.type_id(id.subscriber);
-        let view_id = self.subscribers.following(id).view;
+        let view_id = self.subscribers.cursor(id).view;
         let view = self.table_mut(type_id).view_mut(view_id);
-        if let Some(shared) = view.shared_batch(from) {
+        if let Some(shared) = view.shared_changes(from) {
             return shared;
         }
         let to = view.head();
@@ -205,9 +208,11 @@ impl Database {
         let (mut items, mut left, mut referring) = (Vec::new(), Vec::new(), Vec::new());
         for entry in entries {
             self.work.entries += 1;
-            let current = self.listed(id, entry);
-            let (table, _) = self.followed(id);
-            let held = table.view(view_id).held_at(entry, from, current.as_ref());
+            let current = self.listed_resource(id, entry);
+            let (table, _) = self.table_and_view(id);
+            let held = table
+                .view(view_id)
+                .resource_at(entry, from, current.as_ref());
             if same_listing(held.as_ref(), current.as_ref()) {
                 continue;
             }
@@ -217,7 +222,9 @@ impl Database {
                 referring.push((items.len(), Arc::clone(held)));
             }
             if let Some(held) = held {
-                left.extend(left_by(&held, current.as_deref()).map(|old| (name.clone(), old)));
+                left.extend(
+                    replaced_variant(&held, current.as_deref()).map(|old| (name.clone(), old)),
+                );
             }
             items.push((name, current));
         }
@@ -229,35 +236,38 @@ impl Database {
         let is_gone = |(name, item): &(Name, Option<_>)| item.is_none().then(|| name.clone());
         let mut gone: Vec<_> = items.iter().filter_map(is_gone).collect();
         gone.sort();
-        let batch = Arc::new(Batch {
+        let batch = Arc::new(ViewChanges {
             from,
             to,
             bytes,
             items,
-            gone,
-            referring,
-            left,
+            removed: gone,
+            replaced_referrers: referring,
+            replaced_variants: left,
             by_name: OnceLock::new(),
-            parts: Mutex::default(),
+            shared_parts: Mutex::default(),
         });
         self.table_mut(type_id)
             .view_mut(view_id)
-            .share_batch(&batch);
+            .share_changes(&batch);
         batch
     }
 
     /// Forgets lists that were made for many streams and that none asked for
     /// since this was last called: to be called now and then.
-    pub fn trim(&mut self) {
+    pub fn drop_unused_lists(&mut self) {
         for table in &mut self.tables {
-            table.trim();
+            table.drop_unused_lists();
         }
     }
 }
 
 /// The variant that gives way to another, or to nothing (TP2). One for all that
 /// gives way to nothing is gone by its name.
-pub(crate) fn left_by(held: &Resource, new: Option<&Resource>) -> Option<Option<Constraints>> {
+pub(crate) fn replaced_variant(
+    held: &Resource,
+    new: Option<&Resource>,
+) -> Option<Option<Constraints>> {
     let left = match new {
         Some(new) => held.name == new.name && held.constraints != new.constraints,
         None => held.constraints.is_some(),
@@ -291,16 +301,16 @@ mod tests {
         let type_id = db.type_id(&url);
         let stream = db.open_stream();
         let subscriber = db.add_subscriber(stream, type_id, ParamsId::EMPTY);
-        let follow = db.follow(subscriber, &Scope::All);
+        let follow = db.open_cursor(subscriber, &Scope::All);
         let kept = |db: &mut Database| {
-            let batch = Arc::downgrade(&db.batch(follow, 0));
-            let whole = Arc::downgrade(&db.whole(follow, false));
+            let batch = Arc::downgrade(&db.view_changes(follow, 0));
+            let whole = Arc::downgrade(&db.shared_list(follow, false));
             (batch, whole)
         };
         let (batch, whole) = kept(&mut db);
-        db.trim();
+        db.drop_unused_lists();
         assert!(batch.upgrade().is_some() && whole.upgrade().is_some());
-        db.trim();
+        db.drop_unused_lists();
         assert!(batch.upgrade().is_none() && whole.upgrade().is_none());
         // A change makes it outdated at once.
         let (batch, whole) = kept(&mut db);
