@@ -80,7 +80,7 @@ fn change_named(c: &mut Criterion) {
                 let number = |round: u64| (round as usize).wrapping_mul(STRIDE) % ASKED * spread;
                 b.iter_custom(|rounds| {
                     time_changes(&mut db, rounds, number, |db| {
-                        db.take_woken();
+                        db.take_woken_streams();
                         for id in &ids {
                             db.take_dirty(*id, usize::MAX);
                         }

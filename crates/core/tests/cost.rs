@@ -70,7 +70,7 @@ fn a_change_that_nobody_sees_wakes_nobody() {
     let _asked = named(&mut db, EDS, 10, &[support::name(3)]);
     touch(&mut db, EDS, 4, 1);
     touch(&mut db, EDS, 3, 0);
-    assert_eq!(db.take_woken(), []);
+    assert_eq!(db.take_woken_streams(), []);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_change_for_one_group_wakes_only_that_group() {
     );
     let mut peers = wildcards(&mut db, CDS, 12, 4);
     put(&mut db, &CDS.into(), [variant(0, 1, 2)]);
-    assert_eq!(db.take_woken().len(), 3);
+    assert_eq!(db.take_woken_streams().len(), 3);
     let told = peers
         .iter_mut()
         .filter_map(|p| p.take(&mut db).then_some(()));
@@ -133,7 +133,7 @@ fn tp2_a_change_to_one_variant_costs_those_who_have_it() {
     put(&mut db, &url, [variant(0, 1, 3)]);
     let work = since(&db, before);
     assert_eq!((work.subscribers, work.evaluations), (40, 0), "{work:?}");
-    assert_eq!(db.take_woken().len(), 40);
+    assert_eq!(db.take_woken_streams().len(), 40);
 }
 
 #[test]
@@ -244,6 +244,6 @@ fn streams_that_end_leave_nothing() {
     };
     assert_eq!(kept(&db, CDS), left);
     assert_eq!(kept(&db, EDS), MemoryCounts::default());
-    assert_eq!(db.take_woken(), []);
+    assert_eq!(db.take_woken_streams(), []);
     db.check().unwrap();
 }

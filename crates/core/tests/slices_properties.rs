@@ -169,7 +169,7 @@ impl World {
         for client in &mut self.clients {
             client.look(&mut self.db);
         }
-        self.db.take_woken();
+        self.db.take_woken_streams();
     }
 
     fn held(&self) -> Held {

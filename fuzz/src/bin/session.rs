@@ -144,10 +144,10 @@ impl World {
                 self.db.forget(type_id, &name.name());
             }
             Step::Woken => {
-                for stream in self.db.take_woken() {
+                for stream in self.db.take_woken_streams() {
                     assert!(self.clients.iter().any(|c| c.session.stream() == stream));
                 }
-                self.db.take_edges().for_each(drop);
+                self.db.take_demand_changes().for_each(drop);
             }
         }
     }
@@ -165,7 +165,7 @@ impl World {
             client.session.close(&mut self.db);
             self.db.check().expect("the invariants hold");
         }
-        assert!(self.db.take_woken().is_empty());
+        assert!(self.db.take_woken_streams().is_empty());
         let types: Vec<_> = self.db.types().map(|(id, url)| (id, url.clone())).collect();
         for (id, _) in &types {
             let kept = self.db.memory_counts(*id);

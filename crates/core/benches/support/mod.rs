@@ -279,5 +279,5 @@ pub(crate) fn settle(db: &mut Database, peers: &mut [Peer]) {
             peer.accept(db);
         }
     }
-    db.take_woken();
+    db.take_woken_streams();
 }

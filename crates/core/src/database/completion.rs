@@ -67,7 +67,7 @@ impl Database {
         // Which virtual host a host gets is known only now.
         if unknown || table.hosts.is_some() {
             for (subscriber, params) in entry.subscribers.iter() {
-                self.subscribers.mark(subscriber, id, params);
+                self.subscribers.mark_dirty(subscriber, id, params);
             }
         }
         // That a name does not exist goes without saying from now on.

@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
-use super::subscribers::{CursorId, CursorSlot, Edge, SubscriberId};
+use super::subscribers::{CursorId, CursorSlot, DemandChange, SubscriberId};
 use super::view::{Position, Scope, ViewChanges};
 use super::{Database, EntryId};
 use crate::message::WireResource;
@@ -23,7 +23,7 @@ impl Database {
         let table = &mut self.tables[type_id.0 as usize];
         if !table.has_view(scope) {
             self.subscribers
-                .edge(type_id, scope.selector(), Edge::First);
+                .record_demand(type_id, scope.selector(), DemandChange::Started);
         }
         let category = self.params.project(params, &table.keys);
         let view_id = table.view_for(scope, category, &mut self.params, &mut self.work);
@@ -51,7 +51,8 @@ impl Database {
             let scope = view.scope.clone();
             table.drop_view(following.view);
             if !table.has_view(&scope) {
-                self.subscribers.edge(type_id, scope.selector(), Edge::Last);
+                self.subscribers
+                    .record_demand(type_id, scope.selector(), DemandChange::Ended);
             }
             return;
         }

@@ -14,11 +14,11 @@
 
 mod apply;
 mod check;
+mod client_sets;
 mod commit;
 mod completion;
 mod content;
 mod cursor;
-mod departed;
 mod entry;
 mod history;
 mod hosts;
@@ -36,14 +36,14 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 pub use apply::ApplyError;
+pub(crate) use client_sets::ClientSet;
 pub use commit::{Commit, Progress, Replaced, SLICE};
 pub use completion::Completion;
 pub use content::Choice;
 pub(crate) use content::same_resource;
-pub(crate) use departed::DepartedSet;
 pub use entry::EntryId;
 pub use hosts::{Considered, Found, Given, HostExplanation};
-pub use subscribers::{CursorId, Edge, StreamId, SubscriberId};
+pub use subscribers::{CursorId, DemandChange, StreamId, SubscriberId};
 pub use table::{MemoryCounts, Work};
 pub use view::{Item, Position, Scope, ViewChanges};
 
@@ -51,8 +51,8 @@ use crate::kind::Kind;
 use crate::name::{Glob, Name};
 use crate::params::{Params, ParamsId, ParamsTable};
 use crate::resource::{Resource, TypeUrl};
-use departed::Departed;
-use subscribers::Subscribers;
+use client_sets::ClientSets;
+use subscribers::SubscriberRegistry;
 use table::Table;
 use view::ViewId;
 
@@ -66,14 +66,14 @@ pub struct Database {
     tables: Vec<Table>,
     type_ids: HashMap<TypeUrl, TypeId>,
     params: ParamsTable,
-    subscribers: Subscribers,
+    subscribers: SubscriberRegistry,
     work: Work,
     /// The names looked at when others could last have the database.
     slice_start: u64,
     /// Views that have news for their followers, once each.
     changed_views: Vec<(TypeId, ViewId)>,
     is_cache: bool,
-    departed: Departed,
+    client_sets: ClientSets,
 }
 
 impl Database {
@@ -92,7 +92,7 @@ impl Database {
             is_cache: true,
             ..Self::default()
         };
-        cache.watch_edges();
+        cache.watch_demand();
         cache
     }
 

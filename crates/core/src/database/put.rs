@@ -14,7 +14,7 @@ impl Database {
     pub fn forget(&mut self, type_id: TypeId, name: &Name) {
         let blank = self.table(type_id).default_content();
         self.put(type_id, name, blank);
-        self.wake_followers();
+        self.wake_view_subscribers();
     }
 
     /// Gives a name its contents and tells those whom it concerns; followers of
@@ -27,7 +27,7 @@ impl Database {
         {
             let keys = self.table(type_id).keys.union(keys);
             self.table_mut(type_id).keys = keys;
-            self.wake_followers();
+            self.wake_view_subscribers();
             self.split_views(type_id);
         }
         let table = self.table_mut(type_id);
@@ -55,10 +55,10 @@ impl Database {
             }
             _ => {}
         }
-        self.tell_views(type_id, entry, &mut old);
-        self.tell_named(type_id, entry, &mut old);
+        self.notify_views(type_id, entry, &mut old);
+        self.notify_subscribers(type_id, entry, &mut old);
         for host in self.table_mut(type_id).move_domains(entry, &old) {
-            self.tell_asking(type_id, host);
+            self.notify_all_subscribers(type_id, host);
         }
         self.note_ports(type_id, entry);
         self.move_aliases(type_id, entry, aliases(&old), new_aliases);
@@ -68,7 +68,7 @@ impl Database {
 
     /// Wakes the followers of the views that were told of changes, once each,
     /// however many changes there were.
-    pub(super) fn wake_followers(&mut self) {
+    pub(super) fn wake_view_subscribers(&mut self) {
         for (type_id, view_id) in std::mem::take(&mut self.changed_views) {
             let view = self.tables[type_id.0 as usize].view_mut(view_id);
             view.has_unannounced_changes = false;
@@ -79,7 +79,7 @@ impl Database {
         }
     }
 
-    fn tell_views(&mut self, type_id: TypeId, entry: EntryId, old: &mut Content) {
+    fn notify_views(&mut self, type_id: TypeId, entry: EntryId, old: &mut Content) {
         let table = &mut self.tables[type_id.0 as usize];
         let name = table.entry(entry).name.clone();
         for view_id in table.views_of_name(&name) {
@@ -99,7 +99,7 @@ impl Database {
         }
     }
 
-    fn tell_named(&mut self, type_id: TypeId, entry: EntryId, old: &mut Content) {
+    fn notify_subscribers(&mut self, type_id: TypeId, entry: EntryId, old: &mut Content) {
         let table = &mut self.tables[type_id.0 as usize];
         self.work.entries += 1;
         for params in table.entry(entry).subscribers.params() {
@@ -110,7 +110,7 @@ impl Database {
             }
             for subscriber in table.entry(entry).subscribers.with_params(params) {
                 self.work.subscribers += 1;
-                self.subscribers.mark(subscriber, entry, params);
+                self.subscribers.mark_dirty(subscriber, entry, params);
             }
         }
     }
@@ -122,7 +122,7 @@ impl Database {
             let Some(entry) = self.find(type_id, alias) else {
                 continue;
             };
-            self.tell_asking(type_id, entry);
+            self.notify_all_subscribers(type_id, entry);
             if !new.contains(alias) {
                 self.table_mut(type_id).remove_owner(entry, owner);
             }
@@ -131,12 +131,12 @@ impl Database {
             let table = self.table_mut(type_id);
             let entry = table.intern(alias);
             table.add_owner(entry, owner);
-            self.tell_asking(type_id, entry);
+            self.notify_all_subscribers(type_id, entry);
         }
     }
 
     /// Tells all who ask for a name, for something else may answer to it now.
-    pub(super) fn tell_asking(&mut self, type_id: TypeId, alias: EntryId) {
+    pub(super) fn notify_all_subscribers(&mut self, type_id: TypeId, alias: EntryId) {
         self.work.entries += 1;
         let asking: Vec<_> = self
             .table(type_id)
@@ -146,7 +146,7 @@ impl Database {
             .collect();
         for (subscriber, params) in asking {
             self.work.subscribers += 1;
-            self.subscribers.mark(subscriber, alias, params);
+            self.subscribers.mark_dirty(subscriber, alias, params);
         }
     }
 

@@ -47,11 +47,11 @@ pub struct CursorId {
 /// what a relay or a client has to ask its own source for, and what an
 /// on-demand server has to fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Edge {
+pub enum DemandChange {
     /// Somebody asks, and nobody did before.
-    First,
+    Started,
     /// Nobody asks any more.
-    Last,
+    Ended,
 }
 
 #[derive(Debug)]
@@ -82,17 +82,17 @@ struct Stream {
 
 /// See the module's documentation.
 #[derive(Debug, Default)]
-pub(super) struct Subscribers {
+pub(super) struct SubscriberRegistry {
     streams: Slab<Stream>,
     list: Slab<Subscriber>,
     /// Streams that have something to look at; each at most once.
     woken: Vec<StreamId>,
     /// What has not been taken yet; `None` if nobody wants to know. Opposites
     /// cancel out, so this is never more than what is asked for and what was.
-    edges: Option<BTreeMap<(TypeId, Selector), Edge>>,
+    demand_changes: Option<BTreeMap<(TypeId, Selector), DemandChange>>,
 }
 
-impl Subscribers {
+impl SubscriberRegistry {
     pub(super) fn wake(&mut self, id: SubscriberId) {
         if let Some(subscriber) = self.list.get(id.0)
             && let Some(stream) = self.streams.get_mut(subscriber.stream.0)
@@ -103,8 +103,8 @@ impl Subscribers {
         }
     }
 
-    pub(super) fn edge(&mut self, type_id: TypeId, ask: Selector, edge: Edge) {
-        let Some(edges) = &mut self.edges else {
+    pub(super) fn record_demand(&mut self, type_id: TypeId, ask: Selector, edge: DemandChange) {
+        let Some(edges) = &mut self.demand_changes else {
             return;
         };
         match edges.entry((type_id, ask)) {
@@ -117,7 +117,7 @@ impl Subscribers {
         }
     }
 
-    pub(super) fn mark(&mut self, id: SubscriberId, entry: EntryId, params: ParamsId) {
+    pub(super) fn mark_dirty(&mut self, id: SubscriberId, entry: EntryId, params: ParamsId) {
         if let Some(subscriber) = self.list.get_mut(id.0) {
             subscriber.dirty.insert((entry, params));
         }
@@ -238,7 +238,7 @@ impl Database {
     }
 
     /// The streams that have something to look at, once each.
-    pub fn take_woken(&mut self) -> Vec<StreamId> {
+    pub fn take_woken_streams(&mut self) -> Vec<StreamId> {
         let mut woken = std::mem::take(&mut self.subscribers.woken);
         let streams = &mut self.subscribers.streams;
         woken.retain(|id| match streams.get_mut(id.0) {
@@ -256,14 +256,16 @@ impl Database {
 
     /// From now on, [`Self::take_edges`] has something to tell. A cache watches
     /// from the beginning.
-    pub fn watch_edges(&mut self) {
-        self.subscribers.edges.get_or_insert_default();
+    pub fn watch_demand(&mut self) {
+        self.subscribers.demand_changes.get_or_insert_default();
     }
 
     /// What got its first or lost its last subscriber since this was last
     /// asked; nothing without [`Self::watch_edges`].
-    pub fn take_edges(&mut self) -> impl Iterator<Item = (TypeId, Selector, Edge)> + use<> {
-        let edges = self.subscribers.edges.as_mut().map(std::mem::take);
+    pub fn take_demand_changes(
+        &mut self,
+    ) -> impl Iterator<Item = (TypeId, Selector, DemandChange)> + use<> {
+        let edges = self.subscribers.demand_changes.as_mut().map(std::mem::take);
         let edges = edges.into_iter().flatten();
         edges.map(|((type_id, ask), edge)| (type_id, ask, edge))
     }
@@ -306,8 +308,11 @@ impl Database {
             if let Some(hosts) = &mut table.hosts {
                 hosts.ask(name.as_str(), entry);
             }
-            self.subscribers
-                .edge(type_id, Selector::Name(name.clone()), Edge::First);
+            self.subscribers.record_demand(
+                type_id,
+                Selector::Name(name.clone()),
+                DemandChange::Started,
+            );
         }
         entry
     }
@@ -327,7 +332,7 @@ impl Database {
             }
             table.remove_unused(entry);
             self.subscribers
-                .edge(type_id, Selector::Name(name), Edge::Last);
+                .record_demand(type_id, Selector::Name(name), DemandChange::Ended);
         }
     }
 
@@ -367,8 +372,8 @@ mod tests {
         db.close_stream(first);
         let third = db.open_stream();
         assert!(third != first && third != second);
-        assert_eq!(db.take_woken(), [second]);
-        assert_eq!(db.take_woken(), []);
+        assert_eq!(db.take_woken_streams(), [second]);
+        assert_eq!(db.take_woken_streams(), []);
         assert_eq!(db.open_stream(), first);
         db.close_stream(second);
         assert_eq!(db.open_stream(), second);
@@ -383,17 +388,17 @@ mod tests {
         let name = Name::new("a");
         let edge = |edge| [(type_id, Selector::Name(name.clone()), edge)];
         let entry = db.subscribe(one, &name, ParamsId::EMPTY);
-        assert_eq!(db.take_edges().count(), 0);
-        db.watch_edges();
+        assert_eq!(db.take_demand_changes().count(), 0);
+        db.watch_demand();
         db.subscribe(two, &name, ParamsId::EMPTY);
         db.unsubscribe(one, entry, ParamsId::EMPTY);
-        assert_eq!(db.take_edges().count(), 0);
+        assert_eq!(db.take_demand_changes().count(), 0);
         db.unsubscribe(two, entry, ParamsId::EMPTY);
-        assert!(db.take_edges().eq(edge(Edge::Last)));
+        assert!(db.take_demand_changes().eq(edge(DemandChange::Ended)));
         db.subscribe(one, &name, ParamsId::EMPTY);
-        db.watch_edges();
-        assert!(db.take_edges().eq(edge(Edge::First)));
-        assert_eq!(db.take_edges().count(), 0);
+        db.watch_demand();
+        assert!(db.take_demand_changes().eq(edge(DemandChange::Started)));
+        assert_eq!(db.take_demand_changes().count(), 0);
     }
 
     #[test]
@@ -404,16 +409,17 @@ mod tests {
         let one = db.add_subscriber(stream, type_id, ParamsId::EMPTY);
         let follow = db.open_cursor(one, &Scope::All);
         db.close_cursor(follow);
-        assert_eq!(db.take_edges().count(), 0);
+        assert_eq!(db.take_demand_changes().count(), 0);
         let follow = db.open_cursor(one, &Scope::All);
-        assert!(
-            db.take_edges()
-                .eq([(type_id, Selector::Wildcard, Edge::First)])
-        );
+        assert!(db.take_demand_changes().eq([(
+            type_id,
+            Selector::Wildcard,
+            DemandChange::Started
+        )]));
         db.close_cursor(follow);
         assert!(
-            db.take_edges()
-                .eq([(type_id, Selector::Wildcard, Edge::Last)])
+            db.take_demand_changes()
+                .eq([(type_id, Selector::Wildcard, DemandChange::Ended)])
         );
     }
 }

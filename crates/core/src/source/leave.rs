@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::Conversation;
 use super::holdings::{State, View};
-use crate::database::{Database, DepartedSet};
+use crate::database::{ClientSet, Database};
 use crate::name::Name;
 use crate::resource::Version;
 
@@ -37,7 +37,7 @@ impl Conversation {
         }
         if let Some(version) = stood_at.filter(|_| self.stands_in()) {
             let tried = self.tried();
-            db.remember_tried(self.type_id, &version, tried.into_iter());
+            db.remember_unacked(self.type_id, &version, tried.into_iter());
         }
     }
 
@@ -55,7 +55,7 @@ impl Conversation {
 
     /// What the peer holds once it has accepted so many of the responses without
     /// an answer.
-    fn departed_set(&self, db: &mut Database, flights: usize) -> DepartedSet {
+    fn departed_set(&self, db: &mut Database, flights: usize) -> ClientSet {
         let accepted = || self.holdings.flights().iter().take(flights);
         let members = |db: &mut Database, view: &View| {
             let steps = accepted().flat_map(|flight| &flight.steps);
@@ -67,9 +67,9 @@ impl Conversation {
         let rejected = parked.map(|((name, constraints), (version, _))| {
             (name.clone(), constraints.clone(), version.clone())
         });
-        DepartedSet {
-            rejected: rejected.collect(),
-            tried: BTreeMap::new(),
+        ClientSet {
+            quarantined: rejected.collect(),
+            unacked: BTreeMap::new(),
             resources: self.set_after(db, flights, members).into_values().collect(),
         }
     }

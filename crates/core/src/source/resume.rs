@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::holdings::{Held, Variant, same_variant};
 use super::{Context, Conversation, Dialect, Times, Want};
-use crate::database::{Database, DepartedSet, Position, Scope};
+use crate::database::{ClientSet, Database, Position, Scope};
 use crate::kind;
 use crate::message::Mode;
 use crate::moment::Moment;
@@ -38,7 +38,7 @@ pub(crate) struct Resumed {
     rejected: Vec<Variant>,
     /// The set that it named, until it has accepted another, and how far views
     /// were when it was last compared.
-    set: Option<(Arc<DepartedSet>, Position)>,
+    set: Option<(Arc<ClientSet>, Position)>,
     /// The version of the set that it named.
     pub(super) version: Option<Version>,
     /// That set is known; but the client may hold clusters beside it, until it has
@@ -97,7 +97,7 @@ impl Conversation {
         };
         self.record_set(db, &set, false);
         let mut rejected = Vec::new();
-        for (name, constraints, version) in &set.rejected {
+        for (name, constraints, version) in &set.quarantined {
             let variant = (name.clone(), constraints.clone());
             let holds = self
                 .holdings
@@ -114,7 +114,7 @@ impl Conversation {
         }
         if let Some(resumed) = &mut self.resumed {
             resumed.unknown_set = false;
-            resumed.tried = Some(set.tried.clone());
+            resumed.tried = Some(set.unacked.clone());
             resumed.rejected = rejected;
             resumed.set = Some((set, self.holdings.reach(db)));
         }
@@ -123,7 +123,7 @@ impl Conversation {
     /// Records what a client holds by the set that it named; `all` is whether also
     /// clusters of a wildcard that are the same now: of these there may be very
     /// many.
-    fn record_set(&mut self, db: &mut Database, set: &DepartedSet, all: bool) {
+    fn record_set(&mut self, db: &mut Database, set: &ClientSet, all: bool) {
         for resource in &set.resources {
             let name = &resource.name;
             let recorded = |held: &Held| same_variant(&held.resource, resource);
@@ -238,7 +238,7 @@ impl Conversation {
             view.stand_at_head(db);
             self.acked_version = Some(version.clone());
             let departed = db.recall_set(self.type_id, version);
-            let tried = departed.map(|set| set.tried.clone());
+            let tried = departed.map(|set| set.unacked.clone());
             match &mut self.resumed {
                 Some(resumed) if self.url.as_str() == kind::CDS => {
                     resumed.unknown_set = false;

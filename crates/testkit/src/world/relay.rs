@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use trunkline_core::Moment;
 use trunkline_core::change::Change;
-use trunkline_core::database::{Database, Edge, Scope, TypeId};
+use trunkline_core::database::{Database, DemandChange, Scope, TypeId};
 use trunkline_core::kind::CDS;
 use trunkline_core::message::{Mode, Node};
 use trunkline_core::name::{Name, Selector};
@@ -61,10 +61,10 @@ impl Relay {
     #[must_use]
     pub fn pass_on(&mut self, now: Moment) -> bool {
         let mut anew = false;
-        for (type_id, ask, edge) in self.db.take_edges() {
+        for (type_id, ask, edge) in self.db.take_demand_changes() {
             let url = self.db.type_url(type_id).clone();
             match edge {
-                Edge::First => {
+                DemandChange::Started => {
                     if ask == Selector::Wildcard && self.sink.is_answered(&url, &ask) {
                         self.learn_all(type_id, now);
                     } else if ask == Selector::Wildcard {
@@ -81,7 +81,7 @@ impl Relay {
                         events: Vec::new(),
                     });
                 }
-                Edge::Last => {
+                DemandChange::Ended => {
                     self.sink.unsubscribe(&url, &ask);
                     self.forget(type_id, &url, &ask);
                 }

@@ -1,6 +1,6 @@
 //! What a request led to, and telling of it when nothing is locked.
 
-use trunkline_core::database::{Choice, Database, Edge};
+use trunkline_core::database::{Choice, Database, DemandChange};
 use trunkline_core::kind::Kind;
 use trunkline_core::name::{Name, Selector};
 use trunkline_core::params::ParamsId;
@@ -94,13 +94,13 @@ pub(super) fn on_demand(type_url: Option<&TypeUrl>, request: &Request) -> (Vec<S
 /// Names that somebody asks for first and that do not exist, and names that
 /// nobody asks for any more.
 pub(super) fn take_edges(db: &mut Database, outcome: &mut Outcome) {
-    let edges: Vec<_> = db.take_edges().collect();
+    let edges: Vec<_> = db.take_demand_changes().collect();
     for (type_id, ask, edge) in edges {
         let Selector::Name(name) = ask else { continue };
         let type_url = db.type_url(type_id).clone();
         match edge {
-            Edge::Last => outcome.unwanted.push((type_url, name)),
-            Edge::First => {
+            DemandChange::Ended => outcome.unwanted.push((type_url, name)),
+            DemandChange::Started => {
                 let found = db.choose_name(type_id, &name, ParamsId::EMPTY);
                 if matches!(found, Choice::Absent | Choice::Unknown)
                     && db.variants(type_id, &name).is_empty()

@@ -91,7 +91,7 @@ impl Shared {
         } else {
             Database::cache()
         };
-        db.watch_edges();
+        db.watch_demand();
         let health = Health::new(services::names());
         health.set_ready(ready);
         Self {
@@ -259,7 +259,7 @@ impl Shared {
         let (woken, wave) = {
             let mut state = self.lock();
             state.armed = false;
-            let woken = state.db.take_woken();
+            let woken = state.db.take_woken_streams();
             let find = |id: &StreamId| state.streams.get(id.index())?.clone();
             let woken: Vec<Arc<Stream>> = woken.iter().filter_map(find).collect();
             (woken, state.wave.take())

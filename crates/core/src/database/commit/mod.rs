@@ -161,7 +161,7 @@ impl Commit {
             }
             first = false;
         }
-        db.wake_followers();
+        db.wake_view_subscribers();
         Ok(match self.stage {
             Stage::Done => Progress::Done,
             _ => Progress::More,

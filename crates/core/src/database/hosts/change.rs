@@ -123,7 +123,7 @@ impl Database {
             hosts.set_portless(entries, name.as_str(), portless)
         });
         for host in asked.into_iter().flatten() {
-            self.tell_asking(hosts, host);
+            self.notify_all_subscribers(hosts, host);
         }
     }
 }

@@ -40,7 +40,7 @@ pub(super) struct Stage {
 impl Stage {
     pub(super) fn new() -> Self {
         let mut db = Database::new();
-        db.watch_edges();
+        db.watch_demand();
         Self {
             db,
             streams: BTreeMap::new(),

@@ -1,7 +1,7 @@
 //! What the operator does: contents, transactions, a restart.
 
 use trunkline_core::change::Change;
-use trunkline_core::database::{ApplyError, Database, Edge};
+use trunkline_core::database::{ApplyError, Database, DemandChange};
 use trunkline_core::params::Params;
 use trunkline_core::resource::Resource;
 
@@ -62,7 +62,7 @@ impl Stage {
 
     /// Tells the streams that the database has something for.
     fn wake(&mut self) {
-        let woken = self.db.take_woken();
+        let woken = self.db.take_woken_streams();
         for stream in self.streams.values_mut() {
             let is_woken =
                 |session: &trunkline_core::session::Session| woken.contains(&session.stream());
@@ -96,16 +96,16 @@ impl Stage {
             stream.lose();
         }
         self.db = Database::new();
-        self.db.watch_edges();
+        self.db.watch_demand();
         self.apply(contents, &Fate::Taken)
     }
 
     /// Remembers which names got their first or lost their last subscriber.
     pub(super) fn take_edges(&mut self) {
-        for (type_id, ask, edge) in self.db.take_edges() {
+        for (type_id, ask, edge) in self.db.take_demand_changes() {
             let word = match edge {
-                Edge::First => "first",
-                Edge::Last => "last",
+                DemandChange::Started => "first",
+                DemandChange::Ended => "last",
             };
             let url = short(self.db.type_url(type_id));
             self.edges.push(format!("{word} {url} {ask}"));

@@ -22,30 +22,30 @@ use crate::resource::{Resource, Version};
 
 /// Bytes that the resources of all sets together may have. Most of them are
 /// kept by the contents anyway; nobody knows which.
-const BYTES: usize = 64 << 20;
+const MAX_BYTES: usize = 64 << 20;
 
 /// Sets that are remembered; the oldest is forgotten for a new one.
-const SETS: usize = 1024;
+const MAX_SETS: usize = 1024;
 
 /// References of listeners that drain, at most.
-const REFERENCES: usize = 4096;
+const MAX_REFERENCES: usize = 4096;
 
 /// Resources that are remembered as tried beside a set, at most.
-const TRIED: usize = 1024;
+const MAX_UNACKED: usize = 1024;
 
 /// What one client held.
 #[derive(Clone, Debug)]
-pub(crate) struct DepartedSet {
+pub(crate) struct ClientSet {
     /// Sorted by name.
     pub(crate) resources: Vec<Arc<Resource>>,
     /// What it rejected, which is not sent to it again at once (S12).
-    pub(crate) rejected: Vec<(Name, Option<Constraints>, Version)>,
+    pub(crate) quarantined: Vec<(Name, Option<Constraints>, Version)>,
     /// What came beside the set with sets which it has not accepted, for whatever
     /// it may dislike about them.
-    pub(crate) tried: BTreeMap<Name, Version>,
+    pub(crate) unacked: BTreeMap<Name, Version>,
 }
 
-impl DepartedSet {
+impl ClientSet {
     /// Both sets together: each is a part of what was sent with one version.
     fn union(&self, other: &Self) -> Option<Self> {
         let is_new = |r: &&Arc<Resource>| !self.lists(&r.name);
@@ -67,8 +67,8 @@ impl DepartedSet {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Departed {
-    sets: HashMap<(TypeId, Version), Arc<DepartedSet>>,
+pub(super) struct ClientSets {
+    sets: HashMap<(TypeId, Version), Arc<ClientSet>>,
     /// The same keys, oldest first.
     order: VecDeque<(TypeId, Version)>,
     bytes: usize,
@@ -82,17 +82,12 @@ impl Database {
     /// Whether a set is remembered.
     pub(crate) fn remembers_set(&self, type_id: TypeId, version: &Version) -> bool {
         let key = (type_id, version.clone());
-        self.departed.sets.contains_key(&key)
+        self.client_sets.sets.contains_key(&key)
     }
 
     /// A client leaves that held this set, or this part of it.
-    pub(crate) fn remember_set(
-        &mut self,
-        type_id: TypeId,
-        version: Version,
-        set: &Arc<DepartedSet>,
-    ) {
-        let departed = &mut self.departed;
+    pub(crate) fn remember_set(&mut self, type_id: TypeId, version: Version, set: &Arc<ClientSet>) {
+        let departed = &mut self.client_sets;
         let key = (type_id, version);
         let known = departed.sets.get(&key);
         let joined = known.map(|known| known.union(set).map(Arc::new));
@@ -102,14 +97,14 @@ impl Database {
             _ => (set, 0),
         };
         let bytes = bytes_of(set);
-        if bytes > BYTES {
+        if bytes > MAX_BYTES {
             return;
         }
         departed.bytes = departed.bytes + bytes - known;
         if departed.sets.insert(key.clone(), Arc::clone(set)).is_none() {
             departed.order.push_back(key);
         }
-        while departed.sets.len() > SETS || departed.bytes > BYTES {
+        while departed.sets.len() > MAX_SETS || departed.bytes > MAX_BYTES {
             let Some(oldest) = departed.order.pop_front() else {
                 break;
             };
@@ -120,21 +115,21 @@ impl Database {
 
     /// A client leaves that held this set, and was sent names beside it in sets that
     /// it has not accepted.
-    pub(crate) fn remember_tried(
+    pub(crate) fn remember_unacked(
         &mut self,
         type_id: TypeId,
         version: &Version,
         brought: impl Iterator<Item = (Name, Version)>,
     ) {
         let key = (type_id, version.clone());
-        let Some(set) = self.departed.sets.get_mut(&key) else {
+        let Some(set) = self.client_sets.sets.get_mut(&key) else {
             return;
         };
         let mut brought = brought.filter(|(name, _)| !set.lists(name)).peekable();
         if brought.peek().is_some() {
             let brought: Vec<_> = brought.collect();
-            let tried = &mut Arc::make_mut(set).tried;
-            let room = TRIED.saturating_sub(tried.len());
+            let tried = &mut Arc::make_mut(set).unacked;
+            let room = MAX_UNACKED.saturating_sub(tried.len());
             tried.extend(brought.into_iter().take(room));
         }
     }
@@ -145,10 +140,10 @@ impl Database {
         references: impl Iterator<Item = (Reference, Moment)>,
         now: Moment,
     ) {
-        let draining = &mut self.departed.draining;
+        let draining = &mut self.client_sets.draining;
         draining.retain(|_, until| now < *until);
         for (reference, until) in references {
-            if draining.len() < REFERENCES || draining.contains_key(&reference) {
+            if draining.len() < MAX_REFERENCES || draining.contains_key(&reference) {
                 let known = draining.entry(reference).or_insert(until);
                 *known = until.max(*known);
             }
@@ -157,34 +152,30 @@ impl Database {
 
     /// The same where it is not known what they use.
     pub(crate) fn remember_draining_type(&mut self, url: &'static str, until: Moment) {
-        let known = self.departed.draining_types.entry(url).or_insert(until);
+        let known = self.client_sets.draining_types.entry(url).or_insert(until);
         *known = until.max(*known);
     }
 
     /// The types of which a client that comes back may still use anything.
     pub(crate) fn recall_draining_types(&self) -> impl Iterator<Item = (&'static str, Moment)> {
-        let draining = self.departed.draining_types.iter();
+        let draining = self.client_sets.draining_types.iter();
         draining.map(|(url, until)| (*url, *until))
     }
 
     /// What a client that comes back may still use.
     pub(crate) fn recall_draining(&self) -> impl Iterator<Item = (&Reference, Moment)> {
-        let draining = self.departed.draining.iter();
+        let draining = self.client_sets.draining.iter();
         draining.map(|(reference, until)| (reference, *until))
     }
 
     /// What a client held that names this version.
-    pub(crate) fn recall_set(
-        &self,
-        type_id: TypeId,
-        version: &Version,
-    ) -> Option<Arc<DepartedSet>> {
+    pub(crate) fn recall_set(&self, type_id: TypeId, version: &Version) -> Option<Arc<ClientSet>> {
         let key = (type_id, version.clone());
-        self.departed.sets.get(&key).cloned()
+        self.client_sets.sets.get(&key).cloned()
     }
 }
 
-fn bytes_of(set: &DepartedSet) -> usize {
+fn bytes_of(set: &ClientSet) -> usize {
     set.resources
         .iter()
         .map(|resource| resource.wire_size())
@@ -201,26 +192,26 @@ mod tests {
         let id = db.type_id(&"t".into());
         let one = Arc::new(Resource::new("a".into(), "body".into()));
         let set = |size: usize| {
-            Arc::new(DepartedSet {
+            Arc::new(ClientSet {
                 resources: vec![Arc::clone(&one); size],
-                rejected: Vec::new(),
-                tried: BTreeMap::new(),
+                quarantined: Vec::new(),
+                unacked: BTreeMap::new(),
             })
         };
         let small = set(1);
-        for version in 0..2 * SETS {
+        for version in 0..2 * MAX_SETS {
             db.remember_set(id, Version::new(version.to_string()), &small);
         }
-        assert_eq!(db.departed.sets.len(), SETS);
+        assert_eq!(db.client_sets.sets.len(), MAX_SETS);
         assert!(!db.remembers_set(id, &"0".into()));
-        let newest = Version::new((2 * SETS - 1).to_string());
+        let newest = Version::new((2 * MAX_SETS - 1).to_string());
         assert!(db.recall_set(id, &newest).is_some());
-        let most = BYTES / one.wire_size();
+        let most = MAX_BYTES / one.wire_size();
         db.remember_set(id, "large".into(), &set(most));
-        assert_eq!(db.departed.sets.len(), 1);
+        assert_eq!(db.client_sets.sets.len(), 1);
         db.remember_set(id, "larger".into(), &set(most + 1));
         assert!(db.recall_set(id, &"larger".into()).is_none());
-        assert_eq!(db.departed.bytes, most * one.wire_size());
+        assert_eq!(db.client_sets.bytes, most * one.wire_size());
     }
 
     #[test]
