@@ -194,7 +194,7 @@ impl World {
         };
         let mut states = Vec::new();
         for slice in 0.. {
-            let tell = |made: trunkline_core::database::Replaced<'_>| {
+            let tell = |made: trunkline_core::database::ChangedName<'_>| {
                 let key = (made.type_url.clone(), made.name.clone());
                 steps.push((key, made.before.to_vec(), made.after.to_vec()));
             };

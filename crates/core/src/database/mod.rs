@@ -37,7 +37,7 @@ use hashbrown::HashMap;
 
 pub use apply::ApplyError;
 pub(crate) use client_sets::ClientSet;
-pub use commit::{Commit, Progress, Replaced, SLICE};
+pub use commit::{ChangedName, Commit, Progress, SLICE};
 pub use completion::Completion;
 pub use content::Choice;
 pub(crate) use content::same_resource;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use trunkline_core::change::Change;
-use trunkline_core::database::{ApplyError, Replaced};
+use trunkline_core::database::{ApplyError, ChangedName};
 use trunkline_core::name::Name;
 use trunkline_core::params::Constraints;
 use trunkline_core::resource::{Resource, TypeUrl, Version};
@@ -120,7 +120,7 @@ pub struct Changed {
 
 impl Changed {
     /// What became different under a name.
-    pub(super) fn of(made: Replaced<'_>) -> impl Iterator<Item = Self> + '_ {
+    pub(super) fn of(made: ChangedName<'_>) -> impl Iterator<Item = Self> + '_ {
         let find = |all: &[Arc<Resource>], which: &Resource| {
             let found = all.iter().find(|r| r.constraints == which.constraints);
             found.map(|r| r.version.clone())

@@ -140,7 +140,7 @@ impl Shared {
         {
             let _writing = self.writing();
             while self.advance(&mut commit, &mut changed)? == Progress::More {
-                commit.rest();
+                commit.free_memory();
                 self.engine.give_way();
             }
         }

@@ -19,31 +19,31 @@ use crate::resource::Resource;
 
 /// The domains that a transaction brings, and who takes them from whom.
 #[derive(Debug, Default)]
-pub(super) struct Domains {
-    seen: HashTable<New>,
+pub(super) struct DomainCheck {
+    seen: HashTable<NewDomain>,
     groups: Groups,
 }
 
 /// A domain of one of the virtual hosts that a transaction brings.
 #[derive(Debug)]
-struct New {
+struct NewDomain {
     hash: u32,
     edit: u32,
 }
 
 /// A virtual host that is checked.
-pub(super) struct Checked<'a> {
+pub(super) struct CheckedHost<'a> {
     pub(super) edit: usize,
     pub(super) entry: Option<EntryId>,
     pub(super) contents: &'a [Arc<Resource>],
     /// Whether to note who takes domains from whom.
-    pub(super) links: bool,
+    pub(super) records_groups: bool,
 }
 
-impl Domains {
+impl DomainCheck {
     /// With room for the domains of these edits: a table that grows does so
     /// while others wait.
-    pub(super) fn for_edits(edits: &TypeEdits) -> Self {
+    pub(super) fn with_capacity_for(edits: &TypeEdits) -> Self {
         let domains = |edit: &Edit| match edit {
             Edit::Put(resource) => resource.facts().domains.iter().count(),
             _ => 0,
@@ -62,7 +62,7 @@ impl Domains {
         &mut self,
         table: &Table,
         edits: &TypeEdits,
-        of: &Checked<'_>,
+        of: &CheckedHost<'_>,
     ) -> Result<(), ApplyError> {
         let name = edits.edits[of.edit].name();
         let split = name.and_then(|name| HostName::split(name.as_str()));
@@ -82,7 +82,7 @@ impl Domains {
                 if HostName::split(other.as_str()).map(|name| name.route) == Some(route) {
                     let held = table.find(other.as_str());
                     let held = held.map_or(&[][..], |entry| table.entry(entry).content.resources());
-                    exclude(route, domain, (other, &edits.contents(edit, held)), new)?;
+                    check_exclusive(route, domain, (other, &edits.contents(edit, held)), new)?;
                 }
             }
             for owner in hosts.owners(&table.entries, route, domain) {
@@ -91,25 +91,31 @@ impl Domains {
                 }
                 let held = table.entry(owner);
                 match edits.by_entry(owner, &held.name) {
-                    Some(other) if of.links => self.groups.link(of.edit as u32, other as u32),
+                    Some(other) if of.records_groups => {
+                        self.groups.link(of.edit as u32, other as u32)
+                    }
                     Some(_) => {}
-                    None => exclude(route, domain, (&held.name, held.content.resources()), new)?,
+                    None => {
+                        check_exclusive(route, domain, (&held.name, held.content.resources()), new)?
+                    }
                 }
             }
             let edit = of.edit as u32;
             self.seen
-                .insert_unique(spread(hash), New { hash, edit }, |new| spread(new.hash));
+                .insert_unique(spread(hash), NewDomain { hash, edit }, |new| {
+                    spread(new.hash)
+                });
         }
         Ok(())
     }
 
     /// All domains were checked.
-    pub(super) fn checked(&mut self) {
+    pub(super) fn free_memory(&mut self) {
         self.seen = HashTable::new();
     }
 
     /// How many edits have to be made together with this one, itself included.
-    pub(super) fn size(&self, edit: usize) -> usize {
+    pub(super) fn group_size(&self, edit: usize) -> usize {
         self.groups.of(edit as u32).map_or(1, <[u32]>::len)
     }
 
@@ -120,7 +126,7 @@ impl Domains {
     }
 }
 
-fn exclude(
+fn check_exclusive(
     route: &str,
     domain: Domain<'_>,
     (first, some): (&Name, &[Arc<Resource>]),

@@ -34,9 +34,9 @@ pub(super) enum Edit {
     /// Anything else.
     Rework(Box<Rework>),
     /// The name goes, because the type is replaced.
-    Gone(EntryId),
+    Remove(EntryId),
     /// It has taken effect.
-    Made,
+    Applied,
 }
 
 /// What several changes make of one name.
@@ -44,7 +44,7 @@ pub(super) enum Edit {
 pub(super) struct Rework {
     pub(super) name: Name,
     /// What the name holds does not count.
-    afresh: bool,
+    from_nothing: bool,
     /// None has constraints that another has.
     puts: Vec<Arc<Resource>>,
     /// Variants that go.
@@ -87,7 +87,7 @@ impl TypeEdits {
                 return resources.into_iter().try_for_each(|r| self.put(r));
             }
             Change::Remove(_, name) => Rework {
-                afresh: true,
+                from_nothing: true,
                 ..Rework::new(name)
             },
             Change::RemoveVariant(_, name, constraints) => Rework {
@@ -96,7 +96,7 @@ impl TypeEdits {
             },
             Change::Fail(_, name, error) => Rework {
                 // Otherwise what there is stays in use (S61).
-                afresh: error.code.is_data_error(),
+                from_nothing: error.code.is_data_error(),
                 failed: Some(error),
                 ..Rework::new(name)
             },
@@ -120,7 +120,7 @@ impl TypeEdits {
         self.edits.dedup_by(|later, edit| {
             let same = later.name() == edit.name();
             if same {
-                edit.then(std::mem::replace(later, Edit::Made));
+                edit.then(std::mem::replace(later, Edit::Applied));
             }
             same
         });
@@ -134,8 +134,8 @@ impl TypeEdits {
 
     /// A name goes, because the type is replaced. Called by ascending place,
     /// for names that have no edit.
-    pub(super) fn list(&mut self, entry: EntryId) {
-        self.edits.push(Edit::Gone(entry));
+    pub(super) fn add_removal(&mut self, entry: EntryId) {
+        self.edits.push(Edit::Remove(entry));
     }
 
     /// The edit of a name.
@@ -148,8 +148,8 @@ impl TypeEdits {
     /// The edit of a name that is in the database.
     pub(super) fn by_entry(&self, entry: EntryId, name: &Name) -> Option<usize> {
         let order = |edit: &Edit| match edit {
-            Edit::Gone(other) => other.cmp(&entry),
-            Edit::Put(_) | Edit::Rework(_) | Edit::Made => Ordering::Less,
+            Edit::Remove(other) => other.cmp(&entry),
+            Edit::Put(_) | Edit::Rework(_) | Edit::Applied => Ordering::Less,
         };
         let listed = || self.edits[self.named..].binary_search_by(order).ok();
         let listed = || listed().map(|place| self.named + place);
@@ -161,7 +161,7 @@ impl TypeEdits {
     pub(super) fn is_plain(&self, edit: usize, old: &[Arc<Resource>]) -> bool {
         match &self.edits[edit] {
             Edit::Put(new) => self.replaces || old.iter().all(|r| r.constraints == new.constraints),
-            Edit::Rework(_) | Edit::Gone(_) | Edit::Made => false,
+            Edit::Rework(_) | Edit::Remove(_) | Edit::Applied => false,
         }
     }
 
@@ -178,7 +178,7 @@ impl Edit {
         match self {
             Self::Put(resource) => Some(&resource.name),
             Self::Rework(rework) => Some(&rework.name),
-            Self::Gone(_) | Self::Made => None,
+            Self::Remove(_) | Self::Applied => None,
         }
     }
 
@@ -186,16 +186,16 @@ impl Edit {
     pub(super) fn failure(self) -> Option<Arc<ResourceError>> {
         match self {
             Self::Rework(rework) => rework.failed,
-            Self::Put(_) | Self::Gone(_) | Self::Made => None,
+            Self::Put(_) | Self::Remove(_) | Self::Applied => None,
         }
     }
 
     fn contents(&self, old: &[Arc<Resource>]) -> Vec<Arc<Resource>> {
         let (puts, drops): (&[_], &[_]) = match self {
             Self::Put(only) => (std::slice::from_ref(only), &[]),
-            Self::Rework(rework) if rework.afresh => return rework.puts.clone(),
+            Self::Rework(rework) if rework.from_nothing => return rework.puts.clone(),
             Self::Rework(rework) => (&rework.puts, &rework.drops),
-            Self::Gone(_) | Self::Made => return Vec::new(),
+            Self::Remove(_) | Self::Applied => return Vec::new(),
         };
         let stays = |r: &&Arc<Resource>| {
             !drops.contains(&r.constraints) && puts.iter().all(|p| p.constraints != r.constraints)
@@ -208,7 +208,7 @@ impl Edit {
 
     /// This edit, and then another of the same name.
     fn then(&mut self, later: Self) {
-        let earlier = std::mem::replace(self, Self::Made);
+        let earlier = std::mem::replace(self, Self::Applied);
         let (Some(mut all), Some(later)) = (earlier.into_rework(), later.into_rework()) else {
             return;
         };
@@ -223,7 +223,7 @@ impl Edit {
                 puts: vec![Arc::clone(&resource)],
                 ..Rework::new(resource.name.clone())
             })),
-            Self::Gone(_) | Self::Made => None,
+            Self::Remove(_) | Self::Applied => None,
         }
     }
 }
@@ -232,7 +232,7 @@ impl Rework {
     fn new(name: Name) -> Self {
         Self {
             name,
-            afresh: false,
+            from_nothing: false,
             puts: Vec::new(),
             drops: Vec::new(),
             failed: None,
@@ -240,7 +240,7 @@ impl Rework {
     }
 
     fn then(&mut self, later: Self) {
-        if later.afresh {
+        if later.from_nothing {
             *self = later;
             return;
         }

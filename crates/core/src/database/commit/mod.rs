@@ -30,7 +30,7 @@ use super::{Database, TypeId};
 use crate::change::Change;
 use crate::name::Name;
 use crate::resource::{Resource, TypeUrl};
-use domains::Domains;
+use domains::DomainCheck;
 use edits::{Edit, TypeEdits};
 
 /// Names that one slice touches at most, but for what one name drags along: the
@@ -49,7 +49,7 @@ pub enum Progress {
 
 /// A name that has other contents now.
 #[derive(Clone, Copy, Debug)]
-pub struct Replaced<'a> {
+pub struct ChangedName<'a> {
     /// Its type.
     pub type_url: &'a TypeUrl,
     /// The name.
@@ -64,24 +64,24 @@ pub struct Replaced<'a> {
 #[derive(Debug)]
 pub struct Commit {
     /// By rank.
-    types: Vec<Part>,
+    types: Vec<TypeCommit>,
     stage: Stage,
     /// Everything is done in one slice.
-    fits: bool,
+    is_one_slice: bool,
 }
 
 /// One type of a commit.
 #[derive(Debug)]
-struct Part {
+struct TypeCommit {
     edits: TypeEdits,
     type_id: TypeId,
-    domains: Domains,
+    domains: DomainCheck,
     /// Edits after which their name holds nothing: made last.
     removals: Vec<u32>,
     /// There are several slices.
     sliced: bool,
     /// What names held that were changed in this slice.
-    old: Vec<Content>,
+    replaced_contents: Vec<Content>,
 }
 
 /// What is to be done next: with which type, and where in it.
@@ -90,7 +90,7 @@ enum Stage {
     New,
     List(usize, usize),
     Check(usize, usize),
-    Make(usize, usize),
+    Apply(usize, usize),
     /// Types are counted from the last.
     Remove(usize, usize),
     Done,
@@ -102,30 +102,30 @@ impl Commit {
     /// # Errors
     /// If a resource has no body.
     pub fn new(changes: Vec<Change>) -> Result<Self, ApplyError> {
-        let part = |edits: TypeEdits| Part {
-            domains: Domains::for_edits(&edits),
+        let part = |edits: TypeEdits| TypeCommit {
+            domains: DomainCheck::with_capacity_for(&edits),
             edits,
             type_id: TypeId(u32::MAX),
             removals: Vec::new(),
             sliced: false,
-            old: Vec::new(),
+            replaced_contents: Vec::new(),
         };
         let types = TypeEdits::of(changes)?.into_iter().map(part);
         Ok(Self {
             types: types.collect(),
             stage: Stage::New,
-            fits: false,
+            is_one_slice: false,
         })
     }
 
     /// Gives back what is not needed any more. Takes its time, and needs no
     /// database: to be called between two slices.
-    pub fn rest(&mut self) {
-        let is_checked = matches!(self.stage, Stage::Make(..) | Stage::Remove(..));
+    pub fn free_memory(&mut self) {
+        let is_checked = matches!(self.stage, Stage::Apply(..) | Stage::Remove(..));
         for part in &mut self.types {
-            part.old = Vec::new();
+            part.replaced_contents = Vec::new();
             if is_checked {
-                part.domains.checked();
+                part.domains.free_memory();
             }
         }
         if let Stage::Remove(nth, _) = self.stage {
@@ -144,17 +144,17 @@ impl Commit {
         &mut self,
         db: &mut Database,
         budget: usize,
-        mut tell: impl FnMut(Replaced<'_>),
+        mut tell: impl FnMut(ChangedName<'_>),
     ) -> Result<Progress, ApplyError> {
         if matches!(self.stage, Stage::New) {
             self.begin(db, budget);
         }
         for part in &mut self.types {
-            part.old.clear();
+            part.replaced_contents.clear();
         }
         let end = db.work.entries.saturating_add(budget as u64);
         let mut first = true;
-        while !matches!(self.stage, Stage::Done) && (self.fits || db.work.entries < end) {
+        while !matches!(self.stage, Stage::Done) && (self.is_one_slice || db.work.entries < end) {
             let room = (end - db.work.entries.min(end)) as usize;
             if !self.step(db, room, first, &mut tell)? {
                 break;
@@ -177,9 +177,9 @@ impl Commit {
                 names += db.table(part.type_id).entries.len();
             }
         }
-        self.fits = names <= budget;
+        self.is_one_slice = names <= budget;
         for part in &mut self.types {
-            part.sliced = !self.fits;
+            part.sliced = !self.is_one_slice;
         }
         self.stage = Stage::List(0, 0);
     }
@@ -190,42 +190,44 @@ impl Commit {
         db: &mut Database,
         room: usize,
         first: bool,
-        tell: &mut impl FnMut(Replaced<'_>),
+        tell: &mut impl FnMut(ChangedName<'_>),
     ) -> Result<bool, ApplyError> {
         let count = self.types.len();
         self.stage = match self.stage {
             Stage::List(nth, _) if nth == count => Stage::Check(0, 0),
-            Stage::List(nth, place) => match self.types[nth].list(db, place, self.fits) {
-                true => Stage::List(nth, place + 1),
-                false => Stage::List(nth + 1, 0),
-            },
-            Stage::Check(nth, _) if nth == count => Stage::Make(0, 0),
+            Stage::List(nth, place) => {
+                match self.types[nth].list_removal(db, place, self.is_one_slice) {
+                    true => Stage::List(nth, place + 1),
+                    false => Stage::List(nth + 1, 0),
+                }
+            }
+            Stage::Check(nth, _) if nth == count => Stage::Apply(0, 0),
             Stage::Check(nth, edit) if edit == self.types[nth].edits.named() => {
                 Stage::Check(nth + 1, 0)
             }
             Stage::Check(nth, edit) => {
                 // In one slice with its making, a name is touched once.
-                db.work.entries += u64::from(!self.fits);
-                self.types[nth].check(db, edit, self.fits)?;
+                db.work.entries += u64::from(!self.is_one_slice);
+                self.types[nth].check(db, edit, self.is_one_slice)?;
                 Stage::Check(nth, edit + 1)
             }
-            Stage::Make(nth, _) if nth == count => Stage::Remove(0, 0),
-            Stage::Make(nth, edit) if edit == self.types[nth].edits.edits.len() => {
-                Stage::Make(nth + 1, 0)
+            Stage::Apply(nth, _) if nth == count => Stage::Remove(0, 0),
+            Stage::Apply(nth, edit) if edit == self.types[nth].edits.edits.len() => {
+                Stage::Apply(nth + 1, 0)
             }
-            Stage::Make(nth, edit) => {
-                if !self.fits && !first && self.types[nth].domains.size(edit) > room {
+            Stage::Apply(nth, edit) => {
+                if !self.is_one_slice && !first && self.types[nth].domains.group_size(edit) > room {
                     return Ok(false);
                 }
-                self.types[nth].make(db, edit, tell);
-                Stage::Make(nth, edit + 1)
+                self.types[nth].apply(db, edit, tell);
+                Stage::Apply(nth, edit + 1)
             }
             Stage::Remove(nth, _) if nth == count => Stage::Done,
             Stage::Remove(nth, place) => {
                 let part = &mut self.types[count - 1 - nth];
                 match part.removals.get(place) {
                     Some(edit) => {
-                        part.put(db, *edit as usize, tell);
+                        part.apply_edit(db, *edit as usize, tell);
                         Stage::Remove(nth, place + 1)
                     }
                     None => Stage::Remove(nth + 1, 0),
@@ -237,10 +239,10 @@ impl Commit {
     }
 }
 
-impl Part {
+impl TypeCommit {
     /// Looks whether the name at a place goes because the type is replaced;
     /// false if there is no such place.
-    fn list(&mut self, db: &mut Database, place: usize, fits: bool) -> bool {
+    fn list_removal(&mut self, db: &mut Database, place: usize, fits: bool) -> bool {
         let table = &db.tables[self.type_id.0 as usize];
         if !self.edits.replaces || place >= table.entries.slots() {
             return false;
@@ -251,7 +253,7 @@ impl Part {
             && !matches!(entry.content, Content::Absent | Content::Unknown)
             && self.edits.by_name(&entry.name).is_none()
         {
-            self.edits.list(super::EntryId(place));
+            self.edits.add_removal(super::EntryId(place));
         }
         true
     }
@@ -270,11 +272,11 @@ impl Part {
         let contents = self.edits.contents(edit, held);
         check_overlap(name, &contents)?;
         if table.hosts.is_some() && !contents.is_empty() {
-            let of = domains::Checked {
+            let of = domains::CheckedHost {
                 edit,
                 entry: old,
                 contents: &contents,
-                links: !fits,
+                records_groups: !fits,
             };
             self.domains.check(table, &self.edits, &of)?;
         }
@@ -283,23 +285,23 @@ impl Part {
 
     /// Makes an edit unless it leaves nothing, and those that have to be made
     /// together with it.
-    fn make(&mut self, db: &mut Database, edit: usize, tell: &mut impl FnMut(Replaced<'_>)) {
+    fn apply(&mut self, db: &mut Database, edit: usize, tell: &mut impl FnMut(ChangedName<'_>)) {
         let together = self.domains.take(edit);
         if together.is_empty() {
             match self.removes(db, edit) {
                 true => self.removals.push(edit as u32),
-                false => self.put(db, edit, tell),
+                false => self.apply_edit(db, edit, tell),
             }
         }
         for edit in together {
-            self.put(db, edit as usize, tell);
+            self.apply_edit(db, edit as usize, tell);
         }
     }
 
     fn removes(&self, db: &Database, edit: usize) -> bool {
         match &self.edits.edits[edit] {
-            Edit::Put(_) | Edit::Made => false,
-            Edit::Gone(_) => true,
+            Edit::Put(_) | Edit::Applied => false,
+            Edit::Remove(_) => true,
             Edit::Rework(rework) => {
                 let old = db.variants(self.type_id, &rework.name);
                 self.edits.contents(edit, old).is_empty()
@@ -308,9 +310,14 @@ impl Part {
     }
 
     /// Makes an edit, unless it was made with others.
-    fn put(&mut self, db: &mut Database, edit: usize, tell: &mut impl FnMut(Replaced<'_>)) {
+    fn apply_edit(
+        &mut self,
+        db: &mut Database,
+        edit: usize,
+        tell: &mut impl FnMut(ChangedName<'_>),
+    ) {
         let name = match &self.edits.edits[edit] {
-            Edit::Gone(entry) => Some(&db.table(self.type_id).entry(*entry).name),
+            Edit::Remove(entry) => Some(&db.table(self.type_id).entry(*entry).name),
             named => named.name(),
         };
         let Some(name) = name.cloned() else {
@@ -318,20 +325,20 @@ impl Part {
         };
         let old = db.variants(self.type_id, &name);
         let resources = Content::of(self.edits.contents(edit, old));
-        let made = std::mem::replace(&mut self.edits.edits[edit], Edit::Made);
+        let made = std::mem::replace(&mut self.edits.edits[edit], Edit::Applied);
         let content = match made.failure() {
             None => resources,
             Some(error) => Content::Failed(error, Box::new(resources)),
         };
         let before = db.put(self.type_id, &name, content);
-        tell(Replaced {
+        tell(ChangedName {
             type_url: &self.edits.url,
             name: &name,
             before: before.resources(),
             after: db.variants(self.type_id, &name),
         });
         if self.sliced {
-            self.old.push(before);
+            self.replaced_contents.push(before);
         }
     }
 }
