@@ -170,7 +170,8 @@ fn s85_virtual_hosts_that_exchange_domains_change_together() {
         == Progress::More
     {
         db.check().unwrap();
-        let owners = |domain| db.hosts_with(vhds, "r", trunkline_core::hosts::Domain::of(domain));
+        let owners =
+            |domain| db.hosts_with_domain(vhds, "r", trunkline_core::hosts::Domain::of(domain));
         for domain in ["a.com", "both.com", "m.com", "z.com"] {
             assert_eq!(owners(domain).len(), 1, "{domain}");
         }

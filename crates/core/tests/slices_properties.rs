@@ -229,7 +229,7 @@ impl World {
         for domain in DOMAINS.map(Domain::of) {
             for client in ["a", "b", "c"] {
                 let client = Params::new([("env", client)]).unwrap();
-                let owners = self.db.hosts_with(vhds, "r", domain).into_iter();
+                let owners = self.db.hosts_with_domain(vhds, "r", domain).into_iter();
                 let sees = |name: &Name| {
                     let mut variants = self.db.variants(vhds, name).iter();
                     variants.any(|r| {

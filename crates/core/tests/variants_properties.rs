@@ -200,7 +200,9 @@ fn host(name: &str, place: usize, expr: &Expr) -> Resource {
 fn by_host(db: &mut Database, asked: &str, client: &Params) -> Option<String> {
     let type_id = db.type_id(&VHDS.into());
     let params = db.intern_params(client.clone());
-    let found = db.explain_host(type_id, &Name::new(asked), params).found?;
+    let found = db
+        .explain_host(type_id, &Name::new(asked), params)
+        .matched?;
     found.host.body.as_ref().map(text)
 }
 

@@ -8,7 +8,7 @@ use http::{HeaderMap, StatusCode, Uri};
 use serde::Serialize;
 use trunkline::explain::{Asker, Connected, ExplainError, Explained, HostOnStream};
 use trunkline::{Name, Resource, Server, TypeUrl};
-use trunkline_core::database::{Considered, Found, Given};
+use trunkline_core::database::{HostCandidate, HostForm, MatchedHost};
 use trunkline_core::hosts::Domain;
 use trunkline_core::params::{Constraints, Params};
 use trunkline_proto::text;
@@ -199,15 +199,15 @@ fn status(error: &ExplainError) -> StatusCode {
 
 fn shown(explained: Explained) -> Shown {
     let because = because(&explained);
-    let found = explained.host.found;
-    let given = found.as_ref().and_then(|found| found.given.clone());
+    let found = explained.host.matched;
+    let given = found.as_ref().and_then(|found| found.answer.clone());
     let texts = |list: Vec<Box<str>>| list.into_iter().map(String::from).collect();
     Shown {
         asked: explained.asked.to_string(),
-        host: explained.host.sought,
+        host: explained.host.normalized,
         virtual_host: found.map(|found| virtual_host(found, because)),
         given: given.map(|(given, form)| whole(&given, form)),
-        considered: explained.host.considered.into_iter().map(other).collect(),
+        considered: explained.host.candidates.into_iter().map(other).collect(),
         parameters: explained.params.into_iter().map(Parameter::new).collect(),
         base: Base {
             rules: explained.base.rules,
@@ -219,7 +219,7 @@ fn shown(explained: Explained) -> Shown {
     }
 }
 
-fn virtual_host(found: Found, because: Option<String>) -> VirtualHost {
+fn virtual_host(found: MatchedHost, because: Option<String>) -> VirtualHost {
     let host = &found.host;
     VirtualHost {
         name: host.name.to_string(),
@@ -238,11 +238,11 @@ fn virtual_host(found: Found, because: Option<String>) -> VirtualHost {
 
 /// Why a virtual host is not given as it is.
 fn because(explained: &Explained) -> Option<String> {
-    let found = explained.host.found.as_ref()?;
-    if found.given.is_none() {
+    let found = explained.host.matched.as_ref()?;
+    if found.answer.is_none() {
         return Some("the host is a pattern, or nothing that a domain can be".to_owned());
     }
-    let crowded = found.crowded.as_deref()?;
+    let crowded = found.hiding_wildcard.as_deref()?;
     Some(match (&explained.hidden, Domain::of(crowded)) {
         (Some(hidden), _) => {
             format!("{crowded} would hide {} of {}", hidden.domain, hidden.name)
@@ -257,21 +257,21 @@ fn because(explained: &Explained) -> Option<String> {
     })
 }
 
-fn whole(given: &Resource, form: Given) -> Whole {
+fn whole(given: &Resource, form: HostForm) -> Whole {
     let domains = given.facts().domains.iter();
     Whole {
         name: given.name.to_string(),
         version: given.version.to_string(),
         domains: domains.map(|domain| domain.to_string()).collect(),
         form: match form {
-            Given::Whole => "whole",
-            Given::WithoutWildcards => "without_wildcards",
-            Given::Narrowed => "narrowed",
+            HostForm::Whole => "whole",
+            HostForm::WithoutWildcards => "without_wildcards",
+            HostForm::Narrowed => "narrowed",
         },
     }
 }
 
-fn other(one: Considered) -> Other {
+fn other(one: HostCandidate) -> Other {
     let constraints = one.variants.iter().flatten();
     Other {
         constraints: constraints.map(Constraints::to_string).collect(),

@@ -171,7 +171,7 @@ fn neighbours(server: &Server, changes: &[Change]) -> Vec<(TypeUrl, Name)> {
                 continue;
             };
             for domain in host.facts().domains.iter() {
-                let others = db.hosts_with(id, route, domain).into_iter();
+                let others = db.hosts_with_domain(id, route, domain).into_iter();
                 found.extend(others.map(|name| (vhds.clone(), name)));
             }
         }

@@ -42,7 +42,7 @@ pub use completion::Completion;
 pub use content::Choice;
 pub(crate) use content::same_resource;
 pub use entry::EntryId;
-pub use hosts::{Considered, Found, Given, HostExplanation};
+pub use hosts::{HostCandidate, HostExplanation, HostForm, MatchedHost};
 pub use subscribers::{CursorId, DemandChange, StreamId, SubscriberId};
 pub use table::{MemoryCounts, Work};
 pub use view::{Item, Position, Scope, ViewChanges};

@@ -60,7 +60,7 @@ impl Database {
         for host in self.table_mut(type_id).move_domains(entry, &old) {
             self.notify_all_subscribers(type_id, host);
         }
-        self.note_ports(type_id, entry);
+        self.update_portless(type_id, entry);
         self.move_aliases(type_id, entry, aliases(&old), new_aliases);
         self.table_mut(type_id).remove_unused(entry);
         old

@@ -306,7 +306,7 @@ impl Database {
         asked.insert((id, params));
         if first {
             if let Some(hosts) = &mut table.hosts {
-                hosts.ask(name.as_str(), entry);
+                hosts.add_requested(name.as_str(), entry);
             }
             self.subscribers.record_demand(
                 type_id,
@@ -328,7 +328,7 @@ impl Database {
         if kept.subscribers.is_empty() {
             let name = kept.name.clone();
             if let Some(hosts) = &mut table.hosts {
-                hosts.unask(name.as_str(), entry);
+                hosts.remove_requested(name.as_str(), entry);
             }
             table.remove_unused(entry);
             self.subscribers

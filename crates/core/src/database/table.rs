@@ -8,7 +8,7 @@ use super::SubscriberId;
 use super::content::{Choice, Content};
 use super::entry::{Entry, EntryId, NameSubscribers};
 use super::history::History;
-use super::hosts::Hosts;
+use super::hosts::HostIndex;
 use super::shards::Shards;
 use super::slab::Slab;
 use super::tombstones::Tombstones;
@@ -56,7 +56,7 @@ pub(super) struct Table {
     hasher: hashbrown::DefaultHashBuilder,
     pub(super) entries: Slab<Entry>,
     /// By which domains hosts are found, if the type is asked for by host (S66).
-    pub(super) hosts: Option<Box<Hosts>>,
+    pub(super) hosts: Option<Box<HostIndex>>,
     /// The resources that have a name as an alias, sorted by name (S36).
     owners: HashMap<EntryId, Vec<EntryId>>,
     /// How many names have contents.
@@ -200,7 +200,7 @@ impl Table {
         self.names.remove(hash, |other| *other == id);
         self.entries.remove(id.0);
         if let Some(hosts) = &mut self.hosts {
-            hosts.forget_forms(id);
+            hosts.forget_rewrites(id);
         }
     }
 

@@ -277,7 +277,7 @@ impl Session {
                 }
                 Selector::Name(name) if conversation.kind.on_demand => {
                     let known = conversation.has_ask(db, name, *params)
-                        || db.expects_host(conversation.type_id, name);
+                        || db.is_bounded_host(conversation.type_id, name);
                     (known, &mut room_for_hosts)
                 }
                 Selector::Name(name) => {
@@ -320,7 +320,7 @@ impl Session {
         let conversation = &self.conversations[index];
         let room = self.config.limits.subscriptions;
         let asked: HashSet<_> = subscribe.iter().map(|(ask, _)| ask.clone()).collect();
-        let known = |name: &Name| db.names_host(conversation.type_id, name);
+        let known = |name: &Name| db.has_exact_domain(conversation.type_id, name);
         let base = base.into_iter().filter(known).map(Selector::Name);
         let new = base.filter(|ask| !asked.contains(ask)).take(room);
         subscribe.extend(new.map(|ask| (ask, conversation.params)));

@@ -44,7 +44,7 @@ impl Conversation {
             return;
         }
         self.holdings.except(db, name);
-        let strange = self.kind.on_demand && !db.expects_host(self.type_id, name);
+        let strange = self.kind.on_demand && !db.is_bounded_host(self.type_id, name);
         let want = Want {
             strange,
             resumed: self.resumed.as_ref().is_some_and(|r| r.first_request),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trunkline_core::database::{Choice, Database, Found, TypeId};
+use trunkline_core::database::{Choice, Database, MatchedHost, TypeId};
 use trunkline_core::hosts::{Domain, HostName};
 use trunkline_core::kind;
 use trunkline_core::name::Name;
@@ -185,7 +185,7 @@ impl Server {
         let route = HostName::split(asked.as_str()).map_or("", |name| name.route);
         check_route(db, route, params)?;
         let host = db.explain_host(hosts, &asked, params);
-        let hidden = host.found.as_ref();
+        let hidden = host.matched.as_ref();
         let hidden = hidden.and_then(|found| hidden_by(db, hosts, route, found));
         let described = known.described.as_deref();
         let base = described.map(|node| self.base(db, hosts, &asked, node));
@@ -215,7 +215,7 @@ impl Server {
                 .filter(|set| brings(set))
                 .cloned()
                 .collect(),
-            by_name: base.hosts.contains(asked) && db.names_host(hosts, asked),
+            by_name: base.hosts.contains(asked) && db.has_exact_domain(hosts, asked),
             sets: base.sets,
         }
     }
@@ -238,7 +238,7 @@ impl Server {
             let hosts = self.shared.options.limits.hosts;
             let is_expected = self.shared.with(|db| {
                 let type_id = db.type_id(&url);
-                db.expects_host(type_id, asked)
+                db.is_bounded_host(type_id, asked)
             });
             HostOnStream {
                 on,
@@ -288,7 +288,7 @@ fn asked(route: &str, host: &str) -> Result<Name, ExplainError> {
 }
 
 fn given(explained: &Explained) -> Option<&Resource> {
-    let (given, _) = explained.host.found.as_ref()?.given.as_ref()?;
+    let (given, _) = explained.host.matched.as_ref()?.answer.as_ref()?;
     Some(given)
 }
 
@@ -344,8 +344,8 @@ fn check_route(db: &mut Database, route: &str, params: ParamsId) -> Result<(), E
 }
 
 /// What is under the wildcard for which a virtual host is not given whole.
-fn hidden_by(db: &Database, hosts: TypeId, route: &str, found: &Found) -> Option<Hidden> {
-    let crowded = Domain::of(found.crowded.as_deref()?);
+fn hidden_by(db: &Database, hosts: TypeId, route: &str, found: &MatchedHost) -> Option<Hidden> {
+    let crowded = Domain::of(found.hiding_wildcard.as_deref()?);
     let is_under = |domain: &Domain<'_>| match (crowded, domain) {
         (Domain::Any, _) => true,
         (Domain::Suffix(suffix), Domain::Exact(text) | Domain::Suffix(text)) => {

@@ -165,7 +165,7 @@ impl Derived {
                     hosts.get(host).is_some_and(|mark| *mark != plan.mark) && !plan.has(route, host)
                 };
                 for domain in one.resource.facts().domains.iter() {
-                    for holder in db.hosts_with(vhds, name.route, domain) {
+                    for holder in db.hosts_with_domain(vhds, name.route, domain) {
                         let variants = db.variants(vhds, &holder).iter();
                         let variants = variants.map(|r| (holder.clone(), r.constraints.clone()));
                         let old = variants.filter(is_old);

@@ -5,7 +5,7 @@ use super::super::content::Content;
 use super::super::entry::EntryId;
 use super::super::table::Table;
 use super::super::{Database, TypeId};
-use super::{Hosts, domains_of, own_domains};
+use super::{HostIndex, domains_of, own_domains};
 use crate::hosts::{Domain, HostName};
 use crate::kind;
 use crate::resource::TypeUrl;
@@ -34,9 +34,9 @@ impl Table {
         let moved: Vec<_> = moved
             .filter(|d| before.contains(d) != after.contains(d))
             .collect();
-        let crowded = self.crowded_by(route, &moved, id);
+        let crowded = self.affected_wildcards(route, &moved, id);
         if let Some(hosts) = &mut self.hosts {
-            hosts.forget_forms(id);
+            hosts.forget_rewrites(id);
             for domain in moved {
                 match after.contains(&domain) {
                     true => hosts.insert(route, domain, id),
@@ -44,12 +44,14 @@ impl Table {
                 }
             }
         }
-        let mut concerned = self.asked_under(route, &all);
+        let mut concerned = self.requested_matching(route, &all);
         for (owner, wildcard, alone) in crowded {
             let hosts = self.hosts.as_deref();
-            if hosts.is_some_and(|hosts| hosts.is_alone(&self.entries, owner, wildcard) != alone) {
+            if hosts
+                .is_some_and(|hosts| hosts.is_exclusive(&self.entries, owner, wildcard) != alone)
+            {
                 let own = own_domains(self.entry(owner));
-                concerned.extend(self.asked_under(route, &own));
+                concerned.extend(self.requested_matching(route, &own));
                 concerned.push(owner);
             }
         }
@@ -58,7 +60,7 @@ impl Table {
 
     /// The wildcards of other virtual hosts that may be alone no longer, or
     /// again, once some domains moved; and whether they are now.
-    fn crowded_by<'d>(
+    fn affected_wildcards<'d>(
         &self,
         route: &str,
         moved: &[Domain<'d>],
@@ -70,7 +72,10 @@ impl Table {
         // Virtual hosts for different clients may have the same wildcard.
         let covering = moved.iter().flat_map(|domain| {
             let same = Some(*domain).filter(|domain| domain.is_wildcard());
-            hosts.covering(route, *domain).into_iter().chain(same)
+            hosts
+                .covering_wildcards(route, *domain)
+                .into_iter()
+                .chain(same)
         });
         let mut covering: Vec<_> = covering.collect();
         covering.sort_unstable();
@@ -82,20 +87,22 @@ impl Table {
         });
         owners
             .map(|(owner, wildcard)| {
-                let alone = hosts.is_alone(&self.entries, owner, wildcard);
+                let alone = hosts.is_exclusive(&self.entries, owner, wildcard);
                 (owner, wildcard, alone)
             })
             .collect()
     }
 
     /// The hosts that are asked for and that one of these domains matches.
-    fn asked_under(&self, route: &str, domains: &[Domain<'_>]) -> Vec<EntryId> {
+    fn requested_matching(&self, route: &str, domains: &[Domain<'_>]) -> Vec<EntryId> {
         let hosts = self
             .hosts
             .as_deref()
-            .filter(|hosts| !hosts.asked.is_empty());
-        let under = |hosts: &Hosts| {
-            let found = domains.iter().flat_map(|d| hosts.asked.under(route, *d));
+            .filter(|hosts| !hosts.requested.is_empty());
+        let under = |hosts: &HostIndex| {
+            let found = domains
+                .iter()
+                .flat_map(|d| hosts.requested.matching(route, *d));
             found.collect()
         };
         hosts.map_or_else(Vec::new, under)
@@ -104,7 +111,7 @@ impl Table {
 
 impl Database {
     /// A route configuration changed: ports may count now, or no longer.
-    pub(in super::super) fn note_ports(&mut self, type_id: TypeId, entry: EntryId) {
+    pub(in super::super) fn update_portless(&mut self, type_id: TypeId, entry: EntryId) {
         let routes = self.table(type_id);
         if routes.url.as_str() != kind::RDS {
             return;

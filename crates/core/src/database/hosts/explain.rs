@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::{Database, TypeId};
-use super::resolve::{Given, Match};
+use super::resolve::{HostForm, HostMatch};
 use crate::hosts::{Domain, HostName};
 use crate::name::Name;
 use crate::params::{Constraints, ParamsId};
@@ -14,16 +14,16 @@ use crate::resource::Resource;
 pub struct HostExplanation {
     /// The host as domains are compared with it: in lower case, and without its
     /// port where the route configuration ignores ports.
-    pub sought: String,
+    pub normalized: String,
     /// The virtual hosts that match, the first to be preferred.
-    pub considered: Vec<Considered>,
+    pub candidates: Vec<HostCandidate>,
     /// The one that it is.
-    pub found: Option<Found>,
+    pub matched: Option<MatchedHost>,
 }
 
 /// A virtual host that matches a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Considered {
+pub struct HostCandidate {
     /// By which of its domains.
     pub domain: String,
     /// Its name.
@@ -36,16 +36,16 @@ pub struct Considered {
 
 /// The virtual host of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct MatchedHost {
     /// As its author wrote it.
     pub host: Arc<Resource>,
     /// By which of its domains; `None` if it is only called so.
     pub domain: Option<String>,
     /// What the client is given, and in which form. `None` if no form of it
     /// would hide nothing.
-    pub given: Option<(Arc<Resource>, Given)>,
+    pub answer: Option<(Arc<Resource>, HostForm)>,
     /// The wildcard of it that would hide something, or might.
-    pub crowded: Option<String>,
+    pub hiding_wildcard: Option<String>,
 }
 
 impl Database {
@@ -60,17 +60,17 @@ impl Database {
         let (Some(hosts), Some(name)) = (&table.hosts, HostName::split(asked.as_str())) else {
             return HostExplanation::default();
         };
-        let sought = hosts.sought(name);
+        let sought = hosts.normalize(name);
         let mut considered = Vec::new();
         for domain in hosts.candidates(name.route, &sought) {
             let has_it = |r: &Arc<Resource>| r.facts().domains.contains(domain);
-            for owner in table.owners_of(name.route, domain) {
+            for owner in table.domain_owners(name.route, domain) {
                 let entry = table.entry(owner);
                 let variants = entry.content.resources().iter().filter(|r| has_it(r));
                 let variants = variants.map(|r| r.constraints.clone()).collect();
                 let name = entry.name.clone();
                 let choice = table.own_choice(owner, params, &mut self.params, &mut self.work);
-                considered.push(Considered {
+                considered.push(HostCandidate {
                     domain: domain.to_string(),
                     name,
                     variants,
@@ -84,27 +84,27 @@ impl Database {
             Some(seen.next()?.domain.clone())
         });
         let asked_at = table.intern(asked);
-        let called = table.called(asked_at, params, &mut self.params, &mut self.work);
+        let called = table.matches_by_name(asked_at, params, &mut self.params, &mut self.work);
         let mut found = by_domain.into_iter().chain(called);
-        let found = found.find_map(|found: Match| {
+        let found = found.find_map(|found: HostMatch| {
             let host = Arc::clone(found.choice.resource()?);
-            let given = table.give(asked_at, asked, &host, &found);
+            let given = table.rewrite_host(asked_at, asked, &host, &found);
             let hosts = table.hosts.as_ref()?;
             let domains = host.facts().domains.iter();
-            let is_crowded = |d: &Domain<'_>| !hosts.is_alone(&table.entries, found.owner, *d);
+            let is_crowded = |d: &Domain<'_>| !hosts.is_exclusive(&table.entries, found.owner, *d);
             let crowded = domains.filter(is_crowded).map(|d| d.to_string()).next();
-            Some(Found {
+            Some(MatchedHost {
                 domain: domain.clone(),
-                given,
-                crowded,
+                answer: given,
+                hiding_wildcard: crowded,
                 host,
             })
         });
         table.remove_unused(asked_at);
         HostExplanation {
-            sought,
-            considered,
-            found,
+            normalized: sought,
+            candidates: considered,
+            matched: found,
         }
     }
 }
@@ -135,22 +135,22 @@ mod tests {
     fn explained(db: &mut Database, asked: &str, params: ParamsId) -> String {
         let hosts = db.find_type(&kind::VHDS.into()).unwrap();
         let explained = db.explain_host(hosts, &Name::new(asked), params);
-        let considered = explained.considered.iter().map(|one| {
+        let considered = explained.candidates.iter().map(|one| {
             let sign = if one.is_seen { "" } else { "!" };
             format!("{sign}{} {}", one.domain, one.name)
         });
         let considered = considered.collect::<Vec<_>>().join(", ");
-        let found = explained.found.map(|found| {
+        let found = explained.matched.map(|found| {
             let given = found
-                .given
+                .answer
                 .map(|(given, form)| format!("{} {form:?}", given.name));
             format!(
                 "{} {:?} {:?} {:?}",
-                found.host.name, found.domain, given, found.crowded
+                found.host.name, found.domain, given, found.hiding_wildcard
             )
         });
         assert_eq!(db.check(), Ok(()));
-        format!("{}: {found:?} of [{considered}]", explained.sought).replace('\\', "")
+        format!("{}: {found:?} of [{considered}]", explained.normalized).replace('\\', "")
     }
 
     #[test]

@@ -9,14 +9,14 @@
 //!   route / tsoh ─▶ hosts that are asked for, under one suffix together
 //! ```
 
-mod asked;
 mod base;
 mod change;
-mod crowd;
 mod explain;
-mod form;
-mod holders;
+mod owners;
+mod requested;
 mod resolve;
+mod rewrite;
+mod suffix_counts;
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
@@ -27,45 +27,45 @@ use super::entry::{Entry, EntryId};
 use super::shards::Shards;
 use super::slab::Slab;
 use crate::hosts::{Domain, HostName, without_port};
-use asked::Asked;
 use base::BaseSets;
-use crowd::Crowd;
-pub use explain::{Considered, Found, HostExplanation};
-use form::Forms;
-pub use resolve::Given;
+pub use explain::{HostCandidate, HostExplanation, MatchedHost};
+use requested::RequestedHosts;
+pub use resolve::HostForm;
+use rewrite::RewrittenHosts;
+use suffix_counts::SuffixCounts;
 
 /// See the module's documentation.
 #[derive(Debug, Default)]
-pub(super) struct Hosts {
+pub(super) struct HostIndex {
     hasher: DefaultHashBuilder,
     /// Every domain of every virtual host, once for each of them.
-    domains: Shards<Item>,
-    routes: HashMap<Box<str>, Route>,
-    crowd: Crowd,
+    domains: Shards<DomainEntry>,
+    routes: HashMap<Box<str>, RouteDomains>,
+    suffix_counts: SuffixCounts,
     base: BaseSets,
     /// Route configurations that find hosts without regard to their port.
     portless: HashSet<Box<str>>,
-    pub(super) asked: Asked,
-    forms: Forms,
+    pub(super) requested: RequestedHosts,
+    rewrites: RewrittenHosts,
 }
 
 /// One domain of one virtual host: eight bytes, for there are millions.
 #[derive(Clone, Copy, Debug)]
-struct Item {
+struct DomainEntry {
     hash: u32,
     owner: EntryId,
 }
 
 /// The wildcards of a route configuration, by length: how many there are of each.
 #[derive(Debug, Default)]
-struct Route {
+struct RouteDomains {
     domains: usize,
     any: usize,
     suffixes: BTreeMap<usize, usize>,
     prefixes: BTreeMap<usize, usize>,
 }
 
-impl Route {
+impl RouteDomains {
     fn lengths(&mut self, domain: Domain<'_>) -> Option<(&mut BTreeMap<usize, usize>, usize)> {
         match domain {
             Domain::Suffix(text) => Some((&mut self.suffixes, text.len())),
@@ -75,15 +75,15 @@ impl Route {
     }
 }
 
-impl Hosts {
+impl HostIndex {
     /// A virtual host has this domain from now on.
     pub(super) fn insert(&mut self, route: &str, domain: Domain<'_>, owner: EntryId) {
         let hash = self.hash(route, domain);
-        let item = Item { hash, owner };
+        let item = DomainEntry { hash, owner };
         self.domains
             .insert(spread(hash), item, |item| spread(item.hash));
         if !self.routes.contains_key(route) {
-            self.routes.insert(route.into(), Route::default());
+            self.routes.insert(route.into(), RouteDomains::default());
         }
         if let Some(found) = self.routes.get_mut(route) {
             found.domains += 1;
@@ -92,17 +92,17 @@ impl Hosts {
                 *lengths.entry(length).or_default() += 1;
             }
         }
-        self.crowd.add(route, domain);
+        self.suffix_counts.add(route, domain);
     }
 
     /// A virtual host no longer has this domain.
     pub(super) fn remove(&mut self, route: &str, domain: Domain<'_>, owner: EntryId) {
         let hash = self.hash(route, domain);
-        let same = |item: &Item| item.hash == hash && item.owner == owner;
+        let same = |item: &DomainEntry| item.hash == hash && item.owner == owner;
         if self.domains.remove(spread(hash), same).is_none() {
             return;
         }
-        self.crowd.remove(route, domain);
+        self.suffix_counts.remove(route, domain);
         let Some(found) = self.routes.get_mut(route) else {
             return;
         };
@@ -172,7 +172,12 @@ impl Hosts {
 
     /// Whether a virtual host that has this domain can be given it as it is:
     /// nothing of another virtual host is under it, so it hides nothing.
-    pub(super) fn is_alone(&self, entries: &Slab<Entry>, owner: EntryId, of: Domain<'_>) -> bool {
+    pub(super) fn is_exclusive(
+        &self,
+        entries: &Slab<Entry>,
+        owner: EntryId,
+        of: Domain<'_>,
+    ) -> bool {
         let Some(entry) = entries.get(owner.0) else {
             return false;
         };
@@ -185,8 +190,11 @@ impl Hosts {
             Domain::Any => self.routes.get(route).map_or(0, |r| r.domains) == own.len(),
             // What is under half a label is not counted: it may hide something.
             Domain::Suffix(text) if text.starts_with('.') => {
-                let under = own.iter().filter(|d| crowd::is_under(**d, text)).count();
-                self.crowd.under(route, text) == under
+                let under = own
+                    .iter()
+                    .filter(|d| suffix_counts::is_under(**d, text))
+                    .count();
+                self.suffix_counts.count(route, text) == under
             }
             // Every suffix goes before it.
             Domain::Suffix(_) | Domain::Prefix(_) => false,
@@ -195,7 +203,11 @@ impl Hosts {
 
     /// The wildcards under which a domain may be the first of another virtual
     /// host, or the last.
-    pub(super) fn covering<'d>(&self, route: &str, domain: Domain<'d>) -> Vec<Domain<'d>> {
+    pub(super) fn covering_wildcards<'d>(
+        &self,
+        route: &str,
+        domain: Domain<'d>,
+    ) -> Vec<Domain<'d>> {
         let (Domain::Exact(text) | Domain::Suffix(text) | Domain::Prefix(text)) = domain else {
             return Vec::new();
         };
@@ -217,7 +229,7 @@ impl Hosts {
 
     /// A host as its route configuration looks for it: in lower case, and with
     /// its port where that counts.
-    pub(super) fn sought(&self, name: HostName<'_>) -> String {
+    pub(super) fn normalize(&self, name: HostName<'_>) -> String {
         let host = match self.portless.contains(name.route) {
             true => without_port(name.host),
             false => name.host,
@@ -226,20 +238,20 @@ impl Hosts {
     }
 
     /// Somebody asks for a name.
-    pub(super) fn ask(&mut self, name: &str, entry: EntryId) {
+    pub(super) fn add_requested(&mut self, name: &str, entry: EntryId) {
         if let Some(name) = HostName::split(name) {
-            let host = self.sought(name);
-            self.asked.insert(name.route, &host, entry);
+            let host = self.normalize(name);
+            self.requested.insert(name.route, &host, entry);
         }
     }
 
     /// Nobody asks for a name any more.
-    pub(super) fn unask(&mut self, name: &str, entry: EntryId) {
+    pub(super) fn remove_requested(&mut self, name: &str, entry: EntryId) {
         if let Some(name) = HostName::split(name) {
-            let host = self.sought(name);
-            self.asked.remove(name.route, &host, entry);
+            let host = self.normalize(name);
+            self.requested.remove(name.route, &host, entry);
         }
-        self.forget_forms(entry);
+        self.forget_rewrites(entry);
     }
 
     /// Says whether ports count in a route configuration. Returns the hosts
@@ -253,30 +265,30 @@ impl Hosts {
         if self.portless.contains(route) == portless {
             return Vec::new();
         }
-        let asked = self.asked.under(route, Domain::Any);
+        let asked = self.requested.matching(route, Domain::Any);
         let name = |id: &EntryId| entries.get(id.0).map(|entry| entry.name.clone());
         for (name, id) in asked.iter().filter_map(|id| Some((name(id)?, *id))) {
-            self.unask(name.as_str(), id);
+            self.remove_requested(name.as_str(), id);
         }
         match portless {
             true => self.portless.insert(route.into()),
             false => self.portless.remove(route),
         };
         for (name, id) in asked.iter().filter_map(|id| Some((name(id)?, *id))) {
-            self.ask(name.as_str(), id);
+            self.add_requested(name.as_str(), id);
         }
         asked
     }
 
     /// Nobody asks for a name any more, or it holds something else.
-    pub(super) fn forget_forms(&mut self, entry: EntryId) {
-        self.forms.forget(entry);
+    pub(super) fn forget_rewrites(&mut self, entry: EntryId) {
+        self.rewrites.forget(entry);
     }
 
     /// How many domains there are, of all virtual hosts, and how many hosts that
     /// are asked for.
     pub(super) fn counts(&self) -> (usize, usize) {
-        (self.domains.len(), self.asked.all().count())
+        (self.domains.len(), self.requested.entries().count())
     }
 
     pub(super) fn hash(&self, route: &str, domain: Domain<'_>) -> u32 {

@@ -6,8 +6,8 @@ use super::super::content::Choice;
 use super::super::entry::EntryId;
 use super::super::table::{Table, Work};
 use super::super::{Database, TypeId};
-use super::form::{self, Shape};
 use super::own_domains;
+use super::rewrite::{self, Rewrite};
 use crate::hosts::{Domain, HostName};
 use crate::name::Name;
 use crate::params::{ParamsId, ParamsTable};
@@ -15,7 +15,7 @@ use crate::resource::Resource;
 
 /// In which form a virtual host is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Given {
+pub enum HostForm {
     /// As its author wrote it.
     Whole,
     /// Without its wildcards, for something else is under one of them.
@@ -26,7 +26,7 @@ pub enum Given {
 }
 
 /// What matched a host.
-pub(super) struct Match {
+pub(super) struct HostMatch {
     pub(super) owner: EntryId,
     pub(super) choice: Choice,
     by_wildcard: bool,
@@ -48,10 +48,10 @@ impl Table {
         }
         let name = self.entry(id).name.clone();
         if let Some(found) = self.match_host(&name, params, table, work) {
-            return Some(self.given(id, &name, found));
+            return Some(self.rewritten_choice(id, &name, found));
         }
-        for found in self.called(id, params, table, work) {
-            match self.given(id, &name, found) {
+        for found in self.matches_by_name(id, params, table, work) {
+            match self.rewritten_choice(id, &name, found) {
                 Choice::Absent => {}
                 choice => return Some(choice),
             }
@@ -60,17 +60,17 @@ impl Table {
     }
 
     /// The virtual hosts that are called as a host is: by name, or by alias.
-    pub(super) fn called(
+    pub(super) fn matches_by_name(
         &mut self,
         id: EntryId,
         params: ParamsId,
         table: &mut ParamsTable,
         work: &mut Work,
-    ) -> Vec<Match> {
+    ) -> Vec<HostMatch> {
         let owners = self.owners(id).to_vec();
         let owners = [id].into_iter().chain(owners);
         owners
-            .map(|owner| Match {
+            .map(|owner| HostMatch {
                 owner,
                 choice: self.own_choice(owner, params, table, work),
                 by_wildcard: false,
@@ -78,9 +78,9 @@ impl Table {
             .collect()
     }
 
-    fn given(&mut self, asked: EntryId, name: &Name, found: Match) -> Choice {
+    fn rewritten_choice(&mut self, asked: EntryId, name: &Name, found: HostMatch) -> Choice {
         let source = found.choice.resource();
-        let given = source.and_then(|source| self.give(asked, name, source, &found));
+        let given = source.and_then(|source| self.rewrite_host(asked, name, source, &found));
         let given = given.map(|(given, _)| given);
         match found.choice {
             Choice::Failed(error, _) => Choice::Failed(error, given),
@@ -95,17 +95,17 @@ impl Table {
         params: ParamsId,
         table: &mut ParamsTable,
         work: &mut Work,
-    ) -> Option<Match> {
+    ) -> Option<HostMatch> {
         let name = HostName::split(name.as_str())?;
-        let (route, host) = (name.route, self.hosts.as_ref()?.sought(name));
+        let (route, host) = (name.route, self.hosts.as_ref()?.normalize(name));
         for domain in self.hosts.as_ref()?.candidates(route, &host) {
-            for owner in self.owners_of(route, domain) {
+            for owner in self.domain_owners(route, domain) {
                 work.entries += 1;
                 let choice = self.own_choice(owner, params, table, work);
                 // Variants of one virtual host may differ in their domains.
                 let has_it = |r: &Arc<Resource>| r.facts().domains.contains(domain);
                 if choice.resource().is_some_and(has_it) {
-                    return Some(Match {
+                    return Some(HostMatch {
                         owner,
                         choice,
                         by_wildcard: domain.is_wildcard(),
@@ -116,68 +116,72 @@ impl Table {
         None
     }
 
-    pub(super) fn owners_of(&self, route: &str, domain: Domain<'_>) -> Vec<EntryId> {
+    pub(super) fn domain_owners(&self, route: &str, domain: Domain<'_>) -> Vec<EntryId> {
         let hosts = self.hosts.as_ref();
         hosts.map_or_else(Vec::new, |hosts| hosts.owners(&self.entries, route, domain))
     }
 
     /// A virtual host in the form in which it hides nothing; `None` if there is
     /// no such form.
-    pub(super) fn give(
+    pub(super) fn rewrite_host(
         &mut self,
         asked: EntryId,
         name: &Name,
         source: &Arc<Resource>,
-        found: &Match,
-    ) -> Option<(Arc<Resource>, Given)> {
-        let (made, given) = self.shape(asked, name, source, found)?;
+        found: &HostMatch,
+    ) -> Option<(Arc<Resource>, HostForm)> {
+        let (made, given) = self.choose_rewrite(asked, name, source, found)?;
         let answers = made.name == *name || made.other_names().any(|other| other == *name);
         if answers {
             return Some((made, given));
         }
         // Who asked waits until it is named.
-        let forms = &mut self.hosts.as_mut()?.forms;
-        let named = forms.get(asked, Shape::Named, &made, || form::named(&made, name));
+        let forms = &mut self.hosts.as_mut()?.rewrites;
+        let named = forms.get(asked, Rewrite::WithAlias, &made, || {
+            rewrite::with_alias(&made, name)
+        });
         Some((named, given))
     }
 
-    fn shape(
+    fn choose_rewrite(
         &mut self,
         asked: EntryId,
         name: &Name,
         source: &Arc<Resource>,
-        found: &Match,
-    ) -> Option<(Arc<Resource>, Given)> {
+        found: &HostMatch,
+    ) -> Option<(Arc<Resource>, HostForm)> {
         let domains = &source.facts().domains;
         if !found.by_wildcard && !domains.have_wildcards() {
-            return Some((Arc::clone(source), Given::Whole));
+            return Some((Arc::clone(source), HostForm::Whole));
         }
         let narrowed = self.narrowed_name(name);
         let hosts = self.hosts.as_mut()?;
-        let alone = |domain| hosts.is_alone(&self.entries, found.owner, domain);
+        let alone = |domain| hosts.is_exclusive(&self.entries, found.owner, domain);
         if domains.iter().all(alone) {
-            return Some((Arc::clone(source), Given::Whole));
+            return Some((Arc::clone(source), HostForm::Whole));
         }
-        let forms = &mut hosts.forms;
+        let forms = &mut hosts.rewrites;
         if found.by_wildcard {
             let (narrowed, host) = narrowed?;
-            let make = || form::narrow(source, narrowed, &host);
-            let made = forms.get(asked, Shape::Narrow, source, make);
-            return Some((made, Given::Narrowed));
+            let make = || rewrite::for_one_host(source, narrowed, &host);
+            let made = forms.get(asked, Rewrite::OneHost, source, make);
+            return Some((made, HostForm::Narrowed));
         }
         domains.exact().next()?;
         let place = found.owner;
-        let made = forms.get(place, Shape::Explicit, source, || form::explicit(source));
-        Some((made, Given::WithoutWildcards))
+        let made = forms.get(place, Rewrite::WithoutWildcards, source, || {
+            rewrite::without_wildcards(source)
+        });
+        Some((made, HostForm::WithoutWildcards))
     }
 
     /// What a virtual host for one host alone is called: as it was asked for,
     /// unless an author called another so.
     fn narrowed_name(&self, asked: &Name) -> Option<(Name, String)> {
         let asked = HostName::split(asked.as_str())?;
-        let host = self.hosts.as_ref()?.sought(asked);
+        let host = self.hosts.as_ref()?.normalize(asked);
         let name = self.unused_name(&format!("{}/{host}", asked.route));
-        form::can_be_domain(&host).then_some((name, host))
+        rewrite::can_be_domain(&host).then_some((name, host))
     }
 
     /// This name, or one like it, that no author gave to anything.
@@ -202,13 +206,13 @@ impl Database {
 
     /// Whether a virtual host names this host itself.
     #[must_use]
-    pub fn names_host(&self, type_id: TypeId, asked: &Name) -> bool {
+    pub fn has_exact_domain(&self, type_id: TypeId, asked: &Name) -> bool {
         let table = self.table(type_id);
         let (Some(hosts), Some(name)) = (&table.hosts, HostName::split(asked.as_str())) else {
             return false;
         };
-        let host = hosts.sought(name);
-        let owners = table.owners_of(name.route, Domain::Exact(&host));
+        let host = hosts.normalize(name);
+        let owners = table.domain_owners(name.route, Domain::Exact(&host));
         !owners.is_empty()
     }
 
@@ -216,19 +220,19 @@ impl Database {
     /// asks for it. A client asks for no more of those than there are virtual
     /// hosts; of all others there is no end.
     #[must_use]
-    pub fn expects_host(&self, type_id: TypeId, asked: &Name) -> bool {
+    pub fn is_bounded_host(&self, type_id: TypeId, asked: &Name) -> bool {
         let table = self.table(type_id);
         let (Some(hosts), Some(name)) = (&table.hosts, HostName::split(asked.as_str())) else {
             return false;
         };
-        let host = hosts.sought(name);
+        let host = hosts.normalize(name);
         let candidates = hosts.candidates(name.route, &host).into_iter();
-        let mut found = candidates.map(|domain| (domain, table.owners_of(name.route, domain)));
+        let mut found = candidates.map(|domain| (domain, table.domain_owners(name.route, domain)));
         let found = found.find(|(_, owners)| !owners.is_empty());
         found.is_some_and(|(domain, owners)| {
             let alone = |owner: &EntryId| {
                 let mut own = own_domains(table.entry(*owner)).into_iter();
-                own.all(|domain| hosts.is_alone(&table.entries, *owner, domain))
+                own.all(|domain| hosts.is_exclusive(&table.entries, *owner, domain))
             };
             !domain.is_wildcard() || owners.iter().all(alone)
         })

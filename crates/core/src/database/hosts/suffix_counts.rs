@@ -14,13 +14,13 @@ use crate::hosts::Domain;
 
 /// See the module's documentation.
 #[derive(Debug, Default)]
-pub(super) struct Crowd {
+pub(super) struct SuffixCounts {
     hasher: DefaultHashBuilder,
     /// A hash, and how often it was met.
     counts: Shards<(u64, u32)>,
 }
 
-impl Crowd {
+impl SuffixCounts {
     pub(super) fn add(&mut self, route: &str, domain: Domain<'_>) {
         for suffix in suffixes(domain) {
             let hash = self.hasher.hash_one((route, suffix));
@@ -44,7 +44,7 @@ impl Crowd {
     }
 
     /// How many domains of a route configuration are under a suffix.
-    pub(super) fn under(&self, route: &str, suffix: &str) -> usize {
+    pub(super) fn count(&self, route: &str, suffix: &str) -> usize {
         let hash = self.hasher.hash_one((route, suffix));
         let found = self.counts.find(hash, |(of, _)| *of == hash);
         found.map_or(0, |(_, count)| *count as usize)
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn domains_are_counted_under_their_labels() {
-        let mut crowd = Crowd::default();
+        let mut crowd = SuffixCounts::default();
         for text in [
             "a.foo.com",
             "*.b.foo.com",
@@ -83,13 +83,13 @@ mod tests {
         ] {
             crowd.add("r", Domain::of(text));
         }
-        assert_eq!(crowd.under("r", ".foo.com"), 4);
-        assert_eq!(crowd.under("r", ".b.foo.com"), 1);
-        assert_eq!(crowd.under("r", "-x.foo.com"), 0);
-        assert_eq!(crowd.under("other", ".foo.com"), 0);
+        assert_eq!(crowd.count("r", ".foo.com"), 4);
+        assert_eq!(crowd.count("r", ".b.foo.com"), 1);
+        assert_eq!(crowd.count("r", "-x.foo.com"), 0);
+        assert_eq!(crowd.count("other", ".foo.com"), 0);
         crowd.remove("r", Domain::of("*.b.foo.com"));
-        assert_eq!(crowd.under("r", ".foo.com"), 3);
-        assert_eq!(crowd.under("r", ".b.foo.com"), 0);
+        assert_eq!(crowd.count("r", ".foo.com"), 3);
+        assert_eq!(crowd.count("r", ".b.foo.com"), 0);
         assert!(is_under(Domain::of("a.foo.com"), ".com"));
         assert!(!is_under(Domain::of("foo.*"), "."));
     }

@@ -10,17 +10,17 @@ use crate::hosts::Domain;
 
 /// See the module's documentation.
 #[derive(Debug, Default)]
-pub(in super::super) struct Asked(BTreeSet<(Box<str>, EntryId)>);
+pub(in super::super) struct RequestedHosts(BTreeSet<(Box<str>, EntryId)>);
 
-impl Asked {
+impl RequestedHosts {
     /// A host of a route configuration is asked for.
     pub(super) fn insert(&mut self, route: &str, host: &str, entry: EntryId) {
-        self.0.insert((backwards(route, host).into(), entry));
+        self.0.insert((reversed_key(route, host).into(), entry));
     }
 
     /// Nobody asks for a host any more.
     pub(super) fn remove(&mut self, route: &str, host: &str, entry: EntryId) {
-        self.0.remove(&(backwards(route, host).into(), entry));
+        self.0.remove(&(reversed_key(route, host).into(), entry));
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -28,15 +28,15 @@ impl Asked {
     }
 
     /// All that are asked for.
-    pub(in super::super) fn all(&self) -> impl Iterator<Item = EntryId> + '_ {
+    pub(in super::super) fn entries(&self) -> impl Iterator<Item = EntryId> + '_ {
         self.0.iter().map(|(_, entry)| *entry)
     }
 
     /// The hosts of a route configuration that a domain matches.
-    pub(super) fn under(&self, route: &str, domain: Domain<'_>) -> Vec<EntryId> {
+    pub(super) fn matching(&self, route: &str, domain: Domain<'_>) -> Vec<EntryId> {
         let common = match domain {
-            Domain::Exact(text) | Domain::Suffix(text) => backwards(route, text),
-            Domain::Prefix(_) | Domain::Any => backwards(route, ""),
+            Domain::Exact(text) | Domain::Suffix(text) => reversed_key(route, text),
+            Domain::Prefix(_) | Domain::Any => reversed_key(route, ""),
         };
         let first = (common.as_str().into(), EntryId(0));
         let from = self.0.range(first..);
@@ -47,7 +47,7 @@ impl Asked {
     }
 }
 
-fn backwards(route: &str, host: &str) -> String {
+fn reversed_key(route: &str, host: &str) -> String {
     let mut key = String::with_capacity(route.len() + 1 + host.len());
     key.push_str(route);
     key.push('/');
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn who_is_under_a_domain_is_found() {
-        let mut asked = Asked::default();
+        let mut asked = RequestedHosts::default();
         let names = [
             "r/a.foo.com",
             "r/b.foo.com",
@@ -77,8 +77,8 @@ mod tests {
             let (route, host) = name.split_once('/').unwrap();
             asked.insert(route, host, EntryId(place as u32));
         }
-        let under = |asked: &Asked, text| {
-            let mut found = asked.under("r", Domain::of(text));
+        let under = |asked: &RequestedHosts, text| {
+            let mut found = asked.matching("r", Domain::of(text));
             found.sort_unstable();
             found
                 .into_iter()

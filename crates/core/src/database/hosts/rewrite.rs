@@ -17,45 +17,46 @@ use crate::resource::Resource;
 
 /// How a virtual host differs from what its author wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum Rewrite {
     /// Without its wildcards.
-    Explicit,
+    WithoutWildcards,
     /// As it is, and it answers to one name more.
-    Named,
+    WithAlias,
     /// For one host alone.
-    Narrow,
+    OneHost,
 }
 
 #[derive(Debug)]
-struct Form {
-    shape: Shape,
+struct RewrittenHost {
+    rewrite: Rewrite,
     source: Arc<Resource>,
     made: Arc<Resource>,
 }
 
 /// What was made for hosts that are asked for: many clients share one.
 #[derive(Debug, Default)]
-pub(super) struct Forms(HashMap<EntryId, Vec<Form>>);
+pub(super) struct RewrittenHosts(HashMap<EntryId, Vec<RewrittenHost>>);
 
-impl Forms {
+impl RewrittenHosts {
     /// The form for a place, made unless it is there.
     pub(super) fn get(
         &mut self,
         place: EntryId,
-        shape: Shape,
+        shape: Rewrite,
         source: &Arc<Resource>,
         make: impl FnOnce() -> Resource,
     ) -> Arc<Resource> {
         let forms = self.0.entry(place).or_default();
-        let same = |form: &&Form| form.shape == shape && Arc::ptr_eq(&form.source, source);
+        let same =
+            |form: &&RewrittenHost| form.rewrite == shape && Arc::ptr_eq(&form.source, source);
         if let Some(found) = forms.iter().find(same) {
             return Arc::clone(&found.made);
         }
         // What nothing else keeps is not given to anybody any more.
         forms.retain(|form| Arc::strong_count(&form.source) > 1);
         let made = Arc::new(make());
-        forms.push(Form {
-            shape,
+        forms.push(RewrittenHost {
+            rewrite: shape,
             source: Arc::clone(source),
             made: Arc::clone(&made),
         });
@@ -68,13 +69,13 @@ impl Forms {
 }
 
 /// A virtual host without its wildcards.
-pub(super) fn explicit(source: &Resource) -> Resource {
+pub(super) fn without_wildcards(source: &Resource) -> Resource {
     let domains = source.facts().domains.exact();
-    reshaped(source, source.name.clone(), domains)
+    rewritten(source, source.name.clone(), domains)
 }
 
 /// A virtual host that answers to this name as well.
-pub(super) fn named(source: &Resource, name: &Name) -> Resource {
+pub(super) fn with_alias(source: &Resource, name: &Name) -> Resource {
     let aliases = source.aliases.iter().chain([name]).cloned();
     Resource {
         aliases: aliases.collect(),
@@ -83,8 +84,8 @@ pub(super) fn named(source: &Resource, name: &Name) -> Resource {
 }
 
 /// A virtual host for one host alone, under a name that nothing else has.
-pub(super) fn narrow(source: &Resource, name: Name, host: &str) -> Resource {
-    reshaped(source, name, [host].into_iter())
+pub(super) fn for_one_host(source: &Resource, name: Name, host: &str) -> Resource {
+    rewritten(source, name, [host].into_iter())
 }
 
 /// Whether a host can be the domain of a virtual host and mean itself alone.
@@ -93,7 +94,7 @@ pub(super) fn can_be_domain(host: &str) -> bool {
     !host.is_empty() && !Domain::of(host).is_wildcard() && host.chars().all(plain)
 }
 
-fn reshaped<'a>(
+fn rewritten<'a>(
     source: &Resource,
     name: Name,
     domains: impl Iterator<Item = &'a str> + Clone,
@@ -121,7 +122,7 @@ mod tests {
             constraints: Some("env=prod".parse().unwrap()),
             ..Resource::new("r/web".into(), "".into())
         };
-        let one = narrow(&source, Name::new("r/a.com"), "a.com");
+        let one = for_one_host(&source, Name::new("r/a.com"), "a.com");
         assert_eq!(one.constraints, source.constraints);
         assert_eq!(one.facts().domains, Domains::new(["a.com"]));
     }

@@ -8,7 +8,7 @@ impl Database {
     /// The virtual hosts of a route configuration that have a domain, whoever
     /// sees them. None of a type that has no virtual hosts.
     #[must_use]
-    pub fn hosts_with(&self, type_id: TypeId, route: &str, domain: Domain<'_>) -> Vec<Name> {
+    pub fn hosts_with_domain(&self, type_id: TypeId, route: &str, domain: Domain<'_>) -> Vec<Name> {
         let table = self.table(type_id);
         let Some(hosts) = &table.hosts else {
             return Vec::new();
@@ -46,13 +46,13 @@ mod tests {
         let (vhds, cds) = (db.type_id(&VHDS.into()), db.type_id(&CDS.into()));
         for domain in ["a.com", "*.a.com"] {
             let domain = Domain::of(domain);
-            assert_eq!(db.hosts_with(vhds, "r", domain), ["r/a".into()]);
-            assert_eq!(db.hosts_with(vhds, "t", domain), []);
-            assert_eq!(db.hosts_with(cds, "r", domain), []);
+            assert_eq!(db.hosts_with_domain(vhds, "r", domain), ["r/a".into()]);
+            assert_eq!(db.hosts_with_domain(vhds, "t", domain), []);
+            assert_eq!(db.hosts_with_domain(cds, "r", domain), []);
         }
-        assert_eq!(db.hosts_with(vhds, "r", Domain::of("b.a.com")), []);
+        assert_eq!(db.hosts_with_domain(vhds, "r", Domain::of("b.a.com")), []);
         db.apply(vec![Change::Remove(VHDS.into(), "r/a".into())])
             .unwrap();
-        assert_eq!(db.hosts_with(vhds, "r", Domain::of("a.com")), []);
+        assert_eq!(db.hosts_with_domain(vhds, "r", Domain::of("a.com")), []);
     }
 }
