@@ -18,10 +18,10 @@ impl Session {
     /// Whether an answer to this response is awaited: one that became part of a
     /// later one, since the peer was silent, can only be rejected on its own.
     pub(super) fn awaits(&self, index: usize, nonce: &Nonce, rejects: bool) -> bool {
-        let holdings = &self.conversations[index].holdings;
+        let holdings = &self.conversations[index].client_cache;
         match rejects {
-            true => holdings.awaits(nonce),
-            false => holdings.flight(nonce).is_some(),
+            true => holdings.is_pending(nonce),
+            false => holdings.pending_ack(nonce).is_some(),
         }
     }
 
@@ -30,7 +30,7 @@ impl Session {
     }
 
     pub(super) fn sent_version(&self, index: usize, nonce: &Nonce) -> Option<Version> {
-        let flight = self.conversations[index].holdings.flight(nonce)?;
+        let flight = self.conversations[index].client_cache.pending_ack(nonce)?;
         flight.version.clone()
     }
 
@@ -201,7 +201,7 @@ impl Session {
         }
         let name = |entry| db.name(routes.type_id, entry).clone();
         let names: Vec<Name> = routes.wants.keys().map(|key| name(key.entry)).collect();
-        let lacks = |name: &Name| routes.holdings.now(db, name).is_empty();
+        let lacks = |name: &Name| routes.client_cache.held(db, name).is_empty();
         if listeners.dialect == Dialect::Envoy && names.iter().any(lacks) {
             self.drain_unknown(db, index, now);
         }

@@ -41,7 +41,7 @@ impl Session {
         let conversation = &self.conversations[index];
         if conversation.url.as_str() == kind::CDS && conversation.is_whole() {
             self.repeat_endpoints(db, index, |clusters| {
-                let flights = clusters.holdings.flights().iter();
+                let flights = clusters.client_cache.pending_acks().iter();
                 flights.flat_map(|flight| flight.resources())
             });
         }
@@ -162,8 +162,8 @@ fn all_of(db: &Database, url: &str) -> Vec<Arc<Resource>> {
 /// than the peer was told before.
 fn restarted(db: &mut Database, routes: &Conversation, selected: &Selected) -> Vec<Name> {
     let mut names = Vec::new();
-    for new in selected.says.iter().filter_map(|say| say.to.as_ref()) {
-        let held = routes.holdings.now(db, &new.name);
+    for new in selected.says.iter().filter_map(|say| say.resource.as_ref()) {
+        let held = routes.client_cache.held(db, &new.name);
         let old = held.iter().find(|held| held.is_accepted());
         let before = old.and_then(|old| old.resource.facts().vhds_version());
         let way = new.facts().vhds_version();

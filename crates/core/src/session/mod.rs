@@ -33,7 +33,7 @@ use crate::moment::Moment;
 use crate::order::{Drained, Draining, Order, Others};
 use crate::params::{Params, ParamsId};
 use crate::resource::{Nonce, TypeUrl};
-use crate::source::{Context, Conversation, Dialect, Flight, Selected, Times};
+use crate::source::{Context, Conversation, Dialect, PendingAck, Selected, Times};
 
 /// How a session behaves.
 #[derive(Clone, Debug)]
@@ -224,7 +224,7 @@ impl Session {
     #[must_use]
     pub fn is_answered(&self) -> bool {
         let mut all = self.conversations.iter();
-        all.all(|conversation| conversation.holdings.flights().is_empty())
+        all.all(|conversation| conversation.client_cache.pending_acks().is_empty())
     }
 
     /// Whether there is nothing to say until something happens or
@@ -392,7 +392,9 @@ impl Session {
         if selected.is_empty() && !(conversation.owes_answer && known) {
             self.silently |= selected.goes_on(db);
             self.goes_on |= !conversation.pending.is_empty();
-            conversation.holdings.step_silently(db, selected.steps);
+            conversation
+                .client_cache
+                .advance_silently(db, selected.steps);
             return None;
         }
         let nonce = Nonce::of_number(self.nonces + 1);
@@ -407,7 +409,9 @@ impl Session {
         let Some(response) = written else {
             self.silently |=
                 !selected.says.is_empty() || !selected.answers.is_empty() || selected.goes_on(db);
-            conversation.holdings.step_silently(db, selected.steps);
+            conversation
+                .client_cache
+                .advance_silently(db, selected.steps);
             conversation.say_silently(db, selected.says, selected.answers);
             return None;
         };
@@ -432,15 +436,15 @@ impl Session {
         let conversation = &mut self.conversations[index];
         conversation.note_ttls(&selected, wraps, now);
         let bait = selected.apart || !conversation.stand_ins(&selected).is_empty();
-        let flight = Flight {
+        let flight = PendingAck {
             nonce: response.nonce().clone(),
             version,
             sent_at: now,
-            says: selected.says,
+            updates: selected.says,
             answers: selected.answers,
-            steps: selected.steps,
-            absorbed: Vec::new(),
-            bait,
+            advances: selected.steps,
+            merged_nonces: Vec::new(),
+            expects_nack: bait,
         };
         conversation.send(db, flight);
     }

@@ -272,7 +272,7 @@ impl Session {
                 Selector::Wildcard => return true,
                 Selector::Glob(glob) => {
                     let scope = Scope::Glob(glob.clone());
-                    let known = conversation.holdings.view_of(&scope).is_some();
+                    let known = conversation.client_cache.cursor_of(&scope).is_some();
                     (known, &mut room_for_globs)
                 }
                 Selector::Name(name) if conversation.kind.on_demand => {

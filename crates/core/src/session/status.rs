@@ -82,14 +82,14 @@ impl Session {
         for (name, resource) in self.held(db, type_url) {
             found.insert(name, (NameState::Accepted, Some(resource)));
         }
-        for flight in conversation.holdings.flights() {
-            for answer in flight.answers.iter().filter(|answer| !answer.silent) {
+        for flight in conversation.client_cache.pending_acks() {
+            for answer in flight.answers.iter().filter(|answer| !answer.is_implicit) {
                 found.insert(answer.name.clone(), (NameState::Sent, None));
             }
-            for say in &flight.says {
-                found.insert(say.name().clone(), (NameState::Sent, say.to.clone()));
+            for say in &flight.updates {
+                found.insert(say.name().clone(), (NameState::Sent, say.resource.clone()));
             }
-            for (name, item) in flight.steps.iter().flat_map(|step| step.items()) {
+            for (name, item) in flight.advances.iter().flat_map(|step| step.items()) {
                 found.insert(name.clone(), (NameState::Sent, item.clone()));
             }
         }
@@ -116,16 +116,19 @@ impl Session {
         };
         let want = *conversation.wants.get(ask)?;
         let given = conversation.wants.lead_of(ask).unwrap_or(name).clone();
-        let held = conversation.holdings.now(db, &given);
+        let held = conversation.client_cache.held(db, &given);
         let held = held.into_iter().find(|held| held.is_accepted());
         let sure = held.is_some() && certain(db, conversation, &given).is_some();
         let held = held.map(|held| held.resource);
         let target = conversation.target(db, ask);
         let led = target.resource().map_or(name, |r| &r.name).clone();
-        let mut flights = conversation.holdings.flights().iter().rev();
+        let mut flights = conversation.client_cache.pending_acks().iter().rev();
         let sent = flights.find_map(|flight| {
-            let said = flight.says_of(&led).last().map(|say| say.to.clone());
-            said.or_else(|| flight.answer(ask).map(|_| None))
+            let said = flight
+                .updates_of(&led)
+                .last()
+                .map(|say| say.resource.clone());
+            said.or_else(|| flight.answer_to(ask).map(|_| None))
         });
         let (state, resource) = match (target.resource(), sent) {
             (Some(r), _) if conversation.is_parked(r) => {
@@ -150,10 +153,10 @@ impl Session {
         let Some(conversation) = self.conversation_of(type_url.as_str()) else {
             return BTreeMap::new();
         };
-        let holdings = &conversation.holdings;
+        let holdings = &conversation.client_cache;
         let mut names: BTreeSet<Name> = BTreeSet::new();
-        for view in holdings.views() {
-            names.extend(view.held(db).into_iter().map(|r| r.name.clone()));
+        for view in holdings.cursors() {
+            names.extend(view.held_resources(db).into_iter().map(|r| r.name.clone()));
         }
         names.extend(holdings.records().map(|held| held.resource.name.clone()));
         let certain = |name: Name| Some((name.clone(), certain(db, conversation, &name)?));
@@ -196,7 +199,7 @@ impl Session {
             wildcard: conversation.wildcard.is_on(),
             sent: conversation.last_nonce.clone(),
             acked: conversation.last_acked.clone(),
-            awaits_answer: !conversation.holdings.flights().is_empty(),
+            awaits_answer: !conversation.client_cache.pending_acks().is_empty(),
             came_with_all: conversation.last_nonce.is_none() && came_with_all(conversation),
             error: conversation.last_error.clone(),
             parked: conversation
@@ -219,7 +222,7 @@ fn came_with_all(conversation: &Conversation) -> bool {
 
 /// What the peer accepted of a name, if it rejected nothing of it since.
 fn certain(db: &mut Database, conversation: &Conversation, name: &Name) -> Option<Arc<Resource>> {
-    let held = conversation.holdings.now(db, name);
+    let held = conversation.client_cache.held(db, name);
     let doubtful = held.iter().any(|held| !held.is_accepted());
     let last = held.into_iter().next_back().filter(|_| !doubtful)?;
     Some(last.resource)

@@ -8,16 +8,16 @@ use crate::kind;
 use crate::message::{DeltaRequest, ErrorDetail, Locator};
 use crate::name::Name;
 use crate::resource::{ErrorCode, Resource};
-use crate::source::Holdings;
+use crate::source::ClientCache;
 
 /// What a wildcard stream remembers beside its position.
 fn exceptions(session: &Session) -> usize {
-    let all = session.conversations.iter().map(|c| &c.holdings);
-    let walks = |holdings: &Holdings| {
+    let all = session.conversations.iter().map(|c| &c.client_cache);
+    let walks = |holdings: &ClientCache| {
         holdings
-            .views()
+            .cursors()
             .iter()
-            .map(|v| v.walks.len())
+            .map(|v| v.partial_advances.len())
             .sum::<usize>()
     };
     all.map(|holdings| holdings.exceptions().len() + walks(holdings))

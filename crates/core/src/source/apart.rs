@@ -8,7 +8,7 @@
 //! beside it. The answer to that, whichever it is, says that it was heard: it
 //! is no fault of anything, and nothing is sent again for it.
 
-use super::holdings::error_names;
+use super::client_cache::error_names;
 use super::{Context, Conversation, Selected, forms};
 use crate::database::Database;
 use crate::kind::NegativeForm;
@@ -46,18 +46,25 @@ impl Conversation {
 
     /// Whether a response will be rejected, and is meant to be.
     pub(crate) fn expects_rejection(&self, nonce: &Nonce) -> bool {
-        let flight = self.holdings.flight(nonce);
-        flight.is_some_and(|flight| flight.bait) && !self.takes_bait
+        let flight = self.client_cache.pending_ack(nonce);
+        flight.is_some_and(|flight| flight.expects_nack) && !self.takes_bait
     }
 
     /// Whether the text of a rejection names something that the response brought,
     /// and none of the clusters that it listed to be refused: then these are not
     /// the reason, or not the only one.
     pub(crate) fn blames_other(&self, nonce: &Nonce, error: &ErrorDetail) -> bool {
-        let Some(flight) = self.holdings.flight(nonce).filter(|_| self.stands_in()) else {
+        let Some(flight) = self
+            .client_cache
+            .pending_ack(nonce)
+            .filter(|_| self.stands_in())
+        else {
             return false;
         };
-        let records = self.holdings.records().filter(|held| held.is_unknown());
+        let records = self
+            .client_cache
+            .records()
+            .filter(|held| held.has_unknown_body());
         let mut refused = records.map(|held| &held.resource.name);
         let mut brought = flight.resources().map(|resource| &resource.name);
         brought.any(|name| error_names(error, name))
@@ -67,7 +74,7 @@ impl Conversation {
     /// Whether an earlier response that became part of a later one was meant to
     /// be rejected: it has its answer with that one.
     pub(crate) fn expected_rejection(&self, nonce: &Nonce) -> bool {
-        let mut flights = self.holdings.flights().iter();
-        flights.any(|flight| flight.bait && flight.absorbed.contains(nonce))
+        let mut flights = self.client_cache.pending_acks().iter();
+        flights.any(|flight| flight.expects_nack && flight.merged_nonces.contains(nonce))
     }
 }

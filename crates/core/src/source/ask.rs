@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 
+use super::client_cache::{CachedResource, Certainty, same_variant};
 use super::forms;
-use super::holdings::{Held, State, same_variant};
 use super::{AskKey, Conversation, Dialect, Heard, Mode, Want};
 use crate::database::{Choice, Database};
 use crate::hosts::HostName;
@@ -43,7 +43,7 @@ impl Conversation {
             }
             return;
         }
-        self.holdings.except(db, name);
+        self.client_cache.make_exception(db, name);
         let strange = self.kind.on_demand && !db.is_bounded_host(self.type_id, name);
         let want = Want {
             strange,
@@ -60,8 +60,8 @@ impl Conversation {
             // What something else brought before is sent again (S28, S30).
             let target = self.target(db, key);
             let given = target.resource().map_or(name, |resource| &resource.name);
-            let held = self.holdings.after(db, given);
-            let brought = held.iter().any(|held| !held.is_unknown());
+            let held = self.client_cache.held_after_acks(db, given);
+            let brought = held.iter().any(|held| !held.has_unknown_body());
             if let Some(want) = self.wants.get_mut(key) {
                 want.forced = brought;
             }
@@ -93,7 +93,7 @@ impl Conversation {
                     && current.version == *version
                     && serves(current, name) =>
             {
-                (Heard::Given, Held::accepted(current))
+                (Heard::Given, CachedResource::accepted(current))
             }
             Choice::Absent if self.is_negative(name, version) => {
                 return self.wants.hear(key, Heard::Absent, None);
@@ -102,7 +102,7 @@ impl Conversation {
             _ => (Heard::Nothing, self.held_before(db, held, version)),
         };
         let given = held.resource.name.clone();
-        self.holdings.record(db, held);
+        self.client_cache.record(db, held);
         self.wants.hear(key, heard, None);
         self.wants
             .lead(key, Some(given).filter(|given| given != name));
@@ -113,9 +113,9 @@ impl Conversation {
     pub(crate) fn take_other_hosts(&mut self, db: &mut Database, initial: &InitialVersions) {
         for (name, version) in initial {
             let is_held = !name.as_str().is_empty() && !forms::is_negative(version);
-            if is_held && self.holdings.now(db, name).is_empty() {
-                let held = Held::unknown(name.clone(), version.clone());
-                self.holdings.record(db, held);
+            if is_held && self.client_cache.held(db, name).is_empty() {
+                let held = CachedResource::unknown_body(name.clone(), version.clone());
+                self.client_cache.record(db, held);
                 self.pending.insert(name.clone());
             }
         }
@@ -169,13 +169,13 @@ impl Conversation {
         let mut given_up = Vec::new();
         for name in [Some(name), lead.as_ref()].into_iter().flatten() {
             if !self.is_wanted(db, name) {
-                given_up.extend(self.holdings.may(db, name));
-                let now = self.holdings.now(db, name).into_iter();
-                let unknown = now.filter(|held| held.is_unknown());
+                given_up.extend(self.client_cache.maybe_held(db, name));
+                let now = self.client_cache.held(db, name).into_iter();
+                let unknown = now.filter(|held| held.has_unknown_body());
                 given_up.extend(unknown.map(|held| held.resource));
             }
         }
-        self.holdings.forget_answers(key);
+        self.client_cache.forget_answers(key);
         let still = self.wanted(db, name);
         self.end_rejections(name, &still);
         match self.kind.on_demand && self.wildcard.is_on() {
@@ -190,7 +190,9 @@ impl Conversation {
             // What was rejected, and kept something in its place, may be gone.
             self.pending.insert(name.clone());
         }
-        if self.holdings.covering(name).is_some() && !self.is_beside_view(db, name, params) {
+        if self.client_cache.covering_cursor(name).is_some()
+            && !self.is_beside_view(db, name, params)
+        {
             self.return_to_view(db, name);
         }
         db.unsubscribe(self.subscriber, entry, params);
@@ -200,29 +202,29 @@ impl Conversation {
     /// A peer that asks for other variants of a name still drops the one that it
     /// asked for with these parameters, and no other subscription brings (TP2).
     fn drop_variants(&mut self, db: &mut Database, name: &Name, params: ParamsId) {
-        let own = params == self.params && self.holdings.covering(name).is_some();
+        let own = params == self.params && self.client_cache.covering_cursor(name).is_some();
         if own || !self.is_wanted(db, name) {
             return;
         }
         let others = self.wants_of(db, name).into_iter();
         let mut others: Vec<_> = others.map(|(key, _)| key.params).collect();
-        if self.holdings.covering(name).is_some() {
+        if self.client_cache.covering_cursor(name).is_some() {
             others.push(self.params);
         }
-        let is_for = |db: &Database, held: &Held, params| {
+        let is_for = |db: &Database, held: &CachedResource, params| {
             let constraints = held.resource.constraints.as_ref();
             constraints.is_none_or(|c| c.matches(db.params(params)))
         };
         let led = self.wants.led_to(name) > 0;
-        let held = self.holdings.now(db, name).into_iter();
+        let held = self.client_cache.held(db, name).into_iter();
         let dropped = held.filter(|held| {
             let by_others = others.iter().any(|other| is_for(db, held, *other));
             !led && is_for(db, held, params) && !by_others
         });
         let dropped: Vec<_> = dropped.collect();
         if !dropped.is_empty() {
-            self.holdings.change(db, name, |held| {
-                let is_dropped = |held: &Held| {
+            self.client_cache.edit_records(db, name, |held| {
+                let is_dropped = |held: &CachedResource| {
                     let mut dropped = dropped.iter();
                     dropped.any(|other| same_variant(&other.resource, &held.resource))
                 };
@@ -252,7 +254,7 @@ impl Conversation {
     pub(super) fn drop_unwanted(&mut self, db: &Database, names: impl Iterator<Item = Name>) {
         for name in names {
             if !self.is_wanted(db, &name) {
-                self.holdings.forget(&name);
+                self.client_cache.forget(&name);
                 self.forget(&name);
             }
         }
@@ -267,7 +269,11 @@ impl Conversation {
         // What is called like the host may be there for another.
         let held = self.wants.lead_of(*key).is_some()
             || want.heard != Heard::Nothing
-            || self.holdings.now(db, name).iter().any(Held::is_unknown);
+            || self
+                .client_cache
+                .held(db, name)
+                .iter()
+                .any(CachedResource::has_unknown_body);
         if (want.forced || !held) && self.dialect == Dialect::Envoy {
             return;
         }
@@ -284,9 +290,9 @@ impl Conversation {
         let brought = self.brought(db, name);
         match brought.as_ref().and_then(Choice::resource) {
             Some(_) => _ = self.again.insert(name.clone()),
-            None if self.holdings.after(db, name).is_empty() => {
-                let held = Held::unknown(name.clone(), Version::new(""));
-                self.holdings.record(db, held);
+            None if self.client_cache.held_after_acks(db, name).is_empty() => {
+                let held = CachedResource::unknown_body(name.clone(), Version::new(""));
+                self.client_cache.record(db, held);
             }
             None => {}
         }
@@ -323,7 +329,7 @@ impl Conversation {
     /// Whether other parameters can be taken up: an answer that is awaited was
     /// sent under the old ones.
     pub(crate) fn may_move(&self) -> bool {
-        self.holdings.flights().is_empty()
+        self.client_cache.pending_acks().is_empty()
     }
 
     /// The parameters to take up, if the stream has these.
@@ -367,10 +373,10 @@ impl Conversation {
     pub(super) fn doubt_unmatched(&mut self, db: &mut Database, name: &Name) {
         let wants = self.wants_of(db, name).into_iter();
         let mut params: Vec<ParamsId> = wants.map(|(key, _)| key.params).collect();
-        if self.holdings.covering(name).is_some() {
+        if self.client_cache.covering_cursor(name).is_some() {
             params.push(self.params);
         }
-        let is_unmatched = |held: &Held| {
+        let is_unmatched = |held: &CachedResource| {
             let only = held
                 .resource
                 .constraints
@@ -378,17 +384,21 @@ impl Conversation {
                 .filter(|_| held.is_accepted());
             only.is_some_and(|only| !params.iter().any(|p| only.matches(db.params(*p))))
         };
-        let held = self.holdings.recorded(name).cloned();
+        let held = self.client_cache.records_of(name).cloned();
         let changed = held.map(|held| match is_unmatched(&held) {
-            true => Held {
-                state: State::Leaving,
+            true => CachedResource {
+                certainty: Certainty::MaybeDropped,
                 ..held
             },
             false => held,
         });
-        let changed: Vec<Held> = changed.collect();
-        if changed.iter().any(|held| held.state == State::Leaving) {
-            self.holdings.change(db, name, |held| *held = changed);
+        let changed: Vec<CachedResource> = changed.collect();
+        if changed
+            .iter()
+            .any(|held| held.certainty == Certainty::MaybeDropped)
+        {
+            self.client_cache
+                .edit_records(db, name, |held| *held = changed);
         }
     }
 

@@ -6,7 +6,7 @@
 
 use hashbrown::HashSet;
 
-use super::{Conversation, Heard, Held};
+use super::{CachedResource, Conversation, Heard};
 use crate::database::Database;
 use crate::hosts::HostName;
 use crate::name::Name;
@@ -34,9 +34,9 @@ impl Closed {
     pub(crate) fn update(&mut self, db: &mut Database, routes: &Conversation) {
         let as_of = Some(AsOf {
             asks: routes.wants.len(),
-            told: routes.holdings.sum(),
+            told: routes.client_cache.fingerprint_sum(),
             sent: routes.last_nonce.clone(),
-            awaited: routes.holdings.flights().len(),
+            awaited: routes.client_cache.pending_acks().len(),
         });
         if self.as_of == as_of {
             return;
@@ -45,11 +45,11 @@ impl Closed {
         self.routes.clear();
         for (key, want) in routes.wants.iter() {
             let name = db.name(routes.type_id, key.entry).clone();
-            let mut flights = routes.holdings.flights().iter().rev();
-            let answer = flights.find_map(|flight| flight.answer(key));
-            let heard = answer.map_or(want.heard, |answer| answer.heard);
-            let after = routes.holdings.after(db, &name);
-            let leaves = |held: &Held| held.resource.facts().vhds_version().is_some();
+            let mut flights = routes.client_cache.pending_acks().iter().rev();
+            let answer = flights.find_map(|flight| flight.answer_to(key));
+            let heard = answer.map_or(want.heard, |answer| answer.kind);
+            let after = routes.client_cache.held_after_acks(db, &name);
+            let leaves = |held: &CachedResource| held.resource.facts().vhds_version().is_some();
             let closed = match after.iter().find(|held| held.is_accepted()) {
                 Some(held) => !leaves(held),
                 None => heard == Heard::Absent,

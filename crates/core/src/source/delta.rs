@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hashbrown::{HashMap, HashSet};
 
 use super::ask::InitialVersions;
-use super::holdings::{Answer, Say, Variant, variant};
+use super::client_cache::{Answer, Update, Variant, variant_of};
 use super::request::{Act, Reading};
 use super::{Conversation, Heard, Selected, forms};
 use crate::database::{Database, Scope, ViewChanges};
@@ -43,15 +43,15 @@ fn plain_step(selected: &Selected) -> Option<(&ViewChanges, Range<usize>)> {
     let [step] = &selected.steps[..] else {
         return None;
     };
-    let batch = step.batch.as_deref()?;
-    let plain = step.except.is_empty()
+    let batch = step.changes.as_deref()?;
+    let plain = step.excluded.is_empty()
         && batch.replaced_variants.is_empty()
         && selected.says.is_empty()
         && selected.answers.is_empty()
         && selected.placeholders.is_empty()
         && selected.refused.is_empty()
         && selected.heartbeats.is_empty();
-    plain.then(|| (batch, step.part.clone()))
+    plain.then(|| (batch, step.range.clone()))
 }
 
 impl Conversation {
@@ -140,14 +140,14 @@ impl Conversation {
             return self.finish(nonce, resources, response);
         }
         for say in &selected.says {
-            match &say.to {
+            match &say.resource {
                 Some(resource) => response
                     .resources
                     .push(WireResource::full(resource.clone())),
                 None => self.write_gone(db, selected, say, &mut response),
             }
         }
-        for answer in selected.answers.iter().filter(|answer| !answer.silent) {
+        for answer in selected.answers.iter().filter(|answer| !answer.is_implicit) {
             self.write_answer(db, answer, &mut response);
         }
         for name in &selected.refused {
@@ -160,7 +160,7 @@ impl Conversation {
             }
         }
         for step in &selected.steps {
-            response.removed_variants.extend(step.left());
+            response.removed_variants.extend(step.replaced_variants());
             for (name, item) in step.items() {
                 match item {
                     Some(resource) => response
@@ -198,9 +198,17 @@ impl Conversation {
     }
 
     /// A variant goes; and with the last of them, its name (S41, S74).
-    fn write_gone(&self, db: &mut Database, selected: &Selected, say: &Say, response: &mut Draft) {
+    fn write_gone(
+        &self,
+        db: &mut Database,
+        selected: &Selected,
+        say: &Update,
+        response: &mut Draft,
+    ) {
         let name = say.name();
-        let left = self.holdings.after_draft(db, name, selected.draft());
+        let left = self
+            .client_cache
+            .held_after_push(db, name, selected.draft());
         let constrained = say.variant.1.is_some();
         if constrained || !left.is_empty() {
             response.removed_variants.push(say.variant.clone());
@@ -230,7 +238,7 @@ impl Conversation {
         let name = &answer.name;
         if let Some(error) = &answer.error {
             response.errors.push((name.clone(), Arc::clone(error)));
-        } else if answer.heard == Heard::Absent {
+        } else if answer.kind == Heard::Absent {
             match self.absence_as_error(false) {
                 Some(error) => response.errors.push((name.clone(), error)),
                 None => {
@@ -248,7 +256,7 @@ impl Conversation {
         if !self.kind.on_demand {
             return name.clone();
         }
-        match self.target(db, answer.want).resource() {
+        match self.target(db, answer.subscription).resource() {
             Some(rejected) if rejected.name == *name => name.clone(),
             _ => db.unused_name(self.type_id, name),
         }
@@ -302,7 +310,7 @@ fn rename_negatives(response: &mut Draft) {
 
 /// The variants of what is delivered, for a list without repetition (S41).
 fn delivered_variant(delivered: &WireResource) -> Variant {
-    variant(&delivered.resource)
+    variant_of(&delivered.resource)
 }
 
 /// No variant twice, and no name both there and gone (S41): Envoy rejects that.

@@ -6,7 +6,7 @@
 
 use hashbrown::HashMap;
 
-use super::holdings::{Answer, Say};
+use super::client_cache::{Answer, Update};
 use super::{Conversation, Selected};
 use crate::database::Database;
 use crate::hosts::HostName;
@@ -35,7 +35,11 @@ impl Conversation {
                 .into_iter()
                 .filter_map(|(key, _)| self.wants.lead_of(key));
             let names: Vec<Name> = led.cloned().chain([name.clone()]).collect();
-            says.extend(names.into_iter().map(|name| Say::drops((name, None), None)));
+            says.extend(
+                names
+                    .into_iter()
+                    .map(|name| Update::remove((name, None), None)),
+            );
         }
         let groups = self.groups(db, &says);
         let mut back = vec![false; says.len()];
@@ -52,7 +56,10 @@ impl Conversation {
                 false => selected.says.push(say),
             }
         }
-        let topics: Vec<Name> = taken_back.iter().map(|say| say.topic().clone()).collect();
+        let topics: Vec<Name> = taken_back
+            .iter()
+            .map(|say| say.requested_name().clone())
+            .collect();
         let own = |answer: &Answer| topics.contains(&answer.name);
         selected.answers.retain(|answer| !own(answer));
         self.look_at_later(db, topics);
@@ -70,7 +77,7 @@ impl Conversation {
     }
 
     /// Divides what is said into groups, by the places of each in the list.
-    pub(super) fn groups(&self, db: &mut Database, says: &[Say]) -> Vec<Vec<usize>> {
+    pub(super) fn groups(&self, db: &mut Database, says: &[Update]) -> Vec<Vec<usize>> {
         // Each group by the places of its members, for as long as members join
         // two groups.
         let mut groups: Vec<Vec<usize>> = Vec::new();
@@ -102,15 +109,19 @@ impl Conversation {
         groups
     }
 
-    fn places(&self, db: &mut Database, say: &Say) -> Vec<Place> {
+    fn places(&self, db: &mut Database, say: &Update) -> Vec<Place> {
         if !self.kind.on_demand {
             return vec![("".into(), say.name().as_str().into())];
         }
-        let mut places: Vec<Place> = say.to.iter().flat_map(|new| host_places(new)).collect();
-        for held in self.holdings.now(db, say.name()) {
+        let mut places: Vec<Place> = say
+            .resource
+            .iter()
+            .flat_map(|new| host_places(new))
+            .collect();
+        for held in self.client_cache.held(db, say.name()) {
             places.extend(host_places(&held.resource));
         }
-        places.extend([say.name(), say.topic()].map(name_place));
+        places.extend([say.name(), say.requested_name()].map(name_place));
         places
     }
 
@@ -121,11 +132,11 @@ impl Conversation {
         selected.says.dedup_by(|again, first| {
             let same = again.variant == first.variant;
             if same {
-                match (&mut first.to, again.to.take()) {
+                match (&mut first.resource, again.resource.take()) {
                     (Some(first), Some(again)) => answer_together(first, &again),
-                    (to @ None, Some(new)) => {
-                        *to = Some(new);
-                        first.topic = again.topic.take();
+                    (resource @ None, Some(new)) => {
+                        *resource = Some(new);
+                        first.requested_name = again.requested_name.take();
                     }
                     (_, None) => {}
                 }

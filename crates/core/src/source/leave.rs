@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Conversation;
-use super::holdings::{State, View};
+use super::client_cache::{Certainty, Cursor};
 use crate::database::{ClientSet, Database};
 use crate::name::Name;
 use crate::resource::Version;
@@ -24,12 +24,12 @@ impl Conversation {
         versions.extend(accepted.map(|version| (0, version)));
         let rejected = std::mem::take(&mut self.rejected_versions).into_iter();
         versions.extend(rejected.map(|version| (0, version)));
-        let flights = self.holdings.flights().iter().enumerate();
+        let flights = self.client_cache.pending_acks().iter().enumerate();
         let flights = flights.filter_map(|(nth, f)| Some((nth + 1, f.version.clone()?)));
         versions.extend(flights);
         // What is held by names alone is less than was sent, once some are given up:
         // another client that names the version may hold more of it.
-        let by_names = self.holdings.views().is_empty();
+        let by_names = self.client_cache.cursors().is_empty();
         versions.retain(|(_, version)| by_names || !db.remembers_set(self.type_id, version));
         for (flights, version) in versions {
             let set = Arc::new(self.departed_set(db, flights));
@@ -44,10 +44,14 @@ impl Conversation {
     /// What came with sets that the peer has not accepted, but for those that it
     /// was meant to reject.
     fn tried(&self) -> BTreeMap<Name, Version> {
-        let flights = self.holdings.flights().iter().filter(|f| !f.bait);
+        let flights = self
+            .client_cache
+            .pending_acks()
+            .iter()
+            .filter(|f| !f.expects_nack);
         let brought = flights.flat_map(|flight| flight.resources());
-        let records = self.holdings.records();
-        let rejected = records.filter(|held| held.state == State::Rejected);
+        let records = self.client_cache.records();
+        let rejected = records.filter(|held| held.certainty == Certainty::MaybeTaken);
         let rejected = rejected.map(|held| &held.resource);
         let tried = rejected.chain(brought);
         tried.map(|r| (r.name.clone(), r.version.clone())).collect()
@@ -56,12 +60,12 @@ impl Conversation {
     /// What the peer holds once it has accepted so many of the responses without
     /// an answer.
     fn departed_set(&self, db: &mut Database, flights: usize) -> ClientSet {
-        let accepted = || self.holdings.flights().iter().take(flights);
-        let members = |db: &mut Database, view: &View| {
-            let steps = accepted().flat_map(|flight| &flight.steps);
-            let own = steps.filter(|step| step.follow == Some(view.follow) && step.last);
+        let accepted = || self.client_cache.pending_acks().iter().take(flights);
+        let members = |db: &mut Database, view: &Cursor| {
+            let steps = accepted().flat_map(|flight| &flight.advances);
+            let own = steps.filter(|step| step.cursor == Some(view.id) && step.is_last);
             let at = own.map(|step| step.to).max().unwrap_or(view.position);
-            db.resources_at(view.follow, at)
+            db.resources_at(view.id, at)
         };
         let parked = self.parked.iter();
         let rejected = parked.map(|((name, constraints), (version, _))| {

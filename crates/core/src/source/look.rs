@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::holdings::{Answer, Held, Say, State, same_variant, variant};
+use super::client_cache::{Answer, CachedResource, Certainty, Update, same_variant, variant_of};
 use super::{AskKey, Context, Conversation, Heard, Want};
 use crate::database::{Choice, Database, same_resource};
 use crate::kind::NegativeForm;
@@ -24,7 +24,7 @@ pub(super) struct Subject {
 /// What is to be said of one name.
 #[derive(Debug, Default)]
 pub(super) struct Part {
-    pub(super) says: Vec<Say>,
+    pub(super) says: Vec<Update>,
     pub(super) answers: Vec<Answer>,
     /// What is not said now, and why.
     pub(super) waits: Waits,
@@ -63,7 +63,7 @@ impl Conversation {
             // A view that turns out not to list a name says nothing of it: what
             // the peer came back with is looked at until that is known (S51).
             let by_view = subjects.iter().all(|s| s.want.is_none());
-            if by_view && !self.holdings.after(db, name).is_empty() {
+            if by_view && !self.client_cache.held_after_acks(db, name).is_empty() {
                 part.waits = Waits::Removal;
             }
             return part;
@@ -107,10 +107,10 @@ impl Conversation {
         if unknown
             && self.stands_in()
             && subjects.iter().any(left)
-            && self.holdings.after(db, name).is_empty()
+            && self.client_cache.held_after_acks(db, name).is_empty()
         {
-            let held = Held::unknown(name.clone(), Version::new(""));
-            self.holdings.record(db, held);
+            let held = CachedResource::unknown_body(name.clone(), Version::new(""));
+            self.client_cache.record(db, held);
         }
     }
 
@@ -161,7 +161,7 @@ impl Conversation {
         leading: &[&Subject],
         part: &mut Part,
     ) -> bool {
-        let key = variant(resource);
+        let key = variant_of(resource);
         if self.suspects.contains_key(&key) {
             part.is_tried = true;
             return true;
@@ -170,7 +170,7 @@ impl Conversation {
             self.answer_parked(db, name, resource, leading, part);
             return true;
         }
-        let held = self.holdings.after(db, &resource.name);
+        let held = self.client_cache.held_after_acks(db, &resource.name);
         let forced = leading.iter().any(|s| s.forced);
         // Who waits for a host, or asked by another name, waits to be told.
         let told = self.kind.on_demand || resource.name != *name;
@@ -201,14 +201,14 @@ impl Conversation {
             told || other || self.wants.lead_of(*key).is_some()
         });
         part.answers.extend(answers.map(|(want, _)| Answer {
-            want,
+            subscription: want,
             name: name.clone(),
-            heard: Heard::Given,
-            lead: topic.as_ref().map(|_| resource.name.clone()),
+            kind: Heard::Given,
+            resolved_name: topic.as_ref().map(|_| resource.name.clone()),
             error: None,
-            silent: true,
+            is_implicit: true,
         }));
-        part.says.push(Say::brings(resource, topic));
+        part.says.push(Update::upsert(resource, topic));
         false
     }
 
@@ -217,8 +217,8 @@ impl Conversation {
     /// Something that it gave up in favour of this it may still hold.
     fn asks_in_vain(&self, subjects: &[Subject]) -> bool {
         let in_vain = |(key, want): (AskKey, Want)| {
-            let mut flights = self.holdings.flights().iter();
-            let told = flights.any(|flight| flight.answer(key).is_some());
+            let mut flights = self.client_cache.pending_acks().iter();
+            let told = flights.any(|flight| flight.answer_to(key).is_some());
             want.heard == Heard::Nothing && !told
         };
         let nothing = |s: &&Subject| s.choice == Choice::Absent;
@@ -231,9 +231,9 @@ impl Conversation {
         let Some((key, want)) = subject.want else {
             return true;
         };
-        let mut flights = self.holdings.flights().iter().rev();
-        let (heard, to) = match flights.find_map(|flight| flight.answer(key)) {
-            Some(answer) => (answer.heard, answer.lead.as_ref()),
+        let mut flights = self.client_cache.pending_acks().iter().rev();
+        let (heard, to) = match flights.find_map(|flight| flight.answer_to(key)) {
+            Some(answer) => (answer.kind, answer.resolved_name.as_ref()),
             None => (want.heard, self.wants.lead_of(key)),
         };
         heard == Heard::Given && to == lead
@@ -245,9 +245,9 @@ impl Conversation {
         let Some((key, want)) = subject.want else {
             return false;
         };
-        let mut flights = self.holdings.flights().iter().rev();
-        let answer = flights.find_map(|flight| flight.answer(key));
-        let heard = answer.map_or(want.heard, |answer| answer.heard);
+        let mut flights = self.client_cache.pending_acks().iter().rev();
+        let answer = flights.find_map(|flight| flight.answer_to(key));
+        let heard = answer.map_or(want.heard, |answer| answer.kind);
         heard == Heard::Failed && !matches!(subject.choice, Choice::Failed(..))
     }
 
@@ -264,20 +264,20 @@ impl Conversation {
     ) {
         let led = leading.iter().filter_map(|s| s.want);
         let led = led.filter_map(|(key, _)| self.wants.lead_of(key).cloned());
-        let mut held = self.holdings.after(db, &resource.name);
+        let mut held = self.client_cache.held_after_acks(db, &resource.name);
         for other in led {
-            held.extend(self.holdings.after(db, &other));
+            held.extend(self.client_cache.held_after_acks(db, &other));
         }
         if resource.name != *name {
-            held.extend(self.holdings.after(db, name));
+            held.extend(self.client_cache.held_after_acks(db, name));
         }
         // That the name is gone would take away what the peer may hold of it beside.
-        let other = |held: &Held| !self.is_parked(&held.resource);
+        let other = |held: &CachedResource| !self.is_parked(&held.resource);
         let others = !self.kind.on_demand && held.iter().any(other);
         // Of several subscriptions each gets what is for it.
         let wants = self.wants_of(db, name);
         let beside = wants.iter().all(|(key, _)| key.params != self.params);
-        let by_view = beside && self.holdings.covering(name).is_some();
+        let by_view = beside && self.client_cache.covering_cursor(name).is_some();
         let asked = wants.iter().map(|(key, _)| key.params);
         let asked: Vec<_> = asked.chain(by_view.then_some(self.params)).collect();
         let several = !self.kind.on_demand && asked.len() > 1;
@@ -285,32 +285,39 @@ impl Conversation {
             let unheard = subject
                 .want
                 .is_some_and(|(_, want)| want.heard == Heard::Nothing);
-            let from_before = |held: &&Held| held.state == State::Before && !held.is_unknown();
-            let same = |held: &&Held| from_before(held) && same_variant(&held.resource, resource);
+            let from_before = |held: &&CachedResource| {
+                held.certainty == Certainty::Resumed && !held.has_unknown_body()
+            };
+            let same = |held: &&CachedResource| {
+                from_before(held) && same_variant(&held.resource, resource)
+            };
             let stands_in = held.iter().find(same);
             let stands_in = stands_in.or_else(|| held.iter().find(from_before));
             let stands_in = stands_in.filter(|_| self.is_whole());
             // Who waits for a host waits for an answer, whatever it rejected.
-            let sure = |held: &Held| held.state != State::Rejected || !self.kind.on_demand;
+            let sure = |held: &CachedResource| {
+                held.certainty != Certainty::MaybeTaken || !self.kind.on_demand
+            };
             let waits = unheard && !held.iter().any(sure);
             if !subject.forced && !waits && stands_in.is_none() {
                 continue;
             }
-            let good = |held: &&Held| held.is_good() && !self.is_parked(&held.resource);
-            let own = |held: &&Held| good(held) && same_variant(&held.resource, resource);
-            let fits = |held: &&Held| {
-                good(held) && (!several || self.is_for(db, subject, &variant(&held.resource)))
+            let good =
+                |held: &&CachedResource| held.was_accepted() && !self.is_parked(&held.resource);
+            let own = |held: &&CachedResource| good(held) && same_variant(&held.resource, resource);
+            let fits = |held: &&CachedResource| {
+                good(held) && (!several || self.is_for(db, subject, &variant_of(&held.resource)))
             };
             let accepted = held.iter().find(own).or_else(|| held.iter().find(fits));
             let accepted = accepted.or(stands_in);
             if let Some(accepted) = accepted {
                 self.bring_back(db, name, (accepted, &held), &asked, part);
-            } else if !held.iter().any(Held::is_unknown) {
+            } else if !held.iter().any(CachedResource::has_unknown_body) {
                 match subject.want {
                     Some((key, _)) => part.answers.push(absent(key, name, others)),
                     // Another subscription may have taken it.
                     None if leading.iter().any(|s| s.want.is_some()) => {}
-                    None => part.says.push(Say::drops(variant(resource), None)),
+                    None => part.says.push(Update::remove(variant_of(resource), None)),
                 }
             }
         }
@@ -331,19 +338,19 @@ impl Conversation {
                 continue;
             };
             any = true;
-            let mut flights = self.holdings.flights().iter().rev();
-            let told = match flights.find_map(|flight| flight.answer(want)) {
+            let mut flights = self.client_cache.pending_acks().iter().rev();
+            let told = match flights.find_map(|flight| flight.answer_to(want)) {
                 Some(answer) => answer.error.as_ref(),
                 None => self.wants.error(want),
             };
             if told != Some(error) || state.forced {
                 part.answers.push(Answer {
-                    want,
+                    subscription: want,
                     name: name.clone(),
-                    heard: Heard::Failed,
-                    lead: None,
+                    kind: Heard::Failed,
+                    resolved_name: None,
                     error: Some(Arc::clone(error)),
-                    silent: false,
+                    is_implicit: false,
                 });
             }
         }
@@ -354,7 +361,8 @@ impl Conversation {
     fn keep_apart(&self, apart: bool, part: &mut Part) {
         let unreadable = self.absence_as_error(false).is_none()
             && self.absent_form(false) == NegativeForm::Unreadable;
-        let bait = |answer: &Answer| unreadable && answer.heard == Heard::Absent && !answer.silent;
+        let bait =
+            |answer: &Answer| unreadable && answer.kind == Heard::Absent && !answer.is_implicit;
         let answers = std::mem::take(&mut part.answers).into_iter();
         let (baits, others): (Vec<_>, Vec<_>) = answers.partition(bait);
         let left = match apart {
@@ -377,12 +385,12 @@ impl Conversation {
 
 pub(super) fn absent(want: AskKey, name: &Name, silent: bool) -> Answer {
     Answer {
-        want,
+        subscription: want,
         name: name.clone(),
-        heard: Heard::Absent,
-        lead: None,
+        kind: Heard::Absent,
+        resolved_name: None,
         error: None,
-        silent,
+        is_implicit: silent,
     }
 }
 
@@ -405,7 +413,7 @@ fn wanted_by(subjects: &[Subject]) -> Vec<Arc<Resource>> {
 
 /// Whether a resource is held, for sure and as it is. A virtual host answers to
 /// other names for each host that leads to it; that makes it no other.
-fn is_held(on_demand: bool, held: &[Held], resource: &Arc<Resource>) -> bool {
+fn is_held(on_demand: bool, held: &[CachedResource], resource: &Arc<Resource>) -> bool {
     let same = |held: &Arc<Resource>| match on_demand {
         true => held.version == resource.version && held.ttl == resource.ttl,
         false => same_resource(held, resource),
@@ -416,5 +424,5 @@ fn is_held(on_demand: bool, held: &[Held], resource: &Arc<Resource>) -> bool {
     let sure = own
         .next()
         .is_some_and(|held| held.is_accepted() && same(&held.resource));
-    sure && own.next().is_none() && !held.iter().any(Held::is_unknown)
+    sure && own.next().is_none() && !held.iter().any(CachedResource::has_unknown_body)
 }

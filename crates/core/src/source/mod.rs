@@ -18,12 +18,12 @@
 
 mod apart;
 mod ask;
+mod client_cache;
 mod closed;
 mod delta;
 mod errors;
 mod forms;
 mod groups;
-mod holdings;
 mod leave;
 mod look;
 mod reject;
@@ -43,14 +43,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 pub(crate) use ask::InitialVersions;
+pub(crate) use client_cache::{CachedResource, ClientCache, PendingAck, Variant};
 use closed::Closed;
 pub(crate) use delta::DeltaAsks;
 pub use forms::Dialect;
 pub(crate) use forms::is_negative;
-pub(crate) use holdings::{Flight, Held, Holdings, Variant};
 use reject::Unverified;
 pub(crate) use request::Reading;
-pub(crate) use resume::Resumed;
+pub(crate) use resume::Resumption;
 pub(crate) use select::{Context, Selected, Times};
 pub(crate) use standing::Standing;
 pub(crate) use verdict::Replaced;
@@ -88,9 +88,9 @@ pub(crate) struct Conversation {
     /// Names of the request that is being read that come with parameters which
     /// are those of plain names, too (TP2).
     pub(crate) explicit: BTreeSet<(Name, ParamsId)>,
-    pub(crate) holdings: Holdings,
+    pub(crate) client_cache: ClientCache,
     /// What the client came back with (S82).
-    pub(crate) resumed: Option<Resumed>,
+    pub(crate) resumed: Option<Resumption>,
     /// Names to look at when the conversation may speak.
     pub(crate) pending: BTreeSet<Name>,
     /// Names that wait for another type or for the client; looked at again when
@@ -189,7 +189,7 @@ impl Conversation {
             wildcard: Wildcard::Never,
             wants: Wants::new(params),
             explicit: BTreeSet::new(),
-            holdings: Holdings::new(type_id),
+            client_cache: ClientCache::new(type_id),
             resumed: None,
             pending: BTreeSet::new(),
             deferred: BTreeSet::new(),
@@ -229,9 +229,9 @@ impl Conversation {
         if !self.wants.is_empty() {
             return false;
         }
-        let follows: Vec<_> = self.holdings.views().iter().map(|v| v.follow).collect();
+        let follows: Vec<_> = self.client_cache.cursors().iter().map(|v| v.id).collect();
         for follow in follows {
-            self.holdings.drop_view(db, follow);
+            self.client_cache.close_cursor(db, follow);
         }
         db.remove_subscriber(self.subscriber);
         true
@@ -239,12 +239,12 @@ impl Conversation {
 
     /// How many subscriptions it holds.
     pub(crate) fn subscriptions(&self) -> usize {
-        self.wants.len() + self.holdings.views().len()
+        self.wants.len() + self.client_cache.cursors().len()
     }
 
     /// How many globs it follows.
     pub(crate) fn globs(&self) -> usize {
-        let views = self.holdings.views().iter();
+        let views = self.client_cache.cursors().iter();
         views.filter(|view| view.scope != Scope::All).count()
     }
 
@@ -261,8 +261,8 @@ impl Conversation {
     /// Whether everything that is asked for is known as far as a response shows
     /// it: an answer from a part of a set could be taken for a removal (S51).
     pub(crate) fn knows_all(&self, db: &mut Database) -> bool {
-        let mut views = self.holdings.views().iter();
-        let follows = views.all(|view| db.is_complete(view.follow));
+        let mut views = self.client_cache.cursors().iter();
+        let follows = views.all(|view| db.is_complete(view.id));
         let listed = self.is_whole() && db.is_cache();
         let mut asks = self.wants.keys().filter(|_| listed);
         follows && asks.all(|ask| self.target(db, ask) != Choice::Unknown)
@@ -279,12 +279,12 @@ impl Conversation {
 
     /// What wildcard and globs bring under a name; `None` if they do not cover it.
     pub(crate) fn brought(&self, db: &mut Database, name: &Name) -> Option<Choice> {
-        let view = self.holdings.covering(name)?;
+        let view = self.client_cache.covering_cursor(name)?;
         let entry = db.find(self.type_id, name);
-        let listed = entry.and_then(|entry| db.listed_resource(view.follow, entry));
+        let listed = entry.and_then(|entry| db.listed_resource(view.id, entry));
         Some(match listed {
             Some(resource) => Choice::Resource(resource),
-            None if db.is_complete(view.follow) => Choice::Absent,
+            None if db.is_complete(view.id) => Choice::Absent,
             None => Choice::Unknown,
         })
     }
@@ -309,7 +309,7 @@ impl Conversation {
         let by_name = |entry| self.wants.of(entry).next().is_some();
         entry.is_some_and(by_name)
             || self.wants.led_to(name) > 0
-            || self.holdings.covering(name).is_some()
+            || self.client_cache.covering_cursor(name).is_some()
     }
 
     /// All resources of a name that the peer is meant to hold.
@@ -324,7 +324,7 @@ impl Conversation {
 
     /// Whether this very version was rejected on its own (S12).
     pub(crate) fn is_parked(&self, resource: &Resource) -> bool {
-        let parked = self.parked.get(&holdings::variant(resource));
+        let parked = self.parked.get(&client_cache::variant_of(resource));
         parked.is_some_and(|(version, _)| *version == resource.version)
     }
 
@@ -339,7 +339,7 @@ impl Conversation {
         if self.dialect == Dialect::Envoy {
             return true;
         }
-        let holds = !self.holdings.now(db, name).is_empty();
+        let holds = !self.client_cache.held(db, name).is_empty();
         let asks = |(key, want): &(AskKey, Want)| {
             let unheard = want.heard == Heard::Nothing && self.wants.lead_of(*key).is_none();
             want.forced || (unheard && !holds)
@@ -368,8 +368,9 @@ impl Conversation {
     /// what is still meant to be sent.
     pub(crate) fn end_rejections(&mut self, topic: &Name, still: &[Arc<Resource>]) {
         let is_still = |variant: &Variant, version: &Version| {
-            let same =
-                |r: &Arc<Resource>| holdings::variant(r) == *variant && r.version == *version;
+            let same = |r: &Arc<Resource>| {
+                client_cache::variant_of(r) == *variant && r.version == *version
+            };
             still.iter().any(same)
         };
         let ends = |variant: &Variant, (version, of): &mut (Version, Name)| {
@@ -410,11 +411,11 @@ impl Conversation {
     pub(crate) fn check(&self, db: &mut Database) -> Result<(), String> {
         self.wants.check()?;
         let wanted = |name: &Name| self.is_wanted(db, name) || self.is_under_way(name);
-        self.holdings.check(wanted)?;
+        self.client_cache.check(wanted)?;
         for (key, _) in self.wants.iter() {
             let name = db.name(self.type_id, key.entry).clone();
-            let covered = self.holdings.covering(&name).is_some();
-            if covered && !self.holdings.exceptions().contains(&name) {
+            let covered = self.client_cache.covering_cursor(&name).is_some();
+            if covered && !self.client_cache.exceptions().contains(&name) {
                 return Err(format!("{name} is asked for, and a view speaks for it"));
             }
         }
@@ -432,11 +433,11 @@ impl Conversation {
 
     /// Whether a name will be looked at, or is spoken of without an answer yet.
     fn is_under_way(&self, name: &Name) -> bool {
-        let mut flights = self.holdings.flights().iter();
+        let mut flights = self.client_cache.pending_acks().iter();
         let mut rejected = self.parked.keys().chain(self.suspects.keys());
         rejected.any(|(of, _)| of == name)
             || self.pending.contains(name)
             || self.deferred.contains(name)
-            || flights.any(|flight| !flight.says_of(name).is_empty())
+            || flights.any(|flight| !flight.updates_of(name).is_empty())
     }
 }

@@ -8,8 +8,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::holdings::{
-    Answer, Flight, Held, Say, State, Variant, error_names, same_variant, variant,
+use super::client_cache::{
+    Answer, CachedResource, Certainty, PendingAck, Update, Variant, error_names, same_variant,
+    variant_of,
 };
 use super::{Conversation, Heard};
 use crate::database::Database;
@@ -26,7 +27,7 @@ pub(crate) struct Parked {
 
 /// What may be the reason of a rejection.
 struct Suspects {
-    says: Vec<Say>,
+    says: Vec<Update>,
     /// How many resources the rejected response brought.
     brought: usize,
 }
@@ -36,7 +37,7 @@ struct Suspects {
 pub(crate) struct Unverified {
     resource: Arc<Resource>,
     /// What the peer has if it did not take it.
-    before: Option<Held>,
+    before: Option<CachedResource>,
 }
 
 /// Rejected sets whose versions are remembered.
@@ -50,7 +51,7 @@ impl Conversation {
         nonce: &Nonce,
         error: &ErrorDetail,
     ) -> Vec<Parked> {
-        if let Some((says, answers)) = self.holdings.take_absorbed(nonce) {
+        if let Some((says, answers)) = self.client_cache.take_merged(nonce) {
             let mut suspects = self.suspects_among(db, says, answers, error);
             self.say_in_later_flights(&suspects.says);
             // What was in the response itself is not known: one that is left of
@@ -58,7 +59,7 @@ impl Conversation {
             suspects.brought = 0;
             return self.try_again(db, suspects, error);
         }
-        let flights = self.holdings.flights();
+        let flights = self.client_cache.pending_acks();
         let Some(place) = flights.iter().position(|f| f.nonce == *nonce) else {
             return Vec::new();
         };
@@ -68,7 +69,7 @@ impl Conversation {
             let nonce = flights[before].nonce.clone();
             self.accept(db, &nonce);
         }
-        let Some(flight) = self.holdings.take_flight() else {
+        let Some(flight) = self.client_cache.take_oldest_pending() else {
             return Vec::new();
         };
         self.fall_back_to_set(db);
@@ -87,32 +88,37 @@ impl Conversation {
 
     /// Everything that a rejected response brought, with what the peer may hold
     /// of it noted. What it took away, and what it answered, is said again.
-    fn suspects_of(&mut self, db: &mut Database, flight: Flight, error: &ErrorDetail) -> Suspects {
-        let mut says = flight.says;
-        for step in flight.steps {
+    fn suspects_of(
+        &mut self,
+        db: &mut Database,
+        flight: PendingAck,
+        error: &ErrorDetail,
+    ) -> Suspects {
+        let mut says = flight.updates;
+        for step in flight.advances {
             let items: Vec<_> = step.items().cloned().collect();
             for (name, item) in items {
-                self.holdings.except(db, &name);
-                let left = step.left_of(&name).filter(|_| item.is_some());
+                self.client_cache.make_exception(db, &name);
+                let left = step.replaced_variant_of(&name).filter(|_| item.is_some());
                 let left = left.map(|left| (name.clone(), left.clone()));
-                says.extend(left.map(|left| Say::drops(left, None)));
+                says.extend(left.map(|left| Update::remove(left, None)));
                 says.push(match &item {
-                    Some(new) => Say::brings(new, None),
+                    Some(new) => Update::upsert(new, None),
                     None => {
-                        let left = step.left_of(&name).cloned().unwrap_or_default();
-                        Say::drops((name, left), None)
+                        let left = step.replaced_variant_of(&name).cloned().unwrap_or_default();
+                        Update::remove((name, left), None)
                     }
                 });
             }
-            self.holdings.move_view(db, &step);
+            self.client_cache.advance_cursor(db, &step);
         }
         // What was suspected once is not the reason again, unless there is no other.
-        let brings = says.iter().any(|say| say.to.is_some());
+        let brings = says.iter().any(|say| say.resource.is_some());
         for (variant, new) in std::mem::take(&mut self.unverified) {
             match brings && self.is_doubted(&variant, &new.resource) {
                 true => _ = self.unverified.insert(variant, new),
                 false => {
-                    says.push(Say::brings(&new.resource, None));
+                    says.push(Update::upsert(&new.resource, None));
                     self.doubt(db, variant, new);
                 }
             }
@@ -123,27 +129,30 @@ impl Conversation {
     fn suspects_among(
         &mut self,
         db: &mut Database,
-        says: Vec<Say>,
+        says: Vec<Update>,
         answers: Vec<Answer>,
         error: &ErrorDetail,
     ) -> Suspects {
-        let brought = says.iter().filter(|say| say.to.is_some()).count();
+        let brought = says.iter().filter(|say| say.resource.is_some()).count();
         let brings = brought > 0;
         for answer in answers {
             self.repeat_answer(answer, brings);
         }
         let mut suspects = Vec::new();
         for say in says {
-            match &say.to {
+            match &say.resource {
                 Some(resource)
-                    if self.is_wanted(db, say.name()) || self.is_wanted(db, say.topic()) =>
+                    if self.is_wanted(db, say.name())
+                        || self.is_wanted(db, say.requested_name()) =>
                 {
-                    if say.renewed {
+                    if say.removed_earlier {
                         // The removal in between was not rejected, maybe.
                         let name = say.name().clone();
-                        let gone = |held: &Held| held.is_accepted() && held.is(&say.variant);
-                        self.holdings
-                            .change(db, &name, |held| held.retain(|held| !gone(held)));
+                        let gone = |held: &CachedResource| {
+                            held.is_accepted() && held.is_variant(&say.variant)
+                        };
+                        self.client_cache
+                            .edit_records(db, &name, |held| held.retain(|held| !gone(held)));
                     }
                     let blamed = brought == 1 || error_names(error, &resource.name);
                     self.note_rejected(db, resource, blamed);
@@ -159,7 +168,8 @@ impl Conversation {
                 // A removal that is rejected on its own has nothing to park.
                 None => {
                     let name = say.name().clone();
-                    self.holdings.change(db, &name, |held| say.change(held));
+                    self.client_cache
+                        .edit_records(db, &name, |held| say.apply(held));
                 }
             }
         }
@@ -171,59 +181,65 @@ impl Conversation {
 
     /// In state of the world what a rejected response brought or took away is in
     /// those that went out since, too.
-    fn say_in_later_flights(&mut self, says: &[Say]) {
+    fn say_in_later_flights(&mut self, says: &[Update]) {
         if self.mode == Mode::Sotw {
             let whole = self.kind.whole_set;
-            self.holdings.say_in_later_flights(says, whole);
+            self.client_cache.repeat_in_later_pending(says, whole);
         }
     }
 
     /// The peer may have taken what it rejected (S17). What it was given because
     /// it had it before stays what it has, unless that is `blamed`.
     fn note_rejected(&mut self, db: &mut Database, resource: &Arc<Resource>, blamed: bool) {
-        let had = |held: &Held| {
-            held.state == State::Before
+        let had = |held: &CachedResource| {
+            held.certainty == Certainty::Resumed
                 && held.resource.version == resource.version
                 && same_variant(&held.resource, resource)
         };
         let name = resource.name.clone();
-        if !blamed && self.holdings.now(db, &name).iter().any(had) {
+        if !blamed && self.client_cache.held(db, &name).iter().any(had) {
             return;
         }
         // What failed alone was not taken.
-        let parked = self.parked.get(&variant(resource)).cloned();
-        let failed = |held: &Held| {
+        let parked = self.parked.get(&variant_of(resource)).cloned();
+        let failed = |held: &CachedResource| {
             let version = parked.as_ref().map(|(version, _)| version);
-            held.state == State::Rejected
+            held.certainty == Certainty::MaybeTaken
                 && same_variant(&held.resource, resource)
                 && version == Some(&held.resource.version)
         };
-        self.holdings.change(db, &name, |held| {
+        self.client_cache.edit_records(db, &name, |held| {
             held.retain(|held| !had(held) && !failed(held));
         });
-        self.holdings
-            .record(db, Held::perhaps(Arc::clone(resource)));
+        self.client_cache
+            .record(db, CachedResource::maybe_taken(Arc::clone(resource)));
     }
 
     /// The peer may have dropped what a rejected response took away, or not
     /// (S17). It is said again.
-    fn note_rejected_removal(&mut self, db: &mut Database, say: &Say) {
+    fn note_rejected_removal(&mut self, db: &mut Database, say: &Update) {
         let name = say.name().clone();
-        self.holdings.change(db, &name, |held| {
-            let own: Vec<Held> = held.extract_if(.., |held| held.is(&say.variant)).collect();
+        self.client_cache.edit_records(db, &name, |held| {
+            let own: Vec<CachedResource> = held
+                .extract_if(.., |held| held.is_variant(&say.variant))
+                .collect();
             // One is enough to say it again: best what was accepted.
-            let accepted = own.iter().find(|held| held.is_good());
+            let accepted = own.iter().find(|held| held.was_accepted());
             let state = match accepted {
-                Some(_) => State::Leaving,
-                None => State::Rejected,
+                Some(_) => Certainty::MaybeDropped,
+                None => Certainty::MaybeTaken,
             };
             let known = accepted.or(own.first()).map(|held| &held.resource);
-            held.extend(known.or(say.brought.as_ref()).map(|resource| Held {
-                resource: Arc::clone(resource),
-                state,
-            }));
+            held.extend(
+                known
+                    .or(say.earlier_resource.as_ref())
+                    .map(|resource| CachedResource {
+                        resource: Arc::clone(resource),
+                        certainty: state,
+                    }),
+            );
         });
-        self.pending.insert(say.topic().clone());
+        self.pending.insert(say.requested_name().clone());
     }
 
     /// An answer went unheard with all that was beside it. One that was alone
@@ -232,8 +248,8 @@ impl Conversation {
         if !brings {
             return self.take_answer(answer);
         }
-        if let Some(want) = self.wants.get_mut(answer.want) {
-            want.forced |= answer.heard != Heard::Given && !answer.silent;
+        if let Some(want) = self.wants.get_mut(answer.subscription) {
+            want.forced |= answer.kind != Heard::Given && !answer.is_implicit;
             self.pending.insert(answer.name);
         }
     }
@@ -252,23 +268,27 @@ impl Conversation {
         // Variants that take the place of another cannot be tried one by one.
         let alone = brought == 1 || (brought == suspects.len() && self.is_swap(db, &suspects));
         // Where one is known to be bad, that is why.
-        let parked = |say: &Say| say.to.as_ref().is_some_and(|sent| self.is_parked(sent));
+        let parked = |say: &Update| {
+            say.resource
+                .as_ref()
+                .is_some_and(|sent| self.is_parked(sent))
+        };
         if suspects.iter().any(parked) {
             let rest = suspects.iter().filter(|say| !parked(say));
-            let topics: Vec<Name> = rest.map(|say| say.topic().clone()).collect();
+            let topics: Vec<Name> = rest.map(|say| say.requested_name().clone()).collect();
             self.pending.extend(topics);
             return Vec::new();
         }
         self.drop_changed(db, &mut suspects);
         if alone && suspects.len() < brought {
             // Without the one that changed, the others may be accepted.
-            let topics = suspects.iter().map(|say| say.topic().clone());
+            let topics = suspects.iter().map(|say| say.requested_name().clone());
             self.pending.extend(topics);
             return Vec::new();
         }
         if alone {
             if let [first, _, ..] = &suspects[..] {
-                self.parked_together.insert(first.topic().clone());
+                self.parked_together.insert(first.requested_name().clone());
             }
             let parked = suspects.into_iter().filter_map(|say| self.park(db, say));
             return parked.collect();
@@ -280,8 +300,8 @@ impl Conversation {
             self.trials.push_front(group);
         }
         for say in suspects {
-            let topic = say.topic().clone();
-            let Some(sent) = say.to else { continue };
+            let topic = say.requested_name().clone();
+            let Some(sent) = say.resource else { continue };
             self.suspects
                 .insert(say.variant, (sent.version.clone(), topic));
         }
@@ -290,10 +310,12 @@ impl Conversation {
 
     /// What has changed since is news, not a suspect; and with it all variants of
     /// its name, which are said together.
-    fn drop_changed(&mut self, db: &mut Database, suspects: &mut Vec<Say>) {
-        let is_changed = |say: &&Say| {
-            let sent = say.to.as_ref();
-            !sent.is_some_and(|sent| self.is_current(db, say.topic(), &say.variant, &sent.version))
+    fn drop_changed(&mut self, db: &mut Database, suspects: &mut Vec<Update>) {
+        let is_changed = |say: &&Update| {
+            let sent = say.resource.as_ref();
+            !sent.is_some_and(|sent| {
+                self.is_current(db, say.requested_name(), &say.variant, &sent.version)
+            })
         };
         let changed: BTreeSet<Name> = suspects
             .iter()
@@ -301,7 +323,8 @@ impl Conversation {
             .map(|say| say.name().clone())
             .collect();
         let news = suspects.extract_if(.., |say| changed.contains(say.name()));
-        self.pending.extend(news.map(|say| say.topic().clone()));
+        self.pending
+            .extend(news.map(|say| say.requested_name().clone()));
     }
 
     /// News of a name come with all suspects of the name where they replace all
@@ -317,15 +340,19 @@ impl Conversation {
         if own.is_empty() {
             return;
         }
-        let replaces =
-            self.mode == Mode::Sotw || self.holdings.now(db, name).iter().any(Held::is_unknown);
-        let after = self.holdings.after(db, name);
+        let replaces = self.mode == Mode::Sotw
+            || self
+                .client_cache
+                .held(db, name)
+                .iter()
+                .any(CachedResource::has_unknown_body);
+        let after = self.client_cache.held_after_acks(db, name);
         let is_news = |new: &Arc<Resource>| {
-            let held = |held: &Held| {
+            let held = |held: &CachedResource| {
                 let same = held.resource.version == new.version;
                 same && same_variant(&held.resource, new)
             };
-            let suspected = self.suspects.contains_key(&variant(new));
+            let suspected = self.suspects.contains_key(&variant_of(new));
             !suspected && !self.is_parked(new) && !after.iter().any(held)
         };
         if replaces && self.wanted(db, name).iter().any(is_news) {
@@ -337,17 +364,17 @@ impl Conversation {
 
     /// Whether suspects are variants of one name that take the place of another
     /// together (TP2).
-    fn is_swap(&self, db: &mut Database, suspects: &[Say]) -> bool {
+    fn is_swap(&self, db: &mut Database, suspects: &[Update]) -> bool {
         let Some(name) = suspects.first().map(|say| say.name().clone()) else {
             return false;
         };
         let one = suspects.iter().all(|say| *say.name() == name);
         let wanted = self.wanted(db, &name);
-        let gives_way = |held: &Held| {
+        let gives_way = |held: &CachedResource| {
             let stays = wanted.iter().any(|new| same_variant(new, &held.resource));
-            !held.is_unknown() && !stays
+            !held.has_unknown_body() && !stays
         };
-        one && !self.kind.on_demand && self.holdings.now(db, &name).iter().any(gives_way)
+        one && !self.kind.on_demand && self.client_cache.held(db, &name).iter().any(gives_way)
     }
 
     /// Whether the peer is still meant to hold this.
@@ -362,7 +389,7 @@ impl Conversation {
         let mut wanted: Vec<_> = topic.map(|(key, _)| self.target(db, key)).collect();
         wanted.extend(self.brought(db, &sent.0));
         let mut wanted = wanted.iter().filter_map(|choice| choice.resource());
-        wanted.any(|new| variant(new) == *sent && new.version == *version)
+        wanted.any(|new| variant_of(new) == *sent && new.version == *version)
     }
 
     /// Halves; or, if the peer's text names some but not all, those and the
@@ -372,7 +399,7 @@ impl Conversation {
     fn halves(
         &self,
         db: &mut Database,
-        suspects: &[Say],
+        suspects: &[Update],
         complete: bool,
         error: &ErrorDetail,
     ) -> Vec<Vec<Variant>> {
@@ -399,15 +426,19 @@ impl Conversation {
 
     /// A resource failed alone: it is not sent again unchanged. A virtual host
     /// that a request waits for is answered in the negative.
-    fn park(&mut self, db: &mut Database, say: Say) -> Option<Parked> {
-        let topic = say.topic().clone();
-        let resource = say.to?;
+    fn park(&mut self, db: &mut Database, say: Update) -> Option<Parked> {
+        let topic = say.requested_name().clone();
+        let resource = say.resource?;
         self.parked
             .insert(say.variant, (resource.version.clone(), topic.clone()));
         if self.kind.on_demand {
             for (key, want) in self.wants_of(db, &topic) {
                 let led = self.wants.lead_of(key).unwrap_or(&topic);
-                let holds = self.holdings.now(db, led).iter().any(Held::is_accepted);
+                let holds = self
+                    .client_cache
+                    .held(db, led)
+                    .iter()
+                    .any(CachedResource::is_accepted);
                 if !holds
                     && want.heard != Heard::Absent
                     && let Some(want) = self.wants.get_mut(key)
@@ -430,24 +461,24 @@ impl Conversation {
     /// bait counts as accepted, and is suspected with the next that is rejected,
     /// but for what the peer had before.
     pub(crate) fn take_bait(&mut self, db: &mut Database, nonce: &Nonce) {
-        let mut flights = self.holdings.flights().iter();
-        let flight = flights.find(|flight| flight.nonce == *nonce && flight.bait);
+        let mut flights = self.client_cache.pending_acks().iter();
+        let flight = flights.find(|flight| flight.nonce == *nonce && flight.expects_nack);
         let Some(flight) = flight else { return };
         let brought: Vec<_> = flight.resources().cloned().collect();
         for resource in brought {
-            let held = self.holdings.now(db, &resource.name);
-            let own = |held: &&Held| {
-                let same = held.is_unknown() || same_variant(&held.resource, &resource);
-                same && held.state != State::Rejected
+            let held = self.client_cache.held(db, &resource.name);
+            let own = |held: &&CachedResource| {
+                let same = held.has_unknown_body() || same_variant(&held.resource, &resource);
+                same && held.certainty != Certainty::MaybeTaken
             };
-            let own: Vec<&Held> = held.iter().filter(own).collect();
-            let had = |held: &&Held| held.resource.version == resource.version;
+            let own: Vec<&CachedResource> = held.iter().filter(own).collect();
+            let had = |held: &&CachedResource| held.resource.version == resource.version;
             if own.iter().any(had) {
                 continue;
             }
             let accepted = own.iter().find(|held| held.is_accepted());
             let before = accepted.or(own.first()).copied();
-            let key = variant(&resource);
+            let key = variant_of(&resource);
             let before = match self.unverified.remove(&key) {
                 Some(older) => older.before,
                 None => before.cloned(),
@@ -466,18 +497,20 @@ impl Conversation {
     /// have what it had before.
     fn doubt(&mut self, db: &mut Database, variant: Variant, new: Unverified) {
         let Unverified { resource, before } = new;
-        self.holdings.change(db, &variant.0, |held| {
-            held.retain(|held| !held.is(&variant) || held.resource.version != resource.version);
+        self.client_cache.edit_records(db, &variant.0, |held| {
+            held.retain(|held| {
+                !held.is_variant(&variant) || held.resource.version != resource.version
+            });
         });
         if let Some(before) = before.filter(|_| self.is_wanted(db, &variant.0)) {
-            self.holdings.record(db, before);
+            self.client_cache.record(db, before);
         }
         self.doubted.insert((variant, resource.version.clone()));
     }
 
     /// What was in a response that was accepted as a whole is good.
-    pub(super) fn keep_verified(&mut self, flight: &Flight) {
-        if !flight.bait {
+    pub(super) fn keep_verified(&mut self, flight: &PendingAck) {
+        if !flight.expects_nack {
             self.unverified.clear();
             self.doubted.clear();
         }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::holdings::{Held, Say, State, Variant, same_variant, variant};
+use super::client_cache::{CachedResource, Certainty, Update, Variant, same_variant, variant_of};
 use super::look::{Part, Subject, Waits, absent, leads_to};
 use super::{AskKey, Context, Conversation, Heard};
 use crate::database::Database;
@@ -21,27 +21,27 @@ impl Conversation {
         subjects: &[Subject],
         wanted: &[Arc<Resource>],
         part: &Part,
-    ) -> Vec<Say> {
+    ) -> Vec<Update> {
         let keys = subjects.iter().filter_map(|s| Some(s.want?.0));
         let leads = keys.filter_map(|key| self.wants.lead_of(key));
         let mut leads: Vec<Name> = leads.filter(|other| *other != name).cloned().collect();
         leads.sort();
         leads.dedup();
         let names = || leads.iter().chain([name]);
-        let mut drops: Vec<Say> = Vec::new();
+        let mut drops: Vec<Update> = Vec::new();
         for other in names() {
             let replaced = wanted.iter().any(|new| new.name == *other);
-            for held in self.holdings.after(db, other) {
+            for held in self.client_cache.held_after_acks(db, other) {
                 let kept = wanted.iter().any(|new| same_variant(new, &held.resource));
-                let unknown = replaced && held.is_unknown();
-                let key = variant(&held.resource);
+                let unknown = replaced && held.has_unknown_body();
+                let key = variant_of(&held.resource);
                 if !kept
                     && !unknown
                     && !drops.iter().any(|say| say.variant == key)
                     && !self.is_target_elsewhere(db, name, &held.resource)
                 {
                     let topic = (other != name).then(|| name.clone());
-                    drops.push(Say::drops(key, topic));
+                    drops.push(Update::remove(key, topic));
                 }
             }
         }
@@ -53,12 +53,17 @@ impl Conversation {
     /// takes away, and the first word on something unknown replaces all of it:
     /// until then, whatever is said of the name says all of it.
     pub(super) fn is_in_doubt(&self, db: &mut Database, name: &Name) -> bool {
-        let flights = self.holdings.flights();
+        let flights = self.client_cache.pending_acks();
         if self.kind.on_demand || flights.is_empty() {
             return false;
         }
         let removes = flights.iter().any(|flight| flight.removes(name));
-        removes || self.holdings.now(db, name).iter().any(Held::is_unknown)
+        removes
+            || self
+                .client_cache
+                .held(db, name)
+                .iter()
+                .any(CachedResource::has_unknown_body)
     }
 
     /// Says all that a name has and that can be had.
@@ -71,9 +76,9 @@ impl Conversation {
     ) {
         for new in wanted.iter().filter(|new| new.name == *name) {
             let blocked = blocked.iter().any(|other| same_variant(other, new));
-            let said = part.says.iter().any(|say| say.variant == variant(new));
+            let said = part.says.iter().any(|say| say.variant == variant_of(new));
             if !blocked && !said {
-                part.says.push(Say::brings(new, None));
+                part.says.push(Update::upsert(new, None));
             }
         }
     }
@@ -87,15 +92,15 @@ impl Conversation {
         &self,
         db: &Database,
         name: &Name,
-        (good, held): (&Held, &[Held]),
+        (good, held): (&CachedResource, &[CachedResource]),
         asked: &[ParamsId],
         part: &mut Part,
     ) {
         let to = &good.resource;
         let topic = (to.name != *name).then(|| name.clone());
         let said = |part: &Part, key: &Variant| part.says.iter().any(|say| say.variant == *key);
-        if !said(part, &variant(to)) {
-            part.says.push(Say::brings(to, topic));
+        if !said(part, &variant_of(to)) {
+            part.says.push(Update::upsert(to, topic));
         }
         let beside = |other: &Resource| {
             let both = |params| is_for(db, params, other) && is_for(db, params, to);
@@ -103,27 +108,27 @@ impl Conversation {
         };
         let mut dropped: Vec<&Resource> = Vec::new();
         for other in held.iter().filter(|_| !self.kind.on_demand) {
-            let other = (other.state == State::Rejected).then_some(&other.resource);
+            let other = (other.certainty == Certainty::MaybeTaken).then_some(&other.resource);
             let other = other.filter(|other| other.name == to.name && !same_variant(other, to));
             let Some(other) = other.filter(|other| beside(other)) else {
                 continue;
             };
-            let key = variant(other);
+            let key = variant_of(other);
             if !said(part, &key) {
-                part.says.push(Say::drops(key, None));
+                part.says.push(Update::remove(key, None));
             }
             dropped.push(other);
         }
         // Another subscription may have used what goes: it, too, gets what it had.
         for params in asked {
             let loses = dropped.iter().any(|other| is_for(db, *params, other));
-            let had = |held: &&Held| {
-                let good = held.is_good() && !self.is_parked(&held.resource);
+            let had = |held: &&CachedResource| {
+                let good = held.was_accepted() && !self.is_parked(&held.resource);
                 good && held.resource.name == to.name && is_for(db, *params, &held.resource)
             };
             let had = held.iter().find(had);
             let had = had.filter(|_| loses && !is_for(db, *params, to));
-            if let Some(had) = had.filter(|had| !said(part, &variant(&had.resource))) {
+            if let Some(had) = had.filter(|had| !said(part, &variant_of(&had.resource))) {
                 self.bring_back(db, name, (had, held), asked, part);
             }
         }
@@ -137,9 +142,9 @@ impl Conversation {
         db: &mut Database,
         subjects: &[Subject],
         mut blocked: Vec<Arc<Resource>>,
-        mut drops: Vec<Say>,
+        mut drops: Vec<Update>,
         part: &mut Part,
-    ) -> Vec<Say> {
+    ) -> Vec<Update> {
         if blocked.is_empty() {
             return drops;
         }
@@ -148,11 +153,11 @@ impl Conversation {
             self.hold_back_second(db, subjects, &drops, part);
             return Vec::new();
         }
-        let mut kept: Vec<Say> = Vec::new();
+        let mut kept: Vec<Update> = Vec::new();
         while !blocked.is_empty() {
             let leading = |s: &&Subject| blocked.iter().any(|new| leads_to(s, new));
             let leading: Vec<&Subject> = subjects.iter().filter(leading).collect();
-            let stays = |say: &mut Say| leading.iter().any(|s| self.is_for(db, s, &say.variant));
+            let stays = |say: &mut Update| leading.iter().any(|s| self.is_for(db, s, &say.variant));
             kept.extend(drops.extract_if(.., stays));
             blocked = self.hold_back_second(db, subjects, &kept, part);
         }
@@ -167,14 +172,17 @@ impl Conversation {
         &self,
         db: &mut Database,
         subjects: &[Subject],
-        kept: &mut Vec<Say>,
-    ) -> Vec<Say> {
+        kept: &mut Vec<Update>,
+    ) -> Vec<Update> {
         let names = kept.iter().map(|say| say.name().clone());
         let names: BTreeSet<Name> = names.collect();
-        let held = names.iter().flat_map(|name| self.holdings.after(db, name));
+        let held = names
+            .iter()
+            .flat_map(|name| self.client_cache.held_after_acks(db, name));
         // A whole set lists what may have been dropped, too.
-        let sure = |held: &Held| held.is_accepted() || (self.is_whole() && held.is_good());
-        let held: Vec<Held> = held.filter(sure).collect();
+        let sure =
+            |held: &CachedResource| held.is_accepted() || (self.is_whole() && held.was_accepted());
+        let held: Vec<CachedResource> = held.filter(sure).collect();
         let mut second = Vec::new();
         let mut place = 0;
         while let Some(say) = kept.get(place) {
@@ -185,7 +193,7 @@ impl Conversation {
             let others = |subject: &Subject| {
                 let mut others = kept.iter().filter(|other| other.variant != say.variant);
                 others.any(|other| {
-                    let sure = held.iter().any(|held| held.is(&other.variant));
+                    let sure = held.iter().any(|held| held.is_variant(&other.variant));
                     sure && self.is_for(db, subject, &other.variant)
                 })
             };
@@ -203,7 +211,7 @@ impl Conversation {
         &self,
         db: &Database,
         subjects: &[Subject],
-        kept: &[Say],
+        kept: &[Update],
         part: &mut Part,
     ) -> Vec<Arc<Resource>> {
         if self.kind.on_demand {
@@ -216,9 +224,9 @@ impl Conversation {
                     .any(|old| self.is_for(db, subject, &old.variant))
             })
         };
-        let second = |say: &mut Say| say.to.as_ref().is_some_and(twice);
+        let second = |say: &mut Update| say.resource.as_ref().is_some_and(twice);
         let held_back = part.says.extract_if(.., second);
-        held_back.filter_map(|say| say.to).collect()
+        held_back.filter_map(|say| say.resource).collect()
     }
 
     /// Whether a variant is for the parameters of a subject.
@@ -239,7 +247,7 @@ impl Conversation {
         context: &Context<'_>,
         name: &Name,
         subjects: &[Subject],
-        drops: Vec<Say>,
+        drops: Vec<Update>,
         part: &mut Part,
     ) {
         let named = subjects.iter().any(|s| s.want.is_some());
@@ -252,7 +260,12 @@ impl Conversation {
         let dangles =
             goes && subjects.iter().any(resumed) && context.order.refers_to(db, &self.url, name);
         let order = context.order;
-        let refused = self.stands_in() && self.holdings.now(db, name).iter().all(Held::is_unknown);
+        let refused = self.stands_in()
+            && self
+                .client_cache
+                .held(db, name)
+                .iter()
+                .all(CachedResource::has_unknown_body);
         let waits = |db| order.removal_waits(db, &self.url, name, (named, refused));
         if goes && !dangles && waits(db) {
             part.waits = Waits::Removal;
@@ -270,12 +283,14 @@ impl Conversation {
         subjects: &[Subject],
         part: &mut Part,
     ) {
-        let held = self.holdings.after(db, name);
+        let held = self.client_cache.held_after_acks(db, name);
         let forced = subjects.iter().any(|s| s.forced);
         // A set lists what a client has from before, and so says it (S82).
-        let listed = |held: &Held| self.is_whole() && held.state == State::Before;
-        let said =
-            |held: &&Held| !held.is_unknown() && ((held.is_good() && forced) || listed(held));
+        let listed =
+            |held: &CachedResource| self.is_whole() && held.certainty == Certainty::Resumed;
+        let said = |held: &&CachedResource| {
+            !held.has_unknown_body() && ((held.was_accepted() && forced) || listed(held))
+        };
         if let Some(good) = held.iter().find(said) {
             let asked = subjects.iter().map(|s| self.params_of(s));
             let asked: Vec<ParamsId> = asked.collect();
@@ -291,18 +306,19 @@ impl Conversation {
         names: impl Iterator<Item = &'n Name>,
         wanted: &[Arc<Resource>],
         part: &Part,
-        drops: &mut Vec<Say>,
+        drops: &mut Vec<Update>,
     ) {
-        if self.holdings.flights().is_empty() || (part.says.is_empty() && drops.is_empty()) {
+        if self.client_cache.pending_acks().is_empty() || (part.says.is_empty() && drops.is_empty())
+        {
             return;
         }
         for name in names {
-            for held in self.holdings.may(db, name) {
-                let key = variant(&held);
+            for held in self.client_cache.maybe_held(db, name) {
+                let key = variant_of(&held);
                 let kept = wanted.iter().any(|new| same_variant(new, &held));
                 let said = drops.iter().chain(&part.says).any(|say| say.variant == key);
                 if !kept && !said {
-                    drops.push(Say::drops(key, None));
+                    drops.push(Update::remove(key, None));
                 }
             }
         }
@@ -331,7 +347,7 @@ impl Conversation {
             resource
                 .is_some_and(|r| same_variant(r, held) || (held.body.is_none() && r.name == *name))
         });
-        led || (name != but && self.holdings.covering(name).is_some())
+        led || (name != but && self.client_cache.covering_cursor(name).is_some())
     }
 
     /// Wants for which there is nothing.
@@ -353,15 +369,15 @@ impl Conversation {
         }
         // While another variant of it is left, the name itself is not gone (S41).
         let left = subjects.len() > nothing.len();
-        let drops = part.says.iter().any(|say| say.to.is_none());
+        let drops = part.says.iter().any(|say| say.resource.is_none());
         let mut withheld = false;
         for subject in nothing {
             let Some((key, want)) = subject.want else {
                 continue;
             };
-            let mut flights = self.holdings.flights().iter().rev();
-            let heard = flights.find_map(|flight| flight.answer(key));
-            let heard = heard.map_or(want.heard, |answer| answer.heard);
+            let mut flights = self.client_cache.pending_acks().iter().rev();
+            let heard = flights.find_map(|flight| flight.answer_to(key));
+            let heard = heard.map_or(want.heard, |answer| answer.kind);
             let owed = want.forced || heard != Heard::Absent;
             if !owed && !drops {
                 continue;

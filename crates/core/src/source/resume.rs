@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::holdings::{Held, Variant, same_variant};
+use super::client_cache::{CachedResource, Variant, same_variant};
 use super::{Context, Conversation, Dialect, Times, Want};
 use crate::database::{ClientSet, Database, Position, Scope};
 use crate::kind;
@@ -20,7 +20,7 @@ use crate::resource::{Resource, Version};
 
 /// See the module's documentation.
 #[derive(Debug)]
-pub(crate) struct Resumed {
+pub(crate) struct Resumption {
     pub(crate) at: Moment,
     /// Whether the first request is being read: what it names is resumed.
     pub(crate) first_request: bool,
@@ -46,7 +46,7 @@ pub(crate) struct Resumed {
     tried: Option<BTreeMap<Name, Version>>,
 }
 
-impl Resumed {
+impl Resumption {
     /// Whether the client may hold something of a name of which nothing is known:
     /// no set is, or the one that it named lacks the name. A client that takes the
     /// good part of a set that it rejects names the version from before (S17, S82).
@@ -65,7 +65,7 @@ impl Resumed {
 impl Conversation {
     /// The first request of the type names a version, or versions.
     pub(crate) fn resume(&mut self, now: Moment) {
-        self.resumed = Some(Resumed {
+        self.resumed = Some(Resumption {
             at: now,
             first_request: true,
             unknown_set: self.mode == Mode::Sotw && self.kind.whole_set,
@@ -100,12 +100,13 @@ impl Conversation {
         for (name, constraints, version) in &set.quarantined {
             let variant = (name.clone(), constraints.clone());
             let holds = self
-                .holdings
-                .now(db, name)
+                .client_cache
+                .held(db, name)
                 .iter()
-                .any(|held| held.is(&variant));
-            let still =
-                |r: &Arc<Resource>| super::holdings::variant(r) == variant && r.version == *version;
+                .any(|held| held.is_variant(&variant));
+            let still = |r: &Arc<Resource>| {
+                super::client_cache::variant_of(r) == variant && r.version == *version
+            };
             if holds && self.wanted(db, name).iter().any(still) {
                 self.parked
                     .insert(variant.clone(), (version.clone(), name.clone()));
@@ -116,7 +117,7 @@ impl Conversation {
             resumed.unknown_set = false;
             resumed.tried = Some(set.unacked.clone());
             resumed.rejected = rejected;
-            resumed.set = Some((set, self.holdings.reach(db)));
+            resumed.set = Some((set, self.client_cache.heads_sum(db)));
         }
     }
 
@@ -126,14 +127,15 @@ impl Conversation {
     fn record_set(&mut self, db: &mut Database, set: &ClientSet, all: bool) {
         for resource in &set.resources {
             let name = &resource.name;
-            let recorded = |held: &Held| same_variant(&held.resource, resource);
-            if !self.is_wanted(db, name) || self.holdings.recorded(name).any(recorded) {
+            let recorded = |held: &CachedResource| same_variant(&held.resource, resource);
+            if !self.is_wanted(db, name) || self.client_cache.records_of(name).any(recorded) {
                 continue;
             }
             let same = |r: &Arc<Resource>| crate::database::same_resource(r, resource);
-            let few = all || self.kind.drains || self.holdings.covering(name).is_none();
+            let few = all || self.kind.drains || self.client_cache.covering_cursor(name).is_none();
             if few || !self.wanted(db, name).iter().any(same) {
-                self.holdings.record(db, Held::before(resource.clone()));
+                self.client_cache
+                    .record(db, CachedResource::resumed(resource.clone()));
                 self.pending.insert(name.clone());
             }
         }
@@ -142,7 +144,7 @@ impl Conversation {
     /// What was the same when the client came back may have changed before the
     /// first set is sent.
     pub(super) fn compare_set_again(&mut self, db: &mut Database) {
-        let reach = self.holdings.reach(db);
+        let reach = self.client_cache.heads_sum(db);
         let resumed = self.resumed.as_mut().filter(|_| self.last_nonce.is_none());
         let Some((set, compared)) = resumed.and_then(|resumed| resumed.set.as_mut()) else {
             return;
@@ -177,7 +179,7 @@ impl Conversation {
         let Some(resumed) = &mut self.resumed else {
             return;
         };
-        if !self.holdings.flights().is_empty() {
+        if !self.client_cache.pending_acks().is_empty() {
             return;
         }
         for variant in std::mem::take(&mut resumed.rejected) {
@@ -190,11 +192,16 @@ impl Conversation {
     /// What a client holds that names a version which is not that of the contents
     /// now: a body that was served before, or one that is not known (S82). Of
     /// hosts nothing is known: they may be held under another name.
-    pub(super) fn held_before(&self, db: &Database, name: &Name, version: &Version) -> Held {
+    pub(super) fn held_before(
+        &self,
+        db: &Database,
+        name: &Name,
+        version: &Version,
+    ) -> CachedResource {
         let body = db.recall_body(self.type_id, name, version);
         match body.filter(|_| !self.kind.on_demand) {
-            Some(body) => Held::before(body),
-            None => Held::unknown(name.clone(), version.clone()),
+            Some(body) => CachedResource::resumed(body),
+            None => CachedResource::unknown_body(name.clone(), version.clone()),
         }
     }
 
@@ -207,9 +214,12 @@ impl Conversation {
         for name in names {
             // What a whole set has, it brings.
             let comes = self.kind.whole_set && !self.wanted(db, &name).is_empty();
-            if self.kind.survives_reconnect && !comes && self.holdings.now(db, &name).is_empty() {
-                let held = Held::unknown(name, Version::new(""));
-                self.holdings.record(db, held);
+            if self.kind.survives_reconnect
+                && !comes
+                && self.client_cache.held(db, &name).is_empty()
+            {
+                let held = CachedResource::unknown_body(name, Version::new(""));
+                self.client_cache.record(db, held);
             }
         }
     }
@@ -228,14 +238,14 @@ impl Conversation {
     /// set all the same, once: who took a part of a set that it rejected names the
     /// version from before (S50, S82).
     fn take_set_as_held(&mut self, db: &mut Database, version: &Version) -> bool {
-        let only = self.holdings.views().len() == 1 && self.wants.is_empty();
-        let Some(view) = self.holdings.view_of(&Scope::All).filter(|_| only) else {
+        let only = self.client_cache.cursors().len() == 1 && self.wants.is_empty();
+        let Some(view) = self.client_cache.cursor_of(&Scope::All).filter(|_| only) else {
             return false;
         };
-        let follow = view.follow;
+        let follow = view.id;
         let same = Version::of_hash(db.fingerprint_sum(follow)) == *version;
-        if same && let Some(view) = self.holdings.view_mut(follow) {
-            view.stand_at_head(db);
+        if same && let Some(view) = self.client_cache.cursor_mut(follow) {
+            view.move_to_head(db);
             self.acked_version = Some(version.clone());
             let departed = db.recall_set(self.type_id, version);
             let tried = departed.map(|set| set.unacked.clone());
@@ -264,18 +274,18 @@ impl Conversation {
         let took = names.iter().filter_map(|name| {
             let version = tried?.get(name)?;
             db.recall_body(self.type_id, name, version)
-                .map(Held::before)
+                .map(CachedResource::resumed)
         });
-        let took: Vec<Held> = took.collect();
+        let took: Vec<CachedResource> = took.collect();
         let unknown = names
             .into_iter()
             .filter(|name| resumed.may_hold_unknown(name))
-            .map(|name| Held::unknown(name, Version::new("")));
-        let came_with: Vec<Held> = took.into_iter().chain(unknown).collect();
-        let Some(view) = self.holdings.view_of(&Scope::All) else {
+            .map(|name| CachedResource::unknown_body(name, Version::new("")));
+        let came_with: Vec<CachedResource> = took.into_iter().chain(unknown).collect();
+        let Some(view) = self.client_cache.cursor_of(&Scope::All) else {
             return;
         };
-        let listed = db.list(view.follow);
+        let listed = db.list(view.id);
         for held in came_with {
             let name = held.resource.name.clone();
             let is_cluster = listed.binary_search_by(|r| r.name.cmp(&name)).is_ok();
@@ -283,9 +293,9 @@ impl Conversation {
                 let mut references = r.facts().references.iter();
                 references.any(|to| to.name == name && to.type_url.as_str() == kind::EDS)
             };
-            let is_known = !self.holdings.now(db, &name).is_empty();
+            let is_known = !self.client_cache.held(db, &name).is_empty();
             if !is_cluster && !is_known && !listed.iter().any(refers) {
-                self.holdings.record(db, held);
+                self.client_cache.record(db, held);
                 self.pending.insert(name);
             }
         }
@@ -304,7 +314,7 @@ impl Conversation {
     pub(crate) fn awaits_names(&self) -> Option<(&'static str, Moment)> {
         let resumed = self.resumed.as_ref();
         let resumed = resumed.filter(|r| r.unknown_set || r.tried.is_some())?;
-        let by_wildcard = self.is_whole() && self.holdings.view_of(&Scope::All).is_some();
+        let by_wildcard = self.is_whole() && self.client_cache.cursor_of(&Scope::All).is_some();
         if !by_wildcard || self.dialect != Dialect::Envoy || self.last_nonce.is_some() {
             return None;
         }
@@ -330,8 +340,8 @@ impl Conversation {
         if until.is_none_or(|until| until <= context.now) {
             return false;
         }
-        let views = self.holdings.views().iter();
-        let mut listed: Vec<_> = views.flat_map(|view| db.list(view.follow)).collect();
+        let views = self.client_cache.cursors().iter();
+        let mut listed: Vec<_> = views.flat_map(|view| db.list(view.id)).collect();
         for key in self.wants.keys() {
             listed.extend(self.target(db, key).resource().cloned());
         }
@@ -380,7 +390,7 @@ impl Conversation {
         } = times;
         let resumed = self.resumed.as_ref();
         let resumed = resumed.filter(|_| !self.deferred.is_empty());
-        let of = |r: &Resumed| [r.at + resume, r.at + hold, r.at + drain];
+        let of = |r: &Resumption| [r.at + resume, r.at + hold, r.at + drain];
         let mut all: Vec<_> = resumed.map(of).into_iter().flatten().collect();
         all.extend(self.awaits_names().map(|(_, until)| until));
         all.extend(self.awaits_turns(hold));

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Conversation;
-use super::holdings::{Answer, Flight, Say, Step, View, Walk, variant};
+use super::client_cache::{
+    Advance, Answer, Cursor, PartialAdvance, PendingAck, Update, variant_of,
+};
 use super::look::{Part, Waits};
 use crate::database::{Database, SLICE};
 use crate::limits::Limits;
@@ -18,10 +20,10 @@ use crate::resource::Resource;
 #[derive(Debug, Default)]
 pub(crate) struct Selected {
     /// Sorted by variant once it is complete.
-    pub(crate) says: Vec<Say>,
+    pub(crate) says: Vec<Update>,
     pub(crate) answers: Vec<Answer>,
     /// Steps along views.
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<Advance>,
     /// Names that never exist, said to be gone (S76).
     pub(crate) placeholders: Vec<Name>,
     /// Names that are refused.
@@ -62,26 +64,26 @@ impl Selected {
             && self.placeholders.is_empty()
             && self.refused.is_empty()
             && self.heartbeats.is_empty()
-            && self.steps.iter().all(Step::is_silent)
+            && self.steps.iter().all(Advance::is_empty)
     }
 
     /// Whether there is more behind a part of a step: the rest of it, or what
     /// happened since it began.
     pub(crate) fn goes_on(&self, db: &Database) -> bool {
-        let behind = |step: &Step| step.follow.is_some_and(|follow| db.head(follow) != step.to);
-        let more = |step: &Step| !step.part.is_empty() && (!step.last || behind(step));
+        let behind = |step: &Advance| step.cursor.is_some_and(|follow| db.head(follow) != step.to);
+        let more = |step: &Advance| !step.range.is_empty() && (!step.is_last || behind(step));
         self.steps.iter().any(more)
     }
 
     /// The resources that it brings.
     pub(crate) fn resources(&self) -> impl Iterator<Item = &Arc<Resource>> {
-        let single = self.says.iter().filter_map(|say| say.to.as_ref());
-        let items = self.steps.iter().flat_map(Step::items);
+        let single = self.says.iter().filter_map(|say| say.resource.as_ref());
+        let items = self.steps.iter().flat_map(Advance::items);
         single.chain(items.filter_map(|(_, item)| item.as_ref()))
     }
 
     /// What it changes, for a question to holdings.
-    pub(super) fn draft(&self) -> (&[Step], &[Say]) {
+    pub(super) fn draft(&self) -> (&[Advance], &[Update]) {
         (&self.steps, &self.says)
     }
 }
@@ -190,7 +192,7 @@ impl Conversation {
         }
         self.look_at_exceptions(db);
         self.select_names(db, context, &mut budget, selected);
-        let follows: Vec<_> = self.holdings.views().iter().map(|v| v.follow).collect();
+        let follows: Vec<_> = self.client_cache.cursors().iter().map(|v| v.id).collect();
         for follow in follows {
             if budget > 0 {
                 self.select_step(db, context, follow, &mut budget, selected);
@@ -233,7 +235,8 @@ impl Conversation {
             // rejected.
             let together = self.kind.on_demand && self.holds_any(db, &name, &part);
             let size = size_of_part(&part);
-            let only_goes = part.says.iter().all(|say| say.to.is_none()) && part.answers.is_empty();
+            let only_goes =
+                part.says.iter().all(|say| say.resource.is_none()) && part.answers.is_empty();
             let room = match only_goes {
                 true => &mut removals,
                 false => budget,
@@ -263,7 +266,7 @@ impl Conversation {
     fn holds_any(&self, db: &mut Database, name: &Name, part: &Part) -> bool {
         let names = part.says.iter().map(|say| say.name());
         let mut names = names.chain([name]);
-        names.any(|name| !self.holdings.now(db, name).is_empty())
+        names.any(|name| !self.client_cache.held(db, name).is_empty())
     }
 
     /// Takes what is said of a name into a response. Returns whether it has to
@@ -286,7 +289,7 @@ impl Conversation {
         let drops_host = self.kind.on_demand
             && answers.is_empty()
             && !says.is_empty()
-            && says.iter().all(|say| say.to.is_none());
+            && says.iter().all(|say| say.resource.is_none());
         match waits {
             Waits::Addition => {
                 let until = context.now + context.hold;
@@ -311,7 +314,7 @@ impl Conversation {
         }
         self.waiting.remove(name);
         self.again.remove(name);
-        let gone = waits == Waits::No && says.iter().any(|say| say.to.is_none());
+        let gone = waits == Waits::No && says.iter().any(|say| say.resource.is_none());
         selected.says.extend(says);
         selected.answers.extend(answers);
         self.settle(db, name, gone, drops_host)
@@ -336,14 +339,14 @@ impl Conversation {
 
     /// Something of a name waits to be tried: those that have their answer, or get
     /// what they asked for, do not ask again with the next response.
-    fn settle_said(&mut self, db: &mut Database, name: &Name, says: &[Say], answers: &[Answer]) {
+    fn settle_said(&mut self, db: &mut Database, name: &Name, says: &[Update], answers: &[Answer]) {
         for (key, _) in self.wants_of(db, name) {
             let target = self.target(db, key);
             let said = target.resource().is_some_and(|to| {
-                let to = variant(to);
+                let to = variant_of(to);
                 says.iter().any(|say| say.variant == to)
             });
-            let answered = answers.iter().any(|answer| answer.want == key);
+            let answered = answers.iter().any(|answer| answer.subscription == key);
             if let Some(want) = self.wants.get_mut(key) {
                 want.forced &= !said && !answered;
             }
@@ -353,16 +356,16 @@ impl Conversation {
     /// Where a view has news, exceptions to it may have some of their own: what
     /// a peer was told on its own may be ahead of its position.
     fn look_at_exceptions(&mut self, db: &Database) {
-        let exceptions = self.holdings.exceptions();
+        let exceptions = self.client_cache.exceptions();
         if exceptions.is_empty() {
             return;
         }
         let mut found: Vec<Name> = Vec::new();
-        for view in self.holdings.views() {
-            if db.has_forgotten_since(view.follow, view.reached) {
+        for view in self.client_cache.cursors() {
+            if db.has_forgotten_since(view.id, view.sent_position) {
                 found.extend(exceptions.iter().filter(|name| view.covers(name)).cloned());
             } else {
-                let news = db.changed_names(view.follow, view.reached).into_iter();
+                let news = db.changed_names(view.id, view.sent_position).into_iter();
                 found.extend(news.filter(|name| exceptions.contains(name)));
             }
         }
@@ -372,43 +375,44 @@ impl Conversation {
     /// Whether the peer may be spoken to: one response at a time (S6, S77),
     /// unless it is silent for long.
     pub(crate) fn may_speak(&self, now: Moment, patience: Duration) -> bool {
-        let last = self.holdings.flights().back();
+        let last = self.client_cache.pending_acks().back();
         last.is_none_or(|last| last.sent_at + patience <= now)
     }
 
     /// Whether there is nothing to say until something happens or a deadline
     /// passes: the peer was told everything.
     pub(crate) fn is_quiet(&self, db: &Database) -> bool {
-        let told = |view: &View| {
-            db.head(view.follow) == view.reached && view.walks.iter().all(Walk::is_sent)
+        let told = |view: &Cursor| {
+            db.head(view.id) == view.sent_position
+                && view.partial_advances.iter().all(PartialAdvance::is_sent)
         };
         !self.owes_answer
             && self.pending.is_empty()
             && self.trials.is_empty()
             && self.placeholders.is_empty()
             && self.refused.is_empty()
-            && self.holdings.views().iter().all(told)
+            && self.client_cache.cursors().iter().all(told)
             && db.dirty(self.subscriber).next().is_none()
     }
 
     /// Whether the database has something for the peer that was not looked at.
     pub(crate) fn has_news(&self, db: &Database) -> bool {
-        let mut views = self.holdings.views().iter();
-        views.any(|view| db.head(view.follow) != view.reached)
+        let mut views = self.client_cache.cursors().iter();
+        views.any(|view| db.head(view.id) != view.sent_position)
             || db.dirty(self.subscriber).next().is_some()
     }
 
     /// Takes note of a response that goes out.
-    pub(crate) fn send(&mut self, db: &mut Database, flight: Flight) {
+    pub(crate) fn send(&mut self, db: &mut Database, flight: PendingAck) {
         self.last_nonce = Some(flight.nonce.clone());
         self.negatives = self.negatives.wrapping_add(1);
-        self.holdings.send(db, flight);
+        self.client_cache.add_pending_ack(db, flight);
     }
 
     /// The moments at which something may have to be said although nothing happens.
     pub(crate) fn deadlines(&self, times: Times) -> impl Iterator<Item = Moment> + '_ {
         let waiting = self.waiting.values().copied();
-        let silent = self.holdings.flights().back();
+        let silent = self.client_cache.pending_acks().back();
         let silent = silent.map(|last| last.sent_at + times.patience);
         waiting
             .chain(silent)
@@ -420,12 +424,12 @@ impl Conversation {
 
 /// About how many bytes a part takes in a response.
 fn size_of_part(part: &Part) -> usize {
-    let of = |say: &Say| match &say.to {
+    let of = |say: &Update| match &say.resource {
         Some(resource) => resource.wire_size(),
         None => say.name().as_str().len() + 8,
     };
     let says: usize = part.says.iter().map(of).sum();
-    let answers = part.answers.iter().filter(|answer| !answer.silent);
+    let answers = part.answers.iter().filter(|answer| !answer.is_implicit);
     says + answers
         .map(|answer| 2 * answer.name.as_str().len() + 16)
         .sum::<usize>()

@@ -5,7 +5,9 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::ask::listed_names;
-use super::holdings::{Held, Say, State, Step, Variant, View, variant};
+use super::client_cache::{
+    Advance, CachedResource, Certainty, Cursor, Update, Variant, variant_of,
+};
 use super::request::{Act, Reading};
 use super::{AskKey, Conversation, Heard, Selected, forms};
 use crate::database::{CursorId, Database, Scope};
@@ -59,7 +61,7 @@ impl Conversation {
             }
         }
         for scope in scopes {
-            if self.holdings.view_of(&scope).is_none() {
+            if self.client_cache.cursor_of(&scope).is_none() {
                 self.owes_answer = true;
                 reading.acts.push_back(Act::Follow(scope));
             }
@@ -126,7 +128,7 @@ impl Conversation {
                 reading.acts.push_back(act);
             }
         }
-        for view in self.holdings.views() {
+        for view in self.client_cache.cursors() {
             let keep = match &view.scope {
                 Scope::All => self.wildcard.is_on(),
                 Scope::Glob(glob) => asks.iter().any(|(a, _)| *a == Selector::Glob(glob.clone())),
@@ -184,12 +186,12 @@ impl Conversation {
     ) -> Vec<(Name, Arc<ResourceError>)> {
         let mut errors = Vec::new();
         for answer in &selected.answers {
-            let error = match (&answer.error, answer.heard) {
+            let error = match (&answer.error, answer.kind) {
                 (Some(error), _) => Some(Arc::clone(error)),
                 (None, Heard::Absent) => {
-                    let left = self
-                        .holdings
-                        .after_draft(db, &answer.name, selected.draft());
+                    let left =
+                        self.client_cache
+                            .held_after_push(db, &answer.name, selected.draft());
                     self.absence_as_error(true).filter(|_| left.is_empty())
                 }
                 _ => None,
@@ -204,23 +206,23 @@ impl Conversation {
     /// The view whose members are all that the peer shall hold, if nothing is
     /// to be said beside them: every such peer gets the same set.
     fn plain_view(&self, selected: &Selected) -> Option<CursorId> {
-        let [view] = self.holdings.views() else {
+        let [view] = self.client_cache.cursors() else {
             return None;
         };
         let plain = self.kind.whole_set
-            && self.holdings.exceptions().is_empty()
+            && self.client_cache.exceptions().is_empty()
             && self.wants.is_empty()
             && selected.says.is_empty()
             && selected.answers.is_empty();
-        plain.then_some(view.follow)
+        plain.then_some(view.id)
     }
 
     /// Everything that the peer will hold once it has accepted the response: in
     /// place of what it may not have yet, what it was told before (S12, S38).
     fn whole_set(&self, db: &mut Database, selected: &Selected) -> Listed {
         // With the steps of the response, views are where they are now.
-        let flights = self.holdings.flights().len();
-        let mut set = self.set_after(db, flights, |db, view| db.list(view.follow));
+        let flights = self.client_cache.pending_acks().len();
+        let mut set = self.set_after(db, flights, |db, view| db.list(view.id));
         for say in &selected.says {
             apply(&mut set, say);
         }
@@ -238,44 +240,50 @@ impl Conversation {
         &self,
         db: &mut Database,
         flights: usize,
-        members: impl Fn(&mut Database, &View) -> Vec<Arc<Resource>>,
+        members: impl Fn(&mut Database, &Cursor) -> Vec<Arc<Resource>>,
     ) -> Listed {
         let mut set = Listed::new();
-        for view in self.holdings.views() {
+        for view in self.client_cache.cursors() {
             for resource in members(db, view) {
                 let name = &resource.name;
-                let owner = self.holdings.covering(name);
-                let own = owner.is_some_and(|owner| owner.follow == view.follow);
-                if own && !self.holdings.exceptions().contains(name) {
-                    set.insert(variant(&resource), resource);
+                let owner = self.client_cache.covering_cursor(name);
+                let own = owner.is_some_and(|owner| owner.id == view.id);
+                if own && !self.client_cache.exceptions().contains(name) {
+                    set.insert(variant_of(&resource), resource);
                 }
             }
         }
-        for held in self.holdings.records().filter(|held| !held.is_unknown()) {
-            let (key, resource) = (variant(&held.resource), Arc::clone(&held.resource));
-            match held.state {
-                State::Accepted => _ = set.insert(key, resource),
-                State::Before | State::Leaving => _ = set.entry(key).or_insert(resource),
-                State::Rejected => {}
+        for held in self
+            .client_cache
+            .records()
+            .filter(|held| !held.has_unknown_body())
+        {
+            let (key, resource) = (variant_of(&held.resource), Arc::clone(&held.resource));
+            match held.certainty {
+                Certainty::Accepted => _ = set.insert(key, resource),
+                Certainty::Resumed | Certainty::MaybeDropped => {
+                    _ = set.entry(key).or_insert(resource)
+                }
+                Certainty::MaybeTaken => {}
             }
         }
-        for flight in self.holdings.flights().iter().take(flights) {
-            let items = flight.steps.iter().flat_map(|step| {
-                let excepted = |name: &Name| self.holdings.exceptions().contains(name);
+        for flight in self.client_cache.pending_acks().iter().take(flights) {
+            let items = flight.advances.iter().flat_map(|step| {
+                let excepted = |name: &Name| self.client_cache.exceptions().contains(name);
                 let items = step.items().filter(move |(name, _)| excepted(name));
                 items.map(move |item| (step, item))
             });
             for (step, (name, item)) in items {
-                if let Some(left) = step.left_of(name) {
+                if let Some(left) = step.replaced_variant_of(name) {
                     set.remove(&(name.clone(), left.clone()));
                 }
                 match item {
-                    Some(new) => _ = set.insert(variant(new), Arc::clone(new)),
+                    Some(new) => _ = set.insert(variant_of(new), Arc::clone(new)),
                     None => _ = set.remove(&(name.clone(), None)),
                 }
             }
             for say in flight
-                .says
+                .updates
                 .iter()
                 .filter(|say| self.is_wanted(db, say.name()))
             {
@@ -288,17 +296,17 @@ impl Conversation {
     /// Clusters that an Envoy holds and of which nothing but the name is known,
     /// where the set lists what it refuses: it keeps what it has (S82).
     pub(crate) fn stand_ins(&self, selected: &Selected) -> BTreeSet<Name> {
-        if !self.stands_in() || !self.holdings.holds_unknown() {
+        if !self.stands_in() || !self.client_cache.has_unknown_bodies() {
             return BTreeSet::new();
         }
-        let records = self.holdings.records();
-        let unknown = records.filter(|held| held.is_unknown());
+        let records = self.client_cache.records();
+        let unknown = records.filter(|held| held.has_unknown_body());
         let mut names: BTreeSet<Name> = unknown.map(|held| held.resource.name.clone()).collect();
         let flights = self
-            .holdings
-            .flights()
+            .client_cache
+            .pending_acks()
             .iter()
-            .flat_map(|flight| &flight.says);
+            .flat_map(|flight| &flight.updates);
         for say in flights.chain(&selected.says) {
             names.remove(say.name());
         }
@@ -308,14 +316,16 @@ impl Conversation {
     /// What changed, for types where absence means nothing (S39).
     fn changed_part(&self, db: &mut Database, selected: &Selected) -> Listed {
         let mut part = Listed::new();
-        let mut add = |resource: Arc<Resource>| part.insert(variant(&resource), resource);
+        let mut add = |resource: Arc<Resource>| part.insert(variant_of(&resource), resource);
         for say in &selected.says {
-            let after = self.holdings.after_draft(db, say.name(), selected.draft());
-            let several = after.iter().filter(|held| held.is_good()).count() > 1;
-            match &say.to {
+            let after = self
+                .client_cache
+                .held_after_push(db, say.name(), selected.draft());
+            let several = after.iter().filter(|held| held.was_accepted()).count() > 1;
+            match &say.resource {
                 // A name has the variants that are listed, all of them (TP2).
-                _ if several || (say.to.is_none() && !after.is_empty()) => {
-                    let accepted = after.into_iter().filter(Held::is_good);
+                _ if several || (say.resource.is_none() && !after.is_empty()) => {
+                    let accepted = after.into_iter().filter(CachedResource::was_accepted);
                     accepted.for_each(|held| _ = add(held.resource));
                 }
                 Some(resource) => _ = add(Arc::clone(resource)),
@@ -324,7 +334,7 @@ impl Conversation {
             }
         }
         let answers = selected.answers.iter();
-        let negative = answers.filter(|a| a.heard == Heard::Absent && !a.silent);
+        let negative = answers.filter(|a| a.kind == Heard::Absent && !a.is_implicit);
         let names = negative.filter(|_| self.absence_as_error(false).is_none());
         for answer in names {
             self.negative(false, &answer.name).map(&mut add);
@@ -333,7 +343,7 @@ impl Conversation {
         for name in refused.filter(|_| self.refusal_as_error().is_none()) {
             self.negative(false, name).map(&mut add);
         }
-        let stepped = selected.steps.iter().flat_map(Step::items);
+        let stepped = selected.steps.iter().flat_map(Advance::items);
         for resource in stepped.filter_map(|(_, item)| item.as_ref()) {
             add(Arc::clone(resource));
         }
@@ -360,19 +370,21 @@ impl Conversation {
                 .fold(0, |sum, r| sum.wrapping_add(r.fingerprint()));
         }
         let views = self
-            .holdings
-            .views()
+            .client_cache
+            .cursors()
             .iter()
-            .map(|v| db.fingerprint_sum(v.follow));
-        let mut sum = views.fold(self.holdings.sum(), u128::wrapping_add);
-        let flights = self.holdings.flights().iter();
-        let said = flights.flat_map(|flight| &flight.says);
+            .map(|v| db.fingerprint_sum(v.id));
+        let mut sum = views.fold(self.client_cache.fingerprint_sum(), u128::wrapping_add);
+        let flights = self.client_cache.pending_acks().iter();
+        let said = flights.flat_map(|flight| &flight.updates);
         let wanted = said.filter(|say| self.is_wanted(db, say.name()));
-        let names: BTreeSet<&Name> = wanted.chain(&selected.says).map(Say::name).collect();
+        let names: BTreeSet<&Name> = wanted.chain(&selected.says).map(Update::name).collect();
         for name in names {
-            let after = self.holdings.after_draft(db, name, selected.draft());
+            let after = self
+                .client_cache
+                .held_after_push(db, name, selected.draft());
             sum = sum
-                .wrapping_sub(sum_of(&self.holdings.now(db, name)))
+                .wrapping_sub(sum_of(&self.client_cache.held(db, name)))
                 .wrapping_add(sum_of(&after));
         }
         match sum == 0 && self.may_hold_more(db, selected) {
@@ -384,21 +396,23 @@ impl Conversation {
     /// Whether a peer may hold something although it accepted nothing: it does
     /// not name the version of nothing then (S17, S82).
     fn may_hold_more(&self, db: &mut Database, selected: &Selected) -> bool {
-        let mut names = self.holdings.records().map(|held| &held.resource.name);
+        let mut names = self.client_cache.records().map(|held| &held.resource.name);
         names.any(|name| {
-            let after = self.holdings.after_draft(db, name, selected.draft());
+            let after = self
+                .client_cache
+                .held_after_push(db, name, selected.draft());
             !after.is_empty()
         })
     }
 }
 
-fn sum_of(held: &[Held]) -> u128 {
+fn sum_of(held: &[CachedResource]) -> u128 {
     let accepted = held.iter().filter(|held| held.is_accepted());
     accepted.fold(0, |sum, held| sum.wrapping_add(held.resource.fingerprint()))
 }
 
-fn apply(set: &mut Listed, say: &Say) {
-    match &say.to {
+fn apply(set: &mut Listed, say: &Update) {
+    match &say.resource {
         Some(new) => _ = set.insert(say.variant.clone(), Arc::clone(new)),
         None => _ = set.remove(&say.variant),
     }

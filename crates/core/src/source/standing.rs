@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::holdings::State;
-use super::{AskKey, Conversation, Held};
+use super::client_cache::Certainty;
+use super::{AskKey, CachedResource, Conversation};
 use crate::database::{Choice, Database};
 use crate::facts::Reference;
 use crate::name::Name;
@@ -40,11 +40,11 @@ impl Conversation {
         };
         let given = target.resource().map_or(name, |resource| &resource.name);
         let holds = self
-            .holdings
-            .now(db, given)
+            .client_cache
+            .held(db, given)
             .iter()
             .any(|held| held.is_accepted());
-        let mut flights = self.holdings.flights().iter();
+        let mut flights = self.client_cache.pending_acks().iter();
         let stays = !flights.any(|flight| flight.removes(given));
         match target {
             _ if holds && stays && !self.is_being_verified(given) => Standing::Held,
@@ -60,14 +60,14 @@ impl Conversation {
     fn is_being_verified(&self, name: &Name) -> bool {
         let mut own = self.unverified.range((name.clone(), None)..);
         let unverified = own.next().is_some_and(|((of, _), _)| of == name);
-        unverified && !self.holdings.flights().is_empty()
+        unverified && !self.client_cache.pending_acks().is_empty()
     }
 
     /// Whether the peer holds something of which nothing is known but its name,
     /// if that: what it refers to is not known either.
     pub(crate) fn holds_unknown(&self) -> bool {
         let unknown_set = self.resumed.as_ref().is_some_and(|r| r.unknown_set);
-        unknown_set || self.holdings.holds_unknown()
+        unknown_set || self.client_cache.has_unknown_bodies()
     }
 
     /// Hands over each reference of something that the peer may hold and that
@@ -76,7 +76,7 @@ impl Conversation {
     pub(crate) fn each_dangling(&self, db: &mut Database, mut each: impl FnMut(&Reference)) {
         for name in self.unsettled(db) {
             let wanted = self.wanted(db, &name);
-            for held in self.holdings.may(db, &name) {
+            for held in self.client_cache.maybe_held(db, &name) {
                 for reference in &held.facts().references {
                     if !wanted.iter().any(|new| new.facts().refers_to(reference)) {
                         each(reference);
@@ -88,8 +88,8 @@ impl Conversation {
 
     /// How many resources views list now.
     pub(crate) fn listed(&self, db: &mut Database) -> usize {
-        let views = self.holdings.views().iter();
-        views.map(|view| db.list(view.follow).len()).sum()
+        let views = self.client_cache.cursors().iter();
+        views.map(|view| db.list(view.id).len()).sum()
     }
 
     /// Whether something that the peer is meant to hold refers to a type.
@@ -99,10 +99,10 @@ impl Conversation {
             references.any(|reference| reference.type_url.as_str() == url)
         };
         let listed = self
-            .holdings
-            .views()
+            .client_cache
+            .cursors()
             .iter()
-            .map(|view| db.list(view.follow));
+            .map(|view| db.list(view.id));
         let mut listed: Vec<_> = listed.flatten().collect();
         for key in self.wants.keys() {
             listed.extend(self.target(db, key).resource().cloned());
@@ -117,13 +117,13 @@ impl Conversation {
             .keys()
             .map(|key| db.name(self.type_id, key.entry).clone())
             .collect();
-        for view in self.holdings.views() {
-            names.extend(db.list(view.follow).into_iter().map(|r| r.name.clone()));
+        for view in self.client_cache.cursors() {
+            names.extend(db.list(view.id).into_iter().map(|r| r.name.clone()));
         }
         for name in names {
-            let after = self.holdings.after(db, &name);
+            let after = self.client_cache.held_after_acks(db, &name);
             for wanted in self.wanted(db, &name) {
-                let holds = |held: &Held| {
+                let holds = |held: &CachedResource| {
                     held.is_accepted() && crate::database::same_resource(&held.resource, &wanted)
                 };
                 if after.iter().any(holds) {
@@ -138,16 +138,16 @@ impl Conversation {
         let mut names: BTreeSet<Name> = self.pending.union(&self.deferred).cloned().collect();
         let rejected = self.suspects.keys().chain(self.parked.keys());
         names.extend(rejected.map(|(name, _)| name.clone()));
-        for flight in self.holdings.flights() {
-            names.extend(flight.says.iter().map(|say| say.name().clone()));
-            let items = flight.steps.iter().flat_map(|step| step.items());
+        for flight in self.client_cache.pending_acks() {
+            names.extend(flight.updates.iter().map(|say| say.name().clone()));
+            let items = flight.advances.iter().flat_map(|step| step.items());
             names.extend(items.map(|(name, _)| name.clone()));
         }
         let dirty = db.dirty(self.subscriber);
         names.extend(dirty.map(|(entry, _)| db.name(self.type_id, entry).clone()));
-        names.extend(self.holdings.exceptions().iter().cloned());
-        for view in self.holdings.views() {
-            names.extend(db.changed_names(view.follow, view.position));
+        names.extend(self.client_cache.exceptions().iter().cloned());
+        for view in self.client_cache.cursors() {
+            names.extend(db.changed_names(view.id, view.position));
         }
         let leads: Vec<Name> = names
             .iter()
@@ -163,14 +163,17 @@ impl Conversation {
     /// All that the peer was sent, accepted or not, and holds.
     pub(crate) fn sent(&self, db: &mut Database) -> Vec<Arc<Resource>> {
         let mut sent: BTreeMap<Name, _> = BTreeMap::new();
-        for view in self.holdings.views() {
-            let held = view.held(db).into_iter();
-            let held = held.filter(|r| !self.holdings.exceptions().contains(&r.name));
+        for view in self.client_cache.cursors() {
+            let held = view.held_resources(db).into_iter();
+            let held = held.filter(|r| !self.client_cache.exceptions().contains(&r.name));
             sent.extend(held.map(|r| (r.name.clone(), r)));
         }
-        let records = self.holdings.records().filter(|held| held.is_accepted());
+        let records = self
+            .client_cache
+            .records()
+            .filter(|held| held.is_accepted());
         sent.extend(records.map(|held| (held.resource.name.clone(), held.resource.clone())));
-        let flights = self.holdings.flights().iter();
+        let flights = self.client_cache.pending_acks().iter();
         let brought = flights.flat_map(|flight| flight.resources());
         sent.extend(brought.map(|r| (r.name.clone(), r.clone())));
         sent.into_values().collect()
@@ -179,12 +182,17 @@ impl Conversation {
     /// Whole sets only: what every set lists and the peer may not have, since it
     /// may have taken something that it rejected.
     pub(crate) fn listed_again(&self) -> impl Iterator<Item = &Arc<Resource>> {
-        let rejected = |held: &&Held| matches!(held.state, State::Leaving | State::Rejected);
-        let records = self.holdings.records().filter(|_| self.is_whole());
+        let rejected = |held: &&CachedResource| {
+            matches!(
+                held.certainty,
+                Certainty::MaybeDropped | Certainty::MaybeTaken
+            )
+        };
+        let records = self.client_cache.records().filter(|_| self.is_whole());
         let names = records.filter(rejected).map(|held| &held.resource.name);
-        let listed = names.flat_map(|name| self.holdings.recorded(name));
+        let listed = names.flat_map(|name| self.client_cache.records_of(name));
         listed
-            .filter(|held| held.state != State::Rejected && !held.is_unknown())
+            .filter(|held| held.certainty != Certainty::MaybeTaken && !held.has_unknown_body())
             .map(|held| &held.resource)
     }
 }

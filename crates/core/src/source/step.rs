@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use super::holdings::{Step, Walk};
+use super::client_cache::{Advance, PartialAdvance};
 use super::{Context, Conversation, Selected};
 use crate::database::{Choice, CursorId, Database, Item, Scope, same_resource};
 
@@ -26,21 +26,22 @@ impl Conversation {
             return;
         };
         self.fill(db, context, &mut step, budget, selected);
-        let (Some(batch), Some(view)) = (&step.batch, self.holdings.view_mut(follow)) else {
+        let (Some(batch), Some(view)) = (&step.changes, self.client_cache.cursor_mut(follow))
+        else {
             return;
         };
-        step.last = step.part.end == batch.items.len();
+        step.is_last = step.range.end == batch.items.len();
         match view
-            .walks
+            .partial_advances
             .back_mut()
-            .filter(|walk| Arc::ptr_eq(&walk.batch, batch))
+            .filter(|walk| Arc::ptr_eq(&walk.changes, batch))
         {
-            Some(walk) => walk.sent = step.part.end,
-            None if step.last => {}
-            None => view.walks.push_back(Walk {
-                batch: Arc::clone(batch),
-                sent: step.part.end,
-                answered: 0,
+            Some(walk) => walk.sent = step.range.end,
+            None if step.is_last => {}
+            None => view.partial_advances.push_back(PartialAdvance {
+                changes: Arc::clone(batch),
+                sent: step.range.end,
+                acknowledged: 0,
             }),
         }
         // Mostly it is the only one, and kept until it is answered.
@@ -49,30 +50,30 @@ impl Conversation {
     }
 
     /// Where the next part begins: in a step that is under way, or in a new one.
-    fn next_part(&mut self, db: &mut Database, follow: CursorId) -> Option<Step> {
-        let view = self.holdings.view_mut(follow)?;
-        let under_way = view.walks.back().filter(|walk| !walk.is_sent());
+    fn next_part(&mut self, db: &mut Database, follow: CursorId) -> Option<Advance> {
+        let view = self.client_cache.cursor_mut(follow)?;
+        let under_way = view.partial_advances.back().filter(|walk| !walk.is_sent());
         let (batch, start) = match under_way {
-            Some(walk) => (Arc::clone(&walk.batch), walk.sent),
+            Some(walk) => (Arc::clone(&walk.changes), walk.sent),
             None => {
-                let from = view.reached;
+                let from = view.sent_position;
                 if db.head(follow) == from || !db.is_complete(follow) {
                     return None;
                 }
                 let batch = db.view_changes(follow, from);
                 db.pin(follow, batch.to);
-                view.reached = batch.to;
+                view.sent_position = batch.to;
                 (batch, 0)
             }
         };
-        Some(Step {
-            follow: Some(follow),
+        Some(Advance {
+            cursor: Some(follow),
             from: batch.from,
             to: batch.to,
-            part: start..start,
-            except: Vec::new(),
-            last: false,
-            batch: Some(batch),
+            range: start..start,
+            excluded: Vec::new(),
+            is_last: false,
+            changes: Some(batch),
         })
     }
 
@@ -82,37 +83,38 @@ impl Conversation {
         &mut self,
         db: &mut Database,
         context: &Context<'_>,
-        step: &mut Step,
+        step: &mut Advance,
         budget: &mut usize,
         selected: &Selected,
     ) {
-        let (Some(batch), Some(follow)) = (step.batch.clone(), step.follow) else {
+        let (Some(batch), Some(follow)) = (step.changes.clone(), step.cursor) else {
             return;
         };
         let regular = self.is_regular(db, step);
-        for (place, item) in batch.items.iter().enumerate().skip(step.part.start) {
+        for (place, item) in batch.items.iter().enumerate().skip(step.range.start) {
             let size = item.1.as_ref().map_or(0, |r| r.wire_size());
-            let first =
-                place == step.part.start && selected.says.is_empty() && selected.answers.is_empty();
+            let first = place == step.range.start
+                && selected.says.is_empty()
+                && selected.answers.is_empty();
             if size > *budget && !first {
                 *budget = 0;
                 return;
             }
-            step.part.end = place + 1;
+            step.range.end = place + 1;
             let plain = regular || self.is_plain(db, follow, item);
             if plain && !self.item_waits(db, context, item) {
                 *budget = budget.saturating_sub(size);
                 continue;
             }
-            step.except.push(place);
+            step.excluded.push(place);
             let name = &item.0;
             let own = self
-                .holdings
-                .covering(name)
-                .is_some_and(|view| view.follow == follow);
+                .client_cache
+                .covering_cursor(name)
+                .is_some_and(|view| view.id == follow);
             // It may have become an exception since the step began.
             if own {
-                self.holdings.except(db, name);
+                self.client_cache.make_exception(db, name);
                 self.pending.insert(name.clone());
             }
         }
@@ -121,29 +123,31 @@ impl Conversation {
     /// Whether every item of a step is one that this peer takes as it is: the
     /// step leads to where the view is, and there is nothing else that could
     /// say otherwise. So it is for most peers, and saves looking at each item.
-    fn is_regular(&self, db: &Database, step: &Step) -> bool {
-        let [view] = self.holdings.views() else {
+    fn is_regular(&self, db: &Database, step: &Advance) -> bool {
+        let [view] = self.client_cache.cursors() else {
             return false;
         };
         view.scope == Scope::All
-            && self.holdings.exceptions().is_empty()
-            && self.holdings.steps_are_plain()
+            && self.client_cache.exceptions().is_empty()
+            && self.client_cache.pending_acks_only_add()
             && self.parked.is_empty()
             && self.wants.is_empty()
-            && db.head(view.follow) == step.to
-            && db.is_complete(view.follow)
+            && db.head(view.id) == step.to
+            && db.is_complete(view.id)
     }
 
     /// Whether this peer takes an item just as it is: it is no exception, it is
     /// still current, and all that it takes the place of goes with it.
     fn is_plain(&self, db: &mut Database, follow: CursorId, (name, item): &Item) -> bool {
-        if self.holdings.exceptions().contains(name)
-            || self.holdings.may_keep_other(name, item.as_ref())
+        if self.client_cache.exceptions().contains(name)
+            || self
+                .client_cache
+                .may_keep_other_variant(name, item.as_ref())
         {
             return false;
         }
-        let own = self.holdings.covering(name);
-        if own.is_none_or(|view| view.follow != follow) {
+        let own = self.client_cache.covering_cursor(name);
+        if own.is_none_or(|view| view.id != follow) {
             return false;
         }
         match (self.brought(db, name), item) {

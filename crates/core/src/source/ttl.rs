@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::holdings::Step;
+use super::client_cache::Advance;
 use super::{Conversation, Selected};
 use crate::database::{Database, same_resource};
 use crate::message::Mode;
@@ -26,8 +26,8 @@ impl Conversation {
         let single = selected
             .says
             .iter()
-            .map(|say| (say.name(), say.to.as_ref()));
-        let items = selected.steps.iter().flat_map(Step::items);
+            .map(|say| (say.name(), say.resource.as_ref()));
+        let items = selected.steps.iter().flat_map(Advance::items);
         let items = items.map(|(name, item)| (name, item.as_ref()));
         for (name, resource) in single.chain(items) {
             match resource
@@ -72,7 +72,7 @@ impl Conversation {
     /// What the peer holds of a name, where that is what it is meant to hold.
     fn still_good(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
         let wanted = self.wanted(db, name);
-        let held = self.holdings.now(db, name).into_iter();
+        let held = self.client_cache.held(db, name).into_iter();
         let good = held.filter(|held| {
             held.is_accepted()
                 && wanted
@@ -88,8 +88,8 @@ impl Conversation {
                 want.forced = true;
             }
         }
-        if self.holdings.covering(&name).is_some() {
-            self.holdings.except(db, &name);
+        if self.client_cache.covering_cursor(&name).is_some() {
+            self.client_cache.make_exception(db, &name);
             self.again.insert(name.clone());
         }
         self.pending.insert(name);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::holdings::{Answer, Flight, Held, Say, Step, change_by_item};
+use super::client_cache::{Advance, Answer, CachedResource, PendingAck, Update, apply_item};
 use super::{Conversation, Dialect, Heard};
 use crate::database::Database;
 use crate::name::Name;
@@ -24,8 +24,8 @@ impl Conversation {
     /// it replaced, for types whose old contents stay in use for a while (S73).
     pub(crate) fn accept(&mut self, db: &mut Database, nonce: &Nonce) -> Accepted {
         let mut accepted = Accepted::default();
-        let unknown = self.holdings.holds_unknown();
-        while let Some(flight) = self.holdings.take_flight() {
+        let unknown = self.client_cache.has_unknown_bodies();
+        while let Some(flight) = self.client_cache.take_oldest_pending() {
             let done = flight.nonce == *nonce;
             // gRPC asks for the clusters of a route after it accepted it, and
             // uses the old ones until it has the new (S73).
@@ -47,7 +47,7 @@ impl Conversation {
         self.trial_turn = !self.trial_turn;
         self.try_rejected_again();
         self.tidy(db);
-        accepted.unknown |= unknown && !self.holdings.holds_unknown();
+        accepted.unknown |= unknown && !self.client_cache.has_unknown_bodies();
         accepted
     }
 
@@ -55,13 +55,16 @@ impl Conversation {
     pub(crate) fn replaced_without_answer(&self, db: &mut Database) -> Vec<Replaced> {
         let mut replaced = Vec::new();
         let mut brought: Vec<Arc<Resource>> = Vec::new();
-        for flight in self.holdings.flights() {
+        for flight in self.client_cache.pending_acks() {
             self.note_replaced(db, flight, &mut replaced);
             // What one brought, the next replaces.
             for old in &brought {
-                let follow = self.holdings.covering(&old.name).map(|view| view.follow);
-                let mut held = vec![Held::accepted(old)];
-                flight.change(follow, &old.name, &mut held);
+                let follow = self
+                    .client_cache
+                    .covering_cursor(&old.name)
+                    .map(|view| view.id);
+                let mut held = vec![CachedResource::accepted(old)];
+                flight.apply(follow, &old.name, &mut held);
                 let new = held.into_iter().map(|held| held.resource).collect();
                 replaced.push((Arc::clone(old), new));
             }
@@ -73,35 +76,37 @@ impl Conversation {
     /// Whether a response without an answer may have replaced something of which
     /// nothing is known.
     pub(crate) fn replaces_unknown(&self) -> bool {
-        !self.holdings.flights().is_empty() && self.holds_unknown()
+        !self.client_cache.pending_acks().is_empty() && self.holds_unknown()
     }
 
-    fn note_replaced(&self, db: &mut Database, flight: &Flight, replaced: &mut Vec<Replaced>) {
-        let mut names: Vec<&Name> = flight.says.iter().map(Say::name).collect();
+    fn note_replaced(&self, db: &mut Database, flight: &PendingAck, replaced: &mut Vec<Replaced>) {
+        let mut names: Vec<&Name> = flight.updates.iter().map(Update::name).collect();
         names.dedup();
         for name in names {
-            let mut held = self.holdings.now(db, name);
+            let mut held = self.client_cache.held(db, name);
             let mut old: Vec<_> = held.iter().map(|held| held.resource.clone()).collect();
-            let said = flight.says_of(name).iter();
-            old.extend(said.filter_map(|say| say.brought.clone()));
-            let follow = self.holdings.covering(name).map(|view| view.follow);
-            flight.change(follow, name, &mut held);
+            let said = flight.updates_of(name).iter();
+            old.extend(said.filter_map(|say| say.earlier_resource.clone()));
+            let follow = self.client_cache.covering_cursor(name).map(|view| view.id);
+            flight.apply(follow, name, &mut held);
             let new: Vec<_> = held.into_iter().map(|held| held.resource).collect();
             replaced.extend(old.into_iter().map(|old| (old, new.clone())));
         }
-        for step in &flight.steps {
-            let view = step.follow.and_then(|follow| self.holdings.view(follow));
+        for step in &flight.advances {
+            let view = step
+                .cursor
+                .and_then(|follow| self.client_cache.cursor(follow));
             let plain = view.is_some_and(|view| view.position == step.from);
-            if plain && self.holdings.exceptions().is_empty() {
+            if plain && self.client_cache.exceptions().is_empty() {
                 // What the step replaces is what everybody held who made it.
-                let all = step.replaces();
+                let all = step.replacements();
                 let all =
                     all.map(|(old, new)| (Arc::clone(old), new.cloned().into_iter().collect()));
                 replaced.extend(all);
                 continue;
             }
             for (name, item) in step.items() {
-                for held in self.holdings.now(db, name) {
+                for held in self.client_cache.held(db, name) {
                     replaced.push((held.resource, item.iter().cloned().collect()));
                 }
             }
@@ -110,51 +115,52 @@ impl Conversation {
 
     /// What a response says becomes what is held, as far as the peer still asks
     /// for it: it drops the rest itself.
-    fn take_effect(&mut self, db: &mut Database, flight: Flight) {
+    fn take_effect(&mut self, db: &mut Database, flight: PendingAck) {
         for answer in flight.answers {
             self.take_answer(answer);
         }
-        for step in &flight.steps {
+        for step in &flight.advances {
             self.learn_step(db, step);
         }
         // A proxy keeps hosts although it gives their names up (S23).
         let keeps = self.kind.on_demand && self.wildcard.is_on();
-        for say in flight.says {
+        for say in flight.updates {
             let wanted = self.is_wanted(db, say.name());
             if keeps && !wanted {
                 self.pending.insert(say.name().clone());
             }
-            if say.to.is_none() || wanted || keeps {
+            if say.resource.is_none() || wanted || keeps {
                 self.look_if_outdated(db, &say);
                 let name = say.name().clone();
-                self.holdings.change(db, &name, |held| say.change(held));
+                self.client_cache
+                    .edit_records(db, &name, |held| say.apply(held));
                 // It may have given up what the variant was for (TP2).
                 if say.variant.1.is_some() {
                     self.doubt_unmatched(db, &name);
                 }
             }
         }
-        for step in &flight.steps {
-            self.holdings.move_view(db, step);
+        for step in &flight.advances {
+            self.client_cache.advance_cursor(db, step);
         }
     }
 
     /// What was sent along a view that was left, and is followed again, may not
     /// be listed any more.
-    fn look_if_outdated(&mut self, db: &mut Database, say: &Say) {
+    fn look_if_outdated(&mut self, db: &mut Database, say: &Update) {
         let Some(brought) = self.brought(db, say.name()) else {
             return;
         };
-        if say.to.is_some() && brought.resource().is_none() {
+        if say.resource.is_some() && brought.resource().is_none() {
             self.pending.insert(say.name().clone());
         }
     }
 
     pub(super) fn take_answer(&mut self, answer: Answer) {
         let Answer {
-            want,
-            heard,
-            lead,
+            subscription: want,
+            kind: heard,
+            resolved_name: lead,
             error,
             ..
         } = answer;
@@ -174,16 +180,16 @@ impl Conversation {
     /// Exceptions that were made while a step was under way learn what it
     /// brought, and so does who asked again for what was sent along a view that
     /// it left.
-    fn learn_step(&mut self, db: &mut Database, step: &Step) {
-        let orphan = step.follow.is_none();
-        if !orphan && self.holdings.exceptions().is_empty() {
+    fn learn_step(&mut self, db: &mut Database, step: &Advance) {
+        let orphan = step.cursor.is_none();
+        if !orphan && self.client_cache.exceptions().is_empty() {
             return;
         }
         let items: Vec<_> = step.items().cloned().collect();
         for (name, item) in items {
             let learns = match orphan {
                 true => self.is_wanted(db, &name),
-                false => self.holdings.exceptions().contains(&name),
+                false => self.client_cache.exceptions().contains(&name),
             };
             if !learns {
                 continue;
@@ -193,13 +199,14 @@ impl Conversation {
             let brought = self.brought(db, &name).filter(|_| orphan);
             if brought.is_some_and(|brought| brought.resource().is_some()) {
                 if let Some(resource) = item {
-                    self.holdings.record(db, Held::perhaps(resource));
+                    self.client_cache
+                        .record(db, CachedResource::maybe_taken(resource));
                     self.pending.insert(name);
                 }
                 continue;
             }
-            self.holdings.change(db, &name, |held| {
-                change_by_item(step, &name, item.as_ref(), held)
+            self.client_cache.edit_records(db, &name, |held| {
+                apply_item(step, &name, item.as_ref(), held)
             });
             if orphan {
                 self.doubt_unmatched(db, &name);
@@ -209,13 +216,19 @@ impl Conversation {
     }
 
     /// Takes what is said by silence as said.
-    pub(crate) fn say_silently(&mut self, db: &mut Database, says: Vec<Say>, answers: Vec<Answer>) {
+    pub(crate) fn say_silently(
+        &mut self,
+        db: &mut Database,
+        says: Vec<Update>,
+        answers: Vec<Answer>,
+    ) {
         for answer in answers {
             self.take_answer(answer);
         }
         for say in says {
             let name = say.name().clone();
-            self.holdings.change(db, &name, |held| say.change(held));
+            self.client_cache
+                .edit_records(db, &name, |held| say.apply(held));
         }
         self.tidy(db);
     }
@@ -227,14 +240,14 @@ impl Conversation {
         // of times.
         let reasons =
             self.pending.len() + self.deferred.len() + self.parked.len() + self.suspects.len();
-        if self.holdings.exceptions().len() <= reasons + reasons / 8 {
+        if self.client_cache.exceptions().len() <= reasons + reasons / 8 {
             return;
         }
         let (pending, deferred, wants, type_id) =
             (&self.pending, &self.deferred, &self.wants, self.type_id);
         let rejected = self.parked.values().chain(self.suspects.values());
         let rejected: hashbrown::HashSet<&Name> = rejected.map(|(_, topic)| topic).collect();
-        self.holdings.tidy(db, |db, name| {
+        self.client_cache.drop_redundant_exceptions(db, |db, name| {
             let entry = db.find(type_id, name);
             pending.contains(name)
                 || deferred.contains(name)

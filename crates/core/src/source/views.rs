@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hashbrown::HashMap;
 
-use super::holdings::{Held, View};
+use super::client_cache::{CachedResource, Cursor};
 use super::{Conversation, InitialVersions, Mode};
 use crate::database::{CursorId, Database, Scope, ViewChanges};
 use crate::name::Name;
@@ -15,8 +15,8 @@ impl Conversation {
     /// The peer asks for all that a scope shows. If it did before, it gets all
     /// of it again (S28).
     pub(crate) fn follow(&mut self, db: &mut Database, scope: &Scope, initial: &InitialVersions) {
-        if let Some(view) = self.holdings.view_of(scope) {
-            let follow = view.follow;
+        if let Some(view) = self.client_cache.cursor_of(scope) {
+            let follow = view.id;
             self.bury(db, scope);
             self.say_all_again(db, follow, true);
             return;
@@ -29,13 +29,14 @@ impl Conversation {
             .collect();
         // What is recorded stays so: the view has said nothing of it.
         let recorded = self
-            .holdings
+            .client_cache
             .records()
             .map(|held| held.resource.name.clone());
         let recorded: BTreeSet<Name> = recorded.chain(asked).collect();
-        self.holdings.add_view(View::new(scope.clone(), follow));
+        self.client_cache
+            .add_cursor(Cursor::new(scope.clone(), follow));
         for name in recorded {
-            self.holdings.keep_exception(&name);
+            self.client_cache.mark_exception(&name);
         }
         self.bury(db, scope);
         if !initial.is_empty() {
@@ -49,9 +50,11 @@ impl Conversation {
     fn bury(&mut self, db: &mut Database, scope: &Scope) {
         let Scope::Glob(glob) = scope else { return };
         for name in db.tombstones(self.type_id, glob) {
-            if self.holdings.after(db, &name).is_empty() && self.wants_of(db, &name).is_empty() {
-                let held = Held::unknown(name.clone(), Version::new(""));
-                self.holdings.record(db, held);
+            if self.client_cache.held_after_acks(db, &name).is_empty()
+                && self.wants_of(db, &name).is_empty()
+            {
+                let held = CachedResource::unknown_body(name.clone(), Version::new(""));
+                self.client_cache.record(db, held);
                 self.pending.insert(name);
             }
         }
@@ -60,7 +63,7 @@ impl Conversation {
     /// Takes up where a reconnecting client says it stands: only what differs
     /// from that is news (S45, S46).
     fn resume_view(&mut self, db: &mut Database, follow: CursorId, initial: &InitialVersions) {
-        let Some(view) = self.holdings.view(follow) else {
+        let Some(view) = self.client_cache.cursor(follow) else {
             return;
         };
         let all = view.scope == Scope::All;
@@ -77,20 +80,20 @@ impl Conversation {
                 held => differing.push((name.clone(), held.cloned())),
             }
         }
-        if let Some(view) = self.holdings.view_mut(follow) {
-            view.stand_at_head(db);
+        if let Some(view) = self.client_cache.cursor_mut(follow) {
+            view.move_to_head(db);
         }
         // Of a fleet that comes back each client names thousands.
         let mut news = BTreeSet::new();
         for (name, version) in differing {
-            let covering = self.holdings.covering(&name);
-            if covering.is_some_and(|view| view.follow == follow) {
+            let covering = self.client_cache.covering_cursor(&name);
+            if covering.is_some_and(|view| view.id == follow) {
                 let held = version.map(|version| self.held_before(db, &name, &version));
-                self.holdings.replace_records(&name, held);
+                self.client_cache.replace_records(&name, held);
                 news.insert(name);
             }
         }
-        self.holdings.add_exceptions(news.clone());
+        self.client_cache.add_exceptions(news.clone());
         self.pending.append(&mut news);
         if still_listed < initial.len() || !all {
             self.take_strays(db, follow, initial, &listed);
@@ -106,15 +109,15 @@ impl Conversation {
         listed: &ViewChanges,
     ) {
         let strays = initial.iter().filter(|(name, _)| {
-            let covered = self.holdings.covering(name);
+            let covered = self.client_cache.covering_cursor(name);
             listed.find(name).is_none()
                 && !name.as_str().is_empty()
-                && covered.is_some_and(|view| view.follow == follow)
+                && covered.is_some_and(|view| view.id == follow)
         });
         let strays: Vec<_> = strays.map(|(n, v)| (n.clone(), v.clone())).collect();
         for (name, version) in strays {
             let held = self.held_before(db, &name, &version);
-            self.holdings.record(db, held);
+            self.client_cache.record(db, held);
             self.pending.insert(name);
         }
     }
@@ -122,29 +125,37 @@ impl Conversation {
     /// The peer asks for a scope no longer. What another scope still brings of
     /// it is said again, in deltas: the peer may have dropped it.
     pub(crate) fn unfollow(&mut self, db: &mut Database, scope: &Scope) {
-        let Some(view) = self.holdings.view_of(scope) else {
+        let Some(view) = self.client_cache.cursor_of(scope) else {
             return;
         };
-        let follow = view.follow;
-        let others = self.holdings.views().iter().filter(|v| v.follow != follow);
-        let others: Vec<CursorId> = others.map(|view| view.follow).collect();
+        let follow = view.id;
+        let others = self
+            .client_cache
+            .cursors()
+            .iter()
+            .filter(|v| v.id != follow);
+        let others: Vec<CursorId> = others.map(|view| view.id).collect();
         let mut shared: BTreeSet<Name> = BTreeSet::new();
         if !others.is_empty() {
-            let mut names = view.held(db);
+            let mut names = view.held_resources(db);
             for other in others {
                 names.extend(db.list(other));
             }
             let is_shared = |name: &Name| {
-                let covering = self.holdings.views().iter().filter(|v| v.covers(name));
+                let covering = self
+                    .client_cache
+                    .cursors()
+                    .iter()
+                    .filter(|v| v.covers(name));
                 view.covers(name) && covering.count() > 1
             };
             let names = names.iter().map(|r| &r.name);
             shared.extend(names.filter(|name| is_shared(name)).cloned());
         }
         for name in &shared {
-            self.holdings.except(db, name);
+            self.client_cache.make_exception(db, name);
         }
-        let bare = self.holdings.drop_view(db, follow);
+        let bare = self.client_cache.close_cursor(db, follow);
         self.drop_unwanted(db, bare.into_iter());
         if self.mode == Mode::Delta {
             self.again.extend(shared.iter().cloned());
@@ -169,7 +180,7 @@ impl Conversation {
     /// (S30). What the peer holds beyond that is not forgotten: it is still to
     /// be removed.
     fn say_all_again(&mut self, db: &mut Database, follow: CursorId, own: bool) {
-        let alone = self.holdings.views().len() == 1;
+        let alone = self.client_cache.cursors().len() == 1;
         if alone && !own {
             return;
         }
@@ -177,10 +188,10 @@ impl Conversation {
             let name = &resource.name;
             if self.has_ask(db, name, self.params) {
                 self.say_again(db, name);
-            } else if let Some(owner) = self.holdings.covering(name)
-                && (own || owner.follow != follow)
+            } else if let Some(owner) = self.client_cache.covering_cursor(name)
+                && (own || owner.id != follow)
             {
-                self.holdings.except(db, name);
+                self.client_cache.make_exception(db, name);
                 self.again.insert(name.clone());
                 self.pending.insert(name.clone());
             }
@@ -191,35 +202,35 @@ impl Conversation {
     /// exception, to be told of.
     /// Returns the names of which something may be told.
     pub(super) fn move_views(&mut self, db: &mut Database, params: ParamsId) -> BTreeSet<Name> {
-        let mut held: HashMap<Name, Vec<Held>> = HashMap::new();
-        for view in self.holdings.views() {
-            for resource in view.held(db) {
+        let mut held: HashMap<Name, Vec<CachedResource>> = HashMap::new();
+        for view in self.client_cache.cursors() {
+            for resource in view.held_resources(db) {
                 let name = resource.name.clone();
-                let now = self.holdings.now(db, &name);
+                let now = self.client_cache.held(db, &name);
                 held.entry(name).or_insert(now);
             }
         }
         db.set_params(self.subscriber, params);
         let scopes: Vec<(CursorId, Scope)> = self
-            .holdings
-            .views()
+            .client_cache
+            .cursors()
             .iter()
-            .map(|view| (view.follow, view.scope.clone()))
+            .map(|view| (view.id, view.scope.clone()))
             .collect();
-        let exceptions = self.holdings.exceptions().clone();
+        let exceptions = self.client_cache.exceptions().clone();
         for (old, scope) in scopes {
-            self.holdings.drop_view(db, old);
+            self.client_cache.close_cursor(db, old);
             let follow = db.open_cursor(self.subscriber, &scope);
-            let mut view = View::new(scope, follow);
-            view.stand_at_head(db);
-            self.holdings.add_view(view);
+            let mut view = Cursor::new(scope, follow);
+            view.move_to_head(db);
+            self.client_cache.add_cursor(view);
         }
         for name in &exceptions {
-            self.holdings.keep_exception(name);
+            self.client_cache.mark_exception(name);
         }
-        let mut names: BTreeMap<Name, Vec<Held>> = BTreeMap::new();
-        for view in self.holdings.views() {
-            let listed = db.list(view.follow).into_iter();
+        let mut names: BTreeMap<Name, Vec<CachedResource>> = BTreeMap::new();
+        for view in self.client_cache.cursors() {
+            let listed = db.list(view.id).into_iter();
             names.extend(listed.map(|r| (r.name.clone(), Vec::new())));
         }
         names.extend(held);
@@ -229,7 +240,7 @@ impl Conversation {
         self.pending.extend(exceptions.iter().cloned());
         for (name, held) in names {
             if !exceptions.contains(&name) {
-                self.holdings.change(db, &name, |now| *now = held);
+                self.client_cache.edit_records(db, &name, |now| *now = held);
             }
             told.insert(name.clone());
             self.pending.insert(name);

@@ -3,26 +3,29 @@
 use std::collections::BTreeSet;
 use std::hash::BuildHasher;
 
-use super::{Held, Holdings, State};
+use super::{CachedResource, Certainty, ClientCache};
 use crate::database::Database;
 use crate::name::Name;
 
 /// Rejected versions of one variant that are remembered: a peer that rejects all
 /// that it is sent does not make us hold more. With one more, only that is.
-const VERSIONS: usize = 4;
+const MAX_MAYBE_TAKEN: usize = 4;
 
-impl Holdings {
+impl ClientCache {
     fn hash(&self, name: &Name) -> u64 {
         self.hasher.hash_one(name.as_str())
     }
 
-    pub(in crate::source) fn recorded(&self, name: &Name) -> impl Iterator<Item = &Held> {
+    pub(in crate::source) fn records_of(
+        &self,
+        name: &Name,
+    ) -> impl Iterator<Item = &CachedResource> {
         let same = self.records.iter_hash(self.hash(name));
         same.filter(move |held| held.resource.name == *name)
     }
 
-    fn insert(&mut self, held: Held) {
-        self.count(&held, true);
+    fn insert(&mut self, held: CachedResource) {
+        self.adjust_totals(&held, true);
         let hash = self.hash(&held.resource.name);
         let hasher = &self.hasher;
         self.records.insert_unique(hash, held, |held| {
@@ -31,15 +34,15 @@ impl Holdings {
     }
 
     /// Drops the records of a name that are not to be kept.
-    fn drop_records(&mut self, name: &Name, mut keep: impl FnMut(&Held) -> bool) {
+    fn drop_records(&mut self, name: &Name, mut keep: impl FnMut(&CachedResource) -> bool) {
         let hash = self.hash(name);
         loop {
-            let is_gone = |held: &Held| held.resource.name == *name && !keep(held);
+            let is_gone = |held: &CachedResource| held.resource.name == *name && !keep(held);
             let Ok(found) = self.records.find_entry(hash, is_gone) else {
                 break;
             };
             let (held, _) = found.remove();
-            self.count(&held, false);
+            self.adjust_totals(&held, false);
         }
         if self.records.len() < self.records.capacity() / 4 {
             let hasher = &self.hasher;
@@ -48,28 +51,28 @@ impl Holdings {
         }
     }
 
-    fn count(&mut self, held: &Held, comes: bool) {
+    fn adjust_totals(&mut self, held: &CachedResource, comes: bool) {
         let print = match held.is_accepted() {
             true => held.resource.fingerprint(),
             false => 0,
         };
-        let unknown = usize::from(held.is_unknown());
+        let unknown = usize::from(held.has_unknown_body());
         match comes {
             true => {
-                self.sum = self.sum.wrapping_add(print);
-                self.unknown += unknown;
+                self.fingerprint_sum = self.fingerprint_sum.wrapping_add(print);
+                self.unknown_bodies += unknown;
             }
             false => {
-                self.sum = self.sum.wrapping_sub(print);
-                self.unknown -= unknown;
+                self.fingerprint_sum = self.fingerprint_sum.wrapping_sub(print);
+                self.unknown_bodies -= unknown;
             }
         }
     }
 
     /// Sets what is held of a name by name, if it is not so already.
-    pub(in crate::source) fn except(&mut self, db: &mut Database, name: &Name) {
-        if self.rules(name).is_some() {
-            let held = self.now(db, name);
+    pub(in crate::source) fn make_exception(&mut self, db: &mut Database, name: &Name) {
+        if self.deciding_cursor(name).is_some() {
+            let held = self.held(db, name);
             self.drop_records(name, |_| false);
             self.exceptions.insert(name.clone());
             held.into_iter().for_each(|held| self.insert(held));
@@ -77,15 +80,15 @@ impl Holdings {
     }
 
     /// The records of a name tell the truth, whatever view covers it now.
-    pub(in crate::source) fn keep_exception(&mut self, name: &Name) {
-        if self.covering(name).is_some() {
+    pub(in crate::source) fn mark_exception(&mut self, name: &Name) {
+        if self.covering_cursor(name).is_some() {
             self.exceptions.insert(name.clone());
         }
     }
 
     /// These and nothing else are the records of a name, which is made an
     /// exception, or was one.
-    pub(in crate::source) fn replace_records(&mut self, name: &Name, held: Option<Held>) {
+    pub(in crate::source) fn replace_records(&mut self, name: &Name, held: Option<CachedResource>) {
         if !self.records.is_empty() {
             self.drop_records(name, |_| false);
         }
@@ -99,28 +102,30 @@ impl Holdings {
 
     /// Records something that the peer holds, or may hold. Of what it rejected it
     /// may have taken any version, and uses what that refers to (S17, S81).
-    pub(in crate::source) fn record(&mut self, db: &mut Database, held: Held) {
+    pub(in crate::source) fn record(&mut self, db: &mut Database, held: CachedResource) {
         let name = held.resource.name.clone();
-        self.except(db, &name);
-        let many = self.recorded(&name).filter(|other| other.is_like(&held));
-        let many = many.count() >= VERSIONS;
+        self.make_exception(db, &name);
+        let many = self
+            .records_of(&name)
+            .filter(|other| other.is_same_record(&held));
+        let many = many.count() >= MAX_MAYBE_TAKEN;
         self.drop_records(&name, |other| {
             let same = other.resource.version == held.resource.version;
-            let takes_place = same || many || held.state != State::Rejected;
-            !(takes_place && other.is_like(&held))
+            let takes_place = same || many || held.certainty != Certainty::MaybeTaken;
+            !(takes_place && other.is_same_record(&held))
         });
         self.insert(held);
     }
 
     /// Changes the records of a name as a response does that was accepted.
-    pub(in crate::source) fn change(
+    pub(in crate::source) fn edit_records(
         &mut self,
         db: &mut Database,
         name: &Name,
-        by: impl FnOnce(&mut Vec<Held>),
+        by: impl FnOnce(&mut Vec<CachedResource>),
     ) {
-        self.except(db, name);
-        let mut held: Vec<Held> = self.recorded(name).cloned().collect();
+        self.make_exception(db, name);
+        let mut held: Vec<CachedResource> = self.records_of(name).cloned().collect();
         by(&mut held);
         self.drop_records(name, |_| false);
         held.into_iter().for_each(|held| self.insert(held));
@@ -128,7 +133,7 @@ impl Holdings {
 
     /// Forgets all records of a name that no view covers.
     pub(in crate::source) fn forget(&mut self, name: &Name) {
-        if self.covering(name).is_none() {
+        if self.covering_cursor(name).is_none() {
             self.exceptions.remove(name);
             self.drop_records(name, |_| false);
         }
@@ -137,12 +142,12 @@ impl Holdings {
     /// Drops exceptions that have become the rule again. Only right while
     /// nothing is without an answer: then position and truth are the same
     /// thing. `keeps` tells names that stay exceptions for another reason.
-    pub(in crate::source) fn tidy(
+    pub(in crate::source) fn drop_redundant_exceptions(
         &mut self,
         db: &mut Database,
         keeps: impl Fn(&Database, &Name) -> bool,
     ) {
-        if !self.flights.is_empty() {
+        if !self.pending_acks.is_empty() {
             return;
         }
         let mut exceptions = std::mem::take(&mut self.exceptions);
@@ -151,9 +156,9 @@ impl Holdings {
             if keeps(db, name) {
                 return true;
             }
-            let view = self.covering(name);
-            let rule = view.and_then(|view| view.rule(db, self.type_id, name));
-            let mut held = self.recorded(name);
+            let view = self.covering_cursor(name);
+            let rule = view.and_then(|view| view.held_resource(db, self.type_id, name));
+            let mut held = self.records_of(name);
             let same = match (held.next(), &rule) {
                 (None, None) => true,
                 (Some(held), Some(rule)) => {
@@ -182,10 +187,10 @@ mod tests {
     #[test]
     fn records_that_go_give_their_memory_back() {
         let mut db = Database::new();
-        let mut holdings = Holdings::new(db.type_id(&"t".into()));
+        let mut holdings = ClientCache::new(db.type_id(&"t".into()));
         let name = |nth: usize| Name::new(&nth.to_string());
         for nth in 0..1000 {
-            let held = Held::unknown(name(nth), Version::new(""));
+            let held = CachedResource::unknown_body(name(nth), Version::new(""));
             holdings.record(&mut db, held);
         }
         (800..1000).for_each(|nth| holdings.forget(&name(nth)));

@@ -10,7 +10,7 @@ use crate::resource::{Resource, Version};
 pub(crate) type Variant = (Name, Option<Constraints>);
 
 /// The variant that a resource is.
-pub(crate) fn variant(resource: &Resource) -> Variant {
+pub(crate) fn variant_of(resource: &Resource) -> Variant {
     (resource.name.clone(), resource.constraints.clone())
 }
 
@@ -21,54 +21,54 @@ pub(crate) fn same_variant(a: &Resource, b: &Resource) -> bool {
 
 /// How much is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum Certainty {
     /// The peer accepted it on this stream, or named its version.
     Accepted,
     /// The peer has it from an earlier stream. Its body may not be known.
-    Before,
+    Resumed,
     /// The peer accepted it and may have dropped it: it rejected a response that
     /// takes it away (S17), or nothing that it asks for is for it any more since
     /// it changed its parameters (TP2).
-    Leaving,
+    MaybeDropped,
     /// The peer rejected it, or something beside it, and may have taken it all
     /// the same (S17); or asked anew while it was under way.
-    Rejected,
+    MaybeTaken,
 }
 
 /// See the module's documentation.
 #[derive(Clone, Debug)]
-pub(crate) struct Held {
+pub(crate) struct CachedResource {
     pub(crate) resource: Arc<Resource>,
-    pub(crate) state: State,
+    pub(crate) certainty: Certainty,
 }
 
-impl Held {
+impl CachedResource {
     pub(crate) fn accepted(resource: &Arc<Resource>) -> Self {
         Self {
             resource: Arc::clone(resource),
-            state: State::Accepted,
+            certainty: Certainty::Accepted,
         }
     }
 
-    pub(crate) fn before(resource: Arc<Resource>) -> Self {
+    pub(crate) fn resumed(resource: Arc<Resource>) -> Self {
         Self {
             resource,
-            state: State::Before,
+            certainty: Certainty::Resumed,
         }
     }
 
     /// What the peer may have taken, or not.
-    pub(crate) fn perhaps(resource: Arc<Resource>) -> Self {
+    pub(crate) fn maybe_taken(resource: Arc<Resource>) -> Self {
         Self {
             resource,
-            state: State::Rejected,
+            certainty: Certainty::MaybeTaken,
         }
     }
 
     /// Something of this name from an earlier stream: its version is known, if
     /// that, and its body is not.
-    pub(crate) fn unknown(name: Name, version: Version) -> Self {
-        Self::before(Arc::new(Resource {
+    pub(crate) fn unknown_body(name: Name, version: Version) -> Self {
+        Self::resumed(Arc::new(Resource {
             name,
             aliases: Box::default(),
             constraints: None,
@@ -80,25 +80,28 @@ impl Held {
     }
 
     pub(crate) fn is_accepted(&self) -> bool {
-        self.state == State::Accepted
+        self.certainty == Certainty::Accepted
     }
 
     /// Whether the peer accepted it once: it is fit to stand for what it rejects.
-    pub(crate) fn is_good(&self) -> bool {
-        matches!(self.state, State::Accepted | State::Leaving)
+    pub(crate) fn was_accepted(&self) -> bool {
+        matches!(
+            self.certainty,
+            Certainty::Accepted | Certainty::MaybeDropped
+        )
     }
 
     /// Whether its body is not known, nor what it refers to.
-    pub(crate) fn is_unknown(&self) -> bool {
+    pub(crate) fn has_unknown_body(&self) -> bool {
         self.resource.body.is_none()
     }
 
     /// Whether another record is of the same variant and in the same state.
-    pub(crate) fn is_like(&self, other: &Self) -> bool {
-        self.state == other.state && same_variant(&self.resource, &other.resource)
+    pub(crate) fn is_same_record(&self, other: &Self) -> bool {
+        self.certainty == other.certainty && same_variant(&self.resource, &other.resource)
     }
 
-    pub(crate) fn is(&self, (name, constraints): &Variant) -> bool {
+    pub(crate) fn is_variant(&self, (name, constraints): &Variant) -> bool {
         self.resource.name == *name && self.resource.constraints == *constraints
     }
 }
@@ -109,6 +112,6 @@ mod tests {
 
     #[test]
     fn a_record_is_small() {
-        assert!(size_of::<Held>() <= 16);
+        assert!(size_of::<CachedResource>() <= 16);
     }
 }

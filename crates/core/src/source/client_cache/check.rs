@@ -1,9 +1,9 @@
 //! What must hold of the belief at any time.
 
-use super::Holdings;
+use super::ClientCache;
 use crate::name::Name;
 
-impl Holdings {
+impl ClientCache {
     /// Proves the invariants that stand beside the fields.
     pub(crate) fn check(&self, wanted: impl Fn(&Name) -> bool) -> Result<(), String> {
         let (mut sum, mut unknown) = (0_u128, 0);
@@ -12,33 +12,33 @@ impl Holdings {
             if held.is_accepted() {
                 sum = sum.wrapping_add(held.resource.fingerprint());
             }
-            unknown += usize::from(held.is_unknown());
-            let mut same = self.recorded(name);
-            let twice = |other: &&super::Held| {
-                let rejected = held.state == super::State::Rejected;
+            unknown += usize::from(held.has_unknown_body());
+            let mut same = self.records_of(name);
+            let twice = |other: &&super::CachedResource| {
+                let rejected = held.certainty == super::Certainty::MaybeTaken;
                 let other_version = other.resource.version != held.resource.version;
-                other.is_like(held) && !(rejected && other_version)
+                other.is_same_record(held) && !(rejected && other_version)
             };
             if same.by_ref().filter(twice).count() != 1 {
                 return Err(format!("{:?} is recorded twice", held.resource));
             }
-            if self.rules(name).is_some() {
+            if self.deciding_cursor(name).is_some() {
                 return Err(format!("{name} is recorded, and a view speaks for it"));
             }
-            if self.covering(name).is_none() && !wanted(name) {
+            if self.covering_cursor(name).is_none() && !wanted(name) {
                 return Err(format!("{name} is recorded, and nothing asks for it"));
             }
         }
-        if (sum, unknown) != (self.sum, self.unknown) {
+        if (sum, unknown) != (self.fingerprint_sum, self.unknown_bodies) {
             return Err("the records do not add up".into());
         }
         for name in &self.exceptions {
-            if self.covering(name).is_none() {
+            if self.covering_cursor(name).is_none() {
                 return Err(format!("{name} is an exception to no view"));
             }
         }
-        for flight in &self.flights {
-            let mut says = flight.says.windows(2);
+        for flight in &self.pending_acks {
+            let mut says = flight.updates.windows(2);
             if let Some(pair) = says.find(|pair| pair[0].variant >= pair[1].variant) {
                 return Err(format!("{:?} and {:?} are out of order", pair[0], pair[1]));
             }

@@ -11,90 +11,96 @@ use crate::resource::Resource;
 /// A step that is made in parts (S44). It is shared by all streams that make
 /// it; a stream costs two numbers, however large the step is.
 #[derive(Debug)]
-pub(crate) struct Walk {
-    pub(crate) batch: Arc<ViewChanges>,
+pub(crate) struct PartialAdvance {
+    pub(crate) changes: Arc<ViewChanges>,
     /// Items before this one were sent.
     pub(crate) sent: usize,
     /// Items before this one have been answered.
-    pub(crate) answered: usize,
+    pub(crate) acknowledged: usize,
 }
 
-impl Walk {
+impl PartialAdvance {
     /// Whether all of it was sent.
     pub(crate) fn is_sent(&self) -> bool {
-        self.sent == self.batch.items.len()
+        self.sent == self.changes.items.len()
     }
 }
 
 /// One step along a view, or a part of one.
 #[derive(Clone, Debug)]
-pub(crate) struct Step {
+pub(crate) struct Advance {
     /// The view; `None` if it is followed no longer.
-    pub(crate) follow: Option<CursorId>,
+    pub(crate) cursor: Option<CursorId>,
     pub(crate) from: Position,
     pub(crate) to: Position,
     /// What the step brings, if the peer takes it as it is; otherwise its
     /// items are among what is said name by name.
-    pub(crate) batch: Option<Arc<ViewChanges>>,
+    pub(crate) changes: Option<Arc<ViewChanges>>,
     /// Which items of the step this is about.
-    pub(crate) part: Range<usize>,
+    pub(crate) range: Range<usize>,
     /// Items of the part that are said name by name, sorted.
-    pub(crate) except: Vec<usize>,
+    pub(crate) excluded: Vec<usize>,
     /// Whether the step ends here.
-    pub(crate) last: bool,
+    pub(crate) is_last: bool,
 }
 
-impl Step {
+impl Advance {
     /// Whether it brings nothing that has to be said.
-    pub(crate) fn is_silent(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.items().next().is_none()
     }
 
     /// What it brings.
     pub(crate) fn items(&self) -> impl Iterator<Item = &Item> {
         let part = self
-            .batch
+            .changes
             .as_ref()
-            .map_or(&[][..], |b| &b.items[self.part.clone()]);
-        let places = self.part.clone().zip(part);
-        let said = |(place, _): &(usize, _)| self.except.binary_search(place).is_err();
+            .map_or(&[][..], |b| &b.items[self.range.clone()]);
+        let places = self.range.clone().zip(part);
+        let said = |(place, _): &(usize, _)| self.excluded.binary_search(place).is_err();
         places.filter(said).map(|(_, item)| item)
     }
 
     /// What it brings under a name; `None` if it does not speak of it.
     pub(crate) fn item(&self, name: &Name) -> Option<&Option<Arc<Resource>>> {
-        let batch = self.batch.as_ref()?;
-        let place = batch.find(name).filter(|place| self.says(*place))?;
+        let batch = self.changes.as_ref()?;
+        let place = batch.find(name).filter(|place| self.includes(*place))?;
         Some(&batch.items[place].1)
     }
 
-    fn says(&self, place: usize) -> bool {
-        self.part.contains(&place) && self.except.binary_search(&place).is_err()
+    fn includes(&self, place: usize) -> bool {
+        self.range.contains(&place) && self.excluded.binary_search(&place).is_err()
     }
 
     /// What it brings in place of something that refers to other resources,
     /// beside that.
-    pub(crate) fn replaces(
+    pub(crate) fn replacements(
         &self,
     ) -> impl Iterator<Item = (&Arc<Resource>, Option<&Arc<Resource>>)> {
-        let batch = self.batch.iter();
+        let batch = self.changes.iter();
         let referring =
             batch.flat_map(|batch| batch.replaced_referrers.iter().map(move |r| (batch, r)));
         referring.filter_map(move |(batch, (place, old))| {
             let new = batch.items[*place].1.as_ref();
-            self.says(*place).then_some((old, new))
+            self.includes(*place).then_some((old, new))
         })
     }
 
     /// The variants that it takes away in favour of others (TP2).
-    pub(crate) fn left(&self) -> impl Iterator<Item = (Name, Option<Constraints>)> {
-        let left = self.batch.iter().flat_map(|batch| &batch.replaced_variants);
+    pub(crate) fn replaced_variants(&self) -> impl Iterator<Item = (Name, Option<Constraints>)> {
+        let left = self
+            .changes
+            .iter()
+            .flat_map(|batch| &batch.replaced_variants);
         left.filter(|(name, _)| self.item(name).is_some()).cloned()
     }
 
     /// The constraints of the variant of a name that it takes away.
-    pub(crate) fn left_of(&self, name: &Name) -> Option<&Option<Constraints>> {
-        let mut left = self.batch.iter().flat_map(|batch| &batch.replaced_variants);
+    pub(crate) fn replaced_variant_of(&self, name: &Name) -> Option<&Option<Constraints>> {
+        let mut left = self
+            .changes
+            .iter()
+            .flat_map(|batch| &batch.replaced_variants);
         left.find(|(other, _)| other == name).map(|(_, old)| old)
     }
 }
@@ -102,18 +108,19 @@ impl Step {
 /// Adds a step to others, so that there are never more than two of one view:
 /// one that ends, and one that does not. Returns the position to which nobody
 /// will come back.
-pub(crate) fn join(steps: &mut Vec<Step>, next: Step) -> Option<Position> {
-    let before = steps.iter_mut().rfind(|step| step.follow == next.follow);
+pub(crate) fn merge_advance(steps: &mut Vec<Advance>, next: Advance) -> Option<Position> {
+    let before = steps.iter_mut().rfind(|step| step.cursor == next.cursor);
     match before {
         // Another part of the same step.
         Some(before) if before.to == next.to => {
-            before.part.end = next.part.end;
-            before.except.extend(next.except);
-            before.last = next.last;
+            before.range.end = next.range.end;
+            before.excluded.extend(next.excluded);
+            before.is_last = next.is_last;
         }
         _ => steps.push(next.clone()),
     }
-    let mut ended = (0..steps.len()).filter(|i| steps[*i].follow == next.follow && steps[*i].last);
+    let mut ended =
+        (0..steps.len()).filter(|i| steps[*i].cursor == next.cursor && steps[*i].is_last);
     let (first, second) = (ended.next()?, ended.next()?);
     let second = steps.remove(second);
     steps[first].to = second.to;
@@ -124,26 +131,26 @@ pub(crate) fn join(steps: &mut Vec<Step>, next: Step) -> Option<Position> {
 mod tests {
     use super::*;
 
-    fn step((from, to): (Position, Position), part: Range<usize>, last: bool) -> Step {
-        Step {
-            follow: None,
+    fn step((from, to): (Position, Position), part: Range<usize>, last: bool) -> Advance {
+        Advance {
+            cursor: None,
             from,
             to,
-            batch: None,
-            part,
-            except: Vec::new(),
-            last,
+            changes: None,
+            range: part,
+            excluded: Vec::new(),
+            is_last: last,
         }
     }
 
     #[test]
     fn parts_of_a_step_become_one_and_so_do_steps_that_end() {
         let mut steps = Vec::new();
-        assert_eq!(join(&mut steps, step((0, 5), 0..2, false)), None);
-        assert_eq!(join(&mut steps, step((0, 5), 2..4, true)), None);
-        assert_eq!((steps.len(), steps[0].part.clone()), (1, 0..4));
-        assert!(steps[0].last);
-        let between = join(&mut steps, step((5, 9), 0..1, true));
+        assert_eq!(merge_advance(&mut steps, step((0, 5), 0..2, false)), None);
+        assert_eq!(merge_advance(&mut steps, step((0, 5), 2..4, true)), None);
+        assert_eq!((steps.len(), steps[0].range.clone()), (1, 0..4));
+        assert!(steps[0].is_last);
+        let between = merge_advance(&mut steps, step((5, 9), 0..1, true));
         assert_eq!(
             (between, steps.len()),
             (Some(5), 1),

@@ -3,51 +3,54 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::step::Walk;
+use super::advance::PartialAdvance;
 use crate::database::{CursorId, Database, Position, Scope, TypeId};
 use crate::name::Name;
 use crate::resource::Resource;
 
 /// See the module's documentation.
 #[derive(Debug)]
-pub(crate) struct View {
+pub(crate) struct Cursor {
     pub(crate) scope: Scope,
-    pub(crate) follow: CursorId,
+    pub(crate) id: CursorId,
     /// The peer holds the view as it was here, but for the exceptions.
     pub(crate) position: Position,
     /// What was sent leads up to here.
-    pub(crate) reached: Position,
+    pub(crate) sent_position: Position,
     /// Steps that are too large for one response: the first is being answered,
     /// the last is being sent. More than one only if the peer is silent for long.
-    pub(crate) walks: VecDeque<Walk>,
+    pub(crate) partial_advances: VecDeque<PartialAdvance>,
 }
 
-impl View {
+impl Cursor {
     /// From nothing.
     pub(crate) fn new(scope: Scope, follow: CursorId) -> Self {
         Self {
             scope,
-            follow,
+            id: follow,
             position: 0,
-            reached: 0,
-            walks: VecDeque::new(),
+            sent_position: 0,
+            partial_advances: VecDeque::new(),
         }
     }
 
     /// What the peer holds under a name that is no exception.
-    pub(crate) fn rule(
+    pub(crate) fn held_resource(
         &self,
         db: &mut Database,
         type_id: TypeId,
         name: &Name,
     ) -> Option<Arc<Resource>> {
-        if let Some(walk) = self.walks.front()
-            && let Some(place) = walk.batch.find(name).filter(|place| *place < walk.answered)
+        if let Some(walk) = self.partial_advances.front()
+            && let Some(place) = walk
+                .changes
+                .find(name)
+                .filter(|place| *place < walk.acknowledged)
         {
-            return walk.batch.items[place].1.clone();
+            return walk.changes.items[place].1.clone();
         }
         let entry = db.find(type_id, name)?;
-        db.resource_at(self.follow, entry, self.position)
+        db.resource_at(self.id, entry, self.position)
     }
 
     pub(crate) fn covers(&self, name: &Name) -> bool {
@@ -58,18 +61,18 @@ impl View {
     }
 
     /// Takes all that the view lists now as held.
-    pub(crate) fn stand_at_head(&mut self, db: &mut Database) {
-        let head = db.head(self.follow);
-        db.pin(self.follow, head);
-        db.unpin(self.follow, self.position);
-        (self.position, self.reached) = (head, head);
+    pub(crate) fn move_to_head(&mut self, db: &mut Database) {
+        let head = db.head(self.id);
+        db.pin(self.id, head);
+        db.unpin(self.id, self.position);
+        (self.position, self.sent_position) = (head, head);
     }
 
     /// All that the peer holds by this view, exceptions not regarded.
-    pub(crate) fn held(&self, db: &mut Database) -> Vec<Arc<Resource>> {
-        let mut held = db.resources_at(self.follow, self.position);
-        let answered = self.walks.front();
-        let answered = answered.map(|walk| &walk.batch.items[..walk.answered]);
+    pub(crate) fn held_resources(&self, db: &mut Database) -> Vec<Arc<Resource>> {
+        let mut held = db.resources_at(self.id, self.position);
+        let answered = self.partial_advances.front();
+        let answered = answered.map(|walk| &walk.changes.items[..walk.acknowledged]);
         for (name, item) in answered.into_iter().flatten() {
             match held.binary_search_by(|r| r.name.cmp(name)) {
                 Ok(place) => match item {

@@ -1,0 +1,365 @@
+//! What a peer holds: the only owner of that belief.
+//!
+//! It is known by name and variant, whatever subscription brought it (S84), and
+//! outlives subscriptions. A peer that follows a view costs a position in it;
+//! what differs from the view, and what is asked for by name, is recorded one
+//! by one.
+//!
+//! ```text
+//!   now    = views at their positions, but for exceptions; records
+//!   after  = now, changed by each response that has no answer yet
+//!   may    = now, and all that those responses bring
+//!
+//!   send ─▶ flights ─┬─ ACK ──▶ records, positions
+//!                    └─ NACK ─▶ records of what may have been taken all the same
+//! ```
+//!
+//! ACK and NACK are the only ways in which the belief changes, beside what a
+//! client says of itself when it comes back, and what it drops with its
+//! subscriptions.
+
+mod advance;
+mod cached;
+mod check;
+mod cursor;
+mod pending_ack;
+mod records;
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+pub(crate) use advance::{Advance, PartialAdvance, merge_advance};
+pub(crate) use cached::{CachedResource, Certainty, Variant, same_variant, variant_of};
+pub(crate) use cursor::Cursor;
+pub(crate) use pending_ack::{
+    Answer, PendingAck, Update, apply_item, error_mentions as error_names, merge_pending,
+};
+
+use crate::database::{CursorId, Database, Position, Scope, TypeId};
+use crate::name::Name;
+use crate::resource::{Nonce, Resource};
+
+/// Responses without an answer that are kept apart: by then the peer has been
+/// silent for more than a minute.
+const MAX_PENDING_ACKS: usize = 16;
+
+/// What they may say all together.
+const MAX_PENDING_UPDATES: usize = 4096;
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(crate) struct ClientCache {
+    type_id: TypeId,
+    /// By name. A variant has at most one record of each state, but a few of what
+    /// was rejected, which differ in their versions.
+    records: HashTable<CachedResource>,
+    hasher: DefaultHashBuilder,
+    /// Names that a view covers and of which the records tell the truth.
+    exceptions: BTreeSet<Name>,
+    cursors: Vec<Cursor>,
+    /// Responses without an answer: one, or more if the peer is silent for long.
+    pending_acks: VecDeque<PendingAck>,
+    /// The sum of the fingerprints of what was accepted and is recorded.
+    fingerprint_sum: u128,
+    /// How many records have no known body.
+    unknown_bodies: usize,
+}
+
+impl ClientCache {
+    pub(crate) fn new(type_id: TypeId) -> Self {
+        Self {
+            type_id,
+            records: HashTable::new(),
+            hasher: DefaultHashBuilder::default(),
+            exceptions: BTreeSet::new(),
+            cursors: Vec::new(),
+            pending_acks: VecDeque::new(),
+            fingerprint_sum: 0,
+            unknown_bodies: 0,
+        }
+    }
+
+    // Questions.
+
+    /// What it holds of a name, or may hold, as far as it answered.
+    pub(crate) fn held(&self, db: &mut Database, name: &Name) -> Vec<CachedResource> {
+        match self.deciding_cursor(name) {
+            Some(view) => {
+                let rule = view.held_resource(db, self.type_id, name);
+                rule.iter().map(CachedResource::accepted).collect()
+            }
+            None => self.records_of(name).cloned().collect(),
+        }
+    }
+
+    /// What it will hold of a name once it has accepted all that was sent.
+    pub(crate) fn held_after_acks(&self, db: &mut Database, name: &Name) -> Vec<CachedResource> {
+        let mut held = self.held(db, name);
+        let follow = self.covering_cursor(name).map(|view| view.id);
+        for flight in &self.pending_acks {
+            flight.apply(follow, name, &mut held);
+        }
+        held
+    }
+
+    /// What it will hold of a name once it has accepted a draft, too.
+    pub(crate) fn held_after_push(
+        &self,
+        db: &mut Database,
+        name: &Name,
+        (steps, says): (&[Advance], &[Update]),
+    ) -> Vec<CachedResource> {
+        let mut held = self.held_after_acks(db, name);
+        let follow = self.covering_cursor(name).map(|view| view.id);
+        pending_ack::apply_updates(steps, says, follow, name, &mut held);
+        held
+    }
+
+    /// Everything of a name that it may hold and of which the body is known.
+    pub(crate) fn maybe_held(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
+        let now = self.held(db, name).into_iter();
+        let now = now.filter(|held| !held.has_unknown_body());
+        let mut may: Vec<_> = now.map(|held| held.resource).collect();
+        for flight in &self.pending_acks {
+            for say in flight.updates_of(name) {
+                may.extend(say.earlier_resource.iter().chain(&say.resource).cloned());
+            }
+            let items = flight.advances.iter().filter_map(|step| step.item(name));
+            may.extend(items.flatten().cloned());
+        }
+        may
+    }
+
+    /// Whether a step without an answer takes the place of another variant of a
+    /// name than this: the peer still holds that if it rejects the step.
+    pub(crate) fn may_keep_other_variant(&self, name: &Name, but: Option<&Arc<Resource>>) -> bool {
+        let steps = self.pending_acks.iter().flat_map(|flight| &flight.advances);
+        let mut left = steps.filter_map(|step| match step.item(name)? {
+            Some(_) => step.replaced_variant_of(name),
+            None => Some(step.replaced_variant_of(name).unwrap_or(&None)),
+        });
+        left.any(|old| but.is_none_or(|new| new.constraints != *old))
+    }
+
+    /// Whether no step without an answer takes a variant away.
+    pub(crate) fn pending_acks_only_add(&self) -> bool {
+        let mut steps = self.pending_acks.iter().flat_map(|flight| &flight.advances);
+        steps.all(|step| {
+            let batch = step.changes.as_ref();
+            let stay = batch.is_none_or(|batch| batch.replaced_variants.is_empty());
+            stay && step.items().all(|(_, item)| item.is_some())
+        })
+    }
+
+    /// Whether it holds something of which nothing is known but its name.
+    pub(crate) fn has_unknown_bodies(&self) -> bool {
+        self.unknown_bodies > 0
+    }
+
+    /// The sum of the fingerprints of all records that were accepted.
+    pub(crate) fn fingerprint_sum(&self) -> u128 {
+        self.fingerprint_sum
+    }
+
+    /// All records.
+    pub(crate) fn records(&self) -> impl Iterator<Item = &CachedResource> {
+        self.records.iter()
+    }
+
+    /// The names whose records tell the truth although a view covers them.
+    pub(crate) fn exceptions(&self) -> &BTreeSet<Name> {
+        &self.exceptions
+    }
+
+    pub(crate) fn cursors(&self) -> &[Cursor] {
+        &self.cursors
+    }
+
+    /// How far the views are, all together: it grows with each change.
+    pub(crate) fn heads_sum(&self, db: &Database) -> Position {
+        self.cursors.iter().map(|view| db.head(view.id)).sum()
+    }
+
+    pub(crate) fn cursor(&self, follow: CursorId) -> Option<&Cursor> {
+        self.cursors.iter().find(|view| view.id == follow)
+    }
+
+    pub(crate) fn cursor_mut(&mut self, follow: CursorId) -> Option<&mut Cursor> {
+        self.cursors.iter_mut().find(|view| view.id == follow)
+    }
+
+    pub(crate) fn cursor_of(&self, scope: &Scope) -> Option<&Cursor> {
+        self.cursors.iter().find(|view| view.scope == *scope)
+    }
+
+    /// The first view that covers a name; others leave it to that one (S26).
+    pub(crate) fn covering_cursor(&self, name: &Name) -> Option<&Cursor> {
+        self.cursors.iter().find(|view| view.covers(name))
+    }
+
+    /// The view that tells what is held of a name, if one does.
+    fn deciding_cursor(&self, name: &Name) -> Option<&Cursor> {
+        let view = self.covering_cursor(name)?;
+        (!self.exceptions.contains(name)).then_some(view)
+    }
+
+    pub(crate) fn pending_acks(&self) -> &VecDeque<PendingAck> {
+        &self.pending_acks
+    }
+
+    /// Whether a nonce names a response without an answer.
+    pub(crate) fn pending_ack(&self, nonce: &Nonce) -> Option<&PendingAck> {
+        self.pending_acks
+            .iter()
+            .find(|flight| flight.nonce == *nonce)
+    }
+
+    /// Whether a response without an answer, or one that became part of it, has
+    /// this nonce.
+    pub(crate) fn is_pending(&self, nonce: &Nonce) -> bool {
+        let mut flights = self.pending_acks.iter();
+        flights.any(|flight| flight.nonce == *nonce || flight.merged_nonces.contains(nonce))
+    }
+
+    /// Takes what a response says out of it, if an earlier one with this nonce
+    /// became part of it: it is not known what was in which.
+    pub(super) fn take_merged(&mut self, nonce: &Nonce) -> Option<(Vec<Update>, Vec<Answer>)> {
+        let mut flights = self.pending_acks.iter_mut();
+        let flight = flights.find(|flight| flight.merged_nonces.contains(nonce))?;
+        flight.merged_nonces.clear();
+        let says = std::mem::take(&mut flight.updates);
+        Some((says, std::mem::take(&mut flight.answers)))
+    }
+
+    // Views.
+
+    pub(super) fn add_cursor(&mut self, view: Cursor) {
+        self.cursors.push(view);
+    }
+
+    /// Ends following a view. What was sent along it and has no answer is the
+    /// peer's all the same if it asks for it again before it answers. Returns
+    /// the exceptions that no view covers now.
+    pub(super) fn close_cursor(&mut self, db: &mut Database, follow: CursorId) -> BTreeSet<Name> {
+        db.close_cursor(follow);
+        self.cursors.retain(|view| view.id != follow);
+        for flight in &mut self.pending_acks {
+            let own = flight.advances.iter_mut();
+            own.filter(|step| step.cursor == Some(follow))
+                .for_each(|step| step.cursor = None);
+        }
+        let exceptions = std::mem::take(&mut self.exceptions);
+        let (covered, bare) = exceptions
+            .into_iter()
+            .partition(|name| self.covering_cursor(name).is_some());
+        self.exceptions = covered;
+        bare
+    }
+
+    /// The peer answered a step, or never has to.
+    pub(super) fn advance_cursor(&mut self, db: &mut Database, step: &Advance) {
+        let Some(view) = step.cursor.and_then(|follow| self.cursor_mut(follow)) else {
+            return;
+        };
+        if step.is_last {
+            view.position = step.to;
+            view.partial_advances
+                .retain(|walk| walk.changes.to > step.to);
+            db.unpin(view.id, step.from);
+        } else if let Some(walk) = view.partial_advances.front_mut() {
+            walk.acknowledged = step.range.end;
+        }
+    }
+
+    // Responses without an answer.
+
+    /// A response goes out. Each is remembered by itself, for an answer tells of
+    /// those before it what it does not tell of those after it. Where a peer is
+    /// silent for very long, the oldest ones become one.
+    pub(super) fn add_pending_ack(&mut self, db: &mut Database, flight: PendingAck) {
+        self.pending_acks.push_back(flight);
+        while self.pending_acks.len() > 2 && self.exceeds_limits() {
+            self.merge_oldest(db);
+        }
+    }
+
+    /// Whether responses without an answer are more than are kept apart.
+    fn exceeds_limits(&self) -> bool {
+        let says: usize = self
+            .pending_acks
+            .iter()
+            .map(|flight| flight.updates.len())
+            .sum();
+        self.pending_acks.len() > MAX_PENDING_ACKS || says > MAX_PENDING_UPDATES
+    }
+
+    fn merge_oldest(&mut self, db: &mut Database) {
+        let (Some(first), Some(second)) =
+            (self.pending_acks.pop_front(), self.pending_acks.front_mut())
+        else {
+            return;
+        };
+        for (follow, between) in merge_pending(second, first) {
+            db.unpin(follow, between);
+        }
+        let merged: Vec<Name> = self.pending_acks[0]
+            .updates
+            .iter()
+            .map(|say| say.name().clone())
+            .collect();
+        for name in merged {
+            self.make_exception(db, &name);
+        }
+    }
+
+    /// State of the world: what a rejected response brought is in those after it,
+    /// until one says otherwise. A `whole` set lists every name, others all of the
+    /// names that they speak of.
+    pub(super) fn repeat_in_later_pending(&mut self, says: &[Update], whole: bool) {
+        for say in says {
+            for flight in &mut self.pending_acks {
+                if !whole && flight.updates_of(say.name()).is_empty() {
+                    continue;
+                }
+                let mut steps = flight.advances.iter();
+                let place = flight
+                    .updates
+                    .binary_search_by(|s| s.variant.cmp(&say.variant));
+                match place {
+                    Err(place) if !steps.any(|step| step.item(say.name()).is_some()) => {
+                        flight.updates.insert(place, say.clone());
+                    }
+                    _ => break,
+                }
+            }
+        }
+    }
+
+    pub(super) fn take_oldest_pending(&mut self) -> Option<PendingAck> {
+        self.pending_acks.pop_front()
+    }
+
+    /// Makes steps that bring nothing to say.
+    pub(crate) fn advance_silently(&mut self, db: &mut Database, steps: Vec<Advance>) {
+        for step in steps {
+            let Some(last) = self.pending_acks.back_mut() else {
+                self.advance_cursor(db, &step);
+                continue;
+            };
+            let follow = step.cursor;
+            let between = merge_advance(&mut last.advances, step);
+            if let (Some(follow), Some(between)) = (follow, between) {
+                db.unpin(follow, between);
+            }
+        }
+    }
+
+    /// A want ended: an answer to it is nobody's.
+    pub(super) fn forget_answers(&mut self, want: super::AskKey) {
+        for flight in &mut self.pending_acks {
+            flight.answers.retain(|answer| answer.subscription != want);
+        }
+    }
+}
