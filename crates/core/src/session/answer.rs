@@ -154,7 +154,10 @@ impl Session {
         let Some(endpoints) = endpoints.filter(|endpoints| endpoints.resumed.is_some()) else {
             return;
         };
-        let wants = endpoints.wants.iter().filter(|(_, want)| want.resumed);
+        let wants = endpoints
+            .subscriptions
+            .iter()
+            .filter(|(_, want)| want.is_resumed);
         let name = |entry| db.name(endpoints.type_id, entry).clone();
         let names: Vec<Name> = wants.map(|(key, _)| name(key.entry)).collect();
         if let Some(clusters) = self.conversation_mut(kind::CDS) {
@@ -200,7 +203,11 @@ impl Session {
             return;
         }
         let name = |entry| db.name(routes.type_id, entry).clone();
-        let names: Vec<Name> = routes.wants.keys().map(|key| name(key.entry)).collect();
+        let names: Vec<Name> = routes
+            .subscriptions
+            .keys()
+            .map(|key| name(key.entry))
+            .collect();
         let lacks = |name: &Name| routes.client_cache.held(db, name).is_empty();
         if listeners.dialect == Dialect::Envoy && names.iter().any(lacks) {
             self.drain_unknown(db, index, now);

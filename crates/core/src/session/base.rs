@@ -87,7 +87,7 @@ impl Session {
             let params = hosts.params;
             for name in names {
                 if hosts.type_id == type_id && !hosts.has_ask(db, &name, params) {
-                    hosts.ask(db, &name, params, &InitialVersions::new());
+                    hosts.subscribe(db, &name, params, &InitialVersions::new());
                 }
             }
         }

@@ -68,7 +68,7 @@ impl Session {
         for cluster in changed(clusters) {
             let references = cluster.facts().references.iter();
             for to in references.filter(|to| to.type_url.as_str() == kind::EDS) {
-                endpoints.say_again(db, &to.name);
+                endpoints.resend_plain(db, &to.name);
             }
         }
     }
@@ -82,7 +82,7 @@ impl Session {
         if let Some(hosts) = self.conversation_mut(kind::VHDS) {
             for route in routes {
                 hosts.placeholders.insert(placeholder(route));
-                hosts.say_hosts_again(db, route);
+                hosts.resend_hosts(db, route);
             }
         }
     }

@@ -172,7 +172,7 @@ impl Session {
         let mut names = SLICE;
         while let Some(last) = self.conversations.last_mut() {
             last.remember_set(db);
-            let before = last.wants.len();
+            let before = last.subscriptions.len();
             if !last.close(db, names) {
                 return false;
             }
@@ -244,7 +244,7 @@ impl Session {
         all.all(|conversation| {
             !conversation.may_speak(now, self.config.ack_patience)
                 || (conversation.params
-                    == conversation.params_to_be(self.params_of(&conversation.url))
+                    == conversation.next_params(self.params_of(&conversation.url))
                     && conversation.is_quiet(db))
         })
     }
@@ -360,9 +360,9 @@ impl Session {
         if !conversation.may_speak(now, self.config.ack_patience) {
             return None;
         }
-        let params = conversation.params_to_be(own_params);
-        if conversation.params != params && conversation.may_move() {
-            conversation.move_to(db, params);
+        let params = conversation.next_params(own_params);
+        if conversation.params != params && conversation.can_change_params() {
+            conversation.change_params(db, params);
         }
         let known = conversation.knows_all(db);
         if !known && conversation.is_whole() {

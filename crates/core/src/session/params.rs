@@ -39,9 +39,9 @@ impl Session {
         for index in 0..self.conversations.len() {
             let own = self.params_of(&self.conversations[index].url);
             let conversation = &mut self.conversations[index];
-            let params = conversation.params_to_be(own);
-            if conversation.params != params && conversation.may_move() {
-                conversation.move_to(db, params);
+            let params = conversation.next_params(own);
+            if conversation.params != params && conversation.can_change_params() {
+                conversation.change_params(db, params);
             }
         }
     }

@@ -7,7 +7,7 @@ use crate::moment::Moment;
 use crate::name::Selector;
 use crate::params::ParamsId;
 use crate::resource::TypeUrl;
-use crate::source::Reading;
+use crate::source::RequestChanges;
 
 impl Session {
     /// Reads names; what is not one is refused, and the rest counts (S72).
@@ -70,8 +70,8 @@ impl Session {
         {
             let conversation = &mut self.conversations[index];
             conversation.own_params = Some(params);
-            if conversation.may_move() && conversation.params != params {
-                conversation.move_to(db, params);
+            if conversation.can_change_params() && conversation.params != params {
+                conversation.change_params(db, params);
             }
         }
     }
@@ -82,7 +82,7 @@ impl Session {
         &mut self,
         db: &mut Database,
         url: TypeUrl,
-        reading: Reading,
+        reading: RequestChanges,
         first: bool,
         now: Moment,
     ) {
@@ -108,7 +108,7 @@ impl Session {
         let Some(index) = place else {
             return false;
         };
-        if !self.conversations[index].read_on(db, &mut unread.reading, SLICE) {
+        if !self.conversations[index].apply_changes(db, &mut unread.reading, SLICE) {
             self.unread = Some(unread);
             return true;
         }
@@ -118,7 +118,7 @@ impl Session {
             self.discount_routes(index);
             self.keep_what_warming_replaces(db, unread.now);
         }
-        self.give_up(db, index, &unread.reading.given_up, unread.now);
+        self.give_up(db, index, &unread.reading.unsubscribed, unread.now);
         self.look_again();
         false
     }
@@ -128,7 +128,7 @@ impl Session {
 #[derive(Debug)]
 pub(super) struct Unread {
     url: TypeUrl,
-    reading: Reading,
+    reading: RequestChanges,
     first: bool,
     now: Moment,
 }

@@ -10,7 +10,7 @@ use crate::moment::Moment;
 use crate::name::{Name, Selector};
 use crate::params::ParamsId;
 use crate::resource::{TypeUrl, Version};
-use crate::source::{Conversation, DeltaAsks, InitialVersions, Terms, is_negative};
+use crate::source::{Conversation, DeltaSubscriptions, InitialVersions, Terms, is_negative};
 
 impl Session {
     /// A delta request. Answer, subscriptions and initial versions are each
@@ -56,10 +56,10 @@ impl Session {
             false => Vec::new(),
         };
         self.take_params_of_whole(db, index, &request.subscribe);
-        let mut asks = DeltaAsks {
+        let mut asks = DeltaSubscriptions {
             names: names_something(&request.subscribe),
             unsubscribe: self.read(db, &url, request.unsubscribe),
-            ..DeltaAsks::default()
+            ..DeltaSubscriptions::default()
         };
         asks.subscribe = self.read(db, &url, request.subscribe);
         let leaving = Leaving {
@@ -131,7 +131,7 @@ impl Session {
         self.take_params_of_whole(db, index, &request.names);
         let names = names_something(&request.names);
         let mut asks = self.read(db, &url, request.names);
-        let all = self.conversations[index].wants.len();
+        let all = self.conversations[index].subscriptions.len();
         let leaving = Leaving {
             names: all.saturating_sub(self.known(db, index, &asks)),
             strangers: 0,
@@ -235,7 +235,7 @@ impl Session {
     /// How many of these are hosts of which there may be any number.
     fn strangers_among(&self, db: &Database, index: usize, asks: &[(Selector, ParamsId)]) -> usize {
         let strange = |(ask, params): &&(Selector, ParamsId)| match ask {
-            Selector::Name(name) => self.conversations[index].has_stranger(db, name, *params),
+            Selector::Name(name) => self.conversations[index].has_unbounded_host(db, name, *params),
             _ => false,
         };
         asks.iter().filter(strange).count()
@@ -256,11 +256,11 @@ impl Session {
             let all = self.conversations.iter();
             all.map(count).sum()
         };
-        let names = used(Conversation::subscriptions).saturating_sub(leaving.names);
-        let (limits, globs) = (self.config.limits.clone(), used(Conversation::globs));
+        let names = used(Conversation::subscription_count).saturating_sub(leaving.names);
+        let (limits, globs) = (self.config.limits.clone(), used(Conversation::glob_count));
         let mut room_for_names = limits.subscriptions.saturating_sub(names);
         let mut room_for_globs = limits.globs.saturating_sub(globs);
-        let hosts = self.conversations[index].wants.strangers();
+        let hosts = self.conversations[index].subscriptions.unbounded_hosts();
         let hosts = hosts.saturating_sub(leaving.strangers);
         let mut room_for_hosts = limits.hosts.saturating_sub(hosts);
         let too_many_hosts = room_for_hosts < room_for_names;

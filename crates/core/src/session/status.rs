@@ -9,7 +9,7 @@ use crate::message::ErrorDetail;
 use crate::name::Name;
 use crate::params::ParamsId;
 use crate::resource::{Nonce, Resource, TypeUrl, Version};
-use crate::source::{AskKey, Conversation, Heard, Want};
+use crate::source::{AnswerKind, Conversation, Subscription, SubscriptionKey};
 
 /// How one type stands on one stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,11 +70,11 @@ impl Session {
         let mut found: BTreeMap<Name, (NameState, Option<Arc<Resource>>)> = BTreeMap::new();
         // What holds something is listed under the name of that: a host may be
         // asked for by another.
-        for (key, want) in conversation.wants.iter() {
-            let state = match want.heard {
-                Heard::Absent => NameState::Absent,
-                Heard::Given => continue,
-                Heard::Nothing | Heard::Failed => NameState::Requested,
+        for (key, want) in conversation.subscriptions.iter() {
+            let state = match want.acked_answer {
+                AnswerKind::Absent => NameState::Absent,
+                AnswerKind::Resource => continue,
+                AnswerKind::Unanswered | AnswerKind::Error => NameState::Requested,
             };
             let name = db.name(conversation.type_id, key.entry).clone();
             found.insert(name, (state, None));
@@ -110,12 +110,16 @@ impl Session {
     pub fn asked(&self, db: &mut Database, type_url: &TypeUrl, name: &Name) -> Option<NameStatus> {
         let conversation = self.conversation_of(type_url.as_str())?;
         let entry = db.find(conversation.type_id, name)?;
-        let ask = AskKey {
+        let ask = SubscriptionKey {
             entry,
             params: conversation.params,
         };
-        let want = *conversation.wants.get(ask)?;
-        let given = conversation.wants.lead_of(ask).unwrap_or(name).clone();
+        let want = *conversation.subscriptions.get(ask)?;
+        let given = conversation
+            .subscriptions
+            .resolved_name(ask)
+            .unwrap_or(name)
+            .clone();
         let held = conversation.client_cache.held(db, &given);
         let held = held.into_iter().find(|held| held.is_accepted());
         let sure = held.is_some() && certain(db, conversation, &given).is_some();
@@ -135,7 +139,7 @@ impl Session {
                 (NameState::Rejected(r.version.clone()), held)
             }
             (_, Some(sent)) => (NameState::Sent, sent),
-            (_, None) if want.heard == Heard::Absent => (NameState::Absent, None),
+            (_, None) if want.acked_answer == AnswerKind::Absent => (NameState::Absent, None),
             (_, None) if sure => (NameState::Accepted, held),
             (_, None) => (NameState::Requested, held),
         };
@@ -179,7 +183,8 @@ impl Session {
     #[must_use]
     pub fn strangers(&self) -> usize {
         let all = self.conversations.iter();
-        all.map(|conversation| conversation.wants.strangers()).sum()
+        all.map(|conversation| conversation.subscriptions.unbounded_hosts())
+            .sum()
     }
 
     /// The parameters by which the peer is given variants of a type.
@@ -194,7 +199,7 @@ impl Session {
         self.conversations.iter().map(|conversation| TypeStatus {
             type_url: conversation.url.clone(),
             // On demand the wildcard brings nothing, and is one all the same.
-            subscriptions: conversation.subscriptions()
+            subscriptions: conversation.subscription_count()
                 + usize::from(conversation.kind.on_demand && conversation.wildcard.is_on()),
             wildcard: conversation.wildcard.is_on(),
             sent: conversation.last_nonce.clone(),
@@ -213,11 +218,14 @@ impl Session {
 
 /// Whether there is nothing that the peer waits for.
 fn came_with_all(conversation: &Conversation) -> bool {
-    let heard = |want: &Want| want.heard != Heard::Nothing;
+    let heard = |want: &Subscription| want.acked_answer != AnswerKind::Unanswered;
     !conversation.owes_answer
         && conversation.pending.is_empty()
         && conversation.deferred.is_empty()
-        && conversation.wants.iter().all(|(_, want)| heard(want))
+        && conversation
+            .subscriptions
+            .iter()
+            .all(|(_, want)| heard(want))
 }
 
 /// What the peer accepted of a name, if it rejected nothing of it since.

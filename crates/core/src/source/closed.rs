@@ -6,7 +6,7 @@
 
 use hashbrown::HashSet;
 
-use super::{CachedResource, Conversation, Heard};
+use super::{AnswerKind, CachedResource, Conversation};
 use crate::database::Database;
 use crate::hosts::HostName;
 use crate::name::Name;
@@ -33,7 +33,7 @@ impl Closed {
     /// changed, which of them have no VHDS.
     pub(crate) fn update(&mut self, db: &mut Database, routes: &Conversation) {
         let as_of = Some(AsOf {
-            asks: routes.wants.len(),
+            asks: routes.subscriptions.len(),
             told: routes.client_cache.fingerprint_sum(),
             sent: routes.last_nonce.clone(),
             awaited: routes.client_cache.pending_acks().len(),
@@ -43,16 +43,16 @@ impl Closed {
         }
         self.as_of = as_of;
         self.routes.clear();
-        for (key, want) in routes.wants.iter() {
+        for (key, want) in routes.subscriptions.iter() {
             let name = db.name(routes.type_id, key.entry).clone();
             let mut flights = routes.client_cache.pending_acks().iter().rev();
             let answer = flights.find_map(|flight| flight.answer_to(key));
-            let heard = answer.map_or(want.heard, |answer| answer.kind);
+            let heard = answer.map_or(want.acked_answer, |answer| answer.kind);
             let after = routes.client_cache.held_after_acks(db, &name);
             let leaves = |held: &CachedResource| held.resource.facts().vhds_version().is_some();
             let closed = match after.iter().find(|held| held.is_accepted()) {
                 Some(held) => !leaves(held),
-                None => heard == Heard::Absent,
+                None => heard == AnswerKind::Absent,
             };
             if closed {
                 self.routes.insert(name);

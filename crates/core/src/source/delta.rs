@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 
-use super::ask::InitialVersions;
 use super::client_cache::{Answer, Update, Variant, variant_of};
-use super::request::{Act, Reading};
-use super::{Conversation, Heard, Selected, forms};
+use super::request::{RequestChanges, SubscriptionChange};
+use super::subscribe::InitialVersions;
+use super::{AnswerKind, Conversation, Selected, forms};
 use crate::database::{Database, Scope, ViewChanges};
 use crate::interest::DeltaWildcard;
 use crate::kind::NegativeForm;
@@ -20,7 +20,7 @@ use crate::resource_list::ResourceList;
 
 /// What a request asks for, read and within the limits.
 #[derive(Debug, Default)]
-pub(crate) struct DeltaAsks {
+pub(crate) struct DeltaSubscriptions {
     pub(crate) subscribe: Vec<(Selector, ParamsId)>,
     pub(crate) unsubscribe: Vec<(Selector, ParamsId)>,
     pub(crate) initial: InitialVersions,
@@ -56,7 +56,7 @@ fn plain_step(selected: &Selected) -> Option<(&ViewChanges, Range<usize>)> {
 
 impl Conversation {
     /// What a request changes. Nothing of it depends on a nonce (S7, S8).
-    pub(crate) fn read_delta(&mut self, mut asks: DeltaAsks) -> Reading {
+    pub(crate) fn read_delta(&mut self, mut asks: DeltaSubscriptions) -> RequestChanges {
         self.doubt_variants(&mut asks);
         let is_star = |(ask, _): &(Selector, ParamsId)| *ask == Selector::Wildcard;
         let says = DeltaWildcard {
@@ -66,31 +66,31 @@ impl Conversation {
         };
         let before = self.wildcard;
         self.wildcard = before.after_delta(says, self.kind.legacy_wildcard);
-        let mut reading = Reading {
+        let mut reading = RequestChanges {
             initial: asks.initial,
-            ..Reading::default()
+            ..RequestChanges::default()
         };
-        let acts = &mut reading.acts;
+        let acts = &mut reading.changes;
         for (ask, params) in asks.unsubscribe {
             acts.push_back(match ask {
-                Selector::Name(name) => Act::Unsubscribe(name, params),
-                Selector::Glob(glob) => Act::Unfollow(Scope::Glob(glob)),
-                Selector::Wildcard => Act::Unfollow(Scope::All),
+                Selector::Name(name) => SubscriptionChange::Unsubscribe(name, params),
+                Selector::Glob(glob) => SubscriptionChange::UnsubscribeScope(Scope::Glob(glob)),
+                Selector::Wildcard => SubscriptionChange::UnsubscribeScope(Scope::All),
             });
         }
         let asked_again = says.subscribes_star && before.is_on();
         if self.wildcard.is_on() && (!before.is_on() || asked_again) {
             self.owes_answer = true;
             if !self.kind.on_demand {
-                acts.push_back(Act::Follow(Scope::All));
+                acts.push_back(SubscriptionChange::SubscribeScope(Scope::All));
             }
         }
         for (ask, params) in asks.subscribe {
             match ask {
-                Selector::Name(name) => acts.push_back(Act::Subscribe(name, params)),
+                Selector::Name(name) => acts.push_back(SubscriptionChange::Subscribe(name, params)),
                 Selector::Glob(glob) => {
                     self.owes_answer = true;
-                    acts.push_back(Act::Follow(Scope::Glob(glob)));
+                    acts.push_back(SubscriptionChange::SubscribeScope(Scope::Glob(glob)));
                 }
                 Selector::Wildcard => {}
             }
@@ -100,7 +100,7 @@ impl Conversation {
 
     /// A client names one version for each name that it holds. Where it asks for
     /// several variants of the name that tells nothing: all of them are sent.
-    fn doubt_variants(&self, asks: &mut DeltaAsks) {
+    fn doubt_variants(&self, asks: &mut DeltaSubscriptions) {
         if asks.initial.is_empty() {
             return;
         }
@@ -238,7 +238,7 @@ impl Conversation {
         let name = &answer.name;
         if let Some(error) = &answer.error {
             response.errors.push((name.clone(), Arc::clone(error)));
-        } else if answer.kind == Heard::Absent {
+        } else if answer.kind == AnswerKind::Absent {
             match self.absence_as_error(false) {
                 Some(error) => response.errors.push((name.clone(), error)),
                 None => {

@@ -33,7 +33,7 @@ impl Conversation {
             let led = self.wants_of(db, &name);
             let led = led
                 .into_iter()
-                .filter_map(|(key, _)| self.wants.lead_of(key));
+                .filter_map(|(key, _)| self.subscriptions.resolved_name(key));
             let names: Vec<Name> = led.cloned().chain([name.clone()]).collect();
             says.extend(
                 names
@@ -68,8 +68,8 @@ impl Conversation {
     fn look_at_later(&mut self, db: &Database, topics: Vec<Name>) {
         for topic in topics {
             for (key, _) in self.wants_of(db, &topic) {
-                if let Some(want) = self.wants.get_mut(key) {
-                    want.forced = true;
+                if let Some(want) = self.subscriptions.get_mut(key) {
+                    want.resend = true;
                 }
             }
             self.deferred.insert(topic);

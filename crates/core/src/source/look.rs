@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::client_cache::{Answer, CachedResource, Certainty, Update, same_variant, variant_of};
-use super::{AskKey, Context, Conversation, Heard, Want};
+use super::{AnswerKind, Context, Conversation, Subscription, SubscriptionKey};
 use crate::database::{Choice, Database, same_resource};
 use crate::kind::NegativeForm;
 use crate::message::Mode;
@@ -16,7 +16,7 @@ use crate::resource::{Resource, Version};
 
 /// One reason to speak of a name: a want, or a view that covers it.
 pub(super) struct Subject {
-    pub(super) want: Option<(AskKey, Want)>,
+    pub(super) want: Option<(SubscriptionKey, Subscription)>,
     pub(super) choice: Choice,
     pub(super) forced: bool,
 }
@@ -101,7 +101,7 @@ impl Conversation {
         let resumed = self.resumed.as_ref();
         let unknown = resumed.is_some_and(|r| r.may_hold_unknown(name));
         let left = |s: &Subject| {
-            let resumed = s.want.is_some_and(|(_, want)| want.resumed);
+            let resumed = s.want.is_some_and(|(_, want)| want.is_resumed);
             resumed && s.choice == Choice::Absent
         };
         if unknown
@@ -130,7 +130,7 @@ impl Conversation {
             subjects.push(Subject {
                 want: Some((key, want)),
                 choice,
-                forced: want.forced,
+                forced: want.resend,
             });
         }
         if let Some(choice) = self.brought(db, name) {
@@ -197,13 +197,16 @@ impl Conversation {
         let topic = (resource.name != *name).then(|| name.clone());
         let wants = leading.iter().filter_map(|s| s.want);
         let answers = wants.filter(|(key, want)| {
-            let other = !matches!(want.heard, Heard::Nothing | Heard::Given);
-            told || other || self.wants.lead_of(*key).is_some()
+            let other = !matches!(
+                want.acked_answer,
+                AnswerKind::Unanswered | AnswerKind::Resource
+            );
+            told || other || self.subscriptions.resolved_name(*key).is_some()
         });
         part.answers.extend(answers.map(|(want, _)| Answer {
             subscription: want,
             name: name.clone(),
-            kind: Heard::Given,
+            kind: AnswerKind::Resource,
             resolved_name: topic.as_ref().map(|_| resource.name.clone()),
             error: None,
             is_implicit: true,
@@ -216,10 +219,10 @@ impl Conversation {
     /// has not been told: it hears so by what else there is of the name (S30, TP2).
     /// Something that it gave up in favour of this it may still hold.
     fn asks_in_vain(&self, subjects: &[Subject]) -> bool {
-        let in_vain = |(key, want): (AskKey, Want)| {
+        let in_vain = |(key, want): (SubscriptionKey, Subscription)| {
             let mut flights = self.client_cache.pending_acks().iter();
             let told = flights.any(|flight| flight.answer_to(key).is_some());
-            want.heard == Heard::Nothing && !told
+            want.acked_answer == AnswerKind::Unanswered && !told
         };
         let nothing = |s: &&Subject| s.choice == Choice::Absent;
         let mut nothing = subjects.iter().filter(nothing).filter_map(|s| s.want);
@@ -234,9 +237,9 @@ impl Conversation {
         let mut flights = self.client_cache.pending_acks().iter().rev();
         let (heard, to) = match flights.find_map(|flight| flight.answer_to(key)) {
             Some(answer) => (answer.kind, answer.resolved_name.as_ref()),
-            None => (want.heard, self.wants.lead_of(key)),
+            None => (want.acked_answer, self.subscriptions.resolved_name(key)),
         };
-        heard == Heard::Given && to == lead
+        heard == AnswerKind::Resource && to == lead
     }
 
     /// Whether a want heard that it cannot be had, and can now: only the
@@ -247,8 +250,8 @@ impl Conversation {
         };
         let mut flights = self.client_cache.pending_acks().iter().rev();
         let answer = flights.find_map(|flight| flight.answer_to(key));
-        let heard = answer.map_or(want.heard, |answer| answer.kind);
-        heard == Heard::Failed && !matches!(subject.choice, Choice::Failed(..))
+        let heard = answer.map_or(want.acked_answer, |answer| answer.kind);
+        heard == AnswerKind::Error && !matches!(subject.choice, Choice::Failed(..))
     }
 
     /// A rejected body is not sent again: a peer that asks gets what it accepted
@@ -263,7 +266,7 @@ impl Conversation {
         part: &mut Part,
     ) {
         let led = leading.iter().filter_map(|s| s.want);
-        let led = led.filter_map(|(key, _)| self.wants.lead_of(key).cloned());
+        let led = led.filter_map(|(key, _)| self.subscriptions.resolved_name(key).cloned());
         let mut held = self.client_cache.held_after_acks(db, &resource.name);
         for other in led {
             held.extend(self.client_cache.held_after_acks(db, &other));
@@ -284,7 +287,7 @@ impl Conversation {
         for subject in leading {
             let unheard = subject
                 .want
-                .is_some_and(|(_, want)| want.heard == Heard::Nothing);
+                .is_some_and(|(_, want)| want.acked_answer == AnswerKind::Unanswered);
             let from_before = |held: &&CachedResource| {
                 held.certainty == Certainty::Resumed && !held.has_unknown_body()
             };
@@ -341,13 +344,13 @@ impl Conversation {
             let mut flights = self.client_cache.pending_acks().iter().rev();
             let told = match flights.find_map(|flight| flight.answer_to(want)) {
                 Some(answer) => answer.error.as_ref(),
-                None => self.wants.error(want),
+                None => self.subscriptions.error(want),
             };
-            if told != Some(error) || state.forced {
+            if told != Some(error) || state.resend {
                 part.answers.push(Answer {
                     subscription: want,
                     name: name.clone(),
-                    kind: Heard::Failed,
+                    kind: AnswerKind::Error,
                     resolved_name: None,
                     error: Some(Arc::clone(error)),
                     is_implicit: false,
@@ -361,8 +364,9 @@ impl Conversation {
     fn keep_apart(&self, apart: bool, part: &mut Part) {
         let unreadable = self.absence_as_error(false).is_none()
             && self.absent_form(false) == NegativeForm::Unreadable;
-        let bait =
-            |answer: &Answer| unreadable && answer.kind == Heard::Absent && !answer.is_implicit;
+        let bait = |answer: &Answer| {
+            unreadable && answer.kind == AnswerKind::Absent && !answer.is_implicit
+        };
         let answers = std::mem::take(&mut part.answers).into_iter();
         let (baits, others): (Vec<_>, Vec<_>) = answers.partition(bait);
         let left = match apart {
@@ -383,11 +387,11 @@ impl Conversation {
     }
 }
 
-pub(super) fn absent(want: AskKey, name: &Name, silent: bool) -> Answer {
+pub(super) fn absent(want: SubscriptionKey, name: &Name, silent: bool) -> Answer {
     Answer {
         subscription: want,
         name: name.clone(),
-        kind: Heard::Absent,
+        kind: AnswerKind::Absent,
         resolved_name: None,
         error: None,
         is_implicit: silent,

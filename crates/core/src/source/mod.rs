@@ -17,7 +17,6 @@
 //! read requests and write responses.
 
 mod apart;
-mod ask;
 mod client_cache;
 mod closed;
 mod delta;
@@ -34,27 +33,28 @@ mod select;
 mod sotw;
 mod standing;
 mod step;
+mod subscribe;
+mod subscriptions;
 mod ttl;
 mod verdict;
-mod views;
-mod wants;
+mod wildcard;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-pub(crate) use ask::InitialVersions;
 pub(crate) use client_cache::{CachedResource, ClientCache, PendingAck, Variant};
 use closed::Closed;
-pub(crate) use delta::DeltaAsks;
+pub(crate) use delta::DeltaSubscriptions;
 pub use forms::Dialect;
 pub(crate) use forms::is_negative;
 use reject::Unverified;
-pub(crate) use request::Reading;
+pub(crate) use request::RequestChanges;
 pub(crate) use resume::Resumption;
 pub(crate) use select::{Context, Selected, Times};
 pub(crate) use standing::Standing;
+pub(crate) use subscribe::InitialVersions;
+pub(crate) use subscriptions::{AnswerKind, Subscription, SubscriptionKey, Subscriptions};
 pub(crate) use verdict::Replaced;
-pub(crate) use wants::{AskKey, Heard, Want, Wants};
 
 use crate::database::{Choice, Database, Scope, SubscriberId, TypeId};
 use crate::interest::Wildcard;
@@ -84,7 +84,7 @@ pub(crate) struct Conversation {
     /// Those that came with a wildcard or glob, in place of the stream's (TP2).
     pub(crate) own_params: Option<ParamsId>,
     pub(crate) wildcard: Wildcard,
-    pub(crate) wants: Wants,
+    pub(crate) subscriptions: Subscriptions,
     /// Names of the request that is being read that come with parameters which
     /// are those of plain names, too (TP2).
     pub(crate) explicit: BTreeSet<(Name, ParamsId)>,
@@ -187,7 +187,7 @@ impl Conversation {
             params,
             own_params: None,
             wildcard: Wildcard::Never,
-            wants: Wants::new(params),
+            subscriptions: Subscriptions::new(params),
             explicit: BTreeSet::new(),
             client_cache: ClientCache::new(type_id),
             resumed: None,
@@ -223,10 +223,10 @@ impl Conversation {
     /// Leaves the database, a number of names at a time; whether nothing of this
     /// conversation is left there (S85).
     pub(crate) fn close(&mut self, db: &mut Database, names: usize) -> bool {
-        for key in self.wants.take_some(names) {
+        for key in self.subscriptions.drain_some(names) {
             db.unsubscribe(self.subscriber, key.entry, key.params);
         }
-        if !self.wants.is_empty() {
+        if !self.subscriptions.is_empty() {
             return false;
         }
         let follows: Vec<_> = self.client_cache.cursors().iter().map(|v| v.id).collect();
@@ -238,19 +238,19 @@ impl Conversation {
     }
 
     /// How many subscriptions it holds.
-    pub(crate) fn subscriptions(&self) -> usize {
-        self.wants.len() + self.client_cache.cursors().len()
+    pub(crate) fn subscription_count(&self) -> usize {
+        self.subscriptions.len() + self.client_cache.cursors().len()
     }
 
     /// How many globs it follows.
-    pub(crate) fn globs(&self) -> usize {
+    pub(crate) fn glob_count(&self) -> usize {
         let views = self.client_cache.cursors().iter();
         views.filter(|view| view.scope != Scope::All).count()
     }
 
     /// Who asks for nothing any more is not owed an answer (S10).
     pub(crate) fn forgive_answer(&mut self) {
-        self.owes_answer &= self.wildcard.is_on() || self.subscriptions() > 0;
+        self.owes_answer &= self.wildcard.is_on() || self.subscription_count() > 0;
     }
 
     /// Whether the type is delivered as a whole in every response.
@@ -264,13 +264,13 @@ impl Conversation {
         let mut views = self.client_cache.cursors().iter();
         let follows = views.all(|view| db.is_complete(view.id));
         let listed = self.is_whole() && db.is_cache();
-        let mut asks = self.wants.keys().filter(|_| listed);
+        let mut asks = self.subscriptions.keys().filter(|_| listed);
         follows && asks.all(|ask| self.target(db, ask) != Choice::Unknown)
     }
 
     /// What the database has for a want. A failure that leaves contents in use
     /// is none to a peer that does not read of it (S61).
-    pub(crate) fn target(&self, db: &mut Database, ask: AskKey) -> Choice {
+    pub(crate) fn target(&self, db: &mut Database, ask: SubscriptionKey) -> Choice {
         match db.choose(self.type_id, ask.entry, ask.params) {
             Choice::Failed(_, Some(kept)) if !self.speaks_errors => Choice::Resource(kept),
             choice => choice,
@@ -290,32 +290,40 @@ impl Conversation {
     }
 
     /// The wants of a name.
-    pub(crate) fn wants_of(&self, db: &Database, name: &Name) -> Vec<(AskKey, Want)> {
+    pub(crate) fn wants_of(
+        &self,
+        db: &Database,
+        name: &Name,
+    ) -> Vec<(SubscriptionKey, Subscription)> {
         let entry = db.find(self.type_id, name).into_iter();
-        let wants = entry.flat_map(|entry| self.wants.of(entry));
+        let wants = entry.flat_map(|entry| self.subscriptions.of_entry(entry));
         wants.map(|(key, want)| (key, *want)).collect()
     }
 
     /// Whether the peer asks for this name by itself, with these parameters.
     pub(crate) fn has_ask(&self, db: &Database, name: &Name, params: ParamsId) -> bool {
         let entry = db.find(self.type_id, name);
-        entry.is_some_and(|entry| self.wants.get(AskKey { entry, params }).is_some())
+        entry.is_some_and(|entry| {
+            self.subscriptions
+                .get(SubscriptionKey { entry, params })
+                .is_some()
+        })
     }
 
     /// Whether the peer asks for a name in any way, or for something that leads
     /// to it.
     pub(crate) fn is_wanted(&self, db: &Database, name: &Name) -> bool {
         let entry = db.find(self.type_id, name);
-        let by_name = |entry| self.wants.of(entry).next().is_some();
+        let by_name = |entry| self.subscriptions.of_entry(entry).next().is_some();
         entry.is_some_and(by_name)
-            || self.wants.led_to(name) > 0
+            || self.subscriptions.resolved_count(name) > 0
             || self.client_cache.covering_cursor(name).is_some()
     }
 
     /// All resources of a name that the peer is meant to hold.
     pub(crate) fn wanted(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
         let own = self.wants_of(db, name).into_iter().map(|(key, _)| key);
-        let leading = self.wants.leading_to(name);
+        let leading = self.subscriptions.resolving_to(name);
         let mut wanted: Vec<_> = own.chain(leading).map(|key| self.target(db, key)).collect();
         wanted.extend(self.brought(db, name));
         let resources = wanted.into_iter().filter_map(|c| c.resource().cloned());
@@ -340,9 +348,10 @@ impl Conversation {
             return true;
         }
         let holds = !self.client_cache.held(db, name).is_empty();
-        let asks = |(key, want): &(AskKey, Want)| {
-            let unheard = want.heard == Heard::Nothing && self.wants.lead_of(*key).is_none();
-            want.forced || (unheard && !holds)
+        let asks = |(key, want): &(SubscriptionKey, Subscription)| {
+            let unheard = want.acked_answer == AnswerKind::Unanswered
+                && self.subscriptions.resolved_name(*key).is_none();
+            want.resend || (unheard && !holds)
         };
         !self.wants_of(db, name).iter().any(asks)
     }
@@ -409,10 +418,10 @@ impl Conversation {
 
     /// Proves that wants and holdings agree with themselves and each other.
     pub(crate) fn check(&self, db: &mut Database) -> Result<(), String> {
-        self.wants.check()?;
+        self.subscriptions.check()?;
         let wanted = |name: &Name| self.is_wanted(db, name) || self.is_under_way(name);
         self.client_cache.check(wanted)?;
-        for (key, _) in self.wants.iter() {
+        for (key, _) in self.subscriptions.iter() {
             let name = db.name(self.type_id, key.entry).clone();
             let covered = self.client_cache.covering_cursor(&name).is_some();
             if covered && !self.client_cache.exceptions().contains(&name) {

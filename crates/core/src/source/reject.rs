@@ -12,7 +12,7 @@ use super::client_cache::{
     Answer, CachedResource, Certainty, PendingAck, Update, Variant, error_names, same_variant,
     variant_of,
 };
-use super::{Conversation, Heard};
+use super::{AnswerKind, Conversation};
 use crate::database::Database;
 use crate::message::{ErrorDetail, Mode};
 use crate::name::Name;
@@ -248,8 +248,8 @@ impl Conversation {
         if !brings {
             return self.take_answer(answer);
         }
-        if let Some(want) = self.wants.get_mut(answer.subscription) {
-            want.forced |= answer.kind != Heard::Given && !answer.is_implicit;
+        if let Some(want) = self.subscriptions.get_mut(answer.subscription) {
+            want.resend |= answer.kind != AnswerKind::Resource && !answer.is_implicit;
             self.pending.insert(answer.name);
         }
     }
@@ -433,17 +433,17 @@ impl Conversation {
             .insert(say.variant, (resource.version.clone(), topic.clone()));
         if self.kind.on_demand {
             for (key, want) in self.wants_of(db, &topic) {
-                let led = self.wants.lead_of(key).unwrap_or(&topic);
+                let led = self.subscriptions.resolved_name(key).unwrap_or(&topic);
                 let holds = self
                     .client_cache
                     .held(db, led)
                     .iter()
                     .any(CachedResource::is_accepted);
                 if !holds
-                    && want.heard != Heard::Absent
-                    && let Some(want) = self.wants.get_mut(key)
+                    && want.acked_answer != AnswerKind::Absent
+                    && let Some(want) = self.subscriptions.get_mut(key)
                 {
-                    want.forced = true;
+                    want.resend = true;
                 }
             }
             self.pending.insert(topic);

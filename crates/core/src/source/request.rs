@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::ask::GivenUp;
+use super::subscribe::UnsubscribedResources;
 use super::{Conversation, InitialVersions, forms};
 use crate::database::{Database, Scope};
 use crate::name::Name;
@@ -11,53 +11,59 @@ use crate::resource::Version;
 
 /// One step of reading a request.
 #[derive(Debug)]
-pub(super) enum Act {
+pub(super) enum SubscriptionChange {
     Subscribe(Name, ParamsId),
     Unsubscribe(Name, ParamsId),
-    Follow(Scope),
-    Unfollow(Scope),
+    SubscribeScope(Scope),
+    UnsubscribeScope(Scope),
 }
 
 /// A request that is being read.
 #[derive(Debug, Default)]
-pub(crate) struct Reading {
-    pub(super) acts: VecDeque<Act>,
+pub(crate) struct RequestChanges {
+    pub(super) changes: VecDeque<SubscriptionChange>,
     pub(super) initial: InitialVersions,
     /// State of the world: the version that the first request names.
     pub(super) version: Option<Version>,
     /// What the peer held by names that it gives up.
-    pub(crate) given_up: GivenUp,
+    pub(crate) unsubscribed: UnsubscribedResources,
 }
 
 impl Conversation {
     /// Takes so many steps; whether all are taken.
-    pub(crate) fn read_on(
+    pub(crate) fn apply_changes(
         &mut self,
         db: &mut Database,
-        reading: &mut Reading,
+        reading: &mut RequestChanges,
         steps: usize,
     ) -> bool {
         for _ in 0..steps {
-            let Some(act) = reading.acts.pop_front() else {
+            let Some(act) = reading.changes.pop_front() else {
                 break;
             };
             match act {
-                Act::Subscribe(name, params) => self.ask(db, &name, params, &reading.initial),
-                Act::Unsubscribe(name, params) if self.kind.on_demand => {
-                    self.unask_host(db, &name, params);
+                SubscriptionChange::Subscribe(name, params) => {
+                    self.subscribe(db, &name, params, &reading.initial)
                 }
-                Act::Unsubscribe(name, params) => {
-                    reading.given_up.extend(self.unask(db, &name, params));
+                SubscriptionChange::Unsubscribe(name, params) if self.kind.on_demand => {
+                    self.unsubscribe_host(db, &name, params);
                 }
-                Act::Follow(scope) => self.follow(db, &scope, &reading.initial),
-                Act::Unfollow(scope) => self.unfollow(db, &scope),
+                SubscriptionChange::Unsubscribe(name, params) => {
+                    reading
+                        .unsubscribed
+                        .extend(self.unsubscribe(db, &name, params));
+                }
+                SubscriptionChange::SubscribeScope(scope) => {
+                    self.subscribe_scope(db, &scope, &reading.initial)
+                }
+                SubscriptionChange::UnsubscribeScope(scope) => self.unsubscribe_scope(db, &scope),
             }
         }
-        if !reading.acts.is_empty() {
+        if !reading.changes.is_empty() {
             return false;
         }
         if self.kind.on_demand && !reading.initial.is_empty() {
-            self.take_other_hosts(db, &reading.initial);
+            self.record_other_hosts(db, &reading.initial);
             let told = reading.initial.values().filter_map(forms::negative_number);
             self.negatives = told.max().unwrap_or(0).wrapping_add(1);
         }

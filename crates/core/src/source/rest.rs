@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::client_cache::{CachedResource, Certainty, Update, Variant, same_variant, variant_of};
 use super::look::{Part, Subject, Waits, absent, leads_to};
-use super::{AskKey, Context, Conversation, Heard};
+use super::{AnswerKind, Context, Conversation, SubscriptionKey};
 use crate::database::Database;
 use crate::name::Name;
 use crate::params::ParamsId;
@@ -23,7 +23,7 @@ impl Conversation {
         part: &Part,
     ) -> Vec<Update> {
         let keys = subjects.iter().filter_map(|s| Some(s.want?.0));
-        let leads = keys.filter_map(|key| self.wants.lead_of(key));
+        let leads = keys.filter_map(|key| self.subscriptions.resolved_name(key));
         let mut leads: Vec<Name> = leads.filter(|other| *other != name).cloned().collect();
         leads.sort();
         leads.dedup();
@@ -256,7 +256,7 @@ impl Conversation {
         let goes = !wanted && !self.kind.on_demand && !several && !drops.is_empty();
         // Only a name that is gone altogether can be missed; and who came back
         // and holds what leads to it waits for a word on it (S82).
-        let resumed = |s: &Subject| s.want.is_some_and(|(_, want)| want.resumed);
+        let resumed = |s: &Subject| s.want.is_some_and(|(_, want)| want.is_resumed);
         let dangles =
             goes && subjects.iter().any(resumed) && context.order.refers_to(db, &self.url, name);
         let order = context.order;
@@ -329,15 +329,15 @@ impl Conversation {
     fn is_target_elsewhere(&self, db: &mut Database, but: &Name, held: &Resource) -> bool {
         let name = &held.name;
         let own = self.wants_of(db, but).into_iter().map(|(key, _)| key);
-        let own: Vec<AskKey> = own.collect();
+        let own: Vec<SubscriptionKey> = own.collect();
         let wide = held.facts().domains.have_wildcards() || held.body.is_none();
-        let keys: Vec<AskKey> = match self.kind.on_demand && wide {
-            true => self.wants.keys().collect(),
+        let keys: Vec<SubscriptionKey> = match self.kind.on_demand && wide {
+            true => self.subscriptions.keys().collect(),
             false => {
                 let names = held.other_names().chain([name.clone()]);
                 let wants = names.flat_map(|name| self.wants_of(db, &name));
                 let wants = wants.map(|(key, _)| key);
-                wants.chain(self.wants.leading_to(name)).collect()
+                wants.chain(self.subscriptions.resolving_to(name)).collect()
             }
         };
         let others = keys.into_iter().filter(|key| !own.contains(key));
@@ -377,8 +377,8 @@ impl Conversation {
             };
             let mut flights = self.client_cache.pending_acks().iter().rev();
             let heard = flights.find_map(|flight| flight.answer_to(key));
-            let heard = heard.map_or(want.heard, |answer| answer.kind);
-            let owed = want.forced || heard != Heard::Absent;
+            let heard = heard.map_or(want.acked_answer, |answer| answer.kind);
+            let owed = want.resend || heard != AnswerKind::Absent;
             if !owed && !drops {
                 continue;
             }
@@ -387,11 +387,11 @@ impl Conversation {
                 continue;
             }
             // Who asks for a host waits for more than the removal of what it had.
-            if drops && want.forced && self.kind.on_demand {
+            if drops && want.resend && self.kind.on_demand {
                 continue;
             }
             // Who never had one waits for an answer of its own.
-            let had = !self.kind.on_demand || heard == Heard::Given;
+            let had = !self.kind.on_demand || heard == AnswerKind::Resource;
             part.answers.push(absent(key, name, left || (drops && had)));
         }
         if withheld {

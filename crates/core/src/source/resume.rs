@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::client_cache::{CachedResource, Variant, same_variant};
-use super::{Context, Conversation, Dialect, Times, Want};
+use super::{Context, Conversation, Dialect, Subscription, Times};
 use crate::database::{ClientSet, Database, Position, Scope};
 use crate::kind;
 use crate::message::Mode;
@@ -207,7 +207,7 @@ impl Conversation {
 
     /// A client holds something under each name that it lists.
     fn resume_names(&mut self, db: &mut Database) {
-        let names = self.wants.keys();
+        let names = self.subscriptions.keys();
         let names: Vec<Name> = names
             .map(|key| db.name(self.type_id, key.entry).clone())
             .collect();
@@ -226,7 +226,7 @@ impl Conversation {
 
     /// The reading of the first request ends.
     pub(crate) fn end_first_request(&mut self) {
-        let named = self.wants.len();
+        let named = self.subscriptions.len();
         if let Some(resumed) = self.resumed.as_mut().filter(|r| r.first_request) {
             resumed.named = named;
             resumed.first_request = false;
@@ -238,7 +238,7 @@ impl Conversation {
     /// set all the same, once: who took a part of a set that it rejected names the
     /// version from before (S50, S82).
     fn take_set_as_held(&mut self, db: &mut Database, version: &Version) -> bool {
-        let only = self.client_cache.cursors().len() == 1 && self.wants.is_empty();
+        let only = self.client_cache.cursors().len() == 1 && self.subscriptions.is_empty();
         let Some(view) = self.client_cache.cursor_of(&Scope::All).filter(|_| only) else {
             return false;
         };
@@ -342,7 +342,7 @@ impl Conversation {
         }
         let views = self.client_cache.cursors().iter();
         let mut listed: Vec<_> = views.flat_map(|view| db.list(view.id)).collect();
-        for key in self.wants.keys() {
+        for key in self.subscriptions.keys() {
             listed.extend(self.target(db, key).resource().cloned());
         }
         let order = context.order;
@@ -359,7 +359,7 @@ impl Conversation {
         db: &mut Database,
         context: &Context<'_>,
         name: &Name,
-        want: Want,
+        want: Subscription,
     ) -> bool {
         let lingers = self.kind.survives_reconnect
             && (!self.kind.whole_set || self.dialect == Dialect::Standard);
@@ -369,7 +369,7 @@ impl Conversation {
         if context.order.is_given_up(db, &self.url, name) {
             return !context.order.refers_to(db, &self.url, name);
         }
-        let Some(resumed) = self.resumed.as_ref().filter(|_| want.resumed) else {
+        let Some(resumed) = self.resumed.as_ref().filter(|_| want.is_resumed) else {
             return false;
         };
         let since = context.now < resumed.at + context.drain;

@@ -327,11 +327,11 @@ impl Conversation {
     fn settle(&mut self, db: &Database, name: &Name, gone: bool, drops_host: bool) -> bool {
         let mut more = false;
         for (key, want) in self.wants_of(db, name) {
-            if want.forced && drops_host {
+            if want.resend && drops_host {
                 more = true;
-            } else if let Some(want) = self.wants.get_mut(key) {
-                want.forced = false;
-                want.resumed &= !gone;
+            } else if let Some(want) = self.subscriptions.get_mut(key) {
+                want.resend = false;
+                want.is_resumed &= !gone;
             }
         }
         more
@@ -347,8 +347,8 @@ impl Conversation {
                 says.iter().any(|say| say.variant == to)
             });
             let answered = answers.iter().any(|answer| answer.subscription == key);
-            if let Some(want) = self.wants.get_mut(key) {
-                want.forced &= !said && !answered;
+            if let Some(want) = self.subscriptions.get_mut(key) {
+                want.resend &= !said && !answered;
             }
         }
     }

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use super::ask::listed_names;
 use super::client_cache::{
     Advance, CachedResource, Certainty, Cursor, Update, Variant, variant_of,
 };
-use super::request::{Act, Reading};
-use super::{AskKey, Conversation, Heard, Selected, forms};
+use super::request::{RequestChanges, SubscriptionChange};
+use super::subscribe::listed_names;
+use super::{AnswerKind, Conversation, Selected, SubscriptionKey, forms};
 use crate::database::{CursorId, Database, Scope};
 use crate::kind::NegativeForm;
 use crate::message::{SotwResponse, WireResource};
@@ -31,13 +31,13 @@ impl Conversation {
         asks: &[(Selector, ParamsId)],
         names: bool,
         first: Option<Version>,
-    ) -> Reading {
+    ) -> RequestChanges {
         let before = self.wildcard;
         let lists_star = asks.iter().any(|(ask, _)| *ask == Selector::Wildcard);
         self.wildcard = before.after_sotw(lists_star, names, self.kind.legacy_wildcard);
-        let mut reading = Reading {
+        let mut reading = RequestChanges {
             version: first,
-            ..Reading::default()
+            ..RequestChanges::default()
         };
         self.drop_unlisted(db, asks, &mut reading);
         self.relist(db, asks);
@@ -54,8 +54,8 @@ impl Conversation {
                 // A name that is new on the list is sent whatever was sent
                 // before (S30), and the whole with it where the type is whole (S38).
                 Selector::Name(name) if !self.has_ask(db, name, *params) => {
-                    let act = Act::Subscribe(name.clone(), *params);
-                    reading.acts.push_back(act);
+                    let act = SubscriptionChange::Subscribe(name.clone(), *params);
+                    reading.changes.push_back(act);
                 }
                 Selector::Name(_) => {}
             }
@@ -63,7 +63,9 @@ impl Conversation {
         for scope in scopes {
             if self.client_cache.cursor_of(&scope).is_none() {
                 self.owes_answer = true;
-                reading.acts.push_back(Act::Follow(scope));
+                reading
+                    .changes
+                    .push_back(SubscriptionChange::SubscribeScope(scope));
             }
         }
         reading
@@ -72,7 +74,7 @@ impl Conversation {
     /// The list says anew whether what is asked for with the parameters of plain
     /// names is asked for by a plain name, by one with parameters, or by both (TP2).
     fn relist(&mut self, db: &Database, asks: &[(Selector, ParamsId)]) {
-        if self.explicit.is_empty() && !self.wants.has_fixed() {
+        if self.explicit.is_empty() && !self.subscriptions.has_located() {
             return;
         }
         let mut listed: BTreeMap<&Name, usize> = BTreeMap::new();
@@ -91,16 +93,16 @@ impl Conversation {
             let Some(entry) = db.find(self.type_id, name) else {
                 continue;
             };
-            let key = AskKey { entry, params };
+            let key = SubscriptionKey { entry, params };
             // A plain name that is new on the list is answered (S30).
             if plain
-                && !self.wants.is_plain(key)
-                && let Some(want) = self.wants.get_mut(key)
+                && !self.subscriptions.is_plain(key)
+                && let Some(want) = self.subscriptions.get_mut(key)
             {
-                want.forced = true;
+                want.resend = true;
                 self.pending.insert(name.clone());
             }
-            self.wants.relist(key, plain, located);
+            self.subscriptions.set_origins(key, plain, located);
         }
     }
 
@@ -119,13 +121,18 @@ impl Conversation {
     }
 
     /// Ends what the list no longer has.
-    fn drop_unlisted(&self, db: &Database, asks: &[(Selector, ParamsId)], reading: &mut Reading) {
+    fn drop_unlisted(
+        &self,
+        db: &Database,
+        asks: &[(Selector, ParamsId)],
+        reading: &mut RequestChanges,
+    ) {
         let listed = listed_names(asks);
-        for key in self.wants.keys() {
+        for key in self.subscriptions.keys() {
             let name = db.name(self.type_id, key.entry);
             if !listed.contains(&(name, key.params)) {
-                let act = Act::Unsubscribe(name.clone(), key.params);
-                reading.acts.push_back(act);
+                let act = SubscriptionChange::Unsubscribe(name.clone(), key.params);
+                reading.changes.push_back(act);
             }
         }
         for view in self.client_cache.cursors() {
@@ -134,7 +141,9 @@ impl Conversation {
                 Scope::Glob(glob) => asks.iter().any(|(a, _)| *a == Selector::Glob(glob.clone())),
             };
             if !keep {
-                reading.acts.push_back(Act::Unfollow(view.scope.clone()));
+                reading
+                    .changes
+                    .push_back(SubscriptionChange::UnsubscribeScope(view.scope.clone()));
             }
         }
     }
@@ -188,7 +197,7 @@ impl Conversation {
         for answer in &selected.answers {
             let error = match (&answer.error, answer.kind) {
                 (Some(error), _) => Some(Arc::clone(error)),
-                (None, Heard::Absent) => {
+                (None, AnswerKind::Absent) => {
                     let left =
                         self.client_cache
                             .held_after_push(db, &answer.name, selected.draft());
@@ -211,7 +220,7 @@ impl Conversation {
         };
         let plain = self.kind.whole_set
             && self.client_cache.exceptions().is_empty()
-            && self.wants.is_empty()
+            && self.subscriptions.is_empty()
             && selected.says.is_empty()
             && selected.answers.is_empty();
         plain.then_some(view.id)
@@ -334,7 +343,7 @@ impl Conversation {
             }
         }
         let answers = selected.answers.iter();
-        let negative = answers.filter(|a| a.kind == Heard::Absent && !a.is_implicit);
+        let negative = answers.filter(|a| a.kind == AnswerKind::Absent && !a.is_implicit);
         let names = negative.filter(|_| self.absence_as_error(false).is_none());
         for answer in names {
             self.negative(false, &answer.name).map(&mut add);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::client_cache::Certainty;
-use super::{AskKey, CachedResource, Conversation};
+use super::{CachedResource, Conversation, SubscriptionKey};
 use crate::database::{Choice, Database};
 use crate::facts::Reference;
 use crate::name::Name;
@@ -29,8 +29,8 @@ impl Conversation {
         let params = self.params;
         let ask = db
             .find(self.type_id, name)
-            .map(|entry| AskKey { entry, params })
-            .filter(|key| self.wants.get(*key).is_some());
+            .map(|entry| SubscriptionKey { entry, params })
+            .filter(|key| self.subscriptions.get(*key).is_some());
         let target = match ask {
             Some(ask) => self.target(db, ask),
             None => match self.brought(db, name) {
@@ -104,7 +104,7 @@ impl Conversation {
             .iter()
             .map(|view| db.list(view.id));
         let mut listed: Vec<_> = listed.flatten().collect();
-        for key in self.wants.keys() {
+        for key in self.subscriptions.keys() {
             listed.extend(self.target(db, key).resource().cloned());
         }
         listed.iter().any(refers)
@@ -113,7 +113,7 @@ impl Conversation {
     /// Hands over each reference of what the peer will hold and is meant to.
     pub(crate) fn each_reference(&self, db: &mut Database, mut each: impl FnMut(&Reference)) {
         let mut names: BTreeSet<Name> = self
-            .wants
+            .subscriptions
             .keys()
             .map(|key| db.name(self.type_id, key.entry).clone())
             .collect();
@@ -152,7 +152,7 @@ impl Conversation {
         let leads: Vec<Name> = names
             .iter()
             .flat_map(|name| self.wants_of(db, name))
-            .filter_map(|(key, _)| self.wants.lead_of(key).cloned())
+            .filter_map(|(key, _)| self.subscriptions.resolved_name(key).cloned())
             .collect();
         names.extend(leads);
         names

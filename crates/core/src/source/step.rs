@@ -131,7 +131,7 @@ impl Conversation {
             && self.client_cache.exceptions().is_empty()
             && self.client_cache.pending_acks_only_add()
             && self.parked.is_empty()
-            && self.wants.is_empty()
+            && self.subscriptions.is_empty()
             && db.head(view.id) == step.to
             && db.is_complete(view.id)
     }

@@ -84,8 +84,8 @@ impl Conversation {
 
     fn say_name_again(&mut self, db: &mut Database, name: Name) {
         for (key, _) in self.wants_of(db, &name) {
-            if let Some(want) = self.wants.get_mut(key) {
-                want.forced = true;
+            if let Some(want) = self.subscriptions.get_mut(key) {
+                want.resend = true;
             }
         }
         if self.client_cache.covering_cursor(&name).is_some() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::client_cache::{Advance, Answer, CachedResource, PendingAck, Update, apply_item};
-use super::{Conversation, Dialect, Heard};
+use super::{AnswerKind, Conversation, Dialect};
 use crate::database::Database;
 use crate::name::Name;
 use crate::resource::{Nonce, Resource};
@@ -136,7 +136,7 @@ impl Conversation {
                     .edit_records(db, &name, |held| say.apply(held));
                 // It may have given up what the variant was for (TP2).
                 if say.variant.1.is_some() {
-                    self.doubt_unmatched(db, &name);
+                    self.mark_unmatched(db, &name);
                 }
             }
         }
@@ -164,17 +164,17 @@ impl Conversation {
             error,
             ..
         } = answer;
-        if self.wants.get(want).is_none() {
+        if self.subscriptions.get(want).is_none() {
             return;
         }
         let left = match heard {
             // A reason leaves what is held in use.
-            Heard::Failed => None,
-            _ => self.wants.lead(want, lead),
+            AnswerKind::Error => None,
+            _ => self.subscriptions.set_resolved_name(want, lead),
         };
         // What nothing leads to any more went in the same response, or goes next.
         self.pending.extend(left);
-        self.wants.hear(want, heard, error);
+        self.subscriptions.record_answer(want, heard, error);
     }
 
     /// Exceptions that were made while a step was under way learn what it
@@ -209,7 +209,7 @@ impl Conversation {
                 apply_item(step, &name, item.as_ref(), held)
             });
             if orphan {
-                self.doubt_unmatched(db, &name);
+                self.mark_unmatched(db, &name);
                 self.pending.insert(name);
             }
         }
@@ -243,8 +243,12 @@ impl Conversation {
         if self.client_cache.exceptions().len() <= reasons + reasons / 8 {
             return;
         }
-        let (pending, deferred, wants, type_id) =
-            (&self.pending, &self.deferred, &self.wants, self.type_id);
+        let (pending, deferred, wants, type_id) = (
+            &self.pending,
+            &self.deferred,
+            &self.subscriptions,
+            self.type_id,
+        );
         let rejected = self.parked.values().chain(self.suspects.values());
         let rejected: hashbrown::HashSet<&Name> = rejected.map(|(_, topic)| topic).collect();
         self.client_cache.drop_redundant_exceptions(db, |db, name| {
@@ -252,7 +256,7 @@ impl Conversation {
             pending.contains(name)
                 || deferred.contains(name)
                 || rejected.contains(name)
-                || entry.is_some_and(|entry| wants.of(entry).next().is_some())
+                || entry.is_some_and(|entry| wants.of_entry(entry).next().is_some())
         });
     }
 }

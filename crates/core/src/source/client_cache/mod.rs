@@ -357,7 +357,7 @@ impl ClientCache {
     }
 
     /// A want ended: an answer to it is nobody's.
-    pub(super) fn forget_answers(&mut self, want: super::AskKey) {
+    pub(super) fn forget_answers(&mut self, want: super::SubscriptionKey) {
         for flight in &mut self.pending_acks {
             flight.answers.retain(|answer| answer.subscription != want);
         }

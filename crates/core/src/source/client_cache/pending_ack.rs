@@ -10,7 +10,7 @@ use crate::message::ErrorDetail;
 use crate::moment::Moment;
 use crate::name::Name;
 use crate::resource::{Nonce, Resource, ResourceError, Version};
-use crate::source::wants::{AskKey, Heard};
+use crate::source::subscriptions::{AnswerKind, SubscriptionKey};
 
 /// What a response says of one variant: the peer holds it from now on, or it is
 /// gone.
@@ -70,10 +70,10 @@ impl Update {
 /// What a response answers to one want beside what it says of resources.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
-    pub(crate) subscription: AskKey,
+    pub(crate) subscription: SubscriptionKey,
     /// The asked name.
     pub(crate) name: Name,
-    pub(crate) kind: Heard,
+    pub(crate) kind: AnswerKind,
     /// The resource that the want leads to, where that has another name.
     pub(crate) resolved_name: Option<Name>,
     pub(crate) error: Option<Arc<ResourceError>>,
@@ -127,7 +127,7 @@ impl PendingAck {
         said.any(|say| say.resource.is_none() || say.removed_earlier) || steps.any(goes)
     }
 
-    pub(crate) fn answer_to(&self, want: AskKey) -> Option<&Answer> {
+    pub(crate) fn answer_to(&self, want: SubscriptionKey) -> Option<&Answer> {
         self.answers
             .iter()
             .find(|answer| answer.subscription == want)
@@ -234,7 +234,7 @@ pub(crate) fn merge_pending(
         std::mem::take(&mut later.advances),
         std::mem::take(&mut later.updates),
     );
-    let newer: Vec<AskKey> = later
+    let newer: Vec<SubscriptionKey> = later
         .answers
         .iter()
         .map(|answer| answer.subscription)

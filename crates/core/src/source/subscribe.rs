@@ -8,7 +8,7 @@ use hashbrown::{HashMap, HashSet};
 
 use super::client_cache::{CachedResource, Certainty, same_variant};
 use super::forms;
-use super::{AskKey, Conversation, Dialect, Heard, Mode, Want};
+use super::{AnswerKind, Conversation, Dialect, Mode, Subscription, SubscriptionKey};
 use crate::database::{Choice, Database};
 use crate::hosts::HostName;
 use crate::kind::NegativeForm;
@@ -21,11 +21,11 @@ pub(crate) type InitialVersions = HashMap<Name, Version>;
 
 /// Resources that a peer held by a name that it gave up. It may go on using
 /// what they refer to (S81).
-pub(crate) type GivenUp = Vec<Arc<Resource>>;
+pub(crate) type UnsubscribedResources = Vec<Arc<Resource>>;
 
 impl Conversation {
     /// The peer asks for a name. If it did before, it gets it again (S28).
-    pub(crate) fn ask(
+    pub(crate) fn subscribe(
         &mut self,
         db: &mut Database,
         name: &Name,
@@ -33,37 +33,37 @@ impl Conversation {
         initial: &InitialVersions,
     ) {
         let entry = db.subscribe(self.subscriber, name, params);
-        let key = AskKey { entry, params };
+        let key = SubscriptionKey { entry, params };
         self.pending.insert(name.clone());
         let explicit = self.explicit.remove(&(name.clone(), params));
-        if let Some(want) = self.wants.get_mut(key) {
-            want.forced = true;
-            if params == self.params && explicit != self.wants.is_fixed(key) {
-                self.wants.join(key);
+        if let Some(want) = self.subscriptions.get_mut(key) {
+            want.resend = true;
+            if params == self.params && explicit != self.subscriptions.is_located_only(key) {
+                self.subscriptions.mark_plain_and_located(key);
             }
             return;
         }
         self.client_cache.make_exception(db, name);
         let strange = self.kind.on_demand && !db.is_bounded_host(self.type_id, name);
-        let want = Want {
-            strange,
-            resumed: self.resumed.as_ref().is_some_and(|r| r.first_request),
-            ..Want::default()
+        let want = Subscription {
+            unbounded: strange,
+            is_resumed: self.resumed.as_ref().is_some_and(|r| r.first_request),
+            ..Subscription::default()
         };
-        self.wants.insert(key, want);
+        self.subscriptions.insert(key, want);
         if explicit {
-            self.wants.fix(key);
+            self.subscriptions.mark_located_only(key);
         }
         if self.kind.on_demand || initial.contains_key(name) {
-            self.take_client_at_its_word(db, key, name, initial);
+            self.record_named_version(db, key, name, initial);
         } else {
             // What something else brought before is sent again (S28, S30).
             let target = self.target(db, key);
             let given = target.resource().map_or(name, |resource| &resource.name);
             let held = self.client_cache.held_after_acks(db, given);
             let brought = held.iter().any(|held| !held.has_unknown_body());
-            if let Some(want) = self.wants.get_mut(key) {
-                want.forced = brought;
+            if let Some(want) = self.subscriptions.get_mut(key) {
+                want.resend = brought;
             }
         }
     }
@@ -71,10 +71,10 @@ impl Conversation {
     /// What a client that names versions holds: our own, if versions agree
     /// (S46), else something else. A host may be held under another name than
     /// it is asked for by.
-    fn take_client_at_its_word(
+    fn record_named_version(
         &mut self,
         db: &mut Database,
-        key: AskKey,
+        key: SubscriptionKey,
         name: &Name,
         initial: &InitialVersions,
     ) {
@@ -93,24 +93,26 @@ impl Conversation {
                     && current.version == *version
                     && serves(current, name) =>
             {
-                (Heard::Given, CachedResource::accepted(current))
+                (AnswerKind::Resource, CachedResource::accepted(current))
             }
-            Choice::Absent if self.is_negative(name, version) => {
-                return self.wants.hear(key, Heard::Absent, None);
+            Choice::Absent if self.is_negative_for(name, version) => {
+                return self
+                    .subscriptions
+                    .record_answer(key, AnswerKind::Absent, None);
             }
-            _ if self.is_negative(name, version) => return,
-            _ => (Heard::Nothing, self.held_before(db, held, version)),
+            _ if self.is_negative_for(name, version) => return,
+            _ => (AnswerKind::Unanswered, self.held_before(db, held, version)),
         };
         let given = held.resource.name.clone();
         self.client_cache.record(db, held);
-        self.wants.hear(key, heard, None);
-        self.wants
-            .lead(key, Some(given).filter(|given| given != name));
+        self.subscriptions.record_answer(key, heard, None);
+        self.subscriptions
+            .set_resolved_name(key, Some(given).filter(|given| given != name));
     }
 
     /// A client that holds hosts from before hears which of them it should not:
     /// those that nothing it asks for leads to (S45).
-    pub(crate) fn take_other_hosts(&mut self, db: &mut Database, initial: &InitialVersions) {
+    pub(crate) fn record_other_hosts(&mut self, db: &mut Database, initial: &InitialVersions) {
         for (name, version) in initial {
             let is_held = !name.as_str().is_empty() && !forms::is_negative(version);
             if is_held && self.client_cache.held(db, name).is_empty() {
@@ -123,15 +125,16 @@ impl Conversation {
 
     /// Whether the peer asks for this host, and it counts as one of which there
     /// may be any number.
-    pub(crate) fn has_stranger(&self, db: &Database, name: &Name, params: ParamsId) -> bool {
+    pub(crate) fn has_unbounded_host(&self, db: &Database, name: &Name, params: ParamsId) -> bool {
         let entry = db.find(self.type_id, name);
-        let want = entry.and_then(|entry| self.wants.get(AskKey { entry, params }));
-        want.is_some_and(|want| want.strange)
+        let want =
+            entry.and_then(|entry| self.subscriptions.get(SubscriptionKey { entry, params }));
+        want.is_some_and(|want| want.unbounded)
     }
 
     /// Whether a version is that of how the peer was told that a name does not
     /// exist, on an earlier stream.
-    fn is_negative(&self, name: &Name, version: &Version) -> bool {
+    fn is_negative_for(&self, name: &Name, version: &Version) -> bool {
         match forms::absent(&self.kind, self.dialect, self.mode, false) {
             NegativeForm::EmptyBody => forms::empty_body(name).version == *version,
             NegativeForm::Bodyless => forms::is_negative(version),
@@ -142,29 +145,34 @@ impl Conversation {
     /// Counts what a client that comes back holds, and not what it knows not to
     /// exist.
     pub(crate) fn count_resumed(&mut self, versions: &[(Name, Version)]) {
-        let negative = |(name, version): &&(Name, Version)| self.is_negative(name, version);
+        let negative = |(name, version): &&(Name, Version)| self.is_negative_for(name, version);
         let held = versions.len() - versions.iter().filter(negative).count();
         self.resumed.iter_mut().for_each(|r| r.held = held);
     }
 
     /// The peer asks for a name no longer. Unknown names are ignored (S32).
     /// Returns what it held by that name alone.
-    pub(crate) fn unask(&mut self, db: &mut Database, name: &Name, params: ParamsId) -> GivenUp {
+    pub(crate) fn unsubscribe(
+        &mut self,
+        db: &mut Database,
+        name: &Name,
+        params: ParamsId,
+    ) -> UnsubscribedResources {
         let Some(entry) = db.find(self.type_id, name) else {
-            return GivenUp::new();
+            return UnsubscribedResources::new();
         };
-        let key = AskKey { entry, params };
+        let key = SubscriptionKey { entry, params };
         // A plain name and one with parameters asked for the same: one is left.
         let explicit = self.explicit.remove(&(name.clone(), params));
-        if self.wants.part(key) {
+        if self.subscriptions.unmark_plain_and_located(key) {
             if !explicit {
-                self.wants.fix(key);
+                self.subscriptions.mark_located_only(key);
             }
-            return GivenUp::new();
+            return UnsubscribedResources::new();
         }
-        let lead = self.wants.lead_of(key).cloned();
-        let Some((_, left)) = self.wants.remove(key) else {
-            return GivenUp::new();
+        let lead = self.subscriptions.resolved_name(key).cloned();
+        let Some((_, left)) = self.subscriptions.remove(key) else {
+            return UnsubscribedResources::new();
         };
         let mut given_up = Vec::new();
         for name in [Some(name), lead.as_ref()].into_iter().flatten() {
@@ -183,17 +191,17 @@ impl Conversation {
             // asks for by name. The whole has no hosts: it hears that they are
             // gone (S23), unless another name brings them.
             true => self.pending.extend([name.clone()].into_iter().chain(left)),
-            false => self.drop_unwanted(db, [name.clone()].into_iter().chain(left)),
+            false => self.forget_undesired(db, [name.clone()].into_iter().chain(left)),
         }
-        self.drop_variants(db, name, params);
+        self.forget_variants(db, name, params);
         if self.is_wanted(db, name) {
             // What was rejected, and kept something in its place, may be gone.
             self.pending.insert(name.clone());
         }
         if self.client_cache.covering_cursor(name).is_some()
-            && !self.is_beside_view(db, name, params)
+            && !self.differs_from_cursor(db, name, params)
         {
-            self.return_to_view(db, name);
+            self.return_to_wildcard(db, name);
         }
         db.unsubscribe(self.subscriber, entry, params);
         given_up
@@ -201,7 +209,7 @@ impl Conversation {
 
     /// A peer that asks for other variants of a name still drops the one that it
     /// asked for with these parameters, and no other subscription brings (TP2).
-    fn drop_variants(&mut self, db: &mut Database, name: &Name, params: ParamsId) {
+    fn forget_variants(&mut self, db: &mut Database, name: &Name, params: ParamsId) {
         let own = params == self.params && self.client_cache.covering_cursor(name).is_some();
         if own || !self.is_wanted(db, name) {
             return;
@@ -215,7 +223,7 @@ impl Conversation {
             let constraints = held.resource.constraints.as_ref();
             constraints.is_none_or(|c| c.matches(db.params(params)))
         };
-        let led = self.wants.led_to(name) > 0;
+        let led = self.subscriptions.resolved_count(name) > 0;
         let held = self.client_cache.held(db, name).into_iter();
         let dropped = held.filter(|held| {
             let by_others = others.iter().any(|other| is_for(db, held, *other));
@@ -235,7 +243,7 @@ impl Conversation {
 
     /// Whether what was asked for with other parameters has nothing to do with
     /// what a view brings of the name: it is another variant (TP2).
-    fn is_beside_view(&self, db: &mut Database, name: &Name, params: ParamsId) -> bool {
+    fn differs_from_cursor(&self, db: &mut Database, name: &Name, params: ParamsId) -> bool {
         if params == self.params {
             return false;
         }
@@ -251,7 +259,7 @@ impl Conversation {
     }
 
     /// A peer drops what it asks for no longer.
-    pub(super) fn drop_unwanted(&mut self, db: &Database, names: impl Iterator<Item = Name>) {
+    pub(super) fn forget_undesired(&mut self, db: &Database, names: impl Iterator<Item = Name>) {
         for name in names {
             if !self.is_wanted(db, &name) {
                 self.client_cache.forget(&name);
@@ -262,27 +270,27 @@ impl Conversation {
 
     /// A host is asked for no longer. Envoy ends what it asked for when it finds
     /// its hosts another way, and a request that waits goes on waiting (S76).
-    pub(super) fn unask_host(&mut self, db: &mut Database, name: &Name, params: ParamsId) {
+    pub(super) fn unsubscribe_host(&mut self, db: &mut Database, name: &Name, params: ParamsId) {
         let wants = self.wants_of(db, name);
         let want = wants.iter().find(|(key, _)| key.params == params);
         let Some((key, want)) = want else { return };
         // What is called like the host may be there for another.
-        let held = self.wants.lead_of(*key).is_some()
-            || want.heard != Heard::Nothing
+        let held = self.subscriptions.resolved_name(*key).is_some()
+            || want.acked_answer != AnswerKind::Unanswered
             || self
                 .client_cache
                 .held(db, name)
                 .iter()
                 .any(CachedResource::has_unknown_body);
-        if (want.forced || !held) && self.dialect == Dialect::Envoy {
+        if (want.resend || !held) && self.dialect == Dialect::Envoy {
             return;
         }
-        self.unask(db, name, params);
+        self.unsubscribe(db, name, params);
     }
 
     /// A name that was asked for is now only a part of the whole: in deltas the
     /// peer must hear which of the two it is from now on (S23).
-    fn return_to_view(&mut self, db: &mut Database, name: &Name) {
+    fn return_to_wildcard(&mut self, db: &mut Database, name: &Name) {
         self.pending.insert(name.clone());
         if self.mode != Mode::Delta {
             return;
@@ -299,28 +307,35 @@ impl Conversation {
     }
 
     /// Says a name again even if nothing changed, if the peer asks for it (S53).
-    pub(crate) fn say_again(&mut self, db: &Database, name: &Name) {
+    pub(crate) fn resend_plain(&mut self, db: &Database, name: &Name) {
         let Some(entry) = db.find(self.type_id, name) else {
             return;
         };
         let params = self.params;
-        if let Some(want) = self.wants.get_mut(AskKey { entry, params }) {
-            want.forced = true;
+        if let Some(want) = self
+            .subscriptions
+            .get_mut(SubscriptionKey { entry, params })
+        {
+            want.resend = true;
             self.pending.insert(name.clone());
         }
     }
 
     /// Says all hosts of a route configuration again: the peer may have lost
     /// them, or not (S76).
-    pub(crate) fn say_hosts_again(&mut self, db: &Database, route: &Name) {
+    pub(crate) fn resend_hosts(&mut self, db: &Database, route: &Name) {
         let under = format!("{route}/");
-        let name = |key: AskKey| db.name(self.type_id, key.entry).clone();
-        let keys: Vec<_> = self.wants.keys().map(|key| (key, name(key))).collect();
+        let name = |key: SubscriptionKey| db.name(self.type_id, key.entry).clone();
+        let keys: Vec<_> = self
+            .subscriptions
+            .keys()
+            .map(|key| (key, name(key)))
+            .collect();
         for (key, name) in keys {
             if name.as_str().starts_with(&under)
-                && let Some(want) = self.wants.get_mut(key)
+                && let Some(want) = self.subscriptions.get_mut(key)
             {
-                want.forced = true;
+                want.resend = true;
                 self.pending.insert(name);
             }
         }
@@ -328,49 +343,49 @@ impl Conversation {
 
     /// Whether other parameters can be taken up: an answer that is awaited was
     /// sent under the old ones.
-    pub(crate) fn may_move(&self) -> bool {
+    pub(crate) fn can_change_params(&self) -> bool {
         self.client_cache.pending_acks().is_empty()
     }
 
     /// The parameters to take up, if the stream has these.
-    pub(crate) fn params_to_be(&self, stream: ParamsId) -> ParamsId {
+    pub(crate) fn next_params(&self, stream: ParamsId) -> ParamsId {
         self.own_params.unwrap_or(stream)
     }
 
     /// Takes up other parameters (TP2). What was asked for with parameters of
     /// its own stays as it is. What the peer holds stays what it is, too: what
     /// differs from what it is meant to hold now is told in one response.
-    pub(crate) fn move_to(&mut self, db: &mut Database, params: ParamsId) {
+    pub(crate) fn change_params(&mut self, db: &mut Database, params: ParamsId) {
         self.params = params;
         let mut names: BTreeSet<Name> = BTreeSet::new();
-        for old in self.wants.set_own(params) {
+        for old in self.subscriptions.set_plain_params(params) {
             names.insert(db.name(self.type_id, old.entry).clone());
-            self.move_want(db, old, params);
+            self.change_subscription_params(db, old, params);
         }
-        names.extend(self.move_views(db, params));
+        names.extend(self.change_cursor_params(db, params));
         for name in names {
-            self.doubt_unmatched(db, &name);
-            self.repeat_unconfirmed(db, &name);
+            self.mark_unmatched(db, &name);
+            self.resend_unconfirmed(db, &name);
         }
     }
 
     /// A client that came back as one and became another before it heard anything
     /// does not know which variant of a name it was meant to have: the first word
     /// on the name says what each of its subscriptions gets (TP2).
-    fn repeat_unconfirmed(&mut self, db: &Database, name: &Name) {
+    fn resend_unconfirmed(&mut self, db: &Database, name: &Name) {
         if self.resumed.is_none() || self.last_nonce.is_some() {
             return;
         }
         for (key, _) in self.wants_of(db, name) {
-            if let Some(want) = self.wants.get_mut(key) {
-                want.forced = true;
+            if let Some(want) = self.subscriptions.get_mut(key) {
+                want.resend = true;
             }
         }
     }
 
     /// A peer that matches by itself drops what nothing that it asks for is for,
     /// another keeps it until it is told (TP2).
-    pub(super) fn doubt_unmatched(&mut self, db: &mut Database, name: &Name) {
+    pub(super) fn mark_unmatched(&mut self, db: &mut Database, name: &Name) {
         let wants = self.wants_of(db, name).into_iter();
         let mut params: Vec<ParamsId> = wants.map(|(key, _)| key.params).collect();
         if self.client_cache.covering_cursor(name).is_some() {
@@ -402,17 +417,22 @@ impl Conversation {
         }
     }
 
-    fn move_want(&mut self, db: &mut Database, old: AskKey, params: ParamsId) {
-        let lead = self.wants.lead_of(old).cloned();
-        let error = self.wants.error(old).cloned();
+    fn change_subscription_params(
+        &mut self,
+        db: &mut Database,
+        old: SubscriptionKey,
+        params: ParamsId,
+    ) {
+        let lead = self.subscriptions.resolved_name(old).cloned();
+        let error = self.subscriptions.error(old).cloned();
         let name = db.name(self.type_id, old.entry).clone();
         let entry = db.subscribe(self.subscriber, &name, params);
-        let key = AskKey { entry, params };
-        let want = match self.wants.part(old) {
+        let key = SubscriptionKey { entry, params };
+        let want = match self.subscriptions.unmark_plain_and_located(old) {
             // The one with parameters of its own stays.
-            true => Want::default(),
+            true => Subscription::default(),
             false => {
-                let Some((want, _)) = self.wants.remove(old) else {
+                let Some((want, _)) = self.subscriptions.remove(old) else {
                     return;
                 };
                 db.unsubscribe(self.subscriber, old.entry, old.params);
@@ -422,15 +442,16 @@ impl Conversation {
         self.pending.insert(name);
         // One that was asked for with these parameters already is the same want
         // from now on.
-        match self.wants.get_mut(key) {
+        match self.subscriptions.get_mut(key) {
             Some(other) => {
-                other.forced |= want.forced;
-                self.wants.join(key);
+                other.resend |= want.resend;
+                self.subscriptions.mark_plain_and_located(key);
             }
             None => {
-                self.wants.insert(key, want);
-                self.wants.lead(key, lead);
-                self.wants.hear(key, want.heard, error);
+                self.subscriptions.insert(key, want);
+                self.subscriptions.set_resolved_name(key, lead);
+                self.subscriptions
+                    .record_answer(key, want.acked_answer, error);
             }
         }
     }

@@ -14,16 +14,21 @@ use crate::resource::Version;
 impl Conversation {
     /// The peer asks for all that a scope shows. If it did before, it gets all
     /// of it again (S28).
-    pub(crate) fn follow(&mut self, db: &mut Database, scope: &Scope, initial: &InitialVersions) {
+    pub(crate) fn subscribe_scope(
+        &mut self,
+        db: &mut Database,
+        scope: &Scope,
+        initial: &InitialVersions,
+    ) {
         if let Some(view) = self.client_cache.cursor_of(scope) {
             let follow = view.id;
-            self.bury(db, scope);
-            self.say_all_again(db, follow, true);
+            self.record_tombstones(db, scope);
+            self.resend_all(db, follow, true);
             return;
         }
         let follow = db.open_cursor(self.subscriber, scope);
         let asked: Vec<Name> = self
-            .wants
+            .subscriptions
             .keys()
             .map(|key| db.name(self.type_id, key.entry).clone())
             .collect();
@@ -38,16 +43,16 @@ impl Conversation {
         for name in recorded {
             self.client_cache.mark_exception(&name);
         }
-        self.bury(db, scope);
+        self.record_tombstones(db, scope);
         if !initial.is_empty() {
-            self.resume_view(db, follow, initial);
+            self.resume_cursor(db, follow, initial);
         }
-        self.say_all_again(db, follow, false);
+        self.resend_all(db, follow, false);
     }
 
     /// Members of a glob that are gone are not among the versions that a client
     /// comes back with (S75): it hears of those that are remembered.
-    fn bury(&mut self, db: &mut Database, scope: &Scope) {
+    fn record_tombstones(&mut self, db: &mut Database, scope: &Scope) {
         let Scope::Glob(glob) = scope else { return };
         for name in db.tombstones(self.type_id, glob) {
             if self.client_cache.held_after_acks(db, &name).is_empty()
@@ -62,7 +67,7 @@ impl Conversation {
 
     /// Takes up where a reconnecting client says it stands: only what differs
     /// from that is news (S45, S46).
-    fn resume_view(&mut self, db: &mut Database, follow: CursorId, initial: &InitialVersions) {
+    fn resume_cursor(&mut self, db: &mut Database, follow: CursorId, initial: &InitialVersions) {
         let Some(view) = self.client_cache.cursor(follow) else {
             return;
         };
@@ -96,12 +101,12 @@ impl Conversation {
         self.client_cache.add_exceptions(news.clone());
         self.pending.append(&mut news);
         if still_listed < initial.len() || !all {
-            self.take_strays(db, follow, initial, &listed);
+            self.record_strays(db, follow, initial, &listed);
         }
     }
 
     /// What the client holds and the scope does not show is to be removed.
-    fn take_strays(
+    fn record_strays(
         &mut self,
         db: &mut Database,
         follow: CursorId,
@@ -124,7 +129,7 @@ impl Conversation {
 
     /// The peer asks for a scope no longer. What another scope still brings of
     /// it is said again, in deltas: the peer may have dropped it.
-    pub(crate) fn unfollow(&mut self, db: &mut Database, scope: &Scope) {
+    pub(crate) fn unsubscribe_scope(&mut self, db: &mut Database, scope: &Scope) {
         let Some(view) = self.client_cache.cursor_of(scope) else {
             return;
         };
@@ -156,16 +161,16 @@ impl Conversation {
             self.client_cache.make_exception(db, name);
         }
         let bare = self.client_cache.close_cursor(db, follow);
-        self.drop_unwanted(db, bare.into_iter());
+        self.forget_undesired(db, bare.into_iter());
         if self.mode == Mode::Delta {
             self.again.extend(shared.iter().cloned());
         }
         self.pending.extend(shared);
-        self.end_unwanted_rejections(db);
+        self.forget_undesired_nacks(db);
     }
 
     /// Forgets rejections of what nothing brings any more (S83).
-    fn end_unwanted_rejections(&mut self, db: &Database) {
+    fn forget_undesired_nacks(&mut self, db: &Database) {
         let topics = self.parked.values().chain(self.suspects.values());
         let topics: BTreeSet<Name> = topics.map(|(_, topic)| topic.clone()).collect();
         for topic in topics {
@@ -179,7 +184,7 @@ impl Conversation {
     /// Says all that a scope shows again, its own and what other views bring
     /// (S30). What the peer holds beyond that is not forgotten: it is still to
     /// be removed.
-    fn say_all_again(&mut self, db: &mut Database, follow: CursorId, own: bool) {
+    fn resend_all(&mut self, db: &mut Database, follow: CursorId, own: bool) {
         let alone = self.client_cache.cursors().len() == 1;
         if alone && !own {
             return;
@@ -187,7 +192,7 @@ impl Conversation {
         for resource in db.list(follow) {
             let name = &resource.name;
             if self.has_ask(db, name, self.params) {
-                self.say_again(db, name);
+                self.resend_plain(db, name);
             } else if let Some(owner) = self.client_cache.covering_cursor(name)
                 && (own || owner.id != follow)
             {
@@ -201,7 +206,11 @@ impl Conversation {
     /// Follows what other parameters show; what the peer holds otherwise is an
     /// exception, to be told of.
     /// Returns the names of which something may be told.
-    pub(super) fn move_views(&mut self, db: &mut Database, params: ParamsId) -> BTreeSet<Name> {
+    pub(super) fn change_cursor_params(
+        &mut self,
+        db: &mut Database,
+        params: ParamsId,
+    ) -> BTreeSet<Name> {
         let mut held: HashMap<Name, Vec<CachedResource>> = HashMap::new();
         for view in self.client_cache.cursors() {
             for resource in view.held_resources(db) {

@@ -1,0 +1,400 @@
+//! What a peer asks for by name, and which answers it has heard.
+//!
+//! A want is not what the peer holds: that is in `holdings`. One resource may
+//! satisfy several wants, by its name, by an alias, or as the virtual host of
+//! several hosts; and a want that nothing satisfies has an answer all the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use crate::database::EntryId;
+use crate::name::Name;
+use crate::params::ParamsId;
+use crate::resource::ResourceError;
+
+/// One named subscription.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct SubscriptionKey {
+    pub(crate) entry: EntryId,
+    pub(crate) params: ParamsId,
+}
+
+/// Which answer to a want the peer has accepted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum AnswerKind {
+    /// None yet.
+    #[default]
+    Unanswered,
+    /// There is no such resource.
+    Absent,
+    /// The resource that the want leads to, by another name than the asked one.
+    Resource,
+    /// It cannot be given; why is in [`Subscriptions::error`] (S61).
+    Error,
+}
+
+/// The state of one named subscription. There is one of these for every name
+/// of every stream, so it is small.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Subscription {
+    pub(crate) acked_answer: AnswerKind,
+    /// The peer asked (again): it is answered even if nothing changed (S28, S30, S53).
+    pub(crate) resend: bool,
+    /// It is a host, and nothing limits how many there are of its kind (S72).
+    pub(crate) unbounded: bool,
+    /// It was in the first request of a client that came back (S82).
+    pub(crate) is_resumed: bool,
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(crate) struct Subscriptions {
+    /// The parameters of plain names.
+    plain_params: ParamsId,
+    by_key: HashMap<SubscriptionKey, Subscription>,
+    /// Names that are asked for with other parameters than `own` (TP2).
+    locator_params: BTreeMap<EntryId, Vec<ParamsId>>,
+    /// The resource that a want led to when it was last answered, where that
+    /// has another name than the asked one.
+    resolved_names: HashMap<SubscriptionKey, Name>,
+    /// How many wants lead to each of these names.
+    resolved_counts: HashMap<Name, u32>,
+    errors: HashMap<SubscriptionKey, Arc<ResourceError>>,
+    /// Wants that both a plain name and one with these parameters ask for (TP2).
+    plain_and_located: BTreeSet<SubscriptionKey>,
+    /// Wants with the parameters of plain names that no plain name asks for: they
+    /// stay when those change.
+    located_only: BTreeSet<SubscriptionKey>,
+    unbounded_hosts: usize,
+}
+
+impl Subscriptions {
+    pub(crate) fn new(own: ParamsId) -> Self {
+        Self {
+            plain_params: own,
+            by_key: HashMap::new(),
+            locator_params: BTreeMap::new(),
+            resolved_names: HashMap::new(),
+            resolved_counts: HashMap::new(),
+            errors: HashMap::new(),
+            plain_and_located: BTreeSet::new(),
+            located_only: BTreeSet::new(),
+            unbounded_hosts: 0,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.by_key.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_key.is_empty()
+    }
+
+    /// How many are hosts of which there may be any number (S72).
+    pub(crate) fn unbounded_hosts(&self) -> usize {
+        self.unbounded_hosts
+    }
+
+    pub(crate) fn get(&self, key: SubscriptionKey) -> Option<&Subscription> {
+        self.by_key.get(&key)
+    }
+
+    pub(crate) fn get_mut(&mut self, key: SubscriptionKey) -> Option<&mut Subscription> {
+        self.by_key.get_mut(&key)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (SubscriptionKey, &Subscription)> {
+        self.by_key.iter().map(|(key, want)| (*key, want))
+    }
+
+    pub(crate) fn keys(&self) -> impl Iterator<Item = SubscriptionKey> + '_ {
+        self.by_key.keys().copied()
+    }
+
+    /// Takes out some of the wants of a conversation that ends.
+    pub(crate) fn drain_some(&mut self, most: usize) -> Vec<SubscriptionKey> {
+        let some = self.by_key.extract_if(|_, _| true).take(most);
+        some.map(|(key, _)| key).collect()
+    }
+
+    pub(crate) fn insert(&mut self, key: SubscriptionKey, want: Subscription) {
+        self.unbounded_hosts += usize::from(want.unbounded);
+        self.by_key.insert(key, want);
+        if key.params != self.plain_params {
+            self.locator_params
+                .entry(key.entry)
+                .or_default()
+                .push(key.params);
+        }
+    }
+
+    /// Ends a want. Returns it, and the resource to which no want leads now.
+    pub(crate) fn remove(&mut self, key: SubscriptionKey) -> Option<(Subscription, Option<Name>)> {
+        let want = self.by_key.remove(&key)?;
+        self.unbounded_hosts -= usize::from(want.unbounded);
+        self.errors.remove(&key);
+        self.plain_and_located.remove(&key);
+        self.located_only.remove(&key);
+        if let Some(all) = self.locator_params.get_mut(&key.entry) {
+            all.retain(|params| *params != key.params);
+            if all.is_empty() {
+                self.locator_params.remove(&key.entry);
+            }
+        }
+        let left = self.set_resolved_name(key, None);
+        if self.by_key.len() < self.by_key.capacity() / 4 {
+            self.by_key.shrink_to_fit();
+        }
+        Some((want, left))
+    }
+
+    /// The wants of one name, with whatever parameters.
+    pub(crate) fn of_entry(
+        &self,
+        entry: EntryId,
+    ) -> impl Iterator<Item = (SubscriptionKey, &Subscription)> {
+        let located = self
+            .locator_params
+            .get(&entry)
+            .into_iter()
+            .flatten()
+            .copied();
+        let params = [self.plain_params].into_iter().chain(located);
+        let keys = params.map(move |params| SubscriptionKey { entry, params });
+        keys.filter_map(|key| Some((key, self.by_key.get(&key)?)))
+    }
+
+    /// The resource that a want last led to, if that has another name.
+    pub(crate) fn resolved_name(&self, key: SubscriptionKey) -> Option<&Name> {
+        self.resolved_names.get(&key)
+    }
+
+    /// Takes note of what a want leads to; `None` for a resource of the asked
+    /// name, or for nothing. Returns the resource to which no want leads now.
+    pub(crate) fn set_resolved_name(
+        &mut self,
+        key: SubscriptionKey,
+        to: Option<Name>,
+    ) -> Option<Name> {
+        if self.resolved_names.get(&key) == to.as_ref() {
+            return None;
+        }
+        if let Some(new) = &to {
+            *self.resolved_counts.entry(new.clone()).or_default() += 1;
+        }
+        let old = match to {
+            Some(new) => self.resolved_names.insert(key, new),
+            None => self.resolved_names.remove(&key),
+        }?;
+        let count = self.resolved_counts.get_mut(&old)?;
+        *count -= 1;
+        (*count == 0).then(|| {
+            self.resolved_counts.remove(&old);
+            old
+        })
+    }
+
+    /// How many wants lead to a resource of this name.
+    pub(crate) fn resolved_count(&self, name: &Name) -> u32 {
+        self.resolved_counts.get(name).copied().unwrap_or_default()
+    }
+
+    /// The wants that lead to a resource of this name. Looks at all that lead
+    /// anywhere.
+    pub(crate) fn resolving_to(&self, name: &Name) -> Vec<SubscriptionKey> {
+        if self.resolved_count(name) == 0 {
+            return Vec::new();
+        }
+        let leading = self.resolved_names.iter().filter(|(_, to)| *to == name);
+        leading.map(|(key, _)| *key).collect()
+    }
+
+    pub(crate) fn error(&self, key: SubscriptionKey) -> Option<&Arc<ResourceError>> {
+        self.errors.get(&key)
+    }
+
+    /// The peer has accepted an answer.
+    pub(crate) fn record_answer(
+        &mut self,
+        key: SubscriptionKey,
+        heard: AnswerKind,
+        error: Option<Arc<ResourceError>>,
+    ) {
+        let Some(want) = self.by_key.get_mut(&key) else {
+            return;
+        };
+        want.acked_answer = heard;
+        match error {
+            Some(error) => _ = self.errors.insert(key, error),
+            None => _ = self.errors.remove(&key),
+        }
+    }
+
+    /// A name with parameters asks for what a plain name would: it stays when
+    /// plain names are asked for with others.
+    pub(crate) fn mark_located_only(&mut self, key: SubscriptionKey) {
+        if key.params == self.plain_params && self.by_key.contains_key(&key) {
+            self.located_only.insert(key);
+        }
+    }
+
+    pub(crate) fn is_located_only(&self, key: SubscriptionKey) -> bool {
+        self.located_only.contains(&key)
+    }
+
+    /// Whether some wants are asked for by names with parameters that plain names
+    /// have, too.
+    pub(crate) fn has_located(&self) -> bool {
+        !self.located_only.is_empty() || !self.plain_and_located.is_empty()
+    }
+
+    /// Whether a plain name asks for this, by itself or as well.
+    pub(crate) fn is_plain(&self, key: SubscriptionKey) -> bool {
+        key.params == self.plain_params && !self.located_only.contains(&key)
+    }
+
+    /// A list says by which names this is asked for from now on.
+    pub(crate) fn set_origins(&mut self, key: SubscriptionKey, plain: bool, located: bool) {
+        self.plain_and_located.remove(&key);
+        self.located_only.remove(&key);
+        match (plain, located) {
+            (true, true) => self.mark_plain_and_located(key),
+            (false, true) => self.mark_located_only(key),
+            (_, false) => {}
+        }
+    }
+
+    /// A plain name asks for what a name with these parameters asks for, too.
+    pub(crate) fn mark_plain_and_located(&mut self, key: SubscriptionKey) {
+        self.located_only.remove(&key);
+        self.plain_and_located.insert(key);
+    }
+
+    /// The plain name asks for something else; whether the other stays.
+    pub(crate) fn unmark_plain_and_located(&mut self, key: SubscriptionKey) -> bool {
+        self.plain_and_located.remove(&key)
+    }
+
+    /// From now on plain names are asked for with other parameters. Returns the
+    /// plain wants, which are still asked for with the old ones.
+    pub(crate) fn set_plain_params(&mut self, params: ParamsId) -> Vec<SubscriptionKey> {
+        let old = std::mem::replace(&mut self.plain_params, params);
+        let fixed = std::mem::take(&mut self.located_only);
+        self.locator_params.retain(|entry, all| {
+            if all.contains(&params) {
+                let entry = *entry;
+                self.located_only.insert(SubscriptionKey { entry, params });
+            }
+            all.retain(|other| *other != params);
+            !all.is_empty()
+        });
+        let plain = self.by_key.keys().filter(|key| key.params == old);
+        let mut plain: Vec<SubscriptionKey> = plain.copied().collect();
+        for key in &plain {
+            self.locator_params.entry(key.entry).or_default().push(old);
+        }
+        plain.retain(|key| !fixed.contains(key));
+        plain
+    }
+
+    /// Proves that counts and indices agree with the wants.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let strange = self.by_key.values().filter(|want| want.unbounded).count();
+        if strange != self.unbounded_hosts {
+            return Err(format!(
+                "{strange} strange hosts, counted {}",
+                self.unbounded_hosts
+            ));
+        }
+        for key in self.resolved_names.keys().chain(self.errors.keys()) {
+            if !self.by_key.contains_key(key) {
+                return Err(format!("{key:?} is not asked for and has an answer"));
+            }
+        }
+        let fixed = |key: &SubscriptionKey| {
+            key.params == self.plain_params && self.by_key.contains_key(key)
+        };
+        if let Some(key) = self.located_only.iter().find(|key| !fixed(key)) {
+            return Err(format!("{key:?} is fixed, and not where plain names are"));
+        }
+        let mut led: HashMap<&Name, u32> = HashMap::new();
+        for name in self.resolved_names.values() {
+            *led.entry(name).or_default() += 1;
+        }
+        if led.len() != self.resolved_counts.len()
+            || led.iter().any(|(name, n)| self.resolved_count(name) != *n)
+        {
+            return Err(format!(
+                "wants lead to {led:?}, counted {:?}",
+                self.resolved_counts
+            ));
+        }
+        for key in self
+            .by_key
+            .keys()
+            .filter(|key| key.params != self.plain_params)
+        {
+            let located = self.locator_params.get(&key.entry);
+            if !located.is_some_and(|all| all.contains(&key.params)) {
+                return Err(format!(
+                    "{key:?} has parameters of its own and is not found by its name"
+                ));
+            }
+        }
+        let located: usize = self.locator_params.values().map(Vec::len).sum();
+        let other = self
+            .by_key
+            .keys()
+            .filter(|key| key.params != self.plain_params)
+            .count();
+        match located == other {
+            true => Ok(()),
+            false => Err(format!(
+                "{other} wants with parameters of their own, {located} found by name"
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// There is one for every named subscription: what it grows by, a large
+    /// server pays a hundred million times.
+    #[test]
+    fn a_want_is_small() {
+        assert!(size_of::<(SubscriptionKey, Subscription)>() <= 12);
+    }
+
+    #[test]
+    fn what_does_not_add_up_is_found() {
+        let mut db = crate::database::Database::new();
+        let type_id = db.type_id(&"t".into());
+        let stream = db.open_stream();
+        let params = ParamsId::EMPTY;
+        let subscriber = db.add_subscriber(stream, type_id, params);
+        let key = |db: &mut crate::database::Database, name: &str| SubscriptionKey {
+            entry: db.subscribe(subscriber, &name.into(), params),
+            params,
+        };
+        let (asked, other) = (key(&mut db, "a"), key(&mut db, "b"));
+        let faults: [fn(&mut Subscriptions, SubscriptionKey, SubscriptionKey); 5] = [
+            |wants, _, _| wants.unbounded_hosts += 1,
+            |wants, _, other| _ = wants.resolved_names.insert(other, "c".into()),
+            |wants, asked, _| _ = wants.resolved_names.insert(asked, "c".into()),
+            |wants, _, other| _ = wants.located_only.insert(other),
+            |wants, asked, _| _ = wants.locator_params.insert(asked.entry, vec![asked.params]),
+        ];
+        for (nth, fault) in faults.into_iter().enumerate() {
+            let mut wants = Subscriptions::new(params);
+            wants.insert(asked, Subscription::default());
+            assert_eq!(wants.check(), Ok(()));
+            fault(&mut wants, asked, other);
+            assert!(wants.check().is_err(), "{nth}");
+        }
+    }
+}
