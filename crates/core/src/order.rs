@@ -24,7 +24,7 @@ use crate::kind::{self, Kind};
 use crate::moment::Moment;
 use crate::name::Name;
 use crate::resource::{Resource, TypeUrl};
-use crate::source::{Conversation, Standing};
+use crate::source::{DependencyState, TypeStream};
 
 /// References that are still in use although the peer holds nothing with them
 /// any more, and until when: an old listener drains for a while, and gRPC goes
@@ -63,25 +63,25 @@ impl InUse {
 /// The conversations of a stream, but for one.
 #[derive(Clone, Copy)]
 pub(crate) struct Others<'a> {
-    before: &'a [Conversation],
-    after: &'a [Conversation],
+    before: &'a [TypeStream],
+    after: &'a [TypeStream],
 }
 
 impl<'a> Others<'a> {
     /// Takes one out of all.
-    pub(crate) fn but(all: &'a mut [Conversation], index: usize) -> (&'a mut Conversation, Self) {
+    pub(crate) fn but(all: &'a mut [TypeStream], index: usize) -> (&'a mut TypeStream, Self) {
         let (before, rest) = all.split_at_mut(index);
         #[expect(clippy::expect_used, reason = "the index is that of a conversation")]
         let (one, after) = rest.split_first_mut().expect("there is one");
         (one, Self { before, after })
     }
 
-    pub(crate) fn iter(self) -> impl Iterator<Item = &'a Conversation> {
+    pub(crate) fn iter(self) -> impl Iterator<Item = &'a TypeStream> {
         self.before.iter().chain(self.after)
     }
 
-    pub(crate) fn of(self, url: &str) -> Option<&'a Conversation> {
-        self.iter().find(|other| other.url.as_str() == url)
+    pub(crate) fn of(self, url: &str) -> Option<&'a TypeStream> {
+        self.iter().find(|other| other.type_url.as_str() == url)
     }
 }
 
@@ -132,9 +132,9 @@ impl<'a> Order<'a> {
         references
             .iter()
             .any(|reference| match self.standing(db, kind, reference) {
-                Standing::Coming => true,
-                Standing::Held => self.lacks_something(db, kind, reference),
-                Standing::Nothing | Standing::Unwanted => false,
+                DependencyState::Pending => true,
+                DependencyState::Held => self.lacks_something(db, kind, reference),
+                DependencyState::Unavailable | DependencyState::NotSubscribed => false,
             })
     }
 
@@ -148,19 +148,19 @@ impl<'a> Order<'a> {
         let needed = choice.resource().map(|r| &r.facts().references);
         needed.is_some_and(|needed| {
             let mut needed = needed.iter();
-            needed.any(|reference| self.standing(db, kind, reference) == Standing::Coming)
+            needed.any(|reference| self.standing(db, kind, reference) == DependencyState::Pending)
         })
     }
 
     /// How something stands with the peer, as far as its type comes first.
-    fn standing(&self, db: &mut Database, kind: &Kind, reference: &Reference) -> Standing {
+    fn standing(&self, db: &mut Database, kind: &Kind, reference: &Reference) -> DependencyState {
         let rank = Kind::of(&reference.type_url).rank;
         match self.conversation(&reference.type_url) {
-            _ if rank >= kind.rank => Standing::Unwanted,
-            Some(other) => other.standing(db, &reference.name),
+            _ if rank >= kind.rank => DependencyState::NotSubscribed,
+            Some(other) => other.dependency_state(db, &reference.name),
             // A client that came back asks for its types in any order (S82).
-            None if self.resuming => Standing::Coming,
-            None => Standing::Unwanted,
+            None if self.resuming => DependencyState::Pending,
+            None => DependencyState::NotSubscribed,
         }
     }
 
@@ -201,7 +201,7 @@ impl<'a> Order<'a> {
     pub(crate) fn is_given_up(&self, db: &mut Database, url: &TypeUrl, name: &Name) -> bool {
         let in_use = self
             .in_use_but_by_clusters
-            .get_or_init(|| self.find_in_use(db, |other| other.url.as_str() != kind::CDS));
+            .get_or_init(|| self.find_in_use(db, |other| other.type_url.as_str() != kind::CDS));
         let mut users = [kind::LDS, kind::RDS].iter();
         let unasked = |user: &&str| {
             Kind::of(&(*user).into()).refers_to.contains(&url.as_str())
@@ -217,13 +217,13 @@ impl<'a> Order<'a> {
             return false;
         };
         let listeners = self.others.of(kind::LDS);
-        let resumed = listeners.and_then(|listeners| listeners.resumed.as_ref());
+        let resumed = listeners.and_then(|listeners| listeners.resumption.as_ref());
         if resumed.is_some_and(|resumed| resumed.inside) {
             return false;
         }
-        let listeners = listeners.map_or(0, |listeners| listeners.listed(db));
+        let listeners = listeners.map_or(0, |listeners| listeners.listed_count(db));
         routes
-            .resumed
+            .resumption
             .as_ref()
             .is_some_and(|r| r.named >= listeners)
     }
@@ -239,13 +239,13 @@ impl<'a> Order<'a> {
             && users.any(|user| *user != url.as_str() && refers(user) && unasked(&user))
     }
 
-    fn find_in_use(&self, db: &mut Database, by: impl Fn(&Conversation) -> bool) -> InUse {
+    fn find_in_use(&self, db: &mut Database, by: impl Fn(&TypeStream) -> bool) -> InUse {
         let mut in_use = InUse::default();
         for other in self.others.iter().filter(|other| by(other)) {
-            if other.holds_unknown() {
+            if other.holds_unknown_bodies() {
                 in_use.types.extend(other.kind.refers_to);
             }
-            other.each_dangling(db, |reference| {
+            other.each_dropped_reference(db, |reference| {
                 in_use.references.insert(reference.clone());
             });
         }
@@ -275,7 +275,7 @@ impl<'a> Order<'a> {
         others.any(|other| other.kind.refers_to.contains(&url.as_str()))
     }
 
-    fn conversation(&self, url: &TypeUrl) -> Option<&'a Conversation> {
+    fn conversation(&self, url: &TypeUrl) -> Option<&'a TypeStream> {
         self.others.of(url.as_str())
     }
 }

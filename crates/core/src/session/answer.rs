@@ -12,7 +12,7 @@ use crate::moment::Moment;
 use crate::name::Name;
 use crate::order::Drained;
 use crate::resource::{Nonce, Resource, Version};
-use crate::source::{Conversation, Dialect, Replaced};
+use crate::source::{Dialect, Replaced, TypeStream};
 
 impl Session {
     /// Whether an answer to this response is awaited: one that became part of a
@@ -45,7 +45,7 @@ impl Session {
         now: Moment,
     ) {
         let conversation = &mut self.conversations[index];
-        let type_url = conversation.url.clone();
+        let type_url = conversation.type_url.clone();
         if error.is_some() && conversation.expected_rejection(&nonce) {
             self.events.push_back(Event::Acked { type_url, nonce });
             return;
@@ -54,7 +54,7 @@ impl Session {
         let expected = conversation.expects_rejection(&nonce) && !error.as_ref().is_some_and(other);
         match (&error, expected) {
             (Some(_), true) => conversation.take_bait(db, &nonce),
-            (None, true) => conversation.takes_bait = true,
+            (None, true) => conversation.acks_unreadable = true,
             _ => {}
         }
         let error = error.filter(|_| !expected);
@@ -151,7 +151,7 @@ impl Session {
             return;
         }
         let endpoints = self.conversation_of(kind::EDS);
-        let Some(endpoints) = endpoints.filter(|endpoints| endpoints.resumed.is_some()) else {
+        let Some(endpoints) = endpoints.filter(|endpoints| endpoints.resumption.is_some()) else {
             return;
         };
         let wants = endpoints
@@ -171,9 +171,9 @@ impl Session {
         let Some(listeners) = self.conversation_mut(kind::LDS) else {
             return;
         };
-        let due = listeners.resumed.is_some() && listeners.last_nonce.is_none();
-        let inside = due && listeners.is_meant_to_refer(db, kind::CDS);
-        if let Some(resumed) = &mut listeners.resumed {
+        let due = listeners.resumption.is_some() && listeners.last_nonce.is_none();
+        let inside = due && listeners.desires_reference_to(db, kind::CDS);
+        if let Some(resumed) = &mut listeners.resumption {
             resumed.inside |= inside;
         }
     }
@@ -184,8 +184,8 @@ impl Session {
         let listeners = self.conversation_of(kind::LDS);
         let sent = listeners.is_some_and(|listeners| listeners.last_nonce.is_some());
         let routes = &mut self.conversations[index];
-        if sent && routes.url.as_str() == kind::RDS {
-            routes.resumed.iter_mut().for_each(|r| r.named = 0);
+        if sent && routes.type_url.as_str() == kind::RDS {
+            routes.resumption.iter_mut().for_each(|r| r.named = 0);
         }
     }
 
@@ -193,13 +193,13 @@ impl Session {
     /// The one that it replaces is not known, serves until then, and drains.
     pub(super) fn keep_what_warming_replaces(&mut self, db: &mut Database, now: Moment) {
         let all = self.conversations.iter();
-        let listeners = all.clone().position(|c| c.url.as_str() == kind::LDS);
-        let routes = all.clone().find(|c| c.url.as_str() == kind::RDS);
+        let listeners = all.clone().position(|c| c.type_url.as_str() == kind::LDS);
+        let routes = all.clone().find(|c| c.type_url.as_str() == kind::RDS);
         let (Some(index), Some(routes)) = (listeners, routes) else {
             return;
         };
         let listeners = &self.conversations[index];
-        if listeners.resumed.is_none() && listeners.last_nonce.is_some() {
+        if listeners.resumption.is_none() && listeners.last_nonce.is_some() {
             return;
         }
         let name = |entry| db.name(routes.type_id, entry).clone();
@@ -228,7 +228,7 @@ impl Session {
             let conversations = &self.conversations;
             let resuming = self.resuming_until.is_some_and(|until| now < until);
             self.draining.retain(|reference, _| {
-                let mut types = conversations.iter().map(|c| &c.url);
+                let mut types = conversations.iter().map(|c| &c.type_url);
                 let unasked = resuming && !types.any(|url| *url == reference.type_url);
                 unasked || wants(db, conversations, reference)
             });
@@ -250,13 +250,13 @@ impl Session {
     fn drain_unknown(&mut self, db: &mut Database, index: usize, now: Moment) {
         let conversation = &self.conversations[index];
         let refers_to = conversation.kind.refers_to;
-        let held = |of: Option<&Conversation>| {
-            let resumed = of.and_then(|of| of.resumed.as_ref());
+        let held = |of: Option<&TypeStream>| {
+            let resumed = of.and_then(|of| of.resumption.as_ref());
             resumed.map_or(0, |resumed| resumed.held)
         };
         let listeners = held(Some(conversation));
         let by_name = listeners > 0 && held(self.conversation_of(kind::RDS)) >= listeners;
-        let by_name = by_name && !conversation.is_meant_to_refer(db, kind::CDS);
+        let by_name = by_name && !conversation.desires_reference_to(db, kind::CDS);
         let drains = match conversation.dialect {
             Dialect::Envoy => conversation.kind.drains && !by_name,
             Dialect::Standard => true,
@@ -304,10 +304,10 @@ impl Session {
 }
 
 /// Whether a client asks for what is referred to.
-fn wants(db: &Database, conversations: &[Conversation], reference: &Reference) -> bool {
+fn wants(db: &Database, conversations: &[TypeStream], reference: &Reference) -> bool {
     let mut all = conversations.iter();
-    let of = all.find(|c| c.url == reference.type_url);
-    of.is_some_and(|conversation| conversation.is_wanted(db, &reference.name))
+    let of = all.find(|c| c.type_url == reference.type_url);
+    of.is_some_and(|conversation| conversation.has_interest(db, &reference.name))
 }
 
 /// Cuts a text to a number of bytes, at a border between characters.

@@ -86,7 +86,7 @@ impl Session {
         if let Some(hosts) = self.conversation_mut(kind::VHDS) {
             let params = hosts.params;
             for name in names {
-                if hosts.type_id == type_id && !hosts.has_ask(db, &name, params) {
+                if hosts.type_id == type_id && !hosts.is_subscribed(db, &name, params) {
                     hosts.subscribe(db, &name, params, &InitialVersions::new());
                 }
             }

@@ -9,16 +9,16 @@ use crate::kind;
 use crate::name::Name;
 use crate::order::Others;
 use crate::resource::{Resource, TypeUrl};
-use crate::source::{Conversation, Selected};
+use crate::source::{Selected, TypeStream};
 
 impl Session {
     /// A response is about to go out; what it replaces is still believed to be
     /// held.
     pub(super) fn after_sending(&mut self, db: &mut Database, index: usize, selected: &Selected) {
         let conversation = &self.conversations[index];
-        match conversation.url.as_str() {
+        match conversation.type_url.as_str() {
             kind::CDS => self.repeat_endpoints(db, index, |clusters| {
-                let again = clusters.listed_again();
+                let again = clusters.relisted_after_nack();
                 selected.resources().chain(again)
             }),
             kind::RDS => {
@@ -39,7 +39,7 @@ impl Session {
     /// to the peer that comes with them.
     pub(super) fn after_rejection(&mut self, db: &Database, index: usize) {
         let conversation = &self.conversations[index];
-        if conversation.url.as_str() == kind::CDS && conversation.is_whole() {
+        if conversation.type_url.as_str() == kind::CDS && conversation.sends_whole_sets() {
             self.repeat_endpoints(db, index, |clusters| {
                 let flights = clusters.client_cache.pending_acks().iter();
                 flights.flat_map(|flight| flight.resources())
@@ -54,10 +54,10 @@ impl Session {
         &'r mut self,
         db: &Database,
         index: usize,
-        changed: impl FnOnce(&'r Conversation) -> I,
+        changed: impl FnOnce(&'r TypeStream) -> I,
     ) {
         let mut all = self.conversations.iter();
-        let endpoints = all.position(|other| other.url.as_str() == kind::EDS);
+        let endpoints = all.position(|other| other.type_url.as_str() == kind::EDS);
         let Some(endpoints) = endpoints.filter(|_| self.config.repeat_endpoints) else {
             return;
         };
@@ -100,13 +100,13 @@ impl Session {
 pub(super) fn greet_on_demand(
     db: &mut Database,
     config: &Config,
-    conversation: &mut Conversation,
+    conversation: &mut TypeStream,
     others: Others<'_>,
 ) {
-    if !conversation.kind.on_demand || !conversation.owes_answer {
+    if !conversation.kind.on_demand || !conversation.owes_response {
         return;
     }
-    conversation.owes_answer = false;
+    conversation.owes_response = false;
     let waiting = routes_with_hosts(db, config, others.iter());
     conversation
         .placeholders
@@ -114,9 +114,9 @@ pub(super) fn greet_on_demand(
 }
 
 /// Where a route configuration has no VHDS, nothing is said of its hosts.
-pub(super) fn close_routes(db: &mut Database, hosts: &mut Conversation, others: Others<'_>) {
+pub(super) fn close_routes(db: &mut Database, hosts: &mut TypeStream, others: Others<'_>) {
     if let Some(routes) = others.of(kind::RDS).filter(|_| hosts.kind.on_demand) {
-        hosts.closed.update(db, routes);
+        hosts.routes_without_vhds.update(db, routes);
     }
 }
 
@@ -127,7 +127,7 @@ pub(super) fn close_routes(db: &mut Database, hosts: &mut Conversation, others: 
 fn routes_with_hosts<'c>(
     db: &mut Database,
     config: &Config,
-    conversations: impl Iterator<Item = &'c Conversation>,
+    conversations: impl Iterator<Item = &'c TypeStream>,
 ) -> BTreeSet<Name> {
     let (mut routes, mut listeners) = (Vec::new(), Vec::new());
     if config.only.is_some() {
@@ -135,9 +135,9 @@ fn routes_with_hosts<'c>(
         listeners = all_of(db, kind::LDS);
     } else {
         for conversation in conversations {
-            match conversation.url.as_str() {
-                kind::RDS => routes = conversation.sent(db),
-                kind::LDS => listeners = conversation.sent(db),
+            match conversation.type_url.as_str() {
+                kind::RDS => routes = conversation.sent_resources(db),
+                kind::LDS => listeners = conversation.sent_resources(db),
                 _ => {}
             }
         }
@@ -160,7 +160,7 @@ fn all_of(db: &Database, url: &str) -> Vec<Arc<Resource>> {
 
 /// The route configurations of a response that find their hosts in another way
 /// than the peer was told before.
-fn restarted(db: &mut Database, routes: &Conversation, selected: &Selected) -> Vec<Name> {
+fn restarted(db: &mut Database, routes: &TypeStream, selected: &Selected) -> Vec<Name> {
     let mut names = Vec::new();
     for new in selected.says.iter().filter_map(|say| say.resource.as_ref()) {
         let held = routes.client_cache.held(db, &new.name);

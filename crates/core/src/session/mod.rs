@@ -33,7 +33,7 @@ use crate::moment::Moment;
 use crate::order::{Drained, Draining, Order, Others};
 use crate::params::{Params, ParamsId};
 use crate::resource::{Nonce, TypeUrl};
-use crate::source::{Context, Conversation, Dialect, PendingAck, Selected, Times};
+use crate::source::{Context, Dialect, PendingAck, Selected, Times, TypeStream};
 
 /// How a session behaves.
 #[derive(Clone, Debug)]
@@ -105,7 +105,7 @@ pub struct Session {
     /// Types that the peer may not see.
     denied: Vec<TypeUrl>,
     /// In order of rank.
-    conversations: Vec<Conversation>,
+    conversations: Vec<TypeStream>,
     draining: Draining,
     /// Types of which anything may still be in use, since what referred to them
     /// is not known.
@@ -244,7 +244,7 @@ impl Session {
         all.all(|conversation| {
             !conversation.may_speak(now, self.config.ack_patience)
                 || (conversation.params
-                    == conversation.next_params(self.params_of(&conversation.url))
+                    == conversation.next_params(self.params_of(&conversation.type_url))
                     && conversation.is_quiet(db))
         })
     }
@@ -337,15 +337,15 @@ impl Session {
     /// What is sent may refer to a name of which nothing was said (S82).
     fn look_again_at_resumed(&mut self) {
         let all = self.conversations.iter_mut();
-        all.filter(|conversation| conversation.resumed.is_some())
-            .for_each(Conversation::look_again);
+        all.filter(|conversation| conversation.resumption.is_some())
+            .for_each(TypeStream::mark_deferred_dirty);
     }
 
     /// Something has happened: what waits may go on.
     fn look_again(&mut self) {
         self.conversations
             .iter_mut()
-            .for_each(Conversation::look_again);
+            .for_each(TypeStream::mark_deferred_dirty);
     }
 
     fn poll_one(
@@ -355,7 +355,7 @@ impl Session {
         index: usize,
     ) -> Option<(Response, Selected)> {
         let wrap = self.may_wrap();
-        let own_params = self.params_of(&self.conversations[index].url);
+        let own_params = self.params_of(&self.conversations[index].type_url);
         let (conversation, others) = Others::but(&mut self.conversations, index);
         if !conversation.may_speak(now, self.config.ack_patience) {
             return None;
@@ -364,8 +364,8 @@ impl Session {
         if conversation.params != params && conversation.can_change_params() {
             conversation.change_params(db, params);
         }
-        let known = conversation.knows_all(db);
-        if !known && conversation.is_whole() {
+        let known = conversation.is_complete(db);
+        if !known && conversation.sends_whole_sets() {
             return None;
         }
         let awaited = conversation.awaits_names();
@@ -389,9 +389,9 @@ impl Session {
             return None;
         }
         let selected = conversation.select(db, &context);
-        if selected.is_empty() && !(conversation.owes_answer && known) {
+        if selected.is_empty() && !(conversation.owes_response && known) {
             self.silently |= selected.goes_on(db);
-            self.goes_on |= !conversation.pending.is_empty();
+            self.goes_on |= !conversation.dirty.is_empty();
             conversation
                 .client_cache
                 .advance_silently(db, selected.steps);
@@ -416,7 +416,7 @@ impl Session {
             return None;
         };
         self.nonces += 1;
-        conversation.owes_answer &= !known;
+        conversation.owes_response &= !known;
         Some((response, selected))
     }
 
@@ -483,14 +483,14 @@ impl Session {
         !self.node.as_ref().is_some_and(grpc) && !self.config.named_only.contains(url)
     }
 
-    fn conversation_of(&self, url: &str) -> Option<&Conversation> {
+    fn conversation_of(&self, url: &str) -> Option<&TypeStream> {
         let mut all = self.conversations.iter();
-        all.find(|conversation| conversation.url.as_str() == url)
+        all.find(|conversation| conversation.type_url.as_str() == url)
     }
 
-    fn conversation_mut(&mut self, url: &str) -> Option<&mut Conversation> {
+    fn conversation_mut(&mut self, url: &str) -> Option<&mut TypeStream> {
         let mut all = self.conversations.iter_mut();
-        all.find(|conversation| conversation.url.as_str() == url)
+        all.find(|conversation| conversation.type_url.as_str() == url)
     }
 }
 

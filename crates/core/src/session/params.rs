@@ -37,7 +37,7 @@ impl Session {
     /// and what it gives up is theirs.
     pub(super) fn take_up_params(&mut self, db: &mut Database) {
         for index in 0..self.conversations.len() {
-            let own = self.params_of(&self.conversations[index].url);
+            let own = self.params_of(&self.conversations[index].type_url);
             let conversation = &mut self.conversations[index];
             let params = conversation.next_params(own);
             if conversation.params != params && conversation.can_change_params() {

@@ -44,7 +44,7 @@ impl Session {
         if let (Selector::Name(name), Some(conversation)) =
             (ask, self.conversation_mut(url.as_str()))
         {
-            conversation.explicit.insert((name.clone(), params));
+            conversation.located_names.insert((name.clone(), params));
         }
     }
 
@@ -69,7 +69,7 @@ impl Session {
             && let Ok(params) = self.read_params(db, Some(params), self.params)
         {
             let conversation = &mut self.conversations[index];
-            conversation.own_params = Some(params);
+            conversation.scope_params = Some(params);
             if conversation.can_change_params() && conversation.params != params {
                 conversation.change_params(db, params);
             }
@@ -104,7 +104,7 @@ impl Session {
         let place = self
             .conversations
             .iter()
-            .position(|c| c.url.as_str() == url);
+            .position(|c| c.type_url.as_str() == url);
         let Some(index) = place else {
             return false;
         };

@@ -10,7 +10,9 @@ use crate::moment::Moment;
 use crate::name::{Name, Selector};
 use crate::params::ParamsId;
 use crate::resource::{TypeUrl, Version};
-use crate::source::{Conversation, DeltaSubscriptions, InitialVersions, Terms, is_negative};
+use crate::source::{
+    DeltaSubscriptions, InitialVersions, TypeStream, TypeStreamConfig, is_negative,
+};
 
 impl Session {
     /// A delta request. Answer, subscriptions and initial versions are each
@@ -188,7 +190,7 @@ impl Session {
     /// The conversation about a type, and whether it begins with this request.
     fn conversation(&mut self, db: &mut Database, url: &TypeUrl) -> Option<(usize, bool)> {
         let mut all = self.conversations.iter();
-        if let Some(index) = all.position(|c| c.url == *url) {
+        if let Some(index) = all.position(|c| c.type_url == *url) {
             return Some((index, false));
         }
         let limit = self.config.limits.types;
@@ -196,17 +198,17 @@ impl Session {
             self.refuse(url, Refusal::Types { limit });
             return None;
         }
-        let terms = Terms {
+        let terms = TypeStreamConfig {
             mode: self.config.mode,
             dialect: self.dialect(),
-            speaks_errors: self.config.speaks_errors,
+            supports_resource_errors: self.config.speaks_errors,
             denied: self.denied.contains(url),
             params: self.params_of(url),
         };
         let table = self.table(db, url);
-        let mut new = Conversation::new(db, self.stream, url, table, terms);
+        let mut new = TypeStream::new(db, self.stream, url, table, terms);
         new.kind.legacy_wildcard &= self.knows_legacy_wildcard(url);
-        let rank = |c: &Conversation| (c.kind.rank, c.url.clone());
+        let rank = |c: &TypeStream| (c.kind.rank, c.type_url.clone());
         let place = rank(&new);
         let index = self.conversations.partition_point(|c| rank(c) < place);
         self.conversations.reserve_exact(1);
@@ -226,7 +228,7 @@ impl Session {
     /// How many of these names are subscribed.
     fn known(&self, db: &Database, index: usize, asks: &[(Selector, ParamsId)]) -> usize {
         let known = |(ask, params): &&(Selector, ParamsId)| match ask {
-            Selector::Name(name) => self.conversations[index].has_ask(db, name, *params),
+            Selector::Name(name) => self.conversations[index].is_subscribed(db, name, *params),
             _ => false,
         };
         asks.iter().filter(known).count()
@@ -252,12 +254,12 @@ impl Session {
         asks: &mut Vec<(Selector, ParamsId)>,
         leaving: Leaving,
     ) -> Vec<Refusal> {
-        let used = |count: fn(&Conversation) -> usize| -> usize {
+        let used = |count: fn(&TypeStream) -> usize| -> usize {
             let all = self.conversations.iter();
             all.map(count).sum()
         };
-        let names = used(Conversation::subscription_count).saturating_sub(leaving.names);
-        let (limits, globs) = (self.config.limits.clone(), used(Conversation::glob_count));
+        let names = used(TypeStream::subscription_count).saturating_sub(leaving.names);
+        let (limits, globs) = (self.config.limits.clone(), used(TypeStream::glob_count));
         let mut room_for_names = limits.subscriptions.saturating_sub(names);
         let mut room_for_globs = limits.globs.saturating_sub(globs);
         let hosts = self.conversations[index].subscriptions.unbounded_hosts();
@@ -276,13 +278,14 @@ impl Session {
                     (known, &mut room_for_globs)
                 }
                 Selector::Name(name) if conversation.kind.on_demand => {
-                    let known = conversation.has_ask(db, name, *params)
+                    let known = conversation.is_subscribed(db, name, *params)
                         || db.is_bounded_host(conversation.type_id, name);
                     (known, &mut room_for_hosts)
                 }
-                Selector::Name(name) => {
-                    (conversation.has_ask(db, name, *params), &mut room_for_names)
-                }
+                Selector::Name(name) => (
+                    conversation.is_subscribed(db, name, *params),
+                    &mut room_for_names,
+                ),
             };
             if known || *room > 0 {
                 *room -= usize::from(!known);

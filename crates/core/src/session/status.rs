@@ -9,7 +9,7 @@ use crate::message::ErrorDetail;
 use crate::name::Name;
 use crate::params::ParamsId;
 use crate::resource::{Nonce, Resource, TypeUrl, Version};
-use crate::source::{AnswerKind, Conversation, Subscription, SubscriptionKey};
+use crate::source::{AnswerKind, Subscription, SubscriptionKey, TypeStream};
 
 /// How one type stands on one stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,7 +93,7 @@ impl Session {
                 found.insert(name.clone(), (NameState::Sent, item.clone()));
             }
         }
-        for ((name, _), (version, _)) in &conversation.parked {
+        for ((name, _), (version, _)) in &conversation.quarantine {
             let held = found.remove(name).and_then(|(_, resource)| resource);
             found.insert(name.clone(), (NameState::Rejected(version.clone()), held));
         }
@@ -124,7 +124,7 @@ impl Session {
         let held = held.into_iter().find(|held| held.is_accepted());
         let sure = held.is_some() && certain(db, conversation, &given).is_some();
         let held = held.map(|held| held.resource);
-        let target = conversation.target(db, ask);
+        let target = conversation.resolve(db, ask);
         let led = target.resource().map_or(name, |r| &r.name).clone();
         let mut flights = conversation.client_cache.pending_acks().iter().rev();
         let sent = flights.find_map(|flight| {
@@ -135,7 +135,7 @@ impl Session {
             said.or_else(|| flight.answer_to(ask).map(|_| None))
         });
         let (state, resource) = match (target.resource(), sent) {
-            (Some(r), _) if conversation.is_parked(r) => {
+            (Some(r), _) if conversation.is_quarantined(r) => {
                 (NameState::Rejected(r.version.clone()), held)
             }
             (_, Some(sent)) => (NameState::Sent, sent),
@@ -175,7 +175,7 @@ impl Session {
         let mut all = self.conversations.iter();
         all.try_for_each(|conversation| {
             let fault = conversation.check(db);
-            fault.map_err(|fault| format!("{}: {fault}", conversation.url))
+            fault.map_err(|fault| format!("{}: {fault}", conversation.type_url))
         })
     }
 
@@ -197,7 +197,7 @@ impl Session {
     /// How each type stands, in order of rank.
     pub fn status(&self) -> impl Iterator<Item = TypeStatus> + '_ {
         self.conversations.iter().map(|conversation| TypeStatus {
-            type_url: conversation.url.clone(),
+            type_url: conversation.type_url.clone(),
             // On demand the wildcard brings nothing, and is one all the same.
             subscriptions: conversation.subscription_count()
                 + usize::from(conversation.kind.on_demand && conversation.wildcard.is_on()),
@@ -208,7 +208,7 @@ impl Session {
             came_with_all: conversation.last_nonce.is_none() && came_with_all(conversation),
             error: conversation.last_error.clone(),
             parked: conversation
-                .parked
+                .quarantine
                 .iter()
                 .map(|((name, _), (version, _))| (name.clone(), version.clone()))
                 .collect(),
@@ -217,10 +217,10 @@ impl Session {
 }
 
 /// Whether there is nothing that the peer waits for.
-fn came_with_all(conversation: &Conversation) -> bool {
+fn came_with_all(conversation: &TypeStream) -> bool {
     let heard = |want: &Subscription| want.acked_answer != AnswerKind::Unanswered;
-    !conversation.owes_answer
-        && conversation.pending.is_empty()
+    !conversation.owes_response
+        && conversation.dirty.is_empty()
         && conversation.deferred.is_empty()
         && conversation
             .subscriptions
@@ -229,7 +229,7 @@ fn came_with_all(conversation: &Conversation) -> bool {
 }
 
 /// What the peer accepted of a name, if it rejected nothing of it since.
-fn certain(db: &mut Database, conversation: &Conversation, name: &Name) -> Option<Arc<Resource>> {
+fn certain(db: &mut Database, conversation: &TypeStream, name: &Name) -> Option<Arc<Resource>> {
     let held = conversation.client_cache.held(db, name);
     let doubtful = held.iter().any(|held| !held.is_accepted());
     let last = held.into_iter().next_back().filter(|_| !doubtful)?;

@@ -9,13 +9,13 @@
 //! is no fault of anything, and nothing is sent again for it.
 
 use super::client_cache::error_names;
-use super::{Context, Conversation, Selected, forms};
+use super::{Context, Selected, TypeStream, forms};
 use crate::database::Database;
 use crate::kind::NegativeForm;
 use crate::message::ErrorDetail;
 use crate::resource::Nonce;
 
-impl Conversation {
+impl TypeStream {
     /// How the peer is told that a name does not exist; `held` is whether it may
     /// hold something of it.
     pub(super) fn absent_form(&self, held: bool) -> NegativeForm {
@@ -47,7 +47,7 @@ impl Conversation {
     /// Whether a response will be rejected, and is meant to be.
     pub(crate) fn expects_rejection(&self, nonce: &Nonce) -> bool {
         let flight = self.client_cache.pending_ack(nonce);
-        flight.is_some_and(|flight| flight.expects_nack) && !self.takes_bait
+        flight.is_some_and(|flight| flight.expects_nack) && !self.acks_unreadable
     }
 
     /// Whether the text of a rejection names something that the response brought,

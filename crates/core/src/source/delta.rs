@@ -8,7 +8,7 @@ use hashbrown::{HashMap, HashSet};
 use super::client_cache::{Answer, Update, Variant, variant_of};
 use super::request::{RequestChanges, SubscriptionChange};
 use super::subscribe::InitialVersions;
-use super::{AnswerKind, Conversation, Selected, forms};
+use super::{AnswerKind, Selected, TypeStream, forms};
 use crate::database::{Database, Scope, ViewChanges};
 use crate::interest::DeltaWildcard;
 use crate::kind::NegativeForm;
@@ -54,7 +54,7 @@ fn plain_step(selected: &Selected) -> Option<(&ViewChanges, Range<usize>)> {
     plain.then(|| (batch, step.range.clone()))
 }
 
-impl Conversation {
+impl TypeStream {
     /// What a request changes. Nothing of it depends on a nonce (S7, S8).
     pub(crate) fn read_delta(&mut self, mut asks: DeltaSubscriptions) -> RequestChanges {
         self.doubt_variants(&mut asks);
@@ -80,7 +80,7 @@ impl Conversation {
         }
         let asked_again = says.subscribes_star && before.is_on();
         if self.wildcard.is_on() && (!before.is_on() || asked_again) {
-            self.owes_answer = true;
+            self.owes_response = true;
             if !self.kind.on_demand {
                 acts.push_back(SubscriptionChange::SubscribeScope(Scope::All));
             }
@@ -89,7 +89,7 @@ impl Conversation {
             match ask {
                 Selector::Name(name) => acts.push_back(SubscriptionChange::Subscribe(name, params)),
                 Selector::Glob(glob) => {
-                    self.owes_answer = true;
+                    self.owes_response = true;
                     acts.push_back(SubscriptionChange::SubscribeScope(Scope::Glob(glob)));
                 }
                 Selector::Wildcard => {}
@@ -187,8 +187,8 @@ impl Conversation {
             && rest.removed.is_empty()
             && rest.removed_variants.is_empty()
             && rest.errors.is_empty();
-        (!empty || self.owes_answer).then(|| DeltaResponse {
-            type_url: self.url.clone(),
+        (!empty || self.owes_response).then(|| DeltaResponse {
+            type_url: self.type_url.clone(),
             nonce,
             resources,
             removed: rest.removed,
@@ -218,7 +218,7 @@ impl Conversation {
         if !left.is_empty() || failed {
             return;
         }
-        let form = match self.wants_of(db, name).is_empty() {
+        let form = match self.subscriptions_of(db, name).is_empty() {
             true => NegativeForm::Removed,
             false => self.absent_form(true),
         };
@@ -256,7 +256,7 @@ impl Conversation {
         if !self.kind.on_demand {
             return name.clone();
         }
-        match self.target(db, answer.subscription).resource() {
+        match self.resolve(db, answer.subscription).resource() {
             Some(rejected) if rejected.name == *name => name.clone(),
             _ => db.unused_name(self.type_id, name),
         }
@@ -272,7 +272,7 @@ impl Conversation {
                 response.resources.push(WireResource::full(empty));
             }
             NegativeForm::Bodyless => {
-                let negative = forms::bodyless(own, name, self.negatives);
+                let negative = forms::bodyless(own, name, self.negative_counter);
                 response.resources.push(WireResource::full(negative));
             }
             NegativeForm::Unreadable => {

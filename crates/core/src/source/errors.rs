@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use super::Conversation;
+use super::TypeStream;
 use crate::message::Mode;
 use crate::resource::{ErrorCode, ResourceError};
 
@@ -34,18 +34,18 @@ fn error(code: ErrorCode, message: &str) -> Arc<ResourceError> {
     Arc::new(ResourceError { code, message })
 }
 
-impl Conversation {
+impl TypeStream {
     /// The error that says that a name does not exist, if it is said so. In
     /// deltas that is for names that the peer does not hold: what it may hold is
     /// removed.
     pub(super) fn absence_as_error(&self, held: bool) -> Option<Arc<ResourceError>> {
         let new = self.mode == Mode::Sotw || !held;
         let error = if self.denied { &DENIED } else { &NOT_FOUND };
-        (self.speaks_errors && new).then(|| Arc::clone(error))
+        (self.supports_resource_errors && new).then(|| Arc::clone(error))
     }
 
     /// The error that says that a name is refused, if it is said so (S72).
     pub(super) fn refusal_as_error(&self) -> Option<Arc<ResourceError>> {
-        self.speaks_errors.then(|| Arc::clone(&REFUSED))
+        self.supports_resource_errors.then(|| Arc::clone(&REFUSED))
     }
 }

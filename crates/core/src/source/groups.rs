@@ -7,7 +7,7 @@
 use hashbrown::HashMap;
 
 use super::client_cache::{Answer, Update};
-use super::{Conversation, Selected};
+use super::{Selected, TypeStream};
 use crate::database::Database;
 use crate::hosts::HostName;
 use crate::name::Name;
@@ -18,19 +18,19 @@ use std::sync::Arc;
 /// route configuration. No domain has the slash that a name there has.
 type Place = (Box<str>, Box<str>);
 
-impl Conversation {
+impl TypeStream {
     /// Takes back what goes together with something that has to wait for
     /// another type (S73).
     pub(super) fn wait_in_groups(&mut self, db: &mut Database, selected: &mut Selected) {
-        if !self.kind.on_demand || self.waiting.is_empty() {
+        if !self.kind.on_demand || self.addition_deadlines.is_empty() {
             return;
         }
-        let waiting: Vec<Name> = self.waiting.keys().cloned().collect();
+        let waiting: Vec<Name> = self.addition_deadlines.keys().cloned().collect();
         let mut says = std::mem::take(&mut selected.says);
         let own = says.len();
         // What waits takes part as what the peer holds of it.
         for name in waiting {
-            let led = self.wants_of(db, &name);
+            let led = self.subscriptions_of(db, &name);
             let led = led
                 .into_iter()
                 .filter_map(|(key, _)| self.subscriptions.resolved_name(key));
@@ -67,7 +67,7 @@ impl Conversation {
 
     fn look_at_later(&mut self, db: &Database, topics: Vec<Name>) {
         for topic in topics {
-            for (key, _) in self.wants_of(db, &topic) {
+            for (key, _) in self.subscriptions_of(db, &topic) {
                 if let Some(want) = self.subscriptions.get_mut(key) {
                     want.resend = true;
                 }

@@ -4,25 +4,25 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Conversation;
+use super::TypeStream;
 use super::client_cache::{Certainty, Cursor};
 use crate::database::{ClientSet, Database};
 use crate::name::Name;
 use crate::resource::Version;
 
-impl Conversation {
+impl TypeStream {
     /// The peer leaves: what it holds is remembered for when it comes back to
     /// state of the world (S82), by the version of every set that it may name.
     pub(crate) fn remember_set(&mut self, db: &mut Database) {
-        if !self.is_whole() {
+        if !self.sends_whole_sets() {
             return;
         }
         let mut versions: Vec<(usize, Version)> = Vec::new();
-        let resumed = self.resumed.as_mut().and_then(|r| r.version.take());
+        let resumed = self.resumption.as_mut().and_then(|r| r.version.take());
         let accepted = self.acked_version.take();
         let stood_at = accepted.clone().or(resumed);
         versions.extend(accepted.map(|version| (0, version)));
-        let rejected = std::mem::take(&mut self.rejected_versions).into_iter();
+        let rejected = std::mem::take(&mut self.nacked_versions).into_iter();
         versions.extend(rejected.map(|version| (0, version)));
         let flights = self.client_cache.pending_acks().iter().enumerate();
         let flights = flights.filter_map(|(nth, f)| Some((nth + 1, f.version.clone()?)));
@@ -67,7 +67,7 @@ impl Conversation {
             let at = own.map(|step| step.to).max().unwrap_or(view.position);
             db.resources_at(view.id, at)
         };
-        let parked = self.parked.iter();
+        let parked = self.quarantine.iter();
         let rejected = parked.map(|((name, constraints), (version, _))| {
             (name.clone(), constraints.clone(), version.clone())
         });

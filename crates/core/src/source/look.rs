@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::client_cache::{Answer, CachedResource, Certainty, Update, same_variant, variant_of};
-use super::{AnswerKind, Context, Conversation, Subscription, SubscriptionKey};
+use super::{AnswerKind, Context, Subscription, SubscriptionKey, TypeStream};
 use crate::database::{Choice, Database, same_resource};
 use crate::kind::NegativeForm;
 use crate::message::Mode;
@@ -46,7 +46,7 @@ pub(super) enum Waits {
     Apart,
 }
 
-impl Conversation {
+impl TypeStream {
     /// Works out what is to be said of a name now; `apart` is whether in a
     /// response that is meant to be rejected.
     pub(super) fn look(
@@ -69,7 +69,7 @@ impl Conversation {
             return part;
         }
         let wanted = wanted_by(&subjects);
-        self.end_rejections(name, &wanted);
+        self.forget_nacks(name, &wanted);
         let mut blocked = Vec::new();
         for resource in &wanted {
             let leading = subjects.iter().filter(|s| leads_to(s, resource));
@@ -98,7 +98,7 @@ impl Conversation {
     /// A cluster that a client came back with and that left before anything was
     /// sent is one of which nothing is known (S82).
     fn take_resumed_as_held(&mut self, db: &mut Database, name: &Name, subjects: &[Subject]) {
-        let resumed = self.resumed.as_ref();
+        let resumed = self.resumption.as_ref();
         let unknown = resumed.is_some_and(|r| r.may_hold_unknown(name));
         let left = |s: &Subject| {
             let resumed = s.want.is_some_and(|(_, want)| want.is_resumed);
@@ -116,15 +116,15 @@ impl Conversation {
 
     fn subjects(&self, db: &mut Database, name: &Name) -> Vec<Subject> {
         let mut subjects = Vec::new();
-        for (key, want) in self.wants_of(db, name) {
-            let choice = match self.target(db, key) {
+        for (key, want) in self.subscriptions_of(db, name) {
+            let choice = match self.resolve(db, key) {
                 // A failure that is not about the data leaves what is held alone (S61).
                 Choice::Failed(error, None)
-                    if !self.speaks_errors && !error.code.is_data_error() =>
+                    if !self.supports_resource_errors && !error.code.is_data_error() =>
                 {
                     Choice::Unknown
                 }
-                Choice::Failed(_, None) if !self.speaks_errors => Choice::Absent,
+                Choice::Failed(_, None) if !self.supports_resource_errors => Choice::Absent,
                 choice => choice,
             };
             subjects.push(Subject {
@@ -133,7 +133,7 @@ impl Conversation {
                 forced: want.resend,
             });
         }
-        if let Some(choice) = self.brought(db, name) {
+        if let Some(choice) = self.cursor_choice(db, name) {
             let own = subjects.iter().any(|s| {
                 let (key, _) = s.want.unzip();
                 key.is_some_and(|key| key.params == self.params)
@@ -143,7 +143,7 @@ impl Conversation {
                 subjects.push(Subject {
                     want: None,
                     choice,
-                    forced: self.again.contains(name),
+                    forced: self.resend_names.contains(name),
                 });
             }
         }
@@ -166,7 +166,7 @@ impl Conversation {
             part.is_tried = true;
             return true;
         }
-        if self.is_parked(resource) {
+        if self.is_quarantined(resource) {
             self.answer_parked(db, name, resource, leading, part);
             return true;
         }
@@ -188,7 +188,7 @@ impl Conversation {
         if failed && is_held(self.kind.on_demand, &held, resource) {
             return false;
         }
-        let until = self.waiting.get(name);
+        let until = self.addition_deadlines.get(name);
         let overdue = until.is_some_and(|until| *until <= context.now);
         if !overdue && context.order.addition_waits(db, &self.kind, resource) {
             part.waits = Waits::Addition;
@@ -275,10 +275,10 @@ impl Conversation {
             held.extend(self.client_cache.held_after_acks(db, name));
         }
         // That the name is gone would take away what the peer may hold of it beside.
-        let other = |held: &CachedResource| !self.is_parked(&held.resource);
+        let other = |held: &CachedResource| !self.is_quarantined(&held.resource);
         let others = !self.kind.on_demand && held.iter().any(other);
         // Of several subscriptions each gets what is for it.
-        let wants = self.wants_of(db, name);
+        let wants = self.subscriptions_of(db, name);
         let beside = wants.iter().all(|(key, _)| key.params != self.params);
         let by_view = beside && self.client_cache.covering_cursor(name).is_some();
         let asked = wants.iter().map(|(key, _)| key.params);
@@ -296,7 +296,7 @@ impl Conversation {
             };
             let stands_in = held.iter().find(same);
             let stands_in = stands_in.or_else(|| held.iter().find(from_before));
-            let stands_in = stands_in.filter(|_| self.is_whole());
+            let stands_in = stands_in.filter(|_| self.sends_whole_sets());
             // Who waits for a host waits for an answer, whatever it rejected.
             let sure = |held: &CachedResource| {
                 held.certainty != Certainty::MaybeTaken || !self.kind.on_demand
@@ -305,8 +305,9 @@ impl Conversation {
             if !subject.forced && !waits && stands_in.is_none() {
                 continue;
             }
-            let good =
-                |held: &&CachedResource| held.was_accepted() && !self.is_parked(&held.resource);
+            let good = |held: &&CachedResource| {
+                held.was_accepted() && !self.is_quarantined(&held.resource)
+            };
             let own = |held: &&CachedResource| good(held) && same_variant(&held.resource, resource);
             let fits = |held: &&CachedResource| {
                 good(held) && (!several || self.is_for(db, subject, &variant_of(&held.resource)))

@@ -18,8 +18,8 @@
 
 mod apart;
 mod client_cache;
-mod closed;
 mod delta;
+mod dependencies;
 mod errors;
 mod forms;
 mod groups;
@@ -29,9 +29,9 @@ mod reject;
 mod request;
 mod rest;
 mod resume;
+mod routes_without_vhds;
 mod select;
 mod sotw;
-mod standing;
 mod step;
 mod subscribe;
 mod subscriptions;
@@ -43,15 +43,15 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 pub(crate) use client_cache::{CachedResource, ClientCache, PendingAck, Variant};
-use closed::Closed;
 pub(crate) use delta::DeltaSubscriptions;
+pub(crate) use dependencies::DependencyState;
 pub use forms::Dialect;
 pub(crate) use forms::is_negative;
 use reject::Unverified;
 pub(crate) use request::RequestChanges;
 pub(crate) use resume::Resumption;
+use routes_without_vhds::RoutesWithoutVhds;
 pub(crate) use select::{Context, Selected, Times};
-pub(crate) use standing::Standing;
 pub(crate) use subscribe::InitialVersions;
 pub(crate) use subscriptions::{AnswerKind, Subscription, SubscriptionKey, Subscriptions};
 pub(crate) use verdict::Replaced;
@@ -68,155 +68,155 @@ use crate::timer::Timers;
 
 /// See the module's documentation.
 #[derive(Debug)]
-pub(crate) struct Conversation {
-    pub(crate) url: TypeUrl,
+pub(crate) struct TypeStream {
+    pub(crate) type_url: TypeUrl,
     pub(crate) kind: Kind,
     pub(crate) type_id: TypeId,
     pub(crate) mode: Mode,
     pub(crate) dialect: Dialect,
     /// Whether the peer understands `resource_errors` (TP3).
-    pub(crate) speaks_errors: bool,
+    pub(crate) supports_resource_errors: bool,
     /// Whether the peer may not see the type.
     pub(crate) denied: bool,
     pub(crate) subscriber: SubscriberId,
     /// The parameters of plain names, and of what wildcard and globs bring.
     pub(crate) params: ParamsId,
     /// Those that came with a wildcard or glob, in place of the stream's (TP2).
-    pub(crate) own_params: Option<ParamsId>,
+    pub(crate) scope_params: Option<ParamsId>,
     pub(crate) wildcard: Wildcard,
     pub(crate) subscriptions: Subscriptions,
     /// Names of the request that is being read that come with parameters which
     /// are those of plain names, too (TP2).
-    pub(crate) explicit: BTreeSet<(Name, ParamsId)>,
+    pub(crate) located_names: BTreeSet<(Name, ParamsId)>,
     pub(crate) client_cache: ClientCache,
     /// What the client came back with (S82).
-    pub(crate) resumed: Option<Resumption>,
+    pub(crate) resumption: Option<Resumption>,
     /// Names to look at when the conversation may speak.
-    pub(crate) pending: BTreeSet<Name>,
+    pub(crate) dirty: BTreeSet<Name>,
     /// Names that wait for another type or for the client; looked at again when
     /// something has happened on the stream.
     pub(crate) deferred: BTreeSet<Name>,
     /// Until when at the latest an addition waits for another type (S73).
-    pub(crate) waiting: BTreeMap<Name, Moment>,
+    pub(crate) addition_deadlines: BTreeMap<Name, Moment>,
     /// Members of a view that are said again even if nothing changed (S28, S59).
-    pub(crate) again: BTreeSet<Name>,
+    pub(crate) resend_names: BTreeSet<Name>,
     /// What was rejected together with others, by the version that was sent,
     /// and the name on account of which.
     pub(crate) suspects: BTreeMap<Variant, (Version, Name)>,
     /// Groups of suspects that will be tried on their own (S12).
     pub(crate) trials: VecDeque<Vec<Variant>>,
     /// How many responses were rejected since one was accepted.
-    pub(crate) rejected_in_a_row: u32,
+    pub(crate) consecutive_nacks: u32,
     /// When a group was last tried.
-    pub(crate) tried_at: Moment,
+    pub(crate) last_trial_at: Moment,
     /// What failed alone, by the version that did, and the name on account of
     /// which it was sent: not sent again (S12).
-    pub(crate) parked: BTreeMap<Variant, (Version, Name)>,
+    pub(crate) quarantine: BTreeMap<Variant, (Version, Name)>,
     /// Names of which several variants failed together: not all of them may be
     /// bad.
-    pub(crate) parked_together: BTreeSet<Name>,
+    pub(crate) quarantined_together: BTreeSet<Name>,
     /// What was in a response that was meant to be rejected: it may be bad, too.
     pub(crate) unverified: BTreeMap<Variant, Unverified>,
     /// The peer accepted what others refuse: its rejections have other reasons.
-    pub(crate) takes_bait: bool,
+    pub(crate) acks_unreadable: bool,
     /// What was suspected for that once.
-    pub(crate) doubted: BTreeSet<(Variant, Version)>,
+    pub(crate) suspected_once: BTreeSet<(Variant, Version)>,
     /// Names that never exist, by which a client that waits for virtual hosts
     /// hears that there are none yet (S76).
     pub(crate) placeholders: BTreeSet<Name>,
     /// What hosts are not spoken of for now.
-    pub(crate) closed: Closed,
+    pub(crate) routes_without_vhds: RoutesWithoutVhds,
     /// Names that are refused, not remembered: told that they do not exist (S72).
     pub(crate) refused: BTreeSet<Name>,
     /// By which names that do not exist are told apart from those of other
     /// responses.
-    pub(crate) negatives: u64,
+    pub(crate) negative_counter: u64,
     /// Stands for the names that the last list had and that were refused.
-    refused_sum: u64,
+    refused_hash: u64,
     pub(crate) last_nonce: Option<Nonce>,
     pub(crate) last_acked: Option<Nonce>,
     /// The version of the last set that was accepted.
     pub(crate) acked_version: Option<Version>,
     /// The versions of the last sets that were rejected: C-core names the one
     /// that it rejected when it comes back.
-    pub(crate) rejected_versions: VecDeque<Version>,
+    pub(crate) nacked_versions: VecDeque<Version>,
     /// What the peer last said of something that it rejects (S16).
     pub(crate) last_error: Option<ErrorDetail>,
     /// The peer waits for an answer, be it empty (S25).
-    pub(crate) owes_answer: bool,
+    pub(crate) owes_response: bool,
     /// Whether the next turn is a trial's, so that neither news nor trials starve.
     pub(crate) trial_turn: bool,
     /// When what has a ttl must be spoken of again (S59).
-    pub(crate) refresh: Timers<Name>,
+    pub(crate) ttl_timers: Timers<Name>,
 }
 
 /// How a stream speaks of all its types.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Terms {
+pub(crate) struct TypeStreamConfig {
     pub(crate) mode: Mode,
     pub(crate) dialect: Dialect,
-    pub(crate) speaks_errors: bool,
+    pub(crate) supports_resource_errors: bool,
     pub(crate) denied: bool,
     pub(crate) params: ParamsId,
 }
 
-impl Conversation {
+impl TypeStream {
     pub(crate) fn new(
         db: &mut Database,
         stream: crate::database::StreamId,
         url: &TypeUrl,
         type_id: TypeId,
-        terms: Terms,
+        terms: TypeStreamConfig,
     ) -> Self {
-        let Terms {
+        let TypeStreamConfig {
             mode,
             dialect,
-            speaks_errors,
+            supports_resource_errors: speaks_errors,
             denied,
             params,
         } = terms;
         Self {
-            url: url.clone(),
+            type_url: url.clone(),
             kind: Kind::of(url),
             type_id,
             mode,
             dialect,
-            speaks_errors,
+            supports_resource_errors: speaks_errors,
             denied,
             subscriber: db.add_subscriber(stream, type_id, params),
             params,
-            own_params: None,
+            scope_params: None,
             wildcard: Wildcard::Never,
             subscriptions: Subscriptions::new(params),
-            explicit: BTreeSet::new(),
+            located_names: BTreeSet::new(),
             client_cache: ClientCache::new(type_id),
-            resumed: None,
-            pending: BTreeSet::new(),
+            resumption: None,
+            dirty: BTreeSet::new(),
             deferred: BTreeSet::new(),
-            waiting: BTreeMap::new(),
-            again: BTreeSet::new(),
+            addition_deadlines: BTreeMap::new(),
+            resend_names: BTreeSet::new(),
             suspects: BTreeMap::new(),
             trials: VecDeque::new(),
-            rejected_in_a_row: 0,
-            tried_at: Moment::START,
-            parked: BTreeMap::new(),
-            parked_together: BTreeSet::new(),
+            consecutive_nacks: 0,
+            last_trial_at: Moment::START,
+            quarantine: BTreeMap::new(),
+            quarantined_together: BTreeSet::new(),
             unverified: BTreeMap::new(),
-            takes_bait: false,
-            doubted: BTreeSet::new(),
+            acks_unreadable: false,
+            suspected_once: BTreeSet::new(),
             placeholders: BTreeSet::new(),
-            closed: Closed::default(),
+            routes_without_vhds: RoutesWithoutVhds::default(),
             refused: BTreeSet::new(),
-            negatives: 1,
-            refused_sum: 0,
+            negative_counter: 1,
+            refused_hash: 0,
             last_nonce: None,
             last_acked: None,
             acked_version: None,
-            rejected_versions: VecDeque::new(),
+            nacked_versions: VecDeque::new(),
             last_error: None,
-            owes_answer: false,
+            owes_response: false,
             trial_turn: false,
-            refresh: Timers::default(),
+            ttl_timers: Timers::default(),
         }
     }
 
@@ -249,36 +249,38 @@ impl Conversation {
     }
 
     /// Who asks for nothing any more is not owed an answer (S10).
-    pub(crate) fn forgive_answer(&mut self) {
-        self.owes_answer &= self.wildcard.is_on() || self.subscription_count() > 0;
+    pub(crate) fn cancel_owed_response(&mut self) {
+        self.owes_response &= self.wildcard.is_on() || self.subscription_count() > 0;
     }
 
     /// Whether the type is delivered as a whole in every response.
-    pub(crate) fn is_whole(&self) -> bool {
+    pub(crate) fn sends_whole_sets(&self) -> bool {
         self.mode == Mode::Sotw && self.kind.whole_set
     }
 
     /// Whether everything that is asked for is known as far as a response shows
     /// it: an answer from a part of a set could be taken for a removal (S51).
-    pub(crate) fn knows_all(&self, db: &mut Database) -> bool {
+    pub(crate) fn is_complete(&self, db: &mut Database) -> bool {
         let mut views = self.client_cache.cursors().iter();
         let follows = views.all(|view| db.is_complete(view.id));
-        let listed = self.is_whole() && db.is_cache();
+        let listed = self.sends_whole_sets() && db.is_cache();
         let mut asks = self.subscriptions.keys().filter(|_| listed);
-        follows && asks.all(|ask| self.target(db, ask) != Choice::Unknown)
+        follows && asks.all(|ask| self.resolve(db, ask) != Choice::Unknown)
     }
 
     /// What the database has for a want. A failure that leaves contents in use
     /// is none to a peer that does not read of it (S61).
-    pub(crate) fn target(&self, db: &mut Database, ask: SubscriptionKey) -> Choice {
+    pub(crate) fn resolve(&self, db: &mut Database, ask: SubscriptionKey) -> Choice {
         match db.choose(self.type_id, ask.entry, ask.params) {
-            Choice::Failed(_, Some(kept)) if !self.speaks_errors => Choice::Resource(kept),
+            Choice::Failed(_, Some(kept)) if !self.supports_resource_errors => {
+                Choice::Resource(kept)
+            }
             choice => choice,
         }
     }
 
     /// What wildcard and globs bring under a name; `None` if they do not cover it.
-    pub(crate) fn brought(&self, db: &mut Database, name: &Name) -> Option<Choice> {
+    pub(crate) fn cursor_choice(&self, db: &mut Database, name: &Name) -> Option<Choice> {
         let view = self.client_cache.covering_cursor(name)?;
         let entry = db.find(self.type_id, name);
         let listed = entry.and_then(|entry| db.listed_resource(view.id, entry));
@@ -290,7 +292,7 @@ impl Conversation {
     }
 
     /// The wants of a name.
-    pub(crate) fn wants_of(
+    pub(crate) fn subscriptions_of(
         &self,
         db: &Database,
         name: &Name,
@@ -301,7 +303,7 @@ impl Conversation {
     }
 
     /// Whether the peer asks for this name by itself, with these parameters.
-    pub(crate) fn has_ask(&self, db: &Database, name: &Name, params: ParamsId) -> bool {
+    pub(crate) fn is_subscribed(&self, db: &Database, name: &Name, params: ParamsId) -> bool {
         let entry = db.find(self.type_id, name);
         entry.is_some_and(|entry| {
             self.subscriptions
@@ -312,7 +314,7 @@ impl Conversation {
 
     /// Whether the peer asks for a name in any way, or for something that leads
     /// to it.
-    pub(crate) fn is_wanted(&self, db: &Database, name: &Name) -> bool {
+    pub(crate) fn has_interest(&self, db: &Database, name: &Name) -> bool {
         let entry = db.find(self.type_id, name);
         let by_name = |entry| self.subscriptions.of_entry(entry).next().is_some();
         entry.is_some_and(by_name)
@@ -321,18 +323,24 @@ impl Conversation {
     }
 
     /// All resources of a name that the peer is meant to hold.
-    pub(crate) fn wanted(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
-        let own = self.wants_of(db, name).into_iter().map(|(key, _)| key);
+    pub(crate) fn desired_resources(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
+        let own = self
+            .subscriptions_of(db, name)
+            .into_iter()
+            .map(|(key, _)| key);
         let leading = self.subscriptions.resolving_to(name);
-        let mut wanted: Vec<_> = own.chain(leading).map(|key| self.target(db, key)).collect();
-        wanted.extend(self.brought(db, name));
+        let mut wanted: Vec<_> = own
+            .chain(leading)
+            .map(|key| self.resolve(db, key))
+            .collect();
+        wanted.extend(self.cursor_choice(db, name));
         let resources = wanted.into_iter().filter_map(|c| c.resource().cloned());
         resources.filter(|r| r.name == *name).collect()
     }
 
     /// Whether this very version was rejected on its own (S12).
-    pub(crate) fn is_parked(&self, resource: &Resource) -> bool {
-        let parked = self.parked.get(&client_cache::variant_of(resource));
+    pub(crate) fn is_quarantined(&self, resource: &Resource) -> bool {
+        let parked = self.quarantine.get(&client_cache::variant_of(resource));
         parked.is_some_and(|(version, _)| *version == resource.version)
     }
 
@@ -340,8 +348,8 @@ impl Conversation {
     /// a host is answered when the route configuration reads its hosts: until then
     /// it would remember a version and no virtual host, and name that version when
     /// it comes back. Others are answered when they ask.
-    fn is_closed(&self, db: &mut Database, name: &Name) -> bool {
-        if !self.kind.on_demand || !self.closed.has(name) {
+    fn is_host_paused(&self, db: &mut Database, name: &Name) -> bool {
+        if !self.kind.on_demand || !self.routes_without_vhds.contains_host(name) {
             return false;
         }
         if self.dialect == Dialect::Envoy {
@@ -353,29 +361,29 @@ impl Conversation {
                 && self.subscriptions.resolved_name(*key).is_none();
             want.resend || (unheard && !holds)
         };
-        !self.wants_of(db, name).iter().any(asks)
+        !self.subscriptions_of(db, name).iter().any(asks)
     }
 
     /// Something has happened on the stream: what waits may go on.
-    pub(crate) fn look_again(&mut self) {
-        match self.pending.is_empty() {
-            true => std::mem::swap(&mut self.pending, &mut self.deferred),
-            false => self.pending.append(&mut self.deferred),
+    pub(crate) fn mark_deferred_dirty(&mut self) {
+        match self.dirty.is_empty() {
+            true => std::mem::swap(&mut self.dirty, &mut self.deferred),
+            false => self.dirty.append(&mut self.deferred),
         }
     }
 
     /// Forgets all that is under way about a name that nothing asks for.
-    pub(crate) fn forget(&mut self, name: &Name) {
-        self.pending.remove(name);
+    pub(crate) fn forget_name(&mut self, name: &Name) {
+        self.dirty.remove(name);
         self.deferred.remove(name);
-        self.waiting.remove(name);
-        self.again.remove(name);
-        self.refresh.cancel(name);
+        self.addition_deadlines.remove(name);
+        self.resend_names.remove(name);
+        self.ttl_timers.cancel(name);
     }
 
     /// Forgets rejections that are on account of a name (S83); `still` tells
     /// what is still meant to be sent.
-    pub(crate) fn end_rejections(&mut self, topic: &Name, still: &[Arc<Resource>]) {
+    pub(crate) fn forget_nacks(&mut self, topic: &Name, still: &[Arc<Resource>]) {
         let is_still = |variant: &Variant, version: &Version| {
             let same = |r: &Arc<Resource>| {
                 client_cache::variant_of(r) == *variant && r.version == *version
@@ -386,12 +394,12 @@ impl Conversation {
             of == topic && !is_still(variant, version)
         };
         let mut ended: Vec<Variant> = Vec::new();
-        if !self.parked.is_empty() {
-            let gone = self.parked.extract_if(.., ends);
+        if !self.quarantine.is_empty() {
+            let gone = self.quarantine.extract_if(.., ends);
             ended.extend(gone.map(|(variant, _)| variant));
             // Without the one that went, the others may be accepted.
-            if !ended.is_empty() && self.parked_together.remove(topic) {
-                self.parked.retain(|_, (_, of)| of != topic);
+            if !ended.is_empty() && self.quarantined_together.remove(topic) {
+                self.quarantine.retain(|_, (_, of)| of != topic);
             }
         }
         if !self.suspects.is_empty() {
@@ -405,13 +413,13 @@ impl Conversation {
         }
         // A peer may have taken it all the same (S17).
         let others = ended.into_iter().map(|(name, _)| name);
-        self.pending.extend(others.filter(|name| name != topic));
+        self.dirty.extend(others.filter(|name| name != topic));
         self.forget_error();
     }
 
     /// What the peer said is of no interest once nothing is rejected (S83).
     pub(crate) fn forget_error(&mut self) {
-        if self.parked.is_empty() && self.suspects.is_empty() {
+        if self.quarantine.is_empty() && self.suspects.is_empty() {
             self.last_error = None;
         }
     }
@@ -419,7 +427,7 @@ impl Conversation {
     /// Proves that wants and holdings agree with themselves and each other.
     pub(crate) fn check(&self, db: &mut Database) -> Result<(), String> {
         self.subscriptions.check()?;
-        let wanted = |name: &Name| self.is_wanted(db, name) || self.is_under_way(name);
+        let wanted = |name: &Name| self.has_interest(db, name) || self.is_in_progress(name);
         self.client_cache.check(wanted)?;
         for (key, _) in self.subscriptions.iter() {
             let name = db.name(self.type_id, key.entry).clone();
@@ -434,18 +442,18 @@ impl Conversation {
                 return Err(format!("{variant:?} is suspected and never tried again"));
             }
         }
-        if self.parked.is_empty() && self.suspects.is_empty() && self.last_error.is_some() {
+        if self.quarantine.is_empty() && self.suspects.is_empty() && self.last_error.is_some() {
             return Err("an error is shown, and nothing is rejected".into());
         }
         Ok(())
     }
 
     /// Whether a name will be looked at, or is spoken of without an answer yet.
-    fn is_under_way(&self, name: &Name) -> bool {
+    fn is_in_progress(&self, name: &Name) -> bool {
         let mut flights = self.client_cache.pending_acks().iter();
-        let mut rejected = self.parked.keys().chain(self.suspects.keys());
+        let mut rejected = self.quarantine.keys().chain(self.suspects.keys());
         rejected.any(|(of, _)| of == name)
-            || self.pending.contains(name)
+            || self.dirty.contains(name)
             || self.deferred.contains(name)
             || flights.any(|flight| !flight.updates_of(name).is_empty())
     }

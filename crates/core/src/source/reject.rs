@@ -12,7 +12,7 @@ use super::client_cache::{
     Answer, CachedResource, Certainty, PendingAck, Update, Variant, error_names, same_variant,
     variant_of,
 };
-use super::{AnswerKind, Conversation};
+use super::{AnswerKind, TypeStream};
 use crate::database::Database;
 use crate::message::{ErrorDetail, Mode};
 use crate::name::Name;
@@ -43,7 +43,7 @@ pub(crate) struct Unverified {
 /// Rejected sets whose versions are remembered.
 const REMEMBERED: usize = 4;
 
-impl Conversation {
+impl TypeStream {
     /// The peer rejected the response. Returns what failed alone.
     pub(crate) fn reject(
         &mut self,
@@ -73,13 +73,13 @@ impl Conversation {
             return Vec::new();
         };
         self.fall_back_to_set(db);
-        self.rejected_versions.extend(flight.version.clone());
-        if self.rejected_versions.len() > REMEMBERED {
-            self.rejected_versions.pop_front();
+        self.nacked_versions.extend(flight.version.clone());
+        if self.nacked_versions.len() > REMEMBERED {
+            self.nacked_versions.pop_front();
         }
         let suspects = self.suspects_of(db, flight, error);
         self.say_in_later_flights(&suspects.says);
-        self.rejected_in_a_row = self.rejected_in_a_row.saturating_add(1);
+        self.consecutive_nacks = self.consecutive_nacks.saturating_add(1);
         self.trial_turn = !self.trial_turn;
         let parked = self.try_again(db, suspects, error);
         self.tidy(db);
@@ -142,8 +142,8 @@ impl Conversation {
         for say in says {
             match &say.resource {
                 Some(resource)
-                    if self.is_wanted(db, say.name())
-                        || self.is_wanted(db, say.requested_name()) =>
+                    if self.has_interest(db, say.name())
+                        || self.has_interest(db, say.requested_name()) =>
                 {
                     if say.removed_earlier {
                         // The removal in between was not rejected, maybe.
@@ -201,7 +201,7 @@ impl Conversation {
             return;
         }
         // What failed alone was not taken.
-        let parked = self.parked.get(&variant_of(resource)).cloned();
+        let parked = self.quarantine.get(&variant_of(resource)).cloned();
         let failed = |held: &CachedResource| {
             let version = parked.as_ref().map(|(version, _)| version);
             held.certainty == Certainty::MaybeTaken
@@ -239,7 +239,7 @@ impl Conversation {
                     }),
             );
         });
-        self.pending.insert(say.requested_name().clone());
+        self.dirty.insert(say.requested_name().clone());
     }
 
     /// An answer went unheard with all that was beside it. One that was alone
@@ -250,7 +250,7 @@ impl Conversation {
         }
         if let Some(want) = self.subscriptions.get_mut(answer.subscription) {
             want.resend |= answer.kind != AnswerKind::Resource && !answer.is_implicit;
-            self.pending.insert(answer.name);
+            self.dirty.insert(answer.name);
         }
     }
 
@@ -271,24 +271,25 @@ impl Conversation {
         let parked = |say: &Update| {
             say.resource
                 .as_ref()
-                .is_some_and(|sent| self.is_parked(sent))
+                .is_some_and(|sent| self.is_quarantined(sent))
         };
         if suspects.iter().any(parked) {
             let rest = suspects.iter().filter(|say| !parked(say));
             let topics: Vec<Name> = rest.map(|say| say.requested_name().clone()).collect();
-            self.pending.extend(topics);
+            self.dirty.extend(topics);
             return Vec::new();
         }
         self.drop_changed(db, &mut suspects);
         if alone && suspects.len() < brought {
             // Without the one that changed, the others may be accepted.
             let topics = suspects.iter().map(|say| say.requested_name().clone());
-            self.pending.extend(topics);
+            self.dirty.extend(topics);
             return Vec::new();
         }
         if alone {
             if let [first, _, ..] = &suspects[..] {
-                self.parked_together.insert(first.requested_name().clone());
+                self.quarantined_together
+                    .insert(first.requested_name().clone());
             }
             let parked = suspects.into_iter().filter_map(|say| self.park(db, say));
             return parked.collect();
@@ -323,7 +324,7 @@ impl Conversation {
             .map(|say| say.name().clone())
             .collect();
         let news = suspects.extract_if(.., |say| changed.contains(say.name()));
-        self.pending
+        self.dirty
             .extend(news.map(|say| say.requested_name().clone()));
     }
 
@@ -353,9 +354,9 @@ impl Conversation {
                 same && same_variant(&held.resource, new)
             };
             let suspected = self.suspects.contains_key(&variant_of(new));
-            !suspected && !self.is_parked(new) && !after.iter().any(held)
+            !suspected && !self.is_quarantined(new) && !after.iter().any(held)
         };
-        if replaces && self.wanted(db, name).iter().any(is_news) {
+        if replaces && self.desired_resources(db, name).iter().any(is_news) {
             for variant in &own {
                 self.suspects.remove(variant);
             }
@@ -369,7 +370,7 @@ impl Conversation {
             return false;
         };
         let one = suspects.iter().all(|say| *say.name() == name);
-        let wanted = self.wanted(db, &name);
+        let wanted = self.desired_resources(db, &name);
         let gives_way = |held: &CachedResource| {
             let stays = wanted.iter().any(|new| same_variant(new, &held.resource));
             !held.has_unknown_body() && !stays
@@ -385,9 +386,9 @@ impl Conversation {
         sent: &Variant,
         version: &Version,
     ) -> bool {
-        let topic = self.wants_of(db, topic).into_iter();
-        let mut wanted: Vec<_> = topic.map(|(key, _)| self.target(db, key)).collect();
-        wanted.extend(self.brought(db, &sent.0));
+        let topic = self.subscriptions_of(db, topic).into_iter();
+        let mut wanted: Vec<_> = topic.map(|(key, _)| self.resolve(db, key)).collect();
+        wanted.extend(self.cursor_choice(db, &sent.0));
         let mut wanted = wanted.iter().filter_map(|choice| choice.resource());
         wanted.any(|new| variant_of(new) == *sent && new.version == *version)
     }
@@ -429,10 +430,10 @@ impl Conversation {
     fn park(&mut self, db: &mut Database, say: Update) -> Option<Parked> {
         let topic = say.requested_name().clone();
         let resource = say.resource?;
-        self.parked
+        self.quarantine
             .insert(say.variant, (resource.version.clone(), topic.clone()));
         if self.kind.on_demand {
-            for (key, want) in self.wants_of(db, &topic) {
+            for (key, want) in self.subscriptions_of(db, &topic) {
                 let led = self.subscriptions.resolved_name(key).unwrap_or(&topic);
                 let holds = self
                     .client_cache
@@ -446,10 +447,10 @@ impl Conversation {
                     want.resend = true;
                 }
             }
-            self.pending.insert(topic);
+            self.dirty.insert(topic);
         } else {
             // Who asks is told what there is instead.
-            self.pending.insert(topic);
+            self.dirty.insert(topic);
         }
         Some(Parked {
             name: resource.name.clone(),
@@ -490,7 +491,7 @@ impl Conversation {
     /// Whether something was suspected after it had counted as accepted.
     fn is_doubted(&self, variant: &Variant, resource: &Resource) -> bool {
         let sent = (variant.clone(), resource.version.clone());
-        self.doubted.contains(&sent)
+        self.suspected_once.contains(&sent)
     }
 
     /// What counted as accepted, and may not have been, is suspected: the peer may
@@ -502,17 +503,18 @@ impl Conversation {
                 !held.is_variant(&variant) || held.resource.version != resource.version
             });
         });
-        if let Some(before) = before.filter(|_| self.is_wanted(db, &variant.0)) {
+        if let Some(before) = before.filter(|_| self.has_interest(db, &variant.0)) {
             self.client_cache.record(db, before);
         }
-        self.doubted.insert((variant, resource.version.clone()));
+        self.suspected_once
+            .insert((variant, resource.version.clone()));
     }
 
     /// What was in a response that was accepted as a whole is good.
     pub(super) fn keep_verified(&mut self, flight: &PendingAck) {
         if !flight.expects_nack {
             self.unverified.clear();
-            self.doubted.clear();
+            self.suspected_once.clear();
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::subscribe::UnsubscribedResources;
-use super::{Conversation, InitialVersions, forms};
+use super::{InitialVersions, TypeStream, forms};
 use crate::database::{Database, Scope};
 use crate::name::Name;
 use crate::params::ParamsId;
@@ -29,7 +29,7 @@ pub(crate) struct RequestChanges {
     pub(crate) unsubscribed: UnsubscribedResources,
 }
 
-impl Conversation {
+impl TypeStream {
     /// Takes so many steps; whether all are taken.
     pub(crate) fn apply_changes(
         &mut self,
@@ -65,14 +65,14 @@ impl Conversation {
         if self.kind.on_demand && !reading.initial.is_empty() {
             self.record_other_hosts(db, &reading.initial);
             let told = reading.initial.values().filter_map(forms::negative_number);
-            self.negatives = told.max().unwrap_or(0).wrapping_add(1);
+            self.negative_counter = told.max().unwrap_or(0).wrapping_add(1);
         }
-        self.forgive_answer();
+        self.cancel_owed_response();
         if let Some(version) = &reading.version {
             self.resume_set(db, version);
         }
         self.end_first_request();
-        self.explicit.clear();
+        self.located_names.clear();
         true
     }
 }

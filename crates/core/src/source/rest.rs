@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use super::client_cache::{CachedResource, Certainty, Update, Variant, same_variant, variant_of};
 use super::look::{Part, Subject, Waits, absent, leads_to};
-use super::{AnswerKind, Context, Conversation, SubscriptionKey};
+use super::{AnswerKind, Context, SubscriptionKey, TypeStream};
 use crate::database::Database;
 use crate::name::Name;
 use crate::params::ParamsId;
 use crate::resource::Resource;
 
-impl Conversation {
+impl TypeStream {
     /// What the peer holds by this name and is not meant to, as what goes.
     pub(super) fn rest(
         &self,
@@ -123,7 +123,7 @@ impl Conversation {
         for params in asked {
             let loses = dropped.iter().any(|other| is_for(db, *params, other));
             let had = |held: &&CachedResource| {
-                let good = held.was_accepted() && !self.is_parked(&held.resource);
+                let good = held.was_accepted() && !self.is_quarantined(&held.resource);
                 good && held.resource.name == to.name && is_for(db, *params, &held.resource)
             };
             let had = held.iter().find(had);
@@ -180,8 +180,9 @@ impl Conversation {
             .iter()
             .flat_map(|name| self.client_cache.held_after_acks(db, name));
         // A whole set lists what may have been dropped, too.
-        let sure =
-            |held: &CachedResource| held.is_accepted() || (self.is_whole() && held.was_accepted());
+        let sure = |held: &CachedResource| {
+            held.is_accepted() || (self.sends_whole_sets() && held.was_accepted())
+        };
         let held: Vec<CachedResource> = held.filter(sure).collect();
         let mut second = Vec::new();
         let mut place = 0;
@@ -257,8 +258,9 @@ impl Conversation {
         // Only a name that is gone altogether can be missed; and who came back
         // and holds what leads to it waits for a word on it (S82).
         let resumed = |s: &Subject| s.want.is_some_and(|(_, want)| want.is_resumed);
-        let dangles =
-            goes && subjects.iter().any(resumed) && context.order.refers_to(db, &self.url, name);
+        let dangles = goes
+            && subjects.iter().any(resumed)
+            && context.order.refers_to(db, &self.type_url, name);
         let order = context.order;
         let refused = self.stands_in()
             && self
@@ -266,7 +268,7 @@ impl Conversation {
                 .held(db, name)
                 .iter()
                 .all(CachedResource::has_unknown_body);
-        let waits = |db| order.removal_waits(db, &self.url, name, (named, refused));
+        let waits = |db| order.removal_waits(db, &self.type_url, name, (named, refused));
         if goes && !dangles && waits(db) {
             part.waits = Waits::Removal;
             self.answer_withheld(db, name, subjects, part);
@@ -287,7 +289,7 @@ impl Conversation {
         let forced = subjects.iter().any(|s| s.forced);
         // A set lists what a client has from before, and so says it (S82).
         let listed =
-            |held: &CachedResource| self.is_whole() && held.certainty == Certainty::Resumed;
+            |held: &CachedResource| self.sends_whole_sets() && held.certainty == Certainty::Resumed;
         let said = |held: &&CachedResource| {
             !held.has_unknown_body() && ((held.was_accepted() && forced) || listed(held))
         };
@@ -328,20 +330,23 @@ impl Conversation {
     /// a virtual host does not name may lead to it by a wildcard.
     fn is_target_elsewhere(&self, db: &mut Database, but: &Name, held: &Resource) -> bool {
         let name = &held.name;
-        let own = self.wants_of(db, but).into_iter().map(|(key, _)| key);
+        let own = self
+            .subscriptions_of(db, but)
+            .into_iter()
+            .map(|(key, _)| key);
         let own: Vec<SubscriptionKey> = own.collect();
         let wide = held.facts().domains.have_wildcards() || held.body.is_none();
         let keys: Vec<SubscriptionKey> = match self.kind.on_demand && wide {
             true => self.subscriptions.keys().collect(),
             false => {
                 let names = held.other_names().chain([name.clone()]);
-                let wants = names.flat_map(|name| self.wants_of(db, &name));
+                let wants = names.flat_map(|name| self.subscriptions_of(db, &name));
                 let wants = wants.map(|(key, _)| key);
                 wants.chain(self.subscriptions.resolving_to(name)).collect()
             }
         };
         let others = keys.into_iter().filter(|key| !own.contains(key));
-        let mut targets = others.map(|key| self.target(db, key));
+        let mut targets = others.map(|key| self.resolve(db, key));
         let led = targets.any(|target| {
             let resource = target.resource();
             resource

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::client_cache::{CachedResource, Variant, same_variant};
-use super::{Context, Conversation, Dialect, Subscription, Times};
+use super::{Context, Dialect, Subscription, Times, TypeStream};
 use crate::database::{ClientSet, Database, Position, Scope};
 use crate::kind;
 use crate::message::Mode;
@@ -62,10 +62,10 @@ impl Resumption {
     }
 }
 
-impl Conversation {
+impl TypeStream {
     /// The first request of the type names a version, or versions.
     pub(crate) fn resume(&mut self, now: Moment) {
-        self.resumed = Some(Resumption {
+        self.resumption = Some(Resumption {
             at: now,
             first_request: true,
             unknown_set: self.mode == Mode::Sotw && self.kind.whole_set,
@@ -85,7 +85,7 @@ impl Conversation {
         if self.take_set_as_held(db, version) {
             return;
         }
-        let Some(resumed) = &mut self.resumed else {
+        let Some(resumed) = &mut self.resumption else {
             return;
         };
         resumed.version = Some(version.clone());
@@ -107,13 +107,13 @@ impl Conversation {
             let still = |r: &Arc<Resource>| {
                 super::client_cache::variant_of(r) == variant && r.version == *version
             };
-            if holds && self.wanted(db, name).iter().any(still) {
-                self.parked
+            if holds && self.desired_resources(db, name).iter().any(still) {
+                self.quarantine
                     .insert(variant.clone(), (version.clone(), name.clone()));
                 rejected.push(variant);
             }
         }
-        if let Some(resumed) = &mut self.resumed {
+        if let Some(resumed) = &mut self.resumption {
             resumed.unknown_set = false;
             resumed.tried = Some(set.unacked.clone());
             resumed.rejected = rejected;
@@ -128,15 +128,15 @@ impl Conversation {
         for resource in &set.resources {
             let name = &resource.name;
             let recorded = |held: &CachedResource| same_variant(&held.resource, resource);
-            if !self.is_wanted(db, name) || self.client_cache.records_of(name).any(recorded) {
+            if !self.has_interest(db, name) || self.client_cache.records_of(name).any(recorded) {
                 continue;
             }
             let same = |r: &Arc<Resource>| crate::database::same_resource(r, resource);
             let few = all || self.kind.drains || self.client_cache.covering_cursor(name).is_none();
-            if few || !self.wanted(db, name).iter().any(same) {
+            if few || !self.desired_resources(db, name).iter().any(same) {
                 self.client_cache
                     .record(db, CachedResource::resumed(resource.clone()));
-                self.pending.insert(name.clone());
+                self.dirty.insert(name.clone());
             }
         }
     }
@@ -145,7 +145,10 @@ impl Conversation {
     /// first set is sent.
     pub(super) fn compare_set_again(&mut self, db: &mut Database) {
         let reach = self.client_cache.heads_sum(db);
-        let resumed = self.resumed.as_mut().filter(|_| self.last_nonce.is_none());
+        let resumed = self
+            .resumption
+            .as_mut()
+            .filter(|_| self.last_nonce.is_none());
         let Some((set, compared)) = resumed.and_then(|resumed| resumed.set.as_mut()) else {
             return;
         };
@@ -157,7 +160,7 @@ impl Conversation {
 
     /// A set was rejected: the client holds what it came back with, all of it.
     pub(super) fn fall_back_to_set(&mut self, db: &mut Database) {
-        let Some(resumed) = &mut self.resumed else {
+        let Some(resumed) = &mut self.resumption else {
             return;
         };
         resumed.tried = None;
@@ -168,7 +171,7 @@ impl Conversation {
 
     /// A set was accepted: the one before counts no longer.
     pub(super) fn forget_set(&mut self) {
-        if let Some(resumed) = &mut self.resumed {
+        if let Some(resumed) = &mut self.resumption {
             (resumed.set, resumed.tried) = (None, None);
         }
     }
@@ -176,15 +179,15 @@ impl Conversation {
     /// The peer has accepted something: what it rejected on an earlier stream
     /// gets its second chance.
     pub(super) fn try_rejected_again(&mut self) {
-        let Some(resumed) = &mut self.resumed else {
+        let Some(resumed) = &mut self.resumption else {
             return;
         };
         if !self.client_cache.pending_acks().is_empty() {
             return;
         }
         for variant in std::mem::take(&mut resumed.rejected) {
-            if let Some((_, topic)) = self.parked.remove(&variant) {
-                self.pending.insert(topic);
+            if let Some((_, topic)) = self.quarantine.remove(&variant) {
+                self.dirty.insert(topic);
             }
         }
     }
@@ -213,7 +216,7 @@ impl Conversation {
             .collect();
         for name in names {
             // What a whole set has, it brings.
-            let comes = self.kind.whole_set && !self.wanted(db, &name).is_empty();
+            let comes = self.kind.whole_set && !self.desired_resources(db, &name).is_empty();
             if self.kind.survives_reconnect
                 && !comes
                 && self.client_cache.held(db, &name).is_empty()
@@ -227,7 +230,7 @@ impl Conversation {
     /// The reading of the first request ends.
     pub(crate) fn end_first_request(&mut self) {
         let named = self.subscriptions.len();
-        if let Some(resumed) = self.resumed.as_mut().filter(|r| r.first_request) {
+        if let Some(resumed) = self.resumption.as_mut().filter(|r| r.first_request) {
             resumed.named = named;
             resumed.first_request = false;
         }
@@ -249,8 +252,8 @@ impl Conversation {
             self.acked_version = Some(version.clone());
             let departed = db.recall_set(self.type_id, version);
             let tried = departed.map(|set| set.unacked.clone());
-            match &mut self.resumed {
-                Some(resumed) if self.url.as_str() == kind::CDS => {
+            match &mut self.resumption {
+                Some(resumed) if self.type_url.as_str() == kind::CDS => {
                     resumed.unknown_set = false;
                     resumed.tried = Some(tried.unwrap_or_default());
                 }
@@ -264,7 +267,7 @@ impl Conversation {
     /// hold and that the set lacks now are among them, by their names. What it took
     /// of a set that it rejected it may use, since another server led it there.
     pub(crate) fn take_clusters_by_endpoints(&mut self, db: &mut Database, names: Vec<Name>) {
-        let Some(resumed) = self.resumed.as_ref() else {
+        let Some(resumed) = self.resumption.as_ref() else {
             return;
         };
         if !self.stands_in() || self.dialect != Dialect::Envoy {
@@ -296,7 +299,7 @@ impl Conversation {
             let is_known = !self.client_cache.held(db, &name).is_empty();
             if !is_cluster && !is_known && !listed.iter().any(refers) {
                 self.client_cache.record(db, held);
-                self.pending.insert(name);
+                self.dirty.insert(name);
             }
         }
     }
@@ -304,7 +307,7 @@ impl Conversation {
     /// Whether clusters of which the body is not known are listed by what every
     /// client refuses: it keeps what it has then.
     pub(super) fn stands_in(&self) -> bool {
-        self.url.as_str() == kind::CDS && self.is_whole()
+        self.type_url.as_str() == kind::CDS && self.sends_whole_sets()
     }
 
     /// The type whose names tell more of what an Envoy holds from before than its
@@ -312,13 +315,14 @@ impl Conversation {
     /// clusters are known by the names of their endpoints, and by the names of
     /// routes it is known which listeners are in use (S82).
     pub(crate) fn awaits_names(&self) -> Option<(&'static str, Moment)> {
-        let resumed = self.resumed.as_ref();
+        let resumed = self.resumption.as_ref();
         let resumed = resumed.filter(|r| r.unknown_set || r.tried.is_some())?;
-        let by_wildcard = self.is_whole() && self.client_cache.cursor_of(&Scope::All).is_some();
+        let by_wildcard =
+            self.sends_whole_sets() && self.client_cache.cursor_of(&Scope::All).is_some();
         if !by_wildcard || self.dialect != Dialect::Envoy || self.last_nonce.is_some() {
             return None;
         }
-        let names = match self.url.as_str() {
+        let names = match self.type_url.as_str() {
             kind::CDS => kind::EDS,
             kind::LDS => kind::RDS,
             _ => return None,
@@ -329,8 +333,8 @@ impl Conversation {
     /// Until when the first set waits that replaces one of which nothing is known:
     /// what it lacks the client drops, also what only waits for its turn (S38, S82).
     fn awaits_turns(&self, hold: Duration) -> Option<Moment> {
-        let resumed = self.resumed.as_ref().filter(|r| r.unknown_set)?;
-        let first = self.is_whole() && self.last_nonce.is_none();
+        let resumed = self.resumption.as_ref().filter(|r| r.unknown_set)?;
+        let first = self.sends_whole_sets() && self.last_nonce.is_none();
         first.then(|| resumed.at + hold)
     }
 
@@ -343,7 +347,7 @@ impl Conversation {
         let views = self.client_cache.cursors().iter();
         let mut listed: Vec<_> = views.flat_map(|view| db.list(view.id)).collect();
         for key in self.subscriptions.keys() {
-            listed.extend(self.target(db, key).resource().cloned());
+            listed.extend(self.resolve(db, key).resource().cloned());
         }
         let order = context.order;
         let mut listed = listed.iter();
@@ -366,17 +370,17 @@ impl Conversation {
         if !lingers {
             return false;
         }
-        if context.order.is_given_up(db, &self.url, name) {
-            return !context.order.refers_to(db, &self.url, name);
+        if context.order.is_given_up(db, &self.type_url, name) {
+            return !context.order.refers_to(db, &self.type_url, name);
         }
-        let Some(resumed) = self.resumed.as_ref().filter(|_| want.is_resumed) else {
+        let Some(resumed) = self.resumption.as_ref().filter(|_| want.is_resumed) else {
             return false;
         };
         let since = context.now < resumed.at + context.drain;
-        if !since || context.order.refers_to(db, &self.url, name) {
+        if !since || context.order.refers_to(db, &self.type_url, name) {
             return false;
         }
-        let used = context.order.has_referring(&self.url);
+        let used = context.order.has_referring(&self.type_url);
         used || context.now < resumed.at + context.resume
     }
 
@@ -388,7 +392,7 @@ impl Conversation {
             drain,
             ..
         } = times;
-        let resumed = self.resumed.as_ref();
+        let resumed = self.resumption.as_ref();
         let resumed = resumed.filter(|_| !self.deferred.is_empty());
         let of = |r: &Resumption| [r.at + resume, r.at + hold, r.at + drain];
         let mut all: Vec<_> = resumed.map(of).into_iter().flatten().collect();

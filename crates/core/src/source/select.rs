@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Conversation;
+use super::TypeStream;
 use super::client_cache::{
     Advance, Answer, Cursor, PartialAdvance, PendingAck, Update, variant_of,
 };
@@ -95,22 +95,26 @@ const HOPELESS: u32 = 256;
 /// How long lies between two trials then.
 const TRIAL_PAUSE: Duration = Duration::from_millis(50);
 
-impl Conversation {
+impl TypeStream {
     /// Works out what to say now; empty if there is nothing.
     pub(crate) fn select(&mut self, db: &mut Database, context: &Context<'_>) -> Selected {
-        let room = SLICE.saturating_sub(self.pending.len());
+        let room = SLICE.saturating_sub(self.dirty.len());
         for (entry, _) in db.take_dirty(self.subscriber, room) {
-            self.pending.insert(db.name(self.type_id, entry).clone());
+            self.dirty.insert(db.name(self.type_id, entry).clone());
         }
         self.compare_set_again(db);
-        if self.waiting.values().any(|until| *until <= context.now) {
-            self.look_again();
+        if self
+            .addition_deadlines
+            .values()
+            .any(|until| *until <= context.now)
+        {
+            self.mark_deferred_dirty();
         }
         let mut selected = Selected {
             heartbeats: self.due_heartbeats(db, context.now),
             ..Selected::default()
         };
-        if self.is_whole() {
+        if self.sends_whole_sets() {
             self.select_trial(db, context, &mut selected);
             self.select_news(db, context, &mut selected);
         } else {
@@ -145,24 +149,24 @@ impl Conversation {
                 // What has changed since is news.
                 match self.is_current(db, &topic, &variant, &version) {
                     true => topics.push(topic),
-                    false => _ = self.pending.insert(topic),
+                    false => _ = self.dirty.insert(topic),
                 }
             }
             topics.sort();
             topics.dedup();
             for name in topics {
-                self.pending.remove(&name);
-                if self.is_closed(db, &name) {
+                self.dirty.remove(&name);
+                if self.is_host_paused(db, &name) {
                     self.deferred.insert(name);
                     continue;
                 }
                 let part = self.look(db, context, &name, false);
                 if self.take(db, &name, part, context, selected) {
-                    self.pending.insert(name);
+                    self.dirty.insert(name);
                 }
             }
             if !selected.says.is_empty() {
-                self.tried_at = context.now;
+                self.last_trial_at = context.now;
                 return;
             }
         }
@@ -172,12 +176,12 @@ impl Conversation {
     /// When the next group may be tried, if that has to wait: a peer that
     /// rejects all it is sent is not worth much of our time (S69).
     fn next_trial(&self) -> Option<Moment> {
-        let hopeless = self.rejected_in_a_row > HOPELESS && !self.trials.is_empty();
-        hopeless.then(|| self.tried_at + TRIAL_PAUSE)
+        let hopeless = self.consecutive_nacks > HOPELESS && !self.trials.is_empty();
+        hopeless.then(|| self.last_trial_at + TRIAL_PAUSE)
     }
 
     fn select_news(&mut self, db: &mut Database, context: &Context<'_>, selected: &mut Selected) {
-        let mut budget = match self.is_whole() {
+        let mut budget = match self.sends_whole_sets() {
             true => usize::MAX,
             false => context.limits.response_bytes,
         };
@@ -199,7 +203,7 @@ impl Conversation {
             }
         }
         // Items that cannot be taken as they are.
-        if !self.pending.is_empty() {
+        if !self.dirty.is_empty() {
             self.select_names(db, context, &mut budget, selected);
         }
         self.wait_in_groups(db, selected);
@@ -214,17 +218,17 @@ impl Conversation {
         budget: &mut usize,
         selected: &mut Selected,
     ) {
-        let slice = match self.is_whole() {
+        let slice = match self.sends_whole_sets() {
             true => usize::MAX,
             false => SLICE,
         };
         let mut removals = *budget / 2;
         let mut later = BTreeSet::new();
         for _ in 0..slice {
-            let Some(name) = self.pending.pop_first() else {
+            let Some(name) = self.dirty.pop_first() else {
                 break;
             };
-            if self.is_closed(db, &name) {
+            if self.is_host_paused(db, &name) {
                 self.deferred.insert(name);
                 continue;
             }
@@ -259,7 +263,7 @@ impl Conversation {
                 later.insert(name);
             }
         }
-        self.pending.append(&mut later);
+        self.dirty.append(&mut later);
     }
 
     /// Whether the peer holds anything of what a part is about.
@@ -293,7 +297,7 @@ impl Conversation {
         match waits {
             Waits::Addition => {
                 let until = context.now + context.hold;
-                self.waiting.entry(name.clone()).or_insert(until);
+                self.addition_deadlines.entry(name.clone()).or_insert(until);
                 self.deferred.insert(name.clone());
                 return false;
             }
@@ -312,8 +316,8 @@ impl Conversation {
             selected.answers.extend(answers);
             return false;
         }
-        self.waiting.remove(name);
-        self.again.remove(name);
+        self.addition_deadlines.remove(name);
+        self.resend_names.remove(name);
         let gone = waits == Waits::No && says.iter().any(|say| say.resource.is_none());
         selected.says.extend(says);
         selected.answers.extend(answers);
@@ -326,7 +330,7 @@ impl Conversation {
     /// may be draining since before (S82).
     fn settle(&mut self, db: &Database, name: &Name, gone: bool, drops_host: bool) -> bool {
         let mut more = false;
-        for (key, want) in self.wants_of(db, name) {
+        for (key, want) in self.subscriptions_of(db, name) {
             if want.resend && drops_host {
                 more = true;
             } else if let Some(want) = self.subscriptions.get_mut(key) {
@@ -340,8 +344,8 @@ impl Conversation {
     /// Something of a name waits to be tried: those that have their answer, or get
     /// what they asked for, do not ask again with the next response.
     fn settle_said(&mut self, db: &mut Database, name: &Name, says: &[Update], answers: &[Answer]) {
-        for (key, _) in self.wants_of(db, name) {
-            let target = self.target(db, key);
+        for (key, _) in self.subscriptions_of(db, name) {
+            let target = self.resolve(db, key);
             let said = target.resource().is_some_and(|to| {
                 let to = variant_of(to);
                 says.iter().any(|say| say.variant == to)
@@ -369,7 +373,7 @@ impl Conversation {
                 found.extend(news.filter(|name| exceptions.contains(name)));
             }
         }
-        self.pending.extend(found);
+        self.dirty.extend(found);
     }
 
     /// Whether the peer may be spoken to: one response at a time (S6, S77),
@@ -386,8 +390,8 @@ impl Conversation {
             db.head(view.id) == view.sent_position
                 && view.partial_advances.iter().all(PartialAdvance::is_sent)
         };
-        !self.owes_answer
-            && self.pending.is_empty()
+        !self.owes_response
+            && self.dirty.is_empty()
             && self.trials.is_empty()
             && self.placeholders.is_empty()
             && self.refused.is_empty()
@@ -405,18 +409,18 @@ impl Conversation {
     /// Takes note of a response that goes out.
     pub(crate) fn send(&mut self, db: &mut Database, flight: PendingAck) {
         self.last_nonce = Some(flight.nonce.clone());
-        self.negatives = self.negatives.wrapping_add(1);
+        self.negative_counter = self.negative_counter.wrapping_add(1);
         self.client_cache.add_pending_ack(db, flight);
     }
 
     /// The moments at which something may have to be said although nothing happens.
     pub(crate) fn deadlines(&self, times: Times) -> impl Iterator<Item = Moment> + '_ {
-        let waiting = self.waiting.values().copied();
+        let waiting = self.addition_deadlines.values().copied();
         let silent = self.client_cache.pending_acks().back();
         let silent = silent.map(|last| last.sent_at + times.patience);
         waiting
             .chain(silent)
-            .chain(self.refresh.next())
+            .chain(self.ttl_timers.next())
             .chain(self.next_trial())
             .chain(self.resume_deadlines(times))
     }

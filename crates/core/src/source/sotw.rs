@@ -9,7 +9,7 @@ use super::client_cache::{
 };
 use super::request::{RequestChanges, SubscriptionChange};
 use super::subscribe::listed_names;
-use super::{AnswerKind, Conversation, Selected, SubscriptionKey, forms};
+use super::{AnswerKind, Selected, SubscriptionKey, TypeStream, forms};
 use crate::database::{CursorId, Database, Scope};
 use crate::kind::NegativeForm;
 use crate::message::{SotwResponse, WireResource};
@@ -21,7 +21,7 @@ use crate::resource_list::ResourceList;
 /// A set that is being written.
 type Listed = BTreeMap<Variant, Arc<Resource>>;
 
-impl Conversation {
+impl TypeStream {
     /// What the list of all that the peer asks for changes (S10). `names` is
     /// whether it names anything but `*`, be it refused (S27); `first` is the
     /// version that the first request of a stream names.
@@ -53,7 +53,7 @@ impl Conversation {
                 }
                 // A name that is new on the list is sent whatever was sent
                 // before (S30), and the whole with it where the type is whole (S38).
-                Selector::Name(name) if !self.has_ask(db, name, *params) => {
+                Selector::Name(name) if !self.is_subscribed(db, name, *params) => {
                     let act = SubscriptionChange::Subscribe(name.clone(), *params);
                     reading.changes.push_back(act);
                 }
@@ -62,7 +62,7 @@ impl Conversation {
         }
         for scope in scopes {
             if self.client_cache.cursor_of(&scope).is_none() {
-                self.owes_answer = true;
+                self.owes_response = true;
                 reading
                     .changes
                     .push_back(SubscriptionChange::SubscribeScope(scope));
@@ -74,21 +74,21 @@ impl Conversation {
     /// The list says anew whether what is asked for with the parameters of plain
     /// names is asked for by a plain name, by one with parameters, or by both (TP2).
     fn relist(&mut self, db: &Database, asks: &[(Selector, ParamsId)]) {
-        if self.explicit.is_empty() && !self.subscriptions.has_located() {
+        if self.located_names.is_empty() && !self.subscriptions.has_located() {
             return;
         }
         let mut listed: BTreeMap<&Name, usize> = BTreeMap::new();
         for (ask, params) in asks {
             if let Selector::Name(name) = ask
                 && *params == self.params
-                && self.has_ask(db, name, *params)
+                && self.is_subscribed(db, name, *params)
             {
                 *listed.entry(name).or_default() += 1;
             }
         }
         for (name, times) in listed {
             let params = self.params;
-            let located = self.explicit.remove(&(name.clone(), params));
+            let located = self.located_names.remove(&(name.clone(), params));
             let plain = times > usize::from(located);
             let Some(entry) = db.find(self.type_id, name) else {
                 continue;
@@ -100,7 +100,7 @@ impl Conversation {
                 && let Some(want) = self.subscriptions.get_mut(key)
             {
                 want.resend = true;
-                self.pending.insert(name.clone());
+                self.dirty.insert(name.clone());
             }
             self.subscriptions.set_origins(key, plain, located);
         }
@@ -113,7 +113,7 @@ impl Conversation {
         let mut hasher = std::hash::DefaultHasher::new();
         self.refused.hash(&mut hasher);
         let sum = hasher.finish();
-        let anew = std::mem::replace(&mut self.refused_sum, sum) != sum;
+        let anew = std::mem::replace(&mut self.refused_hash, sum) != sum;
         if !anew && !due {
             self.refused.clear();
         }
@@ -156,10 +156,10 @@ impl Conversation {
         nonce: Nonce,
         wrap: bool,
     ) -> Option<SotwResponse> {
-        let due = self.kind.whole_set && (self.owes_answer || !selected.is_empty());
+        let due = self.kind.whole_set && (self.owes_response || !selected.is_empty());
         if let Some(follow) = self.plain_view(selected).filter(|_| due) {
             return Some(SotwResponse {
-                type_url: self.url.clone(),
+                type_url: self.type_url.clone(),
                 version: Version::of_hash(db.fingerprint_sum(follow)),
                 nonce,
                 resources: ResourceList::Shared(db.shared_list(follow, wrap)),
@@ -172,14 +172,14 @@ impl Conversation {
         };
         let errors = self.sotw_errors(db, selected);
         let said = !listed.is_empty() || !errors.is_empty();
-        if !said && !due && !self.owes_answer {
+        if !said && !due && !self.owes_response {
             return None;
         }
         let sum = self.sum_after(db, selected, &listed);
         let deliver =
             |resource: Arc<Resource>| WireResource::for_sotw(resource, wrap, self.kind.ttl_in_sotw);
         Some(SotwResponse {
-            type_url: self.url.clone(),
+            type_url: self.type_url.clone(),
             version: Version::of_hash(sum),
             nonce,
             resources: listed.into_values().map(deliver).collect::<Vec<_>>().into(),
@@ -294,7 +294,7 @@ impl Conversation {
             for say in flight
                 .updates
                 .iter()
-                .filter(|say| self.is_wanted(db, say.name()))
+                .filter(|say| self.has_interest(db, say.name()))
             {
                 apply(&mut set, say);
             }
@@ -386,7 +386,7 @@ impl Conversation {
         let mut sum = views.fold(self.client_cache.fingerprint_sum(), u128::wrapping_add);
         let flights = self.client_cache.pending_acks().iter();
         let said = flights.flat_map(|flight| &flight.updates);
-        let wanted = said.filter(|say| self.is_wanted(db, say.name()));
+        let wanted = said.filter(|say| self.has_interest(db, say.name()));
         let names: BTreeSet<&Name> = wanted.chain(&selected.says).map(Update::name).collect();
         for name in names {
             let after = self

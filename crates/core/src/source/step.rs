@@ -8,10 +8,10 @@
 use std::sync::Arc;
 
 use super::client_cache::{Advance, PartialAdvance};
-use super::{Context, Conversation, Selected};
+use super::{Context, Selected, TypeStream};
 use crate::database::{Choice, CursorId, Database, Item, Scope, same_resource};
 
-impl Conversation {
+impl TypeStream {
     /// One step along a view: as it is, if every stream could make it; name by
     /// name if this peer has exceptions; in parts if it is large (S44).
     pub(super) fn select_step(
@@ -115,7 +115,7 @@ impl Conversation {
             // It may have become an exception since the step began.
             if own {
                 self.client_cache.make_exception(db, name);
-                self.pending.insert(name.clone());
+                self.dirty.insert(name.clone());
             }
         }
     }
@@ -130,7 +130,7 @@ impl Conversation {
         view.scope == Scope::All
             && self.client_cache.exceptions().is_empty()
             && self.client_cache.pending_acks_only_add()
-            && self.parked.is_empty()
+            && self.quarantine.is_empty()
             && self.subscriptions.is_empty()
             && db.head(view.id) == step.to
             && db.is_complete(view.id)
@@ -150,7 +150,7 @@ impl Conversation {
         if own.is_none_or(|view| view.id != follow) {
             return false;
         }
-        match (self.brought(db, name), item) {
+        match (self.cursor_choice(db, name), item) {
             (Some(Choice::Resource(now)), Some(then)) => same_resource(&now, then),
             (Some(Choice::Absent), None) => true,
             _ => false,
@@ -163,7 +163,7 @@ impl Conversation {
             Some(resource) => context.order.addition_waits(db, &self.kind, resource),
             None => context
                 .order
-                .removal_waits(db, &self.url, name, (false, false)),
+                .removal_waits(db, &self.type_url, name, (false, false)),
         }
     }
 }

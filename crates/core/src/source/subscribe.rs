@@ -8,7 +8,7 @@ use hashbrown::{HashMap, HashSet};
 
 use super::client_cache::{CachedResource, Certainty, same_variant};
 use super::forms;
-use super::{AnswerKind, Conversation, Dialect, Mode, Subscription, SubscriptionKey};
+use super::{AnswerKind, Dialect, Mode, Subscription, SubscriptionKey, TypeStream};
 use crate::database::{Choice, Database};
 use crate::hosts::HostName;
 use crate::kind::NegativeForm;
@@ -23,7 +23,7 @@ pub(crate) type InitialVersions = HashMap<Name, Version>;
 /// what they refer to (S81).
 pub(crate) type UnsubscribedResources = Vec<Arc<Resource>>;
 
-impl Conversation {
+impl TypeStream {
     /// The peer asks for a name. If it did before, it gets it again (S28).
     pub(crate) fn subscribe(
         &mut self,
@@ -34,8 +34,8 @@ impl Conversation {
     ) {
         let entry = db.subscribe(self.subscriber, name, params);
         let key = SubscriptionKey { entry, params };
-        self.pending.insert(name.clone());
-        let explicit = self.explicit.remove(&(name.clone(), params));
+        self.dirty.insert(name.clone());
+        let explicit = self.located_names.remove(&(name.clone(), params));
         if let Some(want) = self.subscriptions.get_mut(key) {
             want.resend = true;
             if params == self.params && explicit != self.subscriptions.is_located_only(key) {
@@ -47,7 +47,7 @@ impl Conversation {
         let strange = self.kind.on_demand && !db.is_bounded_host(self.type_id, name);
         let want = Subscription {
             unbounded: strange,
-            is_resumed: self.resumed.as_ref().is_some_and(|r| r.first_request),
+            is_resumed: self.resumption.as_ref().is_some_and(|r| r.first_request),
             ..Subscription::default()
         };
         self.subscriptions.insert(key, want);
@@ -58,7 +58,7 @@ impl Conversation {
             self.record_named_version(db, key, name, initial);
         } else {
             // What something else brought before is sent again (S28, S30).
-            let target = self.target(db, key);
+            let target = self.resolve(db, key);
             let given = target.resource().map_or(name, |resource| &resource.name);
             let held = self.client_cache.held_after_acks(db, given);
             let brought = held.iter().any(|held| !held.has_unknown_body());
@@ -78,7 +78,7 @@ impl Conversation {
         name: &Name,
         initial: &InitialVersions,
     ) {
-        let target = self.target(db, key);
+        let target = self.resolve(db, key);
         let given = target.resource().map_or(name, |resource| &resource.name);
         // What has this name and is not given here is given elsewhere.
         let is_own = given == name || db.unused_name(self.type_id, name) == *name;
@@ -118,7 +118,7 @@ impl Conversation {
             if is_held && self.client_cache.held(db, name).is_empty() {
                 let held = CachedResource::unknown_body(name.clone(), version.clone());
                 self.client_cache.record(db, held);
-                self.pending.insert(name.clone());
+                self.dirty.insert(name.clone());
             }
         }
     }
@@ -147,7 +147,7 @@ impl Conversation {
     pub(crate) fn count_resumed(&mut self, versions: &[(Name, Version)]) {
         let negative = |(name, version): &&(Name, Version)| self.is_negative_for(name, version);
         let held = versions.len() - versions.iter().filter(negative).count();
-        self.resumed.iter_mut().for_each(|r| r.held = held);
+        self.resumption.iter_mut().for_each(|r| r.held = held);
     }
 
     /// The peer asks for a name no longer. Unknown names are ignored (S32).
@@ -163,7 +163,7 @@ impl Conversation {
         };
         let key = SubscriptionKey { entry, params };
         // A plain name and one with parameters asked for the same: one is left.
-        let explicit = self.explicit.remove(&(name.clone(), params));
+        let explicit = self.located_names.remove(&(name.clone(), params));
         if self.subscriptions.unmark_plain_and_located(key) {
             if !explicit {
                 self.subscriptions.mark_located_only(key);
@@ -176,7 +176,7 @@ impl Conversation {
         };
         let mut given_up = Vec::new();
         for name in [Some(name), lead.as_ref()].into_iter().flatten() {
-            if !self.is_wanted(db, name) {
+            if !self.has_interest(db, name) {
                 given_up.extend(self.client_cache.maybe_held(db, name));
                 let now = self.client_cache.held(db, name).into_iter();
                 let unknown = now.filter(|held| held.has_unknown_body());
@@ -184,19 +184,19 @@ impl Conversation {
             }
         }
         self.client_cache.forget_answers(key);
-        let still = self.wanted(db, name);
-        self.end_rejections(name, &still);
+        let still = self.desired_resources(db, name);
+        self.forget_nacks(name, &still);
         match self.kind.on_demand && self.wildcard.is_on() {
             // A proxy that asks for the whole goes on holding what it no longer
             // asks for by name. The whole has no hosts: it hears that they are
             // gone (S23), unless another name brings them.
-            true => self.pending.extend([name.clone()].into_iter().chain(left)),
+            true => self.dirty.extend([name.clone()].into_iter().chain(left)),
             false => self.forget_undesired(db, [name.clone()].into_iter().chain(left)),
         }
         self.forget_variants(db, name, params);
-        if self.is_wanted(db, name) {
+        if self.has_interest(db, name) {
             // What was rejected, and kept something in its place, may be gone.
-            self.pending.insert(name.clone());
+            self.dirty.insert(name.clone());
         }
         if self.client_cache.covering_cursor(name).is_some()
             && !self.differs_from_cursor(db, name, params)
@@ -211,10 +211,10 @@ impl Conversation {
     /// asked for with these parameters, and no other subscription brings (TP2).
     fn forget_variants(&mut self, db: &mut Database, name: &Name, params: ParamsId) {
         let own = params == self.params && self.client_cache.covering_cursor(name).is_some();
-        if own || !self.is_wanted(db, name) {
+        if own || !self.has_interest(db, name) {
             return;
         }
-        let others = self.wants_of(db, name).into_iter();
+        let others = self.subscriptions_of(db, name).into_iter();
         let mut others: Vec<_> = others.map(|(key, _)| key.params).collect();
         if self.client_cache.covering_cursor(name).is_some() {
             others.push(self.params);
@@ -247,7 +247,7 @@ impl Conversation {
         if params == self.params {
             return false;
         }
-        let brought = self.brought(db, name);
+        let brought = self.cursor_choice(db, name);
         let params = db.params(params);
         brought
             .as_ref()
@@ -261,9 +261,9 @@ impl Conversation {
     /// A peer drops what it asks for no longer.
     pub(super) fn forget_undesired(&mut self, db: &Database, names: impl Iterator<Item = Name>) {
         for name in names {
-            if !self.is_wanted(db, &name) {
+            if !self.has_interest(db, &name) {
                 self.client_cache.forget(&name);
-                self.forget(&name);
+                self.forget_name(&name);
             }
         }
     }
@@ -271,7 +271,7 @@ impl Conversation {
     /// A host is asked for no longer. Envoy ends what it asked for when it finds
     /// its hosts another way, and a request that waits goes on waiting (S76).
     pub(super) fn unsubscribe_host(&mut self, db: &mut Database, name: &Name, params: ParamsId) {
-        let wants = self.wants_of(db, name);
+        let wants = self.subscriptions_of(db, name);
         let want = wants.iter().find(|(key, _)| key.params == params);
         let Some((key, want)) = want else { return };
         // What is called like the host may be there for another.
@@ -291,13 +291,13 @@ impl Conversation {
     /// A name that was asked for is now only a part of the whole: in deltas the
     /// peer must hear which of the two it is from now on (S23).
     fn return_to_wildcard(&mut self, db: &mut Database, name: &Name) {
-        self.pending.insert(name.clone());
+        self.dirty.insert(name.clone());
         if self.mode != Mode::Delta {
             return;
         }
-        let brought = self.brought(db, name);
+        let brought = self.cursor_choice(db, name);
         match brought.as_ref().and_then(Choice::resource) {
-            Some(_) => _ = self.again.insert(name.clone()),
+            Some(_) => _ = self.resend_names.insert(name.clone()),
             None if self.client_cache.held_after_acks(db, name).is_empty() => {
                 let held = CachedResource::unknown_body(name.clone(), Version::new(""));
                 self.client_cache.record(db, held);
@@ -317,7 +317,7 @@ impl Conversation {
             .get_mut(SubscriptionKey { entry, params })
         {
             want.resend = true;
-            self.pending.insert(name.clone());
+            self.dirty.insert(name.clone());
         }
     }
 
@@ -336,7 +336,7 @@ impl Conversation {
                 && let Some(want) = self.subscriptions.get_mut(key)
             {
                 want.resend = true;
-                self.pending.insert(name);
+                self.dirty.insert(name);
             }
         }
     }
@@ -349,7 +349,7 @@ impl Conversation {
 
     /// The parameters to take up, if the stream has these.
     pub(crate) fn next_params(&self, stream: ParamsId) -> ParamsId {
-        self.own_params.unwrap_or(stream)
+        self.scope_params.unwrap_or(stream)
     }
 
     /// Takes up other parameters (TP2). What was asked for with parameters of
@@ -373,10 +373,10 @@ impl Conversation {
     /// does not know which variant of a name it was meant to have: the first word
     /// on the name says what each of its subscriptions gets (TP2).
     fn resend_unconfirmed(&mut self, db: &Database, name: &Name) {
-        if self.resumed.is_none() || self.last_nonce.is_some() {
+        if self.resumption.is_none() || self.last_nonce.is_some() {
             return;
         }
-        for (key, _) in self.wants_of(db, name) {
+        for (key, _) in self.subscriptions_of(db, name) {
             if let Some(want) = self.subscriptions.get_mut(key) {
                 want.resend = true;
             }
@@ -386,7 +386,7 @@ impl Conversation {
     /// A peer that matches by itself drops what nothing that it asks for is for,
     /// another keeps it until it is told (TP2).
     pub(super) fn mark_unmatched(&mut self, db: &mut Database, name: &Name) {
-        let wants = self.wants_of(db, name).into_iter();
+        let wants = self.subscriptions_of(db, name).into_iter();
         let mut params: Vec<ParamsId> = wants.map(|(key, _)| key.params).collect();
         if self.client_cache.covering_cursor(name).is_some() {
             params.push(self.params);
@@ -439,7 +439,7 @@ impl Conversation {
                 want
             }
         };
-        self.pending.insert(name);
+        self.dirty.insert(name);
         // One that was asked for with these parameters already is the same want
         // from now on.
         match self.subscriptions.get_mut(key) {

@@ -7,20 +7,20 @@
 use std::sync::Arc;
 
 use super::client_cache::Advance;
-use super::{Conversation, Selected};
+use super::{Selected, TypeStream};
 use crate::database::{Database, same_resource};
 use crate::message::Mode;
 use crate::moment::Moment;
 use crate::name::Name;
 use crate::resource::Resource;
 
-impl Conversation {
+impl TypeStream {
     /// Starts the clocks of what a response brings. What was just sent needs
     /// no word for a while (S59), what has no ttl any more needs none (S60).
     /// `wraps` is whether a state-of-the-world peer is told of a ttl at all (S58).
     pub(crate) fn note_ttls(&mut self, selected: &Selected, wraps: bool, now: Moment) {
         let news = selected.resources().any(|r| r.ttl.is_some());
-        if !news && self.refresh.next().is_none() {
+        if !news && self.ttl_timers.next().is_none() {
             return;
         }
         let single = selected
@@ -34,9 +34,9 @@ impl Conversation {
                 .and_then(|r| r.ttl)
                 .filter(|_| self.sends_ttl(wraps))
             {
-                Some(ttl) => self.refresh.set(name.clone(), now + ttl / 2),
+                Some(ttl) => self.ttl_timers.set(name.clone(), now + ttl / 2),
                 None => {
-                    self.refresh.cancel(name);
+                    self.ttl_timers.cancel(name);
                 }
             }
         }
@@ -51,7 +51,7 @@ impl Conversation {
     /// state-of-the-world stream the resources are marked instead.
     pub(crate) fn due_heartbeats(&mut self, db: &mut Database, now: Moment) -> Vec<Arc<Resource>> {
         let mut heartbeats = Vec::new();
-        for name in self.refresh.expire(now) {
+        for name in self.ttl_timers.expire(now) {
             let good = self.still_good(db, &name);
             if good.is_empty() {
                 continue;
@@ -59,7 +59,7 @@ impl Conversation {
             match self.mode {
                 Mode::Delta => {
                     if let Some(ttl) = good.iter().filter_map(|r| r.ttl).min() {
-                        self.refresh.set(name, now + ttl / 2);
+                        self.ttl_timers.set(name, now + ttl / 2);
                     }
                     heartbeats.extend(good);
                 }
@@ -71,7 +71,7 @@ impl Conversation {
 
     /// What the peer holds of a name, where that is what it is meant to hold.
     fn still_good(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
-        let wanted = self.wanted(db, name);
+        let wanted = self.desired_resources(db, name);
         let held = self.client_cache.held(db, name).into_iter();
         let good = held.filter(|held| {
             held.is_accepted()
@@ -83,15 +83,15 @@ impl Conversation {
     }
 
     fn say_name_again(&mut self, db: &mut Database, name: Name) {
-        for (key, _) in self.wants_of(db, &name) {
+        for (key, _) in self.subscriptions_of(db, &name) {
             if let Some(want) = self.subscriptions.get_mut(key) {
                 want.resend = true;
             }
         }
         if self.client_cache.covering_cursor(&name).is_some() {
             self.client_cache.make_exception(db, &name);
-            self.again.insert(name.clone());
+            self.resend_names.insert(name.clone());
         }
-        self.pending.insert(name);
+        self.dirty.insert(name);
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::client_cache::{Advance, Answer, CachedResource, PendingAck, Update, apply_item};
-use super::{AnswerKind, Conversation, Dialect};
+use super::{AnswerKind, Dialect, TypeStream};
 use crate::database::Database;
 use crate::name::Name;
 use crate::resource::{Nonce, Resource};
@@ -19,7 +19,7 @@ pub(crate) struct Accepted {
     pub(crate) unknown: bool,
 }
 
-impl Conversation {
+impl TypeStream {
     /// The peer accepted the response, and with it all before it. Returns what
     /// it replaced, for types whose old contents stay in use for a while (S73).
     pub(crate) fn accept(&mut self, db: &mut Database, nonce: &Nonce) -> Accepted {
@@ -40,10 +40,10 @@ impl Conversation {
             }
         }
         self.forget_set();
-        if let Some(resumed) = &mut self.resumed {
+        if let Some(resumed) = &mut self.resumption {
             accepted.unknown |= std::mem::take(&mut resumed.unknown_set);
         }
-        self.rejected_in_a_row = 0;
+        self.consecutive_nacks = 0;
         self.trial_turn = !self.trial_turn;
         self.try_rejected_again();
         self.tidy(db);
@@ -76,7 +76,7 @@ impl Conversation {
     /// Whether a response without an answer may have replaced something of which
     /// nothing is known.
     pub(crate) fn replaces_unknown(&self) -> bool {
-        !self.client_cache.pending_acks().is_empty() && self.holds_unknown()
+        !self.client_cache.pending_acks().is_empty() && self.holds_unknown_bodies()
     }
 
     fn note_replaced(&self, db: &mut Database, flight: &PendingAck, replaced: &mut Vec<Replaced>) {
@@ -125,9 +125,9 @@ impl Conversation {
         // A proxy keeps hosts although it gives their names up (S23).
         let keeps = self.kind.on_demand && self.wildcard.is_on();
         for say in flight.updates {
-            let wanted = self.is_wanted(db, say.name());
+            let wanted = self.has_interest(db, say.name());
             if keeps && !wanted {
-                self.pending.insert(say.name().clone());
+                self.dirty.insert(say.name().clone());
             }
             if say.resource.is_none() || wanted || keeps {
                 self.look_if_outdated(db, &say);
@@ -148,11 +148,11 @@ impl Conversation {
     /// What was sent along a view that was left, and is followed again, may not
     /// be listed any more.
     fn look_if_outdated(&mut self, db: &mut Database, say: &Update) {
-        let Some(brought) = self.brought(db, say.name()) else {
+        let Some(brought) = self.cursor_choice(db, say.name()) else {
             return;
         };
         if say.resource.is_some() && brought.resource().is_none() {
-            self.pending.insert(say.name().clone());
+            self.dirty.insert(say.name().clone());
         }
     }
 
@@ -173,7 +173,7 @@ impl Conversation {
             _ => self.subscriptions.set_resolved_name(want, lead),
         };
         // What nothing leads to any more went in the same response, or goes next.
-        self.pending.extend(left);
+        self.dirty.extend(left);
         self.subscriptions.record_answer(want, heard, error);
     }
 
@@ -188,7 +188,7 @@ impl Conversation {
         let items: Vec<_> = step.items().cloned().collect();
         for (name, item) in items {
             let learns = match orphan {
-                true => self.is_wanted(db, &name),
+                true => self.has_interest(db, &name),
                 false => self.client_cache.exceptions().contains(&name),
             };
             if !learns {
@@ -196,12 +196,12 @@ impl Conversation {
             }
             // The view that the peer follows now lists the name, and may not do
             // so any more when it is the view's turn.
-            let brought = self.brought(db, &name).filter(|_| orphan);
+            let brought = self.cursor_choice(db, &name).filter(|_| orphan);
             if brought.is_some_and(|brought| brought.resource().is_some()) {
                 if let Some(resource) = item {
                     self.client_cache
                         .record(db, CachedResource::maybe_taken(resource));
-                    self.pending.insert(name);
+                    self.dirty.insert(name);
                 }
                 continue;
             }
@@ -210,7 +210,7 @@ impl Conversation {
             });
             if orphan {
                 self.mark_unmatched(db, &name);
-                self.pending.insert(name);
+                self.dirty.insert(name);
             }
         }
     }
@@ -239,17 +239,17 @@ impl Conversation {
         // few that have none: a peer that rejects thousands answers thousands
         // of times.
         let reasons =
-            self.pending.len() + self.deferred.len() + self.parked.len() + self.suspects.len();
+            self.dirty.len() + self.deferred.len() + self.quarantine.len() + self.suspects.len();
         if self.client_cache.exceptions().len() <= reasons + reasons / 8 {
             return;
         }
         let (pending, deferred, wants, type_id) = (
-            &self.pending,
+            &self.dirty,
             &self.deferred,
             &self.subscriptions,
             self.type_id,
         );
-        let rejected = self.parked.values().chain(self.suspects.values());
+        let rejected = self.quarantine.values().chain(self.suspects.values());
         let rejected: hashbrown::HashSet<&Name> = rejected.map(|(_, topic)| topic).collect();
         self.client_cache.drop_redundant_exceptions(db, |db, name| {
             let entry = db.find(type_id, name);

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use hashbrown::HashMap;
 
 use super::client_cache::{CachedResource, Cursor};
-use super::{Conversation, InitialVersions, Mode};
+use super::{InitialVersions, Mode, TypeStream};
 use crate::database::{CursorId, Database, Scope, ViewChanges};
 use crate::name::Name;
 use crate::params::ParamsId;
 use crate::resource::Version;
 
-impl Conversation {
+impl TypeStream {
     /// The peer asks for all that a scope shows. If it did before, it gets all
     /// of it again (S28).
     pub(crate) fn subscribe_scope(
@@ -56,11 +56,11 @@ impl Conversation {
         let Scope::Glob(glob) = scope else { return };
         for name in db.tombstones(self.type_id, glob) {
             if self.client_cache.held_after_acks(db, &name).is_empty()
-                && self.wants_of(db, &name).is_empty()
+                && self.subscriptions_of(db, &name).is_empty()
             {
                 let held = CachedResource::unknown_body(name.clone(), Version::new(""));
                 self.client_cache.record(db, held);
-                self.pending.insert(name);
+                self.dirty.insert(name);
             }
         }
     }
@@ -99,7 +99,7 @@ impl Conversation {
             }
         }
         self.client_cache.add_exceptions(news.clone());
-        self.pending.append(&mut news);
+        self.dirty.append(&mut news);
         if still_listed < initial.len() || !all {
             self.record_strays(db, follow, initial, &listed);
         }
@@ -123,7 +123,7 @@ impl Conversation {
         for (name, version) in strays {
             let held = self.held_before(db, &name, &version);
             self.client_cache.record(db, held);
-            self.pending.insert(name);
+            self.dirty.insert(name);
         }
     }
 
@@ -163,20 +163,20 @@ impl Conversation {
         let bare = self.client_cache.close_cursor(db, follow);
         self.forget_undesired(db, bare.into_iter());
         if self.mode == Mode::Delta {
-            self.again.extend(shared.iter().cloned());
+            self.resend_names.extend(shared.iter().cloned());
         }
-        self.pending.extend(shared);
+        self.dirty.extend(shared);
         self.forget_undesired_nacks(db);
     }
 
     /// Forgets rejections of what nothing brings any more (S83).
     fn forget_undesired_nacks(&mut self, db: &Database) {
-        let topics = self.parked.values().chain(self.suspects.values());
+        let topics = self.quarantine.values().chain(self.suspects.values());
         let topics: BTreeSet<Name> = topics.map(|(_, topic)| topic.clone()).collect();
         for topic in topics {
-            if !self.is_wanted(db, &topic) {
-                self.end_rejections(&topic, &[]);
-                self.forget(&topic);
+            if !self.has_interest(db, &topic) {
+                self.forget_nacks(&topic, &[]);
+                self.forget_name(&topic);
             }
         }
     }
@@ -191,14 +191,14 @@ impl Conversation {
         }
         for resource in db.list(follow) {
             let name = &resource.name;
-            if self.has_ask(db, name, self.params) {
+            if self.is_subscribed(db, name, self.params) {
                 self.resend_plain(db, name);
             } else if let Some(owner) = self.client_cache.covering_cursor(name)
                 && (own || owner.id != follow)
             {
                 self.client_cache.make_exception(db, name);
-                self.again.insert(name.clone());
-                self.pending.insert(name.clone());
+                self.resend_names.insert(name.clone());
+                self.dirty.insert(name.clone());
             }
         }
     }
@@ -246,13 +246,13 @@ impl Conversation {
         // Views begin where they are now: what happened to exceptions before is news
         // that no log tells.
         let mut told = exceptions.clone();
-        self.pending.extend(exceptions.iter().cloned());
+        self.dirty.extend(exceptions.iter().cloned());
         for (name, held) in names {
             if !exceptions.contains(&name) {
                 self.client_cache.edit_records(db, &name, |now| *now = held);
             }
             told.insert(name.clone());
-            self.pending.insert(name);
+            self.dirty.insert(name);
         }
         told
     }

@@ -6,7 +6,7 @@
 
 use hashbrown::HashSet;
 
-use super::{AnswerKind, CachedResource, Conversation};
+use super::{AnswerKind, CachedResource, TypeStream};
 use crate::database::Database;
 use crate::hosts::HostName;
 use crate::name::Name;
@@ -14,34 +14,34 @@ use crate::resource::Nonce;
 
 /// See the module's documentation.
 #[derive(Debug, Default)]
-pub(crate) struct Closed {
+pub(crate) struct RoutesWithoutVhds {
     routes: HashSet<Name>,
-    as_of: Option<AsOf>,
+    read_at: Option<RoutesFingerprint>,
 }
 
 /// What a peer was told of its route configurations, and what is under way.
 #[derive(Debug, PartialEq, Eq)]
-struct AsOf {
-    asks: usize,
-    told: u128,
-    sent: Option<Nonce>,
-    awaited: usize,
+struct RoutesFingerprint {
+    subscriptions: usize,
+    held: u128,
+    last_nonce: Option<Nonce>,
+    pending_acks: usize,
 }
 
-impl Closed {
+impl RoutesWithoutVhds {
     /// Reads from what a peer was told of its route configurations, if that
     /// changed, which of them have no VHDS.
-    pub(crate) fn update(&mut self, db: &mut Database, routes: &Conversation) {
-        let as_of = Some(AsOf {
-            asks: routes.subscriptions.len(),
-            told: routes.client_cache.fingerprint_sum(),
-            sent: routes.last_nonce.clone(),
-            awaited: routes.client_cache.pending_acks().len(),
+    pub(crate) fn update(&mut self, db: &mut Database, routes: &TypeStream) {
+        let as_of = Some(RoutesFingerprint {
+            subscriptions: routes.subscriptions.len(),
+            held: routes.client_cache.fingerprint_sum(),
+            last_nonce: routes.last_nonce.clone(),
+            pending_acks: routes.client_cache.pending_acks().len(),
         });
-        if self.as_of == as_of {
+        if self.read_at == as_of {
             return;
         }
-        self.as_of = as_of;
+        self.read_at = as_of;
         self.routes.clear();
         for (key, want) in routes.subscriptions.iter() {
             let name = db.name(routes.type_id, key.entry).clone();
@@ -61,7 +61,7 @@ impl Closed {
     }
 
     /// Whether a host, or a virtual host, is under one of them.
-    pub(super) fn has(&self, name: &Name) -> bool {
+    pub(super) fn contains_host(&self, name: &Name) -> bool {
         let under = HostName::split(name.as_str()).map(|name| name.route);
         let is_closed = |route: &str| self.routes.contains(&Name::new(route));
         !self.routes.is_empty() && under.is_some_and(is_closed)

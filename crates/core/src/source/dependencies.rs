@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::client_cache::Certainty;
-use super::{CachedResource, Conversation, SubscriptionKey};
+use super::{CachedResource, SubscriptionKey, TypeStream};
 use crate::database::{Choice, Database};
 use crate::facts::Reference;
 use crate::name::Name;
@@ -12,30 +12,30 @@ use crate::resource::Resource;
 
 /// How a name stands with the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum DependencyState {
     /// The peer does not ask for it.
-    Unwanted,
+    NotSubscribed,
     /// There is nothing to send: it does not exist, or was rejected.
-    Nothing,
+    Unavailable,
     /// The peer accepted it, in this or an earlier version.
     Held,
     /// It will be sent, or its answer is awaited.
-    Coming,
+    Pending,
 }
 
-impl Conversation {
+impl TypeStream {
     /// How a name stands with the peer.
-    pub(crate) fn standing(&self, db: &mut Database, name: &Name) -> Standing {
+    pub(crate) fn dependency_state(&self, db: &mut Database, name: &Name) -> DependencyState {
         let params = self.params;
         let ask = db
             .find(self.type_id, name)
             .map(|entry| SubscriptionKey { entry, params })
             .filter(|key| self.subscriptions.get(*key).is_some());
         let target = match ask {
-            Some(ask) => self.target(db, ask),
-            None => match self.brought(db, name) {
+            Some(ask) => self.resolve(db, ask),
+            None => match self.cursor_choice(db, name) {
                 Some(choice) => choice,
-                None => return Standing::Unwanted,
+                None => return DependencyState::NotSubscribed,
             },
         };
         let given = target.resource().map_or(name, |resource| &resource.name);
@@ -47,17 +47,19 @@ impl Conversation {
         let mut flights = self.client_cache.pending_acks().iter();
         let stays = !flights.any(|flight| flight.removes(given));
         match target {
-            _ if holds && stays && !self.is_being_verified(given) => Standing::Held,
-            Choice::Unknown => Standing::Coming,
-            Choice::Resource(resource) if !self.is_parked(&resource) => Standing::Coming,
-            _ => Standing::Nothing,
+            _ if holds && stays && !self.is_unverified(given) => DependencyState::Held,
+            Choice::Unknown => DependencyState::Pending,
+            Choice::Resource(resource) if !self.is_quarantined(&resource) => {
+                DependencyState::Pending
+            }
+            _ => DependencyState::Unavailable,
         }
     }
 
     /// Whether a resource counts as accepted because the response that brought it
     /// was meant to be rejected, and a later response has yet to show whether that
     /// was the only reason.
-    fn is_being_verified(&self, name: &Name) -> bool {
+    fn is_unverified(&self, name: &Name) -> bool {
         let mut own = self.unverified.range((name.clone(), None)..);
         let unverified = own.next().is_some_and(|((of, _), _)| of == name);
         unverified && !self.client_cache.pending_acks().is_empty()
@@ -65,17 +67,21 @@ impl Conversation {
 
     /// Whether the peer holds something of which nothing is known but its name,
     /// if that: what it refers to is not known either.
-    pub(crate) fn holds_unknown(&self) -> bool {
-        let unknown_set = self.resumed.as_ref().is_some_and(|r| r.unknown_set);
+    pub(crate) fn holds_unknown_bodies(&self) -> bool {
+        let unknown_set = self.resumption.as_ref().is_some_and(|r| r.unknown_set);
         unknown_set || self.client_cache.has_unknown_bodies()
     }
 
     /// Hands over each reference of something that the peer may hold and that
     /// is about to be replaced by something without it. Costs what is under way,
     /// not what is held.
-    pub(crate) fn each_dangling(&self, db: &mut Database, mut each: impl FnMut(&Reference)) {
-        for name in self.unsettled(db) {
-            let wanted = self.wanted(db, &name);
+    pub(crate) fn each_dropped_reference(
+        &self,
+        db: &mut Database,
+        mut each: impl FnMut(&Reference),
+    ) {
+        for name in self.unsettled_names(db) {
+            let wanted = self.desired_resources(db, &name);
             for held in self.client_cache.maybe_held(db, &name) {
                 for reference in &held.facts().references {
                     if !wanted.iter().any(|new| new.facts().refers_to(reference)) {
@@ -87,13 +93,13 @@ impl Conversation {
     }
 
     /// How many resources views list now.
-    pub(crate) fn listed(&self, db: &mut Database) -> usize {
+    pub(crate) fn listed_count(&self, db: &mut Database) -> usize {
         let views = self.client_cache.cursors().iter();
         views.map(|view| db.list(view.id).len()).sum()
     }
 
     /// Whether something that the peer is meant to hold refers to a type.
-    pub(crate) fn is_meant_to_refer(&self, db: &mut Database, url: &str) -> bool {
+    pub(crate) fn desires_reference_to(&self, db: &mut Database, url: &str) -> bool {
         let refers = |resource: &Arc<Resource>| {
             let mut references = resource.facts().references.iter();
             references.any(|reference| reference.type_url.as_str() == url)
@@ -105,7 +111,7 @@ impl Conversation {
             .map(|view| db.list(view.id));
         let mut listed: Vec<_> = listed.flatten().collect();
         for key in self.subscriptions.keys() {
-            listed.extend(self.target(db, key).resource().cloned());
+            listed.extend(self.resolve(db, key).resource().cloned());
         }
         listed.iter().any(refers)
     }
@@ -122,7 +128,7 @@ impl Conversation {
         }
         for name in names {
             let after = self.client_cache.held_after_acks(db, &name);
-            for wanted in self.wanted(db, &name) {
+            for wanted in self.desired_resources(db, &name) {
                 let holds = |held: &CachedResource| {
                     held.is_accepted() && crate::database::same_resource(&held.resource, &wanted)
                 };
@@ -134,9 +140,9 @@ impl Conversation {
     }
 
     /// The names of which the peer may hold something else than it is meant to.
-    fn unsettled(&self, db: &Database) -> BTreeSet<Name> {
-        let mut names: BTreeSet<Name> = self.pending.union(&self.deferred).cloned().collect();
-        let rejected = self.suspects.keys().chain(self.parked.keys());
+    fn unsettled_names(&self, db: &Database) -> BTreeSet<Name> {
+        let mut names: BTreeSet<Name> = self.dirty.union(&self.deferred).cloned().collect();
+        let rejected = self.suspects.keys().chain(self.quarantine.keys());
         names.extend(rejected.map(|(name, _)| name.clone()));
         for flight in self.client_cache.pending_acks() {
             names.extend(flight.updates.iter().map(|say| say.name().clone()));
@@ -151,7 +157,7 @@ impl Conversation {
         }
         let leads: Vec<Name> = names
             .iter()
-            .flat_map(|name| self.wants_of(db, name))
+            .flat_map(|name| self.subscriptions_of(db, name))
             .filter_map(|(key, _)| self.subscriptions.resolved_name(key).cloned())
             .collect();
         names.extend(leads);
@@ -159,9 +165,9 @@ impl Conversation {
     }
 }
 
-impl Conversation {
+impl TypeStream {
     /// All that the peer was sent, accepted or not, and holds.
-    pub(crate) fn sent(&self, db: &mut Database) -> Vec<Arc<Resource>> {
+    pub(crate) fn sent_resources(&self, db: &mut Database) -> Vec<Arc<Resource>> {
         let mut sent: BTreeMap<Name, _> = BTreeMap::new();
         for view in self.client_cache.cursors() {
             let held = view.held_resources(db).into_iter();
@@ -181,14 +187,17 @@ impl Conversation {
 
     /// Whole sets only: what every set lists and the peer may not have, since it
     /// may have taken something that it rejected.
-    pub(crate) fn listed_again(&self) -> impl Iterator<Item = &Arc<Resource>> {
+    pub(crate) fn relisted_after_nack(&self) -> impl Iterator<Item = &Arc<Resource>> {
         let rejected = |held: &&CachedResource| {
             matches!(
                 held.certainty,
                 Certainty::MaybeDropped | Certainty::MaybeTaken
             )
         };
-        let records = self.client_cache.records().filter(|_| self.is_whole());
+        let records = self
+            .client_cache
+            .records()
+            .filter(|_| self.sends_whole_sets());
         let names = records.filter(rejected).map(|held| &held.resource.name);
         let listed = names.flat_map(|name| self.client_cache.records_of(name));
         listed
