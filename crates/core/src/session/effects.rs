@@ -9,12 +9,12 @@ use crate::kind;
 use crate::name::Name;
 use crate::order::Others;
 use crate::resource::{Resource, TypeUrl};
-use crate::source::{Selected, TypeStream};
+use crate::source::{Push, TypeStream};
 
 impl Session {
     /// A response is about to go out; what it replaces is still believed to be
     /// held.
-    pub(super) fn after_sending(&mut self, db: &mut Database, index: usize, selected: &Selected) {
+    pub(super) fn after_sending(&mut self, db: &mut Database, index: usize, selected: &Push) {
         let conversation = &self.conversations[index];
         match conversation.type_url.as_str() {
             kind::CDS => self.repeat_endpoints(db, index, |clusters| {
@@ -160,9 +160,13 @@ fn all_of(db: &Database, url: &str) -> Vec<Arc<Resource>> {
 
 /// The route configurations of a response that find their hosts in another way
 /// than the peer was told before.
-fn restarted(db: &mut Database, routes: &TypeStream, selected: &Selected) -> Vec<Name> {
+fn restarted(db: &mut Database, routes: &TypeStream, selected: &Push) -> Vec<Name> {
     let mut names = Vec::new();
-    for new in selected.says.iter().filter_map(|say| say.resource.as_ref()) {
+    for new in selected
+        .updates
+        .iter()
+        .filter_map(|say| say.resource.as_ref())
+    {
         let held = routes.client_cache.held(db, &new.name);
         let old = held.iter().find(|held| held.is_accepted());
         let before = old.and_then(|old| old.resource.facts().vhds_version());

@@ -33,7 +33,7 @@ use crate::moment::Moment;
 use crate::order::{Drained, Draining, Order, Others};
 use crate::params::{Params, ParamsId};
 use crate::resource::{Nonce, TypeUrl};
-use crate::source::{Context, Dialect, PendingAck, Selected, Times, TypeStream};
+use crate::source::{Dialect, PendingAck, Push, PushContext, Timeouts, TypeStream};
 
 /// How a session behaves.
 #[derive(Clone, Debug)]
@@ -242,7 +242,7 @@ impl Session {
         }
         let mut all = self.conversations.iter();
         all.all(|conversation| {
-            !conversation.may_speak(now, self.config.ack_patience)
+            !conversation.may_send(now, self.config.ack_patience)
                 || (conversation.params
                     == conversation.next_params(self.params_of(&conversation.type_url))
                     && conversation.is_quiet(db))
@@ -271,11 +271,11 @@ impl Session {
     /// the last poll.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Moment> {
-        let times = Times {
-            patience: self.config.ack_patience,
-            resume: self.config.resume,
-            hold: self.config.hold,
-            drain: self.config.drain,
+        let times = Timeouts {
+            ack_timeout: self.config.ack_patience,
+            resume_window: self.config.resume,
+            dependency_timeout: self.config.hold,
+            drain_time: self.config.drain,
         };
         let deadlines = self.conversations.iter().map(|c| c.deadlines(times));
         let draining = self.draining.values().chain(self.draining_types.values());
@@ -331,7 +331,7 @@ impl Session {
 
     /// Whether the database has something for the stream that it has not looked at.
     fn has_news(&self, db: &Database) -> bool {
-        self.conversations.iter().any(|c| c.has_news(db))
+        self.conversations.iter().any(|c| c.has_changes(db))
     }
 
     /// What is sent may refer to a name of which nothing was said (S82).
@@ -353,11 +353,11 @@ impl Session {
         db: &mut Database,
         now: Moment,
         index: usize,
-    ) -> Option<(Response, Selected)> {
+    ) -> Option<(Response, Push)> {
         let wrap = self.may_wrap();
         let own_params = self.params_of(&self.conversations[index].type_url);
         let (conversation, others) = Others::but(&mut self.conversations, index);
-        if !conversation.may_speak(now, self.config.ack_patience) {
+        if !conversation.may_send(now, self.config.ack_patience) {
             return None;
         }
         let params = conversation.next_params(own_params);
@@ -377,24 +377,24 @@ impl Session {
         let resuming = self.resuming_until.is_some_and(|until| now < until);
         let draining = (&self.draining, &self.draining_types);
         let order = Order::new(others, draining, now, resuming);
-        let context = Context {
+        let context = PushContext {
             order: &order,
             limits: &self.config.limits,
-            hold: self.config.hold,
-            drain: self.config.drain,
-            resume: self.config.resume,
+            dependency_timeout: self.config.hold,
+            drain_time: self.config.drain,
+            resume_window: self.config.resume,
             now,
         };
         if conversation.lacks_turns(db, &context) {
             return None;
         }
-        let selected = conversation.select(db, &context);
+        let selected = conversation.select_push(db, &context);
         if selected.is_empty() && !(conversation.owes_response && known) {
-            self.silently |= selected.goes_on(db);
+            self.silently |= selected.has_more(db);
             self.goes_on |= !conversation.dirty.is_empty();
             conversation
                 .client_cache
-                .advance_silently(db, selected.steps);
+                .advance_silently(db, selected.advances);
             return None;
         }
         let nonce = Nonce::of_number(self.nonces + 1);
@@ -407,12 +407,13 @@ impl Session {
                 .map(Response::Sotw),
         };
         let Some(response) = written else {
-            self.silently |=
-                !selected.says.is_empty() || !selected.answers.is_empty() || selected.goes_on(db);
+            self.silently |= !selected.updates.is_empty()
+                || !selected.answers.is_empty()
+                || selected.has_more(db);
             conversation
                 .client_cache
-                .advance_silently(db, selected.steps);
-            conversation.say_silently(db, selected.says, selected.answers);
+                .advance_silently(db, selected.advances);
+            conversation.say_silently(db, selected.updates, selected.answers);
             return None;
         };
         self.nonces += 1;
@@ -426,7 +427,7 @@ impl Session {
         now: Moment,
         index: usize,
         response: &Response,
-        selected: Selected,
+        selected: Push,
     ) {
         let wraps = self.may_wrap();
         let version = match response {
@@ -435,18 +436,18 @@ impl Session {
         };
         let conversation = &mut self.conversations[index];
         conversation.note_ttls(&selected, wraps, now);
-        let bait = selected.apart || !conversation.stand_ins(&selected).is_empty();
+        let bait = selected.expects_nack || !conversation.stand_ins(&selected).is_empty();
         let flight = PendingAck {
             nonce: response.nonce().clone(),
             version,
             sent_at: now,
-            updates: selected.says,
+            updates: selected.updates,
             answers: selected.answers,
-            advances: selected.steps,
+            advances: selected.advances,
             merged_nonces: Vec::new(),
             expects_nack: bait,
         };
-        conversation.send(db, flight);
+        conversation.record_sent(db, flight);
     }
 
     /// Whether the peer reads resources that are wrapped (S58).

@@ -9,7 +9,7 @@
 //! is no fault of anything, and nothing is sent again for it.
 
 use super::client_cache::error_names;
-use super::{Context, Selected, TypeStream, forms};
+use super::{Push, PushContext, TypeStream, forms};
 use crate::database::Database;
 use crate::kind::NegativeForm;
 use crate::message::ErrorDetail;
@@ -31,17 +31,17 @@ impl TypeStream {
     pub(super) fn select_apart(
         &mut self,
         db: &mut Database,
-        context: &Context<'_>,
-        selected: &mut Selected,
+        context: &PushContext<'_>,
+        selected: &mut Push,
     ) {
         if !selected.is_empty() || !self.speaks_apart() {
             return;
         }
-        selected.apart = true;
+        selected.expects_nack = true;
         selected.refused.extend(std::mem::take(&mut self.refused));
         let mut budget = context.limits.response_bytes;
         self.select_names(db, context, &mut budget, selected);
-        selected.apart = !selected.is_empty();
+        selected.expects_nack = !selected.is_empty();
     }
 
     /// Whether a response will be rejected, and is meant to be.

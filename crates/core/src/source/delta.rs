@@ -8,7 +8,7 @@ use hashbrown::{HashMap, HashSet};
 use super::client_cache::{Answer, Update, Variant, variant_of};
 use super::request::{RequestChanges, SubscriptionChange};
 use super::subscribe::InitialVersions;
-use super::{AnswerKind, Selected, TypeStream, forms};
+use super::{AnswerKind, Push, TypeStream, forms};
 use crate::database::{Database, Scope, ViewChanges};
 use crate::interest::DeltaWildcard;
 use crate::kind::NegativeForm;
@@ -39,14 +39,14 @@ struct Draft {
 
 /// The part of a step that is all there is to say, if many streams may be told
 /// just that.
-fn plain_step(selected: &Selected) -> Option<(&ViewChanges, Range<usize>)> {
-    let [step] = &selected.steps[..] else {
+fn plain_step(selected: &Push) -> Option<(&ViewChanges, Range<usize>)> {
+    let [step] = &selected.advances[..] else {
         return None;
     };
     let batch = step.changes.as_deref()?;
     let plain = step.excluded.is_empty()
         && batch.replaced_variants.is_empty()
-        && selected.says.is_empty()
+        && selected.updates.is_empty()
         && selected.answers.is_empty()
         && selected.placeholders.is_empty()
         && selected.refused.is_empty()
@@ -124,7 +124,7 @@ impl TypeStream {
     pub(crate) fn write_delta(
         &self,
         db: &mut Database,
-        selected: &Selected,
+        selected: &Push,
         nonce: Nonce,
     ) -> Option<DeltaResponse> {
         let mut response = Draft {
@@ -139,7 +139,7 @@ impl TypeStream {
             let resources = ResourceList::Shared(batch.resources_of(&part));
             return self.finish(nonce, resources, response);
         }
-        for say in &selected.says {
+        for say in &selected.updates {
             match &say.resource {
                 Some(resource) => response
                     .resources
@@ -159,7 +159,7 @@ impl TypeStream {
                 }
             }
         }
-        for step in &selected.steps {
+        for step in &selected.advances {
             response.removed_variants.extend(step.replaced_variants());
             for (name, item) in step.items() {
                 match item {
@@ -198,17 +198,11 @@ impl TypeStream {
     }
 
     /// A variant goes; and with the last of them, its name (S41, S74).
-    fn write_gone(
-        &self,
-        db: &mut Database,
-        selected: &Selected,
-        say: &Update,
-        response: &mut Draft,
-    ) {
+    fn write_gone(&self, db: &mut Database, selected: &Push, say: &Update, response: &mut Draft) {
         let name = say.name();
         let left = self
             .client_cache
-            .held_after_push(db, name, selected.draft());
+            .held_after_push(db, name, selected.changes());
         let constrained = say.variant.1.is_some();
         if constrained || !left.is_empty() {
             response.removed_variants.push(say.variant.clone());

@@ -7,7 +7,7 @@
 use hashbrown::HashMap;
 
 use super::client_cache::{Answer, Update};
-use super::{Selected, TypeStream};
+use super::{Push, TypeStream};
 use crate::database::Database;
 use crate::hosts::HostName;
 use crate::name::Name;
@@ -16,17 +16,17 @@ use std::sync::Arc;
 
 /// What two members of a group have in common: a name, or a domain under a
 /// route configuration. No domain has the slash that a name there has.
-type Place = (Box<str>, Box<str>);
+type GroupKey = (Box<str>, Box<str>);
 
 impl TypeStream {
     /// Takes back what goes together with something that has to wait for
     /// another type (S73).
-    pub(super) fn wait_in_groups(&mut self, db: &mut Database, selected: &mut Selected) {
+    pub(super) fn defer_groups(&mut self, db: &mut Database, selected: &mut Push) {
         if !self.kind.on_demand || self.addition_deadlines.is_empty() {
             return;
         }
         let waiting: Vec<Name> = self.addition_deadlines.keys().cloned().collect();
-        let mut says = std::mem::take(&mut selected.says);
+        let mut says = std::mem::take(&mut selected.updates);
         let own = says.len();
         // What waits takes part as what the peer holds of it.
         for name in waiting {
@@ -41,7 +41,7 @@ impl TypeStream {
                     .map(|name| Update::remove((name, None), None)),
             );
         }
-        let groups = self.groups(db, &says);
+        let groups = self.group_updates(db, &says);
         let mut back = vec![false; says.len()];
         for group in groups {
             if group.iter().any(|index| *index >= own) {
@@ -53,7 +53,7 @@ impl TypeStream {
         for (index, say) in says.into_iter().enumerate() {
             match back[index] {
                 true => taken_back.push(say),
-                false => selected.says.push(say),
+                false => selected.updates.push(say),
             }
         }
         let topics: Vec<Name> = taken_back
@@ -62,10 +62,10 @@ impl TypeStream {
             .collect();
         let own = |answer: &Answer| topics.contains(&answer.name);
         selected.answers.retain(|answer| !own(answer));
-        self.look_at_later(db, topics);
+        self.defer_names(db, topics);
     }
 
-    fn look_at_later(&mut self, db: &Database, topics: Vec<Name>) {
+    fn defer_names(&mut self, db: &Database, topics: Vec<Name>) {
         for topic in topics {
             for (key, _) in self.subscriptions_of(db, &topic) {
                 if let Some(want) = self.subscriptions.get_mut(key) {
@@ -77,13 +77,13 @@ impl TypeStream {
     }
 
     /// Divides what is said into groups, by the places of each in the list.
-    pub(super) fn groups(&self, db: &mut Database, says: &[Update]) -> Vec<Vec<usize>> {
+    pub(super) fn group_updates(&self, db: &mut Database, says: &[Update]) -> Vec<Vec<usize>> {
         // Each group by the places of its members, for as long as members join
         // two groups.
         let mut groups: Vec<Vec<usize>> = Vec::new();
-        let mut group_of: HashMap<Place, usize> = HashMap::new();
+        let mut group_of: HashMap<GroupKey, usize> = HashMap::new();
         for (index, say) in says.iter().enumerate() {
-            let places = self.places(db, say);
+            let places = self.group_keys(db, say);
             let mut found: Vec<usize> = places
                 .iter()
                 .filter_map(|p| group_of.get(p).copied())
@@ -109,31 +109,28 @@ impl TypeStream {
         groups
     }
 
-    fn places(&self, db: &mut Database, say: &Update) -> Vec<Place> {
+    fn group_keys(&self, db: &mut Database, say: &Update) -> Vec<GroupKey> {
         if !self.kind.on_demand {
             return vec![("".into(), say.name().as_str().into())];
         }
-        let mut places: Vec<Place> = say
-            .resource
-            .iter()
-            .flat_map(|new| host_places(new))
-            .collect();
+        let mut places: Vec<GroupKey> =
+            say.resource.iter().flat_map(|new| host_keys(new)).collect();
         for held in self.client_cache.held(db, say.name()) {
-            places.extend(host_places(&held.resource));
+            places.extend(host_keys(&held.resource));
         }
-        places.extend([say.name(), say.requested_name()].map(name_place));
+        places.extend([say.name(), say.requested_name()].map(name_key));
         places
     }
 
     /// What several hosts led to is said once, and answers to all of them: who
     /// waits for one of them waits until it is named (S36). What comes in the
     /// place of something that goes keeps it from going.
-    pub(super) fn join_aliases(&self, selected: &mut Selected) {
-        selected.says.dedup_by(|again, first| {
+    pub(super) fn merge_aliases(&self, selected: &mut Push) {
+        selected.updates.dedup_by(|again, first| {
             let same = again.variant == first.variant;
             if same {
                 match (&mut first.resource, again.resource.take()) {
-                    (Some(first), Some(again)) => answer_together(first, &again),
+                    (Some(first), Some(again)) => merge_alias_lists(first, &again),
                     (resource @ None, Some(new)) => {
                         *resource = Some(new);
                         first.requested_name = again.requested_name.take();
@@ -146,7 +143,7 @@ impl TypeStream {
     }
 }
 
-fn answer_together(first: &mut Arc<Resource>, again: &Resource) {
+fn merge_alias_lists(first: &mut Arc<Resource>, again: &Resource) {
     if first.aliases == again.aliases || first.version != again.version {
         return;
     }
@@ -158,12 +155,12 @@ fn answer_together(first: &mut Arc<Resource>, again: &Resource) {
     });
 }
 
-fn name_place(name: &Name) -> Place {
+fn name_key(name: &Name) -> GroupKey {
     let route = HostName::split(name.as_str()).map_or("", |name| name.route);
     (route.into(), name.as_str().into())
 }
 
-fn host_places(host: &Resource) -> impl Iterator<Item = Place> + '_ {
+fn host_keys(host: &Resource) -> impl Iterator<Item = GroupKey> + '_ {
     let route = HostName::split(host.name.as_str()).map_or("", |name| name.route);
     let domains = host.facts().domains.iter();
     let texts = domains.map(|domain| domain.to_string());

@@ -16,25 +16,25 @@
 //! State of the world and delta share all of it; `delta.rs` and `sotw.rs` only
 //! read requests and write responses.
 
+mod advance;
 mod apart;
 mod client_cache;
 mod delta;
 mod dependencies;
 mod errors;
+mod evaluate;
 mod forms;
 mod groups;
 mod leave;
-mod look;
+mod push;
 mod reject;
 mod request;
-mod rest;
 mod resume;
 mod routes_without_vhds;
-mod select;
 mod sotw;
-mod step;
 mod subscribe;
 mod subscriptions;
+mod surplus;
 mod ttl;
 mod verdict;
 mod wildcard;
@@ -47,11 +47,11 @@ pub(crate) use delta::DeltaSubscriptions;
 pub(crate) use dependencies::DependencyState;
 pub use forms::Dialect;
 pub(crate) use forms::is_negative;
+pub(crate) use push::{Push, PushContext, Timeouts};
 use reject::Unverified;
 pub(crate) use request::RequestChanges;
 pub(crate) use resume::Resumption;
 use routes_without_vhds::RoutesWithoutVhds;
-pub(crate) use select::{Context, Selected, Times};
 pub(crate) use subscribe::InitialVersions;
 pub(crate) use subscriptions::{AnswerKind, Subscription, SubscriptionKey, Subscriptions};
 pub(crate) use verdict::Replaced;

@@ -404,7 +404,7 @@ impl TypeStream {
         complete: bool,
         error: &ErrorDetail,
     ) -> Vec<Vec<Variant>> {
-        let mut groups = self.groups(db, suspects);
+        let mut groups = self.group_updates(db, suspects);
         if groups.len() == 1 && complete {
             groups = (0..suspects.len()).map(|index| vec![index]).collect();
         }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::client_cache::{CachedResource, Variant, same_variant};
-use super::{Context, Dialect, Subscription, Times, TypeStream};
+use super::{Dialect, PushContext, Subscription, Timeouts, TypeStream};
 use crate::database::{ClientSet, Database, Position, Scope};
 use crate::kind;
 use crate::message::Mode;
@@ -339,8 +339,8 @@ impl TypeStream {
     }
 
     /// Whether the first set would lack something that waits for what it refers to.
-    pub(crate) fn lacks_turns(&self, db: &mut Database, context: &Context<'_>) -> bool {
-        let until = self.awaits_turns(context.hold);
+    pub(crate) fn lacks_turns(&self, db: &mut Database, context: &PushContext<'_>) -> bool {
+        let until = self.awaits_turns(context.dependency_timeout);
         if until.is_none_or(|until| until <= context.now) {
             return false;
         }
@@ -361,7 +361,7 @@ impl TypeStream {
     pub(super) fn is_withheld(
         &self,
         db: &mut Database,
-        context: &Context<'_>,
+        context: &PushContext<'_>,
         name: &Name,
         want: Subscription,
     ) -> bool {
@@ -376,20 +376,20 @@ impl TypeStream {
         let Some(resumed) = self.resumption.as_ref().filter(|_| want.is_resumed) else {
             return false;
         };
-        let since = context.now < resumed.at + context.drain;
+        let since = context.now < resumed.at + context.drain_time;
         if !since || context.order.refers_to(db, &self.type_url, name) {
             return false;
         }
         let used = context.order.has_referring(&self.type_url);
-        used || context.now < resumed.at + context.resume
+        used || context.now < resumed.at + context.resume_window
     }
 
     /// The moments at which the client has had time enough.
-    pub(super) fn resume_deadlines(&self, times: Times) -> Vec<Moment> {
-        let Times {
-            resume,
-            hold,
-            drain,
+    pub(super) fn resume_deadlines(&self, times: Timeouts) -> Vec<Moment> {
+        let Timeouts {
+            resume_window: resume,
+            dependency_timeout: hold,
+            drain_time: drain,
             ..
         } = times;
         let resumed = self.resumption.as_ref();

@@ -9,7 +9,7 @@ use super::client_cache::{
 };
 use super::request::{RequestChanges, SubscriptionChange};
 use super::subscribe::listed_names;
-use super::{AnswerKind, Selected, SubscriptionKey, TypeStream, forms};
+use super::{AnswerKind, Push, SubscriptionKey, TypeStream, forms};
 use crate::database::{CursorId, Database, Scope};
 use crate::kind::NegativeForm;
 use crate::message::{SotwResponse, WireResource};
@@ -152,7 +152,7 @@ impl TypeStream {
     pub(crate) fn write_sotw(
         &self,
         db: &mut Database,
-        selected: &Selected,
+        selected: &Push,
         nonce: Nonce,
         wrap: bool,
     ) -> Option<SotwResponse> {
@@ -188,11 +188,7 @@ impl TypeStream {
     }
 
     /// What is told of names that cannot be had (TP3).
-    fn sotw_errors(
-        &self,
-        db: &mut Database,
-        selected: &Selected,
-    ) -> Vec<(Name, Arc<ResourceError>)> {
+    fn sotw_errors(&self, db: &mut Database, selected: &Push) -> Vec<(Name, Arc<ResourceError>)> {
         let mut errors = Vec::new();
         for answer in &selected.answers {
             let error = match (&answer.error, answer.kind) {
@@ -200,7 +196,7 @@ impl TypeStream {
                 (None, AnswerKind::Absent) => {
                     let left =
                         self.client_cache
-                            .held_after_push(db, &answer.name, selected.draft());
+                            .held_after_push(db, &answer.name, selected.changes());
                     self.absence_as_error(true).filter(|_| left.is_empty())
                 }
                 _ => None,
@@ -214,25 +210,25 @@ impl TypeStream {
 
     /// The view whose members are all that the peer shall hold, if nothing is
     /// to be said beside them: every such peer gets the same set.
-    fn plain_view(&self, selected: &Selected) -> Option<CursorId> {
+    fn plain_view(&self, selected: &Push) -> Option<CursorId> {
         let [view] = self.client_cache.cursors() else {
             return None;
         };
         let plain = self.kind.whole_set
             && self.client_cache.exceptions().is_empty()
             && self.subscriptions.is_empty()
-            && selected.says.is_empty()
+            && selected.updates.is_empty()
             && selected.answers.is_empty();
         plain.then_some(view.id)
     }
 
     /// Everything that the peer will hold once it has accepted the response: in
     /// place of what it may not have yet, what it was told before (S12, S38).
-    fn whole_set(&self, db: &mut Database, selected: &Selected) -> Listed {
+    fn whole_set(&self, db: &mut Database, selected: &Push) -> Listed {
         // With the steps of the response, views are where they are now.
         let flights = self.client_cache.pending_acks().len();
         let mut set = self.set_after(db, flights, |db, view| db.list(view.id));
-        for say in &selected.says {
+        for say in &selected.updates {
             apply(&mut set, say);
         }
         for name in self.stand_ins(selected) {
@@ -304,7 +300,7 @@ impl TypeStream {
 
     /// Clusters that an Envoy holds and of which nothing but the name is known,
     /// where the set lists what it refuses: it keeps what it has (S82).
-    pub(crate) fn stand_ins(&self, selected: &Selected) -> BTreeSet<Name> {
+    pub(crate) fn stand_ins(&self, selected: &Push) -> BTreeSet<Name> {
         if !self.stands_in() || !self.client_cache.has_unknown_bodies() {
             return BTreeSet::new();
         }
@@ -316,20 +312,20 @@ impl TypeStream {
             .pending_acks()
             .iter()
             .flat_map(|flight| &flight.updates);
-        for say in flights.chain(&selected.says) {
+        for say in flights.chain(&selected.updates) {
             names.remove(say.name());
         }
         names
     }
 
     /// What changed, for types where absence means nothing (S39).
-    fn changed_part(&self, db: &mut Database, selected: &Selected) -> Listed {
+    fn changed_part(&self, db: &mut Database, selected: &Push) -> Listed {
         let mut part = Listed::new();
         let mut add = |resource: Arc<Resource>| part.insert(variant_of(&resource), resource);
-        for say in &selected.says {
+        for say in &selected.updates {
             let after = self
                 .client_cache
-                .held_after_push(db, say.name(), selected.draft());
+                .held_after_push(db, say.name(), selected.changes());
             let several = after.iter().filter(|held| held.was_accepted()).count() > 1;
             match &say.resource {
                 // A name has the variants that are listed, all of them (TP2).
@@ -352,7 +348,7 @@ impl TypeStream {
         for name in refused.filter(|_| self.refusal_as_error().is_none()) {
             self.negative(false, name).map(&mut add);
         }
-        let stepped = selected.steps.iter().flat_map(Advance::items);
+        let stepped = selected.advances.iter().flat_map(Advance::items);
         for resource in stepped.filter_map(|(_, item)| item.as_ref()) {
             add(Arc::clone(resource));
         }
@@ -372,7 +368,7 @@ impl TypeStream {
     /// The sum of what the peer holds once it has accepted the response, and all
     /// before it. For a whole set that is the set itself; else what was held,
     /// with the changes.
-    fn sum_after(&self, db: &mut Database, selected: &Selected, listed: &Listed) -> u128 {
+    fn sum_after(&self, db: &mut Database, selected: &Push, listed: &Listed) -> u128 {
         if self.kind.whole_set {
             return listed
                 .values()
@@ -387,11 +383,11 @@ impl TypeStream {
         let flights = self.client_cache.pending_acks().iter();
         let said = flights.flat_map(|flight| &flight.updates);
         let wanted = said.filter(|say| self.has_interest(db, say.name()));
-        let names: BTreeSet<&Name> = wanted.chain(&selected.says).map(Update::name).collect();
+        let names: BTreeSet<&Name> = wanted.chain(&selected.updates).map(Update::name).collect();
         for name in names {
             let after = self
                 .client_cache
-                .held_after_push(db, name, selected.draft());
+                .held_after_push(db, name, selected.changes());
             sum = sum
                 .wrapping_sub(sum_of(&self.client_cache.held(db, name)))
                 .wrapping_add(sum_of(&after));
@@ -404,12 +400,12 @@ impl TypeStream {
 
     /// Whether a peer may hold something although it accepted nothing: it does
     /// not name the version of nothing then (S17, S82).
-    fn may_hold_more(&self, db: &mut Database, selected: &Selected) -> bool {
+    fn may_hold_more(&self, db: &mut Database, selected: &Push) -> bool {
         let mut names = self.client_cache.records().map(|held| &held.resource.name);
         names.any(|name| {
             let after = self
                 .client_cache
-                .held_after_push(db, name, selected.draft());
+                .held_after_push(db, name, selected.changes());
             !after.is_empty()
         })
     }

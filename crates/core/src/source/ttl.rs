@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::client_cache::Advance;
-use super::{Selected, TypeStream};
+use super::{Push, TypeStream};
 use crate::database::{Database, same_resource};
 use crate::message::Mode;
 use crate::moment::Moment;
@@ -18,16 +18,16 @@ impl TypeStream {
     /// Starts the clocks of what a response brings. What was just sent needs
     /// no word for a while (S59), what has no ttl any more needs none (S60).
     /// `wraps` is whether a state-of-the-world peer is told of a ttl at all (S58).
-    pub(crate) fn note_ttls(&mut self, selected: &Selected, wraps: bool, now: Moment) {
+    pub(crate) fn note_ttls(&mut self, selected: &Push, wraps: bool, now: Moment) {
         let news = selected.resources().any(|r| r.ttl.is_some());
         if !news && self.ttl_timers.next().is_none() {
             return;
         }
         let single = selected
-            .says
+            .updates
             .iter()
             .map(|say| (say.name(), say.resource.as_ref()));
-        let items = selected.steps.iter().flat_map(Advance::items);
+        let items = selected.advances.iter().flat_map(Advance::items);
         let items = items.map(|(name, item)| (name, item.as_ref()));
         for (name, resource) in single.chain(items) {
             match resource

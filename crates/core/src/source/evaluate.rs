@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::client_cache::{Answer, CachedResource, Certainty, Update, same_variant, variant_of};
-use super::{AnswerKind, Context, Subscription, SubscriptionKey, TypeStream};
+use super::{AnswerKind, PushContext, Subscription, SubscriptionKey, TypeStream};
 use crate::database::{Choice, Database, same_resource};
 use crate::kind::NegativeForm;
 use crate::message::Mode;
@@ -15,93 +15,99 @@ use crate::name::Name;
 use crate::resource::{Resource, Version};
 
 /// One reason to speak of a name: a want, or a view that covers it.
-pub(super) struct Subject {
-    pub(super) want: Option<(SubscriptionKey, Subscription)>,
+pub(super) struct MatchingSubscription {
+    pub(super) named: Option<(SubscriptionKey, Subscription)>,
     pub(super) choice: Choice,
-    pub(super) forced: bool,
+    pub(super) resend: bool,
 }
 
 /// What is to be said of one name.
 #[derive(Debug, Default)]
-pub(super) struct Part {
-    pub(super) says: Vec<Update>,
+pub(super) struct Evaluation {
+    pub(super) updates: Vec<Update>,
     pub(super) answers: Vec<Answer>,
     /// What is not said now, and why.
-    pub(super) waits: Waits,
+    pub(super) deferral: Deferral,
     /// Something of it will be tried on its own: it is looked at again then.
-    pub(super) is_tried: bool,
+    pub(super) awaits_trial: bool,
 }
 
 /// Why something is not said now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Waits {
+pub(super) enum Deferral {
     /// Nothing waits.
     #[default]
-    No,
+    None,
     /// What is referred to comes first: not for ever (S73).
     Addition,
     /// Something still uses what goes, for as long as that takes (S73, S81).
     Removal,
     /// It needs a response of its own, or must not be in one.
-    Apart,
+    SeparateResponse,
 }
 
 impl TypeStream {
     /// Works out what is to be said of a name now; `apart` is whether in a
     /// response that is meant to be rejected.
-    pub(super) fn look(
+    pub(super) fn evaluate(
         &mut self,
         db: &mut Database,
-        context: &Context<'_>,
+        context: &PushContext<'_>,
         name: &Name,
         apart: bool,
-    ) -> Part {
-        let subjects = self.subjects(db, name);
-        self.take_resumed_as_held(db, name, &subjects);
-        let mut part = Part::default();
+    ) -> Evaluation {
+        let subjects = self.matching_subscriptions(db, name);
+        self.record_resumed_cluster(db, name, &subjects);
+        let mut part = Evaluation::default();
         if subjects.iter().any(|s| s.choice == Choice::Unknown) {
             // A view that turns out not to list a name says nothing of it: what
             // the peer came back with is looked at until that is known (S51).
-            let by_view = subjects.iter().all(|s| s.want.is_none());
+            let by_view = subjects.iter().all(|s| s.named.is_none());
             if by_view && !self.client_cache.held_after_acks(db, name).is_empty() {
-                part.waits = Waits::Removal;
+                part.deferral = Deferral::Removal;
             }
             return part;
         }
-        let wanted = wanted_by(&subjects);
+        let wanted = desired_by(&subjects);
         self.forget_nacks(name, &wanted);
         let mut blocked = Vec::new();
         for resource in &wanted {
-            let leading = subjects.iter().filter(|s| leads_to(s, resource));
-            let leading: Vec<&Subject> = leading.collect();
-            if self.look_at_resource(db, context, name, resource, &leading, &mut part) {
+            let leading = subjects.iter().filter(|s| resolves_to(s, resource));
+            let leading: Vec<&MatchingSubscription> = leading.collect();
+            if self.evaluate_resource(db, context, name, resource, &leading, &mut part) {
                 blocked.push(Arc::clone(resource));
             }
         }
-        if part.waits != Waits::No {
-            part.says.clear();
+        if part.deferral != Deferral::None {
+            part.updates.clear();
             part.answers.clear();
             return part;
         }
-        let drops = self.rest(db, name, &subjects, &wanted, &part);
-        let in_doubt = (!drops.is_empty() || !part.says.is_empty()) && self.is_in_doubt(db, name);
-        if in_doubt || self.asks_in_vain(&subjects) {
-            self.say_all(name, &wanted, &blocked, &mut part);
+        let drops = self.surplus(db, name, &subjects, &wanted, &part);
+        let in_doubt =
+            (!drops.is_empty() || !part.updates.is_empty()) && self.is_uncertain(db, name);
+        if in_doubt || self.has_unanswered_absence(&subjects) {
+            self.add_all_variants(name, &wanted, &blocked, &mut part);
         }
-        let drops = self.keep_for_blocked(db, &subjects, blocked, drops, &mut part);
-        self.look_at_rest(db, context, name, &subjects, drops, &mut part);
-        self.look_at_absent(db, context, name, &subjects, &mut part);
-        self.keep_apart(apart, &mut part);
+        let drops = self.keep_for_undeliverable(db, &subjects, blocked, drops, &mut part);
+        self.evaluate_removals(db, context, name, &subjects, drops, &mut part);
+        self.evaluate_absence(db, context, name, &subjects, &mut part);
+        self.separate_unreadable(apart, &mut part);
         part
     }
 
     /// A cluster that a client came back with and that left before anything was
     /// sent is one of which nothing is known (S82).
-    fn take_resumed_as_held(&mut self, db: &mut Database, name: &Name, subjects: &[Subject]) {
+    fn record_resumed_cluster(
+        &mut self,
+        db: &mut Database,
+        name: &Name,
+        subjects: &[MatchingSubscription],
+    ) {
         let resumed = self.resumption.as_ref();
         let unknown = resumed.is_some_and(|r| r.may_hold_unknown(name));
-        let left = |s: &Subject| {
-            let resumed = s.want.is_some_and(|(_, want)| want.is_resumed);
+        let left = |s: &MatchingSubscription| {
+            let resumed = s.named.is_some_and(|(_, want)| want.is_resumed);
             resumed && s.choice == Choice::Absent
         };
         if unknown
@@ -114,7 +120,7 @@ impl TypeStream {
         }
     }
 
-    fn subjects(&self, db: &mut Database, name: &Name) -> Vec<Subject> {
+    fn matching_subscriptions(&self, db: &mut Database, name: &Name) -> Vec<MatchingSubscription> {
         let mut subjects = Vec::new();
         for (key, want) in self.subscriptions_of(db, name) {
             let choice = match self.resolve(db, key) {
@@ -127,23 +133,23 @@ impl TypeStream {
                 Choice::Failed(_, None) if !self.supports_resource_errors => Choice::Absent,
                 choice => choice,
             };
-            subjects.push(Subject {
-                want: Some((key, want)),
+            subjects.push(MatchingSubscription {
+                named: Some((key, want)),
                 choice,
-                forced: want.resend,
+                resend: want.resend,
             });
         }
         if let Some(choice) = self.cursor_choice(db, name) {
             let own = subjects.iter().any(|s| {
-                let (key, _) = s.want.unzip();
+                let (key, _) = s.named.unzip();
                 key.is_some_and(|key| key.params == self.params)
             });
             // A plain name asks for what the view brings of it.
             if !own {
-                subjects.push(Subject {
-                    want: None,
+                subjects.push(MatchingSubscription {
+                    named: None,
                     choice,
-                    forced: self.resend_names.contains(name),
+                    resend: self.resend_names.contains(name),
                 });
             }
         }
@@ -152,50 +158,50 @@ impl TypeStream {
 
     /// One resource that the peer is meant to hold. Returns whether it is not to
     /// be had, so that what it would replace stays.
-    fn look_at_resource(
+    fn evaluate_resource(
         &mut self,
         db: &mut Database,
-        context: &Context<'_>,
+        context: &PushContext<'_>,
         name: &Name,
         resource: &Arc<Resource>,
-        leading: &[&Subject],
-        part: &mut Part,
+        leading: &[&MatchingSubscription],
+        part: &mut Evaluation,
     ) -> bool {
         let key = variant_of(resource);
         if self.suspects.contains_key(&key) {
-            part.is_tried = true;
+            part.awaits_trial = true;
             return true;
         }
         if self.is_quarantined(resource) {
-            self.answer_parked(db, name, resource, leading, part);
+            self.answer_quarantined(db, name, resource, leading, part);
             return true;
         }
         let held = self.client_cache.held_after_acks(db, &resource.name);
-        let forced = leading.iter().any(|s| s.forced);
+        let forced = leading.iter().any(|s| s.resend);
         // Who waits for a host, or asked by another name, waits to be told.
         let told = self.kind.on_demand || resource.name != *name;
         let lead = (resource.name != *name).then_some(&resource.name);
-        let unheard = |s: &&Subject| match told {
-            true => !self.has_heard(s, lead),
-            false => self.has_failed(s),
+        let unheard = |s: &&MatchingSubscription| match told {
+            true => !self.was_answered_with(s, lead),
+            false => self.has_recovered(s),
         };
         let unheard: Vec<_> = leading.iter().copied().filter(unheard).collect();
-        let failed = self.look_at_failures(name, leading, part);
-        if !forced && unheard.is_empty() && is_held(self.kind.on_demand, &held, resource) {
+        let failed = self.evaluate_errors(name, leading, part);
+        if !forced && unheard.is_empty() && is_held_exactly(self.kind.on_demand, &held, resource) {
             return false;
         }
         // What stays although it cannot be had anew is held already, mostly (S61).
-        if failed && is_held(self.kind.on_demand, &held, resource) {
+        if failed && is_held_exactly(self.kind.on_demand, &held, resource) {
             return false;
         }
         let until = self.addition_deadlines.get(name);
         let overdue = until.is_some_and(|until| *until <= context.now);
         if !overdue && context.order.addition_waits(db, &self.kind, resource) {
-            part.waits = Waits::Addition;
+            part.deferral = Deferral::Addition;
             return false;
         }
         let topic = (resource.name != *name).then(|| name.clone());
-        let wants = leading.iter().filter_map(|s| s.want);
+        let wants = leading.iter().filter_map(|s| s.named);
         let answers = wants.filter(|(key, want)| {
             let other = !matches!(
                 want.acked_answer,
@@ -211,27 +217,27 @@ impl TypeStream {
             error: None,
             is_implicit: true,
         }));
-        part.says.push(Update::upsert(resource, topic));
+        part.updates.push(Update::upsert(resource, topic));
         false
     }
 
     /// Whether a list has a name with parameters for which there is nothing, and it
     /// has not been told: it hears so by what else there is of the name (S30, TP2).
     /// Something that it gave up in favour of this it may still hold.
-    fn asks_in_vain(&self, subjects: &[Subject]) -> bool {
+    fn has_unanswered_absence(&self, subjects: &[MatchingSubscription]) -> bool {
         let in_vain = |(key, want): (SubscriptionKey, Subscription)| {
             let mut flights = self.client_cache.pending_acks().iter();
             let told = flights.any(|flight| flight.answer_to(key).is_some());
             want.acked_answer == AnswerKind::Unanswered && !told
         };
-        let nothing = |s: &&Subject| s.choice == Choice::Absent;
-        let mut nothing = subjects.iter().filter(nothing).filter_map(|s| s.want);
+        let nothing = |s: &&MatchingSubscription| s.choice == Choice::Absent;
+        let mut nothing = subjects.iter().filter(nothing).filter_map(|s| s.named);
         self.mode == Mode::Sotw && !self.kind.on_demand && nothing.any(in_vain)
     }
 
     /// Whether a want has heard, or will have, that it leads to this resource.
-    fn has_heard(&self, subject: &Subject, lead: Option<&Name>) -> bool {
-        let Some((key, want)) = subject.want else {
+    fn was_answered_with(&self, subject: &MatchingSubscription, lead: Option<&Name>) -> bool {
+        let Some((key, want)) = subject.named else {
             return true;
         };
         let mut flights = self.client_cache.pending_acks().iter().rev();
@@ -244,8 +250,8 @@ impl TypeStream {
 
     /// Whether a want heard that it cannot be had, and can now: only the
     /// resource itself says so (S61).
-    fn has_failed(&self, subject: &Subject) -> bool {
-        let Some((key, want)) = subject.want else {
+    fn has_recovered(&self, subject: &MatchingSubscription) -> bool {
+        let Some((key, want)) = subject.named else {
             return false;
         };
         let mut flights = self.client_cache.pending_acks().iter().rev();
@@ -257,15 +263,15 @@ impl TypeStream {
     /// A rejected body is not sent again: a peer that asks gets what it accepted
     /// before, or hears that there is nothing, unless it may hold something of
     /// which the body is not known (S12).
-    fn answer_parked(
+    fn answer_quarantined(
         &self,
         db: &mut Database,
         name: &Name,
         resource: &Arc<Resource>,
-        leading: &[&Subject],
-        part: &mut Part,
+        leading: &[&MatchingSubscription],
+        part: &mut Evaluation,
     ) {
-        let led = leading.iter().filter_map(|s| s.want);
+        let led = leading.iter().filter_map(|s| s.named);
         let led = led.filter_map(|(key, _)| self.subscriptions.resolved_name(key).cloned());
         let mut held = self.client_cache.held_after_acks(db, &resource.name);
         for other in led {
@@ -286,7 +292,7 @@ impl TypeStream {
         let several = !self.kind.on_demand && asked.len() > 1;
         for subject in leading {
             let unheard = subject
-                .want
+                .named
                 .is_some_and(|(_, want)| want.acked_answer == AnswerKind::Unanswered);
             let from_before = |held: &&CachedResource| {
                 held.certainty == Certainty::Resumed && !held.has_unknown_body()
@@ -302,7 +308,7 @@ impl TypeStream {
                 held.certainty != Certainty::MaybeTaken || !self.kind.on_demand
             };
             let waits = unheard && !held.iter().any(sure);
-            if !subject.forced && !waits && stands_in.is_none() {
+            if !subject.resend && !waits && stands_in.is_none() {
                 continue;
             }
             let good = |held: &&CachedResource| {
@@ -310,18 +316,21 @@ impl TypeStream {
             };
             let own = |held: &&CachedResource| good(held) && same_variant(&held.resource, resource);
             let fits = |held: &&CachedResource| {
-                good(held) && (!several || self.is_for(db, subject, &variant_of(&held.resource)))
+                good(held)
+                    && (!several || self.variant_matches(db, subject, &variant_of(&held.resource)))
             };
             let accepted = held.iter().find(own).or_else(|| held.iter().find(fits));
             let accepted = accepted.or(stands_in);
             if let Some(accepted) = accepted {
-                self.bring_back(db, name, (accepted, &held), &asked, part);
+                self.restore_accepted(db, name, (accepted, &held), &asked, part);
             } else if !held.iter().any(CachedResource::has_unknown_body) {
-                match subject.want {
-                    Some((key, _)) => part.answers.push(absent(key, name, others)),
+                match subject.named {
+                    Some((key, _)) => part.answers.push(absent_answer(key, name, others)),
                     // Another subscription may have taken it.
-                    None if leading.iter().any(|s| s.want.is_some()) => {}
-                    None => part.says.push(Update::remove(variant_of(resource), None)),
+                    None if leading.iter().any(|s| s.named.is_some()) => {}
+                    None => part
+                        .updates
+                        .push(Update::remove(variant_of(resource), None)),
                 }
             }
         }
@@ -329,15 +338,15 @@ impl TypeStream {
 
     /// Tells why something cannot be had, to who reads of it (S61). Returns
     /// whether there is such a reason.
-    pub(super) fn look_at_failures(
+    pub(super) fn evaluate_errors(
         &self,
         name: &Name,
-        leading: &[&Subject],
-        part: &mut Part,
+        leading: &[&MatchingSubscription],
+        part: &mut Evaluation,
     ) -> bool {
         let mut any = false;
         for subject in leading {
-            let (Some((want, state)), Choice::Failed(error, _)) = (subject.want, &subject.choice)
+            let (Some((want, state)), Choice::Failed(error, _)) = (subject.named, &subject.choice)
             else {
                 continue;
             };
@@ -362,7 +371,7 @@ impl TypeStream {
     }
 
     /// What a peer must reject goes alone, and nothing else with it.
-    fn keep_apart(&self, apart: bool, part: &mut Part) {
+    fn separate_unreadable(&self, apart: bool, part: &mut Evaluation) {
         let unreadable = self.absence_as_error(false).is_none()
             && self.absent_form(false) == NegativeForm::Unreadable;
         let bait = |answer: &Answer| {
@@ -372,8 +381,8 @@ impl TypeStream {
         let (baits, others): (Vec<_>, Vec<_>) = answers.partition(bait);
         let left = match apart {
             true => {
-                let left = !part.says.is_empty() || !others.is_empty();
-                part.says.clear();
+                let left = !part.updates.is_empty() || !others.is_empty();
+                part.updates.clear();
                 part.answers = baits;
                 left
             }
@@ -383,12 +392,12 @@ impl TypeStream {
             }
         };
         if left {
-            part.waits = Waits::Apart;
+            part.deferral = Deferral::SeparateResponse;
         }
     }
 }
 
-pub(super) fn absent(want: SubscriptionKey, name: &Name, silent: bool) -> Answer {
+pub(super) fn absent_answer(want: SubscriptionKey, name: &Name, silent: bool) -> Answer {
     Answer {
         subscription: want,
         name: name.clone(),
@@ -400,13 +409,13 @@ pub(super) fn absent(want: SubscriptionKey, name: &Name, silent: bool) -> Answer
 }
 
 /// Whether a want, or a view, is for this resource.
-pub(super) fn leads_to(subject: &Subject, resource: &Arc<Resource>) -> bool {
+pub(super) fn resolves_to(subject: &MatchingSubscription, resource: &Arc<Resource>) -> bool {
     let own = subject.choice.resource();
     own.is_some_and(|own| same_variant(own, resource))
 }
 
 /// The resources that are wanted, each variant once.
-fn wanted_by(subjects: &[Subject]) -> Vec<Arc<Resource>> {
+fn desired_by(subjects: &[MatchingSubscription]) -> Vec<Arc<Resource>> {
     let mut wanted: Vec<Arc<Resource>> = Vec::new();
     for resource in subjects.iter().filter_map(|s| s.choice.resource()) {
         if !wanted.iter().any(|other| same_variant(other, resource)) {
@@ -418,7 +427,7 @@ fn wanted_by(subjects: &[Subject]) -> Vec<Arc<Resource>> {
 
 /// Whether a resource is held, for sure and as it is. A virtual host answers to
 /// other names for each host that leads to it; that makes it no other.
-fn is_held(on_demand: bool, held: &[CachedResource], resource: &Arc<Resource>) -> bool {
+fn is_held_exactly(on_demand: bool, held: &[CachedResource], resource: &Arc<Resource>) -> bool {
     let same = |held: &Arc<Resource>| match on_demand {
         true => held.version == resource.version && held.ttl == resource.ttl,
         false => same_resource(held, resource),

@@ -8,7 +8,7 @@ use super::TypeStream;
 use super::client_cache::{
     Advance, Answer, Cursor, PartialAdvance, PendingAck, Update, variant_of,
 };
-use super::look::{Part, Waits};
+use super::evaluate::{Deferral, Evaluation};
 use crate::database::{Database, SLICE};
 use crate::limits::Limits;
 use crate::moment::Moment;
@@ -18,12 +18,12 @@ use crate::resource::Resource;
 
 /// What one response says.
 #[derive(Debug, Default)]
-pub(crate) struct Selected {
+pub(crate) struct Push {
     /// Sorted by variant once it is complete.
-    pub(crate) says: Vec<Update>,
+    pub(crate) updates: Vec<Update>,
     pub(crate) answers: Vec<Answer>,
     /// Steps along views.
-    pub(crate) steps: Vec<Advance>,
+    pub(crate) advances: Vec<Advance>,
     /// Names that never exist, said to be gone (S76).
     pub(crate) placeholders: Vec<Name>,
     /// Names that are refused.
@@ -31,73 +31,73 @@ pub(crate) struct Selected {
     /// What is still good and must be said to be (S59).
     pub(crate) heartbeats: Vec<Arc<Resource>>,
     /// Whether this is what the peer is meant to reject, and nothing else.
-    pub(crate) apart: bool,
+    pub(crate) expects_nack: bool,
 }
 
 /// What a selection is made with.
-pub(crate) struct Context<'a> {
+pub(crate) struct PushContext<'a> {
     pub(crate) order: &'a Order<'a>,
     pub(crate) limits: &'a Limits,
-    pub(crate) hold: Duration,
-    pub(crate) drain: Duration,
-    pub(crate) resume: Duration,
+    pub(crate) dependency_timeout: Duration,
+    pub(crate) drain_time: Duration,
+    pub(crate) resume_window: Duration,
     pub(crate) now: Moment,
 }
 
 /// How long things take at most.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Times {
+pub(crate) struct Timeouts {
     /// An answer.
-    pub(crate) patience: Duration,
+    pub(crate) ack_timeout: Duration,
     /// A client that comes back, to ask for all its types.
-    pub(crate) resume: Duration,
+    pub(crate) resume_window: Duration,
     /// An addition, for what it refers to.
-    pub(crate) hold: Duration,
+    pub(crate) dependency_timeout: Duration,
     /// What was replaced, to be out of use.
-    pub(crate) drain: Duration,
+    pub(crate) drain_time: Duration,
 }
 
-impl Selected {
+impl Push {
     pub(crate) fn is_empty(&self) -> bool {
-        self.says.is_empty()
+        self.updates.is_empty()
             && self.answers.is_empty()
             && self.placeholders.is_empty()
             && self.refused.is_empty()
             && self.heartbeats.is_empty()
-            && self.steps.iter().all(Advance::is_empty)
+            && self.advances.iter().all(Advance::is_empty)
     }
 
     /// Whether there is more behind a part of a step: the rest of it, or what
     /// happened since it began.
-    pub(crate) fn goes_on(&self, db: &Database) -> bool {
+    pub(crate) fn has_more(&self, db: &Database) -> bool {
         let behind = |step: &Advance| step.cursor.is_some_and(|follow| db.head(follow) != step.to);
         let more = |step: &Advance| !step.range.is_empty() && (!step.is_last || behind(step));
-        self.steps.iter().any(more)
+        self.advances.iter().any(more)
     }
 
     /// The resources that it brings.
     pub(crate) fn resources(&self) -> impl Iterator<Item = &Arc<Resource>> {
-        let single = self.says.iter().filter_map(|say| say.resource.as_ref());
-        let items = self.steps.iter().flat_map(Advance::items);
+        let single = self.updates.iter().filter_map(|say| say.resource.as_ref());
+        let items = self.advances.iter().flat_map(Advance::items);
         single.chain(items.filter_map(|(_, item)| item.as_ref()))
     }
 
     /// What it changes, for a question to holdings.
-    pub(super) fn draft(&self) -> (&[Advance], &[Update]) {
-        (&self.steps, &self.says)
+    pub(super) fn changes(&self) -> (&[Advance], &[Update]) {
+        (&self.advances, &self.updates)
     }
 }
 
 /// Responses in a row that a peer may reject before it is tried slowly: more
 /// than it takes to find one bad resource among all that there can be.
-const HOPELESS: u32 = 256;
+const MAX_CONSECUTIVE_NACKS: u32 = 256;
 
 /// How long lies between two trials then.
 const TRIAL_PAUSE: Duration = Duration::from_millis(50);
 
 impl TypeStream {
     /// Works out what to say now; empty if there is nothing.
-    pub(crate) fn select(&mut self, db: &mut Database, context: &Context<'_>) -> Selected {
+    pub(crate) fn select_push(&mut self, db: &mut Database, context: &PushContext<'_>) -> Push {
         let room = SLICE.saturating_sub(self.dirty.len());
         for (entry, _) in db.take_dirty(self.subscriber, room) {
             self.dirty.insert(db.name(self.type_id, entry).clone());
@@ -110,34 +110,37 @@ impl TypeStream {
         {
             self.mark_deferred_dirty();
         }
-        let mut selected = Selected {
+        let mut selected = Push {
             heartbeats: self.due_heartbeats(db, context.now),
-            ..Selected::default()
+            ..Push::default()
         };
         if self.sends_whole_sets() {
             self.select_trial(db, context, &mut selected);
-            self.select_news(db, context, &mut selected);
+            self.select_changes(db, context, &mut selected);
         } else {
             if self.trial_turn {
                 self.select_trial(db, context, &mut selected);
                 self.select_apart(db, context, &mut selected);
             }
-            if selected.says.is_empty() && !selected.apart {
-                self.select_news(db, context, &mut selected);
+            if selected.updates.is_empty() && !selected.expects_nack {
+                self.select_changes(db, context, &mut selected);
             }
             if selected.is_empty() {
                 self.select_trial(db, context, &mut selected);
             }
             self.select_apart(db, context, &mut selected);
         }
-        selected.says.sort_by(|a, b| a.variant.cmp(&b.variant));
-        self.join_aliases(&mut selected);
+        selected.updates.sort_by(|a, b| a.variant.cmp(&b.variant));
+        self.merge_aliases(&mut selected);
         selected
     }
 
     /// The next group of suspects, as far as they are still what was rejected.
-    fn select_trial(&mut self, db: &mut Database, context: &Context<'_>, selected: &mut Selected) {
-        if self.next_trial().is_some_and(|moment| context.now < moment) {
+    fn select_trial(&mut self, db: &mut Database, context: &PushContext<'_>, selected: &mut Push) {
+        if self
+            .next_trial_at()
+            .is_some_and(|moment| context.now < moment)
+        {
             return;
         }
         while let Some(group) = self.trials.pop_front() {
@@ -160,12 +163,12 @@ impl TypeStream {
                     self.deferred.insert(name);
                     continue;
                 }
-                let part = self.look(db, context, &name, false);
-                if self.take(db, &name, part, context, selected) {
+                let part = self.evaluate(db, context, &name, false);
+                if self.add_to_push(db, &name, part, context, selected) {
                     self.dirty.insert(name);
                 }
             }
-            if !selected.says.is_empty() {
+            if !selected.updates.is_empty() {
                 self.last_trial_at = context.now;
                 return;
             }
@@ -175,12 +178,17 @@ impl TypeStream {
 
     /// When the next group may be tried, if that has to wait: a peer that
     /// rejects all it is sent is not worth much of our time (S69).
-    fn next_trial(&self) -> Option<Moment> {
-        let hopeless = self.consecutive_nacks > HOPELESS && !self.trials.is_empty();
+    fn next_trial_at(&self) -> Option<Moment> {
+        let hopeless = self.consecutive_nacks > MAX_CONSECUTIVE_NACKS && !self.trials.is_empty();
         hopeless.then(|| self.last_trial_at + TRIAL_PAUSE)
     }
 
-    fn select_news(&mut self, db: &mut Database, context: &Context<'_>, selected: &mut Selected) {
+    fn select_changes(
+        &mut self,
+        db: &mut Database,
+        context: &PushContext<'_>,
+        selected: &mut Push,
+    ) {
         let mut budget = match self.sends_whole_sets() {
             true => usize::MAX,
             false => context.limits.response_bytes,
@@ -194,19 +202,19 @@ impl TypeStream {
             budget = budget.saturating_sub(2 * name.as_str().len() + 16);
             selected.refused.push(name);
         }
-        self.look_at_exceptions(db);
+        self.mark_changed_exceptions(db);
         self.select_names(db, context, &mut budget, selected);
         let follows: Vec<_> = self.client_cache.cursors().iter().map(|v| v.id).collect();
         for follow in follows {
             if budget > 0 {
-                self.select_step(db, context, follow, &mut budget, selected);
+                self.select_advance(db, context, follow, &mut budget, selected);
             }
         }
         // Items that cannot be taken as they are.
         if !self.dirty.is_empty() {
             self.select_names(db, context, &mut budget, selected);
         }
-        self.wait_in_groups(db, selected);
+        self.defer_groups(db, selected);
     }
 
     /// Looks at names, as many as one response has room for. What only goes gets
@@ -214,9 +222,9 @@ impl TypeStream {
     pub(super) fn select_names(
         &mut self,
         db: &mut Database,
-        context: &Context<'_>,
+        context: &PushContext<'_>,
         budget: &mut usize,
-        selected: &mut Selected,
+        selected: &mut Push,
     ) {
         let slice = match self.sends_whole_sets() {
             true => usize::MAX,
@@ -233,20 +241,20 @@ impl TypeStream {
                 continue;
             }
             self.join_suspects(db, &name);
-            let part = self.look(db, context, &name, selected.apart);
+            let part = self.evaluate(db, context, &name, selected.expects_nack);
             // Hosts that a peer holds change together, whatever that takes: one
             // may have got a domain that was another's, and twice it would be
             // rejected.
             let together = self.kind.on_demand && self.holds_any(db, &name, &part);
-            let size = size_of_part(&part);
+            let size = estimated_size(&part);
             let only_goes =
-                part.says.iter().all(|say| say.resource.is_none()) && part.answers.is_empty();
+                part.updates.iter().all(|say| say.resource.is_none()) && part.answers.is_empty();
             let room = match only_goes {
                 true => &mut removals,
                 false => budget,
             };
-            let first = selected.says.is_empty() && selected.answers.is_empty();
-            let empty = part.says.is_empty() && part.answers.is_empty();
+            let first = selected.updates.is_empty() && selected.answers.is_empty();
+            let empty = part.updates.is_empty() && part.answers.is_empty();
             if !empty && !together && (*room == 0 || (size > *room && !first)) {
                 later.insert(name);
                 *room = 0;
@@ -259,7 +267,7 @@ impl TypeStream {
             if only_goes {
                 *budget = budget.saturating_sub(size);
             }
-            if self.take(db, &name, part, context, selected) {
+            if self.add_to_push(db, &name, part, context, selected) {
                 later.insert(name);
             }
         }
@@ -267,8 +275,8 @@ impl TypeStream {
     }
 
     /// Whether the peer holds anything of what a part is about.
-    fn holds_any(&self, db: &mut Database, name: &Name, part: &Part) -> bool {
-        let names = part.says.iter().map(|say| say.name());
+    fn holds_any(&self, db: &mut Database, name: &Name, part: &Evaluation) -> bool {
+        let names = part.updates.iter().map(|say| say.name());
         let mut names = names.chain([name]);
         names.any(|name| !self.client_cache.held(db, name).is_empty())
     }
@@ -276,59 +284,59 @@ impl TypeStream {
     /// Takes what is said of a name into a response. Returns whether it has to
     /// be looked at again.
     #[must_use]
-    fn take(
+    fn add_to_push(
         &mut self,
         db: &mut Database,
         name: &Name,
-        part: Part,
-        context: &Context<'_>,
-        selected: &mut Selected,
+        part: Evaluation,
+        context: &PushContext<'_>,
+        selected: &mut Push,
     ) -> bool {
-        let Part {
-            says,
+        let Evaluation {
+            updates: says,
             answers,
-            waits,
-            is_tried,
+            deferral: waits,
+            awaits_trial: is_tried,
         } = part;
         let drops_host = self.kind.on_demand
             && answers.is_empty()
             && !says.is_empty()
             && says.iter().all(|say| say.resource.is_none());
         match waits {
-            Waits::Addition => {
-                let until = context.now + context.hold;
+            Deferral::Addition => {
+                let until = context.now + context.dependency_timeout;
                 self.addition_deadlines.entry(name.clone()).or_insert(until);
                 self.deferred.insert(name.clone());
                 return false;
             }
-            Waits::Removal => _ = self.deferred.insert(name.clone()),
-            Waits::Apart => {
-                selected.says.extend(says);
+            Deferral::Removal => _ = self.deferred.insert(name.clone()),
+            Deferral::SeparateResponse => {
+                selected.updates.extend(says);
                 selected.answers.extend(answers);
                 return true;
             }
-            Waits::No => {}
+            Deferral::None => {}
         }
         if is_tried {
             self.deferred.insert(name.clone());
-            self.settle_said(db, name, &says, &answers);
-            selected.says.extend(says);
+            self.clear_resend_of_sent(db, name, &says, &answers);
+            selected.updates.extend(says);
             selected.answers.extend(answers);
             return false;
         }
         self.addition_deadlines.remove(name);
         self.resend_names.remove(name);
-        let gone = waits == Waits::No && says.iter().any(|say| say.resource.is_none());
-        selected.says.extend(says);
+        let gone = waits == Deferral::None && says.iter().any(|say| say.resource.is_none());
+        selected.updates.extend(says);
         selected.answers.extend(answers);
-        self.settle(db, name, gone, drops_host)
+        self.clear_resend(db, name, gone, drops_host)
     }
 
     /// Names that were asked for have their answer, or it is on its way. Who
     /// waits for a host is answered after it has lost what it had. What is sent
     /// under a name that a client came back with does not end that: what uses it
     /// may be draining since before (S82).
-    fn settle(&mut self, db: &Database, name: &Name, gone: bool, drops_host: bool) -> bool {
+    fn clear_resend(&mut self, db: &Database, name: &Name, gone: bool, drops_host: bool) -> bool {
         let mut more = false;
         for (key, want) in self.subscriptions_of(db, name) {
             if want.resend && drops_host {
@@ -343,7 +351,13 @@ impl TypeStream {
 
     /// Something of a name waits to be tried: those that have their answer, or get
     /// what they asked for, do not ask again with the next response.
-    fn settle_said(&mut self, db: &mut Database, name: &Name, says: &[Update], answers: &[Answer]) {
+    fn clear_resend_of_sent(
+        &mut self,
+        db: &mut Database,
+        name: &Name,
+        says: &[Update],
+        answers: &[Answer],
+    ) {
         for (key, _) in self.subscriptions_of(db, name) {
             let target = self.resolve(db, key);
             let said = target.resource().is_some_and(|to| {
@@ -359,7 +373,7 @@ impl TypeStream {
 
     /// Where a view has news, exceptions to it may have some of their own: what
     /// a peer was told on its own may be ahead of its position.
-    fn look_at_exceptions(&mut self, db: &Database) {
+    fn mark_changed_exceptions(&mut self, db: &Database) {
         let exceptions = self.client_cache.exceptions();
         if exceptions.is_empty() {
             return;
@@ -378,7 +392,7 @@ impl TypeStream {
 
     /// Whether the peer may be spoken to: one response at a time (S6, S77),
     /// unless it is silent for long.
-    pub(crate) fn may_speak(&self, now: Moment, patience: Duration) -> bool {
+    pub(crate) fn may_send(&self, now: Moment, patience: Duration) -> bool {
         let last = self.client_cache.pending_acks().back();
         last.is_none_or(|last| last.sent_at + patience <= now)
     }
@@ -400,39 +414,39 @@ impl TypeStream {
     }
 
     /// Whether the database has something for the peer that was not looked at.
-    pub(crate) fn has_news(&self, db: &Database) -> bool {
+    pub(crate) fn has_changes(&self, db: &Database) -> bool {
         let mut views = self.client_cache.cursors().iter();
         views.any(|view| db.head(view.id) != view.sent_position)
             || db.dirty(self.subscriber).next().is_some()
     }
 
     /// Takes note of a response that goes out.
-    pub(crate) fn send(&mut self, db: &mut Database, flight: PendingAck) {
+    pub(crate) fn record_sent(&mut self, db: &mut Database, flight: PendingAck) {
         self.last_nonce = Some(flight.nonce.clone());
         self.negative_counter = self.negative_counter.wrapping_add(1);
         self.client_cache.add_pending_ack(db, flight);
     }
 
     /// The moments at which something may have to be said although nothing happens.
-    pub(crate) fn deadlines(&self, times: Times) -> impl Iterator<Item = Moment> + '_ {
+    pub(crate) fn deadlines(&self, times: Timeouts) -> impl Iterator<Item = Moment> + '_ {
         let waiting = self.addition_deadlines.values().copied();
         let silent = self.client_cache.pending_acks().back();
-        let silent = silent.map(|last| last.sent_at + times.patience);
+        let silent = silent.map(|last| last.sent_at + times.ack_timeout);
         waiting
             .chain(silent)
             .chain(self.ttl_timers.next())
-            .chain(self.next_trial())
+            .chain(self.next_trial_at())
             .chain(self.resume_deadlines(times))
     }
 }
 
 /// About how many bytes a part takes in a response.
-fn size_of_part(part: &Part) -> usize {
+fn estimated_size(part: &Evaluation) -> usize {
     let of = |say: &Update| match &say.resource {
         Some(resource) => resource.wire_size(),
         None => say.name().as_str().len() + 8,
     };
-    let says: usize = part.says.iter().map(of).sum();
+    let says: usize = part.updates.iter().map(of).sum();
     let answers = part.answers.iter().filter(|answer| !answer.is_implicit);
     says + answers
         .map(|answer| 2 * answer.name.as_str().len() + 16)

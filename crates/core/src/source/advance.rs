@@ -8,24 +8,24 @@
 use std::sync::Arc;
 
 use super::client_cache::{Advance, PartialAdvance};
-use super::{Context, Selected, TypeStream};
+use super::{Push, PushContext, TypeStream};
 use crate::database::{Choice, CursorId, Database, Item, Scope, same_resource};
 
 impl TypeStream {
     /// One step along a view: as it is, if every stream could make it; name by
     /// name if this peer has exceptions; in parts if it is large (S44).
-    pub(super) fn select_step(
+    pub(super) fn select_advance(
         &mut self,
         db: &mut Database,
-        context: &Context<'_>,
+        context: &PushContext<'_>,
         follow: CursorId,
         budget: &mut usize,
-        selected: &mut Selected,
+        selected: &mut Push,
     ) {
-        let Some(mut step) = self.next_part(db, follow) else {
+        let Some(mut step) = self.next_advance(db, follow) else {
             return;
         };
-        self.fill(db, context, &mut step, budget, selected);
+        self.fill_advance(db, context, &mut step, budget, selected);
         let (Some(batch), Some(view)) = (&step.changes, self.client_cache.cursor_mut(follow))
         else {
             return;
@@ -45,12 +45,12 @@ impl TypeStream {
             }),
         }
         // Mostly it is the only one, and kept until it is answered.
-        selected.steps.reserve_exact(1);
-        selected.steps.push(step);
+        selected.advances.reserve_exact(1);
+        selected.advances.push(step);
     }
 
     /// Where the next part begins: in a step that is under way, or in a new one.
-    fn next_part(&mut self, db: &mut Database, follow: CursorId) -> Option<Advance> {
+    fn next_advance(&mut self, db: &mut Database, follow: CursorId) -> Option<Advance> {
         let view = self.client_cache.cursor_mut(follow)?;
         let under_way = view.partial_advances.back().filter(|walk| !walk.is_sent());
         let (batch, start) = match under_way {
@@ -79,30 +79,30 @@ impl TypeStream {
 
     /// Adds items to a part while there is room. An item that this peer cannot
     /// take as it is becomes an exception, and is looked at by its name.
-    fn fill(
+    fn fill_advance(
         &mut self,
         db: &mut Database,
-        context: &Context<'_>,
+        context: &PushContext<'_>,
         step: &mut Advance,
         budget: &mut usize,
-        selected: &Selected,
+        selected: &Push,
     ) {
         let (Some(batch), Some(follow)) = (step.changes.clone(), step.cursor) else {
             return;
         };
-        let regular = self.is_regular(db, step);
+        let regular = self.takes_all_items(db, step);
         for (place, item) in batch.items.iter().enumerate().skip(step.range.start) {
             let size = item.1.as_ref().map_or(0, |r| r.wire_size());
             let first = place == step.range.start
-                && selected.says.is_empty()
+                && selected.updates.is_empty()
                 && selected.answers.is_empty();
             if size > *budget && !first {
                 *budget = 0;
                 return;
             }
             step.range.end = place + 1;
-            let plain = regular || self.is_plain(db, follow, item);
-            if plain && !self.item_waits(db, context, item) {
+            let plain = regular || self.takes_item(db, follow, item);
+            if plain && !self.must_defer_item(db, context, item) {
                 *budget = budget.saturating_sub(size);
                 continue;
             }
@@ -123,7 +123,7 @@ impl TypeStream {
     /// Whether every item of a step is one that this peer takes as it is: the
     /// step leads to where the view is, and there is nothing else that could
     /// say otherwise. So it is for most peers, and saves looking at each item.
-    fn is_regular(&self, db: &Database, step: &Advance) -> bool {
+    fn takes_all_items(&self, db: &Database, step: &Advance) -> bool {
         let [view] = self.client_cache.cursors() else {
             return false;
         };
@@ -138,7 +138,7 @@ impl TypeStream {
 
     /// Whether this peer takes an item just as it is: it is no exception, it is
     /// still current, and all that it takes the place of goes with it.
-    fn is_plain(&self, db: &mut Database, follow: CursorId, (name, item): &Item) -> bool {
+    fn takes_item(&self, db: &mut Database, follow: CursorId, (name, item): &Item) -> bool {
         if self.client_cache.exceptions().contains(name)
             || self
                 .client_cache
@@ -158,7 +158,12 @@ impl TypeStream {
     }
 
     /// Whether something has to come before an item.
-    fn item_waits(&self, db: &mut Database, context: &Context<'_>, (name, item): &Item) -> bool {
+    fn must_defer_item(
+        &self,
+        db: &mut Database,
+        context: &PushContext<'_>,
+        (name, item): &Item,
+    ) -> bool {
         match item {
             Some(resource) => context.order.addition_waits(db, &self.kind, resource),
             None => context

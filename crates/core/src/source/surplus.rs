@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::client_cache::{CachedResource, Certainty, Update, Variant, same_variant, variant_of};
-use super::look::{Part, Subject, Waits, absent, leads_to};
-use super::{AnswerKind, Context, SubscriptionKey, TypeStream};
+use super::evaluate::{Deferral, Evaluation, MatchingSubscription, absent_answer, resolves_to};
+use super::{AnswerKind, PushContext, SubscriptionKey, TypeStream};
 use crate::database::Database;
 use crate::name::Name;
 use crate::params::ParamsId;
@@ -14,15 +14,15 @@ use crate::resource::Resource;
 
 impl TypeStream {
     /// What the peer holds by this name and is not meant to, as what goes.
-    pub(super) fn rest(
+    pub(super) fn surplus(
         &self,
         db: &mut Database,
         name: &Name,
-        subjects: &[Subject],
+        subjects: &[MatchingSubscription],
         wanted: &[Arc<Resource>],
-        part: &Part,
+        part: &Evaluation,
     ) -> Vec<Update> {
-        let keys = subjects.iter().filter_map(|s| Some(s.want?.0));
+        let keys = subjects.iter().filter_map(|s| Some(s.named?.0));
         let leads = keys.filter_map(|key| self.subscriptions.resolved_name(key));
         let mut leads: Vec<Name> = leads.filter(|other| *other != name).cloned().collect();
         leads.sort();
@@ -38,21 +38,21 @@ impl TypeStream {
                 if !kept
                     && !unknown
                     && !drops.iter().any(|say| say.variant == key)
-                    && !self.is_target_elsewhere(db, name, &held.resource)
+                    && !self.is_desired_elsewhere(db, name, &held.resource)
                 {
                     let topic = (other != name).then(|| name.clone());
                     drops.push(Update::remove(key, topic));
                 }
             }
         }
-        self.drop_what_is_under_way(db, names(), wanted, part, &mut drops);
+        self.remove_pending_variants(db, names(), wanted, part, &mut drops);
         drops
     }
 
     /// A response without an answer may be rejected with all that it brings and
     /// takes away, and the first word on something unknown replaces all of it:
     /// until then, whatever is said of the name says all of it.
-    pub(super) fn is_in_doubt(&self, db: &mut Database, name: &Name) -> bool {
+    pub(super) fn is_uncertain(&self, db: &mut Database, name: &Name) -> bool {
         let flights = self.client_cache.pending_acks();
         if self.kind.on_demand || flights.is_empty() {
             return false;
@@ -67,18 +67,21 @@ impl TypeStream {
     }
 
     /// Says all that a name has and that can be had.
-    pub(super) fn say_all(
+    pub(super) fn add_all_variants(
         &self,
         name: &Name,
         wanted: &[Arc<Resource>],
         blocked: &[Arc<Resource>],
-        part: &mut Part,
+        part: &mut Evaluation,
     ) {
         for new in wanted.iter().filter(|new| new.name == *name) {
             let blocked = blocked.iter().any(|other| same_variant(other, new));
-            let said = part.says.iter().any(|say| say.variant == variant_of(new));
+            let said = part
+                .updates
+                .iter()
+                .any(|say| say.variant == variant_of(new));
             if !blocked && !said {
-                part.says.push(Update::upsert(new, None));
+                part.updates.push(Update::upsert(new, None));
             }
         }
     }
@@ -88,22 +91,24 @@ impl TypeStream {
     /// the name, `asked` with these parameters, matches by itself: what goes for it
     /// is what one of them would see beside. A peer with a single one may not match,
     /// and then uses whatever it has.
-    pub(super) fn bring_back(
+    pub(super) fn restore_accepted(
         &self,
         db: &Database,
         name: &Name,
         (good, held): (&CachedResource, &[CachedResource]),
         asked: &[ParamsId],
-        part: &mut Part,
+        part: &mut Evaluation,
     ) {
         let to = &good.resource;
         let topic = (to.name != *name).then(|| name.clone());
-        let said = |part: &Part, key: &Variant| part.says.iter().any(|say| say.variant == *key);
+        let said =
+            |part: &Evaluation, key: &Variant| part.updates.iter().any(|say| say.variant == *key);
         if !said(part, &variant_of(to)) {
-            part.says.push(Update::upsert(to, topic));
+            part.updates.push(Update::upsert(to, topic));
         }
         let beside = |other: &Resource| {
-            let both = |params| is_for(db, params, other) && is_for(db, params, to);
+            let both =
+                |params| resource_matches(db, params, other) && resource_matches(db, params, to);
             asked.len() < 2 || asked.iter().any(|params| both(*params))
         };
         let mut dropped: Vec<&Resource> = Vec::new();
@@ -115,21 +120,24 @@ impl TypeStream {
             };
             let key = variant_of(other);
             if !said(part, &key) {
-                part.says.push(Update::remove(key, None));
+                part.updates.push(Update::remove(key, None));
             }
             dropped.push(other);
         }
         // Another subscription may have used what goes: it, too, gets what it had.
         for params in asked {
-            let loses = dropped.iter().any(|other| is_for(db, *params, other));
+            let loses = dropped
+                .iter()
+                .any(|other| resource_matches(db, *params, other));
             let had = |held: &&CachedResource| {
                 let good = held.was_accepted() && !self.is_quarantined(&held.resource);
-                good && held.resource.name == to.name && is_for(db, *params, &held.resource)
+                good && held.resource.name == to.name
+                    && resource_matches(db, *params, &held.resource)
             };
             let had = held.iter().find(had);
-            let had = had.filter(|_| loses && !is_for(db, *params, to));
+            let had = had.filter(|_| loses && !resource_matches(db, *params, to));
             if let Some(had) = had.filter(|had| !said(part, &variant_of(&had.resource))) {
-                self.bring_back(db, name, (had, held), asked, part);
+                self.restore_accepted(db, name, (had, held), asked, part);
             }
         }
     }
@@ -137,41 +145,45 @@ impl TypeStream {
     /// While something that is wanted is not to be had, what it would replace
     /// stays; and what would be a second variant beside that for somebody is not
     /// to be had either (TP2). Returns what goes all the same.
-    pub(super) fn keep_for_blocked(
+    pub(super) fn keep_for_undeliverable(
         &self,
         db: &mut Database,
-        subjects: &[Subject],
+        subjects: &[MatchingSubscription],
         mut blocked: Vec<Arc<Resource>>,
         mut drops: Vec<Update>,
-        part: &mut Part,
+        part: &mut Evaluation,
     ) -> Vec<Update> {
         if blocked.is_empty() {
             return drops;
         }
         // A peer that does not match by itself uses the one that it has.
         if self.kind.on_demand || subjects.len() == 1 {
-            self.hold_back_second(db, subjects, &drops, part);
+            self.withhold_second_variant(db, subjects, &drops, part);
             return Vec::new();
         }
         let mut kept: Vec<Update> = Vec::new();
         while !blocked.is_empty() {
-            let leading = |s: &&Subject| blocked.iter().any(|new| leads_to(s, new));
-            let leading: Vec<&Subject> = subjects.iter().filter(leading).collect();
-            let stays = |say: &mut Update| leading.iter().any(|s| self.is_for(db, s, &say.variant));
+            let leading = |s: &&MatchingSubscription| blocked.iter().any(|new| resolves_to(s, new));
+            let leading: Vec<&MatchingSubscription> = subjects.iter().filter(leading).collect();
+            let stays = |say: &mut Update| {
+                leading
+                    .iter()
+                    .any(|s| self.variant_matches(db, s, &say.variant))
+            };
             kept.extend(drops.extract_if(.., stays));
-            blocked = self.hold_back_second(db, subjects, &kept, part);
+            blocked = self.withhold_second_variant(db, subjects, &kept, part);
         }
-        drops.extend(self.take_second_of_kept(db, subjects, &mut kept));
+        drops.extend(self.drop_redundant_kept(db, subjects, &mut kept));
         drops
     }
 
     /// A peer that became another may match several variants that stay for what was
     /// rejected. One goes if each subscription that it is for has another that the
     /// peer holds for sure.
-    fn take_second_of_kept(
+    fn drop_redundant_kept(
         &self,
         db: &mut Database,
-        subjects: &[Subject],
+        subjects: &[MatchingSubscription],
         kept: &mut Vec<Update>,
     ) -> Vec<Update> {
         let names = kept.iter().map(|say| say.name().clone());
@@ -189,13 +201,13 @@ impl TypeStream {
         while let Some(say) = kept.get(place) {
             let mut own = subjects
                 .iter()
-                .filter(|s| self.is_for(db, s, &say.variant))
+                .filter(|s| self.variant_matches(db, s, &say.variant))
                 .peekable();
-            let others = |subject: &Subject| {
+            let others = |subject: &MatchingSubscription| {
                 let mut others = kept.iter().filter(|other| other.variant != say.variant);
                 others.any(|other| {
                     let sure = held.iter().any(|held| held.is_variant(&other.variant));
-                    sure && self.is_for(db, subject, &other.variant)
+                    sure && self.variant_matches(db, subject, &other.variant)
                 })
             };
             match own.peek().is_some() && own.all(others) {
@@ -208,56 +220,61 @@ impl TypeStream {
 
     /// Takes out of what is said what would be a second variant for somebody,
     /// beside what stays.
-    fn hold_back_second(
+    fn withhold_second_variant(
         &self,
         db: &Database,
-        subjects: &[Subject],
+        subjects: &[MatchingSubscription],
         kept: &[Update],
-        part: &mut Part,
+        part: &mut Evaluation,
     ) -> Vec<Arc<Resource>> {
         if self.kind.on_demand {
             return Vec::new();
         }
         let twice = |new: &Arc<Resource>| {
-            let mut leading = subjects.iter().filter(|s| leads_to(s, new));
+            let mut leading = subjects.iter().filter(|s| resolves_to(s, new));
             leading.any(|subject| {
                 kept.iter()
-                    .any(|old| self.is_for(db, subject, &old.variant))
+                    .any(|old| self.variant_matches(db, subject, &old.variant))
             })
         };
         let second = |say: &mut Update| say.resource.as_ref().is_some_and(twice);
-        let held_back = part.says.extract_if(.., second);
+        let held_back = part.updates.extract_if(.., second);
         held_back.filter_map(|say| say.resource).collect()
     }
 
     /// Whether a variant is for the parameters of a subject.
-    pub(super) fn is_for(&self, db: &Database, subject: &Subject, variant: &Variant) -> bool {
+    pub(super) fn variant_matches(
+        &self,
+        db: &Database,
+        subject: &MatchingSubscription,
+        variant: &Variant,
+    ) -> bool {
         let constraints = variant.1.as_ref();
-        constraints.is_none_or(|c| c.matches(db.params(self.params_of(subject))))
+        constraints.is_none_or(|c| c.matches(db.params(self.params_of_subscription(subject))))
     }
 
     /// The parameters that a subject asks with.
-    fn params_of(&self, subject: &Subject) -> ParamsId {
-        subject.want.map_or(self.params, |(key, _)| key.params)
+    fn params_of_subscription(&self, subject: &MatchingSubscription) -> ParamsId {
+        subject.named.map_or(self.params, |(key, _)| key.params)
     }
 
     /// What goes, now or when nothing uses it any more.
-    pub(super) fn look_at_rest(
+    pub(super) fn evaluate_removals(
         &self,
         db: &mut Database,
-        context: &Context<'_>,
+        context: &PushContext<'_>,
         name: &Name,
-        subjects: &[Subject],
+        subjects: &[MatchingSubscription],
         drops: Vec<Update>,
-        part: &mut Part,
+        part: &mut Evaluation,
     ) {
-        let named = subjects.iter().any(|s| s.want.is_some());
+        let named = subjects.iter().any(|s| s.named.is_some());
         let wanted = subjects.iter().any(|s| s.choice.resource().is_some());
         let several = subjects.len() > 1;
         let goes = !wanted && !self.kind.on_demand && !several && !drops.is_empty();
         // Only a name that is gone altogether can be missed; and who came back
         // and holds what leads to it waits for a word on it (S82).
-        let resumed = |s: &Subject| s.want.is_some_and(|(_, want)| want.is_resumed);
+        let resumed = |s: &MatchingSubscription| s.named.is_some_and(|(_, want)| want.is_resumed);
         let dangles = goes
             && subjects.iter().any(resumed)
             && context.order.refers_to(db, &self.type_url, name);
@@ -270,23 +287,23 @@ impl TypeStream {
                 .all(CachedResource::has_unknown_body);
         let waits = |db| order.removal_waits(db, &self.type_url, name, (named, refused));
         if goes && !dangles && waits(db) {
-            part.waits = Waits::Removal;
-            self.answer_withheld(db, name, subjects, part);
+            part.deferral = Deferral::Removal;
+            self.answer_while_kept(db, name, subjects, part);
             return;
         }
-        part.says.extend(drops);
+        part.updates.extend(drops);
     }
 
     /// A peer that asks for what is about to go gets it, while it stays (S23).
-    fn answer_withheld(
+    fn answer_while_kept(
         &self,
         db: &mut Database,
         name: &Name,
-        subjects: &[Subject],
-        part: &mut Part,
+        subjects: &[MatchingSubscription],
+        part: &mut Evaluation,
     ) {
         let held = self.client_cache.held_after_acks(db, name);
-        let forced = subjects.iter().any(|s| s.forced);
+        let forced = subjects.iter().any(|s| s.resend);
         // A set lists what a client has from before, and so says it (S82).
         let listed =
             |held: &CachedResource| self.sends_whole_sets() && held.certainty == Certainty::Resumed;
@@ -294,23 +311,24 @@ impl TypeStream {
             !held.has_unknown_body() && ((held.was_accepted() && forced) || listed(held))
         };
         if let Some(good) = held.iter().find(said) {
-            let asked = subjects.iter().map(|s| self.params_of(s));
+            let asked = subjects.iter().map(|s| self.params_of_subscription(s));
             let asked: Vec<ParamsId> = asked.collect();
-            self.bring_back(db, name, (good, &held), &asked, part);
+            self.restore_accepted(db, name, (good, &held), &asked, part);
         }
     }
 
     /// A peer that is silent may hold what a response without an answer takes
     /// away or brings: where something is said of a name, that goes, too.
-    fn drop_what_is_under_way<'n>(
+    fn remove_pending_variants<'n>(
         &self,
         db: &mut Database,
         names: impl Iterator<Item = &'n Name>,
         wanted: &[Arc<Resource>],
-        part: &Part,
+        part: &Evaluation,
         drops: &mut Vec<Update>,
     ) {
-        if self.client_cache.pending_acks().is_empty() || (part.says.is_empty() && drops.is_empty())
+        if self.client_cache.pending_acks().is_empty()
+            || (part.updates.is_empty() && drops.is_empty())
         {
             return;
         }
@@ -318,7 +336,10 @@ impl TypeStream {
             for held in self.client_cache.maybe_held(db, name) {
                 let key = variant_of(&held);
                 let kept = wanted.iter().any(|new| same_variant(new, &held));
-                let said = drops.iter().chain(&part.says).any(|say| say.variant == key);
+                let said = drops
+                    .iter()
+                    .chain(&part.updates)
+                    .any(|say| say.variant == key);
                 if !kept && !said {
                     drops.push(Update::remove(key, None));
                 }
@@ -328,7 +349,7 @@ impl TypeStream {
 
     /// Whether another name that the peer asks by brings a resource. Hosts that
     /// a virtual host does not name may lead to it by a wildcard.
-    fn is_target_elsewhere(&self, db: &mut Database, but: &Name, held: &Resource) -> bool {
+    fn is_desired_elsewhere(&self, db: &mut Database, but: &Name, held: &Resource) -> bool {
         let name = &held.name;
         let own = self
             .subscriptions_of(db, but)
@@ -356,28 +377,28 @@ impl TypeStream {
     }
 
     /// Wants for which there is nothing.
-    pub(super) fn look_at_absent(
+    pub(super) fn evaluate_absence(
         &self,
         db: &mut Database,
-        context: &Context<'_>,
+        context: &PushContext<'_>,
         name: &Name,
-        subjects: &[Subject],
-        part: &mut Part,
+        subjects: &[MatchingSubscription],
+        part: &mut Evaluation,
     ) {
         let nothing = subjects.iter().filter(|s| s.choice.resource().is_none());
-        let nothing: Vec<&Subject> = nothing.collect();
-        if nothing.is_empty() || part.waits != Waits::No {
+        let nothing: Vec<&MatchingSubscription> = nothing.collect();
+        if nothing.is_empty() || part.deferral != Deferral::None {
             return;
         }
-        if self.look_at_failures(name, &nothing, part) {
+        if self.evaluate_errors(name, &nothing, part) {
             return;
         }
         // While another variant of it is left, the name itself is not gone (S41).
         let left = subjects.len() > nothing.len();
-        let drops = part.says.iter().any(|say| say.resource.is_none());
+        let drops = part.updates.iter().any(|say| say.resource.is_none());
         let mut withheld = false;
         for subject in nothing {
-            let Some((key, want)) = subject.want else {
+            let Some((key, want)) = subject.named else {
                 continue;
             };
             let mut flights = self.client_cache.pending_acks().iter().rev();
@@ -397,19 +418,20 @@ impl TypeStream {
             }
             // Who never had one waits for an answer of its own.
             let had = !self.kind.on_demand || heard == AnswerKind::Resource;
-            part.answers.push(absent(key, name, left || (drops && had)));
+            part.answers
+                .push(absent_answer(key, name, left || (drops && had)));
         }
         if withheld {
-            part.says.clear();
+            part.updates.clear();
             part.answers.clear();
-            part.waits = Waits::Removal;
-            self.answer_withheld(db, name, subjects, part);
+            part.deferral = Deferral::Removal;
+            self.answer_while_kept(db, name, subjects, part);
         }
     }
 }
 
 /// Whether a resource is for who asks with these parameters.
-fn is_for(db: &Database, params: ParamsId, resource: &Resource) -> bool {
+fn resource_matches(db: &Database, params: ParamsId, resource: &Resource) -> bool {
     let constraints = resource.constraints.as_ref();
     constraints.is_none_or(|c| c.matches(db.params(params)))
 }
