@@ -12,7 +12,7 @@ use crate::moment::Moment;
 use crate::name::Name;
 use crate::order::Drained;
 use crate::resource::{Nonce, Resource, Version};
-use crate::source::{Dialect, Replaced, TypeStream};
+use crate::source::{Dialect, Replacement, TypeStream};
 
 impl Session {
     /// Whether an answer to this response is awaited: one that became part of a
@@ -46,33 +46,33 @@ impl Session {
     ) {
         let conversation = &mut self.conversations[index];
         let type_url = conversation.type_url.clone();
-        if error.is_some() && conversation.expected_rejection(&nonce) {
+        if error.is_some() && conversation.expected_nack_of_merged(&nonce) {
             self.events.push_back(Event::Acked { type_url, nonce });
             return;
         }
-        let other = |error: &ErrorDetail| conversation.blames_other(&nonce, error);
-        let expected = conversation.expects_rejection(&nonce) && !error.as_ref().is_some_and(other);
+        let other = |error: &ErrorDetail| conversation.blames_pushed_resource(&nonce, error);
+        let expected = conversation.expects_nack(&nonce) && !error.as_ref().is_some_and(other);
         match (&error, expected) {
-            (Some(_), true) => conversation.take_bait(db, &nonce),
+            (Some(_), true) => conversation.handle_expected_nack(db, &nonce),
             (None, true) => conversation.acks_unreadable = true,
             _ => {}
         }
         let error = error.filter(|_| !expected);
         let Some(mut error) = error else {
             let drains = conversation.kind.drains;
-            let accepted = conversation.accept(db, &nonce);
+            let accepted = conversation.handle_ack(db, &nonce);
             conversation.last_acked = Some(nonce.clone());
             conversation.forget_error();
-            if accepted.unknown {
+            if accepted.replaced_unknown {
                 self.drain_unknown(db, index, now);
             }
-            self.drain_replaced(db, &accepted.replaced, drains, now);
+            self.drain_replaced(db, &accepted.replacements, drains, now);
             self.events.push_back(Event::Acked { type_url, nonce });
             return;
         };
         cut(&mut error.message, self.config.limits.error_bytes);
         conversation.last_error = Some(error.clone());
-        let parked = conversation.reject(db, &nonce, &error);
+        let parked = conversation.handle_nack(db, &nonce, &error);
         conversation.forget_error();
         self.after_rejection(db, index);
         self.events.push_back(Event::Nacked {
@@ -125,9 +125,9 @@ impl Session {
         }
         let now = self.polled_at;
         if let Some(index) = self.conversations.iter().position(|c| c.kind.drains) {
-            let replaced = self.conversations[index].replaced_without_answer(db);
+            let replaced = self.conversations[index].pending_replacements(db);
             self.drain_replaced(db, &replaced, true, now);
-            if self.conversations[index].replaces_unknown() {
+            if self.conversations[index].may_replace_unknown() {
                 self.drain_unknown(db, index, now);
             }
         }
@@ -278,7 +278,7 @@ impl Session {
     }
 
     /// What was replaced stays in use for a while, with what it refers to.
-    fn drain_replaced(&mut self, db: &Database, all: &[Replaced], drains: bool, now: Moment) {
+    fn drain_replaced(&mut self, db: &Database, all: &[Replacement], drains: bool, now: Moment) {
         for (old, new) in all {
             let kept = |r: &&Reference| new.iter().any(|new| new.facts().refers_to(r));
             let dropped = old.facts().references.iter().filter(|r| !kept(r));

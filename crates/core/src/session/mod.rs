@@ -413,7 +413,7 @@ impl Session {
             conversation
                 .client_cache
                 .advance_silently(db, selected.advances);
-            conversation.say_silently(db, selected.updates, selected.answers);
+            conversation.apply_silently(db, selected.updates, selected.answers);
             return None;
         };
         self.nonces += 1;

@@ -214,7 +214,7 @@ impl TypeStream {
         }
         let form = match self.subscriptions_of(db, name).is_empty() {
             true => NegativeForm::Removed,
-            false => self.absent_form(true),
+            false => self.negative_form(true),
         };
         match form {
             NegativeForm::EmptyBody => {
@@ -259,7 +259,7 @@ impl TypeStream {
     /// Says that a name does not exist which the peer does not hold; if that has
     /// to be under another, under `own` (S35).
     fn write_negative(&self, name: &Name, own: Name, response: &mut Draft) {
-        match self.absent_form(false) {
+        match self.negative_form(false) {
             NegativeForm::Removed => response.removed.push(name.clone()),
             NegativeForm::EmptyBody => {
                 let empty = forms::empty_body(name);

@@ -373,7 +373,7 @@ impl TypeStream {
     /// What a peer must reject goes alone, and nothing else with it.
     fn separate_unreadable(&self, apart: bool, part: &mut Evaluation) {
         let unreadable = self.absence_as_error(false).is_none()
-            && self.absent_form(false) == NegativeForm::Unreadable;
+            && self.negative_form(false) == NegativeForm::Unreadable;
         let bait = |answer: &Answer| {
             unreadable && answer.kind == AnswerKind::Absent && !answer.is_implicit
         };

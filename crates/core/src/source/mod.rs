@@ -16,18 +16,19 @@
 //! State of the world and delta share all of it; `delta.rs` and `sotw.rs` only
 //! read requests and write responses.
 
+mod ack;
 mod advance;
-mod apart;
 mod client_cache;
 mod delta;
 mod dependencies;
 mod errors;
 mod evaluate;
+mod expected_nack;
 mod forms;
 mod groups;
 mod leave;
+mod nack;
 mod push;
-mod reject;
 mod request;
 mod resume;
 mod routes_without_vhds;
@@ -36,25 +37,24 @@ mod subscribe;
 mod subscriptions;
 mod surplus;
 mod ttl;
-mod verdict;
 mod wildcard;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+pub(crate) use ack::Replacement;
 pub(crate) use client_cache::{CachedResource, ClientCache, PendingAck, Variant};
 pub(crate) use delta::DeltaSubscriptions;
 pub(crate) use dependencies::DependencyState;
 pub use forms::Dialect;
 pub(crate) use forms::is_negative;
+use nack::Unverified;
 pub(crate) use push::{Push, PushContext, Timeouts};
-use reject::Unverified;
 pub(crate) use request::RequestChanges;
 pub(crate) use resume::Resumption;
 use routes_without_vhds::RoutesWithoutVhds;
 pub(crate) use subscribe::InitialVersions;
 pub(crate) use subscriptions::{AnswerKind, Subscription, SubscriptionKey, Subscriptions};
-pub(crate) use verdict::Replaced;
 
 use crate::database::{Choice, Database, Scope, SubscriberId, TypeId};
 use crate::interest::Wildcard;

@@ -120,7 +120,7 @@ impl TypeStream {
         } else {
             if self.trial_turn {
                 self.select_trial(db, context, &mut selected);
-                self.select_apart(db, context, &mut selected);
+                self.select_unreadable(db, context, &mut selected);
             }
             if selected.updates.is_empty() && !selected.expects_nack {
                 self.select_changes(db, context, &mut selected);
@@ -128,7 +128,7 @@ impl TypeStream {
             if selected.is_empty() {
                 self.select_trial(db, context, &mut selected);
             }
-            self.select_apart(db, context, &mut selected);
+            self.select_unreadable(db, context, &mut selected);
         }
         selected.updates.sort_by(|a, b| a.variant.cmp(&b.variant));
         self.merge_aliases(&mut selected);
@@ -196,7 +196,7 @@ impl TypeStream {
         let placeholders = std::mem::take(&mut self.placeholders);
         selected.placeholders.extend(placeholders);
         while budget > 0
-            && !self.speaks_apart()
+            && !self.sends_unreadable()
             && let Some(name) = self.refused.pop_first()
         {
             budget = budget.saturating_sub(2 * name.as_str().len() + 16);
@@ -240,7 +240,7 @@ impl TypeStream {
                 self.deferred.insert(name);
                 continue;
             }
-            self.join_suspects(db, &name);
+            self.merge_suspects(db, &name);
             let part = self.evaluate(db, context, &name, selected.expects_nack);
             // Hosts that a peer holds change together, whatever that takes: one
             // may have got a domain that was another's, and twice it would be

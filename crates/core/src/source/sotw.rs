@@ -357,7 +357,7 @@ impl TypeStream {
 
     /// How a name that does not exist is spoken of, if it is.
     fn negative(&self, held: bool, name: &Name) -> Option<Arc<Resource>> {
-        match self.absent_form(held) {
+        match self.negative_form(held) {
             NegativeForm::EmptyBody => Some(forms::empty_body(name)),
             NegativeForm::Unreadable => Some(forms::unreadable(name)),
             // What is not among the resources, this protocol cannot say.

@@ -18,23 +18,23 @@ use crate::resource::Nonce;
 impl TypeStream {
     /// How the peer is told that a name does not exist; `held` is whether it may
     /// hold something of it.
-    pub(super) fn absent_form(&self, held: bool) -> NegativeForm {
+    pub(super) fn negative_form(&self, held: bool) -> NegativeForm {
         forms::absent(&self.kind, self.dialect, self.mode, held)
     }
 
     /// Whether names that do not exist are spoken of apart.
-    pub(super) fn speaks_apart(&self) -> bool {
-        self.absent_form(false) == NegativeForm::Unreadable
+    pub(super) fn sends_unreadable(&self) -> bool {
+        self.negative_form(false) == NegativeForm::Unreadable
     }
 
     /// All that is to be said apart, if that is all that is said.
-    pub(super) fn select_apart(
+    pub(super) fn select_unreadable(
         &mut self,
         db: &mut Database,
         context: &PushContext<'_>,
         selected: &mut Push,
     ) {
-        if !selected.is_empty() || !self.speaks_apart() {
+        if !selected.is_empty() || !self.sends_unreadable() {
             return;
         }
         selected.expects_nack = true;
@@ -45,7 +45,7 @@ impl TypeStream {
     }
 
     /// Whether a response will be rejected, and is meant to be.
-    pub(crate) fn expects_rejection(&self, nonce: &Nonce) -> bool {
+    pub(crate) fn expects_nack(&self, nonce: &Nonce) -> bool {
         let flight = self.client_cache.pending_ack(nonce);
         flight.is_some_and(|flight| flight.expects_nack) && !self.acks_unreadable
     }
@@ -53,7 +53,7 @@ impl TypeStream {
     /// Whether the text of a rejection names something that the response brought,
     /// and none of the clusters that it listed to be refused: then these are not
     /// the reason, or not the only one.
-    pub(crate) fn blames_other(&self, nonce: &Nonce, error: &ErrorDetail) -> bool {
+    pub(crate) fn blames_pushed_resource(&self, nonce: &Nonce, error: &ErrorDetail) -> bool {
         let Some(flight) = self
             .client_cache
             .pending_ack(nonce)
@@ -73,7 +73,7 @@ impl TypeStream {
 
     /// Whether an earlier response that became part of a later one was meant to
     /// be rejected: it has its answer with that one.
-    pub(crate) fn expected_rejection(&self, nonce: &Nonce) -> bool {
+    pub(crate) fn expected_nack_of_merged(&self, nonce: &Nonce) -> bool {
         let mut flights = self.client_cache.pending_acks().iter();
         flights.any(|flight| flight.expects_nack && flight.merged_nonces.contains(nonce))
     }

@@ -9,54 +9,54 @@ use crate::name::Name;
 use crate::resource::{Nonce, Resource};
 
 /// What the peer held, and what it holds in its place now.
-pub(crate) type Replaced = (Arc<Resource>, Vec<Arc<Resource>>);
+pub(crate) type Replacement = (Arc<Resource>, Vec<Arc<Resource>>);
 
 /// What the acceptance of a response put an end to.
 #[derive(Debug, Default)]
-pub(crate) struct Accepted {
-    pub(crate) replaced: Vec<Replaced>,
+pub(crate) struct AckEffects {
+    pub(crate) replacements: Vec<Replacement>,
     /// Something gave way of which nothing is known, nor what it refers to.
-    pub(crate) unknown: bool,
+    pub(crate) replaced_unknown: bool,
 }
 
 impl TypeStream {
     /// The peer accepted the response, and with it all before it. Returns what
     /// it replaced, for types whose old contents stay in use for a while (S73).
-    pub(crate) fn accept(&mut self, db: &mut Database, nonce: &Nonce) -> Accepted {
-        let mut accepted = Accepted::default();
+    pub(crate) fn handle_ack(&mut self, db: &mut Database, nonce: &Nonce) -> AckEffects {
+        let mut accepted = AckEffects::default();
         let unknown = self.client_cache.has_unknown_bodies();
         while let Some(flight) = self.client_cache.take_oldest_pending() {
             let done = flight.nonce == *nonce;
             // gRPC asks for the clusters of a route after it accepted it, and
             // uses the old ones until it has the new (S73).
             if self.kind.drains || self.dialect == Dialect::Standard {
-                self.note_replaced(db, &flight, &mut accepted.replaced);
+                self.collect_replacements(db, &flight, &mut accepted.replacements);
             }
-            self.keep_verified(&flight);
+            self.clear_unverified(&flight);
             self.acked_version = flight.version.clone().or_else(|| self.acked_version.take());
-            self.take_effect(db, flight);
+            self.apply_acked(db, flight);
             if done {
                 break;
             }
         }
         self.forget_set();
         if let Some(resumed) = &mut self.resumption {
-            accepted.unknown |= std::mem::take(&mut resumed.unknown_set);
+            accepted.replaced_unknown |= std::mem::take(&mut resumed.unknown_set);
         }
         self.consecutive_nacks = 0;
         self.trial_turn = !self.trial_turn;
         self.try_rejected_again();
-        self.tidy(db);
-        accepted.unknown |= unknown && !self.client_cache.has_unknown_bodies();
+        self.drop_redundant_exceptions(db);
+        accepted.replaced_unknown |= unknown && !self.client_cache.has_unknown_bodies();
         accepted
     }
 
     /// What the peer held and may have replaced, by responses without an answer.
-    pub(crate) fn replaced_without_answer(&self, db: &mut Database) -> Vec<Replaced> {
+    pub(crate) fn pending_replacements(&self, db: &mut Database) -> Vec<Replacement> {
         let mut replaced = Vec::new();
         let mut brought: Vec<Arc<Resource>> = Vec::new();
         for flight in self.client_cache.pending_acks() {
-            self.note_replaced(db, flight, &mut replaced);
+            self.collect_replacements(db, flight, &mut replaced);
             // What one brought, the next replaces.
             for old in &brought {
                 let follow = self
@@ -75,11 +75,16 @@ impl TypeStream {
 
     /// Whether a response without an answer may have replaced something of which
     /// nothing is known.
-    pub(crate) fn replaces_unknown(&self) -> bool {
+    pub(crate) fn may_replace_unknown(&self) -> bool {
         !self.client_cache.pending_acks().is_empty() && self.holds_unknown_bodies()
     }
 
-    fn note_replaced(&self, db: &mut Database, flight: &PendingAck, replaced: &mut Vec<Replaced>) {
+    fn collect_replacements(
+        &self,
+        db: &mut Database,
+        flight: &PendingAck,
+        replaced: &mut Vec<Replacement>,
+    ) {
         let mut names: Vec<&Name> = flight.updates.iter().map(Update::name).collect();
         names.dedup();
         for name in names {
@@ -115,12 +120,12 @@ impl TypeStream {
 
     /// What a response says becomes what is held, as far as the peer still asks
     /// for it: it drops the rest itself.
-    fn take_effect(&mut self, db: &mut Database, flight: PendingAck) {
+    fn apply_acked(&mut self, db: &mut Database, flight: PendingAck) {
         for answer in flight.answers {
-            self.take_answer(answer);
+            self.record_answer(answer);
         }
         for step in &flight.advances {
-            self.learn_step(db, step);
+            self.record_advance(db, step);
         }
         // A proxy keeps hosts although it gives their names up (S23).
         let keeps = self.kind.on_demand && self.wildcard.is_on();
@@ -130,7 +135,7 @@ impl TypeStream {
                 self.dirty.insert(say.name().clone());
             }
             if say.resource.is_none() || wanted || keeps {
-                self.look_if_outdated(db, &say);
+                self.mark_if_outdated(db, &say);
                 let name = say.name().clone();
                 self.client_cache
                     .edit_records(db, &name, |held| say.apply(held));
@@ -147,7 +152,7 @@ impl TypeStream {
 
     /// What was sent along a view that was left, and is followed again, may not
     /// be listed any more.
-    fn look_if_outdated(&mut self, db: &mut Database, say: &Update) {
+    fn mark_if_outdated(&mut self, db: &mut Database, say: &Update) {
         let Some(brought) = self.cursor_choice(db, say.name()) else {
             return;
         };
@@ -156,7 +161,7 @@ impl TypeStream {
         }
     }
 
-    pub(super) fn take_answer(&mut self, answer: Answer) {
+    pub(super) fn record_answer(&mut self, answer: Answer) {
         let Answer {
             subscription: want,
             kind: heard,
@@ -180,7 +185,7 @@ impl TypeStream {
     /// Exceptions that were made while a step was under way learn what it
     /// brought, and so does who asked again for what was sent along a view that
     /// it left.
-    fn learn_step(&mut self, db: &mut Database, step: &Advance) {
+    fn record_advance(&mut self, db: &mut Database, step: &Advance) {
         let orphan = step.cursor.is_none();
         if !orphan && self.client_cache.exceptions().is_empty() {
             return;
@@ -216,25 +221,25 @@ impl TypeStream {
     }
 
     /// Takes what is said by silence as said.
-    pub(crate) fn say_silently(
+    pub(crate) fn apply_silently(
         &mut self,
         db: &mut Database,
         says: Vec<Update>,
         answers: Vec<Answer>,
     ) {
         for answer in answers {
-            self.take_answer(answer);
+            self.record_answer(answer);
         }
         for say in says {
             let name = say.name().clone();
             self.client_cache
                 .edit_records(db, &name, |held| say.apply(held));
         }
-        self.tidy(db);
+        self.drop_redundant_exceptions(db);
     }
 
     /// Drops exceptions that have become the rule again.
-    pub(super) fn tidy(&mut self, db: &mut Database) {
+    pub(super) fn drop_redundant_exceptions(&mut self, db: &mut Database) {
         // Where nearly all have a reason, looking at each costs more than the
         // few that have none: a peer that rejects thousands answers thousands
         // of times.

@@ -20,16 +20,16 @@ use crate::resource::{Nonce, Resource, Version};
 
 /// One resource that failed alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Parked {
+pub(crate) struct Quarantined {
     pub(crate) name: Name,
     pub(crate) version: Version,
 }
 
 /// What may be the reason of a rejection.
 struct Suspects {
-    says: Vec<Update>,
+    updates: Vec<Update>,
     /// How many resources the rejected response brought.
-    brought: usize,
+    upsert_count: usize,
 }
 
 /// What counts as accepted although it came with a response that was rejected.
@@ -41,23 +41,23 @@ pub(crate) struct Unverified {
 }
 
 /// Rejected sets whose versions are remembered.
-const REMEMBERED: usize = 4;
+const MAX_NACKED_VERSIONS: usize = 4;
 
 impl TypeStream {
     /// The peer rejected the response. Returns what failed alone.
-    pub(crate) fn reject(
+    pub(crate) fn handle_nack(
         &mut self,
         db: &mut Database,
         nonce: &Nonce,
         error: &ErrorDetail,
-    ) -> Vec<Parked> {
+    ) -> Vec<Quarantined> {
         if let Some((says, answers)) = self.client_cache.take_merged(nonce) {
             let mut suspects = self.suspects_among(db, says, answers, error);
-            self.say_in_later_flights(&suspects.says);
+            self.repeat_in_later_pending(&suspects.updates);
             // What was in the response itself is not known: one that is left of
             // several did not fail alone.
-            suspects.brought = 0;
-            return self.try_again(db, suspects, error);
+            suspects.upsert_count = 0;
+            return self.schedule_trials(db, suspects, error);
         }
         let flights = self.client_cache.pending_acks();
         let Some(place) = flights.iter().position(|f| f.nonce == *nonce) else {
@@ -67,22 +67,22 @@ impl TypeStream {
         // peer works in order, and would have said otherwise.
         if let Some(before) = place.checked_sub(1) {
             let nonce = flights[before].nonce.clone();
-            self.accept(db, &nonce);
+            self.handle_ack(db, &nonce);
         }
         let Some(flight) = self.client_cache.take_oldest_pending() else {
             return Vec::new();
         };
         self.fall_back_to_set(db);
         self.nacked_versions.extend(flight.version.clone());
-        if self.nacked_versions.len() > REMEMBERED {
+        if self.nacked_versions.len() > MAX_NACKED_VERSIONS {
             self.nacked_versions.pop_front();
         }
         let suspects = self.suspects_of(db, flight, error);
-        self.say_in_later_flights(&suspects.says);
+        self.repeat_in_later_pending(&suspects.updates);
         self.consecutive_nacks = self.consecutive_nacks.saturating_add(1);
         self.trial_turn = !self.trial_turn;
-        let parked = self.try_again(db, suspects, error);
-        self.tidy(db);
+        let parked = self.schedule_trials(db, suspects, error);
+        self.drop_redundant_exceptions(db);
         parked
     }
 
@@ -115,11 +115,11 @@ impl TypeStream {
         // What was suspected once is not the reason again, unless there is no other.
         let brings = says.iter().any(|say| say.resource.is_some());
         for (variant, new) in std::mem::take(&mut self.unverified) {
-            match brings && self.is_doubted(&variant, &new.resource) {
+            match brings && self.was_suspected(&variant, &new.resource) {
                 true => _ = self.unverified.insert(variant, new),
                 false => {
                     says.push(Update::upsert(&new.resource, None));
-                    self.doubt(db, variant, new);
+                    self.suspect_unverified(db, variant, new);
                 }
             }
         }
@@ -155,15 +155,15 @@ impl TypeStream {
                             .edit_records(db, &name, |held| held.retain(|held| !gone(held)));
                     }
                     let blamed = brought == 1 || error_names(error, &resource.name);
-                    self.note_rejected(db, resource, blamed);
+                    self.record_maybe_taken(db, resource, blamed);
                     suspects.push(say);
                 }
                 // The peer gave it up meanwhile. A set that went out since lists it,
                 // and what that takes away is not all that it says.
-                Some(_) => self.say_in_later_flights(&[say]),
+                Some(_) => self.repeat_in_later_pending(&[say]),
                 None if brings => {
-                    self.note_rejected_removal(db, &say);
-                    self.say_in_later_flights(&[say]);
+                    self.record_maybe_dropped(db, &say);
+                    self.repeat_in_later_pending(&[say]);
                 }
                 // A removal that is rejected on its own has nothing to park.
                 None => {
@@ -174,14 +174,14 @@ impl TypeStream {
             }
         }
         Suspects {
-            says: suspects,
-            brought,
+            updates: suspects,
+            upsert_count: brought,
         }
     }
 
     /// In state of the world what a rejected response brought or took away is in
     /// those that went out since, too.
-    fn say_in_later_flights(&mut self, says: &[Update]) {
+    fn repeat_in_later_pending(&mut self, says: &[Update]) {
         if self.mode == Mode::Sotw {
             let whole = self.kind.whole_set;
             self.client_cache.repeat_in_later_pending(says, whole);
@@ -190,7 +190,7 @@ impl TypeStream {
 
     /// The peer may have taken what it rejected (S17). What it was given because
     /// it had it before stays what it has, unless that is `blamed`.
-    fn note_rejected(&mut self, db: &mut Database, resource: &Arc<Resource>, blamed: bool) {
+    fn record_maybe_taken(&mut self, db: &mut Database, resource: &Arc<Resource>, blamed: bool) {
         let had = |held: &CachedResource| {
             held.certainty == Certainty::Resumed
                 && held.resource.version == resource.version
@@ -217,7 +217,7 @@ impl TypeStream {
 
     /// The peer may have dropped what a rejected response took away, or not
     /// (S17). It is said again.
-    fn note_rejected_removal(&mut self, db: &mut Database, say: &Update) {
+    fn record_maybe_dropped(&mut self, db: &mut Database, say: &Update) {
         let name = say.name().clone();
         self.client_cache.edit_records(db, &name, |held| {
             let own: Vec<CachedResource> = held
@@ -246,7 +246,7 @@ impl TypeStream {
     /// counts as heard: what else could be said?
     fn repeat_answer(&mut self, answer: Answer, brings: bool) {
         if !brings {
-            return self.take_answer(answer);
+            return self.record_answer(answer);
         }
         if let Some(want) = self.subscriptions.get_mut(answer.subscription) {
             want.resend |= answer.kind != AnswerKind::Resource && !answer.is_implicit;
@@ -255,18 +255,19 @@ impl TypeStream {
     }
 
     /// Sends suspects again in groups; one that failed alone is parked.
-    fn try_again(
+    fn schedule_trials(
         &mut self,
         db: &mut Database,
         suspects: Suspects,
         error: &ErrorDetail,
-    ) -> Vec<Parked> {
+    ) -> Vec<Quarantined> {
         let Suspects {
-            says: mut suspects,
-            brought,
+            updates: mut suspects,
+            upsert_count: brought,
         } = suspects;
         // Variants that take the place of another cannot be tried one by one.
-        let alone = brought == 1 || (brought == suspects.len() && self.is_swap(db, &suspects));
+        let alone =
+            brought == 1 || (brought == suspects.len() && self.is_variant_swap(db, &suspects));
         // Where one is known to be bad, that is why.
         let parked = |say: &Update| {
             say.resource
@@ -279,7 +280,7 @@ impl TypeStream {
             self.dirty.extend(topics);
             return Vec::new();
         }
-        self.drop_changed(db, &mut suspects);
+        self.drop_changed_suspects(db, &mut suspects);
         if alone && suspects.len() < brought {
             // Without the one that changed, the others may be accepted.
             let topics = suspects.iter().map(|say| say.requested_name().clone());
@@ -291,12 +292,14 @@ impl TypeStream {
                 self.quarantined_together
                     .insert(first.requested_name().clone());
             }
-            let parked = suspects.into_iter().filter_map(|say| self.park(db, say));
+            let parked = suspects
+                .into_iter()
+                .filter_map(|say| self.quarantine_update(db, say));
             return parked.collect();
         }
         suspects.sort_by(|a, b| a.variant.cmp(&b.variant));
         let complete = suspects.len() == brought;
-        let groups = self.halves(db, &suspects, complete, error);
+        let groups = self.bisect(db, &suspects, complete, error);
         for group in groups.into_iter().rev() {
             self.trials.push_front(group);
         }
@@ -311,7 +314,7 @@ impl TypeStream {
 
     /// What has changed since is news, not a suspect; and with it all variants of
     /// its name, which are said together.
-    fn drop_changed(&mut self, db: &mut Database, suspects: &mut Vec<Update>) {
+    fn drop_changed_suspects(&mut self, db: &mut Database, suspects: &mut Vec<Update>) {
         let is_changed = |say: &&Update| {
             let sent = say.resource.as_ref();
             !sent.is_some_and(|sent| {
@@ -331,7 +334,7 @@ impl TypeStream {
     /// News of a name come with all suspects of the name where they replace all
     /// that is held of it: in state of the world, and the first word on something
     /// unknown.
-    pub(super) fn join_suspects(&mut self, db: &mut Database, name: &Name) {
+    pub(super) fn merge_suspects(&mut self, db: &mut Database, name: &Name) {
         if self.kind.on_demand || self.suspects.is_empty() {
             return;
         }
@@ -365,7 +368,7 @@ impl TypeStream {
 
     /// Whether suspects are variants of one name that take the place of another
     /// together (TP2).
-    fn is_swap(&self, db: &mut Database, suspects: &[Update]) -> bool {
+    fn is_variant_swap(&self, db: &mut Database, suspects: &[Update]) -> bool {
         let Some(name) = suspects.first().map(|say| say.name().clone()) else {
             return false;
         };
@@ -397,7 +400,7 @@ impl TypeStream {
     /// rest. The text decides in which order things are tried, never what is
     /// blamed (S64). What belongs together is torn apart only if it is all that
     /// was rejected.
-    fn halves(
+    fn bisect(
         &self,
         db: &mut Database,
         suspects: &[Update],
@@ -427,7 +430,7 @@ impl TypeStream {
 
     /// A resource failed alone: it is not sent again unchanged. A virtual host
     /// that a request waits for is answered in the negative.
-    fn park(&mut self, db: &mut Database, say: Update) -> Option<Parked> {
+    fn quarantine_update(&mut self, db: &mut Database, say: Update) -> Option<Quarantined> {
         let topic = say.requested_name().clone();
         let resource = say.resource?;
         self.quarantine
@@ -452,7 +455,7 @@ impl TypeStream {
             // Who asks is told what there is instead.
             self.dirty.insert(topic);
         }
-        Some(Parked {
+        Some(Quarantined {
             name: resource.name.clone(),
             version: resource.version.clone(),
         })
@@ -461,7 +464,7 @@ impl TypeStream {
     /// A response that was meant to be rejected is: what was in it beside the
     /// bait counts as accepted, and is suspected with the next that is rejected,
     /// but for what the peer had before.
-    pub(crate) fn take_bait(&mut self, db: &mut Database, nonce: &Nonce) {
+    pub(crate) fn handle_expected_nack(&mut self, db: &mut Database, nonce: &Nonce) {
         let mut flights = self.client_cache.pending_acks().iter();
         let flight = flights.find(|flight| flight.nonce == *nonce && flight.expects_nack);
         let Some(flight) = flight else { return };
@@ -489,14 +492,14 @@ impl TypeStream {
     }
 
     /// Whether something was suspected after it had counted as accepted.
-    fn is_doubted(&self, variant: &Variant, resource: &Resource) -> bool {
+    fn was_suspected(&self, variant: &Variant, resource: &Resource) -> bool {
         let sent = (variant.clone(), resource.version.clone());
         self.suspected_once.contains(&sent)
     }
 
     /// What counted as accepted, and may not have been, is suspected: the peer may
     /// have what it had before.
-    fn doubt(&mut self, db: &mut Database, variant: Variant, new: Unverified) {
+    fn suspect_unverified(&mut self, db: &mut Database, variant: Variant, new: Unverified) {
         let Unverified { resource, before } = new;
         self.client_cache.edit_records(db, &variant.0, |held| {
             held.retain(|held| {
@@ -511,7 +514,7 @@ impl TypeStream {
     }
 
     /// What was in a response that was accepted as a whole is good.
-    pub(super) fn keep_verified(&mut self, flight: &PendingAck) {
+    pub(super) fn clear_unverified(&mut self, flight: &PendingAck) {
         if !flight.expects_nack {
             self.unverified.clear();
             self.suspected_once.clear();
