@@ -218,14 +218,14 @@ impl<'a> Order<'a> {
         };
         let listeners = self.others.of(kind::LDS);
         let resumed = listeners.and_then(|listeners| listeners.resumption.as_ref());
-        if resumed.is_some_and(|resumed| resumed.inside) {
+        if resumed.is_some_and(|resumed| resumed.had_inline_routes) {
             return false;
         }
         let listeners = listeners.map_or(0, |listeners| listeners.listed_count(db));
         routes
             .resumption
             .as_ref()
-            .is_some_and(|r| r.named >= listeners)
+            .is_some_and(|r| r.named_count >= listeners)
     }
 
     /// Whether a client that came back has yet to ask for a type that may refer

@@ -93,7 +93,7 @@ impl Session {
     /// The client holds things from before (S82).
     pub(super) fn resume(&mut self, db: &Database, index: usize, now: Moment) {
         self.resume_stream(db, now);
-        self.conversations[index].resume(now);
+        self.conversations[index].begin_resumption(now);
     }
 
     /// The client has yet to ask for types of which it may hold something.
@@ -161,7 +161,7 @@ impl Session {
         let name = |entry| db.name(endpoints.type_id, entry).clone();
         let names: Vec<Name> = wants.map(|(key, _)| name(key.entry)).collect();
         if let Some(clusters) = self.conversation_mut(kind::CDS) {
-            clusters.take_clusters_by_endpoints(db, names);
+            clusters.record_clusters_of_endpoints(db, names);
         }
     }
 
@@ -174,7 +174,7 @@ impl Session {
         let due = listeners.resumption.is_some() && listeners.last_nonce.is_none();
         let inside = due && listeners.desires_reference_to(db, kind::CDS);
         if let Some(resumed) = &mut listeners.resumption {
-            resumed.inside |= inside;
+            resumed.had_inline_routes |= inside;
         }
     }
 
@@ -185,7 +185,7 @@ impl Session {
         let sent = listeners.is_some_and(|listeners| listeners.last_nonce.is_some());
         let routes = &mut self.conversations[index];
         if sent && routes.type_url.as_str() == kind::RDS {
-            routes.resumption.iter_mut().for_each(|r| r.named = 0);
+            routes.resumption.iter_mut().for_each(|r| r.named_count = 0);
         }
     }
 
@@ -252,7 +252,7 @@ impl Session {
         let refers_to = conversation.kind.refers_to;
         let held = |of: Option<&TypeStream>| {
             let resumed = of.and_then(|of| of.resumption.as_ref());
-            resumed.map_or(0, |resumed| resumed.held)
+            resumed.map_or(0, |resumed| resumed.held_count)
         };
         let listeners = held(Some(conversation));
         let by_name = listeners > 0 && held(self.conversation_of(kind::RDS)) >= listeners;

@@ -368,7 +368,7 @@ impl Session {
         if !known && conversation.sends_whole_sets() {
             return None;
         }
-        let awaited = conversation.awaits_names();
+        let awaited = conversation.awaited_type();
         if awaited.is_some_and(|(names, until)| now < until && others.of(names).is_none()) {
             return None;
         }
@@ -385,7 +385,7 @@ impl Session {
             resume_window: self.config.resume,
             now,
         };
-        if conversation.lacks_turns(db, &context) {
+        if conversation.awaits_dependencies(db, &context) {
             return None;
         }
         let selected = conversation.select_push(db, &context);
@@ -435,8 +435,8 @@ impl Session {
             Response::Sotw(response) => Some(response.version.clone()),
         };
         let conversation = &mut self.conversations[index];
-        conversation.note_ttls(&selected, wraps, now);
-        let bait = selected.expects_nack || !conversation.stand_ins(&selected).is_empty();
+        conversation.start_ttl_timers(&selected, wraps, now);
+        let bait = selected.expects_nack || !conversation.invalid_clusters(&selected).is_empty();
         let flight = PendingAck {
             nonce: response.nonce().clone(),
             version,

@@ -11,7 +11,7 @@ use crate::name::{Name, Selector};
 use crate::params::ParamsId;
 use crate::resource::{TypeUrl, Version};
 use crate::source::{
-    DeltaSubscriptions, InitialVersions, TypeStream, TypeStreamConfig, is_negative,
+    DeltaSubscriptions, InitialVersions, TypeStream, TypeStreamConfig, is_negative_version,
 };
 
 impl Session {
@@ -140,7 +140,7 @@ impl Session {
         };
         let due = !std::mem::take(&mut self.conversations[index].refused).is_empty();
         let refusals = self.refuse_beyond(db, index, &mut asks, leaving);
-        if self.conversations[index].refuses_anew(due) {
+        if self.conversations[index].refusals_changed(due) {
             for refusal in refusals {
                 self.refuse(&url, refusal);
             }
@@ -332,7 +332,7 @@ impl Session {
     /// What a client knows not to exist need not be refused again: a proxy lists
     /// every host that it ever asked for.
     fn spare_known_refusals(&mut self, index: usize, initial: &InitialVersions) {
-        let knows = |name: &Name| initial.get(name).is_some_and(is_negative);
+        let knows = |name: &Name| initial.get(name).is_some_and(is_negative_version);
         let refused = &mut self.conversations[index].refused;
         refused.retain(|name| !knows(name));
     }

@@ -39,13 +39,13 @@ impl TypeStream {
                 break;
             }
         }
-        self.forget_set();
+        self.forget_named_set();
         if let Some(resumed) = &mut self.resumption {
             accepted.replaced_unknown |= std::mem::take(&mut resumed.unknown_set);
         }
         self.consecutive_nacks = 0;
         self.trial_turn = !self.trial_turn;
-        self.try_rejected_again();
+        self.retry_quarantined();
         self.drop_redundant_exceptions(db);
         accepted.replaced_unknown |= unknown && !self.client_cache.has_unknown_bodies();
         accepted

@@ -8,7 +8,7 @@ use hashbrown::{HashMap, HashSet};
 use super::client_cache::{Answer, Update, Variant, variant_of};
 use super::request::{RequestChanges, SubscriptionChange};
 use super::subscribe::InitialVersions;
-use super::{AnswerKind, Push, TypeStream, forms};
+use super::{AnswerKind, Push, TypeStream, negative};
 use crate::database::{Database, Scope, ViewChanges};
 use crate::interest::DeltaWildcard;
 use crate::kind::NegativeForm;
@@ -39,7 +39,7 @@ struct Draft {
 
 /// The part of a step that is all there is to say, if many streams may be told
 /// just that.
-fn plain_step(selected: &Push) -> Option<(&ViewChanges, Range<usize>)> {
+fn shared_advance(selected: &Push) -> Option<(&ViewChanges, Range<usize>)> {
     let [step] = &selected.advances[..] else {
         return None;
     };
@@ -57,7 +57,7 @@ fn plain_step(selected: &Push) -> Option<(&ViewChanges, Range<usize>)> {
 impl TypeStream {
     /// What a request changes. Nothing of it depends on a nonce (S7, S8).
     pub(crate) fn read_delta(&mut self, mut asks: DeltaSubscriptions) -> RequestChanges {
-        self.doubt_variants(&mut asks);
+        self.ignore_ambiguous_versions(&mut asks);
         let is_star = |(ask, _): &(Selector, ParamsId)| *ask == Selector::Wildcard;
         let says = DeltaWildcard {
             subscribes_star: asks.subscribe.iter().any(is_star),
@@ -100,7 +100,7 @@ impl TypeStream {
 
     /// A client names one version for each name that it holds. Where it asks for
     /// several variants of the name that tells nothing: all of them are sent.
-    fn doubt_variants(&self, asks: &mut DeltaSubscriptions) {
+    fn ignore_ambiguous_versions(&self, asks: &mut DeltaSubscriptions) {
         if asks.initial.is_empty() {
             return;
         }
@@ -131,7 +131,7 @@ impl TypeStream {
             removed: selected.placeholders.clone(),
             ..Draft::default()
         };
-        if let Some((batch, part)) = plain_step(selected) {
+        if let Some((batch, part)) = shared_advance(selected) {
             let items = batch.items[part.clone()].iter();
             let gone = items.filter(|(_, item)| item.is_none());
             response.removed = gone.map(|(name, _)| name.clone()).collect();
@@ -144,7 +144,7 @@ impl TypeStream {
                 Some(resource) => response
                     .resources
                     .push(WireResource::full(resource.clone())),
-                None => self.write_gone(db, selected, say, &mut response),
+                None => self.write_removal(db, selected, say, &mut response),
             }
         }
         for answer in selected.answers.iter().filter(|answer| !answer.is_implicit) {
@@ -177,7 +177,7 @@ impl TypeStream {
         response
             .resources
             .extend(selected.heartbeats.iter().map(heartbeat));
-        unique(&mut response);
+        deduplicate(&mut response);
         let resources = std::mem::take(&mut response.resources).into();
         self.finish(nonce, resources, response)
     }
@@ -198,7 +198,13 @@ impl TypeStream {
     }
 
     /// A variant goes; and with the last of them, its name (S41, S74).
-    fn write_gone(&self, db: &mut Database, selected: &Push, say: &Update, response: &mut Draft) {
+    fn write_removal(
+        &self,
+        db: &mut Database,
+        selected: &Push,
+        say: &Update,
+        response: &mut Draft,
+    ) {
         let name = say.name();
         let left = self
             .client_cache
@@ -218,7 +224,7 @@ impl TypeStream {
         };
         match form {
             NegativeForm::EmptyBody => {
-                let empty = forms::empty_body(name);
+                let empty = negative::empty_body(name);
                 response.resources.push(WireResource::full(empty));
             }
             NegativeForm::Silence => {}
@@ -262,15 +268,15 @@ impl TypeStream {
         match self.negative_form(false) {
             NegativeForm::Removed => response.removed.push(name.clone()),
             NegativeForm::EmptyBody => {
-                let empty = forms::empty_body(name);
+                let empty = negative::empty_body(name);
                 response.resources.push(WireResource::full(empty));
             }
             NegativeForm::Bodyless => {
-                let negative = forms::bodyless(own, name, self.negative_counter);
+                let negative = negative::bodyless(own, name, self.negative_counter);
                 response.resources.push(WireResource::full(negative));
             }
             NegativeForm::Unreadable => {
-                let negative = forms::unreadable(name);
+                let negative = negative::unreadable(name);
                 response.resources.push(WireResource::full(negative));
             }
             NegativeForm::Silence => {}
@@ -308,7 +314,7 @@ fn delivered_variant(delivered: &WireResource) -> Variant {
 }
 
 /// No variant twice, and no name both there and gone (S41): Envoy rejects that.
-fn unique(response: &mut Draft) {
+fn deduplicate(response: &mut Draft) {
     rename_negatives(response);
     response.resources.sort_by_cached_key(delivered_variant);
     let same =

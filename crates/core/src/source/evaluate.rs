@@ -111,7 +111,7 @@ impl TypeStream {
             resumed && s.choice == Choice::Absent
         };
         if unknown
-            && self.stands_in()
+            && self.sends_invalid_clusters()
             && subjects.iter().any(left)
             && self.client_cache.held_after_acks(db, name).is_empty()
         {

@@ -9,7 +9,7 @@
 //! is no fault of anything, and nothing is sent again for it.
 
 use super::client_cache::error_names;
-use super::{Push, PushContext, TypeStream, forms};
+use super::{Push, PushContext, TypeStream, negative};
 use crate::database::Database;
 use crate::kind::NegativeForm;
 use crate::message::ErrorDetail;
@@ -19,7 +19,7 @@ impl TypeStream {
     /// How the peer is told that a name does not exist; `held` is whether it may
     /// hold something of it.
     pub(super) fn negative_form(&self, held: bool) -> NegativeForm {
-        forms::absent(&self.kind, self.dialect, self.mode, held)
+        negative::negative_form(&self.kind, self.dialect, self.mode, held)
     }
 
     /// Whether names that do not exist are spoken of apart.
@@ -57,7 +57,7 @@ impl TypeStream {
         let Some(flight) = self
             .client_cache
             .pending_ack(nonce)
-            .filter(|_| self.stands_in())
+            .filter(|_| self.sends_invalid_clusters())
         else {
             return false;
         };

@@ -72,7 +72,7 @@ impl TypeStream {
         let Some(flight) = self.client_cache.take_oldest_pending() else {
             return Vec::new();
         };
-        self.fall_back_to_set(db);
+        self.fall_back_to_named_set(db);
         self.nacked_versions.extend(flight.version.clone());
         if self.nacked_versions.len() > MAX_NACKED_VERSIONS {
             self.nacked_versions.pop_front();

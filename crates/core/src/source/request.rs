@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::subscribe::UnsubscribedResources;
-use super::{InitialVersions, TypeStream, forms};
+use super::{InitialVersions, TypeStream, negative};
 use crate::database::{Database, Scope};
 use crate::name::Name;
 use crate::params::ParamsId;
@@ -64,7 +64,10 @@ impl TypeStream {
         }
         if self.kind.on_demand && !reading.initial.is_empty() {
             self.record_other_hosts(db, &reading.initial);
-            let told = reading.initial.values().filter_map(forms::negative_number);
+            let told = reading
+                .initial
+                .values()
+                .filter_map(negative::negative_number);
             self.negative_counter = told.max().unwrap_or(0).wrapping_add(1);
         }
         self.cancel_owed_response();

@@ -28,22 +28,22 @@ pub(crate) struct Resumption {
     /// has not accepted another.
     pub(crate) unknown_set: bool,
     /// How many resources it named the versions of.
-    pub(crate) held: usize,
+    pub(crate) held_count: usize,
     /// How many names it came back with.
-    pub(crate) named: usize,
+    pub(crate) named_count: usize,
     /// Listeners: before it was sent one, there were some with routes inside.
-    pub(crate) inside: bool,
+    pub(crate) had_inline_routes: bool,
     /// What it rejected on an earlier stream. Once it has accepted a set without
     /// it gets that once more: it may be another program by now.
-    rejected: Vec<Variant>,
+    quarantined: Vec<Variant>,
     /// The set that it named, until it has accepted another, and how far views
     /// were when it was last compared.
-    set: Option<(Arc<ClientSet>, Position)>,
+    named_set: Option<(Arc<ClientSet>, Position)>,
     /// The version of the set that it named.
     pub(super) version: Option<Version>,
     /// That set is known; but the client may hold clusters beside it, until it has
     /// answered another. These it was sent with sets that it did not accept.
-    tried: Option<BTreeMap<Name, Version>>,
+    unacked: Option<BTreeMap<Name, Version>>,
 }
 
 impl Resumption {
@@ -55,34 +55,34 @@ impl Resumption {
     /// something in that set may be bad, and to stand in for the rest would hide
     /// it (S12).
     pub(super) fn may_hold_unknown(&self, name: &Name) -> bool {
-        let set = self.set.as_ref();
+        let set = self.named_set.as_ref();
         let listed = set.is_some_and(|(set, _)| set.lists(name));
-        let tried = self.tried.as_ref();
+        let tried = self.unacked.as_ref();
         self.unknown_set || (!listed && tried.is_some_and(|tried| !tried.contains_key(name)))
     }
 }
 
 impl TypeStream {
     /// The first request of the type names a version, or versions.
-    pub(crate) fn resume(&mut self, now: Moment) {
+    pub(crate) fn begin_resumption(&mut self, now: Moment) {
         self.resumption = Some(Resumption {
             at: now,
             first_request: true,
             unknown_set: self.mode == Mode::Sotw && self.kind.whole_set,
-            held: 0,
-            named: 0,
-            inside: false,
-            rejected: Vec::new(),
-            set: None,
+            held_count: 0,
+            named_count: 0,
+            had_inline_routes: false,
+            quarantined: Vec::new(),
+            named_set: None,
             version: None,
-            tried: None,
+            unacked: None,
         });
     }
 
     /// The first request has been read. In state of the world the version tells
     /// what is held, as far as it is remembered.
     pub(crate) fn resume_set(&mut self, db: &mut Database, version: &Version) {
-        if self.take_set_as_held(db, version) {
+        if self.adopt_current_set(db, version) {
             return;
         }
         let Some(resumed) = &mut self.resumption else {
@@ -90,10 +90,10 @@ impl TypeStream {
         };
         resumed.version = Some(version.clone());
         if !self.kind.whole_set {
-            return self.resume_names(db);
+            return self.record_named_resources(db);
         }
         let Some(set) = db.recall_set(self.type_id, version) else {
-            return self.resume_names(db);
+            return self.record_named_resources(db);
         };
         self.record_set(db, &set, false);
         let mut rejected = Vec::new();
@@ -115,9 +115,9 @@ impl TypeStream {
         }
         if let Some(resumed) = &mut self.resumption {
             resumed.unknown_set = false;
-            resumed.tried = Some(set.unacked.clone());
-            resumed.rejected = rejected;
-            resumed.set = Some((set, self.client_cache.heads_sum(db)));
+            resumed.unacked = Some(set.unacked.clone());
+            resumed.quarantined = rejected;
+            resumed.named_set = Some((set, self.client_cache.heads_sum(db)));
         }
     }
 
@@ -149,7 +149,7 @@ impl TypeStream {
             .resumption
             .as_mut()
             .filter(|_| self.last_nonce.is_none());
-        let Some((set, compared)) = resumed.and_then(|resumed| resumed.set.as_mut()) else {
+        let Some((set, compared)) = resumed.and_then(|resumed| resumed.named_set.as_mut()) else {
             return;
         };
         if std::mem::replace(compared, reach) != reach {
@@ -159,33 +159,33 @@ impl TypeStream {
     }
 
     /// A set was rejected: the client holds what it came back with, all of it.
-    pub(super) fn fall_back_to_set(&mut self, db: &mut Database) {
+    pub(super) fn fall_back_to_named_set(&mut self, db: &mut Database) {
         let Some(resumed) = &mut self.resumption else {
             return;
         };
-        resumed.tried = None;
-        if let Some((set, _)) = resumed.set.take() {
+        resumed.unacked = None;
+        if let Some((set, _)) = resumed.named_set.take() {
             self.record_set(db, &set, true);
         }
     }
 
     /// A set was accepted: the one before counts no longer.
-    pub(super) fn forget_set(&mut self) {
+    pub(super) fn forget_named_set(&mut self) {
         if let Some(resumed) = &mut self.resumption {
-            (resumed.set, resumed.tried) = (None, None);
+            (resumed.named_set, resumed.unacked) = (None, None);
         }
     }
 
     /// The peer has accepted something: what it rejected on an earlier stream
     /// gets its second chance.
-    pub(super) fn try_rejected_again(&mut self) {
+    pub(super) fn retry_quarantined(&mut self) {
         let Some(resumed) = &mut self.resumption else {
             return;
         };
         if !self.client_cache.pending_acks().is_empty() {
             return;
         }
-        for variant in std::mem::take(&mut resumed.rejected) {
+        for variant in std::mem::take(&mut resumed.quarantined) {
             if let Some((_, topic)) = self.quarantine.remove(&variant) {
                 self.dirty.insert(topic);
             }
@@ -195,7 +195,7 @@ impl TypeStream {
     /// What a client holds that names a version which is not that of the contents
     /// now: a body that was served before, or one that is not known (S82). Of
     /// hosts nothing is known: they may be held under another name.
-    pub(super) fn held_before(
+    pub(super) fn resumed_resource(
         &self,
         db: &Database,
         name: &Name,
@@ -209,7 +209,7 @@ impl TypeStream {
     }
 
     /// A client holds something under each name that it lists.
-    fn resume_names(&mut self, db: &mut Database) {
+    fn record_named_resources(&mut self, db: &mut Database) {
         let names = self.subscriptions.keys();
         let names: Vec<Name> = names
             .map(|key| db.name(self.type_id, key.entry).clone())
@@ -231,7 +231,7 @@ impl TypeStream {
     pub(crate) fn end_first_request(&mut self) {
         let named = self.subscriptions.len();
         if let Some(resumed) = self.resumption.as_mut().filter(|r| r.first_request) {
-            resumed.named = named;
+            resumed.named_count = named;
             resumed.first_request = false;
         }
     }
@@ -240,7 +240,7 @@ impl TypeStream {
     /// to hold that; only sure if it asks for all and nothing else. It is sent the
     /// set all the same, once: who took a part of a set that it rejected names the
     /// version from before (S50, S82).
-    fn take_set_as_held(&mut self, db: &mut Database, version: &Version) -> bool {
+    fn adopt_current_set(&mut self, db: &mut Database, version: &Version) -> bool {
         let only = self.client_cache.cursors().len() == 1 && self.subscriptions.is_empty();
         let Some(view) = self.client_cache.cursor_of(&Scope::All).filter(|_| only) else {
             return false;
@@ -255,7 +255,7 @@ impl TypeStream {
             match &mut self.resumption {
                 Some(resumed) if self.type_url.as_str() == kind::CDS => {
                     resumed.unknown_set = false;
-                    resumed.tried = Some(tried.unwrap_or_default());
+                    resumed.unacked = Some(tried.unwrap_or_default());
                 }
                 resumed => *resumed = None,
             }
@@ -266,14 +266,14 @@ impl TypeStream {
     /// The endpoints that an Envoy came back with are known: clusters that it may
     /// hold and that the set lacks now are among them, by their names. What it took
     /// of a set that it rejected it may use, since another server led it there.
-    pub(crate) fn take_clusters_by_endpoints(&mut self, db: &mut Database, names: Vec<Name>) {
+    pub(crate) fn record_clusters_of_endpoints(&mut self, db: &mut Database, names: Vec<Name>) {
         let Some(resumed) = self.resumption.as_ref() else {
             return;
         };
-        if !self.stands_in() || self.dialect != Dialect::Envoy {
+        if !self.sends_invalid_clusters() || self.dialect != Dialect::Envoy {
             return;
         }
-        let tried = resumed.tried.as_ref();
+        let tried = resumed.unacked.as_ref();
         let took = names.iter().filter_map(|name| {
             let version = tried?.get(name)?;
             db.recall_body(self.type_id, name, version)
@@ -306,7 +306,7 @@ impl TypeStream {
 
     /// Whether clusters of which the body is not known are listed by what every
     /// client refuses: it keeps what it has then.
-    pub(super) fn stands_in(&self) -> bool {
+    pub(super) fn sends_invalid_clusters(&self) -> bool {
         self.type_url.as_str() == kind::CDS && self.sends_whole_sets()
     }
 
@@ -314,9 +314,9 @@ impl TypeStream {
     /// first request of this one, and until when the first set waits for them:
     /// clusters are known by the names of their endpoints, and by the names of
     /// routes it is known which listeners are in use (S82).
-    pub(crate) fn awaits_names(&self) -> Option<(&'static str, Moment)> {
+    pub(crate) fn awaited_type(&self) -> Option<(&'static str, Moment)> {
         let resumed = self.resumption.as_ref();
-        let resumed = resumed.filter(|r| r.unknown_set || r.tried.is_some())?;
+        let resumed = resumed.filter(|r| r.unknown_set || r.unacked.is_some())?;
         let by_wildcard =
             self.sends_whole_sets() && self.client_cache.cursor_of(&Scope::All).is_some();
         if !by_wildcard || self.dialect != Dialect::Envoy || self.last_nonce.is_some() {
@@ -327,20 +327,20 @@ impl TypeStream {
             kind::LDS => kind::RDS,
             _ => return None,
         };
-        Some((names, resumed.at + BURST))
+        Some((names, resumed.at + FIRST_REQUESTS_WINDOW))
     }
 
     /// Until when the first set waits that replaces one of which nothing is known:
     /// what it lacks the client drops, also what only waits for its turn (S38, S82).
-    fn awaits_turns(&self, hold: Duration) -> Option<Moment> {
+    fn dependency_deadline(&self, hold: Duration) -> Option<Moment> {
         let resumed = self.resumption.as_ref().filter(|r| r.unknown_set)?;
         let first = self.sends_whole_sets() && self.last_nonce.is_none();
         first.then(|| resumed.at + hold)
     }
 
     /// Whether the first set would lack something that waits for what it refers to.
-    pub(crate) fn lacks_turns(&self, db: &mut Database, context: &PushContext<'_>) -> bool {
-        let until = self.awaits_turns(context.dependency_timeout);
+    pub(crate) fn awaits_dependencies(&self, db: &mut Database, context: &PushContext<'_>) -> bool {
+        let until = self.dependency_deadline(context.dependency_timeout);
         if until.is_none_or(|until| until <= context.now) {
             return false;
         }
@@ -358,7 +358,7 @@ impl TypeStream {
     /// back may use what it has of that name until it asks for it no longer. And a
     /// listener may wait for routes that are gone: told so, it would take the place
     /// of one that serves, although its successor is on its way (S81).
-    pub(super) fn is_withheld(
+    pub(super) fn withholds_absence(
         &self,
         db: &mut Database,
         context: &PushContext<'_>,
@@ -396,11 +396,11 @@ impl TypeStream {
         let resumed = resumed.filter(|_| !self.deferred.is_empty());
         let of = |r: &Resumption| [r.at + resume, r.at + hold, r.at + drain];
         let mut all: Vec<_> = resumed.map(of).into_iter().flatten().collect();
-        all.extend(self.awaits_names().map(|(_, until)| until));
-        all.extend(self.awaits_turns(hold));
+        all.extend(self.awaited_type().map(|(_, until)| until));
+        all.extend(self.dependency_deadline(hold));
         all
     }
 }
 
 /// How long all first requests of a client that comes back take to arrive.
-const BURST: Duration = Duration::from_millis(100);
+const FIRST_REQUESTS_WINDOW: Duration = Duration::from_millis(100);

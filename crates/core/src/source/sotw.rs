@@ -9,7 +9,7 @@ use super::client_cache::{
 };
 use super::request::{RequestChanges, SubscriptionChange};
 use super::subscribe::listed_names;
-use super::{AnswerKind, Push, SubscriptionKey, TypeStream, forms};
+use super::{AnswerKind, Push, SubscriptionKey, TypeStream, negative};
 use crate::database::{CursorId, Database, Scope};
 use crate::kind::NegativeForm;
 use crate::message::{SotwResponse, WireResource};
@@ -19,7 +19,7 @@ use crate::resource::{Nonce, Resource, ResourceError, Version};
 use crate::resource_list::ResourceList;
 
 /// A set that is being written.
-type Listed = BTreeMap<Variant, Arc<Resource>>;
+type ResourceSet = BTreeMap<Variant, Arc<Resource>>;
 
 impl TypeStream {
     /// What the list of all that the peer asks for changes (S10). `names` is
@@ -39,8 +39,8 @@ impl TypeStream {
             version: first,
             ..RequestChanges::default()
         };
-        self.drop_unlisted(db, asks, &mut reading);
-        self.relist(db, asks);
+        self.unsubscribe_unlisted(db, asks, &mut reading);
+        self.update_origins(db, asks);
         let mut scopes = BTreeSet::new();
         if self.wildcard.is_on() && !self.kind.on_demand {
             scopes.insert(Scope::All);
@@ -73,7 +73,7 @@ impl TypeStream {
 
     /// The list says anew whether what is asked for with the parameters of plain
     /// names is asked for by a plain name, by one with parameters, or by both (TP2).
-    fn relist(&mut self, db: &Database, asks: &[(Selector, ParamsId)]) {
+    fn update_origins(&mut self, db: &Database, asks: &[(Selector, ParamsId)]) {
         if self.located_names.is_empty() && !self.subscriptions.has_located() {
             return;
         }
@@ -109,7 +109,7 @@ impl TypeStream {
     /// A client repeats its list with every answer: what was refused and said
     /// once is not said again, or it would answer for ever (S9, S72).
     /// `due` is whether it was not said yet. Returns whether it is another list.
-    pub(crate) fn refuses_anew(&mut self, due: bool) -> bool {
+    pub(crate) fn refusals_changed(&mut self, due: bool) -> bool {
         let mut hasher = std::hash::DefaultHasher::new();
         self.refused.hash(&mut hasher);
         let sum = hasher.finish();
@@ -121,7 +121,7 @@ impl TypeStream {
     }
 
     /// Ends what the list no longer has.
-    fn drop_unlisted(
+    fn unsubscribe_unlisted(
         &self,
         db: &Database,
         asks: &[(Selector, ParamsId)],
@@ -157,7 +157,7 @@ impl TypeStream {
         wrap: bool,
     ) -> Option<SotwResponse> {
         let due = self.kind.whole_set && (self.owes_response || !selected.is_empty());
-        if let Some(follow) = self.plain_view(selected).filter(|_| due) {
+        if let Some(follow) = self.shared_set_cursor(selected).filter(|_| due) {
             return Some(SotwResponse {
                 type_url: self.type_url.clone(),
                 version: Version::of_hash(db.fingerprint_sum(follow)),
@@ -168,7 +168,7 @@ impl TypeStream {
         }
         let listed = match self.kind.whole_set {
             true => self.whole_set(db, selected),
-            false => self.changed_part(db, selected),
+            false => self.changed_resources(db, selected),
         };
         let errors = self.sotw_errors(db, selected);
         let said = !listed.is_empty() || !errors.is_empty();
@@ -210,7 +210,7 @@ impl TypeStream {
 
     /// The view whose members are all that the peer shall hold, if nothing is
     /// to be said beside them: every such peer gets the same set.
-    fn plain_view(&self, selected: &Push) -> Option<CursorId> {
+    fn shared_set_cursor(&self, selected: &Push) -> Option<CursorId> {
         let [view] = self.client_cache.cursors() else {
             return None;
         };
@@ -224,16 +224,16 @@ impl TypeStream {
 
     /// Everything that the peer will hold once it has accepted the response: in
     /// place of what it may not have yet, what it was told before (S12, S38).
-    fn whole_set(&self, db: &mut Database, selected: &Push) -> Listed {
+    fn whole_set(&self, db: &mut Database, selected: &Push) -> ResourceSet {
         // With the steps of the response, views are where they are now.
         let flights = self.client_cache.pending_acks().len();
         let mut set = self.set_after(db, flights, |db, view| db.list(view.id));
         for say in &selected.updates {
-            apply(&mut set, say);
+            apply_update(&mut set, say);
         }
-        for name in self.stand_ins(selected) {
+        for name in self.invalid_clusters(selected) {
             set.entry((name.clone(), None))
-                .or_insert_with(|| forms::stand_in(&name));
+                .or_insert_with(|| negative::invalid_cluster(&name));
         }
         set
     }
@@ -246,8 +246,8 @@ impl TypeStream {
         db: &mut Database,
         flights: usize,
         members: impl Fn(&mut Database, &Cursor) -> Vec<Arc<Resource>>,
-    ) -> Listed {
-        let mut set = Listed::new();
+    ) -> ResourceSet {
+        let mut set = ResourceSet::new();
         for view in self.client_cache.cursors() {
             for resource in members(db, view) {
                 let name = &resource.name;
@@ -292,7 +292,7 @@ impl TypeStream {
                 .iter()
                 .filter(|say| self.has_interest(db, say.name()))
             {
-                apply(&mut set, say);
+                apply_update(&mut set, say);
             }
         }
         set
@@ -300,8 +300,8 @@ impl TypeStream {
 
     /// Clusters that an Envoy holds and of which nothing but the name is known,
     /// where the set lists what it refuses: it keeps what it has (S82).
-    pub(crate) fn stand_ins(&self, selected: &Push) -> BTreeSet<Name> {
-        if !self.stands_in() || !self.client_cache.has_unknown_bodies() {
+    pub(crate) fn invalid_clusters(&self, selected: &Push) -> BTreeSet<Name> {
+        if !self.sends_invalid_clusters() || !self.client_cache.has_unknown_bodies() {
             return BTreeSet::new();
         }
         let records = self.client_cache.records();
@@ -319,8 +319,8 @@ impl TypeStream {
     }
 
     /// What changed, for types where absence means nothing (S39).
-    fn changed_part(&self, db: &mut Database, selected: &Push) -> Listed {
-        let mut part = Listed::new();
+    fn changed_resources(&self, db: &mut Database, selected: &Push) -> ResourceSet {
+        let mut part = ResourceSet::new();
         let mut add = |resource: Arc<Resource>| part.insert(variant_of(&resource), resource);
         for say in &selected.updates {
             let after = self
@@ -335,18 +335,18 @@ impl TypeStream {
                 }
                 Some(resource) => _ = add(Arc::clone(resource)),
                 None if self.absence_as_error(true).is_some() => {}
-                None => _ = self.negative(true, say.name()).map(&mut add),
+                None => _ = self.negative_resource(true, say.name()).map(&mut add),
             }
         }
         let answers = selected.answers.iter();
         let negative = answers.filter(|a| a.kind == AnswerKind::Absent && !a.is_implicit);
         let names = negative.filter(|_| self.absence_as_error(false).is_none());
         for answer in names {
-            self.negative(false, &answer.name).map(&mut add);
+            self.negative_resource(false, &answer.name).map(&mut add);
         }
         let refused = selected.refused.iter();
         for name in refused.filter(|_| self.refusal_as_error().is_none()) {
-            self.negative(false, name).map(&mut add);
+            self.negative_resource(false, name).map(&mut add);
         }
         let stepped = selected.advances.iter().flat_map(Advance::items);
         for resource in stepped.filter_map(|(_, item)| item.as_ref()) {
@@ -356,10 +356,10 @@ impl TypeStream {
     }
 
     /// How a name that does not exist is spoken of, if it is.
-    fn negative(&self, held: bool, name: &Name) -> Option<Arc<Resource>> {
+    fn negative_resource(&self, held: bool, name: &Name) -> Option<Arc<Resource>> {
         match self.negative_form(held) {
-            NegativeForm::EmptyBody => Some(forms::empty_body(name)),
-            NegativeForm::Unreadable => Some(forms::unreadable(name)),
+            NegativeForm::EmptyBody => Some(negative::empty_body(name)),
+            NegativeForm::Unreadable => Some(negative::unreadable(name)),
             // What is not among the resources, this protocol cannot say.
             NegativeForm::Removed | NegativeForm::Bodyless | NegativeForm::Silence => None,
         }
@@ -368,7 +368,7 @@ impl TypeStream {
     /// The sum of what the peer holds once it has accepted the response, and all
     /// before it. For a whole set that is the set itself; else what was held,
     /// with the changes.
-    fn sum_after(&self, db: &mut Database, selected: &Push, listed: &Listed) -> u128 {
+    fn sum_after(&self, db: &mut Database, selected: &Push, listed: &ResourceSet) -> u128 {
         if self.kind.whole_set {
             return listed
                 .values()
@@ -416,7 +416,7 @@ fn sum_of(held: &[CachedResource]) -> u128 {
     accepted.fold(0, |sum, held| sum.wrapping_add(held.resource.fingerprint()))
 }
 
-fn apply(set: &mut Listed, say: &Update) {
+fn apply_update(set: &mut ResourceSet, say: &Update) {
     match &say.resource {
         Some(new) => _ = set.insert(say.variant.clone(), Arc::clone(new)),
         None => _ = set.remove(&say.variant),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use hashbrown::{HashMap, HashSet};
 
 use super::client_cache::{CachedResource, Certainty, same_variant};
-use super::forms;
+use super::negative;
 use super::{AnswerKind, Dialect, Mode, Subscription, SubscriptionKey, TypeStream};
 use crate::database::{Choice, Database};
 use crate::hosts::HostName;
@@ -101,7 +101,10 @@ impl TypeStream {
                     .record_answer(key, AnswerKind::Absent, None);
             }
             _ if self.is_negative_for(name, version) => return,
-            _ => (AnswerKind::Unanswered, self.held_before(db, held, version)),
+            _ => (
+                AnswerKind::Unanswered,
+                self.resumed_resource(db, held, version),
+            ),
         };
         let given = held.resource.name.clone();
         self.client_cache.record(db, held);
@@ -114,7 +117,7 @@ impl TypeStream {
     /// those that nothing it asks for leads to (S45).
     pub(crate) fn record_other_hosts(&mut self, db: &mut Database, initial: &InitialVersions) {
         for (name, version) in initial {
-            let is_held = !name.as_str().is_empty() && !forms::is_negative(version);
+            let is_held = !name.as_str().is_empty() && !negative::is_negative_version(version);
             if is_held && self.client_cache.held(db, name).is_empty() {
                 let held = CachedResource::unknown_body(name.clone(), version.clone());
                 self.client_cache.record(db, held);
@@ -135,9 +138,9 @@ impl TypeStream {
     /// Whether a version is that of how the peer was told that a name does not
     /// exist, on an earlier stream.
     fn is_negative_for(&self, name: &Name, version: &Version) -> bool {
-        match forms::absent(&self.kind, self.dialect, self.mode, false) {
-            NegativeForm::EmptyBody => forms::empty_body(name).version == *version,
-            NegativeForm::Bodyless => forms::is_negative(version),
+        match negative::negative_form(&self.kind, self.dialect, self.mode, false) {
+            NegativeForm::EmptyBody => negative::empty_body(name).version == *version,
+            NegativeForm::Bodyless => negative::is_negative_version(version),
             NegativeForm::Removed | NegativeForm::Unreadable | NegativeForm::Silence => false,
         }
     }
@@ -147,7 +150,7 @@ impl TypeStream {
     pub(crate) fn count_resumed(&mut self, versions: &[(Name, Version)]) {
         let negative = |(name, version): &&(Name, Version)| self.is_negative_for(name, version);
         let held = versions.len() - versions.iter().filter(negative).count();
-        self.resumption.iter_mut().for_each(|r| r.held = held);
+        self.resumption.iter_mut().for_each(|r| r.held_count = held);
     }
 
     /// The peer asks for a name no longer. Unknown names are ignored (S32).

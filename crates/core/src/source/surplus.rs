@@ -279,7 +279,7 @@ impl TypeStream {
             && subjects.iter().any(resumed)
             && context.order.refers_to(db, &self.type_url, name);
         let order = context.order;
-        let refused = self.stands_in()
+        let refused = self.sends_invalid_clusters()
             && self
                 .client_cache
                 .held(db, name)
@@ -408,7 +408,7 @@ impl TypeStream {
             if !owed && !drops {
                 continue;
             }
-            if !left && self.is_withheld(db, context, name, want) {
+            if !left && self.withholds_absence(db, context, name, want) {
                 withheld = true;
                 continue;
             }

@@ -18,7 +18,7 @@ impl TypeStream {
     /// Starts the clocks of what a response brings. What was just sent needs
     /// no word for a while (S59), what has no ttl any more needs none (S60).
     /// `wraps` is whether a state-of-the-world peer is told of a ttl at all (S58).
-    pub(crate) fn note_ttls(&mut self, selected: &Push, wraps: bool, now: Moment) {
+    pub(crate) fn start_ttl_timers(&mut self, selected: &Push, wraps: bool, now: Moment) {
         let news = selected.resources().any(|r| r.ttl.is_some());
         if !news && self.ttl_timers.next().is_none() {
             return;
@@ -52,7 +52,7 @@ impl TypeStream {
     pub(crate) fn due_heartbeats(&mut self, db: &mut Database, now: Moment) -> Vec<Arc<Resource>> {
         let mut heartbeats = Vec::new();
         for name in self.ttl_timers.expire(now) {
-            let good = self.still_good(db, &name);
+            let good = self.held_and_desired(db, &name);
             if good.is_empty() {
                 continue;
             }
@@ -63,14 +63,14 @@ impl TypeStream {
                     }
                     heartbeats.extend(good);
                 }
-                Mode::Sotw => self.say_name_again(db, name),
+                Mode::Sotw => self.resend_name(db, name),
             }
         }
         heartbeats
     }
 
     /// What the peer holds of a name, where that is what it is meant to hold.
-    fn still_good(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
+    fn held_and_desired(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
         let wanted = self.desired_resources(db, name);
         let held = self.client_cache.held(db, name).into_iter();
         let good = held.filter(|held| {
@@ -82,7 +82,7 @@ impl TypeStream {
         good.map(|held| held.resource).collect()
     }
 
-    fn say_name_again(&mut self, db: &mut Database, name: Name) {
+    fn resend_name(&mut self, db: &mut Database, name: Name) {
         for (key, _) in self.subscriptions_of(db, &name) {
             if let Some(want) = self.subscriptions.get_mut(key) {
                 want.resend = true;

@@ -93,7 +93,7 @@ impl TypeStream {
         for (name, version) in differing {
             let covering = self.client_cache.covering_cursor(&name);
             if covering.is_some_and(|view| view.id == follow) {
-                let held = version.map(|version| self.held_before(db, &name, &version));
+                let held = version.map(|version| self.resumed_resource(db, &name, &version));
                 self.client_cache.replace_records(&name, held);
                 news.insert(name);
             }
@@ -121,7 +121,7 @@ impl TypeStream {
         });
         let strays: Vec<_> = strays.map(|(n, v)| (n.clone(), v.clone())).collect();
         for (name, version) in strays {
-            let held = self.held_before(db, &name, &version);
+            let held = self.resumed_resource(db, &name, &version);
             self.client_cache.record(db, held);
             self.dirty.insert(name);
         }

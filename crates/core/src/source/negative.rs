@@ -20,7 +20,7 @@ pub enum Dialect {
 }
 
 /// How to say that a name does not exist; `held` is whether the peer may hold it.
-pub(crate) fn absent(kind: &Kind, dialect: Dialect, mode: Mode, held: bool) -> NegativeForm {
+pub(crate) fn negative_form(kind: &Kind, dialect: Dialect, mode: Mode, held: bool) -> NegativeForm {
     let form = match (mode, dialect) {
         (Mode::Delta, Dialect::Envoy) => kind.envoy_negative,
         (Mode::Delta, Dialect::Standard) => NegativeForm::Removed,
@@ -41,14 +41,14 @@ pub(crate) fn absent(kind: &Kind, dialect: Dialect, mode: Mode, held: bool) -> N
 /// A resource that has its name in field 1 and nothing else: how an empty
 /// assignment and an empty route configuration look.
 pub(crate) fn empty_body(name: &Name) -> Arc<Resource> {
-    Arc::new(Resource::new(name.clone(), name_alone(name).freeze()))
+    Arc::new(Resource::new(name.clone(), name_only(name).freeze()))
 }
 
 /// A resource that no one can read: after its name comes a field that cannot
 /// be. An empty one would not do. Envoy takes an empty secret, where it asked
 /// for what to trust, for trust in everyone.
 pub(crate) fn unreadable(name: &Name) -> Arc<Resource> {
-    let mut body = name_alone(name);
+    let mut body = name_only(name);
     body.put_u8(0x07);
     Arc::new(Resource::new(name.clone(), body.freeze()))
 }
@@ -56,14 +56,14 @@ pub(crate) fn unreadable(name: &Name) -> Arc<Resource> {
 /// A cluster that Envoy refuses when it makes it, and keeps what it has of that
 /// name: of type EDS, without a source of endpoints (S82). One with a name alone
 /// would be taken in the place of what there is.
-pub(crate) fn stand_in(name: &Name) -> Arc<Resource> {
-    let mut body = name_alone(name);
+pub(crate) fn invalid_cluster(name: &Name) -> Arc<Resource> {
+    let mut body = name_only(name);
     body.put_slice(&[0x10, 0x03]);
     Arc::new(Resource::new(name.clone(), body.freeze()))
 }
 
 /// A message that has a name in field 1.
-fn name_alone(name: &Name) -> BytesMut {
+fn name_only(name: &Name) -> BytesMut {
     let text = name.as_str().as_bytes();
     let mut body = BytesMut::with_capacity(text.len() + 7);
     body.put_u8(0x0a);
@@ -88,7 +88,7 @@ pub(crate) fn bodyless(own: Name, asked: &Name, number: u64) -> Arc<Resource> {
 }
 
 /// Whether a version is that of a resource without a body.
-pub(crate) fn is_negative(version: &Version) -> bool {
+pub(crate) fn is_negative_version(version: &Version) -> bool {
     negative_number(version).is_some()
 }
 
@@ -107,7 +107,7 @@ mod tests {
     use crate::kind;
 
     fn form(url: &str, dialect: Dialect, mode: Mode, held: bool) -> NegativeForm {
-        absent(&Kind::of(&url.into()), dialect, mode, held)
+        negative_form(&Kind::of(&url.into()), dialect, mode, held)
     }
 
     #[test]
@@ -184,7 +184,7 @@ mod tests {
             Version::new("-"),
             Version::new("-x"),
         ] {
-            assert!(!is_negative(&other), "{other}");
+            assert!(!is_negative_version(&other), "{other}");
         }
     }
 

@@ -32,18 +32,18 @@ impl TypeStream {
         let by_names = self.client_cache.cursors().is_empty();
         versions.retain(|(_, version)| by_names || !db.remembers_set(self.type_id, version));
         for (flights, version) in versions {
-            let set = Arc::new(self.departed_set(db, flights));
+            let set = Arc::new(self.client_set(db, flights));
             db.remember_set(self.type_id, version, &set);
         }
-        if let Some(version) = stood_at.filter(|_| self.stands_in()) {
-            let tried = self.tried();
+        if let Some(version) = stood_at.filter(|_| self.sends_invalid_clusters()) {
+            let tried = self.unacked_resources();
             db.remember_unacked(self.type_id, &version, tried.into_iter());
         }
     }
 
     /// What came with sets that the peer has not accepted, but for those that it
     /// was meant to reject.
-    fn tried(&self) -> BTreeMap<Name, Version> {
+    fn unacked_resources(&self) -> BTreeMap<Name, Version> {
         let flights = self
             .client_cache
             .pending_acks()
@@ -59,7 +59,7 @@ impl TypeStream {
 
     /// What the peer holds once it has accepted so many of the responses without
     /// an answer.
-    fn departed_set(&self, db: &mut Database, flights: usize) -> ClientSet {
+    fn client_set(&self, db: &mut Database, flights: usize) -> ClientSet {
         let accepted = || self.client_cache.pending_acks().iter().take(flights);
         let members = |db: &mut Database, view: &Cursor| {
             let steps = accepted().flat_map(|flight| &flight.advances);
