@@ -29,19 +29,19 @@ use crate::source::{DependencyState, TypeStream};
 /// References that are still in use although the peer holds nothing with them
 /// any more, and until when: an old listener drains for a while, and gRPC goes
 /// on routing by a tree that it gave up (S73, S81).
-pub(crate) type Draining = BTreeMap<Reference, Drained>;
+pub(crate) type DrainingReferences = BTreeMap<Reference, DrainDeadlines>;
 
 /// Until when something stays that is still in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Drained {
+pub(crate) struct DrainDeadlines {
     /// If the peer asks for it by name: it gives up the name when it needs it
     /// no longer.
-    pub(crate) named: Moment,
+    pub(crate) by_name: Moment,
     /// If a wildcard brings it.
-    pub(crate) brought: Moment,
+    pub(crate) by_wildcard: Moment,
     /// It was in use on an earlier stream: what a client comes back with later
     /// tells nothing of that.
-    pub(crate) recalled: bool,
+    pub(crate) from_earlier_stream: bool,
 }
 
 /// What the peer still uses although it is about to go.
@@ -62,14 +62,14 @@ impl InUse {
 
 /// The conversations of a stream, but for one.
 #[derive(Clone, Copy)]
-pub(crate) struct Others<'a> {
+pub(crate) struct OtherTypes<'a> {
     before: &'a [TypeStream],
     after: &'a [TypeStream],
 }
 
-impl<'a> Others<'a> {
+impl<'a> OtherTypes<'a> {
     /// Takes one out of all.
-    pub(crate) fn but(all: &'a mut [TypeStream], index: usize) -> (&'a mut TypeStream, Self) {
+    pub(crate) fn split(all: &'a mut [TypeStream], index: usize) -> (&'a mut TypeStream, Self) {
         let (before, rest) = all.split_at_mut(index);
         #[expect(clippy::expect_used, reason = "the index is that of a conversation")]
         let (one, after) = rest.split_first_mut().expect("there is one");
@@ -80,32 +80,35 @@ impl<'a> Others<'a> {
         self.before.iter().chain(self.after)
     }
 
-    pub(crate) fn of(self, url: &str) -> Option<&'a TypeStream> {
+    pub(crate) fn find(self, url: &str) -> Option<&'a TypeStream> {
         self.iter().find(|other| other.type_url.as_str() == url)
     }
 }
 
 /// The other types of a stream, as one type sees them.
 pub(crate) struct Order<'a> {
-    others: Others<'a>,
-    draining: &'a Draining,
-    draining_types: &'a BTreeMap<&'static str, Drained>,
+    others: OtherTypes<'a>,
+    draining: &'a DrainingReferences,
+    draining_types: &'a BTreeMap<&'static str, DrainDeadlines>,
     now: Moment,
     /// The peer resumed a moment ago, and has yet to say what it holds.
     resuming: bool,
     /// Worked out when the first removal asks.
     in_use: OnceCell<InUse>,
     /// Worked out when a name that does not exist asks.
-    in_use_but_by_clusters: OnceCell<InUse>,
+    in_use_except_by_clusters: OnceCell<InUse>,
     /// What is referred to by what the peer will hold and is meant to; worked
     /// out when a name that does not exist asks.
-    referred: OnceCell<HashSet<Reference>>,
+    desired_references: OnceCell<HashSet<Reference>>,
 }
 
 impl<'a> Order<'a> {
     pub(crate) fn new(
-        others: Others<'a>,
-        (draining, draining_types): (&'a Draining, &'a BTreeMap<&'static str, Drained>),
+        others: OtherTypes<'a>,
+        (draining, draining_types): (
+            &'a DrainingReferences,
+            &'a BTreeMap<&'static str, DrainDeadlines>,
+        ),
         now: Moment,
         resuming: bool,
     ) -> Self {
@@ -116,46 +119,53 @@ impl<'a> Order<'a> {
             now,
             resuming,
             in_use: OnceCell::new(),
-            in_use_but_by_clusters: OnceCell::new(),
-            referred: OnceCell::new(),
+            in_use_except_by_clusters: OnceCell::new(),
+            desired_references: OnceCell::new(),
         }
     }
 
     /// Whether something that a resource refers to has to come first.
-    pub(crate) fn addition_waits(
+    pub(crate) fn must_defer_addition(
         &self,
         db: &mut Database,
         kind: &Kind,
         resource: &Resource,
     ) -> bool {
         let references = &resource.facts().references;
-        references
-            .iter()
-            .any(|reference| match self.standing(db, kind, reference) {
+        references.iter().any(
+            |reference| match self.dependency_state(db, kind, reference) {
                 DependencyState::Pending => true,
-                DependencyState::Held => self.lacks_something(db, kind, reference),
+                DependencyState::Held => self.lacks_dependency(db, kind, reference),
                 DependencyState::Unavailable | DependencyState::NotSubscribed => false,
-            })
+            },
+        )
     }
 
     /// Whether a resource that the peer holds waits for something to be of use
     /// itself: a cluster for its endpoints (S52).
-    fn lacks_something(&self, db: &mut Database, kind: &Kind, reference: &Reference) -> bool {
-        let Some(other) = self.conversation(&reference.type_url) else {
+    fn lacks_dependency(&self, db: &mut Database, kind: &Kind, reference: &Reference) -> bool {
+        let Some(other) = self.type_stream(&reference.type_url) else {
             return false;
         };
         let choice = db.choose_name(other.type_id, &reference.name, other.params);
         let needed = choice.resource().map(|r| &r.facts().references);
         needed.is_some_and(|needed| {
             let mut needed = needed.iter();
-            needed.any(|reference| self.standing(db, kind, reference) == DependencyState::Pending)
+            needed.any(|reference| {
+                self.dependency_state(db, kind, reference) == DependencyState::Pending
+            })
         })
     }
 
     /// How something stands with the peer, as far as its type comes first.
-    fn standing(&self, db: &mut Database, kind: &Kind, reference: &Reference) -> DependencyState {
+    fn dependency_state(
+        &self,
+        db: &mut Database,
+        kind: &Kind,
+        reference: &Reference,
+    ) -> DependencyState {
         let rank = Kind::of(&reference.type_url).rank;
-        match self.conversation(&reference.type_url) {
+        match self.type_stream(&reference.type_url) {
             _ if rank >= kind.rank => DependencyState::NotSubscribed,
             Some(other) => other.dependency_state(db, &reference.name),
             // A client that came back asks for its types in any order (S82).
@@ -170,7 +180,7 @@ impl<'a> Order<'a> {
     /// back with as many names of routes as there are listeners is trusted to give
     /// these up when their listener has drained. Of listeners that an earlier stream
     /// replaced the names tell nothing: those of their successors are among them.
-    pub(crate) fn removal_waits(
+    pub(crate) fn must_defer_removal(
         &self,
         db: &mut Database,
         url: &TypeUrl,
@@ -179,44 +189,49 @@ impl<'a> Order<'a> {
     ) -> bool {
         let reference = reference(url, name);
         let of_name = self.draining.get(&reference);
-        let trusted = refused && self.names_its_routes(db);
+        let trusted = refused && self.names_all_routes(db);
         let of_type = self.draining_types.get(url.as_str());
-        let of_type = of_type.filter(|drained| drained.recalled || !trusted);
+        let of_type = of_type.filter(|drained| drained.from_earlier_stream || !trusted);
         let drains = of_name.into_iter().chain(of_type).any(|drained| {
             let until = if named {
-                drained.named
+                drained.by_name
             } else {
-                drained.brought
+                drained.by_wildcard
             };
             self.now < until
         });
         let in_use = self.in_use.get_or_init(|| self.find_in_use(db, |_| true));
-        drains || in_use.may_include(url, name) || self.may_say_more(url)
+        drains || in_use.may_include(url, name) || self.awaits_referring_type(url)
     }
 
     /// Whether what refers to a name is about to be replaced by something that
     /// does not: the peer asks for the name no longer when it has that. What a
     /// peer came back with may refer to anything. A cluster does not count: Envoy
     /// answers for it only when its endpoints are there, if empty.
-    pub(crate) fn is_given_up(&self, db: &mut Database, url: &TypeUrl, name: &Name) -> bool {
+    pub(crate) fn is_losing_references(
+        &self,
+        db: &mut Database,
+        url: &TypeUrl,
+        name: &Name,
+    ) -> bool {
         let in_use = self
-            .in_use_but_by_clusters
+            .in_use_except_by_clusters
             .get_or_init(|| self.find_in_use(db, |other| other.type_url.as_str() != kind::CDS));
         let mut users = [kind::LDS, kind::RDS].iter();
         let unasked = |user: &&str| {
             Kind::of(&(*user).into()).refers_to.contains(&url.as_str())
-                && self.others.of(user).is_none()
+                && self.others.find(user).is_none()
         };
         in_use.may_include(url, name) || (self.resuming && users.any(unasked))
     }
 
     /// Whether an Envoy came back with a name of routes for each listener, and none
     /// of those that it may have had then has routes inside.
-    fn names_its_routes(&self, db: &mut Database) -> bool {
-        let Some(routes) = self.others.of(kind::RDS) else {
+    fn names_all_routes(&self, db: &mut Database) -> bool {
+        let Some(routes) = self.others.find(kind::RDS) else {
             return false;
         };
-        let listeners = self.others.of(kind::LDS);
+        let listeners = self.others.find(kind::LDS);
         let resumed = listeners.and_then(|listeners| listeners.resumption.as_ref());
         if resumed.is_some_and(|resumed| resumed.had_inline_routes) {
             return false;
@@ -230,8 +245,8 @@ impl<'a> Order<'a> {
 
     /// Whether a client that came back has yet to ask for a type that may refer
     /// to this one, itself or by another.
-    fn may_say_more(&self, url: &TypeUrl) -> bool {
-        let unasked = |user: &&&str| self.others.of(user).is_none();
+    fn awaits_referring_type(&self, url: &TypeUrl) -> bool {
+        let unasked = |user: &&&str| self.others.find(user).is_none();
         let refers = |user: &&str| Kind::reaches(user, url.as_str());
         let mut users = [kind::CDS, kind::LDS, kind::RDS].iter();
         self.resuming
@@ -254,8 +269,8 @@ impl<'a> Order<'a> {
 
     /// Whether something that the peer will hold and is meant to refers to a
     /// name: then it waits for a word on it (S82).
-    pub(crate) fn refers_to(&self, db: &mut Database, url: &TypeUrl, name: &Name) -> bool {
-        let referred = self.referred.get_or_init(|| {
+    pub(crate) fn is_referenced(&self, db: &mut Database, url: &TypeUrl, name: &Name) -> bool {
+        let referred = self.desired_references.get_or_init(|| {
             let mut found = HashSet::new();
             for other in self.others.iter() {
                 if other.kind.refers_to.contains(&url.as_str()) {
@@ -270,13 +285,13 @@ impl<'a> Order<'a> {
     }
 
     /// Whether the peer asks for a type that may refer to this one.
-    pub(crate) fn has_referring(&self, url: &TypeUrl) -> bool {
+    pub(crate) fn has_referring_type(&self, url: &TypeUrl) -> bool {
         let mut others = self.others.iter();
         others.any(|other| other.kind.refers_to.contains(&url.as_str()))
     }
 
-    fn conversation(&self, url: &TypeUrl) -> Option<&'a TypeStream> {
-        self.others.of(url.as_str())
+    fn type_stream(&self, url: &TypeUrl) -> Option<&'a TypeStream> {
+        self.others.find(url.as_str())
     }
 }
 

@@ -10,7 +10,7 @@ use crate::kind;
 use crate::message::{ErrorDetail, Mode};
 use crate::moment::Moment;
 use crate::name::Name;
-use crate::order::Drained;
+use crate::order::DrainDeadlines;
 use crate::resource::{Nonce, Resource, Version};
 use crate::source::{Dialect, Replacement, TypeStream};
 
@@ -103,10 +103,10 @@ impl Session {
         }
         self.resuming_until = Some(now + self.config.resume);
         if self.dialect() == Dialect::Envoy {
-            let drained = |until| Drained {
-                named: until,
-                brought: until,
-                recalled: true,
+            let drained = |until| DrainDeadlines {
+                by_name: until,
+                by_wildcard: until,
+                from_earlier_stream: true,
             };
             let draining = db.recall_draining().filter(|(_, until)| now < *until);
             let draining = draining.map(|(reference, until)| (reference.clone(), drained(until)));
@@ -133,11 +133,11 @@ impl Session {
         }
         let draining = std::mem::take(&mut self.draining).into_iter();
         if draining.len() > 0 {
-            let draining = draining.map(|(reference, drained)| (reference, drained.brought));
+            let draining = draining.map(|(reference, drained)| (reference, drained.by_wildcard));
             db.remember_draining(draining, now);
         }
         for (url, drained) in std::mem::take(&mut self.draining_types) {
-            db.remember_draining_type(url, drained.brought);
+            db.remember_draining_type(url, drained.by_wildcard);
         }
     }
 
@@ -268,12 +268,12 @@ impl Session {
         }
     }
 
-    fn drained(&self, drains: bool, now: Moment) -> Drained {
+    fn drained(&self, drains: bool, now: Moment) -> DrainDeadlines {
         let Config { drain, hold, .. } = self.config;
-        Drained {
-            named: now + drain,
-            brought: now + if drains { drain } else { hold },
-            recalled: false,
+        DrainDeadlines {
+            by_name: now + drain,
+            by_wildcard: now + if drains { drain } else { hold },
+            from_earlier_stream: false,
         }
     }
 

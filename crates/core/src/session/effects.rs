@@ -7,7 +7,7 @@ use super::{Config, Session};
 use crate::database::Database;
 use crate::kind;
 use crate::name::Name;
-use crate::order::Others;
+use crate::order::OtherTypes;
 use crate::resource::{Resource, TypeUrl};
 use crate::source::{Push, TypeStream};
 
@@ -101,7 +101,7 @@ pub(super) fn greet_on_demand(
     db: &mut Database,
     config: &Config,
     conversation: &mut TypeStream,
-    others: Others<'_>,
+    others: OtherTypes<'_>,
 ) {
     if !conversation.kind.on_demand || !conversation.owes_response {
         return;
@@ -114,8 +114,8 @@ pub(super) fn greet_on_demand(
 }
 
 /// Where a route configuration has no VHDS, nothing is said of its hosts.
-pub(super) fn close_routes(db: &mut Database, hosts: &mut TypeStream, others: Others<'_>) {
-    if let Some(routes) = others.of(kind::RDS).filter(|_| hosts.kind.on_demand) {
+pub(super) fn close_routes(db: &mut Database, hosts: &mut TypeStream, others: OtherTypes<'_>) {
+    if let Some(routes) = others.find(kind::RDS).filter(|_| hosts.kind.on_demand) {
         hosts.routes_without_vhds.update(db, routes);
     }
 }

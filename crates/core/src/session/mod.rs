@@ -30,7 +30,7 @@ use crate::database::{Database, SLICE, StreamId};
 use crate::limits::Limits;
 use crate::message::{Mode, Node, Response};
 use crate::moment::Moment;
-use crate::order::{Drained, Draining, Order, Others};
+use crate::order::{DrainDeadlines, DrainingReferences, Order, OtherTypes};
 use crate::params::{Params, ParamsId};
 use crate::resource::{Nonce, TypeUrl};
 use crate::source::{Dialect, PendingAck, Push, PushContext, Timeouts, TypeStream};
@@ -106,10 +106,10 @@ pub struct Session {
     denied: Vec<TypeUrl>,
     /// In order of rank.
     conversations: Vec<TypeStream>,
-    draining: Draining,
+    draining: DrainingReferences,
     /// Types of which anything may still be in use, since what referred to them
     /// is not known.
-    draining_types: BTreeMap<&'static str, Drained>,
+    draining_types: BTreeMap<&'static str, DrainDeadlines>,
     nonces: u64,
     polled_at: Moment,
     /// Something was said by silence since the last poll began.
@@ -147,7 +147,7 @@ impl Session {
             locates: false,
             denied: Vec::new(),
             conversations: Vec::new(),
-            draining: Draining::new(),
+            draining: DrainingReferences::new(),
             draining_types: BTreeMap::new(),
             nonces: 0,
             polled_at: Moment::START,
@@ -279,7 +279,7 @@ impl Session {
         };
         let deadlines = self.conversations.iter().map(|c| c.deadlines(times));
         let draining = self.draining.values().chain(self.draining_types.values());
-        let draining = draining.flat_map(|drained| [drained.named, drained.brought]);
+        let draining = draining.flat_map(|drained| [drained.by_name, drained.by_wildcard]);
         let all = deadlines
             .flatten()
             .chain(draining)
@@ -302,7 +302,7 @@ impl Session {
             self.look_again();
         }
         self.draining
-            .retain(|_, drained| now < drained.named.max(drained.brought));
+            .retain(|_, drained| now < drained.by_name.max(drained.by_wildcard));
         self.polled_at = now;
         let mut rounds = 0;
         loop {
@@ -356,7 +356,7 @@ impl Session {
     ) -> Option<(Response, Push)> {
         let wrap = self.may_wrap();
         let own_params = self.params_of(&self.conversations[index].type_url);
-        let (conversation, others) = Others::but(&mut self.conversations, index);
+        let (conversation, others) = OtherTypes::split(&mut self.conversations, index);
         if !conversation.may_send(now, self.config.ack_patience) {
             return None;
         }
@@ -369,7 +369,7 @@ impl Session {
             return None;
         }
         let awaited = conversation.awaited_type();
-        if awaited.is_some_and(|(names, until)| now < until && others.of(names).is_none()) {
+        if awaited.is_some_and(|(names, until)| now < until && others.find(names).is_none()) {
             return None;
         }
         effects::greet_on_demand(db, &self.config, conversation, others);

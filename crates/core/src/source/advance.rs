@@ -165,10 +165,10 @@ impl TypeStream {
         (name, item): &Item,
     ) -> bool {
         match item {
-            Some(resource) => context.order.addition_waits(db, &self.kind, resource),
+            Some(resource) => context.order.must_defer_addition(db, &self.kind, resource),
             None => context
                 .order
-                .removal_waits(db, &self.type_url, name, (false, false)),
+                .must_defer_removal(db, &self.type_url, name, (false, false)),
         }
     }
 }

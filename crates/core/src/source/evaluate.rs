@@ -196,7 +196,7 @@ impl TypeStream {
         }
         let until = self.addition_deadlines.get(name);
         let overdue = until.is_some_and(|until| *until <= context.now);
-        if !overdue && context.order.addition_waits(db, &self.kind, resource) {
+        if !overdue && context.order.must_defer_addition(db, &self.kind, resource) {
             part.deferral = Deferral::Addition;
             return false;
         }

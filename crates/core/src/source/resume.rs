@@ -351,7 +351,7 @@ impl TypeStream {
         }
         let order = context.order;
         let mut listed = listed.iter();
-        listed.any(|resource| order.addition_waits(db, &self.kind, resource))
+        listed.any(|resource| order.must_defer_addition(db, &self.kind, resource))
     }
 
     /// Whether nothing is said of a name that does not exist: a client that came
@@ -370,17 +370,17 @@ impl TypeStream {
         if !lingers {
             return false;
         }
-        if context.order.is_given_up(db, &self.type_url, name) {
-            return !context.order.refers_to(db, &self.type_url, name);
+        if context.order.is_losing_references(db, &self.type_url, name) {
+            return !context.order.is_referenced(db, &self.type_url, name);
         }
         let Some(resumed) = self.resumption.as_ref().filter(|_| want.is_resumed) else {
             return false;
         };
         let since = context.now < resumed.at + context.drain_time;
-        if !since || context.order.refers_to(db, &self.type_url, name) {
+        if !since || context.order.is_referenced(db, &self.type_url, name) {
             return false;
         }
-        let used = context.order.has_referring(&self.type_url);
+        let used = context.order.has_referring_type(&self.type_url);
         used || context.now < resumed.at + context.resume_window
     }
 

@@ -277,7 +277,7 @@ impl TypeStream {
         let resumed = |s: &MatchingSubscription| s.named.is_some_and(|(_, want)| want.is_resumed);
         let dangles = goes
             && subjects.iter().any(resumed)
-            && context.order.refers_to(db, &self.type_url, name);
+            && context.order.is_referenced(db, &self.type_url, name);
         let order = context.order;
         let refused = self.sends_invalid_clusters()
             && self
@@ -285,7 +285,7 @@ impl TypeStream {
                 .held(db, name)
                 .iter()
                 .all(CachedResource::has_unknown_body);
-        let waits = |db| order.removal_waits(db, &self.type_url, name, (named, refused));
+        let waits = |db| order.must_defer_removal(db, &self.type_url, name, (named, refused));
         if goes && !dangles && waits(db) {
             part.deferral = Deferral::Removal;
             self.answer_while_kept(db, name, subjects, part);
