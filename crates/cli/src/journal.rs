@@ -73,7 +73,7 @@ impl Hooks for Journal {
             Report::Closed => tracing::debug!(stream, node, "a stream ends"),
             // Of a NACK of many it is found out which one is at fault, and
             // that one is logged.
-            Report::Event(Event::Parked {
+            Report::Event(Event::Quarantined {
                 type_url,
                 name,
                 version,

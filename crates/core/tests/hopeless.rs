@@ -60,7 +60,7 @@ fn s69_a_client_that_rejects_everything_is_tried_slowly() {
         now = next;
         trials += reject_all(&mut session, &mut db, now);
     }
-    let parked: usize = session.status().map(|s| s.parked.len()).sum();
+    let parked: usize = session.status().map(|s| s.quarantined.len()).sum();
     assert_eq!(parked, 1000);
     assert_eq!(257 + trials, 1999);
     // What is new is sent at once, and what is accepted ends the waiting.

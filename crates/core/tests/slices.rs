@@ -256,7 +256,7 @@ fn s85_asking_for_many_names_and_leaving_touches_a_slice_at_once() {
         let response = session.poll(&mut db, now).and_then(Response::into_delta);
         hold(&mut db);
         let Some(response) = response else {
-            if session.goes_on() {
+            if session.has_more() {
                 continue;
             }
             break;
@@ -271,7 +271,7 @@ fn s85_asking_for_many_names_and_leaving_touches_a_slice_at_once() {
         hold(&mut db);
     }
     assert_eq!(told, MANY);
-    while !session.close_some(&mut db) {
+    while !session.close_slice(&mut db) {
         hold(&mut db);
     }
     hold(&mut db);

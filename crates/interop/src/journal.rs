@@ -204,7 +204,7 @@ impl Journal {
     /// When nothing is in time.
     pub fn wait_parked(&self, since: usize) -> (Name, Version, String) {
         let parked = |entry: &Entry| match entry {
-            Entry::Event(Event::Parked {
+            Entry::Event(Event::Quarantined {
                 name,
                 version,
                 error,

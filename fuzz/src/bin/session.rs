@@ -208,10 +208,10 @@ impl Client {
             Mode::Sotw
         };
         let mut config = Config::new(mode);
-        config.only = opening.only.map(Type::url);
+        config.single_type = opening.only.map(Type::url);
         config.named_only = opening.named_only.map(Type::url).into_iter().collect();
         config.params = opening.params.params();
-        config.speaks_errors = opening.speaks_errors;
+        config.supports_resource_errors = opening.speaks_errors;
         if opening.tight {
             config.limits = Limits {
                 name_bytes: 13,

@@ -15,7 +15,7 @@ use crate::source::InitialVersions;
 
 /// The sets and hosts that a client gets without asking.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Base {
+pub struct BaseSubscriptions {
     /// Names of sets.
     pub sets: Vec<Box<str>>,
     /// Hosts by name: `<route configuration>/<host>`.
@@ -25,22 +25,22 @@ pub struct Base {
 impl Session {
     /// Says what the client gets without asking, before it asks for virtual
     /// hosts at all.
-    pub fn set_base(&mut self, base: Base) {
-        self.config.base = base;
+    pub fn set_base_subscriptions(&mut self, base: BaseSubscriptions) {
+        self.config.base_subscriptions = base;
     }
 
     /// The hosts that a first request for virtual hosts is taken to ask for.
-    pub(super) fn base_of_request(
+    pub(super) fn base_hosts_of_request(
         &self,
         db: &mut Database,
         type_id: TypeId,
         names: &[Locator],
         initial: &[(Name, Version)],
     ) -> Vec<Name> {
-        if self.config.base == Base::default() {
+        if self.config.base_subscriptions == BaseSubscriptions::default() {
             return Vec::new();
         }
-        let sent = match self.config.only {
+        let sent = match self.config.single_type {
             None => self.routes_with_hosts(db),
             Some(_) => BTreeSet::new(),
         };
@@ -51,25 +51,25 @@ impl Session {
         let names = names.chain(initial.iter().map(|(name, _)| name.as_str()));
         let named = names.filter_map(|name| Some(HostName::split(name)?.route.to_owned()));
         routes.extend(named.take(self.config.limits.types));
-        let under = |route| self.base_under(db, type_id, route);
+        let under = |route| self.base_hosts_of_route(db, type_id, route);
         routes.iter().flat_map(|route| under(route)).collect()
     }
 
     /// The hosts under one route configuration.
-    fn base_under(&self, db: &Database, type_id: TypeId, route: &str) -> Vec<Name> {
+    fn base_hosts_of_route(&self, db: &Database, type_id: TypeId, route: &str) -> Vec<Name> {
         let is_under = |name: &&Name| {
             let name = HostName::split(name.as_str());
             name.is_some_and(|name| name.route == route)
         };
         let mut hosts: BTreeSet<Name> = self
             .config
-            .base
+            .base_subscriptions
             .hosts
             .iter()
             .filter(is_under)
             .cloned()
             .collect();
-        for set in &self.config.base.sets {
+        for set in &self.config.base_subscriptions.sets {
             hosts.extend(db.base_hosts(type_id, set, route));
         }
         hosts.into_iter().collect()
@@ -77,13 +77,13 @@ impl Session {
 
     /// A route configuration came that leaves its hosts to VHDS, to a client
     /// that asked for virtual hosts before.
-    pub(super) fn ask_for_base(&mut self, db: &mut Database, route: &Name) {
+    pub(super) fn subscribe_base_hosts(&mut self, db: &mut Database, route: &Name) {
         let url = TypeUrl::from(kind::VHDS);
         let Some(type_id) = db.find_type(&url) else {
             return;
         };
-        let names = self.base_under(db, type_id, route.as_str());
-        if let Some(hosts) = self.conversation_mut(kind::VHDS) {
+        let names = self.base_hosts_of_route(db, type_id, route.as_str());
+        if let Some(hosts) = self.type_stream_mut(kind::VHDS) {
             let params = hosts.params;
             for name in names {
                 if hosts.type_id == type_id && !hosts.is_subscribed(db, &name, params) {

@@ -25,7 +25,7 @@ pub enum Event {
         error: ErrorDetail,
     },
     /// One resource was rejected on its own: it is not sent again unchanged.
-    Parked {
+    Quarantined {
         /// The type.
         type_url: TypeUrl,
         /// Which resource.

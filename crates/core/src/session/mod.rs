@@ -10,19 +10,19 @@
 //! whenever it can send: after a request, after the database woke the stream,
 //! after a timeout.
 
-mod answer;
+mod ack;
 mod base;
-mod effects;
+mod cross_type;
 mod event;
+mod locators;
 mod params;
-mod read;
 mod request;
 mod status;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-pub use base::Base;
+pub use base::BaseSubscriptions;
 pub use event::{Event, ProtocolError, Refusal};
 pub use status::{NameState, NameStatus, TypeStatus};
 
@@ -41,7 +41,7 @@ pub struct Config {
     /// Which protocol the stream speaks.
     pub mode: Mode,
     /// The one type of a stream that is not aggregated.
-    pub only: Option<TypeUrl>,
+    pub single_type: Option<TypeUrl>,
     /// Types of which an empty first request asks for nothing, not for all (S18).
     pub named_only: Vec<TypeUrl>,
     /// What the peer may make us hold.
@@ -49,21 +49,21 @@ pub struct Config {
     /// The parameters of the stream (TP2).
     pub params: Params,
     /// What the peer gets without asking.
-    pub base: Base,
+    pub base_subscriptions: BaseSubscriptions,
     /// Whether the peer understands `resource_errors` (TP3).
-    pub speaks_errors: bool,
+    pub supports_resource_errors: bool,
     /// Whether a cluster that changed gets its endpoints again although those
     /// did not (S53). Not needed by an Envoy that keeps endpoints in a cache.
     pub repeat_endpoints: bool,
     /// How long an answer is awaited before the next response goes out all the same.
-    pub ack_patience: Duration,
+    pub ack_timeout: Duration,
     /// How long something waits for what it refers to (S73).
-    pub hold: Duration,
+    pub dependency_timeout: Duration,
     /// How long a reconnecting client takes to ask for all its types: until
     /// then nothing is taken away from it (S73).
-    pub resume: Duration,
+    pub resume_window: Duration,
     /// How long a replaced listener goes on using what it refers to (S73).
-    pub drain: Duration,
+    pub drain_time: Duration,
 }
 
 impl Config {
@@ -72,17 +72,17 @@ impl Config {
     pub fn new(mode: Mode) -> Self {
         Self {
             mode,
-            only: None,
+            single_type: None,
             named_only: Vec::new(),
             limits: Limits::default(),
             params: Params::default(),
-            base: Base::default(),
-            speaks_errors: false,
+            base_subscriptions: BaseSubscriptions::default(),
+            supports_resource_errors: false,
             repeat_endpoints: true,
-            ack_patience: Duration::from_secs(5),
-            hold: Duration::from_secs(15),
-            resume: Duration::from_secs(1),
-            drain: Duration::from_secs(600),
+            ack_timeout: Duration::from_secs(5),
+            dependency_timeout: Duration::from_secs(15),
+            resume_window: Duration::from_secs(1),
+            drain_time: Duration::from_secs(600),
         }
     }
 }
@@ -93,42 +93,42 @@ pub struct Session {
     config: Config,
     stream: StreamId,
     /// The database has forgotten the stream.
-    closed: bool,
+    is_closed: bool,
     /// Of every type that is not in `own_params`.
     params: ParamsId,
-    own_params: Vec<(TypeUrl, ParamsId)>,
+    params_by_type: Vec<(TypeUrl, ParamsId)>,
     /// All sets that were asked with, sorted: held until the stream ends.
     held_params: Vec<ParamsId>,
     node: Option<Node>,
     /// The peer asks by locators: who does reads resources that are wrapped (TP2).
-    locates: bool,
+    uses_locators: bool,
     /// Types that the peer may not see.
     denied: Vec<TypeUrl>,
     /// In order of rank.
-    conversations: Vec<TypeStream>,
+    type_streams: Vec<TypeStream>,
     draining: DrainingReferences,
     /// Types of which anything may still be in use, since what referred to them
     /// is not known.
     draining_types: BTreeMap<&'static str, DrainDeadlines>,
-    nonces: u64,
+    nonce_counter: u64,
     polled_at: Moment,
     /// Something was said by silence since the last poll began.
-    silently: bool,
+    has_silent_progress: bool,
     /// What is left to read of the last request.
-    unread: Option<read::Unread>,
+    unfinished: Option<locators::UnfinishedRequest>,
     /// The last poll left names to look at, so that others need not wait (S85).
-    goes_on: bool,
+    has_more: bool,
     /// Until when a peer that resumes may take to ask for all its types.
     resuming_until: Option<Moment>,
     events: VecDeque<Event>,
-    unreported: u64,
+    dropped_events: u64,
 }
 
 /// How often one poll looks at everything again.
-const ROUNDS: usize = 64;
+const MAX_ROUNDS: usize = 64;
 
 /// Refusals that are kept until somebody asks for them.
-const EVENTS: usize = 1024;
+const MAX_EVENTS: usize = 1024;
 
 impl Session {
     /// A stream begins.
@@ -138,48 +138,48 @@ impl Session {
         db.hold_params(params);
         Self {
             stream: db.open_stream(),
-            closed: false,
+            is_closed: false,
             params,
-            own_params: Vec::new(),
+            params_by_type: Vec::new(),
             held_params: vec![params],
             config,
             node: None,
-            locates: false,
+            uses_locators: false,
             denied: Vec::new(),
-            conversations: Vec::new(),
+            type_streams: Vec::new(),
             draining: DrainingReferences::new(),
             draining_types: BTreeMap::new(),
-            nonces: 0,
+            nonce_counter: 0,
             polled_at: Moment::START,
-            silently: false,
-            unread: None,
-            goes_on: false,
+            has_silent_progress: false,
+            unfinished: None,
+            has_more: false,
             resuming_until: None,
             events: VecDeque::new(),
-            unreported: 0,
+            dropped_events: 0,
         }
     }
 
     /// The stream has ended: the database forgets it.
     pub fn close(mut self, db: &mut Database) {
-        while !self.close_some(db) {}
+        while !self.close_slice(db) {}
     }
 
     /// The same for a part of it, so that others need not wait (S85). Returns
     /// whether the database has forgotten all of it.
-    pub fn close_some(&mut self, db: &mut Database) -> bool {
+    pub fn close_slice(&mut self, db: &mut Database) -> bool {
         self.remember_draining(db);
         let mut names = SLICE;
-        while let Some(last) = self.conversations.last_mut() {
+        while let Some(last) = self.type_streams.last_mut() {
             last.remember_set(db);
             let before = last.subscriptions.len();
             if !last.close(db, names) {
                 return false;
             }
             names = names.saturating_sub(before).max(1);
-            self.conversations.pop();
+            self.type_streams.pop();
         }
-        if !std::mem::replace(&mut self.closed, true) {
+        if !std::mem::replace(&mut self.is_closed, true) {
             db.close_stream(self.stream);
             for params in self.held_params.drain(..) {
                 db.release_params(params);
@@ -210,20 +210,20 @@ impl Session {
 
     /// Says whether the client understands `resource_errors` (TP3); for types
     /// that it has not asked for yet.
-    pub fn set_speaks_errors(&mut self, speaks: bool) {
-        self.config.speaks_errors = speaks;
+    pub fn set_supports_resource_errors(&mut self, speaks: bool) {
+        self.config.supports_resource_errors = speaks;
     }
 
     /// Whether a type was asked for before.
     #[must_use]
-    pub fn speaks_of(&self, type_url: &TypeUrl) -> bool {
-        self.conversation_of(type_url.as_str()).is_some()
+    pub fn has_type(&self, type_url: &TypeUrl) -> bool {
+        self.type_stream(type_url.as_str()).is_some()
     }
 
     /// Whether every response was answered.
     #[must_use]
-    pub fn is_answered(&self) -> bool {
-        let mut all = self.conversations.iter();
+    pub fn is_acknowledged(&self) -> bool {
+        let mut all = self.type_streams.iter();
         all.all(|conversation| conversation.client_cache.pending_acks().is_empty())
     }
 
@@ -232,17 +232,17 @@ impl Session {
     /// leads to nothing; false does not promise that there is something.
     #[must_use]
     pub fn is_quiet(&self, db: &Database, now: Moment) -> bool {
-        if self.unread.is_some() {
+        if self.unfinished.is_some() {
             return false;
         }
-        let mut all = self.conversations.iter();
+        let mut all = self.type_streams.iter();
         let deferred = all.any(|conversation| !conversation.deferred.is_empty());
-        if deferred && self.has_news(db) {
+        if deferred && self.has_changes(db) {
             return false;
         }
-        let mut all = self.conversations.iter();
+        let mut all = self.type_streams.iter();
         all.all(|conversation| {
-            !conversation.may_send(now, self.config.ack_patience)
+            !conversation.may_send(now, self.config.ack_timeout)
                 || (conversation.params
                     == conversation.next_params(self.params_of(&conversation.type_url))
                     && conversation.is_quiet(db))
@@ -256,15 +256,15 @@ impl Session {
 
     /// How many refusals there were beside the events.
     #[must_use]
-    pub fn unreported(&self) -> u64 {
-        self.unreported
+    pub fn dropped_events(&self) -> u64 {
+        self.dropped_events
     }
 
     /// Whether the last poll ended before all was looked at: it should be called
     /// again at once, after others had their turn (S85).
     #[must_use]
-    pub fn goes_on(&self) -> bool {
-        self.goes_on
+    pub fn has_more(&self) -> bool {
+        self.has_more
     }
 
     /// When to poll again although nothing happens. What is past was seen to by
@@ -272,12 +272,12 @@ impl Session {
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Moment> {
         let times = Timeouts {
-            ack_timeout: self.config.ack_patience,
-            resume_window: self.config.resume,
-            dependency_timeout: self.config.hold,
-            drain_time: self.config.drain,
+            ack_timeout: self.config.ack_timeout,
+            resume_window: self.config.resume_window,
+            dependency_timeout: self.config.dependency_timeout,
+            drain_time: self.config.drain_time,
         };
-        let deadlines = self.conversations.iter().map(|c| c.deadlines(times));
+        let deadlines = self.type_streams.iter().map(|c| c.deadlines(times));
         let draining = self.draining.values().chain(self.draining_types.values());
         let draining = draining.flat_map(|drained| [drained.by_name, drained.by_wildcard]);
         let all = deadlines
@@ -289,75 +289,75 @@ impl Session {
 
     /// The next response, if there is something to say.
     pub fn poll(&mut self, db: &mut Database, now: Moment) -> Option<Response> {
-        if self.unread.is_some() {
-            self.goes_on = true;
-            self.read_on(db);
+        if self.unfinished.is_some() {
+            self.has_more = true;
+            self.continue_changes(db);
             return None;
         }
-        let has_news = self.has_news(db);
+        let has_news = self.has_changes(db);
         if has_news {
-            self.join_endpoints(db);
+            self.infer_clusters_from_endpoints(db);
         }
         if self.poll_timeout().is_some_and(|due| due <= now) || has_news {
-            self.look_again();
+            self.mark_deferred_dirty();
         }
         self.draining
             .retain(|_, drained| now < drained.by_name.max(drained.by_wildcard));
         self.polled_at = now;
         let mut rounds = 0;
         loop {
-            (self.silently, self.goes_on) = (false, false);
-            for index in 0..self.conversations.len() {
-                if let Some((response, selected)) = self.poll_one(db, now, index) {
+            (self.has_silent_progress, self.has_more) = (false, false);
+            for index in 0..self.type_streams.len() {
+                if let Some((response, selected)) = self.poll_type(db, now, index) {
                     self.after_sending(db, index, &selected);
-                    self.note_sent(db, now, index, &response, selected);
-                    self.look_again_at_resumed();
+                    self.record_sent(db, now, index, &response, selected);
+                    self.mark_resumed_dirty();
                     return Some(response);
                 }
             }
             // What was said by silence something else may have waited for.
-            if !self.silently {
+            if !self.has_silent_progress {
                 return None;
             }
             rounds += 1;
-            if rounds == ROUNDS {
+            if rounds == MAX_ROUNDS {
                 // Whatever it is, others need not wait for it.
-                self.goes_on = true;
+                self.has_more = true;
                 return None;
             }
-            self.look_again();
+            self.mark_deferred_dirty();
         }
     }
 
     /// Whether the database has something for the stream that it has not looked at.
-    fn has_news(&self, db: &Database) -> bool {
-        self.conversations.iter().any(|c| c.has_changes(db))
+    fn has_changes(&self, db: &Database) -> bool {
+        self.type_streams.iter().any(|c| c.has_changes(db))
     }
 
     /// What is sent may refer to a name of which nothing was said (S82).
-    fn look_again_at_resumed(&mut self) {
-        let all = self.conversations.iter_mut();
+    fn mark_resumed_dirty(&mut self) {
+        let all = self.type_streams.iter_mut();
         all.filter(|conversation| conversation.resumption.is_some())
             .for_each(TypeStream::mark_deferred_dirty);
     }
 
     /// Something has happened: what waits may go on.
-    fn look_again(&mut self) {
-        self.conversations
+    fn mark_deferred_dirty(&mut self) {
+        self.type_streams
             .iter_mut()
             .for_each(TypeStream::mark_deferred_dirty);
     }
 
-    fn poll_one(
+    fn poll_type(
         &mut self,
         db: &mut Database,
         now: Moment,
         index: usize,
     ) -> Option<(Response, Push)> {
         let wrap = self.may_wrap();
-        let own_params = self.params_of(&self.conversations[index].type_url);
-        let (conversation, others) = OtherTypes::split(&mut self.conversations, index);
-        if !conversation.may_send(now, self.config.ack_patience) {
+        let own_params = self.params_of(&self.type_streams[index].type_url);
+        let (conversation, others) = OtherTypes::split(&mut self.type_streams, index);
+        if !conversation.may_send(now, self.config.ack_timeout) {
             return None;
         }
         let params = conversation.next_params(own_params);
@@ -372,17 +372,17 @@ impl Session {
         if awaited.is_some_and(|(names, until)| now < until && others.find(names).is_none()) {
             return None;
         }
-        effects::greet_on_demand(db, &self.config, conversation, others);
-        effects::close_routes(db, conversation, others);
+        cross_type::answer_first_vhds_request(db, &self.config, conversation, others);
+        cross_type::update_routes_without_vhds(db, conversation, others);
         let resuming = self.resuming_until.is_some_and(|until| now < until);
         let draining = (&self.draining, &self.draining_types);
         let order = Order::new(others, draining, now, resuming);
         let context = PushContext {
             order: &order,
             limits: &self.config.limits,
-            dependency_timeout: self.config.hold,
-            drain_time: self.config.drain,
-            resume_window: self.config.resume,
+            dependency_timeout: self.config.dependency_timeout,
+            drain_time: self.config.drain_time,
+            resume_window: self.config.resume_window,
             now,
         };
         if conversation.awaits_dependencies(db, &context) {
@@ -390,14 +390,14 @@ impl Session {
         }
         let selected = conversation.select_push(db, &context);
         if selected.is_empty() && !(conversation.owes_response && known) {
-            self.silently |= selected.has_more(db);
-            self.goes_on |= !conversation.dirty.is_empty();
+            self.has_silent_progress |= selected.has_more(db);
+            self.has_more |= !conversation.dirty.is_empty();
             conversation
                 .client_cache
                 .advance_silently(db, selected.advances);
             return None;
         }
-        let nonce = Nonce::of_number(self.nonces + 1);
+        let nonce = Nonce::of_number(self.nonce_counter + 1);
         let written = match self.config.mode {
             Mode::Delta => conversation
                 .write_delta(db, &selected, nonce)
@@ -407,7 +407,7 @@ impl Session {
                 .map(Response::Sotw),
         };
         let Some(response) = written else {
-            self.silently |= !selected.updates.is_empty()
+            self.has_silent_progress |= !selected.updates.is_empty()
                 || !selected.answers.is_empty()
                 || selected.has_more(db);
             conversation
@@ -416,12 +416,12 @@ impl Session {
             conversation.apply_silently(db, selected.updates, selected.answers);
             return None;
         };
-        self.nonces += 1;
+        self.nonce_counter += 1;
         conversation.owes_response &= !known;
         Some((response, selected))
     }
 
-    fn note_sent(
+    fn record_sent(
         &mut self,
         db: &mut Database,
         now: Moment,
@@ -434,7 +434,7 @@ impl Session {
             Response::Delta(_) => None,
             Response::Sotw(response) => Some(response.version.clone()),
         };
-        let conversation = &mut self.conversations[index];
+        let conversation = &mut self.type_streams[index];
         conversation.start_ttl_timers(&selected, wraps, now);
         let bait = selected.expects_nack || !conversation.invalid_clusters(&selected).is_empty();
         let flight = PendingAck {
@@ -456,7 +456,7 @@ impl Session {
             .node
             .as_ref()
             .map_or(&[][..], |node| &node.client_features);
-        self.locates
+        self.uses_locators
             || self.dialect() == Dialect::Envoy
             || features.iter().any(|feature| {
                 matches!(
@@ -479,18 +479,18 @@ impl Session {
 
     /// Whether an empty first request can mean all of a type (S18). gRPC never
     /// means it.
-    fn knows_legacy_wildcard(&self, url: &TypeUrl) -> bool {
+    fn allows_legacy_wildcard(&self, url: &TypeUrl) -> bool {
         let grpc = |node: &Node| node.user_agent.starts_with("gRPC");
         !self.node.as_ref().is_some_and(grpc) && !self.config.named_only.contains(url)
     }
 
-    fn conversation_of(&self, url: &str) -> Option<&TypeStream> {
-        let mut all = self.conversations.iter();
+    fn type_stream(&self, url: &str) -> Option<&TypeStream> {
+        let mut all = self.type_streams.iter();
         all.find(|conversation| conversation.type_url.as_str() == url)
     }
 
-    fn conversation_mut(&mut self, url: &str) -> Option<&mut TypeStream> {
-        let mut all = self.conversations.iter_mut();
+    fn type_stream_mut(&mut self, url: &str) -> Option<&mut TypeStream> {
+        let mut all = self.type_streams.iter_mut();
         all.find(|conversation| conversation.type_url.as_str() == url)
     }
 }

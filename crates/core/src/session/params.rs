@@ -22,23 +22,23 @@ impl Session {
         params: Params,
         own: Vec<(TypeUrl, Params)>,
     ) {
-        let Ok(params) = self.bring(db, params) else {
+        let Ok(params) = self.acquire_params(db, params) else {
             return;
         };
-        self.take_up_params(db);
+        self.apply_params(db);
         let own = own.into_iter();
-        let own = own.map(|(url, own)| (url, self.bring(db, own).unwrap_or(params)));
-        self.own_params = own.collect();
+        let own = own.map(|(url, own)| (url, self.acquire_params(db, own).unwrap_or(params)));
+        self.params_by_type = own.collect();
         self.params = params;
     }
 
     /// Parameters are taken up before they change once more, and before a request
     /// is read: a client that matches by them has dropped what they are not for,
     /// and what it gives up is theirs.
-    pub(super) fn take_up_params(&mut self, db: &mut Database) {
-        for index in 0..self.conversations.len() {
-            let own = self.params_of(&self.conversations[index].type_url);
-            let conversation = &mut self.conversations[index];
+    pub(super) fn apply_params(&mut self, db: &mut Database) {
+        for index in 0..self.type_streams.len() {
+            let own = self.params_of(&self.type_streams[index].type_url);
+            let conversation = &mut self.type_streams[index];
             let params = conversation.next_params(own);
             if conversation.params != params && conversation.can_change_params() {
                 conversation.change_params(db, params);
@@ -48,23 +48,23 @@ impl Session {
 
     /// The parameters to ask for a type with.
     pub(super) fn params_of(&self, url: &TypeUrl) -> ParamsId {
-        let own = self.own_params.iter().find(|(own, _)| own == url);
+        let own = self.params_by_type.iter().find(|(own, _)| own == url);
         own.map_or(self.params, |(_, params)| *params)
     }
 
     /// Parameters that come with a name.
-    pub(super) fn read_params(
+    pub(super) fn params_of_locator(
         &mut self,
         db: &mut Database,
         params: Option<Params>,
         own: ParamsId,
     ) -> Result<ParamsId, Refusal> {
-        params.map_or(Ok(own), |params| self.bring(db, params))
+        params.map_or(Ok(own), |params| self.acquire_params(db, params))
     }
 
     /// The place of a set, held for as long as the stream is open: it may be
     /// asked with at any time. So a stream may bring only so many.
-    fn bring(&mut self, db: &mut Database, params: Params) -> Result<ParamsId, Refusal> {
+    fn acquire_params(&mut self, db: &mut Database, params: Params) -> Result<ParamsId, Refusal> {
         let Limits {
             params: limit,
             all_params,

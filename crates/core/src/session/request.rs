@@ -2,7 +2,7 @@
 
 use hashbrown::HashSet;
 
-use super::{EVENTS, Event, ProtocolError, Refusal, Session};
+use super::{Event, MAX_EVENTS, ProtocolError, Refusal, Session};
 use crate::database::{Database, Scope, TypeId};
 use crate::limits::Limits;
 use crate::message::{DeltaRequest, Locator, Mode, Node, SotwRequest};
@@ -26,15 +26,15 @@ impl Session {
         request: DeltaRequest,
         now: Moment,
     ) -> Result<(), ProtocolError> {
-        while self.read_on(db) {}
-        let url = self.begin(Mode::Delta, request.node, request.type_url)?;
-        let Some((index, first)) = self.conversation(db, &url) else {
+        while self.continue_changes(db) {}
+        let url = self.bind_request(Mode::Delta, request.node, request.type_url)?;
+        let Some((index, first)) = self.find_or_open_type(db, &url) else {
             return Ok(());
         };
         if let Some(nonce) = request.nonce.filter(|_| !first) {
             let error = request.error;
-            if self.awaits(index, &nonce, error.is_some()) {
-                self.verdict(db, index, nonce, error, now);
+            if self.is_pending(index, &nonce, error.is_some()) {
+                self.handle_acknowledgement(db, index, nonce, error, now);
             } else {
                 // Subscriptions count all the same (S7).
                 self.events.push_back(Event::Stale {
@@ -45,36 +45,36 @@ impl Session {
         }
         if !first && request.subscribe.is_empty() && request.unsubscribe.is_empty() {
             // An answer and nothing else, as most requests are.
-            self.look_again();
+            self.mark_deferred_dirty();
             return Ok(());
         }
-        self.take_up_params(db);
-        let hosts = &self.conversations[index];
+        self.apply_params(db);
+        let hosts = &self.type_streams[index];
         let base = match first && hosts.kind.on_demand {
             true => {
                 let (names, initial) = (&request.subscribe, &request.initial_versions);
-                self.base_of_request(db, hosts.type_id, names, initial)
+                self.base_hosts_of_request(db, hosts.type_id, names, initial)
             }
             false => Vec::new(),
         };
-        self.take_params_of_whole(db, index, &request.subscribe);
+        self.adopt_scope_params(db, index, &request.subscribe);
         let mut asks = DeltaSubscriptions {
             names: names_something(&request.subscribe),
-            unsubscribe: self.read(db, &url, request.unsubscribe),
+            unsubscribe: self.parse_locators(db, &url, request.unsubscribe),
             ..DeltaSubscriptions::default()
         };
-        asks.subscribe = self.read(db, &url, request.subscribe);
-        let leaving = Leaving {
-            names: self.known(db, index, &asks.unsubscribe),
-            strangers: self.strangers_among(db, index, &asks.unsubscribe),
+        asks.subscribe = self.parse_locators(db, &url, request.subscribe);
+        let leaving = EndingSubscriptions {
+            names: self.count_subscribed(db, index, &asks.unsubscribe),
+            unbounded_hosts: self.count_unbounded_hosts(db, index, &asks.unsubscribe),
         };
-        for refusal in self.refuse_beyond(db, index, &mut asks.subscribe, leaving) {
+        for refusal in self.refuse_over_limits(db, index, &mut asks.subscribe, leaving) {
             self.refuse(&url, refusal);
         }
         if first {
             if !request.initial_versions.is_empty() {
                 self.resume(db, index, now);
-                self.conversations[index].count_resumed(&request.initial_versions);
+                self.type_streams[index].count_resumed(&request.initial_versions);
             }
             // Later ones do not count (S49).
             let Limits {
@@ -87,10 +87,10 @@ impl Session {
             let ours = versions.filter(|(name, _)| name.as_str().len() <= name_bytes);
             asks.initial.extend(ours);
             self.spare_known_refusals(index, &asks.initial);
-            self.add_base(db, index, base, &mut asks.subscribe);
+            self.add_base_hosts(db, index, base, &mut asks.subscribe);
         }
-        let reading = self.conversations[index].read_delta(asks);
-        self.read_later(db, url, reading, first, now);
+        let reading = self.type_streams[index].read_delta(asks);
+        self.begin_changes(db, url, reading, first, now);
         Ok(())
     }
 
@@ -104,19 +104,19 @@ impl Session {
         request: SotwRequest,
         now: Moment,
     ) -> Result<(), ProtocolError> {
-        while self.read_on(db) {}
-        let url = self.begin(Mode::Sotw, request.node, request.type_url)?;
-        let Some((index, first)) = self.conversation(db, &url) else {
+        while self.continue_changes(db) {}
+        let url = self.bind_request(Mode::Sotw, request.node, request.type_url)?;
+        let Some((index, first)) = self.find_or_open_type(db, &url) else {
             return Ok(());
         };
         if let Some(nonce) = request.nonce.filter(|_| !first) {
             let newest = self.is_newest(index, &nonce);
-            if self.awaits(index, &nonce, request.error.is_some()) {
+            if self.is_pending(index, &nonce, request.error.is_some()) {
                 // Without an error it is an ACK only if it names the version:
                 // a change of names may come first (wire facts 1).
                 let sent = self.sent_version(index, &nonce);
                 if request.error.is_some() || request.version == sent {
-                    self.verdict(db, index, nonce.clone(), request.error, now);
+                    self.handle_acknowledgement(db, index, nonce.clone(), request.error, now);
                 }
             }
             if !newest {
@@ -129,18 +129,18 @@ impl Session {
                 });
             }
         }
-        self.take_up_params(db);
-        self.take_params_of_whole(db, index, &request.names);
+        self.apply_params(db);
+        self.adopt_scope_params(db, index, &request.names);
         let names = names_something(&request.names);
-        let mut asks = self.read(db, &url, request.names);
-        let all = self.conversations[index].subscriptions.len();
-        let leaving = Leaving {
-            names: all.saturating_sub(self.known(db, index, &asks)),
-            strangers: 0,
+        let mut asks = self.parse_locators(db, &url, request.names);
+        let all = self.type_streams[index].subscriptions.len();
+        let leaving = EndingSubscriptions {
+            names: all.saturating_sub(self.count_subscribed(db, index, &asks)),
+            unbounded_hosts: 0,
         };
-        let due = !std::mem::take(&mut self.conversations[index].refused).is_empty();
-        let refusals = self.refuse_beyond(db, index, &mut asks, leaving);
-        if self.conversations[index].refusals_changed(due) {
+        let due = !std::mem::take(&mut self.type_streams[index].refused).is_empty();
+        let refusals = self.refuse_over_limits(db, index, &mut asks, leaving);
+        if self.type_streams[index].refusals_changed(due) {
             for refusal in refusals {
                 self.refuse(&url, refusal);
             }
@@ -152,14 +152,14 @@ impl Session {
             Some(_) => self.resume(db, index, now),
             None => {}
         }
-        let conversation = &mut self.conversations[index];
+        let conversation = &mut self.type_streams[index];
         let reading = conversation.read_sotw(db, &asks, names, version);
-        self.read_later(db, url, reading, first, now);
+        self.begin_changes(db, url, reading, first, now);
         Ok(())
     }
 
     /// Who speaks, and of what (S1, S2, S3).
-    fn begin(
+    fn bind_request(
         &mut self,
         mode: Mode,
         node: Option<Node>,
@@ -176,7 +176,7 @@ impl Session {
             _ => {}
         }
         let url = url.filter(|url| !url.as_str().is_empty());
-        match (url, &self.config.only) {
+        match (url, &self.config.single_type) {
             (Some(got), Some(expected)) if got != *expected => Err(ProtocolError::WrongType {
                 expected: expected.clone(),
                 got,
@@ -188,37 +188,37 @@ impl Session {
     }
 
     /// The conversation about a type, and whether it begins with this request.
-    fn conversation(&mut self, db: &mut Database, url: &TypeUrl) -> Option<(usize, bool)> {
-        let mut all = self.conversations.iter();
+    fn find_or_open_type(&mut self, db: &mut Database, url: &TypeUrl) -> Option<(usize, bool)> {
+        let mut all = self.type_streams.iter();
         if let Some(index) = all.position(|c| c.type_url == *url) {
             return Some((index, false));
         }
         let limit = self.config.limits.types;
-        if self.conversations.len() >= limit || url.as_str().len() > self.config.limits.name_bytes {
+        if self.type_streams.len() >= limit || url.as_str().len() > self.config.limits.name_bytes {
             self.refuse(url, Refusal::Types { limit });
             return None;
         }
         let terms = TypeStreamConfig {
             mode: self.config.mode,
             dialect: self.dialect(),
-            supports_resource_errors: self.config.speaks_errors,
+            supports_resource_errors: self.config.supports_resource_errors,
             denied: self.denied.contains(url),
             params: self.params_of(url),
         };
-        let table = self.table(db, url);
+        let table = self.type_id_for(db, url);
         let mut new = TypeStream::new(db, self.stream, url, table, terms);
-        new.kind.legacy_wildcard &= self.knows_legacy_wildcard(url);
+        new.kind.legacy_wildcard &= self.allows_legacy_wildcard(url);
         let rank = |c: &TypeStream| (c.kind.rank, c.type_url.clone());
         let place = rank(&new);
-        let index = self.conversations.partition_point(|c| rank(c) < place);
-        self.conversations.reserve_exact(1);
-        self.conversations.insert(index, new);
+        let index = self.type_streams.partition_point(|c| rank(c) < place);
+        self.type_streams.reserve_exact(1);
+        self.type_streams.insert(index, new);
         Some((index, true))
     }
 
     /// Where a type is looked up. One that the peer may not see is looked up
     /// where nothing ever is, so that its names do not exist and nothing hangs.
-    fn table(&self, db: &mut Database, url: &TypeUrl) -> TypeId {
+    fn type_id_for(&self, db: &mut Database, url: &TypeUrl) -> TypeId {
         match self.denied.contains(url) {
             true => db.type_id(&TypeUrl::new(format!("denied {url}"))),
             false => db.type_id(url),
@@ -226,18 +226,28 @@ impl Session {
     }
 
     /// How many of these names are subscribed.
-    fn known(&self, db: &Database, index: usize, asks: &[(Selector, ParamsId)]) -> usize {
+    fn count_subscribed(
+        &self,
+        db: &Database,
+        index: usize,
+        asks: &[(Selector, ParamsId)],
+    ) -> usize {
         let known = |(ask, params): &&(Selector, ParamsId)| match ask {
-            Selector::Name(name) => self.conversations[index].is_subscribed(db, name, *params),
+            Selector::Name(name) => self.type_streams[index].is_subscribed(db, name, *params),
             _ => false,
         };
         asks.iter().filter(known).count()
     }
 
     /// How many of these are hosts of which there may be any number.
-    fn strangers_among(&self, db: &Database, index: usize, asks: &[(Selector, ParamsId)]) -> usize {
+    fn count_unbounded_hosts(
+        &self,
+        db: &Database,
+        index: usize,
+        asks: &[(Selector, ParamsId)],
+    ) -> usize {
         let strange = |(ask, params): &&(Selector, ParamsId)| match ask {
-            Selector::Name(name) => self.conversations[index].has_unbounded_host(db, name, *params),
+            Selector::Name(name) => self.type_streams[index].has_unbounded_host(db, name, *params),
             _ => false,
         };
         asks.iter().filter(strange).count()
@@ -247,28 +257,28 @@ impl Session {
     /// same request. A refused name is answered in the negative, so that
     /// the peer does not wait, and not remembered (S72).
     #[must_use]
-    fn refuse_beyond(
+    fn refuse_over_limits(
         &mut self,
         db: &Database,
         index: usize,
         asks: &mut Vec<(Selector, ParamsId)>,
-        leaving: Leaving,
+        leaving: EndingSubscriptions,
     ) -> Vec<Refusal> {
         let used = |count: fn(&TypeStream) -> usize| -> usize {
-            let all = self.conversations.iter();
+            let all = self.type_streams.iter();
             all.map(count).sum()
         };
         let names = used(TypeStream::subscription_count).saturating_sub(leaving.names);
         let (limits, globs) = (self.config.limits.clone(), used(TypeStream::glob_count));
         let mut room_for_names = limits.subscriptions.saturating_sub(names);
         let mut room_for_globs = limits.globs.saturating_sub(globs);
-        let hosts = self.conversations[index].subscriptions.unbounded_hosts();
-        let hosts = hosts.saturating_sub(leaving.strangers);
+        let hosts = self.type_streams[index].subscriptions.unbounded_hosts();
+        let hosts = hosts.saturating_sub(leaving.unbounded_hosts);
         let mut room_for_hosts = limits.hosts.saturating_sub(hosts);
         let too_many_hosts = room_for_hosts < room_for_names;
         room_for_hosts = room_for_hosts.min(room_for_names);
         let mut refusals = Vec::new();
-        let conversation = &mut self.conversations[index];
+        let conversation = &mut self.type_streams[index];
         asks.retain(|(ask, params)| {
             let (known, room) = match ask {
                 Selector::Wildcard => return true,
@@ -313,14 +323,14 @@ impl Session {
     }
 
     /// Takes the base set as asked for, as far as it is not.
-    fn add_base(
+    fn add_base_hosts(
         &self,
         db: &Database,
         index: usize,
         base: Vec<Name>,
         subscribe: &mut Vec<(Selector, ParamsId)>,
     ) {
-        let conversation = &self.conversations[index];
+        let conversation = &self.type_streams[index];
         let room = self.config.limits.subscriptions;
         let asked: HashSet<_> = subscribe.iter().map(|(ask, _)| ask.clone()).collect();
         let known = |name: &Name| db.has_exact_domain(conversation.type_id, name);
@@ -333,15 +343,15 @@ impl Session {
     /// every host that it ever asked for.
     fn spare_known_refusals(&mut self, index: usize, initial: &InitialVersions) {
         let knows = |name: &Name| initial.get(name).is_some_and(is_negative_version);
-        let refused = &mut self.conversations[index].refused;
+        let refused = &mut self.type_streams[index].refused;
         refused.retain(|name| !knows(name));
     }
 
     /// One request can hold millions of bad names: beyond a number they are
     /// only counted.
     pub(super) fn refuse(&mut self, url: &TypeUrl, reason: Refusal) {
-        if self.events.len() >= EVENTS {
-            self.unreported += 1;
+        if self.events.len() >= MAX_EVENTS {
+            self.dropped_events += 1;
             return;
         }
         let type_url = url.clone();
@@ -351,9 +361,9 @@ impl Session {
 
 /// How much of what a stream holds ends with a request.
 #[derive(Clone, Copy)]
-struct Leaving {
+struct EndingSubscriptions {
     names: usize,
-    strangers: usize,
+    unbounded_hosts: usize,
 }
 
 /// Whether a list names anything but the whole. A name that is refused is one

@@ -21,18 +21,18 @@ pub struct TypeStatus {
     /// Whether it asks for all of the type.
     pub wildcard: bool,
     /// The newest response.
-    pub sent: Option<Nonce>,
+    pub last_nonce: Option<Nonce>,
     /// The newest response that was accepted.
-    pub acked: Option<Nonce>,
+    pub last_acked: Option<Nonce>,
     /// Whether an answer is awaited.
-    pub awaits_answer: bool,
+    pub has_pending_ack: bool,
     /// Whether the peer came with all that it asks for, so that nothing had to
     /// be said to it.
-    pub came_with_all: bool,
+    pub resumed_complete: bool,
     /// What the peer last said of something that it rejects.
     pub error: Option<ErrorDetail>,
     /// What it rejected on its own, and in which version.
-    pub parked: Vec<(Name, Version)>,
+    pub quarantined: Vec<(Name, Version)>,
 }
 
 /// How one name stands on one stream.
@@ -63,8 +63,8 @@ pub enum NameState {
 
 impl Session {
     /// How every name of a type stands, in order. Visits all of them.
-    pub fn names(&self, db: &mut Database, type_url: &TypeUrl) -> Vec<NameStatus> {
-        let Some(conversation) = self.conversation_of(type_url.as_str()) else {
+    pub fn name_statuses(&self, db: &mut Database, type_url: &TypeUrl) -> Vec<NameStatus> {
+        let Some(conversation) = self.type_stream(type_url.as_str()) else {
             return Vec::new();
         };
         let mut found: BTreeMap<Name, (NameState, Option<Arc<Resource>>)> = BTreeMap::new();
@@ -79,7 +79,7 @@ impl Session {
             let name = db.name(conversation.type_id, key.entry).clone();
             found.insert(name, (state, None));
         }
-        for (name, resource) in self.held(db, type_url) {
+        for (name, resource) in self.held_resources(db, type_url) {
             found.insert(name, (NameState::Accepted, Some(resource)));
         }
         for flight in conversation.client_cache.pending_acks() {
@@ -107,8 +107,13 @@ impl Session {
 
     /// How one name stands that the peer asks for itself; `None` if it does
     /// not.
-    pub fn asked(&self, db: &mut Database, type_url: &TypeUrl, name: &Name) -> Option<NameStatus> {
-        let conversation = self.conversation_of(type_url.as_str())?;
+    pub fn name_status(
+        &self,
+        db: &mut Database,
+        type_url: &TypeUrl,
+        name: &Name,
+    ) -> Option<NameStatus> {
+        let conversation = self.type_stream(type_url.as_str())?;
         let entry = db.find(conversation.type_id, name)?;
         let ask = SubscriptionKey {
             entry,
@@ -122,7 +127,7 @@ impl Session {
             .clone();
         let held = conversation.client_cache.held(db, &given);
         let held = held.into_iter().find(|held| held.is_accepted());
-        let sure = held.is_some() && certain(db, conversation, &given).is_some();
+        let sure = held.is_some() && certain_resource(db, conversation, &given).is_some();
         let held = held.map(|held| held.resource);
         let target = conversation.resolve(db, ask);
         let led = target.resource().map_or(name, |r| &r.name).clone();
@@ -153,8 +158,12 @@ impl Session {
     /// What the peer holds of a type, by name: what it accepted, without names
     /// of which it rejected something since and may hold either (S17). Visits
     /// all of it.
-    pub fn held(&self, db: &mut Database, type_url: &TypeUrl) -> BTreeMap<Name, Arc<Resource>> {
-        let Some(conversation) = self.conversation_of(type_url.as_str()) else {
+    pub fn held_resources(
+        &self,
+        db: &mut Database,
+        type_url: &TypeUrl,
+    ) -> BTreeMap<Name, Arc<Resource>> {
+        let Some(conversation) = self.type_stream(type_url.as_str()) else {
             return BTreeMap::new();
         };
         let holdings = &conversation.client_cache;
@@ -163,7 +172,7 @@ impl Session {
             names.extend(view.held_resources(db).into_iter().map(|r| r.name.clone()));
         }
         names.extend(holdings.records().map(|held| held.resource.name.clone()));
-        let certain = |name: Name| Some((name.clone(), certain(db, conversation, &name)?));
+        let certain = |name: Name| Some((name.clone(), certain_resource(db, conversation, &name)?));
         names.into_iter().filter_map(certain).collect()
     }
 
@@ -172,7 +181,7 @@ impl Session {
     /// # Errors
     /// What does not agree.
     pub fn check(&self, db: &mut Database) -> Result<(), String> {
-        let mut all = self.conversations.iter();
+        let mut all = self.type_streams.iter();
         all.try_for_each(|conversation| {
             let fault = conversation.check(db);
             fault.map_err(|fault| format!("{}: {fault}", conversation.type_url))
@@ -181,33 +190,33 @@ impl Session {
 
     /// How many hosts the peer asks for that no virtual host names (S72).
     #[must_use]
-    pub fn strangers(&self) -> usize {
-        let all = self.conversations.iter();
+    pub fn unbounded_hosts(&self) -> usize {
+        let all = self.type_streams.iter();
         all.map(|conversation| conversation.subscriptions.unbounded_hosts())
             .sum()
     }
 
     /// The parameters by which the peer is given variants of a type.
     #[must_use]
-    pub fn params_for(&self, type_url: &TypeUrl) -> ParamsId {
-        let conversation = self.conversation_of(type_url.as_str());
+    pub fn params_of_type(&self, type_url: &TypeUrl) -> ParamsId {
+        let conversation = self.type_stream(type_url.as_str());
         conversation.map_or_else(|| self.params_of(type_url), |c| c.params)
     }
 
     /// How each type stands, in order of rank.
     pub fn status(&self) -> impl Iterator<Item = TypeStatus> + '_ {
-        self.conversations.iter().map(|conversation| TypeStatus {
+        self.type_streams.iter().map(|conversation| TypeStatus {
             type_url: conversation.type_url.clone(),
             // On demand the wildcard brings nothing, and is one all the same.
             subscriptions: conversation.subscription_count()
                 + usize::from(conversation.kind.on_demand && conversation.wildcard.is_on()),
             wildcard: conversation.wildcard.is_on(),
-            sent: conversation.last_nonce.clone(),
-            acked: conversation.last_acked.clone(),
-            awaits_answer: !conversation.client_cache.pending_acks().is_empty(),
-            came_with_all: conversation.last_nonce.is_none() && came_with_all(conversation),
+            last_nonce: conversation.last_nonce.clone(),
+            last_acked: conversation.last_acked.clone(),
+            has_pending_ack: !conversation.client_cache.pending_acks().is_empty(),
+            resumed_complete: conversation.last_nonce.is_none() && resumed_complete(conversation),
             error: conversation.last_error.clone(),
-            parked: conversation
+            quarantined: conversation
                 .quarantine
                 .iter()
                 .map(|((name, _), (version, _))| (name.clone(), version.clone()))
@@ -217,7 +226,7 @@ impl Session {
 }
 
 /// Whether there is nothing that the peer waits for.
-fn came_with_all(conversation: &TypeStream) -> bool {
+fn resumed_complete(conversation: &TypeStream) -> bool {
     let heard = |want: &Subscription| want.acked_answer != AnswerKind::Unanswered;
     !conversation.owes_response
         && conversation.dirty.is_empty()
@@ -229,7 +238,11 @@ fn came_with_all(conversation: &TypeStream) -> bool {
 }
 
 /// What the peer accepted of a name, if it rejected nothing of it since.
-fn certain(db: &mut Database, conversation: &TypeStream, name: &Name) -> Option<Arc<Resource>> {
+fn certain_resource(
+    db: &mut Database,
+    conversation: &TypeStream,
+    name: &Name,
+) -> Option<Arc<Resource>> {
     let held = conversation.client_cache.held(db, name);
     let doubtful = held.iter().any(|held| !held.is_accepted());
     let last = held.into_iter().next_back().filter(|_| !doubtful)?;
@@ -299,13 +312,13 @@ mod tests {
             .and_then(crate::message::Response::into_delta)
             .unwrap();
         session.handle_delta(&mut db, ask(&["c"]), now).unwrap();
-        let names = session.names(&mut db, &kind::SDS.into());
+        let names = session.name_statuses(&mut db, &kind::SDS.into());
         let seen: Vec<(&str, NameState, bool)> = names
             .iter()
             .map(|n| (n.name.as_str(), n.state.clone(), n.resource.is_some()))
             .collect();
         let version = Version::of_body(b"x");
-        let version_of_a = session.held(&mut db, &kind::SDS.into())["a"]
+        let version_of_a = session.held_resources(&mut db, &kind::SDS.into())["a"]
             .version
             .clone();
         let mut back = Session::open(&mut db, Config::new(Mode::Delta));
@@ -320,8 +333,8 @@ mod tests {
                 .and_then(crate::message::Response::into_delta),
             None
         );
-        assert!(back.status().all(|status| status.came_with_all));
-        assert!(session.status().all(|status| !status.came_with_all));
+        assert!(back.status().all(|status| status.resumed_complete));
+        assert!(session.status().all(|status| !status.resumed_complete));
         assert_eq!(
             seen,
             [
@@ -332,7 +345,7 @@ mod tests {
                 ("none", NameState::Absent, false),
             ]
         );
-        assert!(!session.is_answered());
+        assert!(!session.is_acknowledged());
     }
 
     #[test]
@@ -367,7 +380,7 @@ mod tests {
             ..DeltaRequest::default()
         };
         let state = |session: &Session, db: &mut Database, name: &str| {
-            let status = session.asked(db, &kind::VHDS.into(), &Name::new(name));
+            let status = session.name_status(db, &kind::VHDS.into(), &Name::new(name));
             status.map(|status| (status.state, status.resource.map(|r| r.name.to_string())))
         };
         let web = || Some("r/web".to_owned());
@@ -429,10 +442,10 @@ mod tests {
             state(&session, &mut db, "r/c.com"),
             Some((NameState::Absent, None))
         );
-        let names = session.names(&mut db, &kind::VHDS.into());
+        let names = session.name_statuses(&mut db, &kind::VHDS.into());
         let names: Vec<_> = names.iter().map(|n| n.name.as_str()).collect();
         assert_eq!(names, ["r/b.com", "r/bad", "r/c.com", "r/web"]);
-        assert_eq!(session.params_for(&kind::VHDS.into()), ParamsId::EMPTY);
+        assert_eq!(session.params_of_type(&kind::VHDS.into()), ParamsId::EMPTY);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::source::ClientCache;
 
 /// What a wildcard stream remembers beside its position.
 fn exceptions(session: &Session) -> usize {
-    let all = session.conversations.iter().map(|c| &c.client_cache);
+    let all = session.type_streams.iter().map(|c| &c.client_cache);
     let walks = |holdings: &ClientCache| {
         holdings
             .cursors()
@@ -103,7 +103,7 @@ fn s61_why_a_name_cannot_be_had_is_said_to_who_understands() {
     let mut config = Config::new(Mode::Delta);
     config.limits.subscriptions = 1;
     let mut session = Session::open(&mut db, config);
-    session.set_speaks_errors(true);
+    session.set_supports_resource_errors(true);
     session.deny(kind::SDS.into());
     let mut said = |url: &str, names: &[&str]| {
         let request = DeltaRequest {
@@ -177,12 +177,12 @@ fn s72_a_flood_of_bad_names_is_counted() {
     let mut session = Session::open(&mut db, Config::new(Mode::Delta));
     let request = DeltaRequest {
         type_url: Some(TypeUrl::from(kind::EDS)),
-        subscribe: vec!["".into(); EVENTS + 7],
+        subscribe: vec!["".into(); MAX_EVENTS + 7],
         ..DeltaRequest::default()
     };
     session.handle_delta(&mut db, request, now).unwrap();
     let events = std::iter::from_fn(|| session.poll_event()).count();
-    assert_eq!((events, session.unreported()), (EVENTS, 7));
+    assert_eq!((events, session.dropped_events()), (MAX_EVENTS, 7));
 }
 #[test]
 fn a_step_that_says_nothing_is_made_all_the_same() {
@@ -213,7 +213,7 @@ fn a_step_that_says_nothing_is_made_all_the_same() {
         session.poll(&mut db, now).and_then(Response::into_delta),
         None
     );
-    assert!(!session.goes_on(), "there is nothing else");
+    assert!(!session.has_more(), "there is nothing else");
     let type_id = db.type_id(&url);
     assert_eq!(db.memory_counts(type_id).retired, 0);
 }

@@ -23,7 +23,7 @@ const SOON: Duration = Duration::from_secs(10);
 /// No answer counts as a rejection, to whoever asks how clients stand.
 fn assert_nothing_is_rejected(serving: &Serving) {
     let rejected = |entry: &Entry| match entry {
-        Entry::Event(event) => matches!(event, Event::Nacked { .. } | Event::Parked { .. }),
+        Entry::Event(event) => matches!(event, Event::Nacked { .. } | Event::Quarantined { .. }),
         _ => false,
     };
     assert_eq!(serving.journal.count(rejected), 0, "{:?}", serving.journal);

@@ -71,7 +71,7 @@ impl Client {
     /// The request that a line means.
     pub(super) fn build(&mut self, written: &Request, labels: &Labels) -> Result<Built, String> {
         let node = self.node(&written.node);
-        let only = self.opening.config.only.clone();
+        let only = self.opening.config.single_type.clone();
         let about = written.type_url.clone().or(only);
         let about = about.unwrap_or_else(|| TypeUrl::new("no type"));
         self.note_held(&about, written);

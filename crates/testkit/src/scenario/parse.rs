@@ -189,9 +189,9 @@ fn opening(words: &[String]) -> Result<Opening, String> {
         match word.split_once('=') {
             None if word == "only" => {
                 let short = words.next().ok_or("`only` which type?")?;
-                opening.config.only = Some(type_url(short)?);
+                opening.config.single_type = Some(type_url(short)?);
             }
-            None if word == "errors" => opening.config.speaks_errors = true,
+            None if word == "errors" => opening.config.supports_resource_errors = true,
             None if word == "endpoints-once" => opening.config.repeat_endpoints = false,
             None => opening.program.clone_from(word),
             Some((key, value)) => match key.strip_prefix("param.") {
@@ -214,10 +214,10 @@ fn option(opening: &mut Opening, key: &str, value: &str) -> Result<(), String> {
             .map_err(|_| format!("`{value}`: not a number"))
     };
     match key {
-        "hold" => config.hold = duration(value)?,
-        "drain" => config.drain = duration(value)?,
-        "resume" => config.resume = duration(value)?,
-        "patience" => config.ack_patience = duration(value)?,
+        "hold" => config.dependency_timeout = duration(value)?,
+        "drain" => config.drain_time = duration(value)?,
+        "resume" => config.resume_window = duration(value)?,
+        "patience" => config.ack_timeout = duration(value)?,
         "names" => config.limits.name_bytes = number()?,
         "subscriptions" => config.limits.subscriptions = number()?,
         "hosts" => config.limits.hosts = number()?,
@@ -225,8 +225,8 @@ fn option(opening: &mut Opening, key: &str, value: &str) -> Result<(), String> {
         "types" => config.limits.types = number()?,
         "text" => config.limits.error_bytes = number()?,
         "response" => config.limits.response_bytes = number()?,
-        "base" => config.base.sets.push(value.into()),
-        "base-host" => config.base.hosts.push(value.into()),
+        "base" => config.base_subscriptions.sets.push(value.into()),
+        "base-host" => config.base_subscriptions.hosts.push(value.into()),
         "named" => config.named_only.push(type_url(value)?),
         "feature" => features.push(value.to_owned()),
         _ => return Err(format!("`{key}` is no property of a stream")),

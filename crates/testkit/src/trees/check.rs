@@ -162,7 +162,9 @@ impl World {
             if unclear && url.as_str() == CDS {
                 continue;
             }
-            let believed = link.session.held(&mut self.servers[*server].db, &url);
+            let believed = link
+                .session
+                .held_resources(&mut self.servers[*server].db, &url);
             for (name, resource) in &believed {
                 let held = role.held().get(&(url.clone(), name.clone()));
                 if held.map(|r| &r.version) != Some(&resource.version) {
@@ -197,14 +199,14 @@ impl World {
                 Role::Mixed(mixed) => mixed.asks_for(name),
                 _ => true,
             };
-            for (name, version) in &status.parked {
+            for (name, version) in &status.quarantined {
                 let now = self.contents.published.get(&(url.clone(), name.clone()));
                 let bad = now.is_some_and(|r| is_bad(url.as_str(), r) && r.version == *version);
                 if !bad || !asked(name.as_str()) {
                     return Err(format!("{url} {name} is parked, and is {now:?}"));
                 }
             }
-            if let Some(error) = status.error.filter(|_| status.parked.is_empty()) {
+            if let Some(error) = status.error.filter(|_| status.quarantined.is_empty()) {
                 return Err(format!("{url}: nothing is rejected but {error:?}"));
             }
         }

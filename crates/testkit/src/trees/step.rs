@@ -87,7 +87,7 @@ impl World {
         // lacks because it was sent too early.
         let config = Config {
             limits: child.limits.clone(),
-            hold: Duration::from_secs(3600),
+            dependency_timeout: Duration::from_secs(3600),
             ..Config::new(mode)
         };
         let link = Link::with(&mut self.servers[server].db, config);

@@ -218,7 +218,7 @@ impl World {
         let wild = self.contents.bad;
         let peer = &mut self.peers[index];
         let looked = peer.looked;
-        let quiet = peer.up.is_empty() && peer.down.is_empty() && peer.session.is_answered();
+        let quiet = peer.up.is_empty() && peer.down.is_empty() && peer.session.is_acknowledged();
         if peer.client.is_leaf || (wild && quiet) {
             // Only what the server looked at is confirmed by its silence.
             if !peer.client.is_leaf && looked {

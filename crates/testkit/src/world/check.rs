@@ -113,7 +113,7 @@ impl World {
             let Some(link) = self.children[index].link.take() else {
                 continue;
             };
-            let believed = self.with_parent(parent, |db| link.session.held(db, &url));
+            let believed = self.with_parent(parent, |db| link.session.held_resources(db, &url));
             self.children[index].link = Some(link);
             let held = match &self.children[index].role {
                 Role::Client(client) => by_name(client.of(url.as_str())),

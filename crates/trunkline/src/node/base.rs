@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use trunkline_core::name::Name;
-use trunkline_core::session::Base;
+use trunkline_core::session::BaseSubscriptions;
 
 use super::described::Described;
 use super::error::RuleError;
@@ -83,7 +83,7 @@ impl BaseRules {
 
     /// What a node gets without asking.
     #[must_use]
-    pub fn base(&self, node: &Described) -> Base {
+    pub fn base(&self, node: &Described) -> BaseSubscriptions {
         let (mut sets, mut hosts) = (BTreeSet::new(), BTreeSet::new());
         for rule in self.applying(node) {
             let filled = rule.sets.iter().filter_map(|set| set.fill(node));
@@ -91,7 +91,7 @@ impl BaseRules {
             let filled = rule.hosts.iter().filter_map(|host| host.fill(node));
             hosts.extend(filled.map(|host| Name::new(&host)));
         }
-        Base {
+        BaseSubscriptions {
             sets: sets.into_iter().collect(),
             hosts: hosts.into_iter().collect(),
         }

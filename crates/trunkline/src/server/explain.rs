@@ -114,10 +114,10 @@ impl Server {
         for stream in &streams {
             let talk = stream.talk();
             let session = talk.session.as_ref();
-            let speaks = session.is_some_and(|session| session.speaks_of(type_url));
+            let speaks = session.is_some_and(|session| session.has_type(type_url));
             if described.is_none() || speaks {
                 described = talk.described.clone();
-                params = session.map(|session| session.params_for(type_url));
+                params = session.map(|session| session.params_of_type(type_url));
             }
         }
         let params = params.unwrap_or(ParamsId::EMPTY);
@@ -242,7 +242,7 @@ impl Server {
             });
             HostOnStream {
                 on,
-                is_full: session.strangers() >= hosts && !is_expected,
+                is_full: session.unbounded_hosts() >= hosts && !is_expected,
             }
         });
         Some((on_stream, has_route))
@@ -265,14 +265,16 @@ impl Server {
             mode: stream.mode,
             only: stream.only.clone(),
             may_see,
-            asked: session.asked(db, url, asked),
-            holds: session.held(db, url).get(given).cloned(),
+            asked: session.name_status(db, url, asked),
+            holds: session.held_resources(db, url).get(given).cloned(),
             error: status.error,
         }))
     }
 
     fn has_route(&self, session: &Session, asked: &Name) -> bool {
-        let held = self.shared.with(|db| session.held(db, &kind::RDS.into()));
+        let held = self
+            .shared
+            .with(|db| session.held_resources(db, &kind::RDS.into()));
         let route = HostName::split(asked.as_str()).map(|name| Name::new(name.route));
         route.is_some_and(|route| held.contains_key(&route))
     }

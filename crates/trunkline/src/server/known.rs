@@ -22,9 +22,9 @@ impl Stream {
     ) {
         let rules = &self.shared.rules;
         let new = self.describe(node);
-        session.set_speaks_errors(speaks_errors(rules, &new, node));
+        session.set_supports_resource_errors(speaks_errors(rules, &new, node));
         if !rules.base.is_empty() {
-            session.set_base(rules.base.base(&new));
+            session.set_base_subscriptions(rules.base.base(&new));
         }
         let params = rules.params.params(&new);
         if described.is_some() || params != Default::default() {

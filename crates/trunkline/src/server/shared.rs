@@ -297,7 +297,7 @@ impl Shared {
     pub(super) fn answer(&self, session: &mut Session, now: Moment) -> Option<Response> {
         loop {
             let response = self.with(|db| session.poll(db, now));
-            if response.is_some() || !session.goes_on() {
+            if response.is_some() || !session.has_more() {
                 return response;
             }
             self.engine.give_way();
@@ -314,7 +314,7 @@ impl Shared {
 
     fn close_some(&self, session: &mut Session) -> bool {
         let mut state = self.lock();
-        let forgotten = session.close_some(&mut state.db);
+        let forgotten = session.close_slice(&mut state.db);
         // Its number may be another stream's as soon as the engine is free.
         let place = session.stream().index();
         if let Some(place) = state.streams.get_mut(place).filter(|_| forgotten) {
@@ -393,7 +393,7 @@ mod tests {
         // Many names are asked for in slices, too.
         while shared.with(|db| {
             session.poll(db, Moment::START);
-            session.goes_on()
+            session.has_more()
         }) {}
 
         let mut holds = 1;

@@ -31,7 +31,7 @@ impl Clients for Server {
 impl Server {
     fn of_type(&self, session: &Session, status: &TypeStatus) -> Vec<ClientResource> {
         let type_url = &status.type_url;
-        let names = self.shared.with(|db| session.names(db, type_url));
+        let names = self.shared.with(|db| session.name_statuses(db, type_url));
         let one = |name: NameStatus| resource(type_url, status, name);
         names.into_iter().map(one).collect()
     }
@@ -56,9 +56,9 @@ fn client(stream: &Stream) -> Option<Client> {
 fn type_state(status: TypeStatus, marks: &Marks) -> TypeState {
     let mark = marks.of(&status.type_url);
     let sync = match () {
-        () if !status.parked.is_empty() => Sync::Nacked,
-        () if status.awaits_answer => Sync::Stale,
-        () if status.sent.is_none() && !status.came_with_all => Sync::Stale,
+        () if !status.quarantined.is_empty() => Sync::Nacked,
+        () if status.has_pending_ack => Sync::Stale,
+        () if status.last_nonce.is_none() && !status.resumed_complete => Sync::Stale,
         () => Sync::Synced,
     };
     TypeState {
@@ -68,11 +68,11 @@ fn type_state(status: TypeStatus, marks: &Marks) -> TypeState {
         subscriptions: status.subscriptions,
         wildcard: status.wildcard,
         sync,
-        sent: status.sent,
-        acked: status.acked,
+        sent: status.last_nonce,
+        acked: status.last_acked,
         error: status.error,
         oversized: mark.and_then(Mark::oversized),
-        parked: status.parked,
+        parked: status.quarantined,
     }
 }
 

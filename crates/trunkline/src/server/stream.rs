@@ -188,7 +188,7 @@ impl Stream {
                 outcome.events.push(event);
             }
         }
-        Ok((self.next(session, quiet), session.is_answered()))
+        Ok((self.next(session, quiet), session.is_acknowledged()))
     }
 
     fn next(&self, session: &Session, quiet: bool) -> Next {
@@ -216,7 +216,7 @@ impl Stream {
         let type_url = self.only.as_ref().or(type_url);
         outcome.type_url = type_url.cloned();
         if let Some(type_url) = type_url
-            && !session.speaks_of(type_url)
+            && !session.has_type(type_url)
             && !self.may_see(type_url)
         {
             session.deny(type_url.clone());
@@ -241,7 +241,7 @@ impl Stream {
     pub(super) fn config(&self) -> Config {
         let options = &self.shared.options;
         Config {
-            only: self.only.clone(),
+            single_type: self.only.clone(),
             named_only: options.named_only.clone(),
             limits: options.limits.clone(),
             repeat_endpoints: options.repeat_endpoints,
@@ -291,12 +291,12 @@ impl Stream {
             revision,
         });
         let mut next = self.next(session, quiet);
-        let goes_on = session.goes_on();
+        let goes_on = session.has_more();
         if goes_on {
             let soon = self.shared.instant(now) + BETWEEN_SLICES;
             next.due = Some(next.due.map_or(soon, |due| due.min(soon)));
         }
-        (response, next, session.is_answered() && !goes_on)
+        (response, next, session.is_acknowledged() && !goes_on)
     }
 
     fn write(&self, built: &Built) -> Frames {

@@ -34,7 +34,7 @@ impl Hooks for Words {
             Report::Event(Event::Nacked { error, .. }) => {
                 self.say(format!("nacked: {}", error.message));
             }
-            Report::Event(Event::Parked { name, .. }) => self.say(format!("parked {name}")),
+            Report::Event(Event::Quarantined { name, .. }) => self.say(format!("parked {name}")),
             Report::Configured(_) => self.say("configured"),
             _ => {}
         }

@@ -78,7 +78,7 @@ fn describe(event: &Event, bodies: &Bodies) -> Vec<String> {
             short(type_url),
             format!("\"{}\"", error.message),
         ],
-        Event::Parked {
+        Event::Quarantined {
             type_url,
             name,
             version,

@@ -33,9 +33,9 @@ impl Stage {
     fn clause(&self, status: &TypeStatus, key: &str) -> Result<String, String> {
         let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
         Ok(match key {
-            "sent" => self.label(status.sent.as_ref()),
-            "acked" => self.label(status.acked.as_ref()),
-            "waits" => yes(status.awaits_answer),
+            "sent" => self.label(status.last_nonce.as_ref()),
+            "acked" => self.label(status.last_acked.as_ref()),
+            "waits" => yes(status.has_pending_ack),
             "wildcard" => yes(status.wildcard),
             "subscriptions" => status.subscriptions.to_string(),
             "error" => match &status.error {
@@ -43,7 +43,7 @@ impl Stage {
                 Some(error) => format!("\"{}\"", error.message),
             },
             "parked" => {
-                let parked = status.parked.iter().map(|(name, version)| {
+                let parked = status.quarantined.iter().map(|(name, version)| {
                     let body = self.bodies.get(version).map_or("?", String::as_str);
                     format!("{name}@{body}")
                 });

@@ -15,14 +15,14 @@ impl Session {
     /// A response is about to go out; what it replaces is still believed to be
     /// held.
     pub(super) fn after_sending(&mut self, db: &mut Database, index: usize, selected: &Push) {
-        let conversation = &self.conversations[index];
+        let conversation = &self.type_streams[index];
         match conversation.type_url.as_str() {
-            kind::CDS => self.repeat_endpoints(db, index, |clusters| {
+            kind::CDS => self.resend_endpoints(db, index, |clusters| {
                 let again = clusters.relisted_after_nack();
                 selected.resources().chain(again)
             }),
             kind::RDS => {
-                let restarted = restarted(db, conversation, selected);
+                let restarted = routes_with_changed_vhds(db, conversation, selected);
                 self.restart_virtual_hosts(db, &restarted);
             }
             // A listener that is sent begins anew, with all that is inside.
@@ -37,10 +37,10 @@ impl Session {
 
     /// A set was rejected, and others that went out since list what it brought:
     /// to the peer that comes with them.
-    pub(super) fn after_rejection(&mut self, db: &Database, index: usize) {
-        let conversation = &self.conversations[index];
+    pub(super) fn after_nack(&mut self, db: &Database, index: usize) {
+        let conversation = &self.type_streams[index];
         if conversation.type_url.as_str() == kind::CDS && conversation.sends_whole_sets() {
-            self.repeat_endpoints(db, index, |clusters| {
+            self.resend_endpoints(db, index, |clusters| {
                 let flights = clusters.client_cache.pending_acks().iter();
                 flights.flat_map(|flight| flight.resources())
             });
@@ -50,18 +50,18 @@ impl Session {
     /// A changed cluster needs its endpoints again, even if they are the same:
     /// until they come Envoy withholds its ACK (S53). `changed` tells which of the
     /// conversation at `index` those are.
-    fn repeat_endpoints<'r, I: Iterator<Item = &'r Arc<Resource>>>(
+    fn resend_endpoints<'r, I: Iterator<Item = &'r Arc<Resource>>>(
         &'r mut self,
         db: &Database,
         index: usize,
         changed: impl FnOnce(&'r TypeStream) -> I,
     ) {
-        let mut all = self.conversations.iter();
+        let mut all = self.type_streams.iter();
         let endpoints = all.position(|other| other.type_url.as_str() == kind::EDS);
         let Some(endpoints) = endpoints.filter(|_| self.config.repeat_endpoints) else {
             return;
         };
-        let Ok([clusters, endpoints]) = self.conversations.get_disjoint_mut([index, endpoints])
+        let Ok([clusters, endpoints]) = self.type_streams.get_disjoint_mut([index, endpoints])
         else {
             return;
         };
@@ -77,9 +77,9 @@ impl Session {
     /// Envoy's table is empty and it waits for one word on it (S76).
     fn restart_virtual_hosts(&mut self, db: &mut Database, routes: &[Name]) {
         for route in routes {
-            self.ask_for_base(db, route);
+            self.subscribe_base_hosts(db, route);
         }
-        if let Some(hosts) = self.conversation_mut(kind::VHDS) {
+        if let Some(hosts) = self.type_stream_mut(kind::VHDS) {
             for route in routes {
                 hosts.placeholders.insert(placeholder(route));
                 hosts.resend_hosts(db, route);
@@ -90,14 +90,14 @@ impl Session {
     /// The route configurations that leave hosts to VHDS and that the peer was
     /// sent. On a stream of virtual hosts alone, all there are.
     pub(super) fn routes_with_hosts(&self, db: &mut Database) -> BTreeSet<Name> {
-        routes_with_hosts(db, &self.config, self.conversations.iter())
+        routes_with_hosts(db, &self.config, self.type_streams.iter())
     }
 }
 
 /// The first request for virtual hosts is answered with one word on each route
 /// configuration that leaves its hosts to VHDS; an empty answer would not do
 /// (S66, S76).
-pub(super) fn greet_on_demand(
+pub(super) fn answer_first_vhds_request(
     db: &mut Database,
     config: &Config,
     conversation: &mut TypeStream,
@@ -114,7 +114,11 @@ pub(super) fn greet_on_demand(
 }
 
 /// Where a route configuration has no VHDS, nothing is said of its hosts.
-pub(super) fn close_routes(db: &mut Database, hosts: &mut TypeStream, others: OtherTypes<'_>) {
+pub(super) fn update_routes_without_vhds(
+    db: &mut Database,
+    hosts: &mut TypeStream,
+    others: OtherTypes<'_>,
+) {
     if let Some(routes) = others.find(kind::RDS).filter(|_| hosts.kind.on_demand) {
         hosts.routes_without_vhds.update(db, routes);
     }
@@ -130,7 +134,7 @@ fn routes_with_hosts<'c>(
     conversations: impl Iterator<Item = &'c TypeStream>,
 ) -> BTreeSet<Name> {
     let (mut routes, mut listeners) = (Vec::new(), Vec::new());
-    if config.only.is_some() {
+    if config.single_type.is_some() {
         routes = all_of(db, kind::RDS);
         listeners = all_of(db, kind::LDS);
     } else {
@@ -160,7 +164,7 @@ fn all_of(db: &Database, url: &str) -> Vec<Arc<Resource>> {
 
 /// The route configurations of a response that find their hosts in another way
 /// than the peer was told before.
-fn restarted(db: &mut Database, routes: &TypeStream, selected: &Push) -> Vec<Name> {
+fn routes_with_changed_vhds(db: &mut Database, routes: &TypeStream, selected: &Push) -> Vec<Name> {
     let mut names = Vec::new();
     for new in selected
         .updates

@@ -17,8 +17,8 @@ use crate::source::{Dialect, Replacement, TypeStream};
 impl Session {
     /// Whether an answer to this response is awaited: one that became part of a
     /// later one, since the peer was silent, can only be rejected on its own.
-    pub(super) fn awaits(&self, index: usize, nonce: &Nonce, rejects: bool) -> bool {
-        let holdings = &self.conversations[index].client_cache;
+    pub(super) fn is_pending(&self, index: usize, nonce: &Nonce, rejects: bool) -> bool {
+        let holdings = &self.type_streams[index].client_cache;
         match rejects {
             true => holdings.is_pending(nonce),
             false => holdings.pending_ack(nonce).is_some(),
@@ -26,17 +26,17 @@ impl Session {
     }
 
     pub(super) fn is_newest(&self, index: usize, nonce: &Nonce) -> bool {
-        self.conversations[index].last_nonce.as_ref() == Some(nonce)
+        self.type_streams[index].last_nonce.as_ref() == Some(nonce)
     }
 
     pub(super) fn sent_version(&self, index: usize, nonce: &Nonce) -> Option<Version> {
-        let flight = self.conversations[index].client_cache.pending_ack(nonce)?;
+        let flight = self.type_streams[index].client_cache.pending_ack(nonce)?;
         flight.version.clone()
     }
 
     /// The answer to a response: rejected if there is an error, and for no
     /// other reason (S11). What was meant to be rejected is accepted by that.
-    pub(super) fn verdict(
+    pub(super) fn handle_acknowledgement(
         &mut self,
         db: &mut Database,
         index: usize,
@@ -44,7 +44,7 @@ impl Session {
         error: Option<ErrorDetail>,
         now: Moment,
     ) {
-        let conversation = &mut self.conversations[index];
+        let conversation = &mut self.type_streams[index];
         let type_url = conversation.type_url.clone();
         if error.is_some() && conversation.expected_nack_of_merged(&nonce) {
             self.events.push_back(Event::Acked { type_url, nonce });
@@ -74,14 +74,14 @@ impl Session {
         conversation.last_error = Some(error.clone());
         let parked = conversation.handle_nack(db, &nonce, &error);
         conversation.forget_error();
-        self.after_rejection(db, index);
+        self.after_nack(db, index);
         self.events.push_back(Event::Nacked {
             type_url: type_url.clone(),
             nonce,
             error: error.clone(),
         });
         for parked in parked {
-            self.events.push_back(Event::Parked {
+            self.events.push_back(Event::Quarantined {
                 type_url: type_url.clone(),
                 name: parked.name,
                 version: parked.version,
@@ -93,15 +93,15 @@ impl Session {
     /// The client holds things from before (S82).
     pub(super) fn resume(&mut self, db: &Database, index: usize, now: Moment) {
         self.resume_stream(db, now);
-        self.conversations[index].begin_resumption(now);
+        self.type_streams[index].begin_resumption(now);
     }
 
     /// The client has yet to ask for types of which it may hold something.
     pub(super) fn resume_stream(&mut self, db: &Database, now: Moment) {
-        if self.config.only.is_some() || self.resuming_until.is_some() {
+        if self.config.single_type.is_some() || self.resuming_until.is_some() {
             return;
         }
-        self.resuming_until = Some(now + self.config.resume);
+        self.resuming_until = Some(now + self.config.resume_window);
         if self.dialect() == Dialect::Envoy {
             let drained = |until| DrainDeadlines {
                 by_name: until,
@@ -124,10 +124,10 @@ impl Session {
             return;
         }
         let now = self.polled_at;
-        if let Some(index) = self.conversations.iter().position(|c| c.kind.drains) {
-            let replaced = self.conversations[index].pending_replacements(db);
+        if let Some(index) = self.type_streams.iter().position(|c| c.kind.drains) {
+            let replaced = self.type_streams[index].pending_replacements(db);
             self.drain_replaced(db, &replaced, true, now);
-            if self.conversations[index].may_replace_unknown() {
+            if self.type_streams[index].may_replace_unknown() {
                 self.drain_unknown(db, index, now);
             }
         }
@@ -144,13 +144,13 @@ impl Session {
     /// The clusters that an Envoy came back with in state of the world are known
     /// by the names of their endpoints, if at all (S82). Which of them are gone may
     /// change until the first set is sent.
-    pub(super) fn join_endpoints(&mut self, db: &mut Database) {
-        let clusters = self.conversation_of(kind::CDS);
+    pub(super) fn infer_clusters_from_endpoints(&mut self, db: &mut Database) {
+        let clusters = self.type_stream(kind::CDS);
         let due = clusters.is_some_and(|clusters| clusters.last_nonce.is_none());
         if self.config.mode != Mode::Sotw || !due {
             return;
         }
-        let endpoints = self.conversation_of(kind::EDS);
+        let endpoints = self.type_stream(kind::EDS);
         let Some(endpoints) = endpoints.filter(|endpoints| endpoints.resumption.is_some()) else {
             return;
         };
@@ -160,15 +160,15 @@ impl Session {
             .filter(|(_, want)| want.is_resumed);
         let name = |entry| db.name(endpoints.type_id, entry).clone();
         let names: Vec<Name> = wants.map(|(key, _)| name(key.entry)).collect();
-        if let Some(clusters) = self.conversation_mut(kind::CDS) {
+        if let Some(clusters) = self.type_stream_mut(kind::CDS) {
             clusters.record_clusters_of_endpoints(db, names);
         }
     }
 
     /// A listener that was there when a client came back may be one that it has,
     /// although it is another when the first are sent.
-    pub(super) fn look_inside_listeners(&mut self, db: &mut Database) {
-        let Some(listeners) = self.conversation_mut(kind::LDS) else {
+    pub(super) fn record_inline_routes(&mut self, db: &mut Database) {
+        let Some(listeners) = self.type_stream_mut(kind::LDS) else {
             return;
         };
         let due = listeners.resumption.is_some() && listeners.last_nonce.is_none();
@@ -180,10 +180,10 @@ impl Session {
 
     /// Names of routes that a client first lists after it was sent listeners may be
     /// those of the new ones: they tell nothing of what it came back with.
-    pub(super) fn discount_routes(&mut self, index: usize) {
-        let listeners = self.conversation_of(kind::LDS);
+    pub(super) fn discount_route_names(&mut self, index: usize) {
+        let listeners = self.type_stream(kind::LDS);
         let sent = listeners.is_some_and(|listeners| listeners.last_nonce.is_some());
-        let routes = &mut self.conversations[index];
+        let routes = &mut self.type_streams[index];
         if sent && routes.type_url.as_str() == kind::RDS {
             routes.resumption.iter_mut().for_each(|r| r.named_count = 0);
         }
@@ -191,14 +191,14 @@ impl Session {
 
     /// An Envoy that comes back with a listener and without its routes warms it.
     /// The one that it replaces is not known, serves until then, and drains.
-    pub(super) fn keep_what_warming_replaces(&mut self, db: &mut Database, now: Moment) {
-        let all = self.conversations.iter();
+    pub(super) fn drain_replaced_by_warming(&mut self, db: &mut Database, now: Moment) {
+        let all = self.type_streams.iter();
         let listeners = all.clone().position(|c| c.type_url.as_str() == kind::LDS);
         let routes = all.clone().find(|c| c.type_url.as_str() == kind::RDS);
         let (Some(index), Some(routes)) = (listeners, routes) else {
             return;
         };
-        let listeners = &self.conversations[index];
+        let listeners = &self.type_streams[index];
         if listeners.resumption.is_none() && listeners.last_nonce.is_some() {
             return;
         }
@@ -217,7 +217,7 @@ impl Session {
     /// A client gave names up. gRPC drops the name of a route configuration
     /// before it has the next, and goes on routing by what it held: what that
     /// refers to stays until the client gives that up, too (S81).
-    pub(super) fn give_up(
+    pub(super) fn drain_unsubscribed(
         &mut self,
         db: &mut Database,
         index: usize,
@@ -225,20 +225,20 @@ impl Session {
         now: Moment,
     ) {
         if !self.draining.is_empty() {
-            let conversations = &self.conversations;
+            let conversations = &self.type_streams;
             let resuming = self.resuming_until.is_some_and(|until| now < until);
             self.draining.retain(|reference, _| {
                 let mut types = conversations.iter().map(|c| &c.type_url);
                 let unasked = resuming && !types.any(|url| *url == reference.type_url);
-                unasked || wants(db, conversations, reference)
+                unasked || has_interest_in(db, conversations, reference)
             });
         }
-        if self.conversations[index].dialect == Dialect::Standard {
+        if self.type_streams[index].dialect == Dialect::Standard {
             if given_up.iter().any(|resource| resource.body.is_none()) {
                 self.drain_unknown(db, index, now);
             }
             let references = given_up.iter().flat_map(|r| &r.facts().references);
-            self.drain(db, references, false, now);
+            self.drain_references(db, references, false, now);
         }
     }
 
@@ -248,28 +248,32 @@ impl Session {
     /// to have had none inside: it gives up the names of routes when their
     /// listener has drained.
     fn drain_unknown(&mut self, db: &mut Database, index: usize, now: Moment) {
-        let conversation = &self.conversations[index];
+        let conversation = &self.type_streams[index];
         let refers_to = conversation.kind.refers_to;
         let held = |of: Option<&TypeStream>| {
             let resumed = of.and_then(|of| of.resumption.as_ref());
             resumed.map_or(0, |resumed| resumed.held_count)
         };
         let listeners = held(Some(conversation));
-        let by_name = listeners > 0 && held(self.conversation_of(kind::RDS)) >= listeners;
+        let by_name = listeners > 0 && held(self.type_stream(kind::RDS)) >= listeners;
         let by_name = by_name && !conversation.desires_reference_to(db, kind::CDS);
         let drains = match conversation.dialect {
             Dialect::Envoy => conversation.kind.drains && !by_name,
             Dialect::Standard => true,
         };
         if drains {
-            let drained = self.drained(conversation.kind.drains, now);
+            let drained = self.drain_deadlines(conversation.kind.drains, now);
             let types = refers_to.iter().map(|url| (*url, drained));
             self.draining_types.extend(types);
         }
     }
 
-    fn drained(&self, drains: bool, now: Moment) -> DrainDeadlines {
-        let Config { drain, hold, .. } = self.config;
+    fn drain_deadlines(&self, drains: bool, now: Moment) -> DrainDeadlines {
+        let Config {
+            drain_time: drain,
+            dependency_timeout: hold,
+            ..
+        } = self.config;
         DrainDeadlines {
             by_name: now + drain,
             by_wildcard: now + if drains { drain } else { hold },
@@ -282,21 +286,21 @@ impl Session {
         for (old, new) in all {
             let kept = |r: &&Reference| new.iter().any(|new| new.facts().refers_to(r));
             let dropped = old.facts().references.iter().filter(|r| !kept(r));
-            self.drain(db, dropped, drains, now);
+            self.drain_references(db, dropped, drains, now);
         }
     }
 
     /// What is referred to stays in use for a while, if the client asks for it.
-    fn drain<'r>(
+    fn drain_references<'r>(
         &mut self,
         db: &Database,
         references: impl Iterator<Item = &'r Reference>,
         drains: bool,
         now: Moment,
     ) {
-        let drained = self.drained(drains, now);
+        let drained = self.drain_deadlines(drains, now);
         for reference in references {
-            if wants(db, &self.conversations, reference) {
+            if has_interest_in(db, &self.type_streams, reference) {
                 self.draining.insert(reference.clone(), drained);
             }
         }
@@ -304,7 +308,7 @@ impl Session {
 }
 
 /// Whether a client asks for what is referred to.
-fn wants(db: &Database, conversations: &[TypeStream], reference: &Reference) -> bool {
+fn has_interest_in(db: &Database, conversations: &[TypeStream], reference: &Reference) -> bool {
     let mut all = conversations.iter();
     let of = all.find(|c| c.type_url == reference.type_url);
     of.is_some_and(|conversation| conversation.has_interest(db, &reference.name))

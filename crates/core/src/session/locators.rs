@@ -11,7 +11,7 @@ use crate::source::RequestChanges;
 
 impl Session {
     /// Reads names; what is not one is refused, and the rest counts (S72).
-    pub(super) fn read(
+    pub(super) fn parse_locators(
         &mut self,
         db: &mut Database,
         url: &TypeUrl,
@@ -20,15 +20,15 @@ impl Session {
         let mut asks = Vec::with_capacity(names.len());
         // Those that it is asked with now, be there others to take up.
         let own = self
-            .conversation_of(url.as_str())
+            .type_stream(url.as_str())
             .map_or_else(|| self.params_of(url), |c| c.params);
         for locator in names {
-            self.locates |= locator.params.is_some();
+            self.uses_locators |= locator.params.is_some();
             match Selector::parse(&locator.name, self.config.limits.name_bytes) {
-                Ok(ask) => match self.read_params(db, locator.params.clone(), own) {
+                Ok(ask) => match self.params_of_locator(db, locator.params.clone(), own) {
                     Ok(params) => {
                         if locator.params.is_some() && params == own {
-                            self.note_explicit(url, &ask, params);
+                            self.record_located_name(url, &ask, params);
                         }
                         asks.push((ask, params));
                     }
@@ -40,9 +40,9 @@ impl Session {
         asks
     }
 
-    fn note_explicit(&mut self, url: &TypeUrl, ask: &Selector, params: ParamsId) {
+    fn record_located_name(&mut self, url: &TypeUrl, ask: &Selector, params: ParamsId) {
         if let (Selector::Name(name), Some(conversation)) =
-            (ask, self.conversation_mut(url.as_str()))
+            (ask, self.type_stream_mut(url.as_str()))
         {
             conversation.located_names.insert((name.clone(), params));
         }
@@ -50,7 +50,7 @@ impl Session {
 
     /// Parameters that come with a wildcard or glob are those of the type on this
     /// stream from then on: for all that it brings, and for plain names beside it.
-    pub(super) fn take_params_of_whole(
+    pub(super) fn adopt_scope_params(
         &mut self,
         db: &mut Database,
         index: usize,
@@ -66,9 +66,9 @@ impl Session {
         });
         // One that is refused is refused where names are read.
         if let Some(params) = given
-            && let Ok(params) = self.read_params(db, Some(params), self.params)
+            && let Ok(params) = self.params_of_locator(db, Some(params), self.params)
         {
-            let conversation = &mut self.conversations[index];
+            let conversation = &mut self.type_streams[index];
             conversation.scope_params = Some(params);
             if conversation.can_change_params() && conversation.params != params {
                 conversation.change_params(db, params);
@@ -78,7 +78,7 @@ impl Session {
 
     /// Reads what a request changes, as far as others need not wait for it; the
     /// rest is read before anything else happens on the stream (S85).
-    pub(super) fn read_later(
+    pub(super) fn begin_changes(
         &mut self,
         db: &mut Database,
         url: TypeUrl,
@@ -86,49 +86,49 @@ impl Session {
         first: bool,
         now: Moment,
     ) {
-        self.unread = Some(Unread {
+        self.unfinished = Some(UnfinishedRequest {
             url,
-            reading,
+            changes: reading,
             first,
             now,
         });
-        self.read_on(db);
+        self.continue_changes(db);
     }
 
     /// Reads on; whether there is more to read.
-    pub(super) fn read_on(&mut self, db: &mut Database) -> bool {
-        let Some(mut unread) = self.unread.take() else {
+    pub(super) fn continue_changes(&mut self, db: &mut Database) -> bool {
+        let Some(mut unread) = self.unfinished.take() else {
             return false;
         };
         let url = unread.url.as_str();
         let place = self
-            .conversations
+            .type_streams
             .iter()
             .position(|c| c.type_url.as_str() == url);
         let Some(index) = place else {
             return false;
         };
-        if !self.conversations[index].apply_changes(db, &mut unread.reading, SLICE) {
-            self.unread = Some(unread);
+        if !self.type_streams[index].apply_changes(db, &mut unread.changes, SLICE) {
+            self.unfinished = Some(unread);
             return true;
         }
         if unread.first && self.resuming_until.is_some() {
-            self.join_endpoints(db);
-            self.look_inside_listeners(db);
-            self.discount_routes(index);
-            self.keep_what_warming_replaces(db, unread.now);
+            self.infer_clusters_from_endpoints(db);
+            self.record_inline_routes(db);
+            self.discount_route_names(index);
+            self.drain_replaced_by_warming(db, unread.now);
         }
-        self.give_up(db, index, &unread.reading.unsubscribed, unread.now);
-        self.look_again();
+        self.drain_unsubscribed(db, index, &unread.changes.unsubscribed, unread.now);
+        self.mark_deferred_dirty();
         false
     }
 }
 
 /// A request that names more than is read at once.
 #[derive(Debug)]
-pub(super) struct Unread {
+pub(super) struct UnfinishedRequest {
     url: TypeUrl,
-    reading: RequestChanges,
+    changes: RequestChanges,
     first: bool,
     now: Moment,
 }
