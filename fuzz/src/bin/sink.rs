@@ -14,7 +14,7 @@ use trunkline_core::message::{WireResource, DeltaResponse, Form, Mode, Node, Sot
 use trunkline_core::name::Name;
 use trunkline_core::resource::{Nonce, TypeUrl};
 use trunkline_core::sink::{
-    DataErrors, FetchStart, FetchTimeout, Rejection, Response, Scope, Sink, SinkConfig, Verdict,
+    DataErrors, FetchStart, FetchTimeout, Rejection, Response, StreamScope, Sink, SinkConfig, Verdict,
 };
 use trunkline_fuzz::{Content, Failure, For, Named, Peer, Type};
 
@@ -97,7 +97,7 @@ impl Behaviour {
         };
         let mut config = SinkConfig::new(mode, Node::default());
         if let Some(only) = self.only {
-            config.scope = Scope::Single(only.url());
+            config.scope = StreamScope::Single(only.url());
         }
         config.node_every_request = self.node_every_request;
         config.fetch_timeout = match self.fetch_timeout % 3 {

@@ -10,7 +10,7 @@ use trunkline_core::change::Change;
 use trunkline_core::message::Mode;
 use trunkline_core::name::{Name, Selector};
 use trunkline_core::sink::{
-    Delivery, FetchTimeout, Rejection, Request, Response, Scope, Sink, SinkConfig, Verdict,
+    Delivery, FetchTimeout, Rejection, Request, Response, Sink, SinkConfig, StreamScope, Verdict,
 };
 use trunkline_proto::discovery::Limits;
 
@@ -39,8 +39,8 @@ impl Full {
     pub(crate) fn new(spec: &Spec, shared: Arc<Shared>, ledger: Ledger) -> Self {
         let config = SinkConfig {
             scope: match spec.only {
-                None => Scope::Aggregated,
-                Some(kind) => Scope::Single(kind.url().into()),
+                None => StreamScope::Aggregated,
+                Some(kind) => StreamScope::Single(kind.url().into()),
             },
             // A server that is slow is to be measured, not given up.
             fetch_timeout: FetchTimeout::Never,

@@ -15,9 +15,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::asking::Asking;
+use super::effects::EffectCollector;
 use super::event::{Cause, Event, WatchError};
-use super::teller::Teller;
+use super::interest_state::InterestState;
 use crate::Moment;
 use crate::name::{Name, Selector};
 use crate::params::Constraints;
@@ -109,7 +109,7 @@ impl Entry {
     /// The version to tell a new stream: of the only variant, if the source
     /// still believes that we have it.
     fn version(&self, name: &Name) -> Option<&Version> {
-        let withdrawn = self.error.as_ref().is_some_and(|e| e.cause.withdraws());
+        let withdrawn = self.error.as_ref().is_some_and(|e| e.cause.is_withdrawal());
         match self.held.as_slice() {
             [only] if only.name == *name && !withdrawn && !self.foreign => Some(&only.version),
             _ => None,
@@ -120,7 +120,7 @@ impl Entry {
 
 impl Cache {
     /// The name is asked for.
-    pub(super) fn expect(&mut self, name: &Name) {
+    pub(super) fn add_entry(&mut self, name: &Name) {
         self.entries.entry(name.clone()).or_default();
     }
 
@@ -145,7 +145,7 @@ impl Cache {
     }
 
     /// The name's time runs, unless there is an answer already (C33).
-    pub(super) fn await_answer(&mut self, name: &Name, until: Moment) {
+    pub(super) fn start_fetch_timer(&mut self, name: &Name, until: Moment) {
         let waits = |entry: &Entry| {
             entry.held.is_empty()
                 && matches!(entry.state, CacheState::Requested | CacheState::Timeout)
@@ -156,14 +156,14 @@ impl Cache {
     }
 
     /// No name's time runs: a stream that is gone cannot answer (C33).
-    pub(super) fn stop_waiting(&mut self) {
+    pub(super) fn cancel_fetch_timers(&mut self) {
         self.timers
             .retain(|deadline| !matches!(deadline, Deadline::Fetch(_)));
     }
 
     /// Something is asked for no longer, and the source knows: what only that
     /// kept is evicted (C25).
-    pub(super) fn forget(&mut self, wanted: &Selector, asking: &Asking) {
+    pub(super) fn forget_selector(&mut self, wanted: &Selector, asking: &InterestState) {
         let Selector::Name(name) = wanted else {
             let all: Vec<_> = self.entries.keys().cloned().collect();
             all.iter().for_each(|name| self.evict(name, asking));
@@ -179,17 +179,23 @@ impl Cache {
     }
 
     /// Lets go of a name unless something that is asked for keeps it.
-    pub(super) fn evict(&mut self, name: &Name, asking: &Asking) {
+    pub(super) fn evict(&mut self, name: &Name, asking: &InterestState) {
         let Some(entry) = self.entries.get(name) else {
             return;
         };
         let member = match entry.state {
             CacheState::Nacked | CacheState::ReceivedError if entry.held.is_empty() => {
-                asking.reaches(name)
+                asking.is_requested(name)
             }
-            _ => entry.holds(name) && entry.held.iter().any(|held| asking.reaches_resource(held)),
+            _ => {
+                entry.holds(name)
+                    && entry
+                        .held
+                        .iter()
+                        .any(|held| asking.is_resource_requested(held))
+            }
         };
-        if !asking.names(name) {
+        if !asking.names_exactly(name) {
             self.timers.cancel(&Deadline::Fetch(name.clone()));
             if !member {
                 self.drop_contents(name);
@@ -211,7 +217,7 @@ impl Cache {
     }
 
     /// What a delta stream says at its start of the names it wants (E9).
-    pub(super) fn versions(&self, asking: &Asking, globs: bool) -> Vec<(Name, Version)> {
+    pub(super) fn versions(&self, asking: &InterestState, globs: bool) -> Vec<(Name, Version)> {
         let wanted = asking.wanted();
         let listed = |name: &Name| {
             globs
@@ -227,14 +233,14 @@ impl Cache {
     }
 
     /// What is held came from a server that the next stream does not lead to.
-    pub(super) fn make_foreign(&mut self) {
+    pub(super) fn mark_foreign(&mut self) {
         self.entries
             .values_mut()
             .for_each(|entry| entry.foreign = true);
     }
 
     /// Tells everyone who watches of an error that is nobody's in particular.
-    pub(super) fn tell_unreachable(&self, error: &WatchError, teller: &mut Teller<'_>) {
+    pub(super) fn report_unreachable(&self, error: &WatchError, teller: &mut EffectCollector<'_>) {
         debug_assert_eq!(error.cause, Cause::Unreachable);
         for (name, entry) in &self.entries {
             // Transient, so the same under every policy (C40).
@@ -246,7 +252,7 @@ impl Cache {
     }
 
     /// The source can be reached again: each name is what it was before.
-    pub(super) fn tell_reachable(&self, teller: &mut Teller<'_>) {
+    pub(super) fn report_reachable(&self, teller: &mut EffectCollector<'_>) {
         for (name, entry) in &self.entries {
             match (entry.held.is_empty(), &entry.error) {
                 (false, error) => teller.ambient(name, error.clone()),

@@ -11,7 +11,7 @@ use crate::resource::TypeUrl;
 
 /// Which types a stream carries.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub enum StreamScope {
     /// Any (ADS).
     Aggregated,
     /// This one only.
@@ -93,7 +93,7 @@ pub struct SinkConfig {
     /// Which variant of the protocol it speaks.
     pub mode: Mode,
     /// Which types it may ask for.
-    pub scope: Scope,
+    pub scope: StreamScope,
     /// Who it is.
     pub node: Node,
     /// Says who it is in every request, not in the first only (E14).
@@ -119,7 +119,7 @@ impl SinkConfig {
     pub fn new(mode: Mode, node: Node) -> Self {
         Self {
             mode,
-            scope: Scope::Aggregated,
+            scope: StreamScope::Aggregated,
             node,
             node_every_request: false,
             fetch_timeout: FetchTimeout::NOT_FOUND,

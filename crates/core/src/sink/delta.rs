@@ -3,10 +3,10 @@
 //! Answers to responses and changes of the asking never share a message: no
 //! client that was observed combines them, and some sources lose one of both.
 
-use super::asking::Asking;
 use super::config::SinkConfig;
-use super::conversation::Conversation;
-use super::sotw::names;
+use super::interest_state::InterestState;
+use super::sotw::locators;
+use super::type_state::TypeState;
 use crate::Moment;
 use crate::interest::{DeltaWildcard, InterestDiff};
 use crate::message::{DeltaRequest, Locator, Node};
@@ -14,7 +14,7 @@ use crate::name::Selector;
 
 /// The next request: an answer if one is due, else news.
 pub(super) fn request(
-    conversation: &mut Conversation,
+    conversation: &mut TypeState,
     node: Option<Node>,
     config: &SinkConfig,
     now: Moment,
@@ -24,7 +24,7 @@ pub(super) fn request(
         type_url: Some(conversation.type_url.clone()),
         ..DeltaRequest::default()
     };
-    if let Some(error) = conversation.take_answer() {
+    if let Some(error) = conversation.take_due_ack() {
         let nonce = conversation.nonce.clone();
         return DeltaRequest {
             nonce,
@@ -33,15 +33,15 @@ pub(super) fn request(
         };
     }
     // Only a first request may say what is held (S49).
-    let initial_versions = match conversation.asking.has_asked() {
+    let initial_versions = match conversation.interest.has_sent_request() {
         true => Vec::new(),
         false => conversation
             .cache
-            .versions(&conversation.asking, config.glob_versions),
+            .versions(&conversation.interest, config.glob_versions),
     };
-    let legacy = conversation.legacy();
-    let tidings = tell(&mut conversation.asking, legacy);
-    conversation.settle(&tidings.settles, config, now);
+    let legacy = conversation.has_legacy_wildcard();
+    let tidings = take_changes(&mut conversation.interest, legacy);
+    conversation.apply_sent(&tidings.sent, config, now);
     DeltaRequest {
         subscribe: tidings.subscribe,
         unsubscribe: tidings.unsubscribe,
@@ -51,32 +51,32 @@ pub(super) fn request(
 }
 
 /// Whether the source does not know what is wanted, or is to send it again (E9).
-pub(super) fn has_news(asking: &Asking) -> bool {
+pub(super) fn has_changes(asking: &InterestState) -> bool {
     !asking.added().is_empty() || !asking.removed().is_empty()
 }
 
 /// What the next request subscribes to and unsubscribes from.
-struct Tidings {
+struct SubscriptionDelta {
     subscribe: Vec<Locator>,
     unsubscribe: Vec<Locator>,
-    settles: InterestDiff,
+    sent: InterestDiff,
 }
 
 /// Tells the source what changed since the last request.
-fn tell(asking: &mut Asking, legacy: bool) -> Tidings {
-    let bare = legacy && !asking.has_asked();
-    let subscribe = names(asking.added(), bare);
+fn take_changes(asking: &mut InterestState, legacy: bool) -> SubscriptionDelta {
+    let bare = legacy && !asking.has_sent_request();
+    let subscribe = locators(asking.added(), bare);
     let star = asking.added().has_wildcard() && !subscribe.is_empty();
     let says = DeltaWildcard {
         subscribes_star: star,
         subscribes_names: subscribe.len() > usize::from(star),
         unsubscribes_star: asking.removed().has_selector(&Selector::Wildcard),
     };
-    let unsubscribe = names(asking.removed(), false);
+    let unsubscribe = locators(asking.removed(), false);
     let wildcard = asking.wildcard().after_delta(says, legacy);
-    Tidings {
+    SubscriptionDelta {
         subscribe,
         unsubscribe,
-        settles: asking.commit(wildcard),
+        sent: asking.record_sent(wildcard),
     }
 }

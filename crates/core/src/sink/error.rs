@@ -66,7 +66,7 @@ pub enum ProtocolFault {
 
 /// Who has to mend an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
+pub enum Blame {
     /// The program around the machine.
     Caller,
     /// The source at the other end.
@@ -76,14 +76,14 @@ pub enum Whose {
 impl SinkError {
     /// Who has to mend it.
     #[must_use]
-    pub fn whose(&self) -> Whose {
+    pub fn blame(&self) -> Blame {
         match self {
-            Self::NeverAsked(_) | Self::Protocol { .. } => Whose::Peer,
+            Self::NeverAsked(_) | Self::Protocol { .. } => Blame::Peer,
             Self::NotConnected
             | Self::WrongMode
             | Self::WrongType { .. }
             | Self::Busy(_)
-            | Self::NotJudging { .. } => Whose::Caller,
+            | Self::NotJudging { .. } => Blame::Caller,
         }
     }
 }

@@ -48,7 +48,7 @@ pub enum Cause {
 
 /// Whether what is held is still right in spite of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Nature {
+pub enum ErrorClass {
     /// It may be: the error is about reaching the source (C40).
     Transient,
     /// It is not: the error is about the resource (C41).
@@ -58,18 +58,18 @@ pub enum Nature {
 impl Cause {
     /// Which column of the table this is (C40, C41).
     #[must_use]
-    pub fn nature(self) -> Nature {
+    pub fn class(self) -> ErrorClass {
         match self {
-            Self::Unreachable | Self::TimedOut => Nature::Transient,
-            Self::Source(code) if !code.is_data_error() => Nature::Transient,
-            _ => Nature::Data,
+            Self::Unreachable | Self::TimedOut => ErrorClass::Transient,
+            Self::Source(code) if !code.is_data_error() => ErrorClass::Transient,
+            _ => ErrorClass::Data,
         }
     }
 
     /// Whether the source itself takes the resource back.
     #[must_use]
-    pub fn withdraws(self) -> bool {
-        self.nature() == Nature::Data && self != Self::Rejected
+    pub fn is_withdrawal(self) -> bool {
+        self.class() == ErrorClass::Data && self != Self::Rejected
     }
 
     /// gRPC's code for it. Not for calls of the data plane, which fail with

@@ -33,30 +33,30 @@
 //! # Ok::<(), trunkline_core::sink::SinkError>(())
 //! ```
 
-mod arrive;
-mod asking;
 mod backoff;
 mod cache;
+mod cache_update;
 mod config;
-mod conversation;
 mod delta;
+mod effects;
 mod error;
+mod error_policy;
 mod event;
-mod observe;
+mod incoming;
+mod interest_state;
 mod response;
 mod sotw;
+mod status;
 mod stream;
-mod table;
-mod teller;
+mod type_state;
 mod verdict;
-mod wire;
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::VecDeque;
 
-use self::conversation::Conversation;
+use self::type_state::TypeState;
 use crate::Moment;
 use crate::change::Transaction;
 use crate::message::Node;
@@ -66,11 +66,11 @@ use crate::resource::{Nonce, TypeUrl};
 pub use crate::message::{Request, Response};
 pub use backoff::{Backoff, BackoffConfig};
 pub use cache::CacheState;
-pub use config::{DataErrors, FetchStart, FetchTimeout, NackCode, Scope, SinkConfig};
-pub use error::{ProtocolFault, SinkError, Whose};
-pub use event::{Cause, Effects, Event, Nature, WatchError};
-pub use observe::Status;
+pub use config::{DataErrors, FetchStart, FetchTimeout, NackCode, SinkConfig, StreamScope};
+pub use error::{Blame, ProtocolFault, SinkError};
+pub use event::{Cause, Effects, ErrorClass, Event, WatchError};
 pub use response::Delivery;
+pub use status::Status;
 pub use verdict::{Outcome, Rejection, Verdict};
 
 /// The asking side of one stream after another to one source.
@@ -79,15 +79,15 @@ pub struct Sink {
     config: SinkConfig,
     connected: bool,
     /// A response came on the present stream, or on the last one if there is none.
-    heard: bool,
+    got_response: bool,
     /// The source is yet to be told who asks.
     node_due: bool,
     /// Set while no stream lived until a response (C36).
     unreachable: Option<WatchError>,
     /// In order of first subscription (E5).
-    types: Vec<Conversation>,
+    types: Vec<TypeState>,
     /// Which types have an answer to give, in the order of the verdicts.
-    answers: VecDeque<usize>,
+    due_acks: VecDeque<usize>,
 }
 
 impl Sink {
@@ -97,11 +97,11 @@ impl Sink {
         Self {
             config,
             connected: false,
-            heard: false,
+            got_response: false,
             node_due: true,
             unreachable: None,
             types: Vec::new(),
-            answers: VecDeque::new(),
+            due_acks: VecDeque::new(),
         }
     }
 
@@ -117,7 +117,7 @@ impl Sink {
         wanted: Selector,
         now: Moment,
     ) -> Result<Transaction, SinkError> {
-        if let Scope::Single(carries) = &self.config.scope
+        if let StreamScope::Single(carries) = &self.config.scope
             && carries != type_url
         {
             return Err(SinkError::WrongType {
@@ -126,18 +126,18 @@ impl Sink {
             });
         }
         let index = self.index(type_url).unwrap_or_else(|| {
-            self.types.push(Conversation::new(type_url.clone()));
+            self.types.push(TypeState::new(type_url.clone()));
             self.types.len() - 1
         });
         let conversation = &mut self.types[index];
-        let is_new = !conversation.asking.wanted().has_selector(&wanted);
+        let is_new = !conversation.interest.wanted().has_selector(&wanted);
         let held = conversation.subscribe(wanted.clone());
         if let (true, Some(after), FetchStart::Subscribed) = (
             is_new,
             self.config.fetch_timeout.after(),
             self.config.fetch_start,
         ) {
-            conversation.await_answer(&wanted, now + after); // E2
+            conversation.start_fetch_timer(&wanted, now + after); // E2
         }
         Ok(held)
     }
@@ -159,7 +159,7 @@ impl Sink {
     /// look into messages reads on only then (C22).
     #[must_use]
     pub fn may_read(&self) -> bool {
-        self.connected && !self.types.iter().any(Conversation::is_busy)
+        self.connected && !self.types.iter().any(TypeState::is_busy)
     }
 
     /// Whether a response of this type would come too early (C22). One that
@@ -187,9 +187,9 @@ impl Sink {
         if response.mode() != self.config.mode {
             return Err(SinkError::WrongMode);
         }
-        self.heard = true;
-        let incoming = response.open();
-        let asked = |index: &usize| self.types[*index].asking.has_asked();
+        self.got_response = true;
+        let incoming = response.into_incoming();
+        let asked = |index: &usize| self.types[*index].interest.has_sent_request();
         let Some(index) = self.index(&incoming.type_url).filter(asked) else {
             return Err(SinkError::NeverAsked(incoming.type_url)); // C20
         };
@@ -197,9 +197,9 @@ impl Sink {
         if conversation.is_busy() {
             return Err(SinkError::Busy(incoming.type_url));
         }
-        let taken = conversation.take(incoming, &self.config);
+        let taken = conversation.receive(incoming, &self.config);
         if taken.is_err() {
-            self.answers.push_back(index);
+            self.due_acks.push_back(index);
         }
         taken
     }
@@ -220,11 +220,13 @@ impl Sink {
             nonce: nonce.clone(),
         };
         let index = self.index(type_url).ok_or_else(not_judging)?;
-        let pending = self.types[index].pending(nonce).ok_or_else(not_judging)?;
+        let pending = self.types[index]
+            .take_pending(nonce)
+            .ok_or_else(not_judging)?;
         let mut effects = self.recover();
         let conversation = &mut self.types[index];
-        let acked = conversation.judge(pending, verdict, &self.config, now, &mut effects);
-        self.answers.push_back(index);
+        let acked = conversation.apply_verdict(pending, verdict, &self.config, now, &mut effects);
+        self.due_acks.push_back(index);
         Ok(Outcome { acked, effects })
     }
 
@@ -236,8 +238,8 @@ impl Sink {
             return None;
         }
         let mode = self.config.mode;
-        let news = |conversation: &Conversation| conversation.has_news(mode);
-        let index = match self.answers.pop_front() {
+        let news = |conversation: &TypeState| conversation.has_changes(mode);
+        let index = match self.due_acks.pop_front() {
             Some(index) => index,
             None => self.types.iter().position(news)?,
         };
@@ -249,7 +251,7 @@ impl Sink {
     /// When [`Sink::handle_timeout`] has something to do.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Moment> {
-        let next = |conversation: &Conversation| conversation.cache.timers.next();
+        let next = |conversation: &TypeState| conversation.cache.timers.next();
         self.types.iter().filter_map(next).min()
     }
 

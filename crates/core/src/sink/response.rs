@@ -7,11 +7,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::asking::Asking;
 use super::cache::Cache;
 use super::error::ProtocolFault;
+use super::incoming::Incoming;
+use super::interest_state::InterestState;
 use super::verdict::Rejection;
-use super::wire::Incoming;
 use crate::kind::Kind;
 use crate::limits::Limits;
 use crate::message::{Form, WireResource};
@@ -40,16 +40,16 @@ pub struct Delivery {
 
 /// A response that waits for its verdict.
 #[derive(Debug)]
-pub(super) struct Pending {
+pub(super) struct PendingVerdict {
     pub(super) delivery: Delivery,
     /// The state that the response brings about (SotW).
     pub(super) version: Option<Version>,
     /// What it leaves out is gone (C29).
-    pub(super) whole: bool,
+    pub(super) is_whole_set: bool,
     /// A part of such a set was not asked for, and is not kept (C21).
     pub(super) is_partial: bool,
     /// What is rejected whatever the owner says.
-    pub(super) refused: Vec<Rejection>,
+    pub(super) over_limits: Vec<Rejection>,
 }
 
 /// How a response contradicts itself, if it does.
@@ -111,17 +111,22 @@ fn once(first: bool, name: &Name) -> Result<(), &Name> {
 }
 
 /// Leaves what was asked for and is within limits.
-pub(super) fn sift(incoming: Incoming, asking: &Asking, cache: &Cache, limits: &Limits) -> Pending {
+pub(super) fn filter_response(
+    incoming: Incoming,
+    asking: &InterestState,
+    cache: &Cache,
+    limits: &Limits,
+) -> PendingVerdict {
     // A heartbeat is no whole set: it mentions only what runs out (S59).
     let beats = |delivered: &WireResource| delivered.form == Form::Heartbeat;
     let whole = incoming.version.is_some()
         && Kind::of(&incoming.type_url).whole_set
         && !incoming.resources.iter().any(beats);
-    let mut pending = Pending {
-        whole,
+    let mut pending = PendingVerdict {
+        is_whole_set: whole,
         is_partial: false,
         version: incoming.version,
-        refused: Vec::new(),
+        over_limits: Vec::new(),
         delivery: Delivery {
             type_url: incoming.type_url,
             nonce: incoming.nonce,
@@ -133,19 +138,19 @@ pub(super) fn sift(incoming: Incoming, asking: &Asking, cache: &Cache, limits: &
         },
     };
     for delivered in incoming.resources {
-        match asking.reaches_resource(&delivered.resource) {
-            true => pending.sort(delivered, limits),
+        match asking.is_resource_requested(&delivered.resource) {
+            true => pending.add_resource(delivered, limits),
             false => pending.is_partial = whole, // C21
         }
     }
-    pending.delivery.leave_known(asking, cache, limits);
+    pending.delivery.retain_relevant(asking, cache, limits);
     pending
 }
 
-impl Pending {
-    fn sort(&mut self, delivered: WireResource, limits: &Limits) {
+impl PendingVerdict {
+    fn add_resource(&mut self, delivered: WireResource, limits: &Limits) {
         if let Some(refusal) = too_long(&delivered.resource, limits) {
-            self.refused.push(refusal);
+            self.over_limits.push(refusal);
             return;
         }
         match delivered.form {
@@ -157,13 +162,13 @@ impl Pending {
 
 impl Delivery {
     /// Leaves the removals and errors that concern someone.
-    fn leave_known(&mut self, asking: &Asking, cache: &Cache, limits: &Limits) {
+    fn retain_relevant(&mut self, asking: &InterestState, cache: &Cache, limits: &Limits) {
         let known = |name: &Name| cache.entries.contains_key(name);
         self.removed.retain(known);
         self.removed_variants.retain(|(name, _)| known(name));
         let longest = limits.name_bytes;
         self.errors
-            .retain(|(name, _)| name.as_str().len() <= longest && asking.hears_of(name));
+            .retain(|(name, _)| name.as_str().len() <= longest && asking.accepts_error_for(name));
         for (_, error) in &mut self.errors {
             shorten(error, limits.error_bytes);
         }

@@ -8,26 +8,26 @@
 //!   [] (all)  ──▶  ["*"] (all)  ──▶  [] (nothing)
 //! ```
 
-use super::asking::Asking;
 use super::config::SinkConfig;
-use super::conversation::Conversation;
+use super::interest_state::InterestState;
+use super::type_state::TypeState;
 use crate::Moment;
 use crate::interest::{Interest, InterestDiff, Wildcard};
 use crate::message::{Locator, Node, SotwRequest};
 
 /// The next request: an answer, news, or both.
 pub(super) fn request(
-    conversation: &mut Conversation,
+    conversation: &mut TypeState,
     node: Option<Node>,
     config: &SinkConfig,
     now: Moment,
 ) -> SotwRequest {
-    let names = match conversation.is_answering() && has_news(&conversation.asking) {
-        true => told(&conversation.asking),
+    let names = match conversation.has_due_ack() && has_changes(&conversation.interest) {
+        true => sent_locators(&conversation.interest),
         false => {
-            let legacy = conversation.legacy();
-            let (names, settled) = tell(&mut conversation.asking, legacy);
-            conversation.settle(&settled, config, now);
+            let legacy = conversation.has_legacy_wildcard();
+            let (names, settled) = take_changes(&mut conversation.interest, legacy);
+            conversation.apply_sent(&settled, config, now);
             names
         }
     };
@@ -37,14 +37,14 @@ pub(super) fn request(
         names,
         version: conversation.version.clone(),
         nonce: conversation.nonce.clone(),
-        error: conversation.take_answer().flatten(),
+        error: conversation.take_due_ack().flatten(),
     }
 }
 
 /// Whether the source does not know what is wanted. Naming again what it was
 /// told would change nothing.
-pub(super) fn has_news(asking: &Asking) -> bool {
-    let told = asking.told();
+pub(super) fn has_changes(asking: &InterestState) -> bool {
+    let told = asking.sent();
     !asking.removed().is_empty()
         || asking
             .added()
@@ -55,27 +55,27 @@ pub(super) fn has_news(asking: &Asking) -> bool {
 /// The names that the source was told of, once more. An answer says nothing
 /// new: what was dropped in a request that the source ignored as stale, and is
 /// wanted again now, would look to it as if it had been held all the time.
-fn told(asking: &Asking) -> Vec<Locator> {
-    names(asking.told(), asking.wildcard() == Wildcard::Legacy)
+fn sent_locators(asking: &InterestState) -> Vec<Locator> {
+    locators(asking.sent(), asking.wildcard() == Wildcard::Legacy)
 }
 
 /// The names of the next request, and what it settles.
-fn tell(asking: &mut Asking, legacy: bool) -> (Vec<Locator>, InterestDiff) {
+fn take_changes(asking: &mut InterestState, legacy: bool) -> (Vec<Locator>, InterestDiff) {
     let before = asking.wildcard();
     if before == Wildcard::Legacy && asking.wanted().is_empty() {
-        asking.step(Wildcard::Explicit);
+        asking.set_wildcard(Wildcard::Explicit);
         return (vec!["*".into()], InterestDiff::default());
     }
     let bare = matches!(before, Wildcard::Never | Wildcard::Legacy) && legacy;
-    let names = names(asking.wanted(), bare);
+    let names = locators(asking.wanted(), bare);
     let star = asking.wanted().has_wildcard() && !names.is_empty();
     let others = names.len() > usize::from(star);
-    let edges = asking.commit(before.after_sotw(star, others, legacy));
+    let edges = asking.record_sent(before.after_sotw(star, others, legacy));
     (names, edges)
 }
 
 /// An interest on the wire; `bare`: the whole type may be asked for by naming nothing.
-pub(super) fn names(interest: &Interest, bare: bool) -> Vec<Locator> {
+pub(super) fn locators(interest: &Interest, bare: bool) -> Vec<Locator> {
     let only_star = interest.has_wildcard() && interest.len() == 1;
     match only_star && bare {
         true => Vec::new(),

@@ -14,24 +14,24 @@ use std::sync::Arc;
 
 use super::Sink;
 use super::config::FetchStart;
-use super::conversation::{Conversation, teller};
 use super::event::{Cause, Effects, Event, WatchError};
+use super::type_state::{TypeState, effect_collector};
 
 impl Sink {
     /// A stream began. Its source knows nothing: neither nonces nor what was
     /// asked on another stream (C19). Responses not yet judged are dropped.
     pub fn handle_connected(&mut self) {
         self.connected = true;
-        self.heard = false;
+        self.got_response = false;
         self.restart();
     }
 
     /// A stream ended, or could not be made. Only if no response came on it is
     /// that an error, and then everyone hears of it (C36).
     pub fn handle_disconnected(&mut self, reason: impl Into<Arc<str>>) -> Vec<Event> {
-        let heard = self.connected && self.heard;
+        let heard = self.connected && self.got_response;
         self.connected = false;
-        self.heard = heard;
+        self.got_response = heard;
         self.restart();
         if heard {
             return Vec::new();
@@ -42,11 +42,13 @@ impl Sink {
         }
         let mut effects = Effects::default();
         for conversation in &self.types {
-            let Conversation {
-                type_url, asking, ..
+            let TypeState {
+                type_url,
+                interest: asking,
+                ..
             } = conversation;
-            let mut teller = teller(type_url, asking, &self.config, &mut effects);
-            conversation.cache.tell_unreachable(&error, &mut teller);
+            let mut teller = effect_collector(type_url, asking, &self.config, &mut effects);
+            conversation.cache.report_unreachable(&error, &mut teller);
         }
         self.unreachable = Some(error);
         effects.events
@@ -54,11 +56,11 @@ impl Sink {
 
     fn restart(&mut self) {
         self.node_due = true;
-        self.answers.clear();
+        self.due_acks.clear();
         for conversation in &mut self.types {
             conversation.restart();
             if self.config.fetch_start == FetchStart::Sent {
-                conversation.cache.stop_waiting();
+                conversation.cache.cancel_fetch_timers();
             }
         }
     }
@@ -66,15 +68,13 @@ impl Sink {
     /// The next stream leads to another server: versions of this one mean
     /// nothing there (E9). What is held stays in use.
     pub fn forget_versions(&mut self) {
-        self.types
-            .iter_mut()
-            .for_each(Conversation::forget_versions);
+        self.types.iter_mut().for_each(TypeState::forget_versions);
     }
 
     /// Whether a response came on the present stream, or on the last one.
     #[must_use]
-    pub fn heard(&self) -> bool {
-        self.heard
+    pub fn got_response(&self) -> bool {
+        self.got_response
     }
 
     /// The source answered, so it can be reached (C39).
@@ -82,11 +82,13 @@ impl Sink {
         let mut effects = Effects::default();
         if self.unreachable.take().is_some() {
             for conversation in &self.types {
-                let Conversation {
-                    type_url, asking, ..
+                let TypeState {
+                    type_url,
+                    interest: asking,
+                    ..
                 } = conversation;
-                let mut teller = teller(type_url, asking, &self.config, &mut effects);
-                conversation.cache.tell_reachable(&mut teller);
+                let mut teller = effect_collector(type_url, asking, &self.config, &mut effects);
+                conversation.cache.report_reachable(&mut teller);
             }
         }
         effects

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use super::cache::{Cache, CacheState};
 use super::config::SinkConfig;
+use super::effects::EffectCollector;
 use super::event::{Cause, Effects, WatchError};
-use super::response::{Pending, clip};
-use super::teller::Teller;
+use super::response::{PendingVerdict, clip};
 use crate::Moment;
 use crate::kind;
 use crate::message::ErrorDetail;
@@ -102,17 +102,17 @@ pub(super) fn detail(rejected: &[Rejection], config: &SinkConfig) -> Option<Erro
 }
 
 /// Applies what a verdict leaves of a response.
-pub(super) struct Application<'a> {
-    pub(super) pending: &'a Pending,
+pub(super) struct VerdictApplier<'a> {
+    pub(super) pending: &'a PendingVerdict,
     pub(super) rejected: &'a [Rejection],
     pub(super) longest_error: usize,
     pub(super) now: Moment,
 }
 
-impl Application<'_> {
+impl VerdictApplier<'_> {
     /// Applies all of it. Listeners go before others come, since a new one may
     /// need the address of an old one (E8); elsewhere removals are last.
-    pub(super) fn apply(&self, cache: &mut Cache, teller: &mut Teller<'_>) {
+    pub(super) fn apply(&self, cache: &mut Cache, teller: &mut EffectCollector<'_>) {
         let removals_first = teller.type_url.as_str() == kind::LDS;
         if removals_first {
             self.apply_removals(cache, teller);
@@ -125,10 +125,10 @@ impl Application<'_> {
         }
     }
 
-    fn apply_resources(&self, cache: &mut Cache, teller: &mut Teller<'_>) {
+    fn apply_resources(&self, cache: &mut Cache, teller: &mut EffectCollector<'_>) {
         for resource in self.accepted() {
             // The source may have been told meanwhile that nobody wants it.
-            if !teller.asking.reaches_resource(resource) {
+            if !teller.interest.is_resource_requested(resource) {
                 continue;
             }
             if resource.body.is_none() {
@@ -155,7 +155,7 @@ impl Application<'_> {
         names.flatten().collect()
     }
 
-    fn apply_rejections(&self, cache: &mut Cache, teller: &mut Teller<'_>) {
+    fn apply_rejections(&self, cache: &mut Cache, teller: &mut EffectCollector<'_>) {
         for rejection in self.rejected {
             // C27: without a name there is nobody to tell but the source.
             if let Some(name) = &rejection.name {
@@ -167,10 +167,10 @@ impl Application<'_> {
     }
 
     /// C43: remembered until the resource or another error takes its place.
-    fn apply_errors(&self, cache: &mut Cache, teller: &mut Teller<'_>) {
+    fn apply_errors(&self, cache: &mut Cache, teller: &mut EffectCollector<'_>) {
         for (name, said) in &self.pending.delivery.errors {
             // A collection is not a name: it has no value and nobody watches it.
-            if !teller.asking.wanted().names_collection(name) {
+            if !teller.interest.wanted().names_collection(name) {
                 let error = WatchError::new(Cause::Source(said.code), said.message.clone());
                 cache.fail(name, CacheState::ReceivedError, error, teller);
             }
@@ -178,7 +178,7 @@ impl Application<'_> {
         }
     }
 
-    fn apply_removals(&self, cache: &mut Cache, teller: &mut Teller<'_>) {
+    fn apply_removals(&self, cache: &mut Cache, teller: &mut EffectCollector<'_>) {
         for name in &self.pending.delivery.removed {
             cache.delete(name, teller);
         }
@@ -189,13 +189,13 @@ impl Application<'_> {
             self.drop_other_variants(cache, teller);
         }
         // C31: something without a name was present; it may be any of them.
-        if self.pending.whole && self.rejected.iter().all(|r| r.name.is_some()) {
+        if self.pending.is_whole_set && self.rejected.iter().all(|r| r.name.is_some()) {
             cache.delete_absent(&self.present(), teller);
         }
     }
 
     /// In the state of the world, a name has the variants that are listed.
-    fn drop_other_variants(&self, cache: &mut Cache, teller: &mut Teller<'_>) {
+    fn drop_other_variants(&self, cache: &mut Cache, teller: &mut EffectCollector<'_>) {
         type Variant<'a> = (&'a Name, Option<&'a Constraints>);
         let listed: BTreeSet<Variant<'_>> = self
             .accepted()

@@ -121,7 +121,7 @@ impl DomainCheck {
 
     /// The edits that have to be made together with this one, itself included;
     /// none if there are no others.
-    pub(super) fn take(&mut self, edit: usize) -> Vec<u32> {
+    pub(super) fn take_group(&mut self, edit: usize) -> Vec<u32> {
         self.groups.take(edit as u32)
     }
 }

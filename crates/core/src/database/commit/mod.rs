@@ -286,7 +286,7 @@ impl TypeCommit {
     /// Makes an edit unless it leaves nothing, and those that have to be made
     /// together with it.
     fn apply(&mut self, db: &mut Database, edit: usize, tell: &mut impl FnMut(ChangedName<'_>)) {
-        let together = self.domains.take(edit);
+        let together = self.domains.take_group(edit);
         if together.is_empty() {
             match self.removes(db, edit) {
                 true => self.removals.push(edit as u32),

@@ -26,7 +26,7 @@ fn c36_a_stream_without_a_response_is_an_error_for_everyone() {
         "cds b ! Unreachable: refused",
         "eds c ! Unreachable: refused",
     ];
-    assert!(!bench.sink.heard());
+    assert!(!bench.sink.got_response());
     assert_eq!(bench.down("refused"), events, "C40: a is kept");
     assert_eq!(bench.down("refused"), [""; 0], "C28");
     assert_eq!(bench.down("timeout").len(), 3);
@@ -39,11 +39,11 @@ fn c36_a_stream_without_a_response_is_an_error_for_everyone() {
 #[test]
 fn c36_a_stream_that_answered_may_end() {
     let mut bench = half_held(Mode::Sotw, DataErrors::Obey);
-    assert!(bench.sink.heard());
+    assert!(bench.sink.got_response());
     assert_eq!(bench.down("reset"), [""; 0]);
-    assert!(bench.sink.heard(), "for the back-off");
+    assert!(bench.sink.got_response(), "for the back-off");
     bench.sink.handle_connected();
-    assert!(!bench.sink.heard());
+    assert!(!bench.sink.got_response());
 }
 
 #[test]
@@ -51,11 +51,11 @@ fn c36_any_response_counts() {
     let mut bench = Bench::asking(Mode::Sotw, &["eds a"]);
     let unasked = bench.sink.handle_response(sotw("cds", "1", "n", &[]));
     assert!(unasked.is_err());
-    assert!(bench.sink.heard());
+    assert!(bench.sink.got_response());
     assert_eq!(bench.down("reset"), [""; 0]);
     // The next attempt does not even become a stream.
     assert_eq!(bench.down("refused"), ["eds a ! Unreachable: refused"]);
-    assert!(!bench.sink.heard());
+    assert!(!bench.sink.got_response());
 }
 
 #[test]

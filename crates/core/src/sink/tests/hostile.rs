@@ -17,7 +17,7 @@ fn is_rejected(mode: Mode, response: impl Into<Response>, fault: ProtocolFault) 
         nonce: "bad".into(),
         fault,
     };
-    assert_eq!(error.whose(), Whose::Peer);
+    assert_eq!(error.blame(), Blame::Peer);
     assert_eq!(bench.sink.handle_response(response), Err(error));
     assert_eq!(bench.states()[0], "cds held Acked 1");
     assert!(!bench.sink.may_read(), "it must be answered first");
@@ -75,9 +75,9 @@ fn a_response_needs_a_stream_of_its_variant() {
     bench = bench.up(&[]);
     let wrong = bench.sink.handle_response(delta("eds", "n1", &[], &[]));
     assert_eq!(wrong, Err(SinkError::WrongMode));
-    assert!(!bench.sink.heard());
+    assert!(!bench.sink.got_response());
     for error in [SinkError::NotConnected, SinkError::WrongMode] {
-        assert_eq!(error.whose(), Whose::Caller);
+        assert_eq!(error.blame(), Blame::Caller);
     }
     assert!(bench.sink.handle_response(response()).is_ok());
 }

@@ -172,7 +172,7 @@ impl Bench {
     }
 
     fn check(&self) {
-        self.sink.types.iter().for_each(|t| t.asking.check());
+        self.sink.types.iter().for_each(|t| t.interest.check());
     }
 }
 

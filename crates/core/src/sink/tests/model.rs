@@ -122,7 +122,7 @@ fn run(mode: Mode, short: &str, steps: Vec<Step>) -> Result<(), TestCaseError> {
     prop_assert_eq!(listener.believes(), wanted.clone());
     prop_assert_eq!(listener.unanswered, 0);
     for conversation in &bench.sink.types {
-        prop_assert_eq!(conversation.asking.wildcard(), listener.wildcard);
+        prop_assert_eq!(conversation.interest.wildcard(), listener.wildcard);
     }
     // Nothing is held that nobody wants, and every name that is wanted is known.
     for status in bench.sink.states() {

@@ -129,7 +129,7 @@ fn c20_what_was_never_asked_for_gets_no_answer() {
             Mode::Delta => delta("cds", "n1", &["a@1"], &[]).into(),
         };
         let error = SinkError::NeverAsked(type_of("cds"));
-        assert_eq!(error.whose(), Whose::Peer);
+        assert_eq!(error.blame(), Blame::Peer);
         assert_eq!(
             bench.sink.handle_response(response.clone()),
             Err(error.clone())
@@ -251,7 +251,7 @@ fn e4_names_wait_for_the_verdict_in_sotw_only() {
 #[test]
 fn a_stream_of_one_type_asks_for_no_other() {
     let mut bench = Bench::new(Mode::Delta, |config| {
-        config.scope = Scope::Single(type_of("eds"));
+        config.scope = StreamScope::Single(type_of("eds"));
     });
     let wrong = bench
         .sink
@@ -260,7 +260,7 @@ fn a_stream_of_one_type_asks_for_no_other() {
         carries: type_of("eds"),
         wanted: type_of("cds"),
     };
-    assert_eq!(error.whose(), Whose::Caller);
+    assert_eq!(error.blame(), Blame::Caller);
     assert_eq!(wrong, Err(error));
     bench.sub("eds a");
     bench.sink.handle_connected();

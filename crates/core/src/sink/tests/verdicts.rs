@@ -63,7 +63,7 @@ fn c22_nothing_is_read_until_the_last_response_is_finished_with() {
     assert!(!bench.sink.is_busy(&type_of("cds")));
     let early = bench.sink.handle_response(delta("eds", "n2", &[], &[]));
     let error = SinkError::Busy(eds.clone());
-    assert_eq!(error.whose(), Whose::Caller);
+    assert_eq!(error.blame(), Blame::Caller);
     assert_eq!(early, Err(error));
     // Another type may be read by who looks.
     bench.accept(delta("rds", "n3", &["r@1"], &[]));
@@ -93,7 +93,7 @@ fn c22_one_verdict_for_each_response() {
             .sink
             .handle_verdict(&type_url, &nonce, Verdict::accept(), bench.now);
         let error = SinkError::NotJudging { type_url, nonce };
-        assert_eq!(error.whose(), Whose::Caller);
+        assert_eq!(error.blame(), Blame::Caller);
         assert_eq!(twice, Err(error));
     }
     assert_eq!(bench.requests(), ["eds [a] version=1 nonce=n1"]);

@@ -6,11 +6,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::asking::Asking;
 use super::cache::{Cache, CacheState, Deadline, Entry};
+use super::effects::EffectCollector;
+use super::error_policy::{self, Fate};
 use super::event::{Cause, WatchError};
-use super::table::{self, Fate};
-use super::teller::Teller;
+use super::interest_state::InterestState;
 use crate::Moment;
 use crate::kind;
 use crate::name::Name;
@@ -20,19 +20,24 @@ use crate::resource::Resource;
 impl Cache {
     /// An accepted resource: it stands under its name and under those of its
     /// aliases that someone asks for (S36).
-    pub(super) fn receive(&mut self, resource: &Arc<Resource>, teller: &mut Teller<'_>) {
-        let old = self.held_like(resource);
-        self.settle(&resource.name, resource, teller);
-        for alias in asked_aliases(resource, teller.asking) {
-            self.settle(alias, resource, teller);
+    pub(super) fn receive(&mut self, resource: &Arc<Resource>, teller: &mut EffectCollector<'_>) {
+        let old = self.held_variant(resource);
+        self.store_under(&resource.name, resource, teller);
+        for alias in asked_aliases(resource, teller.interest) {
+            self.store_under(alias, resource, teller);
         }
         if let Some(old) = old {
-            self.lose_aliases(&old, teller);
+            self.drop_lost_aliases(&old, teller);
         }
     }
 
     /// Starts its time to live again, or ends it if it has none (E10).
-    pub(super) fn refresh(&mut self, resource: &Resource, now: Moment, teller: &Teller<'_>) {
+    pub(super) fn refresh(
+        &mut self,
+        resource: &Resource,
+        now: Moment,
+        teller: &EffectCollector<'_>,
+    ) {
         match resource.ttl {
             // Hosts learned on demand do not run out: nobody would ask again.
             Some(ttl) if teller.type_url.as_str() != kind::VHDS => {
@@ -45,15 +50,15 @@ impl Cache {
     }
 
     /// A resource without its body: what is held at this version lives on (E10).
-    pub(super) fn heartbeat(&mut self, beat: &Resource, now: Moment, teller: &Teller<'_>) {
+    pub(super) fn heartbeat(&mut self, beat: &Resource, now: Moment, teller: &EffectCollector<'_>) {
         let current = |held: &Arc<Resource>| held.version == beat.version;
-        if self.held_like(beat).as_ref().is_some_and(current) {
+        if self.held_variant(beat).as_ref().is_some_and(current) {
             self.refresh(beat, now, teller);
         }
     }
 
     /// The variant that this one would replace.
-    fn held_like(&self, resource: &Resource) -> Option<Arc<Resource>> {
+    fn held_variant(&self, resource: &Resource) -> Option<Arc<Resource>> {
         let entry = self.entries.get(&resource.name)?;
         entry
             .variant(resource.constraints.as_ref())
@@ -61,7 +66,12 @@ impl Cache {
             .cloned()
     }
 
-    fn settle(&mut self, name: &Name, resource: &Arc<Resource>, teller: &mut Teller<'_>) {
+    fn store_under(
+        &mut self,
+        name: &Name,
+        resource: &Arc<Resource>,
+        teller: &mut EffectCollector<'_>,
+    ) {
         self.timers.cancel(&Deadline::Fetch(name.clone()));
         let entry = self.entries.entry(name.clone()).or_default();
         let old = entry.put(resource);
@@ -78,7 +88,7 @@ impl Cache {
     }
 
     /// Aliases that no variant of the resource has any more do not exist.
-    fn lose_aliases(&mut self, old: &Resource, teller: &mut Teller<'_>) {
+    fn drop_lost_aliases(&mut self, old: &Resource, teller: &mut EffectCollector<'_>) {
         let kept: BTreeSet<Name> = self
             .entries
             .get(&old.name)
@@ -108,7 +118,7 @@ impl Cache {
     }
 
     /// The source says that the name does not exist.
-    pub(super) fn delete(&mut self, name: &Name, teller: &mut Teller<'_>) {
+    pub(super) fn delete(&mut self, name: &Name, teller: &mut EffectCollector<'_>) {
         for name in self.with_aliases(name) {
             self.fail(
                 &name,
@@ -130,7 +140,11 @@ impl Cache {
 
     /// What a whole set leaves out is gone if it was held (C29). If it was only
     /// asked for, nothing is proved: the set may be older than the asking (C30).
-    pub(super) fn delete_absent(&mut self, present: &BTreeSet<&Name>, teller: &mut Teller<'_>) {
+    pub(super) fn delete_absent(
+        &mut self,
+        present: &BTreeSet<&Name>,
+        teller: &mut EffectCollector<'_>,
+    ) {
         let absent = |(name, entry): &(&Name, &Entry)| {
             let held = entry.held.first().map_or(*name, |held| &held.name);
             !present.contains(held)
@@ -144,7 +158,7 @@ impl Cache {
         for name in &absent {
             match self.entries.get(name).is_some_and(|e| !e.held.is_empty()) {
                 true => self.delete(name, teller),
-                false if !teller.asking.names(name) => drop(self.entries.remove(name)),
+                false if !teller.interest.names_exactly(name) => drop(self.entries.remove(name)),
                 false => {}
             }
         }
@@ -155,7 +169,7 @@ impl Cache {
         &mut self,
         name: &Name,
         constraints: Option<&Constraints>,
-        teller: &mut Teller<'_>,
+        teller: &mut EffectCollector<'_>,
     ) {
         let Some(entry) = self.entries.get_mut(name) else {
             return;
@@ -176,14 +190,14 @@ impl Cache {
         &mut self,
         name: &Name,
         constraints: Option<&Constraints>,
-        teller: &mut Teller<'_>,
+        teller: &mut EffectCollector<'_>,
     ) {
         if self.entries.get(name).is_some_and(|e| e.held.len() > 1) {
             return self.delete_variant(name, constraints, teller);
         }
         for name in self.with_aliases(name) {
             let error = WatchError::expired();
-            self.end(&name, CacheState::DoesNotExist, error, Fate::Drop, teller);
+            self.set_error(&name, CacheState::DoesNotExist, error, Fate::Drop, teller);
         }
     }
 
@@ -193,37 +207,42 @@ impl Cache {
         name: &Name,
         state: CacheState,
         error: WatchError,
-        teller: &mut Teller<'_>,
+        teller: &mut EffectCollector<'_>,
     ) {
         self.timers.cancel(&Deadline::Fetch(name.clone()));
-        let Some(entry) = self.entry_for(name, error.cause, teller.asking) else {
+        let Some(entry) = self.entry_for(name, error.cause, teller.interest) else {
             return;
         };
         if entry.error.as_ref() != Some(&error) {
-            let fate = table::fate(error.cause, !entry.held.is_empty(), teller.policy);
-            self.end(name, state, error, fate, teller);
+            let fate = error_policy::fate(error.cause, !entry.held.is_empty(), teller.policy);
+            self.set_error(name, state, error, fate, teller);
         }
     }
 
     /// The entry of a name, made if it is a member of something asked for that
     /// was never seen. One that is said not to exist need not be remembered.
-    fn entry_for(&mut self, name: &Name, cause: Cause, asking: &Asking) -> Option<&mut Entry> {
+    fn entry_for(
+        &mut self,
+        name: &Name,
+        cause: Cause,
+        asking: &InterestState,
+    ) -> Option<&mut Entry> {
         if !self.entries.contains_key(name) {
-            if cause == Cause::Deleted || !asking.reaches(name) {
+            if cause == Cause::Deleted || !asking.is_requested(name) {
                 return None;
             }
-            self.expect(name);
+            self.add_entry(name);
         }
         self.entries.get_mut(name)
     }
 
-    fn end(
+    fn set_error(
         &mut self,
         name: &Name,
         state: CacheState,
         error: WatchError,
         fate: Fate,
-        teller: &mut Teller<'_>,
+        teller: &mut EffectCollector<'_>,
     ) {
         let dropped = match fate {
             Fate::Drop => self.drop_contents(name),
@@ -242,14 +261,17 @@ impl Cache {
             entry.error = Some(error);
         }
         if state == CacheState::DoesNotExist {
-            self.evict(name, teller.asking);
+            self.evict(name, teller.interest);
         }
     }
 }
 
 /// The aliases under which someone asks for the resource by name.
-fn asked_aliases<'a>(resource: &'a Resource, asking: &'a Asking) -> impl Iterator<Item = &'a Name> {
-    let asked = |alias: &&Name| **alias != resource.name && asking.names(alias);
+fn asked_aliases<'a>(
+    resource: &'a Resource,
+    asking: &'a InterestState,
+) -> impl Iterator<Item = &'a Name> {
+    let asked = |alias: &&Name| **alias != resource.name && asking.names_exactly(alias);
     resource.aliases.iter().filter(asked)
 }
 

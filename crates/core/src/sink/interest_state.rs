@@ -16,20 +16,20 @@ use crate::resource::Resource;
 
 /// The asking of one type on one stream after another.
 ///
-/// Invariants, proved by [`Asking::check`]:
+/// Invariants, proved by [`InterestState::check`]:
 /// - `wanted` is `told` without `removed` and with `added`;
 /// - what is `removed` was told and is not wanted.
 #[derive(Debug, Default)]
-pub(super) struct Asking {
+pub(super) struct InterestState {
     wanted: Interest,
-    told: Interest,
+    sent: Interest,
     added: Interest,
     removed: Interest,
     /// What the source makes of the requests so far.
     wildcard: Wildcard,
 }
 
-impl Asking {
+impl InterestState {
     /// Wants one thing more. If the source was told and is about to be told
     /// otherwise, it is asked again instead, and so sends again (E9).
     pub(super) fn subscribe(&mut self, wanted: Selector) {
@@ -43,7 +43,7 @@ impl Asking {
     pub(super) fn unsubscribe(&mut self, wanted: &Selector) {
         if self.wanted.remove(wanted) {
             self.added.remove(wanted);
-            if self.told.has_selector(wanted) {
+            if self.sent.has_selector(wanted) {
                 self.removed.insert(wanted.clone());
             }
         }
@@ -51,33 +51,33 @@ impl Asking {
 
     /// A stream began or ended: its source knows nothing.
     pub(super) fn restart(&mut self) {
-        self.told = Interest::default();
+        self.sent = Interest::default();
         self.removed = Interest::default();
         self.added = self.wanted.clone();
         self.wildcard = Wildcard::Never;
     }
 
     /// A request leaves that says all that is wanted; what it settles.
-    pub(super) fn commit(&mut self, wildcard: Wildcard) -> InterestDiff {
+    pub(super) fn record_sent(&mut self, wildcard: Wildcard) -> InterestDiff {
         let edges = InterestDiff {
             added: std::mem::take(&mut self.added),
             removed: std::mem::take(&mut self.removed),
         };
         for wanted in edges.removed.iter() {
-            self.told.remove(&wanted);
+            self.sent.remove(&wanted);
         }
-        self.told.extend(edges.added.iter());
+        self.sent.extend(edges.added.iter());
         self.wildcard = wildcard;
         edges
     }
 
     /// A request leaves that is only a step towards what is wanted.
-    pub(super) fn step(&mut self, wildcard: Wildcard) {
+    pub(super) fn set_wildcard(&mut self, wildcard: Wildcard) {
         self.wildcard = wildcard;
     }
 
     /// Whether this stream has asked for the type at all.
-    pub(super) fn has_asked(&self) -> bool {
+    pub(super) fn has_sent_request(&self) -> bool {
         self.wildcard != Wildcard::Never
     }
 
@@ -90,8 +90,8 @@ impl Asking {
         &self.wanted
     }
 
-    pub(super) fn told(&self) -> &Interest {
-        &self.told
+    pub(super) fn sent(&self) -> &Interest {
+        &self.sent
     }
 
     pub(super) fn added(&self) -> &Interest {
@@ -117,30 +117,34 @@ impl Asking {
     /// request leaves, a state-of-the-world source will not notice and not send
     /// it again. What is wanted and not asked for yet will be sent when it is;
     /// what arrives before that was meant for an earlier asking.
-    pub(super) fn reaches(&self, name: &Name) -> bool {
-        self.told.contains(name)
+    pub(super) fn is_requested(&self, name: &Name) -> bool {
+        self.sent.contains(name)
     }
 
-    /// As [`Asking::reaches`], under any of its names.
-    pub(super) fn reaches_resource(&self, resource: &Resource) -> bool {
-        self.reaches(&resource.name) || resource.aliases.iter().any(|alias| self.reaches(alias))
+    /// As [`InterestState::reaches`], under any of its names.
+    pub(super) fn is_resource_requested(&self, resource: &Resource) -> bool {
+        self.is_requested(&resource.name)
+            || resource
+                .aliases
+                .iter()
+                .any(|alias| self.is_requested(alias))
     }
 
-    /// As [`Asking::reaches`], or it is a collection that is wanted (S61).
-    pub(super) fn hears_of(&self, name: &Name) -> bool {
-        self.reaches(name) || self.wanted.names_collection(name)
+    /// As [`InterestState::reaches`], or it is a collection that is wanted (S61).
+    pub(super) fn accepts_error_for(&self, name: &Name) -> bool {
+        self.is_requested(name) || self.wanted.names_collection(name)
     }
 
     /// Whether the name itself is, or was until the next request, asked for.
-    pub(super) fn names(&self, name: &Name) -> bool {
-        self.wanted.names_exactly(name) || self.told.names_exactly(name)
+    pub(super) fn names_exactly(&self, name: &Name) -> bool {
+        self.wanted.names_exactly(name) || self.sent.names_exactly(name)
     }
 
     #[cfg(test)]
     pub(super) fn check(&self) {
-        let told = self.told.difference(&self.removed).union(&self.added);
+        let told = self.sent.difference(&self.removed).union(&self.added);
         assert_eq!(self.wanted, told);
-        assert!(self.removed.difference(&self.told).is_empty());
+        assert!(self.removed.difference(&self.sent).is_empty());
         assert!(self.removed.intersection(&self.wanted).is_empty());
     }
 }

@@ -31,7 +31,7 @@ impl Response {
         }
     }
 
-    pub(super) fn open(self) -> Incoming {
+    pub(super) fn into_incoming(self) -> Incoming {
         match self {
             Self::Sotw(response) => Incoming {
                 type_url: response.type_url,

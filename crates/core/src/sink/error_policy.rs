@@ -8,7 +8,7 @@
 //! | data, [`DataErrors::Obey`] | the value is the error | drop if the source withdrew it, else beside the value |
 
 use super::config::DataErrors;
-use super::event::{Cause, Nature};
+use super::event::{Cause, ErrorClass};
 
 /// What becomes of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +25,8 @@ pub(super) enum Fate {
 pub(super) fn fate(cause: Cause, held: bool, policy: DataErrors) -> Fate {
     let drops = match policy {
         DataErrors::Keep => false,
-        DataErrors::Fail => cause.nature() == Nature::Data,
-        DataErrors::Obey => cause.withdraws(),
+        DataErrors::Fail => cause.class() == ErrorClass::Data,
+        DataErrors::Obey => cause.is_withdrawal(),
     };
     match (held, drops) {
         (false, _) => Fate::Value,
@@ -40,9 +40,9 @@ mod tests {
     use super::*;
     use crate::resource::ErrorCode;
 
-    const CAUSES: [(Cause, Nature, bool, ErrorCode); 10] = {
+    const CAUSES: [(Cause, ErrorClass, bool, ErrorCode); 10] = {
+        use ErrorClass::{Data, Transient};
         use ErrorCode::{NotFound, Other, PermissionDenied, Unavailable};
-        use Nature::{Data, Transient};
         [
             (Cause::Unreachable, Transient, false, Unavailable),
             (Cause::TimedOut, Transient, false, Unavailable),
@@ -65,8 +65,8 @@ mod tests {
     #[test]
     fn c40_c41_causes_have_their_nature() {
         for (cause, nature, withdraws, code) in CAUSES {
-            assert_eq!(cause.nature(), nature, "{cause:?}");
-            assert_eq!(cause.withdraws(), withdraws, "{cause:?}");
+            assert_eq!(cause.class(), nature, "{cause:?}");
+            assert_eq!(cause.is_withdrawal(), withdraws, "{cause:?}");
             assert_eq!(cause.code(), code, "{cause:?}");
         }
     }
@@ -78,9 +78,9 @@ mod tests {
                 assert_eq!(fate(cause, false, policy), Fate::Value);
             }
             let (obey, fail) = match (nature, withdraws) {
-                (Nature::Transient, _) => (Fate::Ambient, Fate::Ambient),
-                (Nature::Data, false) => (Fate::Ambient, Fate::Drop),
-                (Nature::Data, true) => (Fate::Drop, Fate::Drop),
+                (ErrorClass::Transient, _) => (Fate::Ambient, Fate::Ambient),
+                (ErrorClass::Data, false) => (Fate::Ambient, Fate::Drop),
+                (ErrorClass::Data, true) => (Fate::Drop, Fate::Drop),
             };
             assert_eq!(fate(cause, true, DataErrors::Keep), Fate::Ambient);
             assert_eq!(fate(cause, true, DataErrors::Obey), obey, "{cause:?}");

@@ -29,7 +29,7 @@ impl Sink {
     #[must_use]
     pub fn interest(&self, type_url: &TypeUrl) -> Option<&Interest> {
         let index = self.index(type_url)?;
-        Some(self.types[index].asking.wanted())
+        Some(self.types[index].interest.wanted())
     }
 
     /// Whether the source was told of this on the present stream, and what is
@@ -41,7 +41,7 @@ impl Sink {
         self.index(type_url).is_some_and(|index| {
             let conversation = &self.types[index];
             let answered = conversation.nonce.is_some() || conversation.version.is_some();
-            conversation.asking.told().has_selector(ask) && answered
+            conversation.interest.sent().has_selector(ask) && answered
         })
     }
 

@@ -1,31 +1,31 @@
 //! Where effects are gathered: the one place that decides who hears of them.
 //!
 //! A name that nobody wants any more is still kept current until the source
-//! was told so ([`Asking::reaches`]), but nobody hears of it and no database
+//! was told so ([`InterestState::reaches`]), but nobody hears of it and no database
 //! gets it back.
 
 use std::sync::Arc;
 
-use super::asking::Asking;
 use super::config::DataErrors;
 use super::event::{Effects, Event, WatchError};
+use super::interest_state::InterestState;
 use crate::change::Change;
 use crate::name::Name;
 use crate::params::Constraints;
 use crate::resource::{Resource, ResourceError, TypeUrl};
 
 /// Gathers the effects of one input on one type.
-pub(super) struct Teller<'a> {
+pub(super) struct EffectCollector<'a> {
     pub(super) type_url: &'a TypeUrl,
-    pub(super) asking: &'a Asking,
+    pub(super) interest: &'a InterestState,
     pub(super) policy: DataErrors,
     pub(super) effects: &'a mut Effects,
 }
 
-impl Teller<'_> {
+impl EffectCollector<'_> {
     /// The value of a name from now on.
     pub(super) fn changed(&mut self, name: &Name, value: Result<Arc<Resource>, WatchError>) {
-        if self.asking.wants(name) {
+        if self.interest.wants(name) {
             let event = Event::Changed(self.type_url.clone(), name.clone(), value);
             self.effects.events.push(event);
         }
@@ -33,14 +33,14 @@ impl Teller<'_> {
 
     /// What is wrong beside the value.
     pub(super) fn ambient(&mut self, name: &Name, error: Option<WatchError>) {
-        if self.asking.wants(name) {
+        if self.interest.wants(name) {
             let event = Event::Ambient(self.type_url.clone(), name.clone(), error);
             self.effects.events.push(event);
         }
     }
 
     pub(super) fn upsert(&mut self, resource: &Arc<Resource>) {
-        if self.asking.wants_resource(resource) {
+        if self.interest.wants_resource(resource) {
             let change = Change::Upsert(self.type_url.clone(), resource.clone());
             self.effects.changes.push(change);
         }
@@ -48,14 +48,15 @@ impl Teller<'_> {
 
     /// Every variant of what was held is gone; `held` is one of them.
     pub(super) fn remove(&mut self, name: &Name, held: Option<&Resource>) {
-        if self.asking.wants(name) || held.is_some_and(|held| self.asking.wants_resource(held)) {
+        if self.interest.wants(name) || held.is_some_and(|held| self.interest.wants_resource(held))
+        {
             let change = Change::Remove(self.type_url.clone(), name.clone());
             self.effects.changes.push(change);
         }
     }
 
     pub(super) fn remove_variant(&mut self, resource: &Resource) {
-        if self.asking.wants_resource(resource) {
+        if self.interest.wants_resource(resource) {
             let constraints: Option<Constraints> = resource.constraints.clone();
             let name = resource.name.clone();
             let change = Change::RemoveVariant(self.type_url.clone(), name, constraints);
@@ -64,7 +65,7 @@ impl Teller<'_> {
     }
 
     pub(super) fn fail(&mut self, name: &Name, error: &Arc<ResourceError>) {
-        if self.asking.wants(name) || self.asking.wanted().names_collection(name) {
+        if self.interest.wants(name) || self.interest.wanted().names_collection(name) {
             let change = Change::Fail(self.type_url.clone(), name.clone(), error.clone());
             self.effects.changes.push(change);
         }

@@ -13,15 +13,15 @@
 //! it has left (C22): a source that sends and does not read cannot make
 //! answers pile up.
 
-use super::asking::Asking;
 use super::cache::{Cache, CacheState, Deadline};
 use super::config::{FetchStart, FetchTimeout, SinkConfig};
+use super::effects::EffectCollector;
 use super::error::SinkError;
 use super::event::{Cause, Effects, WatchError};
-use super::response::{self, Delivery, Pending};
-use super::teller::Teller;
-use super::verdict::{Application, Rejection, Verdict, detail};
-use super::wire::Incoming;
+use super::incoming::Incoming;
+use super::interest_state::InterestState;
+use super::response::{self, Delivery, PendingVerdict};
+use super::verdict::{Rejection, Verdict, VerdictApplier, detail};
 use super::{delta, sotw};
 use crate::Moment;
 use crate::change::{Change, Transaction};
@@ -34,20 +34,20 @@ use crate::resource::{Nonce, TypeUrl, Version};
 
 /// Whose turn it is to speak of a response.
 #[derive(Debug, Default)]
-enum Turn {
+enum AckState {
     /// No response is unanswered.
     #[default]
     Idle,
     /// The owner judges one.
-    Judging(Box<Pending>),
+    Judging(Box<PendingVerdict>),
     /// The verdict must be told; `Some` is a rejection.
-    Answer(Option<ErrorDetail>),
+    Due(Option<ErrorDetail>),
 }
 
 #[derive(Debug)]
-pub(super) struct Conversation {
+pub(super) struct TypeState {
     pub(super) type_url: TypeUrl,
-    pub(super) asking: Asking,
+    pub(super) interest: InterestState,
     pub(super) cache: Cache,
     /// The last state that was accepted as a whole; outlives streams (C19).
     pub(super) version: Option<Version>,
@@ -56,27 +56,27 @@ pub(super) struct Conversation {
     version_is_void: bool,
     /// The last response of this stream. An empty one cannot be pointed at.
     pub(super) nonce: Option<Nonce>,
-    turn: Turn,
+    ack_state: AckState,
 }
 
-impl Conversation {
+impl TypeState {
     pub(super) fn new(type_url: TypeUrl) -> Self {
         Self {
             type_url,
-            asking: Asking::default(),
+            interest: InterestState::default(),
             cache: Cache::default(),
             version: None,
             version_is_void: false,
             nonce: None,
-            turn: Turn::default(),
+            ack_state: AckState::default(),
         }
     }
 
     /// A stream began or ended. What was unanswered stays so; what is held and
     /// its version are kept (C19).
     pub(super) fn restart(&mut self) {
-        let lingering = self.asking.removed().clone();
-        self.asking.restart();
+        let lingering = self.interest.removed().clone();
+        self.interest.restart();
         self.evict(&lingering);
         // A version stands for everything that it was given with: said to a new
         // stream after a part was dropped, it would keep that part away.
@@ -84,12 +84,12 @@ impl Conversation {
             self.version = None;
         }
         self.nonce = None;
-        self.turn = Turn::Idle;
+        self.ack_state = AckState::Idle;
     }
 
     pub(super) fn forget_versions(&mut self) {
         self.version = None;
-        self.cache.make_foreign();
+        self.cache.mark_foreign();
     }
 
     /// Wants one thing more; what is still known of it, from when it was wanted
@@ -97,51 +97,51 @@ impl Conversation {
     /// but that would be no news (C28).
     pub(super) fn subscribe(&mut self, wanted: Selector) -> Transaction {
         let mut held = self.cache.held_for(&wanted);
-        held.retain(|resource| !self.asking.wants_resource(resource));
+        held.retain(|resource| !self.interest.wants_resource(resource));
         let mut known = Transaction::new();
         if let Selector::Name(name) = &wanted {
-            if self.cache.knows_absent(name) && !self.asking.wanted().names_exactly(name) {
+            if self.cache.knows_absent(name) && !self.interest.wanted().names_exactly(name) {
                 known.push(Change::Remove(self.type_url.clone(), name.clone()));
             }
-            self.cache.expect(name);
+            self.cache.add_entry(name);
         }
-        self.asking.subscribe(wanted);
-        held.retain(|resource| self.asking.wants_resource(resource));
+        self.interest.subscribe(wanted);
+        held.retain(|resource| self.interest.wants_resource(resource));
         let upsert = |resource| Change::Upsert(self.type_url.clone(), resource);
         known.extend(held.into_iter().map(upsert));
         known
     }
 
     /// Wants one thing less. What the source was told of is evicted when it is
-    /// told otherwise ([`Asking::reaches`]).
+    /// told otherwise ([`InterestState::reaches`]).
     pub(super) fn unsubscribe(&mut self, wanted: &Selector) {
-        self.asking.unsubscribe(wanted);
-        self.version_is_void |= self.asking.wanted().is_empty();
-        if !self.asking.told().has_selector(wanted) {
-            self.cache.forget(wanted, &self.asking);
-            if !self.asking.has_asked() {
+        self.interest.unsubscribe(wanted);
+        self.version_is_void |= self.interest.wanted().is_empty();
+        if !self.interest.sent().has_selector(wanted) {
+            self.cache.forget_selector(wanted, &self.interest);
+            if !self.interest.has_sent_request() {
                 self.version = None;
             }
         }
     }
 
     /// A name's time runs from its subscription (E2).
-    pub(super) fn await_answer(&mut self, wanted: &Selector, until: Moment) {
+    pub(super) fn start_fetch_timer(&mut self, wanted: &Selector, until: Moment) {
         if let Selector::Name(name) = wanted {
-            self.cache.await_answer(name, until);
+            self.cache.start_fetch_timer(name, until);
         }
     }
 
     pub(super) fn is_busy(&self) -> bool {
-        !matches!(self.turn, Turn::Idle)
+        !matches!(self.ack_state, AckState::Idle)
     }
 
     pub(super) fn is_judging(&self) -> bool {
-        matches!(self.turn, Turn::Judging(_))
+        matches!(self.ack_state, AckState::Judging(_))
     }
 
     /// Takes a response in; what the owner must judge.
-    pub(super) fn take(
+    pub(super) fn receive(
         &mut self,
         incoming: Incoming,
         config: &SinkConfig,
@@ -150,66 +150,67 @@ impl Conversation {
         self.nonce = Some(nonce.clone()).filter(|nonce| !nonce.as_str().is_empty());
         if let Some(fault) = response::fault(&incoming) {
             let rejected = [Rejection::of_response(fault.to_string())];
-            self.turn = Turn::Answer(detail(&rejected, config));
+            self.ack_state = AckState::Due(detail(&rejected, config));
             return Err(SinkError::Protocol {
                 type_url: self.type_url.clone(),
                 nonce,
                 fault,
             });
         }
-        let pending = response::sift(incoming, &self.asking, &self.cache, &config.limits);
+        let pending =
+            response::filter_response(incoming, &self.interest, &self.cache, &config.limits);
         let delivery = pending.delivery.clone();
-        self.turn = Turn::Judging(Box::new(pending));
+        self.ack_state = AckState::Judging(Box::new(pending));
         Ok(delivery)
     }
 
     /// The response that waits for a verdict, if it is this one.
-    pub(super) fn pending(&mut self, nonce: &Nonce) -> Option<Box<Pending>> {
-        match std::mem::take(&mut self.turn) {
-            Turn::Judging(pending) if pending.delivery.nonce == *nonce => Some(pending),
+    pub(super) fn take_pending(&mut self, nonce: &Nonce) -> Option<Box<PendingVerdict>> {
+        match std::mem::take(&mut self.ack_state) {
+            AckState::Judging(pending) if pending.delivery.nonce == *nonce => Some(pending),
             other => {
-                self.turn = other;
+                self.ack_state = other;
                 None
             }
         }
     }
 
     /// Applies a verdict; whether the response is acknowledged.
-    pub(super) fn judge(
+    pub(super) fn apply_verdict(
         &mut self,
-        mut pending: Box<Pending>,
+        mut pending: Box<PendingVerdict>,
         verdict: Verdict,
         config: &SinkConfig,
         now: Moment,
         effects: &mut Effects,
     ) -> bool {
-        let mut rejected = std::mem::take(&mut pending.refused);
+        let mut rejected = std::mem::take(&mut pending.over_limits);
         rejected.extend(verdict.rejected);
-        let application = Application {
+        let application = VerdictApplier {
             pending: &pending,
             rejected: &rejected,
             longest_error: config.limits.error_bytes,
             now,
         };
-        let mut teller = teller(&self.type_url, &self.asking, config, effects);
+        let mut teller = effect_collector(&self.type_url, &self.interest, config, effects);
         application.apply(&mut self.cache, &mut teller);
         let acked = rejected.is_empty();
         if acked && pending.version.is_some() {
             // C18: only a response without a fault moves the version on.
             self.version = pending.version;
-            self.version_is_void = self.asking.wanted().is_empty() || pending.is_partial;
+            self.version_is_void = self.interest.wanted().is_empty() || pending.is_partial;
         }
-        self.turn = Turn::Answer(detail(&rejected, config));
+        self.ack_state = AckState::Due(detail(&rejected, config));
         acked
     }
 
     /// Whether there is something to say besides an answer.
-    pub(super) fn has_news(&self, mode: Mode) -> bool {
+    pub(super) fn has_changes(&self, mode: Mode) -> bool {
         match mode {
             // The names go with the verdict: before it, a request would have to
             // name a response that is not judged (E4).
-            Mode::Sotw => !self.is_judging() && sotw::has_news(&self.asking),
-            Mode::Delta => delta::has_news(&self.asking),
+            Mode::Sotw => !self.is_judging() && sotw::has_changes(&self.interest),
+            Mode::Delta => delta::has_changes(&self.interest),
         }
     }
 
@@ -227,21 +228,21 @@ impl Conversation {
     }
 
     /// Whether the type may be asked for as a whole by naming nothing.
-    pub(super) fn legacy(&self) -> bool {
+    pub(super) fn has_legacy_wildcard(&self) -> bool {
         Kind::of(&self.type_url).legacy_wildcard
     }
 
     /// Whether the next request is an answer.
-    pub(super) fn is_answering(&self) -> bool {
-        matches!(self.turn, Turn::Answer(_))
+    pub(super) fn has_due_ack(&self) -> bool {
+        matches!(self.ack_state, AckState::Due(_))
     }
 
     /// The answer that is due, which is then no longer.
-    pub(super) fn take_answer(&mut self) -> Option<Option<ErrorDetail>> {
-        match std::mem::take(&mut self.turn) {
-            Turn::Answer(error) => Some(error),
+    pub(super) fn take_due_ack(&mut self) -> Option<Option<ErrorDetail>> {
+        match std::mem::take(&mut self.ack_state) {
+            AckState::Due(error) => Some(error),
             other => {
-                self.turn = other;
+                self.ack_state = other;
                 None
             }
         }
@@ -249,29 +250,29 @@ impl Conversation {
 
     /// The source was told: what it was told to drop goes, and the time of what
     /// it was asked for runs (C32).
-    pub(super) fn settle(&mut self, settled: &InterestDiff, config: &SinkConfig, now: Moment) {
+    pub(super) fn apply_sent(&mut self, settled: &InterestDiff, config: &SinkConfig, now: Moment) {
         self.evict(&settled.removed);
         if let (Some(after), FetchStart::Sent) = (config.fetch_timeout.after(), config.fetch_start)
         {
             for name in settled.added.names() {
-                self.cache.await_answer(name, now + after);
+                self.cache.start_fetch_timer(name, now + after);
             }
         }
     }
 
     fn evict(&mut self, removed: &Interest) {
         for wanted in removed.iter() {
-            self.cache.forget(&wanted, &self.asking);
+            self.cache.forget_selector(&wanted, &self.interest);
         }
     }
 
     /// What is due by now.
     pub(super) fn expire(&mut self, config: &SinkConfig, now: Moment, effects: &mut Effects) {
         for deadline in self.cache.timers.expire(now) {
-            let mut teller = teller(&self.type_url, &self.asking, config, effects);
+            let mut teller = effect_collector(&self.type_url, &self.interest, config, effects);
             match deadline {
                 Deadline::Fetch(name) => {
-                    let (state, error) = silence(config.fetch_timeout);
+                    let (state, error) = timeout_error(config.fetch_timeout);
                     self.cache.fail(&name, state, error, &mut teller);
                 }
                 Deadline::Ttl(name, constraints) => {
@@ -283,7 +284,7 @@ impl Conversation {
 }
 
 /// What silence comes to (C34, C35).
-fn silence(timeout: FetchTimeout) -> (CacheState, WatchError) {
+fn timeout_error(timeout: FetchTimeout) -> (CacheState, WatchError) {
     let words = "the source did not answer in time";
     match timeout {
         FetchTimeout::Transient(_) => {
@@ -297,15 +298,15 @@ fn silence(timeout: FetchTimeout) -> (CacheState, WatchError) {
 }
 
 /// Gathers effects for one type.
-pub(super) fn teller<'a>(
+pub(super) fn effect_collector<'a>(
     type_url: &'a TypeUrl,
-    asking: &'a Asking,
+    asking: &'a InterestState,
     config: &SinkConfig,
     effects: &'a mut Effects,
-) -> Teller<'a> {
-    Teller {
+) -> EffectCollector<'a> {
+    EffectCollector {
         type_url,
-        asking,
+        interest: asking,
         policy: config.data_errors,
         effects,
     }
