@@ -4,7 +4,7 @@ use lexopt::Arg;
 
 use crate::failure::{Failure, Result};
 use crate::workspace::Workspace;
-use crate::{bench, deny, deps, fuzz, mutants, peers, rules, setup, sim, test, tidy};
+use crate::{api, bench, deny, deps, fuzz, mutants, peers, rules, setup, sim, test, tidy};
 
 /// One command of `cargo xtask`.
 pub(crate) struct Command {
@@ -82,6 +82,12 @@ pub(crate) const COMMANDS: &[Command] = &[
         usage: "[--check]",
         about: "write docs/rules.md: which rule is shown by which scenario or test",
         run: rules::command,
+    },
+    Command {
+        name: "api",
+        usage: "[--check]",
+        about: "write docs/api: the public API of the library and of core, one line for each item",
+        run: api::command,
     },
     Command {
         name: "deny",

@@ -10,6 +10,7 @@
     reason = "what these commands print is what they are for"
 )]
 
+mod api;
 mod bench;
 mod command;
 mod deny;

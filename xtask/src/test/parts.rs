@@ -3,7 +3,7 @@
 
 use crate::failure::Result;
 use crate::workspace::{Workspace, run};
-use crate::{bench, deps, rules, setup, sim, tidy};
+use crate::{api, bench, deps, rules, setup, sim, tidy};
 
 /// One part of the gate.
 pub(super) struct Part {
@@ -33,6 +33,12 @@ pub(super) const PARTS: &[Part] = &[
         about: "dependencies point one way and core stays pure",
         needs: &[],
         run: deps::run,
+    },
+    Part {
+        name: "api",
+        about: "the public API is the one that is listed",
+        needs: &[],
+        run: api::check,
     },
     Part {
         name: "setup",
