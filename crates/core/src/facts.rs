@@ -27,8 +27,8 @@ pub struct Facts {
     pub references: Box<[Reference]>,
     /// The domains of a virtual host.
     pub domains: Domains,
-    /// What few resources have any of: it stands here so that the others, of
-    /// which there may be a million, do not pay for it.
+    /// Facts that few resources have. They are boxed so that the others, of
+    /// which there may be a million, do not pay for them.
     pub rare: Option<Box<RareFacts>>,
 }
 

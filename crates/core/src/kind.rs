@@ -28,7 +28,8 @@ pub struct Kind {
     pub on_demand: bool,
     /// What it refers to stays in use for a while after it was replaced (S73).
     pub drains: bool,
-    /// A client that comes back may use it although it is gone (S82).
+    /// A client that reconnects may still use one that the contents no longer
+    /// have (S82).
     pub survives_reconnect: bool,
     /// The types of what it may refer to.
     pub refers_to: &'static [&'static str],

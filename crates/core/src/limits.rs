@@ -12,9 +12,10 @@ pub struct Limits {
     pub name_bytes: usize,
     /// Names and globs one stream may subscribe to, over all its types.
     pub subscriptions: usize,
-    /// Hosts one stream may subscribe to of which there is no end: those that
-    /// do not exist, and those that get a copy of a wildcard for themselves. A
-    /// proxy asks for every host that anybody sends it.
+    /// Hosts of which a client could invent any number, that one stream may
+    /// subscribe to: those that do not exist, and those that get a copy of a
+    /// wildcard for themselves. A proxy requests every host that anybody sends
+    /// it.
     pub hosts: usize,
     /// Globs one stream may subscribe to, over all its types: each may be a view.
     pub globs: usize,

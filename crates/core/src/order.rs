@@ -2,14 +2,14 @@
 //!
 //! Two rules, both about what this peer asks for and holds:
 //!
-//! - What refers to something of an earlier type waits until the peer holds
-//!   that: a route waits for its new cluster. It does not wait for what the
-//!   peer does not ask for, what does not exist, or what was rejected; and not
-//!   longer than a limit, so that silence stalls nothing.
-//! - What is gone is taken away once nothing that the peer holds refers to it
-//!   and is about to change. This may take long; nothing else waits for it.
-//!   What a reconnecting peer holds from before is not known; while it has not
-//!   been replaced, it may refer to anything.
+//! - An addition is deferred until the client holds each dependency of an
+//!   earlier type: a route waits for its new cluster. It is not deferred for a
+//!   dependency that the client is not subscribed to, that does not exist or is
+//!   in quarantine, and never beyond a timeout, so that silence stalls nothing.
+//! - A removal is deferred while a resource that the client holds refers to it
+//!   and is about to be replaced. This may take long; nothing else waits for
+//!   it. A resumed resource whose body is not known may refer to anything until
+//!   it is replaced.
 //!
 //! Additions never wait for removals.
 
@@ -26,12 +26,12 @@ use crate::name::Name;
 use crate::resource::{Resource, TypeUrl};
 use crate::source::{DependencyState, TypeStream};
 
-/// References that are still in use although the peer holds nothing with them
-/// any more, and until when: an old listener drains for a while, and gRPC goes
-/// on routing by a tree that it gave up (S73, S81).
+/// Dependencies of resources that the client has replaced or unsubscribed from,
+/// and until when they stay: an old listener drains, and gRPC routes by its old
+/// tree until it has the next (S73, S81).
 pub(crate) type DrainingReferences = BTreeMap<Reference, DrainDeadlines>;
 
-/// Until when something stays that is still in use.
+/// The deadlines until which one dependency stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DrainDeadlines {
     /// If the peer asks for it by name: it gives up the name when it needs it
@@ -39,12 +39,13 @@ pub(crate) struct DrainDeadlines {
     pub(crate) by_name: Moment,
     /// If a wildcard brings it.
     pub(crate) by_wildcard: Moment,
-    /// It was in use on an earlier stream: what a client comes back with later
-    /// tells nothing of that.
+    /// The dependency was in use on an earlier stream, so the names that the
+    /// client sends on this one say nothing about it.
     pub(crate) from_earlier_stream: bool,
 }
 
-/// What the peer still uses although it is about to go.
+/// Dependencies that the client uses now and whose referrers are about to be
+/// replaced.
 #[derive(Default)]
 struct InUse {
     /// By the references that it holds.
@@ -157,7 +158,8 @@ impl<'a> Order<'a> {
         })
     }
 
-    /// How something stands with the peer, as far as its type comes first.
+    /// The state of a dependency at the client; `NotSubscribed` if its type is
+    /// not sent before `kind`.
     fn dependency_state(
         &self,
         db: &mut Database,
@@ -174,12 +176,14 @@ impl<'a> Order<'a> {
         }
     }
 
-    /// Whether the peer still uses a resource that is gone; `named` is whether
-    /// it asks for it by name, `refused` whether it is listed by what an Envoy
-    /// refuses. That is not done for longer than it has to be: an Envoy that came
-    /// back with as many names of routes as there are listeners is trusted to give
-    /// these up when their listener has drained. Of listeners that an earlier stream
-    /// replaced the names tell nothing: those of their successors are among them.
+    /// Whether the client may still use a resource that is to be removed.
+    /// `named` is whether it is subscribed to by name, `refused` whether the
+    /// set lists an invalid cluster in its place. Envoy NACKs such a set, so it
+    /// is sent no longer than needed: an Envoy that resumed with a route name
+    /// for every listener unsubscribes from them when the listener has drained,
+    /// and types that began to drain on this stream are not waited for.
+    /// Listeners that an earlier stream replaced are: the names do not tell
+    /// them from their successors.
     pub(crate) fn must_defer_removal(
         &self,
         db: &mut Database,
@@ -204,10 +208,10 @@ impl<'a> Order<'a> {
         drains || in_use.may_include(url, name) || self.awaits_referring_type(url)
     }
 
-    /// Whether what refers to a name is about to be replaced by something that
-    /// does not: the peer asks for the name no longer when it has that. What a
-    /// peer came back with may refer to anything. A cluster does not count: Envoy
-    /// answers for it only when its endpoints are there, if empty.
+    /// Whether a referrer of a name is about to be replaced by one that does
+    /// not refer to it; the client then unsubscribes from the name by itself. A
+    /// resumed resource may refer to anything. Clusters do not count: Envoy
+    /// ACKs a cluster only when it has its endpoints, be they empty.
     pub(crate) fn is_losing_references(
         &self,
         db: &mut Database,
@@ -267,8 +271,9 @@ impl<'a> Order<'a> {
         in_use
     }
 
-    /// Whether something that the peer will hold and is meant to refers to a
-    /// name: then it waits for a word on it (S82).
+    /// Whether a resource that the client will hold, and that is desired,
+    /// refers to a name: the client then waits for an answer about the name
+    /// (S82).
     pub(crate) fn is_referenced(&self, db: &mut Database, url: &TypeUrl, name: &Name) -> bool {
         let referred = self.desired_references.get_or_init(|| {
             let mut found = HashSet::new();

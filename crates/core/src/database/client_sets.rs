@@ -5,8 +5,9 @@
 //! still, and what takes the place of something that it rejects (S82). Sets that
 //! many clients held are kept once.
 //!
-//! Beside them, what replaced listeners of clients that left may still use: no
-//! request of either protocol tells of a listener that drains (S81).
+//! `ClientSets` also remembers the references of listeners that were draining
+//! when their client disconnected: no request of either protocol names such a
+//! listener (S81).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -40,8 +41,8 @@ pub(crate) struct ClientSet {
     pub(crate) resources: Vec<Arc<Resource>>,
     /// What it rejected, which is not sent to it again at once (S12).
     pub(crate) quarantined: Vec<(Name, Option<Constraints>, Version)>,
-    /// What came beside the set with sets which it has not accepted, for whatever
-    /// it may dislike about them.
+    /// Resources that the client was sent beside this set, in sets that it did
+    /// not ACK, whatever its reason.
     pub(crate) unacked: BTreeMap<Name, Version>,
 }
 

@@ -64,7 +64,8 @@ impl Database {
         }
     }
 
-    /// The follower may come to stand at this position: what is current there is kept.
+    /// Pins a position of a cursor: bodies that are current there are kept
+    /// until it is unpinned.
     pub fn pin(&mut self, id: CursorId, position: Position) {
         let following = self.subscribers.cursor_mut(id);
         following.pins.push(position);

@@ -1,4 +1,5 @@
-//! One name gets other contents, and those whom it concerns are told.
+//! Gives one name other contents, and notifies the subscribers and views that
+//! they concern.
 
 use std::collections::BTreeMap;
 

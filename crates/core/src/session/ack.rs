@@ -178,8 +178,9 @@ impl Session {
         }
     }
 
-    /// Names of routes that a client first lists after it was sent listeners may be
-    /// those of the new ones: they tell nothing of what it came back with.
+    /// Ignores the names of routes that a client first lists after it was sent
+    /// listeners: they may be those of the new listeners, and say nothing of
+    /// what it resumed with.
     pub(super) fn discount_route_names(&mut self, index: usize) {
         let listeners = self.type_stream(kind::LDS);
         let sent = listeners.is_some_and(|listeners| listeners.last_nonce.is_some());
@@ -189,8 +190,9 @@ impl Session {
         }
     }
 
-    /// An Envoy that comes back with a listener and without its routes warms it.
-    /// The one that it replaces is not known, serves until then, and drains.
+    /// Lets the references of an unknown listener drain when an Envoy resumes
+    /// with a listener whose routes it lacks: the listener is warming, and the
+    /// one that it replaces serves until then.
     pub(super) fn drain_replaced_by_warming(&mut self, db: &mut Database, now: Moment) {
         let all = self.type_streams.iter();
         let listeners = all.clone().position(|c| c.type_url.as_str() == kind::LDS);
@@ -242,11 +244,10 @@ impl Session {
         }
     }
 
-    /// What something unknown refers to stays in use for a while after that was
-    /// replaced: it may be anything. An Envoy that came back with as many route
-    /// configurations as listeners, none of which has routes inside now, is taken
-    /// to have had none inside: it gives up the names of routes when their
-    /// listener has drained.
+    /// Lets everything drain that a replaced resource of unknown body may have
+    /// referred to. An Envoy that resumed with as many route configurations as
+    /// listeners, none of them inline now, is taken to have had none inline: it
+    /// unsubscribes from its routes when their listener has drained.
     fn drain_unknown(&mut self, db: &mut Database, index: usize, now: Moment) {
         let conversation = &self.type_streams[index];
         let refers_to = conversation.kind.refers_to;

@@ -94,8 +94,8 @@ impl Session {
     }
 }
 
-/// The first request for virtual hosts is answered with one word on each route
-/// configuration that leaves its hosts to VHDS; an empty answer would not do
+/// Answers the first VHDS request by removing one placeholder for each route
+/// configuration that uses VHDS; Envoy goes on waiting after an empty response
 /// (S66, S76).
 pub(super) fn answer_first_vhds_request(
     db: &mut Database,

@@ -112,7 +112,8 @@ pub struct Session {
     draining_types: BTreeMap<&'static str, DrainDeadlines>,
     nonce_counter: u64,
     polled_at: Moment,
-    /// Something was said by silence since the last poll began.
+    /// A push of the present poll needed no response, so deferred names may go
+    /// on.
     has_silent_progress: bool,
     /// What is left to read of the last request.
     unfinished: Option<locators::UnfinishedRequest>,

@@ -112,11 +112,12 @@ impl InterestState {
         self.wants(&resource.name) || resource.aliases.iter().any(|alias| self.wants(alias))
     }
 
-    /// Whether the source was told to send the name. What is about to be
-    /// unsubscribed is still kept current: if it is wanted again before the
-    /// request leaves, a state-of-the-world source will not notice and not send
-    /// it again. What is wanted and not asked for yet will be sent when it is;
-    /// what arrives before that was meant for an earlier asking.
+    /// Whether the server was asked for the name. A name that is about to be
+    /// unsubscribed is still kept current: if it is subscribed to again before
+    /// the request leaves, a SotW server sees no difference and does not send
+    /// it again. A name that is subscribed to and not requested yet is sent
+    /// when it is; a resource that arrives before was meant for an earlier
+    /// request.
     pub(super) fn is_requested(&self, name: &Name) -> bool {
         self.sent.contains(name)
     }

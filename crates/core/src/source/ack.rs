@@ -15,7 +15,8 @@ pub(crate) type Replacement = (Arc<Resource>, Vec<Arc<Resource>>);
 #[derive(Debug, Default)]
 pub(crate) struct AckEffects {
     pub(crate) replacements: Vec<Replacement>,
-    /// Something gave way of which nothing is known, nor what it refers to.
+    /// The ACK replaced a resource of unknown body, whose references are not
+    /// known either.
     pub(crate) replaced_unknown: bool,
 }
 
@@ -150,8 +151,9 @@ impl TypeStream {
         }
     }
 
-    /// What was sent along a view that was left, and is followed again, may not
-    /// be listed any more.
+    /// Marks the name of an ACKed upsert dirty if the covering cursor does not
+    /// list it: it was sent along a cursor that was closed and opened again
+    /// since.
     fn mark_if_outdated(&mut self, db: &mut Database, say: &Update) {
         let Some(brought) = self.cursor_choice(db, say.name()) else {
             return;
@@ -182,9 +184,9 @@ impl TypeStream {
         self.subscriptions.record_answer(want, heard, error);
     }
 
-    /// Exceptions that were made while a step was under way learn what it
-    /// brought, and so does who asked again for what was sent along a view that
-    /// it left.
+    /// Writes the items of an ACKed advance into the client cache where the
+    /// cursor's position does not: names that became exceptions meanwhile, and
+    /// names of a closed cursor that were subscribed to again.
     fn record_advance(&mut self, db: &mut Database, step: &Advance) {
         let orphan = step.cursor.is_none();
         if !orphan && self.client_cache.exceptions().is_empty() {

@@ -72,9 +72,9 @@ impl TypeStream {
         unknown_set || self.client_cache.has_unknown_bodies()
     }
 
-    /// Hands over each reference of something that the peer may hold and that
-    /// is about to be replaced by something without it. Costs what is under way,
-    /// not what is held.
+    /// Visits each reference of a resource that the client may hold and that is
+    /// about to be replaced by one without it. The cost is that of what is in
+    /// progress, not of what is held.
     pub(crate) fn each_dropped_reference(
         &self,
         db: &mut Database,
@@ -185,8 +185,8 @@ impl TypeStream {
         sent.into_values().collect()
     }
 
-    /// Whole sets only: what every set lists and the peer may not have, since it
-    /// may have taken something that it rejected.
+    /// Whole sets only: resources that every set lists again, because the
+    /// client may have replaced them by something that it NACKed.
     pub(crate) fn relisted_after_nack(&self) -> impl Iterator<Item = &Arc<Resource>> {
         let rejected = |held: &&CachedResource| {
             matches!(

@@ -1,8 +1,9 @@
-//! What is to be said of one name: the difference between what the peer wants
-//! by it and what it will hold once it has accepted all that was sent.
+//! Evaluates one name: the difference between what is desired of it and what
+//! the client will hold once it has ACKed all that was sent.
 //!
-//! Everything of a name is decided at once: variants that take each other's
-//! place go together, and so does what a host led to before and leads to now.
+//! All variants of a name are evaluated together, and so are the virtual hosts
+//! that a host resolved to before and resolves to now: they replace each other
+//! in one response.
 
 use std::sync::Arc;
 
@@ -14,7 +15,8 @@ use crate::message::Mode;
 use crate::name::Name;
 use crate::resource::{Resource, Version};
 
-/// One reason to speak of a name: a want, or a view that covers it.
+/// A subscription that concerns a name: one by name, or a cursor that covers
+/// it.
 pub(super) struct MatchingSubscription {
     pub(super) named: Option<(SubscriptionKey, Subscription)>,
     pub(super) choice: Choice,
@@ -32,7 +34,7 @@ pub(super) struct Evaluation {
     pub(super) awaits_trial: bool,
 }
 
-/// Why something is not said now.
+/// Why an update of a name is not sent now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Deferral {
     /// Nothing waits.
@@ -47,8 +49,8 @@ pub(super) enum Deferral {
 }
 
 impl TypeStream {
-    /// Works out what is to be said of a name now; `apart` is whether in a
-    /// response that is meant to be rejected.
+    /// Evaluates a name. `apart` is whether the response is one whose NACK is
+    /// expected.
     pub(super) fn evaluate(
         &mut self,
         db: &mut Database,
@@ -96,8 +98,8 @@ impl TypeStream {
         part
     }
 
-    /// A cluster that a client came back with and that left before anything was
-    /// sent is one of which nothing is known (S82).
+    /// Records a cluster that the client resumed with, and that left the
+    /// contents before the first push, as one of unknown body (S82).
     fn record_resumed_cluster(
         &mut self,
         db: &mut Database,
@@ -156,8 +158,8 @@ impl TypeStream {
         subjects
     }
 
-    /// One resource that the peer is meant to hold. Returns whether it is not to
-    /// be had, so that what it would replace stays.
+    /// Evaluates one desired resource. Returns whether it cannot be delivered,
+    /// so that what it would replace has to stay.
     fn evaluate_resource(
         &mut self,
         db: &mut Database,
@@ -221,9 +223,9 @@ impl TypeStream {
         false
     }
 
-    /// Whether a list has a name with parameters for which there is nothing, and it
-    /// has not been told: it hears so by what else there is of the name (S30, TP2).
-    /// Something that it gave up in favour of this it may still hold.
+    /// Whether a SotW list has a locator that matches no variant and was not
+    /// answered. It is answered by all other variants of the name (S30, TP2):
+    /// the client may still hold one that it gave up for this.
     fn has_unanswered_absence(&self, subjects: &[MatchingSubscription]) -> bool {
         let in_vain = |(key, want): (SubscriptionKey, Subscription)| {
             let mut flights = self.client_cache.pending_acks().iter();
@@ -248,8 +250,8 @@ impl TypeStream {
         heard == AnswerKind::Resource && to == lead
     }
 
-    /// Whether a want heard that it cannot be had, and can now: only the
-    /// resource itself says so (S61).
+    /// Whether the client was told that a resource cannot be had, and it can
+    /// again: only the resource itself says so (S61).
     fn has_recovered(&self, subject: &MatchingSubscription) -> bool {
         let Some((key, want)) = subject.named else {
             return false;
@@ -260,9 +262,10 @@ impl TypeStream {
         heard == AnswerKind::Error && !matches!(subject.choice, Choice::Failed(..))
     }
 
-    /// A rejected body is not sent again: a peer that asks gets what it accepted
-    /// before, or hears that there is nothing, unless it may hold something of
-    /// which the body is not known (S12).
+    /// Answers subscriptions whose resource is in quarantine. Each gets what
+    /// the client accepted before; if there is none it is told that the name
+    /// does not exist, unless the client may hold something of unknown body
+    /// (S12).
     fn answer_quarantined(
         &self,
         db: &mut Database,
@@ -425,8 +428,9 @@ fn desired_by(subjects: &[MatchingSubscription]) -> Vec<Arc<Resource>> {
     wanted
 }
 
-/// Whether a resource is held, for sure and as it is. A virtual host answers to
-/// other names for each host that leads to it; that makes it no other.
+/// Whether the client surely holds this version of the variant, and no other.
+/// Aliases of a virtual host do not count: each host that resolves to it adds
+/// one.
 fn is_held_exactly(on_demand: bool, held: &[CachedResource], resource: &Arc<Resource>) -> bool {
     let same = |held: &Arc<Resource>| match on_demand {
         true => held.version == resource.version && held.ttl == resource.ttl,

@@ -1,12 +1,12 @@
-//! What a peer is told by way of its own rejection: that a name does not exist,
-//! where it believes nothing else (S35).
+//! Responses that a client is expected to NACK: how it learns that a name does
+//! not exist, where it believes nothing else (S35).
 //!
-//! Envoy starts only when it knows of every secret and every filter that its
-//! listeners name, or after fifteen seconds. No answer that it accepts tells it
-//! that there is none; a rejection ends the wait at once. So it is sent what it
-//! must reject, in a response of its own, since a rejection costs all that is
-//! beside it. The answer to that, whichever it is, says that it was heard: it
-//! is no fault of anything, and nothing is sent again for it.
+//! Envoy does not start before it has every secret and every filter that its
+//! listeners name, or fifteen seconds have passed. No response that it ACKs
+//! tells it that there is none, but a NACK ends the wait at once. So it is sent
+//! a resource that it cannot read, in a response of its own, since a NACK costs
+//! all that is beside it. With the ACK or NACK the negative answer counts as
+//! delivered: nothing becomes a suspect and nothing is sent again.
 
 use super::client_cache::error_names;
 use super::{Push, PushContext, TypeStream, negative};

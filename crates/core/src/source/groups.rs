@@ -1,8 +1,8 @@
-//! What goes together: variants of one name, and virtual hosts that hand a
-//! domain or a host to one another. A peer that was told of the one and not of
-//! the other would have a domain twice, and reject what it is told.
+//! Groups: updates that have to be in one response. Variants of one name form
+//! one, and so do virtual hosts that hand a domain or a host to one another:
+//! with one of them alone the client would have a domain twice, and NACK.
 //!
-//! A group is said in one response, waits as one, and is tried as one.
+//! A group is sent, deferred and tried as a whole.
 
 use hashbrown::HashMap;
 
@@ -14,8 +14,9 @@ use crate::name::Name;
 use crate::resource::Resource;
 use std::sync::Arc;
 
-/// What two members of a group have in common: a name, or a domain under a
-/// route configuration. No domain has the slash that a name there has.
+/// The key that joins two updates into one group: a name, or a domain of one
+/// route configuration. A domain has no slash, so it cannot be taken for a
+/// name.
 type GroupKey = (Box<str>, Box<str>);
 
 impl TypeStream {
@@ -122,9 +123,9 @@ impl TypeStream {
         places
     }
 
-    /// What several hosts led to is said once, and answers to all of them: who
-    /// waits for one of them waits until it is named (S36). What comes in the
-    /// place of something that goes keeps it from going.
+    /// Merges the updates of one variant. A virtual host that several hosts
+    /// resolved to gets the aliases of all of them: a request waits until its
+    /// host is named (S36). An upsert wins over a removal.
     pub(super) fn merge_aliases(&self, selected: &mut Push) {
         selected.updates.dedup_by(|again, first| {
             let same = again.variant == first.variant;

@@ -1,8 +1,9 @@
 //! The sending side: one type on one stream.
 //!
-//! A conversation knows what its peer wants, what it holds, and what it
-//! answered. What to say next is the difference between the first two, worked
-//! out when the transport can take a message; nothing is queued.
+//! A type stream knows what its client is subscribed to, what the client's
+//! cache holds, and which responses it acknowledged. The next push is the
+//! difference between the first two, worked out when the transport can take a
+//! message; nothing is queued.
 //!
 //! ```text
 //!   request ─▶ wants, views ────────────┐
@@ -85,23 +86,24 @@ pub(crate) struct TypeStream {
     pub(crate) scope_params: Option<ParamsId>,
     pub(crate) wildcard: Wildcard,
     pub(crate) subscriptions: Subscriptions,
-    /// Names of the request that is being read that come with parameters which
-    /// are those of plain names, too (TP2).
+    /// Names of the request being read that came as locators whose parameters
+    /// are those of plain names (TP2).
     pub(crate) located_names: BTreeSet<(Name, ParamsId)>,
     pub(crate) client_cache: ClientCache,
     /// What the client came back with (S82).
     pub(crate) resumption: Option<Resumption>,
-    /// Names to look at when the conversation may speak.
+    /// Names to evaluate when the type stream may send.
     pub(crate) dirty: BTreeSet<Name>,
-    /// Names that wait for another type or for the client; looked at again when
-    /// something has happened on the stream.
+    /// Names whose update waits for another type or for the client; they become
+    /// dirty again when something happens on the stream.
     pub(crate) deferred: BTreeSet<Name>,
     /// Until when at the latest an addition waits for another type (S73).
     pub(crate) addition_deadlines: BTreeMap<Name, Moment>,
-    /// Members of a view that are said again even if nothing changed (S28, S59).
+    /// Names covered by a cursor that are sent again although nothing changed
+    /// (S28, S59).
     pub(crate) resend_names: BTreeSet<Name>,
-    /// What was rejected together with others, by the version that was sent,
-    /// and the name on account of which.
+    /// Variants of a NACKed response that brought more than one, by the version
+    /// that was sent and the requested name.
     pub(crate) suspects: BTreeMap<Variant, (Version, Name)>,
     /// Groups of suspects that will be tried on their own (S12).
     pub(crate) trials: VecDeque<Vec<Variant>>,
@@ -109,29 +111,32 @@ pub(crate) struct TypeStream {
     pub(crate) consecutive_nacks: u32,
     /// When a group was last tried.
     pub(crate) last_trial_at: Moment,
-    /// What failed alone, by the version that did, and the name on account of
-    /// which it was sent: not sent again (S12).
+    /// Variants that were NACKed alone, by version and requested name: not sent
+    /// again unchanged (S12).
     pub(crate) quarantine: BTreeMap<Variant, (Version, Name)>,
     /// Names of which several variants failed together: not all of them may be
     /// bad.
     pub(crate) quarantined_together: BTreeSet<Name>,
-    /// What was in a response that was meant to be rejected: it may be bad, too.
+    /// Variants that came in a response whose NACK was expected: they count as
+    /// accepted and may be bad.
     pub(crate) unverified: BTreeMap<Variant, Unverified>,
-    /// The peer accepted what others refuse: its rejections have other reasons.
+    /// The client ACKed a response that other clients NACK, so its NACKs have
+    /// other reasons.
     pub(crate) acks_unreadable: bool,
-    /// What was suspected for that once.
+    /// Unverified variants that were suspects once.
     pub(crate) suspected_once: BTreeSet<(Variant, Version)>,
     /// Names that never exist, by which a client that waits for virtual hosts
     /// hears that there are none yet (S76).
     pub(crate) placeholders: BTreeSet<Name>,
-    /// What hosts are not spoken of for now.
+    /// Route configurations without VHDS: nothing is sent of their hosts.
     pub(crate) routes_without_vhds: RoutesWithoutVhds,
     /// Names that are refused, not remembered: told that they do not exist (S72).
     pub(crate) refused: BTreeSet<Name>,
-    /// By which names that do not exist are told apart from those of other
-    /// responses.
+    /// A counter that gives each negative answer without a body a version of
+    /// its own.
     pub(crate) negative_counter: u64,
-    /// Stands for the names that the last list had and that were refused.
+    /// A hash of the refused names of the last list, to see whether the next
+    /// list differs.
     refused_hash: u64,
     pub(crate) last_nonce: Option<Nonce>,
     pub(crate) last_acked: Option<Nonce>,
@@ -248,7 +253,7 @@ impl TypeStream {
         views.filter(|view| view.scope != Scope::All).count()
     }
 
-    /// Who asks for nothing any more is not owed an answer (S10).
+    /// A client with no subscription left is not owed a response (S10).
     pub(crate) fn cancel_owed_response(&mut self) {
         self.owes_response &= self.wildcard.is_on() || self.subscription_count() > 0;
     }
@@ -258,8 +263,9 @@ impl TypeStream {
         self.mode == Mode::Sotw && self.kind.whole_set
     }
 
-    /// Whether everything that is asked for is known as far as a response shows
-    /// it: an answer from a part of a set could be taken for a removal (S51).
+    /// Whether the database knows everything that a response of this type would
+    /// show. A response made of a part could be taken for a removal of the rest
+    /// (S51).
     pub(crate) fn is_complete(&self, db: &mut Database) -> bool {
         let mut views = self.client_cache.cursors().iter();
         let follows = views.all(|view| db.is_complete(view.id));
@@ -279,7 +285,8 @@ impl TypeStream {
         }
     }
 
-    /// What wildcard and globs bring under a name; `None` if they do not cover it.
+    /// The choice that a cursor lists under a name; `None` if no cursor covers
+    /// it.
     pub(crate) fn cursor_choice(&self, db: &mut Database, name: &Name) -> Option<Choice> {
         let view = self.client_cache.covering_cursor(name)?;
         let entry = db.find(self.type_id, name);
@@ -344,10 +351,12 @@ impl TypeStream {
         parked.is_some_and(|(version, _)| *version == resource.version)
     }
 
-    /// Whether nothing can be said of a name for now (S76). An Envoy that waits for
-    /// a host is answered when the route configuration reads its hosts: until then
-    /// it would remember a version and no virtual host, and name that version when
-    /// it comes back. Others are answered when they ask.
+    /// Whether nothing can be sent of a host for now, since its route
+    /// configuration has no VHDS (S76). An Envoy that waits for the host is
+    /// answered when the route configuration reads its hosts again: until then
+    /// Envoy would store a version without a virtual host, and name that
+    /// version when it reconnects. Other clients are answered when they
+    /// subscribe.
     fn is_host_paused(&self, db: &mut Database, name: &Name) -> bool {
         if !self.kind.on_demand || !self.routes_without_vhds.contains_host(name) {
             return false;
@@ -372,7 +381,7 @@ impl TypeStream {
         }
     }
 
-    /// Forgets all that is under way about a name that nothing asks for.
+    /// Forgets the send state of a name that the client has no interest in.
     pub(crate) fn forget_name(&mut self, name: &Name) {
         self.dirty.remove(name);
         self.deferred.remove(name);
@@ -381,8 +390,8 @@ impl TypeStream {
         self.ttl_timers.cancel(name);
     }
 
-    /// Forgets rejections that are on account of a name (S83); `still` tells
-    /// what is still meant to be sent.
+    /// Forgets the NACKs of a requested name (S83), but for resources that are
+    /// still desired unchanged (`still`).
     pub(crate) fn forget_nacks(&mut self, topic: &Name, still: &[Arc<Resource>]) {
         let is_still = |variant: &Variant, version: &Version| {
             let same = |r: &Arc<Resource>| {

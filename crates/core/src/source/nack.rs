@@ -32,7 +32,8 @@ struct Suspects {
     upsert_count: usize,
 }
 
-/// What counts as accepted although it came with a response that was rejected.
+/// A resource that counts as accepted although its response was NACKed, since
+/// that NACK was expected.
 #[derive(Debug)]
 pub(crate) struct Unverified {
     resource: Arc<Resource>,
@@ -179,8 +180,8 @@ impl TypeStream {
         }
     }
 
-    /// In state of the world what a rejected response brought or took away is in
-    /// those that went out since, too.
+    /// Adds the updates of a NACKed SotW response to the pending ones after it,
+    /// which contain them too.
     fn repeat_in_later_pending(&mut self, says: &[Update]) {
         if self.mode == Mode::Sotw {
             let whole = self.kind.whole_set;
@@ -242,8 +243,8 @@ impl TypeStream {
         self.dirty.insert(say.requested_name().clone());
     }
 
-    /// An answer went unheard with all that was beside it. One that was alone
-    /// counts as heard: what else could be said?
+    /// Repeats an answer of a NACKed response. One that came without any
+    /// resource counts as ACKed, or it would be repeated for ever.
     fn repeat_answer(&mut self, answer: Answer, brings: bool) {
         if !brings {
             return self.record_answer(answer);
@@ -331,9 +332,9 @@ impl TypeStream {
             .extend(news.map(|say| say.requested_name().clone()));
     }
 
-    /// News of a name come with all suspects of the name where they replace all
-    /// that is held of it: in state of the world, and the first word on something
-    /// unknown.
+    /// Merges the suspects of a name into its update where the update replaces
+    /// all that is held of the name: in SotW, and where the client holds
+    /// something of unknown body.
     pub(super) fn merge_suspects(&mut self, db: &mut Database, name: &Name) {
         if self.kind.on_demand || self.suspects.is_empty() {
             return;
@@ -396,10 +397,10 @@ impl TypeStream {
         wanted.any(|new| variant_of(new) == *sent && new.version == *version)
     }
 
-    /// Halves; or, if the peer's text names some but not all, those and the
-    /// rest. The text decides in which order things are tried, never what is
-    /// blamed (S64). What belongs together is torn apart only if it is all that
-    /// was rejected.
+    /// Bisects suspects. If the text of the NACK names some of them, those and
+    /// the rest are the two halves: the text decides the order of trials, never
+    /// who is to blame (S64). Groups are split only if they are all that was
+    /// NACKed.
     fn bisect(
         &self,
         db: &mut Database,
@@ -461,9 +462,9 @@ impl TypeStream {
         })
     }
 
-    /// A response that was meant to be rejected is: what was in it beside the
-    /// bait counts as accepted, and is suspected with the next that is rejected,
-    /// but for what the peer had before.
+    /// Handles a NACK that was expected: the other resources of the response
+    /// count as accepted, and are suspects of the next NACK unless the client
+    /// had them before.
     pub(crate) fn handle_expected_nack(&mut self, db: &mut Database, nonce: &Nonce) {
         let mut flights = self.client_cache.pending_acks().iter();
         let flight = flights.find(|flight| flight.nonce == *nonce && flight.expects_nack);
@@ -513,7 +514,8 @@ impl TypeStream {
             .insert((variant, resource.version.clone()));
     }
 
-    /// What was in a response that was accepted as a whole is good.
+    /// Ends the doubts about unverified resources when a response that expects
+    /// no NACK is ACKed.
     pub(super) fn clear_unverified(&mut self, flight: &PendingAck) {
         if !flight.expects_nack {
             self.unverified.clear();

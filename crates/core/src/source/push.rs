@@ -88,8 +88,8 @@ impl Push {
     }
 }
 
-/// Responses in a row that a peer may reject before it is tried slowly: more
-/// than it takes to find one bad resource among all that there can be.
+/// NACKs in a row after which trials are slowed down: more than bisection needs
+/// to find one bad resource among all that there can be.
 const MAX_CONSECUTIVE_NACKS: u32 = 256;
 
 /// How long lies between two trials then.
@@ -332,10 +332,10 @@ impl TypeStream {
         self.clear_resend(db, name, gone, drops_host)
     }
 
-    /// Names that were asked for have their answer, or it is on its way. Who
-    /// waits for a host is answered after it has lost what it had. What is sent
-    /// under a name that a client came back with does not end that: what uses it
-    /// may be draining since before (S82).
+    /// Clears the resend flags of a name that was put into a push. A host whose
+    /// old virtual host is removed first is answered after that. A name stays
+    /// resumed until something of it is removed: its old referrers may be
+    /// draining (S82).
     fn clear_resend(&mut self, db: &Database, name: &Name, gone: bool, drops_host: bool) -> bool {
         let mut more = false;
         for (key, want) in self.subscriptions_of(db, name) {
@@ -371,8 +371,8 @@ impl TypeStream {
         }
     }
 
-    /// Where a view has news, exceptions to it may have some of their own: what
-    /// a peer was told on its own may be ahead of its position.
+    /// Marks exceptions as dirty where their view changed. Their records may be
+    /// ahead of the cursor's position, so the advance does not cover them.
     fn mark_changed_exceptions(&mut self, db: &Database) {
         let exceptions = self.client_cache.exceptions();
         if exceptions.is_empty() {

@@ -41,8 +41,8 @@ impl TypeStream {
         }
     }
 
-    /// What came with sets that the peer has not accepted, but for those that it
-    /// was meant to reject.
+    /// Resources of sets that the client has not ACKed, but for sets whose NACK
+    /// was expected.
     fn unacked_resources(&self) -> BTreeMap<Name, Version> {
         let flights = self
             .client_cache

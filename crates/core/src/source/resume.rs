@@ -41,19 +41,19 @@ pub(crate) struct Resumption {
     named_set: Option<(Arc<ClientSet>, Position)>,
     /// The version of the set that it named.
     pub(super) version: Option<Version>,
-    /// That set is known; but the client may hold clusters beside it, until it has
-    /// answered another. These it was sent with sets that it did not accept.
+    /// The clusters that the client was sent beside the set that it named, in
+    /// sets that it did not ACK. `None` once it has acknowledged another set.
+    /// While it is set, the client may hold clusters beyond the named set.
     unacked: Option<BTreeMap<Name, Version>>,
 }
 
 impl Resumption {
-    /// Whether the client may hold something of a name of which nothing is known:
-    /// no set is, or the one that it named lacks the name. A client that takes the
-    /// good part of a set that it rejects names the version from before (S17, S82).
-    ///
-    /// What this server sent it with a set that it did not accept is not meant:
-    /// something in that set may be bad, and to stand in for the rest would hide
-    /// it (S12).
+    /// Whether the client may hold a resource of unknown body under the name:
+    /// no set of it is known, or the one that it named lacks the name. A client
+    /// that takes the good part of a set that it NACKs names the version from
+    /// before (S17, S82). A resource that this server sent in a set that was
+    /// not ACKed does not count: it may be the bad one, and an invalid cluster
+    /// in its place would hide that (S12).
     pub(super) fn may_hold_unknown(&self, name: &Name) -> bool {
         let set = self.named_set.as_ref();
         let listed = set.is_some_and(|(set, _)| set.lists(name));
@@ -192,9 +192,9 @@ impl TypeStream {
         }
     }
 
-    /// What a client holds that names a version which is not that of the contents
-    /// now: a body that was served before, or one that is not known (S82). Of
-    /// hosts nothing is known: they may be held under another name.
+    /// The resource that a client holds at a version which is not the current
+    /// one: from the history, or of unknown body (S82). Hosts are always of
+    /// unknown body, since they may be held under another name.
     pub(super) fn resumed_resource(
         &self,
         db: &Database,
@@ -236,10 +236,10 @@ impl TypeStream {
         }
     }
 
-    /// A client that names the version of the very set that it would get is taken
-    /// to hold that; only sure if it asks for all and nothing else. It is sent the
-    /// set all the same, once: who took a part of a set that it rejected names the
-    /// version from before (S50, S82).
+    /// Takes a client that names the version of the current set to hold that
+    /// set. This is sure only for a wildcard without other subscriptions. The
+    /// set is sent once all the same: a client that took a part of a set that
+    /// it NACKed names the version from before (S50, S82).
     fn adopt_current_set(&mut self, db: &mut Database, version: &Version) -> bool {
         let only = self.client_cache.cursors().len() == 1 && self.subscriptions.is_empty();
         let Some(view) = self.client_cache.cursor_of(&Scope::All).filter(|_| only) else {
@@ -263,9 +263,10 @@ impl TypeStream {
         same
     }
 
-    /// The endpoints that an Envoy came back with are known: clusters that it may
-    /// hold and that the set lacks now are among them, by their names. What it took
-    /// of a set that it rejected it may use, since another server led it there.
+    /// Records the clusters that an Envoy resumed with, known by the names of
+    /// its endpoints, where the current set lacks them. What it took of a set
+    /// that it NACKed it may use, since another server may have sent routes to
+    /// it.
     pub(crate) fn record_clusters_of_endpoints(&mut self, db: &mut Database, names: Vec<Name>) {
         let Some(resumed) = self.resumption.as_ref() else {
             return;
@@ -310,10 +311,10 @@ impl TypeStream {
         self.type_url.as_str() == kind::CDS && self.sends_whole_sets()
     }
 
-    /// The type whose names tell more of what an Envoy holds from before than its
-    /// first request of this one, and until when the first set waits for them:
-    /// clusters are known by the names of their endpoints, and by the names of
-    /// routes it is known which listeners are in use (S82).
+    /// The type whose names say more of what an Envoy holds than the first
+    /// request of this type, and until when the first set waits for its
+    /// request: endpoints name the clusters, routes name the listeners in use
+    /// (S82).
     pub(crate) fn awaited_type(&self) -> Option<(&'static str, Moment)> {
         let resumed = self.resumption.as_ref();
         let resumed = resumed.filter(|r| r.unknown_set || r.unacked.is_some())?;
@@ -354,10 +355,11 @@ impl TypeStream {
         listed.any(|resource| order.must_defer_addition(db, &self.kind, resource))
     }
 
-    /// Whether nothing is said of a name that does not exist: a client that came
-    /// back may use what it has of that name until it asks for it no longer. And a
-    /// listener may wait for routes that are gone: told so, it would take the place
-    /// of one that serves, although its successor is on its way (S81).
+    /// Whether the client is not told that a name does not exist. After a
+    /// reconnect it may use what it has of the name until it unsubscribes. And
+    /// a listener may be warming for a route that is gone: told so, it would
+    /// replace the listener that serves, although its successor is on its way
+    /// (S81).
     pub(super) fn withholds_absence(
         &self,
         db: &mut Database,

@@ -1,8 +1,8 @@
-//! Route configurations whose hosts are not spoken of for now.
+//! Route configurations without VHDS, whose hosts are paused.
 //!
-//! One that had VHDS and has none reads nothing of its hosts. Yet Envoy keeps
-//! those that it had, and takes them up when there is VHDS again: what became of
-//! them meanwhile is said then, and not before (S76).
+//! A route configuration that lost its `vhds` block reads no hosts. Envoy keeps
+//! those that it had and uses them when the block is back, so changes of hosts
+//! are sent then and not before (S76).
 
 use hashbrown::HashSet;
 
@@ -19,7 +19,8 @@ pub(crate) struct RoutesWithoutVhds {
     read_at: Option<RoutesFingerprint>,
 }
 
-/// What a peer was told of its route configurations, and what is under way.
+/// The state that the set of route configurations without VHDS was computed
+/// from; the set is computed again when this differs.
 #[derive(Debug, PartialEq, Eq)]
 struct RoutesFingerprint {
     subscriptions: usize,

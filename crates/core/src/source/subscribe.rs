@@ -19,8 +19,8 @@ use crate::resource::{Resource, Version};
 /// What a reconnecting client says it holds (S45, S46).
 pub(crate) type InitialVersions = HashMap<Name, Version>;
 
-/// Resources that a peer held by a name that it gave up. It may go on using
-/// what they refer to (S81).
+/// Resources that a client held by a name that it unsubscribed from. It may go
+/// on using their references (S81).
 pub(crate) type UnsubscribedResources = Vec<Arc<Resource>>;
 
 impl TypeStream {
@@ -68,9 +68,9 @@ impl TypeStream {
         }
     }
 
-    /// What a client that names versions holds: our own, if versions agree
-    /// (S46), else something else. A host may be held under another name than
-    /// it is asked for by.
+    /// Records what a client says it holds of a subscription: the current
+    /// resource if the versions agree (S46), else one of another version. A
+    /// host may be held under the name of its virtual host.
     fn record_named_version(
         &mut self,
         db: &mut Database,
@@ -113,8 +113,8 @@ impl TypeStream {
             .set_resolved_name(key, Some(given).filter(|given| given != name));
     }
 
-    /// A client that holds hosts from before hears which of them it should not:
-    /// those that nothing it asks for leads to (S45).
+    /// Records the hosts that a reconnected client holds and that no
+    /// subscription resolves to, so that they are removed (S45).
     pub(crate) fn record_other_hosts(&mut self, db: &mut Database, initial: &InitialVersions) {
         for (name, version) in initial {
             let is_held = !name.as_str().is_empty() && !negative::is_negative_version(version);
@@ -210,8 +210,9 @@ impl TypeStream {
         given_up
     }
 
-    /// A peer that asks for other variants of a name still drops the one that it
-    /// asked for with these parameters, and no other subscription brings (TP2).
+    /// Forgets the variant that the ended subscription matched, unless another
+    /// subscription of the name matches it too: the client drops it by itself
+    /// (TP2).
     fn forget_variants(&mut self, db: &mut Database, name: &Name, params: ParamsId) {
         let own = params == self.params && self.client_cache.covering_cursor(name).is_some();
         if own || !self.has_interest(db, name) {
@@ -244,8 +245,8 @@ impl TypeStream {
         }
     }
 
-    /// Whether what was asked for with other parameters has nothing to do with
-    /// what a view brings of the name: it is another variant (TP2).
+    /// Whether the variant that a cursor lists under the name does not match
+    /// these parameters, so that the ended subscription had another one (TP2).
     fn differs_from_cursor(&self, db: &mut Database, name: &Name, params: ParamsId) -> bool {
         if params == self.params {
             return false;
@@ -291,8 +292,9 @@ impl TypeStream {
         self.unsubscribe(db, name, params);
     }
 
-    /// A name that was asked for is now only a part of the whole: in deltas the
-    /// peer must hear which of the two it is from now on (S23).
+    /// Leaves a name that was subscribed to by itself to the cursor that covers
+    /// it. On a delta stream the client is told which of the two it has from
+    /// now on (S23).
     fn return_to_wildcard(&mut self, db: &mut Database, name: &Name) {
         self.dirty.insert(name.clone());
         if self.mode != Mode::Delta {
@@ -355,9 +357,9 @@ impl TypeStream {
         self.scope_params.unwrap_or(stream)
     }
 
-    /// Takes up other parameters (TP2). What was asked for with parameters of
-    /// its own stays as it is. What the peer holds stays what it is, too: what
-    /// differs from what it is meant to hold now is told in one response.
+    /// Changes the parameters of plain names and cursors (TP2). Located
+    /// subscriptions stay. The client cache stays as it is: its difference from
+    /// what is now desired is sent in one response.
     pub(crate) fn change_params(&mut self, db: &mut Database, params: ParamsId) {
         self.params = params;
         let mut names: BTreeSet<Name> = BTreeSet::new();
@@ -372,9 +374,9 @@ impl TypeStream {
         }
     }
 
-    /// A client that came back as one and became another before it heard anything
-    /// does not know which variant of a name it was meant to have: the first word
-    /// on the name says what each of its subscriptions gets (TP2).
+    /// Resends the subscriptions of a name to a client that resumed with one
+    /// set of parameters and changed them before the first response: it does
+    /// not know which variant it should have (TP2).
     fn resend_unconfirmed(&mut self, db: &Database, name: &Name) {
         if self.resumption.is_none() || self.last_nonce.is_some() {
             return;
@@ -386,8 +388,9 @@ impl TypeStream {
         }
     }
 
-    /// A peer that matches by itself drops what nothing that it asks for is for,
-    /// another keeps it until it is told (TP2).
+    /// Marks as maybe dropped the variants of a name that no subscription
+    /// matches any more. A client that matches variants itself drops them,
+    /// another keeps them until they are removed (TP2).
     pub(super) fn mark_unmatched(&mut self, db: &mut Database, name: &Name) {
         let wants = self.subscriptions_of(db, name).into_iter();
         let mut params: Vec<ParamsId> = wants.map(|(key, _)| key.params).collect();

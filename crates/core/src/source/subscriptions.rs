@@ -1,8 +1,9 @@
 //! What a peer asks for by name, and which answers it has heard.
 //!
-//! A want is not what the peer holds: that is in `holdings`. One resource may
-//! satisfy several wants, by its name, by an alias, or as the virtual host of
-//! several hosts; and a want that nothing satisfies has an answer all the same.
+//! A subscription is not what the client holds: that is in `client_cache`. One
+//! resource may answer several subscriptions, by its name, by an alias, or as
+//! the virtual host of several hosts; and a subscription that no resource
+//! answers is told so.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -42,7 +43,7 @@ pub(crate) struct Subscription {
     pub(crate) acked_answer: AnswerKind,
     /// The peer asked (again): it is answered even if nothing changed (S28, S30, S53).
     pub(crate) resend: bool,
-    /// It is a host, and nothing limits how many there are of its kind (S72).
+    /// It is a host of which a client could invent any number (S72).
     pub(crate) unbounded: bool,
     /// It was in the first request of a client that came back (S82).
     pub(crate) is_resumed: bool,
@@ -56,16 +57,16 @@ pub(crate) struct Subscriptions {
     by_key: HashMap<SubscriptionKey, Subscription>,
     /// Names that are asked for with other parameters than `own` (TP2).
     locator_params: BTreeMap<EntryId, Vec<ParamsId>>,
-    /// The resource that a want led to when it was last answered, where that
-    /// has another name than the asked one.
+    /// The name of the resource that last answered a subscription, where it
+    /// differs from the requested one.
     resolved_names: HashMap<SubscriptionKey, Name>,
     /// How many wants lead to each of these names.
     resolved_counts: HashMap<Name, u32>,
     errors: HashMap<SubscriptionKey, Arc<ResourceError>>,
-    /// Wants that both a plain name and one with these parameters ask for (TP2).
+    /// Subscriptions that a plain name and a locator both make (TP2).
     plain_and_located: BTreeSet<SubscriptionKey>,
-    /// Wants with the parameters of plain names that no plain name asks for: they
-    /// stay when those change.
+    /// Subscriptions with the plain parameters that only a locator makes: they
+    /// stay when the plain parameters change.
     located_only: BTreeSet<SubscriptionKey>,
     unbounded_hosts: usize,
 }
@@ -256,7 +257,8 @@ impl Subscriptions {
         key.params == self.plain_params && !self.located_only.contains(&key)
     }
 
-    /// A list says by which names this is asked for from now on.
+    /// Sets from a new list whether a plain name, a locator or both make this
+    /// subscription.
     pub(crate) fn set_origins(&mut self, key: SubscriptionKey, plain: bool, located: bool) {
         self.plain_and_located.remove(&key);
         self.located_only.remove(&key);
@@ -273,7 +275,8 @@ impl Subscriptions {
         self.plain_and_located.insert(key);
     }
 
-    /// The plain name asks for something else; whether the other stays.
+    /// One of the two that make the subscription is gone. Returns whether there
+    /// were two, so that the subscription stays.
     pub(crate) fn unmark_plain_and_located(&mut self, key: SubscriptionKey) -> bool {
         self.plain_and_located.remove(&key)
     }

@@ -1,5 +1,5 @@
-//! What a peer holds by a name and is not meant to, and what it is told where
-//! there is nothing.
+//! The surplus of a name (resources that the client holds and that are not
+//! desired), and the answers to subscriptions that resolve to nothing.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -49,9 +49,9 @@ impl TypeStream {
         drops
     }
 
-    /// A response without an answer may be rejected with all that it brings and
-    /// takes away, and the first word on something unknown replaces all of it:
-    /// until then, whatever is said of the name says all of it.
+    /// Whether a pending response removes something of the name, or replaces a
+    /// resource of unknown body. The client may NACK it, so whatever else is
+    /// sent of the name has to contain all its variants.
     pub(super) fn is_uncertain(&self, db: &mut Database, name: &Name) -> bool {
         let flights = self.client_cache.pending_acks();
         if self.kind.on_demand || flights.is_empty() {
@@ -86,11 +86,12 @@ impl TypeStream {
         }
     }
 
-    /// Says what the peer accepted before. What it may have taken in its place
-    /// from a response that it rejected goes. A peer with several subscriptions of
-    /// the name, `asked` with these parameters, matches by itself: what goes for it
-    /// is what one of them would see beside. A peer with a single one may not match,
-    /// and then uses whatever it has.
+    /// Sends again what the client accepted, and removes what it may have taken
+    /// instead from a response that it NACKed. `asked` are the parameters of
+    /// its subscriptions of the name. A client with several matches variants by
+    /// itself: only what one of them would see as a second variant is removed.
+    /// A client with one may not match, and uses whatever it has, so everything
+    /// else is removed.
     pub(super) fn restore_accepted(
         &self,
         db: &Database,
@@ -142,9 +143,9 @@ impl TypeStream {
         }
     }
 
-    /// While something that is wanted is not to be had, what it would replace
-    /// stays; and what would be a second variant beside that for somebody is not
-    /// to be had either (TP2). Returns what goes all the same.
+    /// Keeps what an undeliverable resource would have replaced, and withholds
+    /// every upsert that would be a second variant beside it for some
+    /// subscription (TP2). Returns the removals that remain.
     pub(super) fn keep_for_undeliverable(
         &self,
         db: &mut Database,
@@ -177,9 +178,9 @@ impl TypeStream {
         drops
     }
 
-    /// A peer that became another may match several variants that stay for what was
-    /// rejected. One goes if each subscription that it is for has another that the
-    /// peer holds for sure.
+    /// Of several kept variants that one client matches, since its parameters
+    /// changed, removes those for which each matching subscription has another
+    /// that is surely held.
     fn drop_redundant_kept(
         &self,
         db: &mut Database,
@@ -317,8 +318,8 @@ impl TypeStream {
         }
     }
 
-    /// A peer that is silent may hold what a response without an answer takes
-    /// away or brings: where something is said of a name, that goes, too.
+    /// Adds removals of variants that the client may hold from pending
+    /// responses, if anything else of the name is sent.
     fn remove_pending_variants<'n>(
         &self,
         db: &mut Database,
@@ -347,8 +348,9 @@ impl TypeStream {
         }
     }
 
-    /// Whether another name that the peer asks by brings a resource. Hosts that
-    /// a virtual host does not name may lead to it by a wildcard.
+    /// Whether another subscription or cursor resolves to a resource. A host
+    /// may resolve to a virtual host that does not list it, by a wildcard
+    /// domain.
     fn is_desired_elsewhere(&self, db: &mut Database, but: &Name, held: &Resource) -> bool {
         let name = &held.name;
         let own = self

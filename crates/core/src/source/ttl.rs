@@ -69,7 +69,8 @@ impl TypeStream {
         heartbeats
     }
 
-    /// What the peer holds of a name, where that is what it is meant to hold.
+    /// The resources of a name that the client surely holds and that are
+    /// desired as they are.
     fn held_and_desired(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
         let wanted = self.desired_resources(db, name);
         let held = self.client_cache.held(db, name).into_iter();

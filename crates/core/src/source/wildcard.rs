@@ -50,8 +50,8 @@ impl TypeStream {
         self.resend_all(db, follow, false);
     }
 
-    /// Members of a glob that are gone are not among the versions that a client
-    /// comes back with (S75): it hears of those that are remembered.
+    /// Records the remembered tombstones of a glob as held: the members of a
+    /// glob are not among the initial versions of a client (S75).
     fn record_tombstones(&mut self, db: &mut Database, scope: &Scope) {
         let Scope::Glob(glob) = scope else { return };
         for name in db.tombstones(self.type_id, glob) {
@@ -105,7 +105,8 @@ impl TypeStream {
         }
     }
 
-    /// What the client holds and the scope does not show is to be removed.
+    /// Records resources that the client holds and the cursor does not list, so
+    /// that they are removed.
     fn record_strays(
         &mut self,
         db: &mut Database,
@@ -181,9 +182,9 @@ impl TypeStream {
         }
     }
 
-    /// Says all that a scope shows again, its own and what other views bring
-    /// (S30). What the peer holds beyond that is not forgotten: it is still to
-    /// be removed.
+    /// Marks all that a cursor lists to be sent again, also names that another
+    /// cursor serves (S30). Records of anything else stay: it is still to be
+    /// removed.
     fn resend_all(&mut self, db: &mut Database, follow: CursorId, own: bool) {
         let alone = self.client_cache.cursors().len() == 1;
         if alone && !own {

@@ -201,8 +201,8 @@ impl HostIndex {
         }
     }
 
-    /// The wildcards under which a domain may be the first of another virtual
-    /// host, or the last.
+    /// The wildcards whose exclusiveness may change when this domain is added
+    /// or removed.
     pub(super) fn covering_wildcards<'d>(
         &self,
         route: &str,

@@ -1,9 +1,10 @@
-//! What of a virtual host is given to who asks for one of its hosts.
+//! Rewritten virtual hosts, for clients that request one of their hosts.
 //!
-//! Once a client holds a wildcard, it never asks for a host under it again. So
-//! it is given one only if nothing else is under it; otherwise a host that a
-//! wildcard brings gets a copy of the virtual host for that host alone, and one
-//! that is a domain itself gets the virtual host without its wildcards.
+//! A client that holds a wildcard domain never requests a host under it again.
+//! So it gets the wildcard only if no other virtual host has a domain under it.
+//! Otherwise a host that a wildcard matched gets a copy of the virtual host for
+//! itself alone, and a host that is a domain itself gets the virtual host
+//! without its wildcards.
 
 use std::sync::Arc;
 

@@ -33,8 +33,8 @@ pub(crate) struct Advance {
     pub(crate) cursor: Option<CursorId>,
     pub(crate) from: Position,
     pub(crate) to: Position,
-    /// What the step brings, if the peer takes it as it is; otherwise its
-    /// items are among what is said name by name.
+    /// The changes of the view, if the client takes them as they are; otherwise
+    /// they are among the updates.
     pub(crate) changes: Option<Arc<ViewChanges>>,
     /// Which items of the step this is about.
     pub(crate) range: Range<usize>,

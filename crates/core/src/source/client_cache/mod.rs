@@ -1,9 +1,9 @@
 //! What a peer holds: the only owner of that belief.
 //!
-//! It is known by name and variant, whatever subscription brought it (S84), and
-//! outlives subscriptions. A peer that follows a view costs a position in it;
-//! what differs from the view, and what is asked for by name, is recorded one
-//! by one.
+//! Resources are known by name and variant, whatever subscription brought them
+//! (S84), and outlive subscriptions. A client with a cursor costs its position;
+//! what differs from the view, and what is subscribed to by name, is recorded
+//! one by one.
 //!
 //! ```text
 //!   now    = views at their positions, but for exceptions; records
@@ -132,8 +132,8 @@ impl ClientCache {
         may
     }
 
-    /// Whether a step without an answer takes the place of another variant of a
-    /// name than this: the peer still holds that if it rejects the step.
+    /// Whether a pending advance replaces another variant of the name than this
+    /// one: the client keeps that one if it NACKs.
     pub(crate) fn may_keep_other_variant(&self, name: &Name, but: Option<&Arc<Resource>>) -> bool {
         let steps = self.pending_acks.iter().flat_map(|flight| &flight.advances);
         let mut left = steps.filter_map(|step| match step.item(name)? {
@@ -223,8 +223,8 @@ impl ClientCache {
         flights.any(|flight| flight.nonce == *nonce || flight.merged_nonces.contains(nonce))
     }
 
-    /// Takes what a response says out of it, if an earlier one with this nonce
-    /// became part of it: it is not known what was in which.
+    /// Takes the updates out of a pending response that an earlier one with
+    /// this nonce was merged into: it is not known which of them was in which.
     pub(super) fn take_merged(&mut self, nonce: &Nonce) -> Option<(Vec<Update>, Vec<Answer>)> {
         let mut flights = self.pending_acks.iter_mut();
         let flight = flights.find(|flight| flight.merged_nonces.contains(nonce))?;
@@ -314,9 +314,9 @@ impl ClientCache {
         }
     }
 
-    /// State of the world: what a rejected response brought is in those after it,
-    /// until one says otherwise. A `whole` set lists every name, others all of the
-    /// names that they speak of.
+    /// SotW: a pending response after a NACKed one contains the same updates,
+    /// unless it changes them itself. A `whole` set contains every name,
+    /// another response only the names of its updates.
     pub(super) fn repeat_in_later_pending(&mut self, says: &[Update], whole: bool) {
         for say in says {
             for flight in &mut self.pending_acks {

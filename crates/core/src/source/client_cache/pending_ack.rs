@@ -12,16 +12,14 @@ use crate::name::Name;
 use crate::resource::{Nonce, Resource, ResourceError, Version};
 use crate::source::subscriptions::{AnswerKind, SubscriptionKey};
 
-/// What a response says of one variant: the peer holds it from now on, or it is
-/// gone.
+/// The change of one variant by a response: an upsert, or a removal.
 #[derive(Clone, Debug)]
 pub(crate) struct Update {
     pub(crate) variant: Variant,
     pub(crate) resource: Option<Arc<Resource>>,
-    /// The asked name on account of which it is said, where that is another.
+    /// The name that the client requested, where the resource has another.
     pub(crate) requested_name: Option<Name>,
-    /// It was gone in between: a response that became one with a later one took
-    /// it away.
+    /// A response that was merged into this one removed the variant.
     pub(crate) removed_earlier: bool,
     /// What such a response brought of it.
     pub(crate) earlier_resource: Option<Arc<Resource>>,
@@ -67,7 +65,7 @@ impl Update {
     }
 }
 
-/// What a response answers to one want beside what it says of resources.
+/// The answer of a response to one subscription, beside its updates.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     pub(crate) subscription: SubscriptionKey,

@@ -79,7 +79,7 @@ impl ClientCache {
         }
     }
 
-    /// The records of a name tell the truth, whatever view covers it now.
+    /// Makes a covered name an exception: its records count, not the cursor.
     pub(in crate::source) fn mark_exception(&mut self, name: &Name) {
         if self.covering_cursor(name).is_some() {
             self.exceptions.insert(name.clone());
