@@ -88,9 +88,9 @@ impl Database {
 
     /// A client leaves that held this set, or this part of it.
     pub(crate) fn remember_set(&mut self, type_id: TypeId, version: Version, set: &Arc<ClientSet>) {
-        let departed = &mut self.client_sets;
+        let client_sets = &mut self.client_sets;
         let key = (type_id, version);
-        let known = departed.sets.get(&key);
+        let known = client_sets.sets.get(&key);
         let joined = known.map(|known| known.union(set).map(Arc::new));
         let (set, known) = match (&joined, known) {
             (Some(None), _) => return,
@@ -101,16 +101,20 @@ impl Database {
         if bytes > MAX_BYTES {
             return;
         }
-        departed.bytes = departed.bytes + bytes - known;
-        if departed.sets.insert(key.clone(), Arc::clone(set)).is_none() {
-            departed.order.push_back(key);
+        client_sets.bytes = client_sets.bytes + bytes - known;
+        if client_sets
+            .sets
+            .insert(key.clone(), Arc::clone(set))
+            .is_none()
+        {
+            client_sets.order.push_back(key);
         }
-        while departed.sets.len() > MAX_SETS || departed.bytes > MAX_BYTES {
-            let Some(oldest) = departed.order.pop_front() else {
+        while client_sets.sets.len() > MAX_SETS || client_sets.bytes > MAX_BYTES {
+            let Some(oldest) = client_sets.order.pop_front() else {
                 break;
             };
-            let gone = departed.sets.remove(&oldest);
-            departed.bytes -= gone.map_or(0, |set| bytes_of(&set));
+            let gone = client_sets.sets.remove(&oldest);
+            client_sets.bytes -= gone.map_or(0, |set| bytes_of(&set));
         }
     }
 

@@ -31,35 +31,35 @@ impl Database {
         view.subscribers.insert(subscriber);
         view.pin(0);
         let held = vec![0];
-        let following = CursorSlot {
+        let slot = CursorSlot {
             view: view_id,
             pins: held,
         };
-        self.subscribers.add_cursor(subscriber, following)
+        self.subscribers.add_cursor(subscriber, slot)
     }
 
     /// Ends following.
     pub fn close_cursor(&mut self, id: CursorId) {
-        let Some(following) = self.subscribers.remove_cursor(id) else {
+        let Some(slot) = self.subscribers.remove_cursor(id) else {
             return;
         };
         let type_id = self.subscribers.type_id(id.subscriber);
         let table = &mut self.tables[type_id.0 as usize];
-        let view = table.view_mut(following.view);
+        let view = table.view_mut(slot.view);
         view.subscribers.remove(&id.subscriber);
         if view.subscribers.is_empty() {
             let scope = view.scope.clone();
-            table.drop_view(following.view);
+            table.drop_view(slot.view);
             if !table.has_view(&scope) {
                 self.subscribers
                     .record_demand(type_id, scope.selector(), DemandChange::Ended);
             }
             return;
         }
-        for position in following.pins {
-            let forgotten = table.view_mut(following.view).unpin(position);
+        for position in slot.pins {
+            let forgotten = table.view_mut(slot.view).unpin(position);
             for entry in forgotten {
-                table.forget_if_gone(following.view, entry, &mut self.params, &mut self.work);
+                table.forget_if_gone(slot.view, entry, &mut self.params, &mut self.work);
             }
         }
     }
@@ -67,21 +67,21 @@ impl Database {
     /// Pins a position of a cursor: bodies that are current there are kept
     /// until it is unpinned.
     pub fn pin(&mut self, id: CursorId, position: Position) {
-        let following = self.subscribers.cursor_mut(id);
-        following.pins.push(position);
-        let view = following.view;
+        let slot = self.subscribers.cursor_mut(id);
+        slot.pins.push(position);
+        let view = slot.view;
         let type_id = self.subscribers.type_id(id.subscriber);
         self.table_mut(type_id).view_mut(view).pin(position);
     }
 
     /// The follower will not come back to this position.
     pub fn unpin(&mut self, id: CursorId, position: Position) {
-        let following = self.subscribers.cursor_mut(id);
-        let Some(index) = following.pins.iter().position(|p| *p == position) else {
+        let slot = self.subscribers.cursor_mut(id);
+        let Some(index) = slot.pins.iter().position(|p| *p == position) else {
             return;
         };
-        following.pins.swap_remove(index);
-        let view = following.view;
+        slot.pins.swap_remove(index);
+        let view = slot.view;
         let type_id = self.subscribers.type_id(id.subscriber);
         let table = &mut self.tables[type_id.0 as usize];
         for entry in table.view_mut(view).unpin(position) {
@@ -181,7 +181,7 @@ impl Database {
             .collect()
     }
 
-    /// Whether there is more behind `position` than [`Self::news`] tell: a name
+    /// Whether there is more behind `position` than [`Self::changed_names`] tell: a name
     /// that is gone and that nobody held was forgotten.
     #[must_use]
     pub fn has_forgotten_since(&self, id: CursorId, position: Position) -> bool {
@@ -238,7 +238,7 @@ impl Database {
         let is_gone = |(name, item): &(Name, Option<_>)| item.is_none().then(|| name.clone());
         let mut gone: Vec<_> = items.iter().filter_map(is_gone).collect();
         gone.sort();
-        let batch = Arc::new(ViewChanges {
+        let changes = Arc::new(ViewChanges {
             from,
             to,
             bytes,
@@ -251,8 +251,8 @@ impl Database {
         });
         self.table_mut(type_id)
             .view_mut(view_id)
-            .share_changes(&batch);
-        batch
+            .share_changes(&changes);
+        changes
     }
 
     /// Forgets lists that were made for many streams and that none asked for
@@ -303,22 +303,22 @@ mod tests {
         let type_id = db.type_id(&url);
         let stream = db.open_stream();
         let subscriber = db.add_subscriber(stream, type_id, ParamsId::EMPTY);
-        let follow = db.open_cursor(subscriber, &Scope::All);
+        let cursor = db.open_cursor(subscriber, &Scope::All);
         let kept = |db: &mut Database| {
-            let batch = Arc::downgrade(&db.view_changes(follow, 0));
-            let whole = Arc::downgrade(&db.shared_list(follow, false));
-            (batch, whole)
+            let changes = Arc::downgrade(&db.view_changes(cursor, 0));
+            let whole = Arc::downgrade(&db.shared_list(cursor, false));
+            (changes, whole)
         };
-        let (batch, whole) = kept(&mut db);
+        let (changes, whole) = kept(&mut db);
         db.drop_unused_lists();
-        assert!(batch.upgrade().is_some() && whole.upgrade().is_some());
+        assert!(changes.upgrade().is_some() && whole.upgrade().is_some());
         db.drop_unused_lists();
-        assert!(batch.upgrade().is_none() && whole.upgrade().is_none());
+        assert!(changes.upgrade().is_none() && whole.upgrade().is_none());
         // A change makes it outdated at once.
-        let (batch, whole) = kept(&mut db);
+        let (changes, whole) = kept(&mut db);
         let other = Resource::new(Name::new("a"), "y".into());
         db.apply(vec![Change::Upsert(url, Arc::new(other))])
             .unwrap();
-        assert!(batch.upgrade().is_none() && whole.upgrade().is_none());
+        assert!(changes.upgrade().is_none() && whole.upgrade().is_none());
     }
 }

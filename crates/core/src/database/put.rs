@@ -19,7 +19,7 @@ impl Database {
     }
 
     /// Gives a name its contents and tells those whom it concerns; followers of
-    /// views hear of it with [`Self::wake_followers`]. Returns what it held.
+    /// views hear of it with [`Self::wake_view_subscribers`]. Returns what it held.
     pub(super) fn put(&mut self, type_id: TypeId, name: &Name, content: Content) -> Content {
         if let Some(keys) = content.keys()
             && keys

@@ -103,13 +103,18 @@ impl SubscriberRegistry {
         }
     }
 
-    pub(super) fn record_demand(&mut self, type_id: TypeId, ask: Selector, edge: DemandChange) {
-        let Some(edges) = &mut self.demand_changes else {
+    pub(super) fn record_demand(
+        &mut self,
+        type_id: TypeId,
+        selector: Selector,
+        change: DemandChange,
+    ) {
+        let Some(changes) = &mut self.demand_changes else {
             return;
         };
-        match edges.entry((type_id, ask)) {
+        match changes.entry((type_id, selector)) {
             btree_map::Entry::Vacant(place) => {
-                place.insert(edge);
+                place.insert(change);
             }
             btree_map::Entry::Occupied(opposite) => {
                 opposite.remove();
@@ -169,15 +174,13 @@ impl SubscriberRegistry {
     }
 
     pub(super) fn add_cursor(&mut self, subscriber: SubscriberId, new: CursorSlot) -> CursorId {
-        let following = &mut self.get_mut(subscriber).cursors;
-        let slot = following
-            .iter()
-            .position(Option::is_none)
-            .unwrap_or_else(|| {
-                following.push(None);
-                following.len() - 1
-            });
-        following[slot] = Some(new);
+        let cursors = &mut self.get_mut(subscriber).cursors;
+        let free = cursors.iter().position(Option::is_none);
+        let slot = free.unwrap_or_else(|| {
+            cursors.push(None);
+            cursors.len() - 1
+        });
+        cursors[slot] = Some(new);
         CursorId {
             subscriber,
             slot: slot as u32,
@@ -191,9 +194,9 @@ impl SubscriberRegistry {
     /// A view was divided: the subscriber now follows another. Returns the
     /// positions that it takes along.
     pub(super) fn change_view(&mut self, id: SubscriberId, from: ViewId, to: ViewId) {
-        for following in self.get_mut(id).cursors.iter_mut().flatten() {
-            if following.view == from {
-                following.view = to;
+        for slot in self.get_mut(id).cursors.iter_mut().flatten() {
+            if slot.view == from {
+                slot.view = to;
             }
         }
     }
@@ -204,17 +207,16 @@ impl SubscriberRegistry {
         id: SubscriberId,
         view: ViewId,
     ) -> impl Iterator<Item = Position> + '_ {
-        let following = self.get(id).cursors.iter().flatten();
-        following
-            .filter(move |f| f.view == view)
+        let slot = self.get(id).cursors.iter().flatten();
+        slot.filter(move |f| f.view == view)
             .flat_map(|f| f.pins.iter().copied())
     }
 
     /// Every subscriber there is, with what it follows.
     pub(super) fn all_cursors(&self) -> impl Iterator<Item = (SubscriberId, TypeId, &CursorSlot)> {
         self.list.iter().flat_map(|(id, subscriber)| {
-            let following = subscriber.cursors.iter().flatten();
-            following.map(move |f| (SubscriberId(id), subscriber.type_id, f))
+            let slot = subscriber.cursors.iter().flatten();
+            slot.map(move |f| (SubscriberId(id), subscriber.type_id, f))
         })
     }
 }
@@ -254,20 +256,20 @@ impl Database {
         woken
     }
 
-    /// From now on, [`Self::take_edges`] has something to tell. A cache watches
+    /// From now on, [`Self::take_demand_changes`] has something to tell. A cache watches
     /// from the beginning.
     pub fn watch_demand(&mut self) {
         self.subscribers.demand_changes.get_or_insert_default();
     }
 
     /// What got its first or lost its last subscriber since this was last
-    /// asked; nothing without [`Self::watch_edges`].
+    /// asked; nothing without [`Self::watch_demand`].
     pub fn take_demand_changes(
         &mut self,
     ) -> impl Iterator<Item = (TypeId, Selector, DemandChange)> + use<> {
-        let edges = self.subscribers.demand_changes.as_mut().map(std::mem::take);
-        let edges = edges.into_iter().flatten();
-        edges.map(|((type_id, ask), edge)| (type_id, ask, edge))
+        let changes = self.subscribers.demand_changes.as_mut().map(std::mem::take);
+        let changes = changes.into_iter().flatten();
+        changes.map(|((type_id, selector), change)| (type_id, selector, change))
     }
 
     /// A stream begins to ask for a type.
@@ -386,7 +388,7 @@ mod tests {
         let stream = db.open_stream();
         let [one, two] = [(); 2].map(|()| db.add_subscriber(stream, type_id, ParamsId::EMPTY));
         let name = Name::new("a");
-        let edge = |edge| [(type_id, Selector::Name(name.clone()), edge)];
+        let change = |change| [(type_id, Selector::Name(name.clone()), change)];
         let entry = db.subscribe(one, &name, ParamsId::EMPTY);
         assert_eq!(db.take_demand_changes().count(), 0);
         db.watch_demand();
@@ -394,10 +396,10 @@ mod tests {
         db.unsubscribe(one, entry, ParamsId::EMPTY);
         assert_eq!(db.take_demand_changes().count(), 0);
         db.unsubscribe(two, entry, ParamsId::EMPTY);
-        assert!(db.take_demand_changes().eq(edge(DemandChange::Ended)));
+        assert!(db.take_demand_changes().eq(change(DemandChange::Ended)));
         db.subscribe(one, &name, ParamsId::EMPTY);
         db.watch_demand();
-        assert!(db.take_demand_changes().eq(edge(DemandChange::Started)));
+        assert!(db.take_demand_changes().eq(change(DemandChange::Started)));
         assert_eq!(db.take_demand_changes().count(), 0);
     }
 
@@ -407,16 +409,16 @@ mod tests {
         let type_id = db.type_id(&"t".into());
         let stream = db.open_stream();
         let one = db.add_subscriber(stream, type_id, ParamsId::EMPTY);
-        let follow = db.open_cursor(one, &Scope::All);
-        db.close_cursor(follow);
+        let cursor = db.open_cursor(one, &Scope::All);
+        db.close_cursor(cursor);
         assert_eq!(db.take_demand_changes().count(), 0);
-        let follow = db.open_cursor(one, &Scope::All);
+        let cursor = db.open_cursor(one, &Scope::All);
         assert!(db.take_demand_changes().eq([(
             type_id,
             Selector::Wildcard,
             DemandChange::Started
         )]));
-        db.close_cursor(follow);
+        db.close_cursor(cursor);
         assert!(
             db.take_demand_changes()
                 .eq([(type_id, Selector::Wildcard, DemandChange::Ended)])

@@ -30,7 +30,7 @@ pub struct Work {
     /// Constraints evaluated.
     pub evaluations: u64,
     /// The most names that were looked at while others had to wait, as
-    /// [`Database::end_hold`](super::Database::end_hold) tells (S85).
+    /// [`Database::end_slice`](super::Database::end_slice) tells (S85).
     pub largest_slice: u64,
 }
 

@@ -380,12 +380,12 @@ impl View {
     }
 
     /// Lets other streams share a step.
-    pub(super) fn share_changes(&mut self, batch: &Arc<ViewChanges>) {
-        if batch.from == 0 {
-            self.initial_changes = Some(Arc::clone(batch));
+    pub(super) fn share_changes(&mut self, changes: &Arc<ViewChanges>) {
+        if changes.from == 0 {
+            self.initial_changes = Some(Arc::clone(changes));
         }
         self.recent_changes
-            .insert(batch.from, Arc::downgrade(batch));
+            .insert(changes.from, Arc::downgrade(changes));
     }
 
     /// The members as a whole set, if it was made.

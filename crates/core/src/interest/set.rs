@@ -187,7 +187,7 @@ mod tests {
 
     type Naive = BTreeSet<Selector>;
 
-    fn ask(text: &str) -> Selector {
+    fn selector(text: &str) -> Selector {
         Selector::parse(text, 100).unwrap()
     }
 
@@ -204,7 +204,7 @@ mod tests {
 
     fn naive() -> impl Strategy<Value = Naive> {
         proptest::sample::subsequence(TEXTS.to_vec(), 0..=TEXTS.len())
-            .prop_map(|texts| texts.into_iter().map(ask).collect())
+            .prop_map(|texts| texts.into_iter().map(selector).collect())
     }
 
     fn interest(naive: &Naive) -> Interest {
@@ -229,9 +229,9 @@ mod tests {
             prop_assert_eq!(naive(x.union(&y)), &a | &b);
             prop_assert_eq!(naive(x.intersection(&y)), &a & &b);
             prop_assert_eq!(naive(x.difference(&y)), &a - &b);
-            let edges = x.diff(&y);
-            prop_assert_eq!(naive(edges.added), &b - &a);
-            prop_assert_eq!(naive(edges.removed), &a - &b);
+            let changes = x.diff(&y);
+            prop_assert_eq!(naive(changes.added), &b - &a);
+            prop_assert_eq!(naive(changes.removed), &a - &b);
             prop_assert_eq!(x.len(), a.len());
             prop_assert_eq!(x.is_empty(), a.is_empty());
             prop_assert!(x.iter().eq(a), "order is that of `Ask`");
@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn a_glob_reaches_one_level() {
-        let interest: Interest = [ask("xdstp://x/T/d/*?k=v")].into_iter().collect();
+        let interest: Interest = [selector("xdstp://x/T/d/*?k=v")].into_iter().collect();
         for (name, reached) in [
             ("xdstp://x/T/d/1?k=v", true),
             ("xdstp://x/T/d/1", false),
@@ -279,7 +279,7 @@ mod tests {
             assert_eq!(interest.contains(&Name::new(name)), reached, "{name}");
             assert_eq!(interest.matches_glob(&Name::new(name)), reached, "{name}");
         }
-        let names: Interest = [ask("n")].into_iter().collect();
+        let names: Interest = [selector("n")].into_iter().collect();
         assert!(!names.matches_glob(&Name::new("n")));
         assert!(!names.names_collection(&Name::new("n")));
         for text in ["xdstp://x/T/d/*?k=v", "*", ""] {

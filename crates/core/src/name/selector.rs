@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn tells_the_three_apart() {
         let glob = Glob::parse("xdstp://a/t/*").unwrap();
-        for (text, ask) in [
+        for (text, selector) in [
             ("*", Selector::Wildcard),
             ("xdstp://a/t/*", Selector::Glob(glob)),
             ("xdstp://a/t/x", Selector::Name(Name::new("xdstp://a/t/x"))),
@@ -79,9 +79,9 @@ mod tests {
             ("**", Selector::Name(Name::new("**"))),
             ("\0", Selector::Name(Name::new("\0"))),
         ] {
-            assert_eq!(Selector::parse(text, 13).as_ref(), Ok(&ask));
-            assert_eq!(ask.as_str(), text);
-            assert_eq!(ask.to_string(), text);
+            assert_eq!(Selector::parse(text, 13).as_ref(), Ok(&selector));
+            assert_eq!(selector.as_str(), text);
+            assert_eq!(selector.to_string(), text);
         }
     }
 

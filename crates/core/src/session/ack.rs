@@ -18,10 +18,10 @@ impl Session {
     /// Whether an answer to this response is awaited: one that became part of a
     /// later one, since the peer was silent, can only be rejected on its own.
     pub(super) fn is_pending(&self, index: usize, nonce: &Nonce, rejects: bool) -> bool {
-        let holdings = &self.type_streams[index].client_cache;
+        let client_cache = &self.type_streams[index].client_cache;
         match rejects {
-            true => holdings.is_pending(nonce),
-            false => holdings.pending_ack(nonce).is_some(),
+            true => client_cache.is_pending(nonce),
+            false => client_cache.pending_ack(nonce).is_some(),
         }
     }
 
@@ -30,8 +30,8 @@ impl Session {
     }
 
     pub(super) fn sent_version(&self, index: usize, nonce: &Nonce) -> Option<Version> {
-        let flight = self.type_streams[index].client_cache.pending_ack(nonce)?;
-        flight.version.clone()
+        let pending_ack = self.type_streams[index].client_cache.pending_ack(nonce)?;
+        pending_ack.version.clone()
     }
 
     /// The answer to a response: rejected if there is an error, and for no
@@ -44,25 +44,25 @@ impl Session {
         error: Option<ErrorDetail>,
         now: Moment,
     ) {
-        let conversation = &mut self.type_streams[index];
-        let type_url = conversation.type_url.clone();
-        if error.is_some() && conversation.expected_nack_of_merged(&nonce) {
+        let type_stream = &mut self.type_streams[index];
+        let type_url = type_stream.type_url.clone();
+        if error.is_some() && type_stream.expected_nack_of_merged(&nonce) {
             self.events.push_back(Event::Acked { type_url, nonce });
             return;
         }
-        let other = |error: &ErrorDetail| conversation.blames_pushed_resource(&nonce, error);
-        let expected = conversation.expects_nack(&nonce) && !error.as_ref().is_some_and(other);
+        let other = |error: &ErrorDetail| type_stream.blames_pushed_resource(&nonce, error);
+        let expected = type_stream.expects_nack(&nonce) && !error.as_ref().is_some_and(other);
         match (&error, expected) {
-            (Some(_), true) => conversation.handle_expected_nack(db, &nonce),
-            (None, true) => conversation.acks_unreadable = true,
+            (Some(_), true) => type_stream.handle_expected_nack(db, &nonce),
+            (None, true) => type_stream.acks_unreadable = true,
             _ => {}
         }
         let error = error.filter(|_| !expected);
         let Some(mut error) = error else {
-            let drains = conversation.kind.drains;
-            let accepted = conversation.handle_ack(db, &nonce);
-            conversation.last_acked = Some(nonce.clone());
-            conversation.forget_error();
+            let drains = type_stream.kind.drains;
+            let accepted = type_stream.handle_ack(db, &nonce);
+            type_stream.last_acked = Some(nonce.clone());
+            type_stream.forget_error();
             if accepted.replaced_unknown {
                 self.drain_unknown(db, index, now);
             }
@@ -71,20 +71,20 @@ impl Session {
             return;
         };
         cut(&mut error.message, self.config.limits.error_bytes);
-        conversation.last_error = Some(error.clone());
-        let parked = conversation.handle_nack(db, &nonce, &error);
-        conversation.forget_error();
+        type_stream.last_error = Some(error.clone());
+        let quarantined = type_stream.handle_nack(db, &nonce, &error);
+        type_stream.forget_error();
         self.after_nack(db, index);
         self.events.push_back(Event::Nacked {
             type_url: type_url.clone(),
             nonce,
             error: error.clone(),
         });
-        for parked in parked {
+        for quarantined in quarantined {
             self.events.push_back(Event::Quarantined {
                 type_url: type_url.clone(),
-                name: parked.name,
-                version: parked.version,
+                name: quarantined.name,
+                version: quarantined.version,
                 error: error.clone(),
             });
         }
@@ -154,12 +154,12 @@ impl Session {
         let Some(endpoints) = endpoints.filter(|endpoints| endpoints.resumption.is_some()) else {
             return;
         };
-        let wants = endpoints
+        let subscriptions = endpoints
             .subscriptions
             .iter()
-            .filter(|(_, want)| want.is_resumed);
+            .filter(|(_, subscription)| subscription.is_resumed);
         let name = |entry| db.name(endpoints.type_id, entry).clone();
-        let names: Vec<Name> = wants.map(|(key, _)| name(key.entry)).collect();
+        let names: Vec<Name> = subscriptions.map(|(key, _)| name(key.entry)).collect();
         if let Some(clusters) = self.type_stream_mut(kind::CDS) {
             clusters.record_clusters_of_endpoints(db, names);
         }
@@ -227,12 +227,12 @@ impl Session {
         now: Moment,
     ) {
         if !self.draining.is_empty() {
-            let conversations = &self.type_streams;
+            let type_streams = &self.type_streams;
             let resuming = self.resuming_until.is_some_and(|until| now < until);
             self.draining.retain(|reference, _| {
-                let mut types = conversations.iter().map(|c| &c.type_url);
+                let mut types = type_streams.iter().map(|c| &c.type_url);
                 let unasked = resuming && !types.any(|url| *url == reference.type_url);
-                unasked || has_interest_in(db, conversations, reference)
+                unasked || has_interest_in(db, type_streams, reference)
             });
         }
         if self.type_streams[index].dialect == Dialect::Standard {
@@ -249,21 +249,21 @@ impl Session {
     /// listeners, none of them inline now, is taken to have had none inline: it
     /// unsubscribes from its routes when their listener has drained.
     fn drain_unknown(&mut self, db: &mut Database, index: usize, now: Moment) {
-        let conversation = &self.type_streams[index];
-        let refers_to = conversation.kind.refers_to;
+        let type_stream = &self.type_streams[index];
+        let refers_to = type_stream.kind.refers_to;
         let held = |of: Option<&TypeStream>| {
             let resumed = of.and_then(|of| of.resumption.as_ref());
             resumed.map_or(0, |resumed| resumed.held_count)
         };
-        let listeners = held(Some(conversation));
+        let listeners = held(Some(type_stream));
         let by_name = listeners > 0 && held(self.type_stream(kind::RDS)) >= listeners;
-        let by_name = by_name && !conversation.desires_reference_to(db, kind::CDS);
-        let drains = match conversation.dialect {
-            Dialect::Envoy => conversation.kind.drains && !by_name,
+        let by_name = by_name && !type_stream.desires_reference_to(db, kind::CDS);
+        let drains = match type_stream.dialect {
+            Dialect::Envoy => type_stream.kind.drains && !by_name,
             Dialect::Standard => true,
         };
         if drains {
-            let drained = self.drain_deadlines(conversation.kind.drains, now);
+            let drained = self.drain_deadlines(type_stream.kind.drains, now);
             let types = refers_to.iter().map(|url| (*url, drained));
             self.draining_types.extend(types);
         }
@@ -309,10 +309,10 @@ impl Session {
 }
 
 /// Whether a client asks for what is referred to.
-fn has_interest_in(db: &Database, conversations: &[TypeStream], reference: &Reference) -> bool {
-    let mut all = conversations.iter();
+fn has_interest_in(db: &Database, type_streams: &[TypeStream], reference: &Reference) -> bool {
+    let mut all = type_streams.iter();
     let of = all.find(|c| c.type_url == reference.type_url);
-    of.is_some_and(|conversation| conversation.has_interest(db, &reference.name))
+    of.is_some_and(|type_stream| type_stream.has_interest(db, &reference.name))
 }
 
 /// Cuts a text to a number of bytes, at a border between characters.

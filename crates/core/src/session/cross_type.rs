@@ -14,20 +14,20 @@ use crate::source::{Push, TypeStream};
 impl Session {
     /// A response is about to go out; what it replaces is still believed to be
     /// held.
-    pub(super) fn after_sending(&mut self, db: &mut Database, index: usize, selected: &Push) {
-        let conversation = &self.type_streams[index];
-        match conversation.type_url.as_str() {
+    pub(super) fn after_sending(&mut self, db: &mut Database, index: usize, push: &Push) {
+        let type_stream = &self.type_streams[index];
+        match type_stream.type_url.as_str() {
             kind::CDS => self.resend_endpoints(db, index, |clusters| {
                 let again = clusters.relisted_after_nack();
-                selected.resources().chain(again)
+                push.resources().chain(again)
             }),
             kind::RDS => {
-                let restarted = routes_with_changed_vhds(db, conversation, selected);
+                let restarted = routes_with_changed_vhds(db, type_stream, push);
                 self.restart_virtual_hosts(db, &restarted);
             }
             // A listener that is sent begins anew, with all that is inside.
             kind::LDS => {
-                let listeners = selected.resources();
+                let listeners = push.resources();
                 let inside = listeners.flat_map(|listener| listener.facts().inline_vhds_routes());
                 self.restart_virtual_hosts(db, &inside.cloned().collect::<Vec<_>>());
             }
@@ -38,11 +38,11 @@ impl Session {
     /// A set was rejected, and others that went out since list what it brought:
     /// to the peer that comes with them.
     pub(super) fn after_nack(&mut self, db: &Database, index: usize) {
-        let conversation = &self.type_streams[index];
-        if conversation.type_url.as_str() == kind::CDS && conversation.sends_whole_sets() {
+        let type_stream = &self.type_streams[index];
+        if type_stream.type_url.as_str() == kind::CDS && type_stream.sends_whole_sets() {
             self.resend_endpoints(db, index, |clusters| {
-                let flights = clusters.client_cache.pending_acks().iter();
-                flights.flat_map(|flight| flight.resources())
+                let pending_acks = clusters.client_cache.pending_acks().iter();
+                pending_acks.flat_map(|pending_ack| pending_ack.resources())
             });
         }
     }
@@ -100,15 +100,15 @@ impl Session {
 pub(super) fn answer_first_vhds_request(
     db: &mut Database,
     config: &Config,
-    conversation: &mut TypeStream,
+    type_stream: &mut TypeStream,
     others: OtherTypes<'_>,
 ) {
-    if !conversation.kind.on_demand || !conversation.owes_response {
+    if !type_stream.kind.on_demand || !type_stream.owes_response {
         return;
     }
-    conversation.owes_response = false;
+    type_stream.owes_response = false;
     let waiting = routes_with_hosts(db, config, others.iter());
-    conversation
+    type_stream
         .placeholders
         .extend(waiting.iter().map(placeholder));
 }
@@ -131,17 +131,17 @@ pub(super) fn update_routes_without_vhds(
 fn routes_with_hosts<'c>(
     db: &mut Database,
     config: &Config,
-    conversations: impl Iterator<Item = &'c TypeStream>,
+    type_streams: impl Iterator<Item = &'c TypeStream>,
 ) -> BTreeSet<Name> {
     let (mut routes, mut listeners) = (Vec::new(), Vec::new());
     if config.single_type.is_some() {
         routes = all_of(db, kind::RDS);
         listeners = all_of(db, kind::LDS);
     } else {
-        for conversation in conversations {
-            match conversation.type_url.as_str() {
-                kind::RDS => routes = conversation.sent_resources(db),
-                kind::LDS => listeners = conversation.sent_resources(db),
+        for type_stream in type_streams {
+            match type_stream.type_url.as_str() {
+                kind::RDS => routes = type_stream.sent_resources(db),
+                kind::LDS => listeners = type_stream.sent_resources(db),
                 _ => {}
             }
         }
@@ -164,12 +164,12 @@ fn all_of(db: &Database, url: &str) -> Vec<Arc<Resource>> {
 
 /// The route configurations of a response that find their hosts in another way
 /// than the peer was told before.
-fn routes_with_changed_vhds(db: &mut Database, routes: &TypeStream, selected: &Push) -> Vec<Name> {
+fn routes_with_changed_vhds(db: &mut Database, routes: &TypeStream, push: &Push) -> Vec<Name> {
     let mut names = Vec::new();
-    for new in selected
+    for new in push
         .updates
         .iter()
-        .filter_map(|say| say.resource.as_ref())
+        .filter_map(|update| update.resource.as_ref())
     {
         let held = routes.client_cache.held(db, &new.name);
         let old = held.iter().find(|held| held.is_accepted());

@@ -17,7 +17,7 @@ impl Session {
         url: &TypeUrl,
         names: Vec<Locator>,
     ) -> Vec<(Selector, ParamsId)> {
-        let mut asks = Vec::with_capacity(names.len());
+        let mut selectors = Vec::with_capacity(names.len());
         // Those that it is asked with now, be there others to take up.
         let own = self
             .type_stream(url.as_str())
@@ -25,26 +25,26 @@ impl Session {
         for locator in names {
             self.uses_locators |= locator.params.is_some();
             match Selector::parse(&locator.name, self.config.limits.name_bytes) {
-                Ok(ask) => match self.params_of_locator(db, locator.params.clone(), own) {
+                Ok(selector) => match self.params_of_locator(db, locator.params.clone(), own) {
                     Ok(params) => {
                         if locator.params.is_some() && params == own {
-                            self.record_located_name(url, &ask, params);
+                            self.record_located_name(url, &selector, params);
                         }
-                        asks.push((ask, params));
+                        selectors.push((selector, params));
                     }
                     Err(refusal) => self.refuse(url, refusal),
                 },
                 Err(error) => self.refuse(url, Refusal::Name(error)),
             }
         }
-        asks
+        selectors
     }
 
-    fn record_located_name(&mut self, url: &TypeUrl, ask: &Selector, params: ParamsId) {
-        if let (Selector::Name(name), Some(conversation)) =
-            (ask, self.type_stream_mut(url.as_str()))
+    fn record_located_name(&mut self, url: &TypeUrl, selector: &Selector, params: ParamsId) {
+        if let (Selector::Name(name), Some(type_stream)) =
+            (selector, self.type_stream_mut(url.as_str()))
         {
-            conversation.located_names.insert((name.clone(), params));
+            type_stream.located_names.insert((name.clone(), params));
         }
     }
 
@@ -57,8 +57,8 @@ impl Session {
         names: &[Locator],
     ) {
         let is_whole = |name: &str| {
-            let ask = Selector::parse(name, self.config.limits.name_bytes);
-            matches!(ask, Ok(Selector::Wildcard | Selector::Glob(_)))
+            let selector = Selector::parse(name, self.config.limits.name_bytes);
+            matches!(selector, Ok(Selector::Wildcard | Selector::Glob(_)))
         };
         let given = names.iter().rev().find_map(|locator| {
             let params = locator.params.clone()?;
@@ -68,10 +68,10 @@ impl Session {
         if let Some(params) = given
             && let Ok(params) = self.params_of_locator(db, Some(params), self.params)
         {
-            let conversation = &mut self.type_streams[index];
-            conversation.scope_params = Some(params);
-            if conversation.can_change_params() && conversation.params != params {
-                conversation.change_params(db, params);
+            let type_stream = &mut self.type_streams[index];
+            type_stream.scope_params = Some(params);
+            if type_stream.can_change_params() && type_stream.params != params {
+                type_stream.change_params(db, params);
             }
         }
     }

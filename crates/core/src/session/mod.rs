@@ -225,7 +225,7 @@ impl Session {
     #[must_use]
     pub fn is_acknowledged(&self) -> bool {
         let mut all = self.type_streams.iter();
-        all.all(|conversation| conversation.client_cache.pending_acks().is_empty())
+        all.all(|type_stream| type_stream.client_cache.pending_acks().is_empty())
     }
 
     /// Whether there is nothing to say until something happens or
@@ -237,16 +237,16 @@ impl Session {
             return false;
         }
         let mut all = self.type_streams.iter();
-        let deferred = all.any(|conversation| !conversation.deferred.is_empty());
+        let deferred = all.any(|type_stream| !type_stream.deferred.is_empty());
         if deferred && self.has_changes(db) {
             return false;
         }
         let mut all = self.type_streams.iter();
-        all.all(|conversation| {
-            !conversation.may_send(now, self.config.ack_timeout)
-                || (conversation.params
-                    == conversation.next_params(self.params_of(&conversation.type_url))
-                    && conversation.is_quiet(db))
+        all.all(|type_stream| {
+            !type_stream.may_send(now, self.config.ack_timeout)
+                || (type_stream.params
+                    == type_stream.next_params(self.params_of(&type_stream.type_url))
+                    && type_stream.is_quiet(db))
         })
     }
 
@@ -309,9 +309,9 @@ impl Session {
         loop {
             (self.has_silent_progress, self.has_more) = (false, false);
             for index in 0..self.type_streams.len() {
-                if let Some((response, selected)) = self.poll_type(db, now, index) {
-                    self.after_sending(db, index, &selected);
-                    self.record_sent(db, now, index, &response, selected);
+                if let Some((response, push)) = self.poll_type(db, now, index) {
+                    self.after_sending(db, index, &push);
+                    self.record_sent(db, now, index, &response, push);
                     self.mark_resumed_dirty();
                     return Some(response);
                 }
@@ -338,7 +338,7 @@ impl Session {
     /// What is sent may refer to a name of which nothing was said (S82).
     fn mark_resumed_dirty(&mut self) {
         let all = self.type_streams.iter_mut();
-        all.filter(|conversation| conversation.resumption.is_some())
+        all.filter(|type_stream| type_stream.resumption.is_some())
             .for_each(TypeStream::mark_deferred_dirty);
     }
 
@@ -357,24 +357,24 @@ impl Session {
     ) -> Option<(Response, Push)> {
         let wrap = self.may_wrap();
         let own_params = self.params_of(&self.type_streams[index].type_url);
-        let (conversation, others) = OtherTypes::split(&mut self.type_streams, index);
-        if !conversation.may_send(now, self.config.ack_timeout) {
+        let (type_stream, others) = OtherTypes::split(&mut self.type_streams, index);
+        if !type_stream.may_send(now, self.config.ack_timeout) {
             return None;
         }
-        let params = conversation.next_params(own_params);
-        if conversation.params != params && conversation.can_change_params() {
-            conversation.change_params(db, params);
+        let params = type_stream.next_params(own_params);
+        if type_stream.params != params && type_stream.can_change_params() {
+            type_stream.change_params(db, params);
         }
-        let known = conversation.is_complete(db);
-        if !known && conversation.sends_whole_sets() {
+        let known = type_stream.is_complete(db);
+        if !known && type_stream.sends_whole_sets() {
             return None;
         }
-        let awaited = conversation.awaited_type();
+        let awaited = type_stream.awaited_type();
         if awaited.is_some_and(|(names, until)| now < until && others.find(names).is_none()) {
             return None;
         }
-        cross_type::answer_first_vhds_request(db, &self.config, conversation, others);
-        cross_type::update_routes_without_vhds(db, conversation, others);
+        cross_type::answer_first_vhds_request(db, &self.config, type_stream, others);
+        cross_type::update_routes_without_vhds(db, type_stream, others);
         let resuming = self.resuming_until.is_some_and(|until| now < until);
         let draining = (&self.draining, &self.draining_types);
         let order = Order::new(others, draining, now, resuming);
@@ -386,40 +386,35 @@ impl Session {
             resume_window: self.config.resume_window,
             now,
         };
-        if conversation.awaits_dependencies(db, &context) {
+        if type_stream.awaits_dependencies(db, &context) {
             return None;
         }
-        let selected = conversation.select_push(db, &context);
-        if selected.is_empty() && !(conversation.owes_response && known) {
-            self.has_silent_progress |= selected.has_more(db);
-            self.has_more |= !conversation.dirty.is_empty();
-            conversation
-                .client_cache
-                .advance_silently(db, selected.advances);
+        let push = type_stream.select_push(db, &context);
+        if push.is_empty() && !(type_stream.owes_response && known) {
+            self.has_silent_progress |= push.has_more(db);
+            self.has_more |= !type_stream.dirty.is_empty();
+            type_stream.client_cache.advance_silently(db, push.advances);
             return None;
         }
         let nonce = Nonce::of_number(self.nonce_counter + 1);
         let written = match self.config.mode {
-            Mode::Delta => conversation
-                .write_delta(db, &selected, nonce)
+            Mode::Delta => type_stream
+                .write_delta(db, &push, nonce)
                 .map(Response::Delta),
-            Mode::Sotw => conversation
-                .write_sotw(db, &selected, nonce, wrap)
+            Mode::Sotw => type_stream
+                .write_sotw(db, &push, nonce, wrap)
                 .map(Response::Sotw),
         };
         let Some(response) = written else {
-            self.has_silent_progress |= !selected.updates.is_empty()
-                || !selected.answers.is_empty()
-                || selected.has_more(db);
-            conversation
-                .client_cache
-                .advance_silently(db, selected.advances);
-            conversation.apply_silently(db, selected.updates, selected.answers);
+            self.has_silent_progress |=
+                !push.updates.is_empty() || !push.answers.is_empty() || push.has_more(db);
+            type_stream.client_cache.advance_silently(db, push.advances);
+            type_stream.apply_silently(db, push.updates, push.answers);
             return None;
         };
         self.nonce_counter += 1;
-        conversation.owes_response &= !known;
-        Some((response, selected))
+        type_stream.owes_response &= !known;
+        Some((response, push))
     }
 
     fn record_sent(
@@ -428,27 +423,27 @@ impl Session {
         now: Moment,
         index: usize,
         response: &Response,
-        selected: Push,
+        push: Push,
     ) {
         let wraps = self.may_wrap();
         let version = match response {
             Response::Delta(_) => None,
             Response::Sotw(response) => Some(response.version.clone()),
         };
-        let conversation = &mut self.type_streams[index];
-        conversation.start_ttl_timers(&selected, wraps, now);
-        let bait = selected.expects_nack || !conversation.invalid_clusters(&selected).is_empty();
-        let flight = PendingAck {
+        let type_stream = &mut self.type_streams[index];
+        type_stream.start_ttl_timers(&push, wraps, now);
+        let expects_nack = push.expects_nack || !type_stream.invalid_clusters(&push).is_empty();
+        let pending_ack = PendingAck {
             nonce: response.nonce().clone(),
             version,
             sent_at: now,
-            updates: selected.updates,
-            answers: selected.answers,
-            advances: selected.advances,
+            updates: push.updates,
+            answers: push.answers,
+            advances: push.advances,
             merged_nonces: Vec::new(),
-            expects_nack: bait,
+            expects_nack,
         };
-        conversation.record_sent(db, flight);
+        type_stream.record_sent(db, pending_ack);
     }
 
     /// Whether the peer reads resources that are wrapped (S58).
@@ -487,12 +482,12 @@ impl Session {
 
     fn type_stream(&self, url: &str) -> Option<&TypeStream> {
         let mut all = self.type_streams.iter();
-        all.find(|conversation| conversation.type_url.as_str() == url)
+        all.find(|type_stream| type_stream.type_url.as_str() == url)
     }
 
     fn type_stream_mut(&mut self, url: &str) -> Option<&mut TypeStream> {
         let mut all = self.type_streams.iter_mut();
-        all.find(|conversation| conversation.type_url.as_str() == url)
+        all.find(|type_stream| type_stream.type_url.as_str() == url)
     }
 }
 

@@ -38,10 +38,10 @@ impl Session {
     pub(super) fn apply_params(&mut self, db: &mut Database) {
         for index in 0..self.type_streams.len() {
             let own = self.params_of(&self.type_streams[index].type_url);
-            let conversation = &mut self.type_streams[index];
-            let params = conversation.next_params(own);
-            if conversation.params != params && conversation.can_change_params() {
-                conversation.change_params(db, params);
+            let type_stream = &mut self.type_streams[index];
+            let params = type_stream.next_params(own);
+            if type_stream.params != params && type_stream.can_change_params() {
+                type_stream.change_params(db, params);
             }
         }
     }

@@ -58,17 +58,17 @@ impl Session {
             false => Vec::new(),
         };
         self.adopt_scope_params(db, index, &request.subscribe);
-        let mut asks = DeltaSubscriptions {
+        let mut selectors = DeltaSubscriptions {
             names: names_something(&request.subscribe),
             unsubscribe: self.parse_locators(db, &url, request.unsubscribe),
             ..DeltaSubscriptions::default()
         };
-        asks.subscribe = self.parse_locators(db, &url, request.subscribe);
+        selectors.subscribe = self.parse_locators(db, &url, request.subscribe);
         let leaving = EndingSubscriptions {
-            names: self.count_subscribed(db, index, &asks.unsubscribe),
-            unbounded_hosts: self.count_unbounded_hosts(db, index, &asks.unsubscribe),
+            names: self.count_subscribed(db, index, &selectors.unsubscribe),
+            unbounded_hosts: self.count_unbounded_hosts(db, index, &selectors.unsubscribe),
         };
-        for refusal in self.refuse_over_limits(db, index, &mut asks.subscribe, leaving) {
+        for refusal in self.refuse_over_limits(db, index, &mut selectors.subscribe, leaving) {
             self.refuse(&url, refusal);
         }
         if first {
@@ -83,13 +83,13 @@ impl Session {
                 ..
             } = self.config.limits;
             let versions = request.initial_versions.into_iter().take(subscriptions);
-            asks.initial.reserve(versions.len());
+            selectors.initial.reserve(versions.len());
             let ours = versions.filter(|(name, _)| name.as_str().len() <= name_bytes);
-            asks.initial.extend(ours);
-            self.spare_known_refusals(index, &asks.initial);
-            self.add_base_hosts(db, index, base, &mut asks.subscribe);
+            selectors.initial.extend(ours);
+            self.spare_known_refusals(index, &selectors.initial);
+            self.add_base_hosts(db, index, base, &mut selectors.subscribe);
         }
-        let reading = self.type_streams[index].read_delta(asks);
+        let reading = self.type_streams[index].read_delta(selectors);
         self.begin_changes(db, url, reading, first, now);
         Ok(())
     }
@@ -132,14 +132,14 @@ impl Session {
         self.apply_params(db);
         self.adopt_scope_params(db, index, &request.names);
         let names = names_something(&request.names);
-        let mut asks = self.parse_locators(db, &url, request.names);
+        let mut selectors = self.parse_locators(db, &url, request.names);
         let all = self.type_streams[index].subscriptions.len();
         let leaving = EndingSubscriptions {
-            names: all.saturating_sub(self.count_subscribed(db, index, &asks)),
+            names: all.saturating_sub(self.count_subscribed(db, index, &selectors)),
             unbounded_hosts: 0,
         };
         let due = !std::mem::take(&mut self.type_streams[index].refused).is_empty();
-        let refusals = self.refuse_over_limits(db, index, &mut asks, leaving);
+        let refusals = self.refuse_over_limits(db, index, &mut selectors, leaving);
         if self.type_streams[index].refusals_changed(due) {
             for refusal in refusals {
                 self.refuse(&url, refusal);
@@ -152,8 +152,8 @@ impl Session {
             Some(_) => self.resume(db, index, now),
             None => {}
         }
-        let conversation = &mut self.type_streams[index];
-        let reading = conversation.read_sotw(db, &asks, names, version);
+        let type_stream = &mut self.type_streams[index];
+        let reading = type_stream.read_sotw(db, &selectors, names, version);
         self.begin_changes(db, url, reading, first, now);
         Ok(())
     }
@@ -230,13 +230,13 @@ impl Session {
         &self,
         db: &Database,
         index: usize,
-        asks: &[(Selector, ParamsId)],
+        selectors: &[(Selector, ParamsId)],
     ) -> usize {
-        let known = |(ask, params): &&(Selector, ParamsId)| match ask {
+        let known = |(selector, params): &&(Selector, ParamsId)| match selector {
             Selector::Name(name) => self.type_streams[index].is_subscribed(db, name, *params),
             _ => false,
         };
-        asks.iter().filter(known).count()
+        selectors.iter().filter(known).count()
     }
 
     /// How many of these are hosts of which there may be any number.
@@ -244,13 +244,13 @@ impl Session {
         &self,
         db: &Database,
         index: usize,
-        asks: &[(Selector, ParamsId)],
+        selectors: &[(Selector, ParamsId)],
     ) -> usize {
-        let strange = |(ask, params): &&(Selector, ParamsId)| match ask {
+        let strange = |(selector, params): &&(Selector, ParamsId)| match selector {
             Selector::Name(name) => self.type_streams[index].has_unbounded_host(db, name, *params),
             _ => false,
         };
-        asks.iter().filter(strange).count()
+        selectors.iter().filter(strange).count()
     }
 
     /// Refuses what goes beyond the limits; what is `leaving` ends with the
@@ -261,7 +261,7 @@ impl Session {
         &mut self,
         db: &Database,
         index: usize,
-        asks: &mut Vec<(Selector, ParamsId)>,
+        selectors: &mut Vec<(Selector, ParamsId)>,
         leaving: EndingSubscriptions,
     ) -> Vec<Refusal> {
         let used = |count: fn(&TypeStream) -> usize| -> usize {
@@ -278,22 +278,22 @@ impl Session {
         let too_many_hosts = room_for_hosts < room_for_names;
         room_for_hosts = room_for_hosts.min(room_for_names);
         let mut refusals = Vec::new();
-        let conversation = &mut self.type_streams[index];
-        asks.retain(|(ask, params)| {
-            let (known, room) = match ask {
+        let type_stream = &mut self.type_streams[index];
+        selectors.retain(|(selector, params)| {
+            let (known, room) = match selector {
                 Selector::Wildcard => return true,
                 Selector::Glob(glob) => {
                     let scope = Scope::Glob(glob.clone());
-                    let known = conversation.client_cache.cursor_of(&scope).is_some();
+                    let known = type_stream.client_cache.cursor_of(&scope).is_some();
                     (known, &mut room_for_globs)
                 }
-                Selector::Name(name) if conversation.kind.on_demand => {
-                    let known = conversation.is_subscribed(db, name, *params)
-                        || db.is_bounded_host(conversation.type_id, name);
+                Selector::Name(name) if type_stream.kind.on_demand => {
+                    let known = type_stream.is_subscribed(db, name, *params)
+                        || db.is_bounded_host(type_stream.type_id, name);
                     (known, &mut room_for_hosts)
                 }
                 Selector::Name(name) => (
-                    conversation.is_subscribed(db, name, *params),
+                    type_stream.is_subscribed(db, name, *params),
                     &mut room_for_names,
                 ),
             };
@@ -301,10 +301,10 @@ impl Session {
                 *room -= usize::from(!known);
                 return true;
             }
-            refusals.push(match ask {
+            refusals.push(match selector {
                 Selector::Name(name) => {
-                    conversation.refused.insert(name.clone());
-                    match conversation.kind.on_demand && too_many_hosts {
+                    type_stream.refused.insert(name.clone());
+                    match type_stream.kind.on_demand && too_many_hosts {
                         true => Refusal::Hosts {
                             limit: limits.hosts,
                         },
@@ -330,13 +330,16 @@ impl Session {
         base: Vec<Name>,
         subscribe: &mut Vec<(Selector, ParamsId)>,
     ) {
-        let conversation = &self.type_streams[index];
+        let type_stream = &self.type_streams[index];
         let room = self.config.limits.subscriptions;
-        let asked: HashSet<_> = subscribe.iter().map(|(ask, _)| ask.clone()).collect();
-        let known = |name: &Name| db.has_exact_domain(conversation.type_id, name);
+        let asked: HashSet<_> = subscribe
+            .iter()
+            .map(|(selector, _)| selector.clone())
+            .collect();
+        let known = |name: &Name| db.has_exact_domain(type_stream.type_id, name);
         let base = base.into_iter().filter(known).map(Selector::Name);
-        let new = base.filter(|ask| !asked.contains(ask)).take(room);
-        subscribe.extend(new.map(|ask| (ask, conversation.params)));
+        let new = base.filter(|selector| !asked.contains(selector)).take(room);
+        subscribe.extend(new.map(|selector| (selector, type_stream.params)));
     }
 
     /// What a client knows not to exist need not be refused again: a proxy lists

@@ -64,36 +64,43 @@ pub enum NameState {
 impl Session {
     /// How every name of a type stands, in order. Visits all of them.
     pub fn name_statuses(&self, db: &mut Database, type_url: &TypeUrl) -> Vec<NameStatus> {
-        let Some(conversation) = self.type_stream(type_url.as_str()) else {
+        let Some(type_stream) = self.type_stream(type_url.as_str()) else {
             return Vec::new();
         };
         let mut found: BTreeMap<Name, (NameState, Option<Arc<Resource>>)> = BTreeMap::new();
         // What holds something is listed under the name of that: a host may be
         // asked for by another.
-        for (key, want) in conversation.subscriptions.iter() {
-            let state = match want.acked_answer {
+        for (key, subscription) in type_stream.subscriptions.iter() {
+            let state = match subscription.acked_answer {
                 AnswerKind::Absent => NameState::Absent,
                 AnswerKind::Resource => continue,
                 AnswerKind::Unanswered | AnswerKind::Error => NameState::Requested,
             };
-            let name = db.name(conversation.type_id, key.entry).clone();
+            let name = db.name(type_stream.type_id, key.entry).clone();
             found.insert(name, (state, None));
         }
         for (name, resource) in self.held_resources(db, type_url) {
             found.insert(name, (NameState::Accepted, Some(resource)));
         }
-        for flight in conversation.client_cache.pending_acks() {
-            for answer in flight.answers.iter().filter(|answer| !answer.is_implicit) {
+        for pending_ack in type_stream.client_cache.pending_acks() {
+            for answer in pending_ack
+                .answers
+                .iter()
+                .filter(|answer| !answer.is_implicit)
+            {
                 found.insert(answer.name.clone(), (NameState::Sent, None));
             }
-            for say in &flight.updates {
-                found.insert(say.name().clone(), (NameState::Sent, say.resource.clone()));
+            for update in &pending_ack.updates {
+                found.insert(
+                    update.name().clone(),
+                    (NameState::Sent, update.resource.clone()),
+                );
             }
-            for (name, item) in flight.advances.iter().flat_map(|step| step.items()) {
+            for (name, item) in pending_ack.advances.iter().flat_map(|step| step.items()) {
                 found.insert(name.clone(), (NameState::Sent, item.clone()));
             }
         }
-        for ((name, _), (version, _)) in &conversation.quarantine {
+        for ((name, _), (version, _)) in &type_stream.quarantine {
             let held = found.remove(name).and_then(|(_, resource)| resource);
             found.insert(name.clone(), (NameState::Rejected(version.clone()), held));
         }
@@ -113,38 +120,40 @@ impl Session {
         type_url: &TypeUrl,
         name: &Name,
     ) -> Option<NameStatus> {
-        let conversation = self.type_stream(type_url.as_str())?;
-        let entry = db.find(conversation.type_id, name)?;
-        let ask = SubscriptionKey {
+        let type_stream = self.type_stream(type_url.as_str())?;
+        let entry = db.find(type_stream.type_id, name)?;
+        let selector = SubscriptionKey {
             entry,
-            params: conversation.params,
+            params: type_stream.params,
         };
-        let want = *conversation.subscriptions.get(ask)?;
-        let given = conversation
+        let subscription = *type_stream.subscriptions.get(selector)?;
+        let given = type_stream
             .subscriptions
-            .resolved_name(ask)
+            .resolved_name(selector)
             .unwrap_or(name)
             .clone();
-        let held = conversation.client_cache.held(db, &given);
+        let held = type_stream.client_cache.held(db, &given);
         let held = held.into_iter().find(|held| held.is_accepted());
-        let sure = held.is_some() && certain_resource(db, conversation, &given).is_some();
+        let sure = held.is_some() && certain_resource(db, type_stream, &given).is_some();
         let held = held.map(|held| held.resource);
-        let target = conversation.resolve(db, ask);
+        let target = type_stream.resolve(db, selector);
         let led = target.resource().map_or(name, |r| &r.name).clone();
-        let mut flights = conversation.client_cache.pending_acks().iter().rev();
-        let sent = flights.find_map(|flight| {
-            let said = flight
+        let mut pending_acks = type_stream.client_cache.pending_acks().iter().rev();
+        let sent = pending_acks.find_map(|pending_ack| {
+            let updated = pending_ack
                 .updates_of(&led)
                 .last()
-                .map(|say| say.resource.clone());
-            said.or_else(|| flight.answer_to(ask).map(|_| None))
+                .map(|update| update.resource.clone());
+            updated.or_else(|| pending_ack.answer_to(selector).map(|_| None))
         });
         let (state, resource) = match (target.resource(), sent) {
-            (Some(r), _) if conversation.is_quarantined(r) => {
+            (Some(r), _) if type_stream.is_quarantined(r) => {
                 (NameState::Rejected(r.version.clone()), held)
             }
             (_, Some(sent)) => (NameState::Sent, sent),
-            (_, None) if want.acked_answer == AnswerKind::Absent => (NameState::Absent, None),
+            (_, None) if subscription.acked_answer == AnswerKind::Absent => {
+                (NameState::Absent, None)
+            }
             (_, None) if sure => (NameState::Accepted, held),
             (_, None) => (NameState::Requested, held),
         };
@@ -163,16 +172,20 @@ impl Session {
         db: &mut Database,
         type_url: &TypeUrl,
     ) -> BTreeMap<Name, Arc<Resource>> {
-        let Some(conversation) = self.type_stream(type_url.as_str()) else {
+        let Some(type_stream) = self.type_stream(type_url.as_str()) else {
             return BTreeMap::new();
         };
-        let holdings = &conversation.client_cache;
+        let client_cache = &type_stream.client_cache;
         let mut names: BTreeSet<Name> = BTreeSet::new();
-        for view in holdings.cursors() {
+        for view in client_cache.cursors() {
             names.extend(view.held_resources(db).into_iter().map(|r| r.name.clone()));
         }
-        names.extend(holdings.records().map(|held| held.resource.name.clone()));
-        let certain = |name: Name| Some((name.clone(), certain_resource(db, conversation, &name)?));
+        names.extend(
+            client_cache
+                .records()
+                .map(|held| held.resource.name.clone()),
+        );
+        let certain = |name: Name| Some((name.clone(), certain_resource(db, type_stream, &name)?));
         names.into_iter().filter_map(certain).collect()
     }
 
@@ -182,9 +195,9 @@ impl Session {
     /// What does not agree.
     pub fn check(&self, db: &mut Database) -> Result<(), String> {
         let mut all = self.type_streams.iter();
-        all.try_for_each(|conversation| {
-            let fault = conversation.check(db);
-            fault.map_err(|fault| format!("{}: {fault}", conversation.type_url))
+        all.try_for_each(|type_stream| {
+            let fault = type_stream.check(db);
+            fault.map_err(|fault| format!("{}: {fault}", type_stream.type_url))
         })
     }
 
@@ -192,31 +205,31 @@ impl Session {
     #[must_use]
     pub fn unbounded_hosts(&self) -> usize {
         let all = self.type_streams.iter();
-        all.map(|conversation| conversation.subscriptions.unbounded_hosts())
+        all.map(|type_stream| type_stream.subscriptions.unbounded_hosts())
             .sum()
     }
 
     /// The parameters by which the peer is given variants of a type.
     #[must_use]
     pub fn params_of_type(&self, type_url: &TypeUrl) -> ParamsId {
-        let conversation = self.type_stream(type_url.as_str());
-        conversation.map_or_else(|| self.params_of(type_url), |c| c.params)
+        let type_stream = self.type_stream(type_url.as_str());
+        type_stream.map_or_else(|| self.params_of(type_url), |c| c.params)
     }
 
     /// How each type stands, in order of rank.
     pub fn status(&self) -> impl Iterator<Item = TypeStatus> + '_ {
-        self.type_streams.iter().map(|conversation| TypeStatus {
-            type_url: conversation.type_url.clone(),
+        self.type_streams.iter().map(|type_stream| TypeStatus {
+            type_url: type_stream.type_url.clone(),
             // On demand the wildcard brings nothing, and is one all the same.
-            subscriptions: conversation.subscription_count()
-                + usize::from(conversation.kind.on_demand && conversation.wildcard.is_on()),
-            wildcard: conversation.wildcard.is_on(),
-            last_nonce: conversation.last_nonce.clone(),
-            last_acked: conversation.last_acked.clone(),
-            has_pending_ack: !conversation.client_cache.pending_acks().is_empty(),
-            resumed_complete: conversation.last_nonce.is_none() && resumed_complete(conversation),
-            error: conversation.last_error.clone(),
-            quarantined: conversation
+            subscriptions: type_stream.subscription_count()
+                + usize::from(type_stream.kind.on_demand && type_stream.wildcard.is_on()),
+            wildcard: type_stream.wildcard.is_on(),
+            last_nonce: type_stream.last_nonce.clone(),
+            last_acked: type_stream.last_acked.clone(),
+            has_pending_ack: !type_stream.client_cache.pending_acks().is_empty(),
+            resumed_complete: type_stream.last_nonce.is_none() && resumed_complete(type_stream),
+            error: type_stream.last_error.clone(),
+            quarantined: type_stream
                 .quarantine
                 .iter()
                 .map(|((name, _), (version, _))| (name.clone(), version.clone()))
@@ -226,24 +239,24 @@ impl Session {
 }
 
 /// Whether there is nothing that the peer waits for.
-fn resumed_complete(conversation: &TypeStream) -> bool {
-    let heard = |want: &Subscription| want.acked_answer != AnswerKind::Unanswered;
-    !conversation.owes_response
-        && conversation.dirty.is_empty()
-        && conversation.deferred.is_empty()
-        && conversation
+fn resumed_complete(type_stream: &TypeStream) -> bool {
+    let heard = |subscription: &Subscription| subscription.acked_answer != AnswerKind::Unanswered;
+    !type_stream.owes_response
+        && type_stream.dirty.is_empty()
+        && type_stream.deferred.is_empty()
+        && type_stream
             .subscriptions
             .iter()
-            .all(|(_, want)| heard(want))
+            .all(|(_, subscription)| heard(subscription))
 }
 
 /// What the peer accepted of a name, if it rejected nothing of it since.
 fn certain_resource(
     db: &mut Database,
-    conversation: &TypeStream,
+    type_stream: &TypeStream,
     name: &Name,
 ) -> Option<Arc<Resource>> {
-    let held = conversation.client_cache.held(db, name);
+    let held = type_stream.client_cache.held(db, name);
     let doubtful = held.iter().any(|held| !held.is_accepted());
     let last = held.into_iter().next_back().filter(|_| !doubtful)?;
     Some(last.resource)
@@ -260,7 +273,7 @@ mod tests {
     use crate::moment::Moment;
     use crate::session::Config;
 
-    fn ask(names: &[&str]) -> DeltaRequest {
+    fn request(names: &[&str]) -> DeltaRequest {
         DeltaRequest {
             type_url: Some(kind::SDS.into()),
             subscribe: names.iter().map(|name| (*name).into()).collect(),
@@ -289,7 +302,7 @@ mod tests {
             let answer = DeltaRequest {
                 nonce: Some(response.nonce),
                 error,
-                ..ask(&[])
+                ..request(&[])
             };
             session.handle_delta(db, answer, now).unwrap();
         };
@@ -300,18 +313,20 @@ mod tests {
             })
         };
         session
-            .handle_delta(&mut db, ask(&["a", "none"]), now)
+            .handle_delta(&mut db, request(&["a", "none"]), now)
             .unwrap();
         answer(&mut session, &mut db, None);
-        session.handle_delta(&mut db, ask(&["bad"]), now).unwrap();
+        session
+            .handle_delta(&mut db, request(&["bad"]), now)
+            .unwrap();
         answer(&mut session, &mut db, refuse());
         put(&mut db, &["b"]);
-        session.handle_delta(&mut db, ask(&["b"]), now).unwrap();
+        session.handle_delta(&mut db, request(&["b"]), now).unwrap();
         session
             .poll(&mut db, now)
             .and_then(crate::message::Response::into_delta)
             .unwrap();
-        session.handle_delta(&mut db, ask(&["c"]), now).unwrap();
+        session.handle_delta(&mut db, request(&["c"]), now).unwrap();
         let names = session.name_statuses(&mut db, &kind::SDS.into());
         let seen: Vec<(&str, NameState, bool)> = names
             .iter()
@@ -325,7 +340,7 @@ mod tests {
         assert_eq!(back.status().count(), 0);
         let again = DeltaRequest {
             initial_versions: vec![("a".into(), version_of_a)],
-            ..ask(&["a"])
+            ..request(&["a"])
         };
         back.handle_delta(&mut db, again, now).unwrap();
         assert_eq!(
@@ -365,7 +380,7 @@ mod tests {
         db.apply(vec![host("r/web", "a.com"), host("r/bad", "b.com")])
             .unwrap();
         let mut session = Session::open(&mut db, Config::new(Mode::Delta));
-        let ask = |name: &str, nonce, error: Option<&str>| DeltaRequest {
+        let request = |name: &str, nonce, error: Option<&str>| DeltaRequest {
             type_url: Some(kind::VHDS.into()),
             subscribe: [name]
                 .iter()
@@ -387,7 +402,7 @@ mod tests {
         assert_eq!(state(&session, &mut db, "r/a.com"), None);
         let hear = |session: &mut Session, db: &mut Database, name: &str| {
             session
-                .handle_delta(db, ask(name, None, None), now)
+                .handle_delta(db, request(name, None, None), now)
                 .unwrap();
         };
         hear(&mut session, &mut db, "r/a.com");
@@ -404,7 +419,7 @@ mod tests {
             Some((NameState::Sent, web()))
         );
         session
-            .handle_delta(&mut db, ask("", Some(first.nonce), None), now)
+            .handle_delta(&mut db, request("", Some(first.nonce), None), now)
             .unwrap();
         assert_eq!(
             state(&session, &mut db, "r/a.com"),
@@ -416,7 +431,7 @@ mod tests {
             .and_then(crate::message::Response::into_delta)
             .unwrap();
         session
-            .handle_delta(&mut db, ask("", Some(bad.nonce), Some("no")), now)
+            .handle_delta(&mut db, request("", Some(bad.nonce), Some("no")), now)
             .unwrap();
         let version = Version::of_body(b"x");
         assert_eq!(
@@ -428,7 +443,7 @@ mod tests {
             .and_then(crate::message::Response::into_delta)
             .unwrap();
         session
-            .handle_delta(&mut db, ask("", Some(none.nonce), None), now)
+            .handle_delta(&mut db, request("", Some(none.nonce), None), now)
             .unwrap();
         hear(&mut session, &mut db, "r/c.com");
         let none = session
@@ -436,7 +451,7 @@ mod tests {
             .and_then(crate::message::Response::into_delta)
             .unwrap();
         session
-            .handle_delta(&mut db, ask("", Some(none.nonce), None), now)
+            .handle_delta(&mut db, request("", Some(none.nonce), None), now)
             .unwrap();
         assert_eq!(
             state(&session, &mut db, "r/c.com"),
@@ -454,7 +469,7 @@ mod tests {
         put(&mut db, &["a"]);
         let mut session = Session::open(&mut db, Config::new(Mode::Delta));
         session.deny(kind::SDS.into());
-        session.handle_delta(&mut db, ask(&["a"]), now).unwrap();
+        session.handle_delta(&mut db, request(&["a"]), now).unwrap();
         let response = session
             .poll(&mut db, now)
             .and_then(crate::message::Response::into_delta)

@@ -13,14 +13,14 @@ use crate::source::ClientCache;
 /// What a wildcard stream remembers beside its position.
 fn exceptions(session: &Session) -> usize {
     let all = session.type_streams.iter().map(|c| &c.client_cache);
-    let walks = |holdings: &ClientCache| {
-        holdings
+    let walks = |client_cache: &ClientCache| {
+        client_cache
             .cursors()
             .iter()
             .map(|v| v.partial_advances.len())
             .sum::<usize>()
     };
-    all.map(|holdings| holdings.exceptions().len() + walks(holdings))
+    all.map(|client_cache| client_cache.exceptions().len() + walks(client_cache))
         .sum()
 }
 
@@ -32,13 +32,15 @@ fn what_was_an_exception_is_forgotten_when_it_is_the_rule_again() {
     let upsert = |r: Resource| Change::Upsert(url.clone(), Arc::new(r));
     db.apply(resources.map(upsert).into()).unwrap();
     let mut session = Session::open(&mut db, Config::new(Mode::Delta));
-    let ask = |nonce, error| DeltaRequest {
+    let selector = |nonce, error| DeltaRequest {
         type_url: Some(url.clone()),
         nonce,
         error,
         ..DeltaRequest::default()
     };
-    session.handle_delta(&mut db, ask(None, None), now).unwrap();
+    session
+        .handle_delta(&mut db, selector(None, None), now)
+        .unwrap();
     let first = session
         .poll(&mut db, now)
         .and_then(Response::into_delta)
@@ -48,7 +50,7 @@ fn what_was_an_exception_is_forgotten_when_it_is_the_rule_again() {
         code: 13,
         message: String::new(),
     };
-    let nack = ask(Some(first.nonce), Some(error));
+    let nack = selector(Some(first.nonce), Some(error));
     session.handle_delta(&mut db, nack, now).unwrap();
     assert_eq!(exceptions(&session), 2);
     for left in [1, 0] {
@@ -58,7 +60,7 @@ fn what_was_an_exception_is_forgotten_when_it_is_the_rule_again() {
             .unwrap();
         assert_eq!(half.resources.len(), 1);
         session
-            .handle_delta(&mut db, ask(Some(half.nonce), None), now)
+            .handle_delta(&mut db, selector(Some(half.nonce), None), now)
             .unwrap();
         assert_eq!(exceptions(&session), left);
     }
@@ -105,7 +107,7 @@ fn s61_why_a_name_cannot_be_had_is_said_to_who_understands() {
     let mut session = Session::open(&mut db, config);
     session.set_supports_resource_errors(true);
     session.deny(kind::SDS.into());
-    let mut said = |url: &str, names: &[&str]| {
+    let mut updated = |url: &str, names: &[&str]| {
         let request = DeltaRequest {
             type_url: Some(TypeUrl::from(url)),
             subscribe: names.iter().map(|name| (*name).into()).collect(),
@@ -123,9 +125,9 @@ fn s61_why_a_name_cannot_be_had_is_said_to_who_understands() {
     };
     let error = |name: &str, code| (name.to_owned(), code);
     let denied = error("s", ErrorCode::PermissionDenied);
-    assert_eq!(said(kind::SDS, &["s"]), [denied]);
+    assert_eq!(updated(kind::SDS, &["s"]), [denied]);
     let refused = error("a", ErrorCode::Unavailable);
-    assert_eq!(said(kind::EDS, &["a"]), [refused]);
+    assert_eq!(updated(kind::EDS, &["a"]), [refused]);
 }
 
 #[test]
@@ -194,18 +196,18 @@ fn a_step_that_says_nothing_is_made_all_the_same() {
     };
     db.apply(put("x")).unwrap();
     let mut session = Session::open(&mut db, Config::new(Mode::Delta));
-    let ask = |nonce| DeltaRequest {
+    let selector = |nonce| DeltaRequest {
         type_url: Some(url.clone()),
         nonce,
         ..DeltaRequest::default()
     };
-    session.handle_delta(&mut db, ask(None), now).unwrap();
+    session.handle_delta(&mut db, selector(None), now).unwrap();
     let first = session
         .poll(&mut db, now)
         .and_then(Response::into_delta)
         .unwrap();
     session
-        .handle_delta(&mut db, ask(Some(first.nonce)), now)
+        .handle_delta(&mut db, selector(Some(first.nonce)), now)
         .unwrap();
     db.apply(put("y")).unwrap();
     db.apply(put("x")).unwrap();

@@ -65,7 +65,7 @@ impl Backoff {
     }
 
     /// How long to wait after a stream that ended; `heard` is whether a
-    /// response came on it ([`super::Sink::heard`]).
+    /// response came on it ([`super::Sink::got_response`]).
     pub fn after_stream(&mut self, heard: bool) -> Duration {
         if heard {
             self.failures = 0;

@@ -10,7 +10,7 @@
 //!
 //! Not a database: it has what the rules of one stream need to answer "is this
 //! news" and "what does a new watcher hear". Contents are shared with the
-//! owner's database. How entries change is in [`super::arrive`].
+//! owner's database. How entries change is in [`super::cache_update`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -163,39 +163,39 @@ impl Cache {
 
     /// Something is asked for no longer, and the source knows: what only that
     /// kept is evicted (C25).
-    pub(super) fn forget_selector(&mut self, wanted: &Selector, asking: &InterestState) {
+    pub(super) fn forget_selector(&mut self, wanted: &Selector, interest: &InterestState) {
         let Selector::Name(name) = wanted else {
             let all: Vec<_> = self.entries.keys().cloned().collect();
-            all.iter().for_each(|name| self.evict(name, asking));
+            all.iter().for_each(|name| self.evict(name, interest));
             return;
         };
         let held = self.entries.get(name).and_then(|entry| entry.held.first());
         let base = held.map(|held| held.name.clone());
-        self.evict(name, asking);
+        self.evict(name, interest);
         // Under an alias, the resource itself may have been kept by it.
         if let Some(base) = base {
-            self.evict(&base, asking);
+            self.evict(&base, interest);
         }
     }
 
     /// Lets go of a name unless something that is asked for keeps it.
-    pub(super) fn evict(&mut self, name: &Name, asking: &InterestState) {
+    pub(super) fn evict(&mut self, name: &Name, interest: &InterestState) {
         let Some(entry) = self.entries.get(name) else {
             return;
         };
         let member = match entry.state {
             CacheState::Nacked | CacheState::ReceivedError if entry.held.is_empty() => {
-                asking.is_requested(name)
+                interest.is_requested(name)
             }
             _ => {
                 entry.holds(name)
                     && entry
                         .held
                         .iter()
-                        .any(|held| asking.is_resource_requested(held))
+                        .any(|held| interest.is_resource_requested(held))
             }
         };
-        if !asking.names_exactly(name) {
+        if !interest.names_exactly(name) {
             self.timers.cancel(&Deadline::Fetch(name.clone()));
             if !member {
                 self.drop_contents(name);
@@ -217,8 +217,8 @@ impl Cache {
     }
 
     /// What a delta stream says at its start of the names it wants (E9).
-    pub(super) fn versions(&self, asking: &InterestState, globs: bool) -> Vec<(Name, Version)> {
-        let wanted = asking.wanted();
+    pub(super) fn versions(&self, interest: &InterestState, globs: bool) -> Vec<(Name, Version)> {
+        let wanted = interest.wanted();
         let listed = |name: &Name| {
             globs
                 || wanted.has_wildcard()
@@ -240,23 +240,27 @@ impl Cache {
     }
 
     /// Tells everyone who watches of an error that is nobody's in particular.
-    pub(super) fn report_unreachable(&self, error: &WatchError, teller: &mut EffectCollector<'_>) {
+    pub(super) fn report_unreachable(
+        &self,
+        error: &WatchError,
+        collector: &mut EffectCollector<'_>,
+    ) {
         debug_assert_eq!(error.cause, Cause::Unreachable);
         for (name, entry) in &self.entries {
             // Transient, so the same under every policy (C40).
             match entry.held.is_empty() {
-                true => teller.changed(name, Err(error.clone())),
-                false => teller.ambient(name, Some(error.clone())),
+                true => collector.changed(name, Err(error.clone())),
+                false => collector.ambient(name, Some(error.clone())),
             }
         }
     }
 
     /// The source can be reached again: each name is what it was before.
-    pub(super) fn report_reachable(&self, teller: &mut EffectCollector<'_>) {
+    pub(super) fn report_reachable(&self, collector: &mut EffectCollector<'_>) {
         for (name, entry) in &self.entries {
             match (entry.held.is_empty(), &entry.error) {
-                (false, error) => teller.ambient(name, error.clone()),
-                (true, Some(error)) => teller.changed(name, Err(error.clone())),
+                (false, error) => collector.ambient(name, error.clone()),
+                (true, Some(error)) => collector.changed(name, Err(error.clone())),
                 (true, None) => {}
             }
         }

@@ -20,14 +20,18 @@ use crate::resource::Resource;
 impl Cache {
     /// An accepted resource: it stands under its name and under those of its
     /// aliases that someone asks for (S36).
-    pub(super) fn receive(&mut self, resource: &Arc<Resource>, teller: &mut EffectCollector<'_>) {
+    pub(super) fn receive(
+        &mut self,
+        resource: &Arc<Resource>,
+        collector: &mut EffectCollector<'_>,
+    ) {
         let old = self.held_variant(resource);
-        self.store_under(&resource.name, resource, teller);
-        for alias in asked_aliases(resource, teller.interest) {
-            self.store_under(alias, resource, teller);
+        self.store_under(&resource.name, resource, collector);
+        for alias in asked_aliases(resource, collector.interest) {
+            self.store_under(alias, resource, collector);
         }
         if let Some(old) = old {
-            self.drop_lost_aliases(&old, teller);
+            self.drop_lost_aliases(&old, collector);
         }
     }
 
@@ -36,11 +40,11 @@ impl Cache {
         &mut self,
         resource: &Resource,
         now: Moment,
-        teller: &EffectCollector<'_>,
+        collector: &EffectCollector<'_>,
     ) {
         match resource.ttl {
             // Hosts learned on demand do not run out: nobody would ask again.
-            Some(ttl) if teller.type_url.as_str() != kind::VHDS => {
+            Some(ttl) if collector.type_url.as_str() != kind::VHDS => {
                 self.timers.set(Deadline::ttl(resource), now + ttl);
             }
             _ => {
@@ -50,10 +54,15 @@ impl Cache {
     }
 
     /// A resource without its body: what is held at this version lives on (E10).
-    pub(super) fn heartbeat(&mut self, beat: &Resource, now: Moment, teller: &EffectCollector<'_>) {
+    pub(super) fn heartbeat(
+        &mut self,
+        beat: &Resource,
+        now: Moment,
+        collector: &EffectCollector<'_>,
+    ) {
         let current = |held: &Arc<Resource>| held.version == beat.version;
         if self.held_variant(beat).as_ref().is_some_and(current) {
-            self.refresh(beat, now, teller);
+            self.refresh(beat, now, collector);
         }
     }
 
@@ -70,7 +79,7 @@ impl Cache {
         &mut self,
         name: &Name,
         resource: &Arc<Resource>,
-        teller: &mut EffectCollector<'_>,
+        collector: &mut EffectCollector<'_>,
     ) {
         self.timers.cancel(&Deadline::Fetch(name.clone()));
         let entry = self.entries.entry(name.clone()).or_default();
@@ -79,16 +88,16 @@ impl Cache {
         entry.state = CacheState::Acked;
         entry.foreign = false;
         if *name == resource.name && (had_error || old.as_ref() != Some(resource)) {
-            teller.upsert(resource);
+            collector.upsert(resource);
         }
         // C24: the same again is no news, unless it ends an error.
         if had_error || old.is_none_or(|old| !same_contents(&old, resource)) {
-            teller.changed(name, Ok(resource.clone()));
+            collector.changed(name, Ok(resource.clone()));
         }
     }
 
     /// Aliases that no variant of the resource has any more do not exist.
-    fn drop_lost_aliases(&mut self, old: &Resource, teller: &mut EffectCollector<'_>) {
+    fn drop_lost_aliases(&mut self, old: &Resource, collector: &mut EffectCollector<'_>) {
         let kept: BTreeSet<Name> = self
             .entries
             .get(&old.name)
@@ -102,7 +111,7 @@ impl Cache {
                     &alias,
                     CacheState::DoesNotExist,
                     WatchError::deleted(),
-                    teller,
+                    collector,
                 );
             }
         }
@@ -118,13 +127,13 @@ impl Cache {
     }
 
     /// The source says that the name does not exist.
-    pub(super) fn delete(&mut self, name: &Name, teller: &mut EffectCollector<'_>) {
+    pub(super) fn delete(&mut self, name: &Name, collector: &mut EffectCollector<'_>) {
         for name in self.with_aliases(name) {
             self.fail(
                 &name,
                 CacheState::DoesNotExist,
                 WatchError::deleted(),
-                teller,
+                collector,
             );
         }
     }
@@ -143,7 +152,7 @@ impl Cache {
     pub(super) fn delete_absent(
         &mut self,
         present: &BTreeSet<&Name>,
-        teller: &mut EffectCollector<'_>,
+        collector: &mut EffectCollector<'_>,
     ) {
         let absent = |(name, entry): &(&Name, &Entry)| {
             let held = entry.held.first().map_or(*name, |held| &held.name);
@@ -157,8 +166,8 @@ impl Cache {
             .collect();
         for name in &absent {
             match self.entries.get(name).is_some_and(|e| !e.held.is_empty()) {
-                true => self.delete(name, teller),
-                false if !teller.interest.names_exactly(name) => drop(self.entries.remove(name)),
+                true => self.delete(name, collector),
+                false if !collector.interest.names_exactly(name) => drop(self.entries.remove(name)),
                 false => {}
             }
         }
@@ -169,18 +178,18 @@ impl Cache {
         &mut self,
         name: &Name,
         constraints: Option<&Constraints>,
-        teller: &mut EffectCollector<'_>,
+        collector: &mut EffectCollector<'_>,
     ) {
         let Some(entry) = self.entries.get_mut(name) else {
             return;
         };
         match (entry.position(constraints), entry.held.len()) {
             (Err(_), _) => {}
-            (Ok(_), 1) => self.delete(name, teller),
+            (Ok(_), 1) => self.delete(name, collector),
             (Ok(at), _) => {
                 let gone = entry.held.remove(at);
                 self.timers.cancel(&Deadline::ttl(&gone));
-                teller.remove_variant(&gone);
+                collector.remove_variant(&gone);
             }
         }
     }
@@ -190,14 +199,20 @@ impl Cache {
         &mut self,
         name: &Name,
         constraints: Option<&Constraints>,
-        teller: &mut EffectCollector<'_>,
+        collector: &mut EffectCollector<'_>,
     ) {
         if self.entries.get(name).is_some_and(|e| e.held.len() > 1) {
-            return self.delete_variant(name, constraints, teller);
+            return self.delete_variant(name, constraints, collector);
         }
         for name in self.with_aliases(name) {
             let error = WatchError::expired();
-            self.set_error(&name, CacheState::DoesNotExist, error, Fate::Drop, teller);
+            self.set_error(
+                &name,
+                CacheState::DoesNotExist,
+                error,
+                Fate::Drop,
+                collector,
+            );
         }
     }
 
@@ -207,15 +222,15 @@ impl Cache {
         name: &Name,
         state: CacheState,
         error: WatchError,
-        teller: &mut EffectCollector<'_>,
+        collector: &mut EffectCollector<'_>,
     ) {
         self.timers.cancel(&Deadline::Fetch(name.clone()));
-        let Some(entry) = self.entry_for(name, error.cause, teller.interest) else {
+        let Some(entry) = self.entry_for(name, error.cause, collector.interest) else {
             return;
         };
         if entry.error.as_ref() != Some(&error) {
-            let fate = error_policy::fate(error.cause, !entry.held.is_empty(), teller.policy);
-            self.set_error(name, state, error, fate, teller);
+            let fate = error_policy::fate(error.cause, !entry.held.is_empty(), collector.policy);
+            self.set_error(name, state, error, fate, collector);
         }
     }
 
@@ -225,10 +240,10 @@ impl Cache {
         &mut self,
         name: &Name,
         cause: Cause,
-        asking: &InterestState,
+        interest: &InterestState,
     ) -> Option<&mut Entry> {
         if !self.entries.contains_key(name) {
-            if cause == Cause::Deleted || !asking.is_requested(name) {
+            if cause == Cause::Deleted || !interest.is_requested(name) {
                 return None;
             }
             self.add_entry(name);
@@ -242,7 +257,7 @@ impl Cache {
         state: CacheState,
         error: WatchError,
         fate: Fate,
-        teller: &mut EffectCollector<'_>,
+        collector: &mut EffectCollector<'_>,
     ) {
         let dropped = match fate {
             Fate::Drop => self.drop_contents(name),
@@ -250,18 +265,18 @@ impl Cache {
         };
         // That a name does not exist is worth knowing even if it never did.
         if fate == Fate::Drop || (fate == Fate::Value && error.cause == Cause::Deleted) {
-            teller.remove(name, dropped.first().map(Arc::as_ref));
+            collector.remove(name, dropped.first().map(Arc::as_ref));
         }
         match fate {
-            Fate::Ambient => teller.ambient(name, Some(error.clone())),
-            Fate::Value | Fate::Drop => teller.changed(name, Err(error.clone())),
+            Fate::Ambient => collector.ambient(name, Some(error.clone())),
+            Fate::Value | Fate::Drop => collector.changed(name, Err(error.clone())),
         }
         if let Some(entry) = self.entries.get_mut(name) {
             entry.state = state;
             entry.error = Some(error);
         }
         if state == CacheState::DoesNotExist {
-            self.evict(name, teller.interest);
+            self.evict(name, collector.interest);
         }
     }
 }
@@ -269,9 +284,9 @@ impl Cache {
 /// The aliases under which someone asks for the resource by name.
 fn asked_aliases<'a>(
     resource: &'a Resource,
-    asking: &'a InterestState,
+    interest: &'a InterestState,
 ) -> impl Iterator<Item = &'a Name> {
-    let asked = |alias: &&Name| **alias != resource.name && asking.names_exactly(alias);
+    let asked = |alias: &&Name| **alias != resource.name && interest.names_exactly(alias);
     resource.aliases.iter().filter(asked)
 }
 

@@ -14,18 +14,18 @@ use crate::name::Selector;
 
 /// The next request: an answer if one is due, else news.
 pub(super) fn request(
-    conversation: &mut TypeState,
+    type_state: &mut TypeState,
     node: Option<Node>,
     config: &SinkConfig,
     now: Moment,
 ) -> DeltaRequest {
     let blank = DeltaRequest {
         node,
-        type_url: Some(conversation.type_url.clone()),
+        type_url: Some(type_state.type_url.clone()),
         ..DeltaRequest::default()
     };
-    if let Some(error) = conversation.take_due_ack() {
-        let nonce = conversation.nonce.clone();
+    if let Some(error) = type_state.take_due_ack() {
+        let nonce = type_state.nonce.clone();
         return DeltaRequest {
             nonce,
             error,
@@ -33,15 +33,15 @@ pub(super) fn request(
         };
     }
     // Only a first request may say what is held (S49).
-    let initial_versions = match conversation.interest.has_sent_request() {
+    let initial_versions = match type_state.interest.has_sent_request() {
         true => Vec::new(),
-        false => conversation
+        false => type_state
             .cache
-            .versions(&conversation.interest, config.glob_versions),
+            .versions(&type_state.interest, config.glob_versions),
     };
-    let legacy = conversation.has_legacy_wildcard();
-    let tidings = take_changes(&mut conversation.interest, legacy);
-    conversation.apply_sent(&tidings.sent, config, now);
+    let legacy = type_state.has_legacy_wildcard();
+    let tidings = take_changes(&mut type_state.interest, legacy);
+    type_state.apply_sent(&tidings.sent, config, now);
     DeltaRequest {
         subscribe: tidings.subscribe,
         unsubscribe: tidings.unsubscribe,
@@ -51,8 +51,8 @@ pub(super) fn request(
 }
 
 /// Whether the source does not know what is wanted, or is to send it again (E9).
-pub(super) fn has_changes(asking: &InterestState) -> bool {
-    !asking.added().is_empty() || !asking.removed().is_empty()
+pub(super) fn has_changes(interest: &InterestState) -> bool {
+    !interest.added().is_empty() || !interest.removed().is_empty()
 }
 
 /// What the next request subscribes to and unsubscribes from.
@@ -63,20 +63,20 @@ struct SubscriptionDelta {
 }
 
 /// Tells the source what changed since the last request.
-fn take_changes(asking: &mut InterestState, legacy: bool) -> SubscriptionDelta {
-    let bare = legacy && !asking.has_sent_request();
-    let subscribe = locators(asking.added(), bare);
-    let star = asking.added().has_wildcard() && !subscribe.is_empty();
+fn take_changes(interest: &mut InterestState, legacy: bool) -> SubscriptionDelta {
+    let bare = legacy && !interest.has_sent_request();
+    let subscribe = locators(interest.added(), bare);
+    let star = interest.added().has_wildcard() && !subscribe.is_empty();
     let says = DeltaWildcard {
         subscribes_star: star,
         subscribes_names: subscribe.len() > usize::from(star),
-        unsubscribes_star: asking.removed().has_selector(&Selector::Wildcard),
+        unsubscribes_star: interest.removed().has_selector(&Selector::Wildcard),
     };
-    let unsubscribe = locators(asking.removed(), false);
-    let wildcard = asking.wildcard().after_delta(says, legacy);
+    let unsubscribe = locators(interest.removed(), false);
+    let wildcard = interest.wildcard().after_delta(says, legacy);
     SubscriptionDelta {
         subscribe,
         unsubscribe,
-        sent: asking.record_sent(wildcard),
+        sent: interest.record_sent(wildcard),
     }
 }

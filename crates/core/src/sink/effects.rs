@@ -1,8 +1,8 @@
 //! Where effects are gathered: the one place that decides who hears of them.
 //!
-//! A name that nobody wants any more is still kept current until the source
-//! was told so ([`InterestState::reaches`]), but nobody hears of it and no database
-//! gets it back.
+//! A name that nobody is subscribed to any more is kept current until the
+//! server was told so ([`InterestState::is_requested`]), but it makes no events, and
+//! no changes for the database.
 
 use std::sync::Arc;
 

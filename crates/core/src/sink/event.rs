@@ -1,7 +1,7 @@
 //! What those who watch a name get to hear (C39).
 //!
 //! Two words only: the value changed, or something is wrong that does not stop
-//! its use. Which of them an error becomes is decided in [`super::table`].
+//! its use. Which of them an error becomes is decided in [`super::error_policy`].
 
 use std::sync::Arc;
 

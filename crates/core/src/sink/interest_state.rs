@@ -122,7 +122,7 @@ impl InterestState {
         self.sent.contains(name)
     }
 
-    /// As [`InterestState::reaches`], under any of its names.
+    /// As [`InterestState::is_requested`], under any of its names.
     pub(super) fn is_resource_requested(&self, resource: &Resource) -> bool {
         self.is_requested(&resource.name)
             || resource
@@ -131,7 +131,7 @@ impl InterestState {
                 .any(|alias| self.is_requested(alias))
     }
 
-    /// As [`InterestState::reaches`], or it is a collection that is wanted (S61).
+    /// As [`InterestState::is_requested`], or it is a collection that is wanted (S61).
     pub(super) fn accepts_error_for(&self, name: &Name) -> bool {
         self.is_requested(name) || self.wanted.names_collection(name)
     }

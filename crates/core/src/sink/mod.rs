@@ -19,12 +19,12 @@
 //!
 //! ```
 //! use trunkline_core::message::{Mode, Node};
-//! use trunkline_core::name::Ask;
+//! use trunkline_core::name::Selector;
 //! use trunkline_core::sink::{Request, Sink, SinkConfig};
 //! use trunkline_core::{Moment, kind};
 //!
 //! let mut sink = Sink::new(SinkConfig::new(Mode::Delta, Node::default()));
-//! sink.subscribe(&kind::EDS.into(), Ask::Name("backend".into()), Moment::START)?;
+//! sink.subscribe(&kind::EDS.into(), Selector::Name("backend".into()), Moment::START)?;
 //! sink.handle_connected();
 //! let Some(Request::Delta(request)) = sink.poll_request(Moment::START) else {
 //!     panic!("a stream begins with a request");
@@ -129,15 +129,15 @@ impl Sink {
             self.types.push(TypeState::new(type_url.clone()));
             self.types.len() - 1
         });
-        let conversation = &mut self.types[index];
-        let is_new = !conversation.interest.wanted().has_selector(&wanted);
-        let held = conversation.subscribe(wanted.clone());
+        let type_state = &mut self.types[index];
+        let is_new = !type_state.interest.wanted().has_selector(&wanted);
+        let held = type_state.subscribe(wanted.clone());
         if let (true, Some(after), FetchStart::Subscribed) = (
             is_new,
             self.config.fetch_timeout.after(),
             self.config.fetch_start,
         ) {
-            conversation.start_fetch_timer(&wanted, now + after); // E2
+            type_state.start_fetch_timer(&wanted, now + after); // E2
         }
         Ok(held)
     }
@@ -175,7 +175,7 @@ impl Sink {
     ///
     /// # Errors
     /// If the caller may not hand it over now, or the source should not have
-    /// sent it: [`SinkError::whose`] tells.
+    /// sent it: [`SinkError::blame`] tells.
     pub fn handle_response(
         &mut self,
         response: impl Into<Response>,
@@ -193,11 +193,11 @@ impl Sink {
         let Some(index) = self.index(&incoming.type_url).filter(asked) else {
             return Err(SinkError::NeverAsked(incoming.type_url)); // C20
         };
-        let conversation = &mut self.types[index];
-        if conversation.is_busy() {
+        let type_state = &mut self.types[index];
+        if type_state.is_busy() {
             return Err(SinkError::Busy(incoming.type_url));
         }
-        let taken = conversation.receive(incoming, &self.config);
+        let taken = type_state.receive(incoming, &self.config);
         if taken.is_err() {
             self.due_acks.push_back(index);
         }
@@ -224,8 +224,8 @@ impl Sink {
             .take_pending(nonce)
             .ok_or_else(not_judging)?;
         let mut effects = self.recover();
-        let conversation = &mut self.types[index];
-        let acked = conversation.apply_verdict(pending, verdict, &self.config, now, &mut effects);
+        let type_state = &mut self.types[index];
+        let acked = type_state.apply_verdict(pending, verdict, &self.config, now, &mut effects);
         self.due_acks.push_back(index);
         Ok(Outcome { acked, effects })
     }
@@ -238,7 +238,7 @@ impl Sink {
             return None;
         }
         let mode = self.config.mode;
-        let news = |conversation: &TypeState| conversation.has_changes(mode);
+        let news = |type_state: &TypeState| type_state.has_changes(mode);
         let index = match self.due_acks.pop_front() {
             Some(index) => index,
             None => self.types.iter().position(news)?,
@@ -251,7 +251,7 @@ impl Sink {
     /// When [`Sink::handle_timeout`] has something to do.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Moment> {
-        let next = |conversation: &TypeState| conversation.cache.timers.next();
+        let next = |type_state: &TypeState| type_state.cache.timers.next();
         self.types.iter().filter_map(next).min()
     }
 
@@ -259,8 +259,8 @@ impl Sink {
     /// refreshed.
     pub fn handle_timeout(&mut self, now: Moment) -> Effects {
         let mut effects = Effects::default();
-        for conversation in &mut self.types {
-            conversation.expire(&self.config, now, &mut effects);
+        for type_state in &mut self.types {
+            type_state.expire(&self.config, now, &mut effects);
         }
         effects
     }

@@ -113,7 +113,7 @@ fn once(first: bool, name: &Name) -> Result<(), &Name> {
 /// Leaves what was asked for and is within limits.
 pub(super) fn filter_response(
     incoming: Incoming,
-    asking: &InterestState,
+    interest: &InterestState,
     cache: &Cache,
     limits: &Limits,
 ) -> PendingVerdict {
@@ -138,12 +138,12 @@ pub(super) fn filter_response(
         },
     };
     for delivered in incoming.resources {
-        match asking.is_resource_requested(&delivered.resource) {
+        match interest.is_resource_requested(&delivered.resource) {
             true => pending.add_resource(delivered, limits),
             false => pending.is_partial = whole, // C21
         }
     }
-    pending.delivery.retain_relevant(asking, cache, limits);
+    pending.delivery.retain_relevant(interest, cache, limits);
     pending
 }
 
@@ -162,13 +162,13 @@ impl PendingVerdict {
 
 impl Delivery {
     /// Leaves the removals and errors that concern someone.
-    fn retain_relevant(&mut self, asking: &InterestState, cache: &Cache, limits: &Limits) {
+    fn retain_relevant(&mut self, interest: &InterestState, cache: &Cache, limits: &Limits) {
         let known = |name: &Name| cache.entries.contains_key(name);
         self.removed.retain(known);
         self.removed_variants.retain(|(name, _)| known(name));
         let longest = limits.name_bytes;
         self.errors
-            .retain(|(name, _)| name.as_str().len() <= longest && asking.accepts_error_for(name));
+            .retain(|(name, _)| name.as_str().len() <= longest && interest.accepts_error_for(name));
         for (_, error) in &mut self.errors {
             shorten(error, limits.error_bytes);
         }

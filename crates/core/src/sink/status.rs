@@ -37,11 +37,11 @@ impl Sink {
     /// is still the newest. What is asked for again before the source heard
     /// otherwise is then still current.
     #[must_use]
-    pub fn is_answered(&self, type_url: &TypeUrl, ask: &Selector) -> bool {
+    pub fn is_answered(&self, type_url: &TypeUrl, selector: &Selector) -> bool {
         self.index(type_url).is_some_and(|index| {
-            let conversation = &self.types[index];
-            let answered = conversation.nonce.is_some() || conversation.version.is_some();
-            conversation.interest.sent().has_selector(ask) && answered
+            let type_state = &self.types[index];
+            let answered = type_state.nonce.is_some() || type_state.version.is_some();
+            type_state.interest.sent().has_selector(selector) && answered
         })
     }
 
@@ -57,10 +57,10 @@ impl Sink {
 
     /// Everything that is known, by type in order of first subscription, then by name.
     pub fn states(&self) -> impl Iterator<Item = Status<'_>> {
-        self.types.iter().flat_map(|conversation| {
-            let entries = conversation.cache.entries.iter();
+        self.types.iter().flat_map(|type_state| {
+            let entries = type_state.cache.entries.iter();
             entries.map(|(name, entry)| Status {
-                type_url: &conversation.type_url,
+                type_url: &type_state.type_url,
                 name,
                 state: entry.state,
                 held: &entry.held,

@@ -41,14 +41,12 @@ impl Sink {
             return Vec::new(); // C28
         }
         let mut effects = Effects::default();
-        for conversation in &self.types {
+        for type_state in &self.types {
             let TypeState {
-                type_url,
-                interest: asking,
-                ..
-            } = conversation;
-            let mut teller = effect_collector(type_url, asking, &self.config, &mut effects);
-            conversation.cache.report_unreachable(&error, &mut teller);
+                type_url, interest, ..
+            } = type_state;
+            let mut collector = effect_collector(type_url, interest, &self.config, &mut effects);
+            type_state.cache.report_unreachable(&error, &mut collector);
         }
         self.unreachable = Some(error);
         effects.events
@@ -57,10 +55,10 @@ impl Sink {
     fn restart(&mut self) {
         self.node_due = true;
         self.due_acks.clear();
-        for conversation in &mut self.types {
-            conversation.restart();
+        for type_state in &mut self.types {
+            type_state.restart();
             if self.config.fetch_start == FetchStart::Sent {
-                conversation.cache.cancel_fetch_timers();
+                type_state.cache.cancel_fetch_timers();
             }
         }
     }
@@ -81,14 +79,13 @@ impl Sink {
     pub(super) fn recover(&mut self) -> Effects {
         let mut effects = Effects::default();
         if self.unreachable.take().is_some() {
-            for conversation in &self.types {
+            for type_state in &self.types {
                 let TypeState {
-                    type_url,
-                    interest: asking,
-                    ..
-                } = conversation;
-                let mut teller = effect_collector(type_url, asking, &self.config, &mut effects);
-                conversation.cache.report_reachable(&mut teller);
+                    type_url, interest, ..
+                } = type_state;
+                let mut collector =
+                    effect_collector(type_url, interest, &self.config, &mut effects);
+                type_state.cache.report_reachable(&mut collector);
             }
         }
         effects

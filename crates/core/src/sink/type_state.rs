@@ -113,7 +113,7 @@ impl TypeState {
     }
 
     /// Wants one thing less. What the source was told of is evicted when it is
-    /// told otherwise ([`InterestState::reaches`]).
+    /// told otherwise ([`InterestState::is_requested`]).
     pub(super) fn unsubscribe(&mut self, wanted: &Selector) {
         self.interest.unsubscribe(wanted);
         self.version_is_void |= self.interest.wanted().is_empty();
@@ -192,8 +192,8 @@ impl TypeState {
             longest_error: config.limits.error_bytes,
             now,
         };
-        let mut teller = effect_collector(&self.type_url, &self.interest, config, effects);
-        application.apply(&mut self.cache, &mut teller);
+        let mut collector = effect_collector(&self.type_url, &self.interest, config, effects);
+        application.apply(&mut self.cache, &mut collector);
         let acked = rejected.is_empty();
         if acked && pending.version.is_some() {
             // C18: only a response without a fault moves the version on.
@@ -269,14 +269,15 @@ impl TypeState {
     /// What is due by now.
     pub(super) fn expire(&mut self, config: &SinkConfig, now: Moment, effects: &mut Effects) {
         for deadline in self.cache.timers.expire(now) {
-            let mut teller = effect_collector(&self.type_url, &self.interest, config, effects);
+            let mut collector = effect_collector(&self.type_url, &self.interest, config, effects);
             match deadline {
                 Deadline::Fetch(name) => {
                     let (state, error) = timeout_error(config.fetch_timeout);
-                    self.cache.fail(&name, state, error, &mut teller);
+                    self.cache.fail(&name, state, error, &mut collector);
                 }
                 Deadline::Ttl(name, constraints) => {
-                    self.cache.expire(&name, constraints.as_ref(), &mut teller);
+                    self.cache
+                        .expire(&name, constraints.as_ref(), &mut collector);
                 }
             }
         }
@@ -300,13 +301,13 @@ fn timeout_error(timeout: FetchTimeout) -> (CacheState, WatchError) {
 /// Gathers effects for one type.
 pub(super) fn effect_collector<'a>(
     type_url: &'a TypeUrl,
-    asking: &'a InterestState,
+    interest: &'a InterestState,
     config: &SinkConfig,
     effects: &'a mut Effects,
 ) -> EffectCollector<'a> {
     EffectCollector {
         type_url,
-        interest: asking,
+        interest,
         policy: config.data_errors,
         effects,
     }

@@ -112,34 +112,34 @@ pub(super) struct VerdictApplier<'a> {
 impl VerdictApplier<'_> {
     /// Applies all of it. Listeners go before others come, since a new one may
     /// need the address of an old one (E8); elsewhere removals are last.
-    pub(super) fn apply(&self, cache: &mut Cache, teller: &mut EffectCollector<'_>) {
-        let removals_first = teller.type_url.as_str() == kind::LDS;
+    pub(super) fn apply(&self, cache: &mut Cache, collector: &mut EffectCollector<'_>) {
+        let removals_first = collector.type_url.as_str() == kind::LDS;
         if removals_first {
-            self.apply_removals(cache, teller);
+            self.apply_removals(cache, collector);
         }
-        self.apply_resources(cache, teller);
-        self.apply_rejections(cache, teller);
-        self.apply_errors(cache, teller);
+        self.apply_resources(cache, collector);
+        self.apply_rejections(cache, collector);
+        self.apply_errors(cache, collector);
         if !removals_first {
-            self.apply_removals(cache, teller);
+            self.apply_removals(cache, collector);
         }
     }
 
-    fn apply_resources(&self, cache: &mut Cache, teller: &mut EffectCollector<'_>) {
+    fn apply_resources(&self, cache: &mut Cache, collector: &mut EffectCollector<'_>) {
         for resource in self.accepted() {
             // The source may have been told meanwhile that nobody wants it.
-            if !teller.interest.is_resource_requested(resource) {
+            if !collector.interest.is_resource_requested(resource) {
                 continue;
             }
             if resource.body.is_none() {
-                cache.delete(&resource.name, teller);
+                cache.delete(&resource.name, collector);
                 continue;
             }
-            cache.receive(resource, teller);
-            cache.refresh(resource, self.now, teller);
+            cache.receive(resource, collector);
+            cache.refresh(resource, self.now, collector);
         }
         for beat in &self.pending.delivery.heartbeats {
-            cache.heartbeat(beat, self.now, teller);
+            cache.heartbeat(beat, self.now, collector);
         }
     }
 
@@ -155,47 +155,47 @@ impl VerdictApplier<'_> {
         names.flatten().collect()
     }
 
-    fn apply_rejections(&self, cache: &mut Cache, teller: &mut EffectCollector<'_>) {
+    fn apply_rejections(&self, cache: &mut Cache, collector: &mut EffectCollector<'_>) {
         for rejection in self.rejected {
             // C27: without a name there is nobody to tell but the source.
             if let Some(name) = &rejection.name {
                 let reason = clip(&rejection.reason, self.longest_error);
                 let error = WatchError::new(Cause::Rejected, reason);
-                cache.fail(name, CacheState::Nacked, error, teller);
+                cache.fail(name, CacheState::Nacked, error, collector);
             }
         }
     }
 
     /// C43: remembered until the resource or another error takes its place.
-    fn apply_errors(&self, cache: &mut Cache, teller: &mut EffectCollector<'_>) {
+    fn apply_errors(&self, cache: &mut Cache, collector: &mut EffectCollector<'_>) {
         for (name, said) in &self.pending.delivery.errors {
             // A collection is not a name: it has no value and nobody watches it.
-            if !teller.interest.wanted().names_collection(name) {
+            if !collector.interest.wanted().names_collection(name) {
                 let error = WatchError::new(Cause::Source(said.code), said.message.clone());
-                cache.fail(name, CacheState::ReceivedError, error, teller);
+                cache.fail(name, CacheState::ReceivedError, error, collector);
             }
-            teller.fail(name, said);
+            collector.fail(name, said);
         }
     }
 
-    fn apply_removals(&self, cache: &mut Cache, teller: &mut EffectCollector<'_>) {
+    fn apply_removals(&self, cache: &mut Cache, collector: &mut EffectCollector<'_>) {
         for name in &self.pending.delivery.removed {
-            cache.delete(name, teller);
+            cache.delete(name, collector);
         }
         for (name, constraints) in &self.pending.delivery.removed_variants {
-            cache.delete_variant(name, constraints.as_ref(), teller);
+            cache.delete_variant(name, constraints.as_ref(), collector);
         }
         if self.pending.version.is_some() {
-            self.drop_other_variants(cache, teller);
+            self.drop_other_variants(cache, collector);
         }
         // C31: something without a name was present; it may be any of them.
         if self.pending.is_whole_set && self.rejected.iter().all(|r| r.name.is_some()) {
-            cache.delete_absent(&self.present(), teller);
+            cache.delete_absent(&self.present(), collector);
         }
     }
 
     /// In the state of the world, a name has the variants that are listed.
-    fn drop_other_variants(&self, cache: &mut Cache, teller: &mut EffectCollector<'_>) {
+    fn drop_other_variants(&self, cache: &mut Cache, collector: &mut EffectCollector<'_>) {
         type Variant<'a> = (&'a Name, Option<&'a Constraints>);
         let listed: BTreeSet<Variant<'_>> = self
             .accepted()
@@ -210,7 +210,7 @@ impl VerdictApplier<'_> {
                 .filter(|constraints| !listed.contains(&(*name, constraints.as_ref())))
                 .collect();
             for constraints in other {
-                cache.delete_variant(name, constraints.as_ref(), teller);
+                cache.delete_variant(name, constraints.as_ref(), collector);
             }
         }
     }

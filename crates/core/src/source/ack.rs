@@ -26,16 +26,19 @@ impl TypeStream {
     pub(crate) fn handle_ack(&mut self, db: &mut Database, nonce: &Nonce) -> AckEffects {
         let mut accepted = AckEffects::default();
         let unknown = self.client_cache.has_unknown_bodies();
-        while let Some(flight) = self.client_cache.take_oldest_pending() {
-            let done = flight.nonce == *nonce;
+        while let Some(pending_ack) = self.client_cache.take_oldest_pending() {
+            let done = pending_ack.nonce == *nonce;
             // gRPC asks for the clusters of a route after it accepted it, and
             // uses the old ones until it has the new (S73).
             if self.kind.drains || self.dialect == Dialect::Standard {
-                self.collect_replacements(db, &flight, &mut accepted.replacements);
+                self.collect_replacements(db, &pending_ack, &mut accepted.replacements);
             }
-            self.clear_unverified(&flight);
-            self.acked_version = flight.version.clone().or_else(|| self.acked_version.take());
-            self.apply_acked(db, flight);
+            self.clear_unverified(&pending_ack);
+            self.acked_version = pending_ack
+                .version
+                .clone()
+                .or_else(|| self.acked_version.take());
+            self.apply_acked(db, pending_ack);
             if done {
                 break;
             }
@@ -56,20 +59,20 @@ impl TypeStream {
     pub(crate) fn pending_replacements(&self, db: &mut Database) -> Vec<Replacement> {
         let mut replaced = Vec::new();
         let mut brought: Vec<Arc<Resource>> = Vec::new();
-        for flight in self.client_cache.pending_acks() {
-            self.collect_replacements(db, flight, &mut replaced);
+        for pending_ack in self.client_cache.pending_acks() {
+            self.collect_replacements(db, pending_ack, &mut replaced);
             // What one brought, the next replaces.
             for old in &brought {
-                let follow = self
+                let cursor = self
                     .client_cache
                     .covering_cursor(&old.name)
                     .map(|view| view.id);
                 let mut held = vec![CachedResource::accepted(old)];
-                flight.apply(follow, &old.name, &mut held);
+                pending_ack.apply(cursor, &old.name, &mut held);
                 let new = held.into_iter().map(|held| held.resource).collect();
                 replaced.push((Arc::clone(old), new));
             }
-            brought.extend(flight.resources().cloned());
+            brought.extend(pending_ack.resources().cloned());
         }
         replaced
     }
@@ -83,35 +86,35 @@ impl TypeStream {
     fn collect_replacements(
         &self,
         db: &mut Database,
-        flight: &PendingAck,
+        pending_ack: &PendingAck,
         replaced: &mut Vec<Replacement>,
     ) {
-        let mut names: Vec<&Name> = flight.updates.iter().map(Update::name).collect();
+        let mut names: Vec<&Name> = pending_ack.updates.iter().map(Update::name).collect();
         names.dedup();
         for name in names {
             let mut held = self.client_cache.held(db, name);
             let mut old: Vec<_> = held.iter().map(|held| held.resource.clone()).collect();
-            let said = flight.updates_of(name).iter();
-            old.extend(said.filter_map(|say| say.earlier_resource.clone()));
-            let follow = self.client_cache.covering_cursor(name).map(|view| view.id);
-            flight.apply(follow, name, &mut held);
+            let updated = pending_ack.updates_of(name).iter();
+            old.extend(updated.filter_map(|update| update.earlier_resource.clone()));
+            let cursor = self.client_cache.covering_cursor(name).map(|view| view.id);
+            pending_ack.apply(cursor, name, &mut held);
             let new: Vec<_> = held.into_iter().map(|held| held.resource).collect();
             replaced.extend(old.into_iter().map(|old| (old, new.clone())));
         }
-        for step in &flight.advances {
-            let view = step
+        for advance in &pending_ack.advances {
+            let view = advance
                 .cursor
-                .and_then(|follow| self.client_cache.cursor(follow));
-            let plain = view.is_some_and(|view| view.position == step.from);
+                .and_then(|cursor| self.client_cache.cursor(cursor));
+            let plain = view.is_some_and(|view| view.position == advance.from);
             if plain && self.client_cache.exceptions().is_empty() {
                 // What the step replaces is what everybody held who made it.
-                let all = step.replacements();
+                let all = advance.replacements();
                 let all =
                     all.map(|(old, new)| (Arc::clone(old), new.cloned().into_iter().collect()));
                 replaced.extend(all);
                 continue;
             }
-            for (name, item) in step.items() {
+            for (name, item) in advance.items() {
                 for held in self.client_cache.held(db, name) {
                     replaced.push((held.resource, item.iter().cloned().collect()));
                 }
@@ -121,78 +124,80 @@ impl TypeStream {
 
     /// What a response says becomes what is held, as far as the peer still asks
     /// for it: it drops the rest itself.
-    fn apply_acked(&mut self, db: &mut Database, flight: PendingAck) {
-        for answer in flight.answers {
+    fn apply_acked(&mut self, db: &mut Database, pending_ack: PendingAck) {
+        for answer in pending_ack.answers {
             self.record_answer(answer);
         }
-        for step in &flight.advances {
-            self.record_advance(db, step);
+        for advance in &pending_ack.advances {
+            self.record_advance(db, advance);
         }
         // A proxy keeps hosts although it gives their names up (S23).
         let keeps = self.kind.on_demand && self.wildcard.is_on();
-        for say in flight.updates {
-            let wanted = self.has_interest(db, say.name());
+        for update in pending_ack.updates {
+            let wanted = self.has_interest(db, update.name());
             if keeps && !wanted {
-                self.dirty.insert(say.name().clone());
+                self.dirty.insert(update.name().clone());
             }
-            if say.resource.is_none() || wanted || keeps {
-                self.mark_if_outdated(db, &say);
-                let name = say.name().clone();
+            if update.resource.is_none() || wanted || keeps {
+                self.mark_if_outdated(db, &update);
+                let name = update.name().clone();
                 self.client_cache
-                    .edit_records(db, &name, |held| say.apply(held));
+                    .edit_records(db, &name, |held| update.apply(held));
                 // It may have given up what the variant was for (TP2).
-                if say.variant.1.is_some() {
+                if update.variant.1.is_some() {
                     self.mark_unmatched(db, &name);
                 }
             }
         }
-        for step in &flight.advances {
-            self.client_cache.advance_cursor(db, step);
+        for advance in &pending_ack.advances {
+            self.client_cache.advance_cursor(db, advance);
         }
     }
 
     /// Marks the name of an ACKed upsert dirty if the covering cursor does not
     /// list it: it was sent along a cursor that was closed and opened again
     /// since.
-    fn mark_if_outdated(&mut self, db: &mut Database, say: &Update) {
-        let Some(brought) = self.cursor_choice(db, say.name()) else {
+    fn mark_if_outdated(&mut self, db: &mut Database, update: &Update) {
+        let Some(brought) = self.cursor_choice(db, update.name()) else {
             return;
         };
-        if say.resource.is_some() && brought.resource().is_none() {
-            self.dirty.insert(say.name().clone());
+        if update.resource.is_some() && brought.resource().is_none() {
+            self.dirty.insert(update.name().clone());
         }
     }
 
     pub(super) fn record_answer(&mut self, answer: Answer) {
         let Answer {
-            subscription: want,
+            subscription,
             kind: heard,
-            resolved_name: lead,
+            resolved_name,
             error,
             ..
         } = answer;
-        if self.subscriptions.get(want).is_none() {
+        if self.subscriptions.get(subscription).is_none() {
             return;
         }
         let left = match heard {
             // A reason leaves what is held in use.
             AnswerKind::Error => None,
-            _ => self.subscriptions.set_resolved_name(want, lead),
+            _ => self
+                .subscriptions
+                .set_resolved_name(subscription, resolved_name),
         };
         // What nothing leads to any more went in the same response, or goes next.
         self.dirty.extend(left);
-        self.subscriptions.record_answer(want, heard, error);
+        self.subscriptions.record_answer(subscription, heard, error);
     }
 
     /// Writes the items of an ACKed advance into the client cache where the
     /// cursor's position does not: names that became exceptions meanwhile, and
     /// names of a closed cursor that were subscribed to again.
-    fn record_advance(&mut self, db: &mut Database, step: &Advance) {
-        let orphan = step.cursor.is_none();
+    fn record_advance(&mut self, db: &mut Database, advance: &Advance) {
+        let orphan = advance.cursor.is_none();
         if !orphan && self.client_cache.exceptions().is_empty() {
             return;
         }
-        let items: Vec<_> = step.items().cloned().collect();
+        let items: Vec<_> = advance.items().cloned().collect();
         for (name, item) in items {
             let learns = match orphan {
                 true => self.has_interest(db, &name),
@@ -213,7 +218,7 @@ impl TypeStream {
                 continue;
             }
             self.client_cache.edit_records(db, &name, |held| {
-                apply_item(step, &name, item.as_ref(), held)
+                apply_item(advance, &name, item.as_ref(), held)
             });
             if orphan {
                 self.mark_unmatched(db, &name);
@@ -226,16 +231,16 @@ impl TypeStream {
     pub(crate) fn apply_silently(
         &mut self,
         db: &mut Database,
-        says: Vec<Update>,
+        updates: Vec<Update>,
         answers: Vec<Answer>,
     ) {
         for answer in answers {
             self.record_answer(answer);
         }
-        for say in says {
-            let name = say.name().clone();
+        for update in updates {
+            let name = update.name().clone();
             self.client_cache
-                .edit_records(db, &name, |held| say.apply(held));
+                .edit_records(db, &name, |held| update.apply(held));
         }
         self.drop_redundant_exceptions(db);
     }
@@ -250,20 +255,21 @@ impl TypeStream {
         if self.client_cache.exceptions().len() <= reasons + reasons / 8 {
             return;
         }
-        let (pending, deferred, wants, type_id) = (
+        let (pending, deferred, subscriptions, type_id) = (
             &self.dirty,
             &self.deferred,
             &self.subscriptions,
             self.type_id,
         );
         let rejected = self.quarantine.values().chain(self.suspects.values());
-        let rejected: hashbrown::HashSet<&Name> = rejected.map(|(_, topic)| topic).collect();
+        let rejected: hashbrown::HashSet<&Name> =
+            rejected.map(|(_, requested_name)| requested_name).collect();
         self.client_cache.drop_redundant_exceptions(db, |db, name| {
             let entry = db.find(type_id, name);
             pending.contains(name)
                 || deferred.contains(name)
                 || rejected.contains(name)
-                || entry.is_some_and(|entry| wants.of_entry(entry).next().is_some())
+                || entry.is_some_and(|entry| subscriptions.of_entry(entry).next().is_some())
         });
     }
 }

@@ -18,62 +18,65 @@ impl TypeStream {
         &mut self,
         db: &mut Database,
         context: &PushContext<'_>,
-        follow: CursorId,
+        cursor: CursorId,
         budget: &mut usize,
-        selected: &mut Push,
+        push: &mut Push,
     ) {
-        let Some(mut step) = self.next_advance(db, follow) else {
+        let Some(mut advance) = self.next_advance(db, cursor) else {
             return;
         };
-        self.fill_advance(db, context, &mut step, budget, selected);
-        let (Some(batch), Some(view)) = (&step.changes, self.client_cache.cursor_mut(follow))
+        self.fill_advance(db, context, &mut advance, budget, push);
+        let (Some(changes), Some(view)) = (&advance.changes, self.client_cache.cursor_mut(cursor))
         else {
             return;
         };
-        step.is_last = step.range.end == batch.items.len();
+        advance.is_last = advance.range.end == changes.items.len();
         match view
             .partial_advances
             .back_mut()
-            .filter(|walk| Arc::ptr_eq(&walk.changes, batch))
+            .filter(|partial_advance| Arc::ptr_eq(&partial_advance.changes, changes))
         {
-            Some(walk) => walk.sent = step.range.end,
-            None if step.is_last => {}
+            Some(partial_advance) => partial_advance.sent = advance.range.end,
+            None if advance.is_last => {}
             None => view.partial_advances.push_back(PartialAdvance {
-                changes: Arc::clone(batch),
-                sent: step.range.end,
+                changes: Arc::clone(changes),
+                sent: advance.range.end,
                 acknowledged: 0,
             }),
         }
         // Mostly it is the only one, and kept until it is answered.
-        selected.advances.reserve_exact(1);
-        selected.advances.push(step);
+        push.advances.reserve_exact(1);
+        push.advances.push(advance);
     }
 
     /// Where the next part begins: in a step that is under way, or in a new one.
-    fn next_advance(&mut self, db: &mut Database, follow: CursorId) -> Option<Advance> {
-        let view = self.client_cache.cursor_mut(follow)?;
-        let under_way = view.partial_advances.back().filter(|walk| !walk.is_sent());
-        let (batch, start) = match under_way {
-            Some(walk) => (Arc::clone(&walk.changes), walk.sent),
+    fn next_advance(&mut self, db: &mut Database, cursor: CursorId) -> Option<Advance> {
+        let view = self.client_cache.cursor_mut(cursor)?;
+        let under_way = view
+            .partial_advances
+            .back()
+            .filter(|partial_advance| !partial_advance.is_sent());
+        let (changes, start) = match under_way {
+            Some(partial_advance) => (Arc::clone(&partial_advance.changes), partial_advance.sent),
             None => {
                 let from = view.sent_position;
-                if db.head(follow) == from || !db.is_complete(follow) {
+                if db.head(cursor) == from || !db.is_complete(cursor) {
                     return None;
                 }
-                let batch = db.view_changes(follow, from);
-                db.pin(follow, batch.to);
-                view.sent_position = batch.to;
-                (batch, 0)
+                let changes = db.view_changes(cursor, from);
+                db.pin(cursor, changes.to);
+                view.sent_position = changes.to;
+                (changes, 0)
             }
         };
         Some(Advance {
-            cursor: Some(follow),
-            from: batch.from,
-            to: batch.to,
+            cursor: Some(cursor),
+            from: changes.from,
+            to: changes.to,
             range: start..start,
             excluded: Vec::new(),
             is_last: false,
-            changes: Some(batch),
+            changes: Some(changes),
         })
     }
 
@@ -83,35 +86,34 @@ impl TypeStream {
         &mut self,
         db: &mut Database,
         context: &PushContext<'_>,
-        step: &mut Advance,
+        advance: &mut Advance,
         budget: &mut usize,
-        selected: &Push,
+        push: &Push,
     ) {
-        let (Some(batch), Some(follow)) = (step.changes.clone(), step.cursor) else {
+        let (Some(changes), Some(cursor)) = (advance.changes.clone(), advance.cursor) else {
             return;
         };
-        let regular = self.takes_all_items(db, step);
-        for (place, item) in batch.items.iter().enumerate().skip(step.range.start) {
+        let regular = self.takes_all_items(db, advance);
+        for (place, item) in changes.items.iter().enumerate().skip(advance.range.start) {
             let size = item.1.as_ref().map_or(0, |r| r.wire_size());
-            let first = place == step.range.start
-                && selected.updates.is_empty()
-                && selected.answers.is_empty();
+            let first =
+                place == advance.range.start && push.updates.is_empty() && push.answers.is_empty();
             if size > *budget && !first {
                 *budget = 0;
                 return;
             }
-            step.range.end = place + 1;
-            let plain = regular || self.takes_item(db, follow, item);
+            advance.range.end = place + 1;
+            let plain = regular || self.takes_item(db, cursor, item);
             if plain && !self.must_defer_item(db, context, item) {
                 *budget = budget.saturating_sub(size);
                 continue;
             }
-            step.excluded.push(place);
+            advance.excluded.push(place);
             let name = &item.0;
             let own = self
                 .client_cache
                 .covering_cursor(name)
-                .is_some_and(|view| view.id == follow);
+                .is_some_and(|view| view.id == cursor);
             // It may have become an exception since the step began.
             if own {
                 self.client_cache.make_exception(db, name);
@@ -123,7 +125,7 @@ impl TypeStream {
     /// Whether every item of a step is one that this peer takes as it is: the
     /// step leads to where the view is, and there is nothing else that could
     /// say otherwise. So it is for most peers, and saves looking at each item.
-    fn takes_all_items(&self, db: &Database, step: &Advance) -> bool {
+    fn takes_all_items(&self, db: &Database, advance: &Advance) -> bool {
         let [view] = self.client_cache.cursors() else {
             return false;
         };
@@ -132,13 +134,13 @@ impl TypeStream {
             && self.client_cache.pending_acks_only_add()
             && self.quarantine.is_empty()
             && self.subscriptions.is_empty()
-            && db.head(view.id) == step.to
+            && db.head(view.id) == advance.to
             && db.is_complete(view.id)
     }
 
     /// Whether this peer takes an item just as it is: it is no exception, it is
     /// still current, and all that it takes the place of goes with it.
-    fn takes_item(&self, db: &mut Database, follow: CursorId, (name, item): &Item) -> bool {
+    fn takes_item(&self, db: &mut Database, cursor: CursorId, (name, item): &Item) -> bool {
         if self.client_cache.exceptions().contains(name)
             || self
                 .client_cache
@@ -147,7 +149,7 @@ impl TypeStream {
             return false;
         }
         let own = self.client_cache.covering_cursor(name);
-        if own.is_none_or(|view| view.id != follow) {
+        if own.is_none_or(|view| view.id != cursor) {
             return false;
         }
         match (self.cursor_choice(db, name), item) {

@@ -39,54 +39,54 @@ struct Draft {
 
 /// The part of a step that is all there is to say, if many streams may be told
 /// just that.
-fn shared_advance(selected: &Push) -> Option<(&ViewChanges, Range<usize>)> {
-    let [step] = &selected.advances[..] else {
+fn shared_advance(push: &Push) -> Option<(&ViewChanges, Range<usize>)> {
+    let [advance] = &push.advances[..] else {
         return None;
     };
-    let batch = step.changes.as_deref()?;
-    let plain = step.excluded.is_empty()
-        && batch.replaced_variants.is_empty()
-        && selected.updates.is_empty()
-        && selected.answers.is_empty()
-        && selected.placeholders.is_empty()
-        && selected.refused.is_empty()
-        && selected.heartbeats.is_empty();
-    plain.then(|| (batch, step.range.clone()))
+    let changes = advance.changes.as_deref()?;
+    let plain = advance.excluded.is_empty()
+        && changes.replaced_variants.is_empty()
+        && push.updates.is_empty()
+        && push.answers.is_empty()
+        && push.placeholders.is_empty()
+        && push.refused.is_empty()
+        && push.heartbeats.is_empty();
+    plain.then(|| (changes, advance.range.clone()))
 }
 
 impl TypeStream {
     /// What a request changes. Nothing of it depends on a nonce (S7, S8).
-    pub(crate) fn read_delta(&mut self, mut asks: DeltaSubscriptions) -> RequestChanges {
-        self.ignore_ambiguous_versions(&mut asks);
-        let is_star = |(ask, _): &(Selector, ParamsId)| *ask == Selector::Wildcard;
-        let says = DeltaWildcard {
-            subscribes_star: asks.subscribe.iter().any(is_star),
-            subscribes_names: asks.names,
-            unsubscribes_star: asks.unsubscribe.iter().any(is_star),
+    pub(crate) fn read_delta(&mut self, mut selectors: DeltaSubscriptions) -> RequestChanges {
+        self.ignore_ambiguous_versions(&mut selectors);
+        let is_star = |(selector, _): &(Selector, ParamsId)| *selector == Selector::Wildcard;
+        let updates = DeltaWildcard {
+            subscribes_star: selectors.subscribe.iter().any(is_star),
+            subscribes_names: selectors.names,
+            unsubscribes_star: selectors.unsubscribe.iter().any(is_star),
         };
         let before = self.wildcard;
-        self.wildcard = before.after_delta(says, self.kind.legacy_wildcard);
+        self.wildcard = before.after_delta(updates, self.kind.legacy_wildcard);
         let mut reading = RequestChanges {
-            initial: asks.initial,
+            initial: selectors.initial,
             ..RequestChanges::default()
         };
         let acts = &mut reading.changes;
-        for (ask, params) in asks.unsubscribe {
-            acts.push_back(match ask {
+        for (selector, params) in selectors.unsubscribe {
+            acts.push_back(match selector {
                 Selector::Name(name) => SubscriptionChange::Unsubscribe(name, params),
                 Selector::Glob(glob) => SubscriptionChange::UnsubscribeScope(Scope::Glob(glob)),
                 Selector::Wildcard => SubscriptionChange::UnsubscribeScope(Scope::All),
             });
         }
-        let asked_again = says.subscribes_star && before.is_on();
+        let asked_again = updates.subscribes_star && before.is_on();
         if self.wildcard.is_on() && (!before.is_on() || asked_again) {
             self.owes_response = true;
             if !self.kind.on_demand {
                 acts.push_back(SubscriptionChange::SubscribeScope(Scope::All));
             }
         }
-        for (ask, params) in asks.subscribe {
-            match ask {
+        for (selector, params) in selectors.subscribe {
+            match selector {
                 Selector::Name(name) => acts.push_back(SubscriptionChange::Subscribe(name, params)),
                 Selector::Glob(glob) => {
                     self.owes_response = true;
@@ -100,20 +100,25 @@ impl TypeStream {
 
     /// A client names one version for each name that it holds. Where it asks for
     /// several variants of the name that tells nothing: all of them are sent.
-    fn ignore_ambiguous_versions(&self, asks: &mut DeltaSubscriptions) {
-        if asks.initial.is_empty() {
+    fn ignore_ambiguous_versions(&self, selectors: &mut DeltaSubscriptions) {
+        if selectors.initial.is_empty() {
             return;
         }
-        let is_name = |ask: &Selector| matches!(ask, Selector::Name(_));
-        let whole = asks.subscribe.iter().any(|(ask, _)| !is_name(ask));
+        let is_name = |selector: &Selector| matches!(selector, Selector::Name(_));
+        let whole = selectors
+            .subscribe
+            .iter()
+            .any(|(selector, _)| !is_name(selector));
         let mut first: HashMap<&Name, ParamsId> = HashMap::new();
-        for (ask, params) in &asks.subscribe {
-            let Selector::Name(name) = ask else { continue };
+        for (selector, params) in &selectors.subscribe {
+            let Selector::Name(name) = selector else {
+                continue;
+            };
             let before = *first.entry(name).or_insert(*params);
             // What asks for all may bring another variant of the name.
             let beside = whole && *params != self.params;
             if (before != *params || beside)
-                && let Some(version) = asks.initial.get_mut(name)
+                && let Some(version) = selectors.initial.get_mut(name)
             {
                 *version = Version::new("");
             }
@@ -124,33 +129,33 @@ impl TypeStream {
     pub(crate) fn write_delta(
         &self,
         db: &mut Database,
-        selected: &Push,
+        push: &Push,
         nonce: Nonce,
     ) -> Option<DeltaResponse> {
         let mut response = Draft {
-            removed: selected.placeholders.clone(),
+            removed: push.placeholders.clone(),
             ..Draft::default()
         };
-        if let Some((batch, part)) = shared_advance(selected) {
-            let items = batch.items[part.clone()].iter();
+        if let Some((changes, part)) = shared_advance(push) {
+            let items = changes.items[part.clone()].iter();
             let gone = items.filter(|(_, item)| item.is_none());
             response.removed = gone.map(|(name, _)| name.clone()).collect();
             response.removed.sort();
-            let resources = ResourceList::Shared(batch.resources_of(&part));
+            let resources = ResourceList::Shared(changes.resources_of(&part));
             return self.finish(nonce, resources, response);
         }
-        for say in &selected.updates {
-            match &say.resource {
+        for update in &push.updates {
+            match &update.resource {
                 Some(resource) => response
                     .resources
                     .push(WireResource::full(resource.clone())),
-                None => self.write_removal(db, selected, say, &mut response),
+                None => self.write_removal(db, push, update, &mut response),
             }
         }
-        for answer in selected.answers.iter().filter(|answer| !answer.is_implicit) {
+        for answer in push.answers.iter().filter(|answer| !answer.is_implicit) {
             self.write_answer(db, answer, &mut response);
         }
-        for name in &selected.refused {
+        for name in &push.refused {
             match self.refusal_as_error() {
                 Some(error) => response.errors.push((name.clone(), error)),
                 None => {
@@ -159,9 +164,11 @@ impl TypeStream {
                 }
             }
         }
-        for step in &selected.advances {
-            response.removed_variants.extend(step.replaced_variants());
-            for (name, item) in step.items() {
+        for advance in &push.advances {
+            response
+                .removed_variants
+                .extend(advance.replaced_variants());
+            for (name, item) in advance.items() {
                 match item {
                     Some(resource) => response
                         .resources
@@ -176,7 +183,7 @@ impl TypeStream {
         };
         response
             .resources
-            .extend(selected.heartbeats.iter().map(heartbeat));
+            .extend(push.heartbeats.iter().map(heartbeat));
         deduplicate(&mut response);
         let resources = std::mem::take(&mut response.resources).into();
         self.finish(nonce, resources, response)
@@ -198,22 +205,14 @@ impl TypeStream {
     }
 
     /// A variant goes; and with the last of them, its name (S41, S74).
-    fn write_removal(
-        &self,
-        db: &mut Database,
-        selected: &Push,
-        say: &Update,
-        response: &mut Draft,
-    ) {
-        let name = say.name();
-        let left = self
-            .client_cache
-            .held_after_push(db, name, selected.changes());
-        let constrained = say.variant.1.is_some();
+    fn write_removal(&self, db: &mut Database, push: &Push, update: &Update, response: &mut Draft) {
+        let name = update.name();
+        let left = self.client_cache.held_after_push(db, name, push.changes());
+        let constrained = update.variant.1.is_some();
         if constrained || !left.is_empty() {
-            response.removed_variants.push(say.variant.clone());
+            response.removed_variants.push(update.variant.clone());
         }
-        let mut answers = selected.answers.iter();
+        let mut answers = push.answers.iter();
         let failed = answers.any(|answer| answer.error.is_some() && answer.name == *name);
         if !left.is_empty() || failed {
             return;

@@ -27,12 +27,12 @@ impl TypeStream {
     /// How a name stands with the peer.
     pub(crate) fn dependency_state(&self, db: &mut Database, name: &Name) -> DependencyState {
         let params = self.params;
-        let ask = db
+        let selector = db
             .find(self.type_id, name)
             .map(|entry| SubscriptionKey { entry, params })
             .filter(|key| self.subscriptions.get(*key).is_some());
-        let target = match ask {
-            Some(ask) => self.resolve(db, ask),
+        let target = match selector {
+            Some(selector) => self.resolve(db, selector),
             None => match self.cursor_choice(db, name) {
                 Some(choice) => choice,
                 None => return DependencyState::NotSubscribed,
@@ -44,8 +44,8 @@ impl TypeStream {
             .held(db, given)
             .iter()
             .any(|held| held.is_accepted());
-        let mut flights = self.client_cache.pending_acks().iter();
-        let stays = !flights.any(|flight| flight.removes(given));
+        let mut pending_acks = self.client_cache.pending_acks().iter();
+        let stays = !pending_acks.any(|pending_ack| pending_ack.removes(given));
         match target {
             _ if holds && stays && !self.is_unverified(given) => DependencyState::Held,
             Choice::Unknown => DependencyState::Pending,
@@ -144,9 +144,17 @@ impl TypeStream {
         let mut names: BTreeSet<Name> = self.dirty.union(&self.deferred).cloned().collect();
         let rejected = self.suspects.keys().chain(self.quarantine.keys());
         names.extend(rejected.map(|(name, _)| name.clone()));
-        for flight in self.client_cache.pending_acks() {
-            names.extend(flight.updates.iter().map(|say| say.name().clone()));
-            let items = flight.advances.iter().flat_map(|step| step.items());
+        for pending_ack in self.client_cache.pending_acks() {
+            names.extend(
+                pending_ack
+                    .updates
+                    .iter()
+                    .map(|update| update.name().clone()),
+            );
+            let items = pending_ack
+                .advances
+                .iter()
+                .flat_map(|advance| advance.items());
             names.extend(items.map(|(name, _)| name.clone()));
         }
         let dirty = db.dirty(self.subscriber);
@@ -155,12 +163,12 @@ impl TypeStream {
         for view in self.client_cache.cursors() {
             names.extend(db.changed_names(view.id, view.position));
         }
-        let leads: Vec<Name> = names
+        let resolved_names: Vec<Name> = names
             .iter()
             .flat_map(|name| self.subscriptions_of(db, name))
             .filter_map(|(key, _)| self.subscriptions.resolved_name(key).cloned())
             .collect();
-        names.extend(leads);
+        names.extend(resolved_names);
         names
     }
 }
@@ -179,8 +187,8 @@ impl TypeStream {
             .records()
             .filter(|held| held.is_accepted());
         sent.extend(records.map(|held| (held.resource.name.clone(), held.resource.clone())));
-        let flights = self.client_cache.pending_acks().iter();
-        let brought = flights.flat_map(|flight| flight.resources());
+        let pending_acks = self.client_cache.pending_acks().iter();
+        let brought = pending_acks.flat_map(|pending_ack| pending_ack.resources());
         sent.extend(brought.map(|r| (r.name.clone(), r.clone())));
         sent.into_values().collect()
     }

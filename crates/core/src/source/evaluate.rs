@@ -58,25 +58,25 @@ impl TypeStream {
         name: &Name,
         apart: bool,
     ) -> Evaluation {
-        let subjects = self.matching_subscriptions(db, name);
-        self.record_resumed_cluster(db, name, &subjects);
+        let matching = self.matching_subscriptions(db, name);
+        self.record_resumed_cluster(db, name, &matching);
         let mut part = Evaluation::default();
-        if subjects.iter().any(|s| s.choice == Choice::Unknown) {
+        if matching.iter().any(|s| s.choice == Choice::Unknown) {
             // A view that turns out not to list a name says nothing of it: what
             // the peer came back with is looked at until that is known (S51).
-            let by_view = subjects.iter().all(|s| s.named.is_none());
+            let by_view = matching.iter().all(|s| s.named.is_none());
             if by_view && !self.client_cache.held_after_acks(db, name).is_empty() {
                 part.deferral = Deferral::Removal;
             }
             return part;
         }
-        let wanted = desired_by(&subjects);
+        let wanted = desired_by(&matching);
         self.forget_nacks(name, &wanted);
         let mut blocked = Vec::new();
         for resource in &wanted {
-            let leading = subjects.iter().filter(|s| resolves_to(s, resource));
-            let leading: Vec<&MatchingSubscription> = leading.collect();
-            if self.evaluate_resource(db, context, name, resource, &leading, &mut part) {
+            let resolving = matching.iter().filter(|s| resolves_to(s, resource));
+            let resolving: Vec<&MatchingSubscription> = resolving.collect();
+            if self.evaluate_resource(db, context, name, resource, &resolving, &mut part) {
                 blocked.push(Arc::clone(resource));
             }
         }
@@ -85,15 +85,15 @@ impl TypeStream {
             part.answers.clear();
             return part;
         }
-        let drops = self.surplus(db, name, &subjects, &wanted, &part);
+        let drops = self.surplus(db, name, &matching, &wanted, &part);
         let in_doubt =
             (!drops.is_empty() || !part.updates.is_empty()) && self.is_uncertain(db, name);
-        if in_doubt || self.has_unanswered_absence(&subjects) {
+        if in_doubt || self.has_unanswered_absence(&matching) {
             self.add_all_variants(name, &wanted, &blocked, &mut part);
         }
-        let drops = self.keep_for_undeliverable(db, &subjects, blocked, drops, &mut part);
-        self.evaluate_removals(db, context, name, &subjects, drops, &mut part);
-        self.evaluate_absence(db, context, name, &subjects, &mut part);
+        let drops = self.keep_for_undeliverable(db, &matching, blocked, drops, &mut part);
+        self.evaluate_removals(db, context, name, &matching, drops, &mut part);
+        self.evaluate_absence(db, context, name, &matching, &mut part);
         self.separate_unreadable(apart, &mut part);
         part
     }
@@ -104,17 +104,19 @@ impl TypeStream {
         &mut self,
         db: &mut Database,
         name: &Name,
-        subjects: &[MatchingSubscription],
+        matching: &[MatchingSubscription],
     ) {
         let resumed = self.resumption.as_ref();
         let unknown = resumed.is_some_and(|r| r.may_hold_unknown(name));
         let left = |s: &MatchingSubscription| {
-            let resumed = s.named.is_some_and(|(_, want)| want.is_resumed);
+            let resumed = s
+                .named
+                .is_some_and(|(_, subscription)| subscription.is_resumed);
             resumed && s.choice == Choice::Absent
         };
         if unknown
             && self.sends_invalid_clusters()
-            && subjects.iter().any(left)
+            && matching.iter().any(left)
             && self.client_cache.held_after_acks(db, name).is_empty()
         {
             let held = CachedResource::unknown_body(name.clone(), Version::new(""));
@@ -123,8 +125,8 @@ impl TypeStream {
     }
 
     fn matching_subscriptions(&self, db: &mut Database, name: &Name) -> Vec<MatchingSubscription> {
-        let mut subjects = Vec::new();
-        for (key, want) in self.subscriptions_of(db, name) {
+        let mut matching = Vec::new();
+        for (key, subscription) in self.subscriptions_of(db, name) {
             let choice = match self.resolve(db, key) {
                 // A failure that is not about the data leaves what is held alone (S61).
                 Choice::Failed(error, None)
@@ -135,27 +137,27 @@ impl TypeStream {
                 Choice::Failed(_, None) if !self.supports_resource_errors => Choice::Absent,
                 choice => choice,
             };
-            subjects.push(MatchingSubscription {
-                named: Some((key, want)),
+            matching.push(MatchingSubscription {
+                named: Some((key, subscription)),
                 choice,
-                resend: want.resend,
+                resend: subscription.resend,
             });
         }
         if let Some(choice) = self.cursor_choice(db, name) {
-            let own = subjects.iter().any(|s| {
+            let own = matching.iter().any(|s| {
                 let (key, _) = s.named.unzip();
                 key.is_some_and(|key| key.params == self.params)
             });
             // A plain name asks for what the view brings of it.
             if !own {
-                subjects.push(MatchingSubscription {
+                matching.push(MatchingSubscription {
                     named: None,
                     choice,
                     resend: self.resend_names.contains(name),
                 });
             }
         }
-        subjects
+        matching
     }
 
     /// Evaluates one desired resource. Returns whether it cannot be delivered,
@@ -166,7 +168,7 @@ impl TypeStream {
         context: &PushContext<'_>,
         name: &Name,
         resource: &Arc<Resource>,
-        leading: &[&MatchingSubscription],
+        resolving: &[&MatchingSubscription],
         part: &mut Evaluation,
     ) -> bool {
         let key = variant_of(resource);
@@ -175,20 +177,20 @@ impl TypeStream {
             return true;
         }
         if self.is_quarantined(resource) {
-            self.answer_quarantined(db, name, resource, leading, part);
+            self.answer_quarantined(db, name, resource, resolving, part);
             return true;
         }
         let held = self.client_cache.held_after_acks(db, &resource.name);
-        let forced = leading.iter().any(|s| s.resend);
+        let forced = resolving.iter().any(|s| s.resend);
         // Who waits for a host, or asked by another name, waits to be told.
         let told = self.kind.on_demand || resource.name != *name;
-        let lead = (resource.name != *name).then_some(&resource.name);
+        let resolved_name = (resource.name != *name).then_some(&resource.name);
         let unheard = |s: &&MatchingSubscription| match told {
-            true => !self.was_answered_with(s, lead),
+            true => !self.was_answered_with(s, resolved_name),
             false => self.has_recovered(s),
         };
-        let unheard: Vec<_> = leading.iter().copied().filter(unheard).collect();
-        let failed = self.evaluate_errors(name, leading, part);
+        let unheard: Vec<_> = resolving.iter().copied().filter(unheard).collect();
+        let failed = self.evaluate_errors(name, resolving, part);
         if !forced && unheard.is_empty() && is_held_exactly(self.kind.on_demand, &held, resource) {
             return false;
         }
@@ -202,64 +204,71 @@ impl TypeStream {
             part.deferral = Deferral::Addition;
             return false;
         }
-        let topic = (resource.name != *name).then(|| name.clone());
-        let wants = leading.iter().filter_map(|s| s.named);
-        let answers = wants.filter(|(key, want)| {
+        let requested_name = (resource.name != *name).then(|| name.clone());
+        let subscriptions = resolving.iter().filter_map(|s| s.named);
+        let answers = subscriptions.filter(|(key, subscription)| {
             let other = !matches!(
-                want.acked_answer,
+                subscription.acked_answer,
                 AnswerKind::Unanswered | AnswerKind::Resource
             );
             told || other || self.subscriptions.resolved_name(*key).is_some()
         });
-        part.answers.extend(answers.map(|(want, _)| Answer {
-            subscription: want,
+        part.answers.extend(answers.map(|(subscription, _)| Answer {
+            subscription,
             name: name.clone(),
             kind: AnswerKind::Resource,
-            resolved_name: topic.as_ref().map(|_| resource.name.clone()),
+            resolved_name: requested_name.as_ref().map(|_| resource.name.clone()),
             error: None,
             is_implicit: true,
         }));
-        part.updates.push(Update::upsert(resource, topic));
+        part.updates.push(Update::upsert(resource, requested_name));
         false
     }
 
     /// Whether a SotW list has a locator that matches no variant and was not
     /// answered. It is answered by all other variants of the name (S30, TP2):
     /// the client may still hold one that it gave up for this.
-    fn has_unanswered_absence(&self, subjects: &[MatchingSubscription]) -> bool {
-        let in_vain = |(key, want): (SubscriptionKey, Subscription)| {
-            let mut flights = self.client_cache.pending_acks().iter();
-            let told = flights.any(|flight| flight.answer_to(key).is_some());
-            want.acked_answer == AnswerKind::Unanswered && !told
+    fn has_unanswered_absence(&self, matching: &[MatchingSubscription]) -> bool {
+        let in_vain = |(key, subscription): (SubscriptionKey, Subscription)| {
+            let mut pending_acks = self.client_cache.pending_acks().iter();
+            let told = pending_acks.any(|pending_ack| pending_ack.answer_to(key).is_some());
+            subscription.acked_answer == AnswerKind::Unanswered && !told
         };
         let nothing = |s: &&MatchingSubscription| s.choice == Choice::Absent;
-        let mut nothing = subjects.iter().filter(nothing).filter_map(|s| s.named);
+        let mut nothing = matching.iter().filter(nothing).filter_map(|s| s.named);
         self.mode == Mode::Sotw && !self.kind.on_demand && nothing.any(in_vain)
     }
 
     /// Whether a want has heard, or will have, that it leads to this resource.
-    fn was_answered_with(&self, subject: &MatchingSubscription, lead: Option<&Name>) -> bool {
-        let Some((key, want)) = subject.named else {
+    fn was_answered_with(
+        &self,
+        matching: &MatchingSubscription,
+        resolved_name: Option<&Name>,
+    ) -> bool {
+        let Some((key, subscription)) = matching.named else {
             return true;
         };
-        let mut flights = self.client_cache.pending_acks().iter().rev();
-        let (heard, to) = match flights.find_map(|flight| flight.answer_to(key)) {
+        let mut pending_acks = self.client_cache.pending_acks().iter().rev();
+        let (heard, to) = match pending_acks.find_map(|pending_ack| pending_ack.answer_to(key)) {
             Some(answer) => (answer.kind, answer.resolved_name.as_ref()),
-            None => (want.acked_answer, self.subscriptions.resolved_name(key)),
+            None => (
+                subscription.acked_answer,
+                self.subscriptions.resolved_name(key),
+            ),
         };
-        heard == AnswerKind::Resource && to == lead
+        heard == AnswerKind::Resource && to == resolved_name
     }
 
     /// Whether the client was told that a resource cannot be had, and it can
     /// again: only the resource itself says so (S61).
-    fn has_recovered(&self, subject: &MatchingSubscription) -> bool {
-        let Some((key, want)) = subject.named else {
+    fn has_recovered(&self, matching: &MatchingSubscription) -> bool {
+        let Some((key, subscription)) = matching.named else {
             return false;
         };
-        let mut flights = self.client_cache.pending_acks().iter().rev();
-        let answer = flights.find_map(|flight| flight.answer_to(key));
-        let heard = answer.map_or(want.acked_answer, |answer| answer.kind);
-        heard == AnswerKind::Error && !matches!(subject.choice, Choice::Failed(..))
+        let mut pending_acks = self.client_cache.pending_acks().iter().rev();
+        let answer = pending_acks.find_map(|pending_ack| pending_ack.answer_to(key));
+        let heard = answer.map_or(subscription.acked_answer, |answer| answer.kind);
+        heard == AnswerKind::Error && !matches!(matching.choice, Choice::Failed(..))
     }
 
     /// Answers subscriptions whose resource is in quarantine. Each gets what
@@ -271,10 +280,10 @@ impl TypeStream {
         db: &mut Database,
         name: &Name,
         resource: &Arc<Resource>,
-        leading: &[&MatchingSubscription],
+        resolving: &[&MatchingSubscription],
         part: &mut Evaluation,
     ) {
-        let led = leading.iter().filter_map(|s| s.named);
+        let led = resolving.iter().filter_map(|s| s.named);
         let led = led.filter_map(|(key, _)| self.subscriptions.resolved_name(key).cloned());
         let mut held = self.client_cache.held_after_acks(db, &resource.name);
         for other in led {
@@ -287,16 +296,18 @@ impl TypeStream {
         let other = |held: &CachedResource| !self.is_quarantined(&held.resource);
         let others = !self.kind.on_demand && held.iter().any(other);
         // Of several subscriptions each gets what is for it.
-        let wants = self.subscriptions_of(db, name);
-        let beside = wants.iter().all(|(key, _)| key.params != self.params);
+        let subscriptions = self.subscriptions_of(db, name);
+        let beside = subscriptions
+            .iter()
+            .all(|(key, _)| key.params != self.params);
         let by_view = beside && self.client_cache.covering_cursor(name).is_some();
-        let asked = wants.iter().map(|(key, _)| key.params);
+        let asked = subscriptions.iter().map(|(key, _)| key.params);
         let asked: Vec<_> = asked.chain(by_view.then_some(self.params)).collect();
         let several = !self.kind.on_demand && asked.len() > 1;
-        for subject in leading {
-            let unheard = subject
-                .named
-                .is_some_and(|(_, want)| want.acked_answer == AnswerKind::Unanswered);
+        for matching in resolving {
+            let unheard = matching.named.is_some_and(|(_, subscription)| {
+                subscription.acked_answer == AnswerKind::Unanswered
+            });
             let from_before = |held: &&CachedResource| {
                 held.certainty == Certainty::Resumed && !held.has_unknown_body()
             };
@@ -310,8 +321,8 @@ impl TypeStream {
             let sure = |held: &CachedResource| {
                 held.certainty != Certainty::MaybeTaken || !self.kind.on_demand
             };
-            let waits = unheard && !held.iter().any(sure);
-            if !subject.resend && !waits && stands_in.is_none() {
+            let deferral = unheard && !held.iter().any(sure);
+            if !matching.resend && !deferral && stands_in.is_none() {
                 continue;
             }
             let good = |held: &&CachedResource| {
@@ -320,17 +331,17 @@ impl TypeStream {
             let own = |held: &&CachedResource| good(held) && same_variant(&held.resource, resource);
             let fits = |held: &&CachedResource| {
                 good(held)
-                    && (!several || self.variant_matches(db, subject, &variant_of(&held.resource)))
+                    && (!several || self.variant_matches(db, matching, &variant_of(&held.resource)))
             };
             let accepted = held.iter().find(own).or_else(|| held.iter().find(fits));
             let accepted = accepted.or(stands_in);
             if let Some(accepted) = accepted {
                 self.restore_accepted(db, name, (accepted, &held), &asked, part);
             } else if !held.iter().any(CachedResource::has_unknown_body) {
-                match subject.named {
+                match matching.named {
                     Some((key, _)) => part.answers.push(absent_answer(key, name, others)),
                     // Another subscription may have taken it.
-                    None if leading.iter().any(|s| s.named.is_some()) => {}
+                    None if resolving.iter().any(|s| s.named.is_some()) => {}
                     None => part
                         .updates
                         .push(Update::remove(variant_of(resource), None)),
@@ -344,24 +355,26 @@ impl TypeStream {
     pub(super) fn evaluate_errors(
         &self,
         name: &Name,
-        leading: &[&MatchingSubscription],
+        resolving: &[&MatchingSubscription],
         part: &mut Evaluation,
     ) -> bool {
         let mut any = false;
-        for subject in leading {
-            let (Some((want, state)), Choice::Failed(error, _)) = (subject.named, &subject.choice)
+        for matching in resolving {
+            let (Some((subscription, state)), Choice::Failed(error, _)) =
+                (matching.named, &matching.choice)
             else {
                 continue;
             };
             any = true;
-            let mut flights = self.client_cache.pending_acks().iter().rev();
-            let told = match flights.find_map(|flight| flight.answer_to(want)) {
-                Some(answer) => answer.error.as_ref(),
-                None => self.subscriptions.error(want),
-            };
+            let mut pending_acks = self.client_cache.pending_acks().iter().rev();
+            let told =
+                match pending_acks.find_map(|pending_ack| pending_ack.answer_to(subscription)) {
+                    Some(answer) => answer.error.as_ref(),
+                    None => self.subscriptions.error(subscription),
+                };
             if told != Some(error) || state.resend {
                 part.answers.push(Answer {
-                    subscription: want,
+                    subscription,
                     name: name.clone(),
                     kind: AnswerKind::Error,
                     resolved_name: None,
@@ -377,11 +390,11 @@ impl TypeStream {
     fn separate_unreadable(&self, apart: bool, part: &mut Evaluation) {
         let unreadable = self.absence_as_error(false).is_none()
             && self.negative_form(false) == NegativeForm::Unreadable;
-        let bait = |answer: &Answer| {
+        let expects_nack = |answer: &Answer| {
             unreadable && answer.kind == AnswerKind::Absent && !answer.is_implicit
         };
         let answers = std::mem::take(&mut part.answers).into_iter();
-        let (baits, others): (Vec<_>, Vec<_>) = answers.partition(bait);
+        let (baits, others): (Vec<_>, Vec<_>) = answers.partition(expects_nack);
         let left = match apart {
             true => {
                 let left = !part.updates.is_empty() || !others.is_empty();
@@ -400,9 +413,9 @@ impl TypeStream {
     }
 }
 
-pub(super) fn absent_answer(want: SubscriptionKey, name: &Name, silent: bool) -> Answer {
+pub(super) fn absent_answer(subscription: SubscriptionKey, name: &Name, silent: bool) -> Answer {
     Answer {
-        subscription: want,
+        subscription,
         name: name.clone(),
         kind: AnswerKind::Absent,
         resolved_name: None,
@@ -412,15 +425,15 @@ pub(super) fn absent_answer(want: SubscriptionKey, name: &Name, silent: bool) ->
 }
 
 /// Whether a want, or a view, is for this resource.
-pub(super) fn resolves_to(subject: &MatchingSubscription, resource: &Arc<Resource>) -> bool {
-    let own = subject.choice.resource();
+pub(super) fn resolves_to(matching: &MatchingSubscription, resource: &Arc<Resource>) -> bool {
+    let own = matching.choice.resource();
     own.is_some_and(|own| same_variant(own, resource))
 }
 
 /// The resources that are wanted, each variant once.
-fn desired_by(subjects: &[MatchingSubscription]) -> Vec<Arc<Resource>> {
+fn desired_by(matching: &[MatchingSubscription]) -> Vec<Arc<Resource>> {
     let mut wanted: Vec<Arc<Resource>> = Vec::new();
-    for resource in subjects.iter().filter_map(|s| s.choice.resource()) {
+    for resource in matching.iter().filter_map(|s| s.choice.resource()) {
         if !wanted.iter().any(|other| same_variant(other, resource)) {
             wanted.push(Arc::clone(resource));
         }

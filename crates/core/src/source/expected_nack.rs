@@ -32,29 +32,29 @@ impl TypeStream {
         &mut self,
         db: &mut Database,
         context: &PushContext<'_>,
-        selected: &mut Push,
+        push: &mut Push,
     ) {
-        if !selected.is_empty() || !self.sends_unreadable() {
+        if !push.is_empty() || !self.sends_unreadable() {
             return;
         }
-        selected.expects_nack = true;
-        selected.refused.extend(std::mem::take(&mut self.refused));
+        push.expects_nack = true;
+        push.refused.extend(std::mem::take(&mut self.refused));
         let mut budget = context.limits.response_bytes;
-        self.select_names(db, context, &mut budget, selected);
-        selected.expects_nack = !selected.is_empty();
+        self.select_names(db, context, &mut budget, push);
+        push.expects_nack = !push.is_empty();
     }
 
     /// Whether a response will be rejected, and is meant to be.
     pub(crate) fn expects_nack(&self, nonce: &Nonce) -> bool {
-        let flight = self.client_cache.pending_ack(nonce);
-        flight.is_some_and(|flight| flight.expects_nack) && !self.acks_unreadable
+        let pending_ack = self.client_cache.pending_ack(nonce);
+        pending_ack.is_some_and(|pending_ack| pending_ack.expects_nack) && !self.acks_unreadable
     }
 
     /// Whether the text of a rejection names something that the response brought,
     /// and none of the clusters that it listed to be refused: then these are not
     /// the reason, or not the only one.
     pub(crate) fn blames_pushed_resource(&self, nonce: &Nonce, error: &ErrorDetail) -> bool {
-        let Some(flight) = self
+        let Some(pending_ack) = self
             .client_cache
             .pending_ack(nonce)
             .filter(|_| self.sends_invalid_clusters())
@@ -66,7 +66,7 @@ impl TypeStream {
             .records()
             .filter(|held| held.has_unknown_body());
         let mut refused = records.map(|held| &held.resource.name);
-        let mut brought = flight.resources().map(|resource| &resource.name);
+        let mut brought = pending_ack.resources().map(|resource| &resource.name);
         brought.any(|name| error_names(error, name))
             && !refused.any(|name| error_names(error, name))
     }
@@ -74,7 +74,9 @@ impl TypeStream {
     /// Whether an earlier response that became part of a later one was meant to
     /// be rejected: it has its answer with that one.
     pub(crate) fn expected_nack_of_merged(&self, nonce: &Nonce) -> bool {
-        let mut flights = self.client_cache.pending_acks().iter();
-        flights.any(|flight| flight.expects_nack && flight.merged_nonces.contains(nonce))
+        let mut pending_acks = self.client_cache.pending_acks().iter();
+        pending_acks.any(|pending_ack| {
+            pending_ack.expects_nack && pending_ack.merged_nonces.contains(nonce)
+        })
     }
 }

@@ -22,13 +22,13 @@ type GroupKey = (Box<str>, Box<str>);
 impl TypeStream {
     /// Takes back what goes together with something that has to wait for
     /// another type (S73).
-    pub(super) fn defer_groups(&mut self, db: &mut Database, selected: &mut Push) {
+    pub(super) fn defer_groups(&mut self, db: &mut Database, push: &mut Push) {
         if !self.kind.on_demand || self.addition_deadlines.is_empty() {
             return;
         }
         let waiting: Vec<Name> = self.addition_deadlines.keys().cloned().collect();
-        let mut says = std::mem::take(&mut selected.updates);
-        let own = says.len();
+        let mut updates = std::mem::take(&mut push.updates);
+        let own = updates.len();
         // What waits takes part as what the peer holds of it.
         for name in waiting {
             let led = self.subscriptions_of(db, &name);
@@ -36,55 +36,55 @@ impl TypeStream {
                 .into_iter()
                 .filter_map(|(key, _)| self.subscriptions.resolved_name(key));
             let names: Vec<Name> = led.cloned().chain([name.clone()]).collect();
-            says.extend(
+            updates.extend(
                 names
                     .into_iter()
                     .map(|name| Update::remove((name, None), None)),
             );
         }
-        let groups = self.group_updates(db, &says);
-        let mut back = vec![false; says.len()];
+        let groups = self.group_updates(db, &updates);
+        let mut back = vec![false; updates.len()];
         for group in groups {
             if group.iter().any(|index| *index >= own) {
                 group.into_iter().for_each(|index| back[index] = true);
             }
         }
-        says.truncate(own);
+        updates.truncate(own);
         let mut taken_back = Vec::new();
-        for (index, say) in says.into_iter().enumerate() {
+        for (index, update) in updates.into_iter().enumerate() {
             match back[index] {
-                true => taken_back.push(say),
-                false => selected.updates.push(say),
+                true => taken_back.push(update),
+                false => push.updates.push(update),
             }
         }
-        let topics: Vec<Name> = taken_back
+        let requested_names: Vec<Name> = taken_back
             .iter()
-            .map(|say| say.requested_name().clone())
+            .map(|update| update.requested_name().clone())
             .collect();
-        let own = |answer: &Answer| topics.contains(&answer.name);
-        selected.answers.retain(|answer| !own(answer));
-        self.defer_names(db, topics);
+        let own = |answer: &Answer| requested_names.contains(&answer.name);
+        push.answers.retain(|answer| !own(answer));
+        self.defer_names(db, requested_names);
     }
 
-    fn defer_names(&mut self, db: &Database, topics: Vec<Name>) {
-        for topic in topics {
-            for (key, _) in self.subscriptions_of(db, &topic) {
-                if let Some(want) = self.subscriptions.get_mut(key) {
-                    want.resend = true;
+    fn defer_names(&mut self, db: &Database, requested_names: Vec<Name>) {
+        for requested_name in requested_names {
+            for (key, _) in self.subscriptions_of(db, &requested_name) {
+                if let Some(subscription) = self.subscriptions.get_mut(key) {
+                    subscription.resend = true;
                 }
             }
-            self.deferred.insert(topic);
+            self.deferred.insert(requested_name);
         }
     }
 
     /// Divides what is said into groups, by the places of each in the list.
-    pub(super) fn group_updates(&self, db: &mut Database, says: &[Update]) -> Vec<Vec<usize>> {
+    pub(super) fn group_updates(&self, db: &mut Database, updates: &[Update]) -> Vec<Vec<usize>> {
         // Each group by the places of its members, for as long as members join
         // two groups.
         let mut groups: Vec<Vec<usize>> = Vec::new();
         let mut group_of: HashMap<GroupKey, usize> = HashMap::new();
-        for (index, say) in says.iter().enumerate() {
-            let places = self.group_keys(db, say);
+        for (index, update) in updates.iter().enumerate() {
+            let places = self.group_keys(db, update);
             let mut found: Vec<usize> = places
                 .iter()
                 .filter_map(|p| group_of.get(p).copied())
@@ -110,24 +110,27 @@ impl TypeStream {
         groups
     }
 
-    fn group_keys(&self, db: &mut Database, say: &Update) -> Vec<GroupKey> {
+    fn group_keys(&self, db: &mut Database, update: &Update) -> Vec<GroupKey> {
         if !self.kind.on_demand {
-            return vec![("".into(), say.name().as_str().into())];
+            return vec![("".into(), update.name().as_str().into())];
         }
-        let mut places: Vec<GroupKey> =
-            say.resource.iter().flat_map(|new| host_keys(new)).collect();
-        for held in self.client_cache.held(db, say.name()) {
+        let mut places: Vec<GroupKey> = update
+            .resource
+            .iter()
+            .flat_map(|new| host_keys(new))
+            .collect();
+        for held in self.client_cache.held(db, update.name()) {
             places.extend(host_keys(&held.resource));
         }
-        places.extend([say.name(), say.requested_name()].map(name_key));
+        places.extend([update.name(), update.requested_name()].map(name_key));
         places
     }
 
     /// Merges the updates of one variant. A virtual host that several hosts
     /// resolved to gets the aliases of all of them: a request waits until its
     /// host is named (S36). An upsert wins over a removal.
-    pub(super) fn merge_aliases(&self, selected: &mut Push) {
-        selected.updates.dedup_by(|again, first| {
+    pub(super) fn merge_aliases(&self, push: &mut Push) {
+        push.updates.dedup_by(|again, first| {
             let same = again.variant == first.variant;
             if same {
                 match (&mut first.resource, again.resource.take()) {

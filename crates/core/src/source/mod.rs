@@ -235,8 +235,8 @@ impl TypeStream {
             return false;
         }
         let follows: Vec<_> = self.client_cache.cursors().iter().map(|v| v.id).collect();
-        for follow in follows {
-            self.client_cache.close_cursor(db, follow);
+        for cursor in follows {
+            self.client_cache.close_cursor(db, cursor);
         }
         db.remove_subscriber(self.subscriber);
         true
@@ -270,14 +270,14 @@ impl TypeStream {
         let mut views = self.client_cache.cursors().iter();
         let follows = views.all(|view| db.is_complete(view.id));
         let listed = self.sends_whole_sets() && db.is_cache();
-        let mut asks = self.subscriptions.keys().filter(|_| listed);
-        follows && asks.all(|ask| self.resolve(db, ask) != Choice::Unknown)
+        let mut selectors = self.subscriptions.keys().filter(|_| listed);
+        follows && selectors.all(|selector| self.resolve(db, selector) != Choice::Unknown)
     }
 
     /// What the database has for a want. A failure that leaves contents in use
     /// is none to a peer that does not read of it (S61).
-    pub(crate) fn resolve(&self, db: &mut Database, ask: SubscriptionKey) -> Choice {
-        match db.choose(self.type_id, ask.entry, ask.params) {
+    pub(crate) fn resolve(&self, db: &mut Database, selector: SubscriptionKey) -> Choice {
+        match db.choose(self.type_id, selector.entry, selector.params) {
             Choice::Failed(_, Some(kept)) if !self.supports_resource_errors => {
                 Choice::Resource(kept)
             }
@@ -305,8 +305,10 @@ impl TypeStream {
         name: &Name,
     ) -> Vec<(SubscriptionKey, Subscription)> {
         let entry = db.find(self.type_id, name).into_iter();
-        let wants = entry.flat_map(|entry| self.subscriptions.of_entry(entry));
-        wants.map(|(key, want)| (key, *want)).collect()
+        let subscriptions = entry.flat_map(|entry| self.subscriptions.of_entry(entry));
+        subscriptions
+            .map(|(key, subscription)| (key, *subscription))
+            .collect()
     }
 
     /// Whether the peer asks for this name by itself, with these parameters.
@@ -335,9 +337,9 @@ impl TypeStream {
             .subscriptions_of(db, name)
             .into_iter()
             .map(|(key, _)| key);
-        let leading = self.subscriptions.resolving_to(name);
+        let resolving = self.subscriptions.resolving_to(name);
         let mut wanted: Vec<_> = own
-            .chain(leading)
+            .chain(resolving)
             .map(|key| self.resolve(db, key))
             .collect();
         wanted.extend(self.cursor_choice(db, name));
@@ -347,8 +349,8 @@ impl TypeStream {
 
     /// Whether this very version was rejected on its own (S12).
     pub(crate) fn is_quarantined(&self, resource: &Resource) -> bool {
-        let parked = self.quarantine.get(&client_cache::variant_of(resource));
-        parked.is_some_and(|(version, _)| *version == resource.version)
+        let quarantined = self.quarantine.get(&client_cache::variant_of(resource));
+        quarantined.is_some_and(|(version, _)| *version == resource.version)
     }
 
     /// Whether nothing can be sent of a host for now, since its route
@@ -365,12 +367,12 @@ impl TypeStream {
             return true;
         }
         let holds = !self.client_cache.held(db, name).is_empty();
-        let asks = |(key, want): &(SubscriptionKey, Subscription)| {
-            let unheard = want.acked_answer == AnswerKind::Unanswered
+        let selectors = |(key, subscription): &(SubscriptionKey, Subscription)| {
+            let unheard = subscription.acked_answer == AnswerKind::Unanswered
                 && self.subscriptions.resolved_name(*key).is_none();
-            want.resend || (unheard && !holds)
+            subscription.resend || (unheard && !holds)
         };
-        !self.subscriptions_of(db, name).iter().any(asks)
+        !self.subscriptions_of(db, name).iter().any(selectors)
     }
 
     /// Something has happened on the stream: what waits may go on.
@@ -392,7 +394,7 @@ impl TypeStream {
 
     /// Forgets the NACKs of a requested name (S83), but for resources that are
     /// still desired unchanged (`still`).
-    pub(crate) fn forget_nacks(&mut self, topic: &Name, still: &[Arc<Resource>]) {
+    pub(crate) fn forget_nacks(&mut self, requested_name: &Name, still: &[Arc<Resource>]) {
         let is_still = |variant: &Variant, version: &Version| {
             let same = |r: &Arc<Resource>| {
                 client_cache::variant_of(r) == *variant && r.version == *version
@@ -400,15 +402,15 @@ impl TypeStream {
             still.iter().any(same)
         };
         let ends = |variant: &Variant, (version, of): &mut (Version, Name)| {
-            of == topic && !is_still(variant, version)
+            of == requested_name && !is_still(variant, version)
         };
         let mut ended: Vec<Variant> = Vec::new();
         if !self.quarantine.is_empty() {
             let gone = self.quarantine.extract_if(.., ends);
             ended.extend(gone.map(|(variant, _)| variant));
             // Without the one that went, the others may be accepted.
-            if !ended.is_empty() && self.quarantined_together.remove(topic) {
-                self.quarantine.retain(|_, (_, of)| of != topic);
+            if !ended.is_empty() && self.quarantined_together.remove(requested_name) {
+                self.quarantine.retain(|_, (_, of)| of != requested_name);
             }
         }
         if !self.suspects.is_empty() {
@@ -417,12 +419,13 @@ impl TypeStream {
             ended.extend(gone.map(|(variant, _)| variant));
             // With the one that changed, the others are said anew.
             if ended.len() > before {
-                self.suspects.retain(|_, (_, of)| of != topic);
+                self.suspects.retain(|_, (_, of)| of != requested_name);
             }
         }
         // A peer may have taken it all the same (S17).
         let others = ended.into_iter().map(|(name, _)| name);
-        self.dirty.extend(others.filter(|name| name != topic));
+        self.dirty
+            .extend(others.filter(|name| name != requested_name));
         self.forget_error();
     }
 
@@ -459,11 +462,11 @@ impl TypeStream {
 
     /// Whether a name will be looked at, or is spoken of without an answer yet.
     fn is_in_progress(&self, name: &Name) -> bool {
-        let mut flights = self.client_cache.pending_acks().iter();
+        let mut pending_acks = self.client_cache.pending_acks().iter();
         let mut rejected = self.quarantine.keys().chain(self.suspects.keys());
         rejected.any(|(of, _)| of == name)
             || self.dirty.contains(name)
             || self.deferred.contains(name)
-            || flights.any(|flight| !flight.updates_of(name).is_empty())
+            || pending_acks.any(|pending_ack| !pending_ack.updates_of(name).is_empty())
     }
 }

@@ -52,39 +52,39 @@ impl TypeStream {
         nonce: &Nonce,
         error: &ErrorDetail,
     ) -> Vec<Quarantined> {
-        if let Some((says, answers)) = self.client_cache.take_merged(nonce) {
-            let mut suspects = self.suspects_among(db, says, answers, error);
+        if let Some((updates, answers)) = self.client_cache.take_merged(nonce) {
+            let mut suspects = self.suspects_among(db, updates, answers, error);
             self.repeat_in_later_pending(&suspects.updates);
             // What was in the response itself is not known: one that is left of
             // several did not fail alone.
             suspects.upsert_count = 0;
             return self.schedule_trials(db, suspects, error);
         }
-        let flights = self.client_cache.pending_acks();
-        let Some(place) = flights.iter().position(|f| f.nonce == *nonce) else {
+        let pending_acks = self.client_cache.pending_acks();
+        let Some(place) = pending_acks.iter().position(|f| f.nonce == *nonce) else {
             return Vec::new();
         };
         // What was sent before and is not answered is as good as accepted: the
         // peer works in order, and would have said otherwise.
         if let Some(before) = place.checked_sub(1) {
-            let nonce = flights[before].nonce.clone();
+            let nonce = pending_acks[before].nonce.clone();
             self.handle_ack(db, &nonce);
         }
-        let Some(flight) = self.client_cache.take_oldest_pending() else {
+        let Some(pending_ack) = self.client_cache.take_oldest_pending() else {
             return Vec::new();
         };
         self.fall_back_to_named_set(db);
-        self.nacked_versions.extend(flight.version.clone());
+        self.nacked_versions.extend(pending_ack.version.clone());
         if self.nacked_versions.len() > MAX_NACKED_VERSIONS {
             self.nacked_versions.pop_front();
         }
-        let suspects = self.suspects_of(db, flight, error);
+        let suspects = self.suspects_of(db, pending_ack, error);
         self.repeat_in_later_pending(&suspects.updates);
         self.consecutive_nacks = self.consecutive_nacks.saturating_add(1);
         self.trial_turn = !self.trial_turn;
-        let parked = self.schedule_trials(db, suspects, error);
+        let quarantined = self.schedule_trials(db, suspects, error);
         self.drop_redundant_exceptions(db);
-        parked
+        quarantined
     }
 
     /// Everything that a rejected response brought, with what the peer may hold
@@ -92,85 +92,93 @@ impl TypeStream {
     fn suspects_of(
         &mut self,
         db: &mut Database,
-        flight: PendingAck,
+        pending_ack: PendingAck,
         error: &ErrorDetail,
     ) -> Suspects {
-        let mut says = flight.updates;
-        for step in flight.advances {
-            let items: Vec<_> = step.items().cloned().collect();
+        let mut updates = pending_ack.updates;
+        for advance in pending_ack.advances {
+            let items: Vec<_> = advance.items().cloned().collect();
             for (name, item) in items {
                 self.client_cache.make_exception(db, &name);
-                let left = step.replaced_variant_of(&name).filter(|_| item.is_some());
+                let left = advance
+                    .replaced_variant_of(&name)
+                    .filter(|_| item.is_some());
                 let left = left.map(|left| (name.clone(), left.clone()));
-                says.extend(left.map(|left| Update::remove(left, None)));
-                says.push(match &item {
+                updates.extend(left.map(|left| Update::remove(left, None)));
+                updates.push(match &item {
                     Some(new) => Update::upsert(new, None),
                     None => {
-                        let left = step.replaced_variant_of(&name).cloned().unwrap_or_default();
+                        let left = advance
+                            .replaced_variant_of(&name)
+                            .cloned()
+                            .unwrap_or_default();
                         Update::remove((name, left), None)
                     }
                 });
             }
-            self.client_cache.advance_cursor(db, &step);
+            self.client_cache.advance_cursor(db, &advance);
         }
         // What was suspected once is not the reason again, unless there is no other.
-        let brings = says.iter().any(|say| say.resource.is_some());
+        let brings = updates.iter().any(|update| update.resource.is_some());
         for (variant, new) in std::mem::take(&mut self.unverified) {
             match brings && self.was_suspected(&variant, &new.resource) {
                 true => _ = self.unverified.insert(variant, new),
                 false => {
-                    says.push(Update::upsert(&new.resource, None));
+                    updates.push(Update::upsert(&new.resource, None));
                     self.suspect_unverified(db, variant, new);
                 }
             }
         }
-        self.suspects_among(db, says, flight.answers, error)
+        self.suspects_among(db, updates, pending_ack.answers, error)
     }
 
     fn suspects_among(
         &mut self,
         db: &mut Database,
-        says: Vec<Update>,
+        updates: Vec<Update>,
         answers: Vec<Answer>,
         error: &ErrorDetail,
     ) -> Suspects {
-        let brought = says.iter().filter(|say| say.resource.is_some()).count();
+        let brought = updates
+            .iter()
+            .filter(|update| update.resource.is_some())
+            .count();
         let brings = brought > 0;
         for answer in answers {
             self.repeat_answer(answer, brings);
         }
         let mut suspects = Vec::new();
-        for say in says {
-            match &say.resource {
+        for update in updates {
+            match &update.resource {
                 Some(resource)
-                    if self.has_interest(db, say.name())
-                        || self.has_interest(db, say.requested_name()) =>
+                    if self.has_interest(db, update.name())
+                        || self.has_interest(db, update.requested_name()) =>
                 {
-                    if say.removed_earlier {
+                    if update.removed_earlier {
                         // The removal in between was not rejected, maybe.
-                        let name = say.name().clone();
+                        let name = update.name().clone();
                         let gone = |held: &CachedResource| {
-                            held.is_accepted() && held.is_variant(&say.variant)
+                            held.is_accepted() && held.is_variant(&update.variant)
                         };
                         self.client_cache
                             .edit_records(db, &name, |held| held.retain(|held| !gone(held)));
                     }
                     let blamed = brought == 1 || error_names(error, &resource.name);
                     self.record_maybe_taken(db, resource, blamed);
-                    suspects.push(say);
+                    suspects.push(update);
                 }
                 // The peer gave it up meanwhile. A set that went out since lists it,
                 // and what that takes away is not all that it says.
-                Some(_) => self.repeat_in_later_pending(&[say]),
+                Some(_) => self.repeat_in_later_pending(&[update]),
                 None if brings => {
-                    self.record_maybe_dropped(db, &say);
-                    self.repeat_in_later_pending(&[say]);
+                    self.record_maybe_dropped(db, &update);
+                    self.repeat_in_later_pending(&[update]);
                 }
                 // A removal that is rejected on its own has nothing to park.
                 None => {
-                    let name = say.name().clone();
+                    let name = update.name().clone();
                     self.client_cache
-                        .edit_records(db, &name, |held| say.apply(held));
+                        .edit_records(db, &name, |held| update.apply(held));
                 }
             }
         }
@@ -182,10 +190,10 @@ impl TypeStream {
 
     /// Adds the updates of a NACKed SotW response to the pending ones after it,
     /// which contain them too.
-    fn repeat_in_later_pending(&mut self, says: &[Update]) {
+    fn repeat_in_later_pending(&mut self, updates: &[Update]) {
         if self.mode == Mode::Sotw {
             let whole = self.kind.whole_set;
-            self.client_cache.repeat_in_later_pending(says, whole);
+            self.client_cache.repeat_in_later_pending(updates, whole);
         }
     }
 
@@ -202,9 +210,9 @@ impl TypeStream {
             return;
         }
         // What failed alone was not taken.
-        let parked = self.quarantine.get(&variant_of(resource)).cloned();
+        let quarantined = self.quarantine.get(&variant_of(resource)).cloned();
         let failed = |held: &CachedResource| {
-            let version = parked.as_ref().map(|(version, _)| version);
+            let version = quarantined.as_ref().map(|(version, _)| version);
             held.certainty == Certainty::MaybeTaken
                 && same_variant(&held.resource, resource)
                 && version == Some(&held.resource.version)
@@ -218,11 +226,11 @@ impl TypeStream {
 
     /// The peer may have dropped what a rejected response took away, or not
     /// (S17). It is said again.
-    fn record_maybe_dropped(&mut self, db: &mut Database, say: &Update) {
-        let name = say.name().clone();
+    fn record_maybe_dropped(&mut self, db: &mut Database, update: &Update) {
+        let name = update.name().clone();
         self.client_cache.edit_records(db, &name, |held| {
             let own: Vec<CachedResource> = held
-                .extract_if(.., |held| held.is_variant(&say.variant))
+                .extract_if(.., |held| held.is_variant(&update.variant))
                 .collect();
             // One is enough to say it again: best what was accepted.
             let accepted = own.iter().find(|held| held.was_accepted());
@@ -231,16 +239,14 @@ impl TypeStream {
                 None => Certainty::MaybeTaken,
             };
             let known = accepted.or(own.first()).map(|held| &held.resource);
-            held.extend(
-                known
-                    .or(say.earlier_resource.as_ref())
-                    .map(|resource| CachedResource {
-                        resource: Arc::clone(resource),
-                        certainty: state,
-                    }),
-            );
+            held.extend(known.or(update.earlier_resource.as_ref()).map(|resource| {
+                CachedResource {
+                    resource: Arc::clone(resource),
+                    certainty: state,
+                }
+            }));
         });
-        self.dirty.insert(say.requested_name().clone());
+        self.dirty.insert(update.requested_name().clone());
     }
 
     /// Repeats an answer of a NACKed response. One that came without any
@@ -249,8 +255,8 @@ impl TypeStream {
         if !brings {
             return self.record_answer(answer);
         }
-        if let Some(want) = self.subscriptions.get_mut(answer.subscription) {
-            want.resend |= answer.kind != AnswerKind::Resource && !answer.is_implicit;
+        if let Some(subscription) = self.subscriptions.get_mut(answer.subscription) {
+            subscription.resend |= answer.kind != AnswerKind::Resource && !answer.is_implicit;
             self.dirty.insert(answer.name);
         }
     }
@@ -270,22 +276,26 @@ impl TypeStream {
         let alone =
             brought == 1 || (brought == suspects.len() && self.is_variant_swap(db, &suspects));
         // Where one is known to be bad, that is why.
-        let parked = |say: &Update| {
-            say.resource
+        let quarantined = |update: &Update| {
+            update
+                .resource
                 .as_ref()
                 .is_some_and(|sent| self.is_quarantined(sent))
         };
-        if suspects.iter().any(parked) {
-            let rest = suspects.iter().filter(|say| !parked(say));
-            let topics: Vec<Name> = rest.map(|say| say.requested_name().clone()).collect();
-            self.dirty.extend(topics);
+        if suspects.iter().any(quarantined) {
+            let rest = suspects.iter().filter(|update| !quarantined(update));
+            let requested_names: Vec<Name> =
+                rest.map(|update| update.requested_name().clone()).collect();
+            self.dirty.extend(requested_names);
             return Vec::new();
         }
         self.drop_changed_suspects(db, &mut suspects);
         if alone && suspects.len() < brought {
             // Without the one that changed, the others may be accepted.
-            let topics = suspects.iter().map(|say| say.requested_name().clone());
-            self.dirty.extend(topics);
+            let requested_names = suspects
+                .iter()
+                .map(|update| update.requested_name().clone());
+            self.dirty.extend(requested_names);
             return Vec::new();
         }
         if alone {
@@ -293,10 +303,10 @@ impl TypeStream {
                 self.quarantined_together
                     .insert(first.requested_name().clone());
             }
-            let parked = suspects
+            let quarantined = suspects
                 .into_iter()
-                .filter_map(|say| self.quarantine_update(db, say));
-            return parked.collect();
+                .filter_map(|update| self.quarantine_update(db, update));
+            return quarantined.collect();
         }
         suspects.sort_by(|a, b| a.variant.cmp(&b.variant));
         let complete = suspects.len() == brought;
@@ -304,11 +314,13 @@ impl TypeStream {
         for group in groups.into_iter().rev() {
             self.trials.push_front(group);
         }
-        for say in suspects {
-            let topic = say.requested_name().clone();
-            let Some(sent) = say.resource else { continue };
+        for update in suspects {
+            let requested_name = update.requested_name().clone();
+            let Some(sent) = update.resource else {
+                continue;
+            };
             self.suspects
-                .insert(say.variant, (sent.version.clone(), topic));
+                .insert(update.variant, (sent.version.clone(), requested_name));
         }
         Vec::new()
     }
@@ -316,20 +328,20 @@ impl TypeStream {
     /// What has changed since is news, not a suspect; and with it all variants of
     /// its name, which are said together.
     fn drop_changed_suspects(&mut self, db: &mut Database, suspects: &mut Vec<Update>) {
-        let is_changed = |say: &&Update| {
-            let sent = say.resource.as_ref();
+        let is_changed = |update: &&Update| {
+            let sent = update.resource.as_ref();
             !sent.is_some_and(|sent| {
-                self.is_current(db, say.requested_name(), &say.variant, &sent.version)
+                self.is_current(db, update.requested_name(), &update.variant, &sent.version)
             })
         };
         let changed: BTreeSet<Name> = suspects
             .iter()
             .filter(is_changed)
-            .map(|say| say.name().clone())
+            .map(|update| update.name().clone())
             .collect();
-        let news = suspects.extract_if(.., |say| changed.contains(say.name()));
+        let news = suspects.extract_if(.., |update| changed.contains(update.name()));
         self.dirty
-            .extend(news.map(|say| say.requested_name().clone()));
+            .extend(news.map(|update| update.requested_name().clone()));
     }
 
     /// Merges the suspects of a name into its update where the update replaces
@@ -370,10 +382,10 @@ impl TypeStream {
     /// Whether suspects are variants of one name that take the place of another
     /// together (TP2).
     fn is_variant_swap(&self, db: &mut Database, suspects: &[Update]) -> bool {
-        let Some(name) = suspects.first().map(|say| say.name().clone()) else {
+        let Some(name) = suspects.first().map(|update| update.name().clone()) else {
             return false;
         };
-        let one = suspects.iter().all(|say| *say.name() == name);
+        let one = suspects.iter().all(|update| *update.name() == name);
         let wanted = self.desired_resources(db, &name);
         let gives_way = |held: &CachedResource| {
             let stays = wanted.iter().any(|new| same_variant(new, &held.resource));
@@ -386,12 +398,14 @@ impl TypeStream {
     pub(super) fn is_current(
         &self,
         db: &mut Database,
-        topic: &Name,
+        requested_name: &Name,
         sent: &Variant,
         version: &Version,
     ) -> bool {
-        let topic = self.subscriptions_of(db, topic).into_iter();
-        let mut wanted: Vec<_> = topic.map(|(key, _)| self.resolve(db, key)).collect();
+        let requested_name = self.subscriptions_of(db, requested_name).into_iter();
+        let mut wanted: Vec<_> = requested_name
+            .map(|(key, _)| self.resolve(db, key))
+            .collect();
         wanted.extend(self.cursor_choice(db, &sent.0));
         let mut wanted = wanted.iter().filter_map(|choice| choice.resource());
         wanted.any(|new| variant_of(new) == *sent && new.version == *version)
@@ -431,30 +445,35 @@ impl TypeStream {
 
     /// A resource failed alone: it is not sent again unchanged. A virtual host
     /// that a request waits for is answered in the negative.
-    fn quarantine_update(&mut self, db: &mut Database, say: Update) -> Option<Quarantined> {
-        let topic = say.requested_name().clone();
-        let resource = say.resource?;
-        self.quarantine
-            .insert(say.variant, (resource.version.clone(), topic.clone()));
+    fn quarantine_update(&mut self, db: &mut Database, update: Update) -> Option<Quarantined> {
+        let requested_name = update.requested_name().clone();
+        let resource = update.resource?;
+        self.quarantine.insert(
+            update.variant,
+            (resource.version.clone(), requested_name.clone()),
+        );
         if self.kind.on_demand {
-            for (key, want) in self.subscriptions_of(db, &topic) {
-                let led = self.subscriptions.resolved_name(key).unwrap_or(&topic);
+            for (key, subscription) in self.subscriptions_of(db, &requested_name) {
+                let led = self
+                    .subscriptions
+                    .resolved_name(key)
+                    .unwrap_or(&requested_name);
                 let holds = self
                     .client_cache
                     .held(db, led)
                     .iter()
                     .any(CachedResource::is_accepted);
                 if !holds
-                    && want.acked_answer != AnswerKind::Absent
-                    && let Some(want) = self.subscriptions.get_mut(key)
+                    && subscription.acked_answer != AnswerKind::Absent
+                    && let Some(subscription) = self.subscriptions.get_mut(key)
                 {
-                    want.resend = true;
+                    subscription.resend = true;
                 }
             }
-            self.dirty.insert(topic);
+            self.dirty.insert(requested_name);
         } else {
             // Who asks is told what there is instead.
-            self.dirty.insert(topic);
+            self.dirty.insert(requested_name);
         }
         Some(Quarantined {
             name: resource.name.clone(),
@@ -466,10 +485,13 @@ impl TypeStream {
     /// count as accepted, and are suspects of the next NACK unless the client
     /// had them before.
     pub(crate) fn handle_expected_nack(&mut self, db: &mut Database, nonce: &Nonce) {
-        let mut flights = self.client_cache.pending_acks().iter();
-        let flight = flights.find(|flight| flight.nonce == *nonce && flight.expects_nack);
-        let Some(flight) = flight else { return };
-        let brought: Vec<_> = flight.resources().cloned().collect();
+        let mut pending_acks = self.client_cache.pending_acks().iter();
+        let pending_ack = pending_acks
+            .find(|pending_ack| pending_ack.nonce == *nonce && pending_ack.expects_nack);
+        let Some(pending_ack) = pending_ack else {
+            return;
+        };
+        let brought: Vec<_> = pending_ack.resources().cloned().collect();
         for resource in brought {
             let held = self.client_cache.held(db, &resource.name);
             let own = |held: &&CachedResource| {
@@ -516,8 +538,8 @@ impl TypeStream {
 
     /// Ends the doubts about unverified resources when a response that expects
     /// no NACK is ACKed.
-    pub(super) fn clear_unverified(&mut self, flight: &PendingAck) {
-        if !flight.expects_nack {
+    pub(super) fn clear_unverified(&mut self, pending_ack: &PendingAck) {
+        if !pending_ack.expects_nack {
             self.unverified.clear();
             self.suspected_once.clear();
         }

@@ -70,14 +70,22 @@ impl Push {
     /// Whether there is more behind a part of a step: the rest of it, or what
     /// happened since it began.
     pub(crate) fn has_more(&self, db: &Database) -> bool {
-        let behind = |step: &Advance| step.cursor.is_some_and(|follow| db.head(follow) != step.to);
-        let more = |step: &Advance| !step.range.is_empty() && (!step.is_last || behind(step));
+        let behind = |advance: &Advance| {
+            advance
+                .cursor
+                .is_some_and(|cursor| db.head(cursor) != advance.to)
+        };
+        let more =
+            |advance: &Advance| !advance.range.is_empty() && (!advance.is_last || behind(advance));
         self.advances.iter().any(more)
     }
 
     /// The resources that it brings.
     pub(crate) fn resources(&self) -> impl Iterator<Item = &Arc<Resource>> {
-        let single = self.updates.iter().filter_map(|say| say.resource.as_ref());
+        let single = self
+            .updates
+            .iter()
+            .filter_map(|update| update.resource.as_ref());
         let items = self.advances.iter().flat_map(Advance::items);
         single.chain(items.filter_map(|(_, item)| item.as_ref()))
     }
@@ -110,33 +118,33 @@ impl TypeStream {
         {
             self.mark_deferred_dirty();
         }
-        let mut selected = Push {
+        let mut push = Push {
             heartbeats: self.due_heartbeats(db, context.now),
             ..Push::default()
         };
         if self.sends_whole_sets() {
-            self.select_trial(db, context, &mut selected);
-            self.select_changes(db, context, &mut selected);
+            self.select_trial(db, context, &mut push);
+            self.select_changes(db, context, &mut push);
         } else {
             if self.trial_turn {
-                self.select_trial(db, context, &mut selected);
-                self.select_unreadable(db, context, &mut selected);
+                self.select_trial(db, context, &mut push);
+                self.select_unreadable(db, context, &mut push);
             }
-            if selected.updates.is_empty() && !selected.expects_nack {
-                self.select_changes(db, context, &mut selected);
+            if push.updates.is_empty() && !push.expects_nack {
+                self.select_changes(db, context, &mut push);
             }
-            if selected.is_empty() {
-                self.select_trial(db, context, &mut selected);
+            if push.is_empty() {
+                self.select_trial(db, context, &mut push);
             }
-            self.select_unreadable(db, context, &mut selected);
+            self.select_unreadable(db, context, &mut push);
         }
-        selected.updates.sort_by(|a, b| a.variant.cmp(&b.variant));
-        self.merge_aliases(&mut selected);
-        selected
+        push.updates.sort_by(|a, b| a.variant.cmp(&b.variant));
+        self.merge_aliases(&mut push);
+        push
     }
 
     /// The next group of suspects, as far as they are still what was rejected.
-    fn select_trial(&mut self, db: &mut Database, context: &PushContext<'_>, selected: &mut Push) {
+    fn select_trial(&mut self, db: &mut Database, context: &PushContext<'_>, push: &mut Push) {
         if self
             .next_trial_at()
             .is_some_and(|moment| context.now < moment)
@@ -144,31 +152,31 @@ impl TypeStream {
             return;
         }
         while let Some(group) = self.trials.pop_front() {
-            let mut topics = Vec::new();
+            let mut requested_names = Vec::new();
             for variant in group {
-                let Some((version, topic)) = self.suspects.remove(&variant) else {
+                let Some((version, requested_name)) = self.suspects.remove(&variant) else {
                     continue;
                 };
                 // What has changed since is news.
-                match self.is_current(db, &topic, &variant, &version) {
-                    true => topics.push(topic),
-                    false => _ = self.dirty.insert(topic),
+                match self.is_current(db, &requested_name, &variant, &version) {
+                    true => requested_names.push(requested_name),
+                    false => _ = self.dirty.insert(requested_name),
                 }
             }
-            topics.sort();
-            topics.dedup();
-            for name in topics {
+            requested_names.sort();
+            requested_names.dedup();
+            for name in requested_names {
                 self.dirty.remove(&name);
                 if self.is_host_paused(db, &name) {
                     self.deferred.insert(name);
                     continue;
                 }
                 let part = self.evaluate(db, context, &name, false);
-                if self.add_to_push(db, &name, part, context, selected) {
+                if self.add_to_push(db, &name, part, context, push) {
                     self.dirty.insert(name);
                 }
             }
-            if !selected.updates.is_empty() {
+            if !push.updates.is_empty() {
                 self.last_trial_at = context.now;
                 return;
             }
@@ -183,38 +191,33 @@ impl TypeStream {
         hopeless.then(|| self.last_trial_at + TRIAL_PAUSE)
     }
 
-    fn select_changes(
-        &mut self,
-        db: &mut Database,
-        context: &PushContext<'_>,
-        selected: &mut Push,
-    ) {
+    fn select_changes(&mut self, db: &mut Database, context: &PushContext<'_>, push: &mut Push) {
         let mut budget = match self.sends_whole_sets() {
             true => usize::MAX,
             false => context.limits.response_bytes,
         };
         let placeholders = std::mem::take(&mut self.placeholders);
-        selected.placeholders.extend(placeholders);
+        push.placeholders.extend(placeholders);
         while budget > 0
             && !self.sends_unreadable()
             && let Some(name) = self.refused.pop_first()
         {
             budget = budget.saturating_sub(2 * name.as_str().len() + 16);
-            selected.refused.push(name);
+            push.refused.push(name);
         }
         self.mark_changed_exceptions(db);
-        self.select_names(db, context, &mut budget, selected);
+        self.select_names(db, context, &mut budget, push);
         let follows: Vec<_> = self.client_cache.cursors().iter().map(|v| v.id).collect();
-        for follow in follows {
+        for cursor in follows {
             if budget > 0 {
-                self.select_advance(db, context, follow, &mut budget, selected);
+                self.select_advance(db, context, cursor, &mut budget, push);
             }
         }
         // Items that cannot be taken as they are.
         if !self.dirty.is_empty() {
-            self.select_names(db, context, &mut budget, selected);
+            self.select_names(db, context, &mut budget, push);
         }
-        self.defer_groups(db, selected);
+        self.defer_groups(db, push);
     }
 
     /// Looks at names, as many as one response has room for. What only goes gets
@@ -224,7 +227,7 @@ impl TypeStream {
         db: &mut Database,
         context: &PushContext<'_>,
         budget: &mut usize,
-        selected: &mut Push,
+        push: &mut Push,
     ) {
         let slice = match self.sends_whole_sets() {
             true => usize::MAX,
@@ -241,19 +244,19 @@ impl TypeStream {
                 continue;
             }
             self.merge_suspects(db, &name);
-            let part = self.evaluate(db, context, &name, selected.expects_nack);
+            let part = self.evaluate(db, context, &name, push.expects_nack);
             // Hosts that a peer holds change together, whatever that takes: one
             // may have got a domain that was another's, and twice it would be
             // rejected.
             let together = self.kind.on_demand && self.holds_any(db, &name, &part);
             let size = estimated_size(&part);
-            let only_goes =
-                part.updates.iter().all(|say| say.resource.is_none()) && part.answers.is_empty();
+            let only_goes = part.updates.iter().all(|update| update.resource.is_none())
+                && part.answers.is_empty();
             let room = match only_goes {
                 true => &mut removals,
                 false => budget,
             };
-            let first = selected.updates.is_empty() && selected.answers.is_empty();
+            let first = push.updates.is_empty() && push.answers.is_empty();
             let empty = part.updates.is_empty() && part.answers.is_empty();
             if !empty && !together && (*room == 0 || (size > *room && !first)) {
                 later.insert(name);
@@ -267,7 +270,7 @@ impl TypeStream {
             if only_goes {
                 *budget = budget.saturating_sub(size);
             }
-            if self.add_to_push(db, &name, part, context, selected) {
+            if self.add_to_push(db, &name, part, context, push) {
                 later.insert(name);
             }
         }
@@ -276,7 +279,7 @@ impl TypeStream {
 
     /// Whether the peer holds anything of what a part is about.
     fn holds_any(&self, db: &mut Database, name: &Name, part: &Evaluation) -> bool {
-        let names = part.updates.iter().map(|say| say.name());
+        let names = part.updates.iter().map(|update| update.name());
         let mut names = names.chain([name]);
         names.any(|name| !self.client_cache.held(db, name).is_empty())
     }
@@ -290,19 +293,19 @@ impl TypeStream {
         name: &Name,
         part: Evaluation,
         context: &PushContext<'_>,
-        selected: &mut Push,
+        push: &mut Push,
     ) -> bool {
         let Evaluation {
-            updates: says,
+            updates,
             answers,
-            deferral: waits,
+            deferral,
             awaits_trial: is_tried,
         } = part;
         let drops_host = self.kind.on_demand
             && answers.is_empty()
-            && !says.is_empty()
-            && says.iter().all(|say| say.resource.is_none());
-        match waits {
+            && !updates.is_empty()
+            && updates.iter().all(|update| update.resource.is_none());
+        match deferral {
             Deferral::Addition => {
                 let until = context.now + context.dependency_timeout;
                 self.addition_deadlines.entry(name.clone()).or_insert(until);
@@ -311,24 +314,25 @@ impl TypeStream {
             }
             Deferral::Removal => _ = self.deferred.insert(name.clone()),
             Deferral::SeparateResponse => {
-                selected.updates.extend(says);
-                selected.answers.extend(answers);
+                push.updates.extend(updates);
+                push.answers.extend(answers);
                 return true;
             }
             Deferral::None => {}
         }
         if is_tried {
             self.deferred.insert(name.clone());
-            self.clear_resend_of_sent(db, name, &says, &answers);
-            selected.updates.extend(says);
-            selected.answers.extend(answers);
+            self.clear_resend_of_sent(db, name, &updates, &answers);
+            push.updates.extend(updates);
+            push.answers.extend(answers);
             return false;
         }
         self.addition_deadlines.remove(name);
         self.resend_names.remove(name);
-        let gone = waits == Deferral::None && says.iter().any(|say| say.resource.is_none());
-        selected.updates.extend(says);
-        selected.answers.extend(answers);
+        let gone =
+            deferral == Deferral::None && updates.iter().any(|update| update.resource.is_none());
+        push.updates.extend(updates);
+        push.answers.extend(answers);
         self.clear_resend(db, name, gone, drops_host)
     }
 
@@ -338,12 +342,12 @@ impl TypeStream {
     /// draining (S82).
     fn clear_resend(&mut self, db: &Database, name: &Name, gone: bool, drops_host: bool) -> bool {
         let mut more = false;
-        for (key, want) in self.subscriptions_of(db, name) {
-            if want.resend && drops_host {
+        for (key, subscription) in self.subscriptions_of(db, name) {
+            if subscription.resend && drops_host {
                 more = true;
-            } else if let Some(want) = self.subscriptions.get_mut(key) {
-                want.resend = false;
-                want.is_resumed &= !gone;
+            } else if let Some(subscription) = self.subscriptions.get_mut(key) {
+                subscription.resend = false;
+                subscription.is_resumed &= !gone;
             }
         }
         more
@@ -355,18 +359,18 @@ impl TypeStream {
         &mut self,
         db: &mut Database,
         name: &Name,
-        says: &[Update],
+        updates: &[Update],
         answers: &[Answer],
     ) {
         for (key, _) in self.subscriptions_of(db, name) {
             let target = self.resolve(db, key);
-            let said = target.resource().is_some_and(|to| {
+            let updated = target.resource().is_some_and(|to| {
                 let to = variant_of(to);
-                says.iter().any(|say| say.variant == to)
+                updates.iter().any(|update| update.variant == to)
             });
             let answered = answers.iter().any(|answer| answer.subscription == key);
-            if let Some(want) = self.subscriptions.get_mut(key) {
-                want.resend &= !said && !answered;
+            if let Some(subscription) = self.subscriptions.get_mut(key) {
+                subscription.resend &= !updated && !answered;
             }
         }
     }
@@ -421,10 +425,10 @@ impl TypeStream {
     }
 
     /// Takes note of a response that goes out.
-    pub(crate) fn record_sent(&mut self, db: &mut Database, flight: PendingAck) {
-        self.last_nonce = Some(flight.nonce.clone());
+    pub(crate) fn record_sent(&mut self, db: &mut Database, pending_ack: PendingAck) {
+        self.last_nonce = Some(pending_ack.nonce.clone());
         self.negative_counter = self.negative_counter.wrapping_add(1);
-        self.client_cache.add_pending_ack(db, flight);
+        self.client_cache.add_pending_ack(db, pending_ack);
     }
 
     /// The moments at which something may have to be said although nothing happens.
@@ -442,13 +446,14 @@ impl TypeStream {
 
 /// About how many bytes a part takes in a response.
 fn estimated_size(part: &Evaluation) -> usize {
-    let of = |say: &Update| match &say.resource {
+    let of = |update: &Update| match &update.resource {
         Some(resource) => resource.wire_size(),
-        None => say.name().as_str().len() + 8,
+        None => update.name().as_str().len() + 8,
     };
-    let says: usize = part.updates.iter().map(of).sum();
+    let updates: usize = part.updates.iter().map(of).sum();
     let answers = part.answers.iter().filter(|answer| !answer.is_implicit);
-    says + answers
-        .map(|answer| 2 * answer.name.as_str().len() + 16)
-        .sum::<usize>()
+    updates
+        + answers
+            .map(|answer| 2 * answer.name.as_str().len() + 16)
+            .sum::<usize>()
 }

@@ -24,15 +24,15 @@ impl TypeStream {
         versions.extend(accepted.map(|version| (0, version)));
         let rejected = std::mem::take(&mut self.nacked_versions).into_iter();
         versions.extend(rejected.map(|version| (0, version)));
-        let flights = self.client_cache.pending_acks().iter().enumerate();
-        let flights = flights.filter_map(|(nth, f)| Some((nth + 1, f.version.clone()?)));
-        versions.extend(flights);
+        let pending_acks = self.client_cache.pending_acks().iter().enumerate();
+        let pending_acks = pending_acks.filter_map(|(nth, f)| Some((nth + 1, f.version.clone()?)));
+        versions.extend(pending_acks);
         // What is held by names alone is less than was sent, once some are given up:
         // another client that names the version may hold more of it.
         let by_names = self.client_cache.cursors().is_empty();
         versions.retain(|(_, version)| by_names || !db.remembers_set(self.type_id, version));
-        for (flights, version) in versions {
-            let set = Arc::new(self.client_set(db, flights));
+        for (pending_acks, version) in versions {
+            let set = Arc::new(self.client_set(db, pending_acks));
             db.remember_set(self.type_id, version, &set);
         }
         if let Some(version) = stood_at.filter(|_| self.sends_invalid_clusters()) {
@@ -44,12 +44,12 @@ impl TypeStream {
     /// Resources of sets that the client has not ACKed, but for sets whose NACK
     /// was expected.
     fn unacked_resources(&self) -> BTreeMap<Name, Version> {
-        let flights = self
+        let pending_acks = self
             .client_cache
             .pending_acks()
             .iter()
             .filter(|f| !f.expects_nack);
-        let brought = flights.flat_map(|flight| flight.resources());
+        let brought = pending_acks.flat_map(|pending_ack| pending_ack.resources());
         let records = self.client_cache.records();
         let rejected = records.filter(|held| held.certainty == Certainty::MaybeTaken);
         let rejected = rejected.map(|held| &held.resource);
@@ -59,22 +59,25 @@ impl TypeStream {
 
     /// What the peer holds once it has accepted so many of the responses without
     /// an answer.
-    fn client_set(&self, db: &mut Database, flights: usize) -> ClientSet {
-        let accepted = || self.client_cache.pending_acks().iter().take(flights);
+    fn client_set(&self, db: &mut Database, pending_acks: usize) -> ClientSet {
+        let accepted = || self.client_cache.pending_acks().iter().take(pending_acks);
         let members = |db: &mut Database, view: &Cursor| {
-            let steps = accepted().flat_map(|flight| &flight.advances);
-            let own = steps.filter(|step| step.cursor == Some(view.id) && step.is_last);
-            let at = own.map(|step| step.to).max().unwrap_or(view.position);
+            let advances = accepted().flat_map(|pending_ack| &pending_ack.advances);
+            let own = advances.filter(|advance| advance.cursor == Some(view.id) && advance.is_last);
+            let at = own.map(|advance| advance.to).max().unwrap_or(view.position);
             db.resources_at(view.id, at)
         };
-        let parked = self.quarantine.iter();
-        let rejected = parked.map(|((name, constraints), (version, _))| {
+        let quarantined = self.quarantine.iter();
+        let rejected = quarantined.map(|((name, constraints), (version, _))| {
             (name.clone(), constraints.clone(), version.clone())
         });
         ClientSet {
             quarantined: rejected.collect(),
             unacked: BTreeMap::new(),
-            resources: self.set_after(db, flights, members).into_values().collect(),
+            resources: self
+                .set_after(db, pending_acks, members)
+                .into_values()
+                .collect(),
         }
     }
 }

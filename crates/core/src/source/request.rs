@@ -30,14 +30,14 @@ pub(crate) struct RequestChanges {
 }
 
 impl TypeStream {
-    /// Takes so many steps; whether all are taken.
+    /// Makes so many changes; whether all are made.
     pub(crate) fn apply_changes(
         &mut self,
         db: &mut Database,
         reading: &mut RequestChanges,
-        steps: usize,
+        most: usize,
     ) -> bool {
-        for _ in 0..steps {
+        for _ in 0..most {
             let Some(act) = reading.changes.pop_front() else {
                 break;
             };

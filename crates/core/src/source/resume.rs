@@ -186,8 +186,8 @@ impl TypeStream {
             return;
         }
         for variant in std::mem::take(&mut resumed.quarantined) {
-            if let Some((_, topic)) = self.quarantine.remove(&variant) {
-                self.dirty.insert(topic);
+            if let Some((_, requested_name)) = self.quarantine.remove(&variant) {
+                self.dirty.insert(requested_name);
             }
         }
     }
@@ -245,9 +245,9 @@ impl TypeStream {
         let Some(view) = self.client_cache.cursor_of(&Scope::All).filter(|_| only) else {
             return false;
         };
-        let follow = view.id;
-        let same = Version::of_hash(db.fingerprint_sum(follow)) == *version;
-        if same && let Some(view) = self.client_cache.cursor_mut(follow) {
+        let cursor = view.id;
+        let same = Version::of_hash(db.fingerprint_sum(cursor)) == *version;
+        if same && let Some(view) = self.client_cache.cursor_mut(cursor) {
             view.move_to_head(db);
             self.acked_version = Some(version.clone());
             let departed = db.recall_set(self.type_id, version);
@@ -365,7 +365,7 @@ impl TypeStream {
         db: &mut Database,
         context: &PushContext<'_>,
         name: &Name,
-        want: Subscription,
+        subscription: Subscription,
     ) -> bool {
         let lingers = self.kind.survives_reconnect
             && (!self.kind.whole_set || self.dialect == Dialect::Standard);
@@ -375,7 +375,7 @@ impl TypeStream {
         if context.order.is_losing_references(db, &self.type_url, name) {
             return !context.order.is_referenced(db, &self.type_url, name);
         }
-        let Some(resumed) = self.resumption.as_ref().filter(|_| want.is_resumed) else {
+        let Some(resumed) = self.resumption.as_ref().filter(|_| subscription.is_resumed) else {
             return false;
         };
         let since = context.now < resumed.at + context.drain_time;

@@ -44,11 +44,11 @@ impl RoutesWithoutVhds {
         }
         self.read_at = as_of;
         self.routes.clear();
-        for (key, want) in routes.subscriptions.iter() {
+        for (key, subscription) in routes.subscriptions.iter() {
             let name = db.name(routes.type_id, key.entry).clone();
-            let mut flights = routes.client_cache.pending_acks().iter().rev();
-            let answer = flights.find_map(|flight| flight.answer_to(key));
-            let heard = answer.map_or(want.acked_answer, |answer| answer.kind);
+            let mut pending_acks = routes.client_cache.pending_acks().iter().rev();
+            let answer = pending_acks.find_map(|pending_ack| pending_ack.answer_to(key));
+            let heard = answer.map_or(subscription.acked_answer, |answer| answer.kind);
             let after = routes.client_cache.held_after_acks(db, &name);
             let leaves = |held: &CachedResource| held.resource.facts().vhds_version().is_some();
             let closed = match after.iter().find(|held| held.is_accepted()) {

@@ -28,25 +28,27 @@ impl TypeStream {
     pub(crate) fn read_sotw(
         &mut self,
         db: &Database,
-        asks: &[(Selector, ParamsId)],
+        selectors: &[(Selector, ParamsId)],
         names: bool,
         first: Option<Version>,
     ) -> RequestChanges {
         let before = self.wildcard;
-        let lists_star = asks.iter().any(|(ask, _)| *ask == Selector::Wildcard);
+        let lists_star = selectors
+            .iter()
+            .any(|(selector, _)| *selector == Selector::Wildcard);
         self.wildcard = before.after_sotw(lists_star, names, self.kind.legacy_wildcard);
         let mut reading = RequestChanges {
             version: first,
             ..RequestChanges::default()
         };
-        self.unsubscribe_unlisted(db, asks, &mut reading);
-        self.update_origins(db, asks);
+        self.unsubscribe_unlisted(db, selectors, &mut reading);
+        self.update_origins(db, selectors);
         let mut scopes = BTreeSet::new();
         if self.wildcard.is_on() && !self.kind.on_demand {
             scopes.insert(Scope::All);
         }
-        for (ask, params) in asks {
-            match ask {
+        for (selector, params) in selectors {
+            match selector {
                 Selector::Wildcard => {}
                 Selector::Glob(glob) => {
                     scopes.insert(Scope::Glob(glob.clone()));
@@ -73,13 +75,13 @@ impl TypeStream {
 
     /// The list says anew whether what is asked for with the parameters of plain
     /// names is asked for by a plain name, by one with parameters, or by both (TP2).
-    fn update_origins(&mut self, db: &Database, asks: &[(Selector, ParamsId)]) {
+    fn update_origins(&mut self, db: &Database, selectors: &[(Selector, ParamsId)]) {
         if self.located_names.is_empty() && !self.subscriptions.has_located() {
             return;
         }
         let mut listed: BTreeMap<&Name, usize> = BTreeMap::new();
-        for (ask, params) in asks {
-            if let Selector::Name(name) = ask
+        for (selector, params) in selectors {
+            if let Selector::Name(name) = selector
                 && *params == self.params
                 && self.is_subscribed(db, name, *params)
             {
@@ -97,9 +99,9 @@ impl TypeStream {
             // A plain name that is new on the list is answered (S30).
             if plain
                 && !self.subscriptions.is_plain(key)
-                && let Some(want) = self.subscriptions.get_mut(key)
+                && let Some(subscription) = self.subscriptions.get_mut(key)
             {
-                want.resend = true;
+                subscription.resend = true;
                 self.dirty.insert(name.clone());
             }
             self.subscriptions.set_origins(key, plain, located);
@@ -124,10 +126,10 @@ impl TypeStream {
     fn unsubscribe_unlisted(
         &self,
         db: &Database,
-        asks: &[(Selector, ParamsId)],
+        selectors: &[(Selector, ParamsId)],
         reading: &mut RequestChanges,
     ) {
-        let listed = listed_names(asks);
+        let listed = listed_names(selectors);
         for key in self.subscriptions.keys() {
             let name = db.name(self.type_id, key.entry);
             if !listed.contains(&(name, key.params)) {
@@ -138,7 +140,9 @@ impl TypeStream {
         for view in self.client_cache.cursors() {
             let keep = match &view.scope {
                 Scope::All => self.wildcard.is_on(),
-                Scope::Glob(glob) => asks.iter().any(|(a, _)| *a == Selector::Glob(glob.clone())),
+                Scope::Glob(glob) => selectors
+                    .iter()
+                    .any(|(a, _)| *a == Selector::Glob(glob.clone())),
             };
             if !keep {
                 reading
@@ -152,30 +156,30 @@ impl TypeStream {
     pub(crate) fn write_sotw(
         &self,
         db: &mut Database,
-        selected: &Push,
+        push: &Push,
         nonce: Nonce,
         wrap: bool,
     ) -> Option<SotwResponse> {
-        let due = self.kind.whole_set && (self.owes_response || !selected.is_empty());
-        if let Some(follow) = self.shared_set_cursor(selected).filter(|_| due) {
+        let due = self.kind.whole_set && (self.owes_response || !push.is_empty());
+        if let Some(cursor) = self.shared_set_cursor(push).filter(|_| due) {
             return Some(SotwResponse {
                 type_url: self.type_url.clone(),
-                version: Version::of_hash(db.fingerprint_sum(follow)),
+                version: Version::of_hash(db.fingerprint_sum(cursor)),
                 nonce,
-                resources: ResourceList::Shared(db.shared_list(follow, wrap)),
+                resources: ResourceList::Shared(db.shared_list(cursor, wrap)),
                 errors: Vec::new(),
             });
         }
         let listed = match self.kind.whole_set {
-            true => self.whole_set(db, selected),
-            false => self.changed_resources(db, selected),
+            true => self.whole_set(db, push),
+            false => self.changed_resources(db, push),
         };
-        let errors = self.sotw_errors(db, selected);
-        let said = !listed.is_empty() || !errors.is_empty();
-        if !said && !due && !self.owes_response {
+        let errors = self.sotw_errors(db, push);
+        let updated = !listed.is_empty() || !errors.is_empty();
+        if !updated && !due && !self.owes_response {
             return None;
         }
-        let sum = self.sum_after(db, selected, &listed);
+        let sum = self.sum_after(db, push, &listed);
         let deliver =
             |resource: Arc<Resource>| WireResource::for_sotw(resource, wrap, self.kind.ttl_in_sotw);
         Some(SotwResponse {
@@ -188,50 +192,50 @@ impl TypeStream {
     }
 
     /// What is told of names that cannot be had (TP3).
-    fn sotw_errors(&self, db: &mut Database, selected: &Push) -> Vec<(Name, Arc<ResourceError>)> {
+    fn sotw_errors(&self, db: &mut Database, push: &Push) -> Vec<(Name, Arc<ResourceError>)> {
         let mut errors = Vec::new();
-        for answer in &selected.answers {
+        for answer in &push.answers {
             let error = match (&answer.error, answer.kind) {
                 (Some(error), _) => Some(Arc::clone(error)),
                 (None, AnswerKind::Absent) => {
-                    let left =
-                        self.client_cache
-                            .held_after_push(db, &answer.name, selected.changes());
+                    let left = self
+                        .client_cache
+                        .held_after_push(db, &answer.name, push.changes());
                     self.absence_as_error(true).filter(|_| left.is_empty())
                 }
                 _ => None,
             };
             errors.extend(error.map(|error| (answer.name.clone(), error)));
         }
-        let refused = selected.refused.iter();
+        let refused = push.refused.iter();
         errors.extend(refused.filter_map(|name| Some((name.clone(), self.refusal_as_error()?))));
         errors
     }
 
     /// The view whose members are all that the peer shall hold, if nothing is
     /// to be said beside them: every such peer gets the same set.
-    fn shared_set_cursor(&self, selected: &Push) -> Option<CursorId> {
+    fn shared_set_cursor(&self, push: &Push) -> Option<CursorId> {
         let [view] = self.client_cache.cursors() else {
             return None;
         };
         let plain = self.kind.whole_set
             && self.client_cache.exceptions().is_empty()
             && self.subscriptions.is_empty()
-            && selected.updates.is_empty()
-            && selected.answers.is_empty();
+            && push.updates.is_empty()
+            && push.answers.is_empty();
         plain.then_some(view.id)
     }
 
     /// Everything that the peer will hold once it has accepted the response: in
     /// place of what it may not have yet, what it was told before (S12, S38).
-    fn whole_set(&self, db: &mut Database, selected: &Push) -> ResourceSet {
+    fn whole_set(&self, db: &mut Database, push: &Push) -> ResourceSet {
         // With the steps of the response, views are where they are now.
-        let flights = self.client_cache.pending_acks().len();
-        let mut set = self.set_after(db, flights, |db, view| db.list(view.id));
-        for say in &selected.updates {
-            apply_update(&mut set, say);
+        let pending_acks = self.client_cache.pending_acks().len();
+        let mut set = self.set_after(db, pending_acks, |db, view| db.list(view.id));
+        for update in &push.updates {
+            apply_update(&mut set, update);
         }
-        for name in self.invalid_clusters(selected) {
+        for name in self.invalid_clusters(push) {
             set.entry((name.clone(), None))
                 .or_insert_with(|| negative::invalid_cluster(&name));
         }
@@ -244,7 +248,7 @@ impl TypeStream {
     pub(crate) fn set_after(
         &self,
         db: &mut Database,
-        flights: usize,
+        pending_acks: usize,
         members: impl Fn(&mut Database, &Cursor) -> Vec<Arc<Resource>>,
     ) -> ResourceSet {
         let mut set = ResourceSet::new();
@@ -272,14 +276,14 @@ impl TypeStream {
                 Certainty::MaybeTaken => {}
             }
         }
-        for flight in self.client_cache.pending_acks().iter().take(flights) {
-            let items = flight.advances.iter().flat_map(|step| {
+        for pending_ack in self.client_cache.pending_acks().iter().take(pending_acks) {
+            let items = pending_ack.advances.iter().flat_map(|advance| {
                 let excepted = |name: &Name| self.client_cache.exceptions().contains(name);
-                let items = step.items().filter(move |(name, _)| excepted(name));
-                items.map(move |item| (step, item))
+                let items = advance.items().filter(move |(name, _)| excepted(name));
+                items.map(move |item| (advance, item))
             });
-            for (step, (name, item)) in items {
-                if let Some(left) = step.replaced_variant_of(name) {
+            for (advance, (name, item)) in items {
+                if let Some(left) = advance.replaced_variant_of(name) {
                     set.remove(&(name.clone(), left.clone()));
                 }
                 match item {
@@ -287,12 +291,12 @@ impl TypeStream {
                     None => _ = set.remove(&(name.clone(), None)),
                 }
             }
-            for say in flight
+            for update in pending_ack
                 .updates
                 .iter()
-                .filter(|say| self.has_interest(db, say.name()))
+                .filter(|update| self.has_interest(db, update.name()))
             {
-                apply_update(&mut set, say);
+                apply_update(&mut set, update);
             }
         }
         set
@@ -300,55 +304,55 @@ impl TypeStream {
 
     /// Clusters that an Envoy holds and of which nothing but the name is known,
     /// where the set lists what it refuses: it keeps what it has (S82).
-    pub(crate) fn invalid_clusters(&self, selected: &Push) -> BTreeSet<Name> {
+    pub(crate) fn invalid_clusters(&self, push: &Push) -> BTreeSet<Name> {
         if !self.sends_invalid_clusters() || !self.client_cache.has_unknown_bodies() {
             return BTreeSet::new();
         }
         let records = self.client_cache.records();
         let unknown = records.filter(|held| held.has_unknown_body());
         let mut names: BTreeSet<Name> = unknown.map(|held| held.resource.name.clone()).collect();
-        let flights = self
+        let pending_acks = self
             .client_cache
             .pending_acks()
             .iter()
-            .flat_map(|flight| &flight.updates);
-        for say in flights.chain(&selected.updates) {
-            names.remove(say.name());
+            .flat_map(|pending_ack| &pending_ack.updates);
+        for update in pending_acks.chain(&push.updates) {
+            names.remove(update.name());
         }
         names
     }
 
     /// What changed, for types where absence means nothing (S39).
-    fn changed_resources(&self, db: &mut Database, selected: &Push) -> ResourceSet {
+    fn changed_resources(&self, db: &mut Database, push: &Push) -> ResourceSet {
         let mut part = ResourceSet::new();
         let mut add = |resource: Arc<Resource>| part.insert(variant_of(&resource), resource);
-        for say in &selected.updates {
+        for update in &push.updates {
             let after = self
                 .client_cache
-                .held_after_push(db, say.name(), selected.changes());
+                .held_after_push(db, update.name(), push.changes());
             let several = after.iter().filter(|held| held.was_accepted()).count() > 1;
-            match &say.resource {
+            match &update.resource {
                 // A name has the variants that are listed, all of them (TP2).
-                _ if several || (say.resource.is_none() && !after.is_empty()) => {
+                _ if several || (update.resource.is_none() && !after.is_empty()) => {
                     let accepted = after.into_iter().filter(CachedResource::was_accepted);
                     accepted.for_each(|held| _ = add(held.resource));
                 }
                 Some(resource) => _ = add(Arc::clone(resource)),
                 None if self.absence_as_error(true).is_some() => {}
-                None => _ = self.negative_resource(true, say.name()).map(&mut add),
+                None => _ = self.negative_resource(true, update.name()).map(&mut add),
             }
         }
-        let answers = selected.answers.iter();
+        let answers = push.answers.iter();
         let negative = answers.filter(|a| a.kind == AnswerKind::Absent && !a.is_implicit);
         let names = negative.filter(|_| self.absence_as_error(false).is_none());
         for answer in names {
             self.negative_resource(false, &answer.name).map(&mut add);
         }
-        let refused = selected.refused.iter();
+        let refused = push.refused.iter();
         for name in refused.filter(|_| self.refusal_as_error().is_none()) {
             self.negative_resource(false, name).map(&mut add);
         }
-        let stepped = selected.advances.iter().flat_map(Advance::items);
+        let stepped = push.advances.iter().flat_map(Advance::items);
         for resource in stepped.filter_map(|(_, item)| item.as_ref()) {
             add(Arc::clone(resource));
         }
@@ -368,7 +372,7 @@ impl TypeStream {
     /// The sum of what the peer holds once it has accepted the response, and all
     /// before it. For a whole set that is the set itself; else what was held,
     /// with the changes.
-    fn sum_after(&self, db: &mut Database, selected: &Push, listed: &ResourceSet) -> u128 {
+    fn sum_after(&self, db: &mut Database, push: &Push, listed: &ResourceSet) -> u128 {
         if self.kind.whole_set {
             return listed
                 .values()
@@ -380,19 +384,17 @@ impl TypeStream {
             .iter()
             .map(|v| db.fingerprint_sum(v.id));
         let mut sum = views.fold(self.client_cache.fingerprint_sum(), u128::wrapping_add);
-        let flights = self.client_cache.pending_acks().iter();
-        let said = flights.flat_map(|flight| &flight.updates);
-        let wanted = said.filter(|say| self.has_interest(db, say.name()));
-        let names: BTreeSet<&Name> = wanted.chain(&selected.updates).map(Update::name).collect();
+        let pending_acks = self.client_cache.pending_acks().iter();
+        let updated = pending_acks.flat_map(|pending_ack| &pending_ack.updates);
+        let wanted = updated.filter(|update| self.has_interest(db, update.name()));
+        let names: BTreeSet<&Name> = wanted.chain(&push.updates).map(Update::name).collect();
         for name in names {
-            let after = self
-                .client_cache
-                .held_after_push(db, name, selected.changes());
+            let after = self.client_cache.held_after_push(db, name, push.changes());
             sum = sum
                 .wrapping_sub(sum_of(&self.client_cache.held(db, name)))
                 .wrapping_add(sum_of(&after));
         }
-        match sum == 0 && self.may_hold_more(db, selected) {
+        match sum == 0 && self.may_hold_more(db, push) {
             true => u128::MAX,
             false => sum,
         }
@@ -400,12 +402,10 @@ impl TypeStream {
 
     /// Whether a peer may hold something although it accepted nothing: it does
     /// not name the version of nothing then (S17, S82).
-    fn may_hold_more(&self, db: &mut Database, selected: &Push) -> bool {
+    fn may_hold_more(&self, db: &mut Database, push: &Push) -> bool {
         let mut names = self.client_cache.records().map(|held| &held.resource.name);
         names.any(|name| {
-            let after = self
-                .client_cache
-                .held_after_push(db, name, selected.changes());
+            let after = self.client_cache.held_after_push(db, name, push.changes());
             !after.is_empty()
         })
     }
@@ -416,9 +416,9 @@ fn sum_of(held: &[CachedResource]) -> u128 {
     accepted.fold(0, |sum, held| sum.wrapping_add(held.resource.fingerprint()))
 }
 
-fn apply_update(set: &mut ResourceSet, say: &Update) {
-    match &say.resource {
-        Some(new) => _ = set.insert(say.variant.clone(), Arc::clone(new)),
-        None => _ = set.remove(&say.variant),
+fn apply_update(set: &mut ResourceSet, update: &Update) {
+    match &update.resource {
+        Some(new) => _ = set.insert(update.variant.clone(), Arc::clone(new)),
+        None => _ = set.remove(&update.variant),
     }
 }

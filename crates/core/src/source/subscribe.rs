@@ -36,8 +36,8 @@ impl TypeStream {
         let key = SubscriptionKey { entry, params };
         self.dirty.insert(name.clone());
         let explicit = self.located_names.remove(&(name.clone(), params));
-        if let Some(want) = self.subscriptions.get_mut(key) {
-            want.resend = true;
+        if let Some(subscription) = self.subscriptions.get_mut(key) {
+            subscription.resend = true;
             if params == self.params && explicit != self.subscriptions.is_located_only(key) {
                 self.subscriptions.mark_plain_and_located(key);
             }
@@ -45,12 +45,12 @@ impl TypeStream {
         }
         self.client_cache.make_exception(db, name);
         let strange = self.kind.on_demand && !db.is_bounded_host(self.type_id, name);
-        let want = Subscription {
+        let subscription = Subscription {
             unbounded: strange,
             is_resumed: self.resumption.as_ref().is_some_and(|r| r.first_request),
             ..Subscription::default()
         };
-        self.subscriptions.insert(key, want);
+        self.subscriptions.insert(key, subscription);
         if explicit {
             self.subscriptions.mark_located_only(key);
         }
@@ -62,8 +62,8 @@ impl TypeStream {
             let given = target.resource().map_or(name, |resource| &resource.name);
             let held = self.client_cache.held_after_acks(db, given);
             let brought = held.iter().any(|held| !held.has_unknown_body());
-            if let Some(want) = self.subscriptions.get_mut(key) {
-                want.resend = brought;
+            if let Some(subscription) = self.subscriptions.get_mut(key) {
+                subscription.resend = brought;
             }
         }
     }
@@ -130,9 +130,9 @@ impl TypeStream {
     /// may be any number.
     pub(crate) fn has_unbounded_host(&self, db: &Database, name: &Name, params: ParamsId) -> bool {
         let entry = db.find(self.type_id, name);
-        let want =
+        let subscription =
             entry.and_then(|entry| self.subscriptions.get(SubscriptionKey { entry, params }));
-        want.is_some_and(|want| want.unbounded)
+        subscription.is_some_and(|subscription| subscription.unbounded)
     }
 
     /// Whether a version is that of how the peer was told that a name does not
@@ -173,12 +173,12 @@ impl TypeStream {
             }
             return UnsubscribedResources::new();
         }
-        let lead = self.subscriptions.resolved_name(key).cloned();
+        let resolved_name = self.subscriptions.resolved_name(key).cloned();
         let Some((_, left)) = self.subscriptions.remove(key) else {
             return UnsubscribedResources::new();
         };
         let mut given_up = Vec::new();
-        for name in [Some(name), lead.as_ref()].into_iter().flatten() {
+        for name in [Some(name), resolved_name.as_ref()].into_iter().flatten() {
             if !self.has_interest(db, name) {
                 given_up.extend(self.client_cache.maybe_held(db, name));
                 let now = self.client_cache.held(db, name).into_iter();
@@ -275,18 +275,20 @@ impl TypeStream {
     /// A host is asked for no longer. Envoy ends what it asked for when it finds
     /// its hosts another way, and a request that waits goes on waiting (S76).
     pub(super) fn unsubscribe_host(&mut self, db: &mut Database, name: &Name, params: ParamsId) {
-        let wants = self.subscriptions_of(db, name);
-        let want = wants.iter().find(|(key, _)| key.params == params);
-        let Some((key, want)) = want else { return };
+        let subscriptions = self.subscriptions_of(db, name);
+        let subscription = subscriptions.iter().find(|(key, _)| key.params == params);
+        let Some((key, subscription)) = subscription else {
+            return;
+        };
         // What is called like the host may be there for another.
         let held = self.subscriptions.resolved_name(*key).is_some()
-            || want.acked_answer != AnswerKind::Unanswered
+            || subscription.acked_answer != AnswerKind::Unanswered
             || self
                 .client_cache
                 .held(db, name)
                 .iter()
                 .any(CachedResource::has_unknown_body);
-        if (want.resend || !held) && self.dialect == Dialect::Envoy {
+        if (subscription.resend || !held) && self.dialect == Dialect::Envoy {
             return;
         }
         self.unsubscribe(db, name, params);
@@ -317,11 +319,11 @@ impl TypeStream {
             return;
         };
         let params = self.params;
-        if let Some(want) = self
+        if let Some(subscription) = self
             .subscriptions
             .get_mut(SubscriptionKey { entry, params })
         {
-            want.resend = true;
+            subscription.resend = true;
             self.dirty.insert(name.clone());
         }
     }
@@ -338,9 +340,9 @@ impl TypeStream {
             .collect();
         for (key, name) in keys {
             if name.as_str().starts_with(&under)
-                && let Some(want) = self.subscriptions.get_mut(key)
+                && let Some(subscription) = self.subscriptions.get_mut(key)
             {
-                want.resend = true;
+                subscription.resend = true;
                 self.dirty.insert(name);
             }
         }
@@ -382,8 +384,8 @@ impl TypeStream {
             return;
         }
         for (key, _) in self.subscriptions_of(db, name) {
-            if let Some(want) = self.subscriptions.get_mut(key) {
-                want.resend = true;
+            if let Some(subscription) = self.subscriptions.get_mut(key) {
+                subscription.resend = true;
             }
         }
     }
@@ -392,8 +394,8 @@ impl TypeStream {
     /// matches any more. A client that matches variants itself drops them,
     /// another keeps them until they are removed (TP2).
     pub(super) fn mark_unmatched(&mut self, db: &mut Database, name: &Name) {
-        let wants = self.subscriptions_of(db, name).into_iter();
-        let mut params: Vec<ParamsId> = wants.map(|(key, _)| key.params).collect();
+        let subscriptions = self.subscriptions_of(db, name).into_iter();
+        let mut params: Vec<ParamsId> = subscriptions.map(|(key, _)| key.params).collect();
         if self.client_cache.covering_cursor(name).is_some() {
             params.push(self.params);
         }
@@ -429,20 +431,20 @@ impl TypeStream {
         old: SubscriptionKey,
         params: ParamsId,
     ) {
-        let lead = self.subscriptions.resolved_name(old).cloned();
+        let resolved_name = self.subscriptions.resolved_name(old).cloned();
         let error = self.subscriptions.error(old).cloned();
         let name = db.name(self.type_id, old.entry).clone();
         let entry = db.subscribe(self.subscriber, &name, params);
         let key = SubscriptionKey { entry, params };
-        let want = match self.subscriptions.unmark_plain_and_located(old) {
+        let subscription = match self.subscriptions.unmark_plain_and_located(old) {
             // The one with parameters of its own stays.
             true => Subscription::default(),
             false => {
-                let Some((want, _)) = self.subscriptions.remove(old) else {
+                let Some((subscription, _)) = self.subscriptions.remove(old) else {
                     return;
                 };
                 db.unsubscribe(self.subscriber, old.entry, old.params);
-                want
+                subscription
             }
         };
         self.dirty.insert(name);
@@ -450,14 +452,14 @@ impl TypeStream {
         // from now on.
         match self.subscriptions.get_mut(key) {
             Some(other) => {
-                other.resend |= want.resend;
+                other.resend |= subscription.resend;
                 self.subscriptions.mark_plain_and_located(key);
             }
             None => {
-                self.subscriptions.insert(key, want);
-                self.subscriptions.set_resolved_name(key, lead);
+                self.subscriptions.insert(key, subscription);
+                self.subscriptions.set_resolved_name(key, resolved_name);
                 self.subscriptions
-                    .record_answer(key, want.acked_answer, error);
+                    .record_answer(key, subscription.acked_answer, error);
             }
         }
     }
@@ -474,11 +476,13 @@ fn serves(held: &Resource, asked: &Name) -> bool {
 
 /// The names of a list of subscriptions.
 pub(super) fn listed_names(
-    asks: &[(crate::name::Selector, ParamsId)],
+    selectors: &[(crate::name::Selector, ParamsId)],
 ) -> HashSet<(&Name, ParamsId)> {
-    let names = asks.iter().filter_map(|(ask, params)| match ask {
-        crate::name::Selector::Name(name) => Some((name, *params)),
-        _ => None,
-    });
+    let names = selectors
+        .iter()
+        .filter_map(|(selector, params)| match selector {
+            crate::name::Selector::Name(name) => Some((name, *params)),
+            _ => None,
+        });
     names.collect()
 }

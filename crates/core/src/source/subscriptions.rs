@@ -108,7 +108,9 @@ impl Subscriptions {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (SubscriptionKey, &Subscription)> {
-        self.by_key.iter().map(|(key, want)| (*key, want))
+        self.by_key
+            .iter()
+            .map(|(key, subscription)| (*key, subscription))
     }
 
     pub(crate) fn keys(&self) -> impl Iterator<Item = SubscriptionKey> + '_ {
@@ -121,9 +123,9 @@ impl Subscriptions {
         some.map(|(key, _)| key).collect()
     }
 
-    pub(crate) fn insert(&mut self, key: SubscriptionKey, want: Subscription) {
-        self.unbounded_hosts += usize::from(want.unbounded);
-        self.by_key.insert(key, want);
+    pub(crate) fn insert(&mut self, key: SubscriptionKey, subscription: Subscription) {
+        self.unbounded_hosts += usize::from(subscription.unbounded);
+        self.by_key.insert(key, subscription);
         if key.params != self.plain_params {
             self.locator_params
                 .entry(key.entry)
@@ -134,8 +136,8 @@ impl Subscriptions {
 
     /// Ends a want. Returns it, and the resource to which no want leads now.
     pub(crate) fn remove(&mut self, key: SubscriptionKey) -> Option<(Subscription, Option<Name>)> {
-        let want = self.by_key.remove(&key)?;
-        self.unbounded_hosts -= usize::from(want.unbounded);
+        let subscription = self.by_key.remove(&key)?;
+        self.unbounded_hosts -= usize::from(subscription.unbounded);
         self.errors.remove(&key);
         self.plain_and_located.remove(&key);
         self.located_only.remove(&key);
@@ -149,7 +151,7 @@ impl Subscriptions {
         if self.by_key.len() < self.by_key.capacity() / 4 {
             self.by_key.shrink_to_fit();
         }
-        Some((want, left))
+        Some((subscription, left))
     }
 
     /// The wants of one name, with whatever parameters.
@@ -209,8 +211,8 @@ impl Subscriptions {
         if self.resolved_count(name) == 0 {
             return Vec::new();
         }
-        let leading = self.resolved_names.iter().filter(|(_, to)| *to == name);
-        leading.map(|(key, _)| *key).collect()
+        let resolving = self.resolved_names.iter().filter(|(_, to)| *to == name);
+        resolving.map(|(key, _)| *key).collect()
     }
 
     pub(crate) fn error(&self, key: SubscriptionKey) -> Option<&Arc<ResourceError>> {
@@ -224,10 +226,10 @@ impl Subscriptions {
         heard: AnswerKind,
         error: Option<Arc<ResourceError>>,
     ) {
-        let Some(want) = self.by_key.get_mut(&key) else {
+        let Some(subscription) = self.by_key.get_mut(&key) else {
             return;
         };
-        want.acked_answer = heard;
+        subscription.acked_answer = heard;
         match error {
             Some(error) => _ = self.errors.insert(key, error),
             None => _ = self.errors.remove(&key),
@@ -305,7 +307,11 @@ impl Subscriptions {
 
     /// Proves that counts and indices agree with the wants.
     pub(crate) fn check(&self) -> Result<(), String> {
-        let strange = self.by_key.values().filter(|want| want.unbounded).count();
+        let strange = self
+            .by_key
+            .values()
+            .filter(|subscription| subscription.unbounded)
+            .count();
         if strange != self.unbounded_hosts {
             return Err(format!(
                 "{strange} strange hosts, counted {}",
@@ -386,18 +392,22 @@ mod tests {
         };
         let (asked, other) = (key(&mut db, "a"), key(&mut db, "b"));
         let faults: [fn(&mut Subscriptions, SubscriptionKey, SubscriptionKey); 5] = [
-            |wants, _, _| wants.unbounded_hosts += 1,
-            |wants, _, other| _ = wants.resolved_names.insert(other, "c".into()),
-            |wants, asked, _| _ = wants.resolved_names.insert(asked, "c".into()),
-            |wants, _, other| _ = wants.located_only.insert(other),
-            |wants, asked, _| _ = wants.locator_params.insert(asked.entry, vec![asked.params]),
+            |subscriptions, _, _| subscriptions.unbounded_hosts += 1,
+            |subscriptions, _, other| _ = subscriptions.resolved_names.insert(other, "c".into()),
+            |subscriptions, asked, _| _ = subscriptions.resolved_names.insert(asked, "c".into()),
+            |subscriptions, _, other| _ = subscriptions.located_only.insert(other),
+            |subscriptions, asked, _| {
+                _ = subscriptions
+                    .locator_params
+                    .insert(asked.entry, vec![asked.params])
+            },
         ];
         for (nth, fault) in faults.into_iter().enumerate() {
-            let mut wants = Subscriptions::new(params);
-            wants.insert(asked, Subscription::default());
-            assert_eq!(wants.check(), Ok(()));
-            fault(&mut wants, asked, other);
-            assert!(wants.check().is_err(), "{nth}");
+            let mut subscriptions = Subscriptions::new(params);
+            subscriptions.insert(asked, Subscription::default());
+            assert_eq!(subscriptions.check(), Ok(()));
+            fault(&mut subscriptions, asked, other);
+            assert!(subscriptions.check().is_err(), "{nth}");
         }
     }
 }

@@ -18,16 +18,19 @@ impl TypeStream {
         &self,
         db: &mut Database,
         name: &Name,
-        subjects: &[MatchingSubscription],
+        matching: &[MatchingSubscription],
         wanted: &[Arc<Resource>],
         part: &Evaluation,
     ) -> Vec<Update> {
-        let keys = subjects.iter().filter_map(|s| Some(s.named?.0));
-        let leads = keys.filter_map(|key| self.subscriptions.resolved_name(key));
-        let mut leads: Vec<Name> = leads.filter(|other| *other != name).cloned().collect();
-        leads.sort();
-        leads.dedup();
-        let names = || leads.iter().chain([name]);
+        let keys = matching.iter().filter_map(|s| Some(s.named?.0));
+        let resolved_names = keys.filter_map(|key| self.subscriptions.resolved_name(key));
+        let mut resolved_names: Vec<Name> = resolved_names
+            .filter(|other| *other != name)
+            .cloned()
+            .collect();
+        resolved_names.sort();
+        resolved_names.dedup();
+        let names = || resolved_names.iter().chain([name]);
         let mut drops: Vec<Update> = Vec::new();
         for other in names() {
             let replaced = wanted.iter().any(|new| new.name == *other);
@@ -37,11 +40,11 @@ impl TypeStream {
                 let key = variant_of(&held.resource);
                 if !kept
                     && !unknown
-                    && !drops.iter().any(|say| say.variant == key)
+                    && !drops.iter().any(|update| update.variant == key)
                     && !self.is_desired_elsewhere(db, name, &held.resource)
                 {
-                    let topic = (other != name).then(|| name.clone());
-                    drops.push(Update::remove(key, topic));
+                    let requested_name = (other != name).then(|| name.clone());
+                    drops.push(Update::remove(key, requested_name));
                 }
             }
         }
@@ -53,11 +56,13 @@ impl TypeStream {
     /// resource of unknown body. The client may NACK it, so whatever else is
     /// sent of the name has to contain all its variants.
     pub(super) fn is_uncertain(&self, db: &mut Database, name: &Name) -> bool {
-        let flights = self.client_cache.pending_acks();
-        if self.kind.on_demand || flights.is_empty() {
+        let pending_acks = self.client_cache.pending_acks();
+        if self.kind.on_demand || pending_acks.is_empty() {
             return false;
         }
-        let removes = flights.iter().any(|flight| flight.removes(name));
+        let removes = pending_acks
+            .iter()
+            .any(|pending_ack| pending_ack.removes(name));
         removes
             || self
                 .client_cache
@@ -76,11 +81,11 @@ impl TypeStream {
     ) {
         for new in wanted.iter().filter(|new| new.name == *name) {
             let blocked = blocked.iter().any(|other| same_variant(other, new));
-            let said = part
+            let updated = part
                 .updates
                 .iter()
-                .any(|say| say.variant == variant_of(new));
-            if !blocked && !said {
+                .any(|update| update.variant == variant_of(new));
+            if !blocked && !updated {
                 part.updates.push(Update::upsert(new, None));
             }
         }
@@ -101,11 +106,12 @@ impl TypeStream {
         part: &mut Evaluation,
     ) {
         let to = &good.resource;
-        let topic = (to.name != *name).then(|| name.clone());
-        let said =
-            |part: &Evaluation, key: &Variant| part.updates.iter().any(|say| say.variant == *key);
-        if !said(part, &variant_of(to)) {
-            part.updates.push(Update::upsert(to, topic));
+        let requested_name = (to.name != *name).then(|| name.clone());
+        let updated = |part: &Evaluation, key: &Variant| {
+            part.updates.iter().any(|update| update.variant == *key)
+        };
+        if !updated(part, &variant_of(to)) {
+            part.updates.push(Update::upsert(to, requested_name));
         }
         let beside = |other: &Resource| {
             let both =
@@ -120,7 +126,7 @@ impl TypeStream {
                 continue;
             };
             let key = variant_of(other);
-            if !said(part, &key) {
+            if !updated(part, &key) {
                 part.updates.push(Update::remove(key, None));
             }
             dropped.push(other);
@@ -137,7 +143,7 @@ impl TypeStream {
             };
             let had = held.iter().find(had);
             let had = had.filter(|_| loses && !resource_matches(db, *params, to));
-            if let Some(had) = had.filter(|had| !said(part, &variant_of(&had.resource))) {
+            if let Some(had) = had.filter(|had| !updated(part, &variant_of(&had.resource))) {
                 self.restore_accepted(db, name, (had, held), asked, part);
             }
         }
@@ -149,7 +155,7 @@ impl TypeStream {
     pub(super) fn keep_for_undeliverable(
         &self,
         db: &mut Database,
-        subjects: &[MatchingSubscription],
+        matching: &[MatchingSubscription],
         mut blocked: Vec<Arc<Resource>>,
         mut drops: Vec<Update>,
         part: &mut Evaluation,
@@ -158,23 +164,24 @@ impl TypeStream {
             return drops;
         }
         // A peer that does not match by itself uses the one that it has.
-        if self.kind.on_demand || subjects.len() == 1 {
-            self.withhold_second_variant(db, subjects, &drops, part);
+        if self.kind.on_demand || matching.len() == 1 {
+            self.withhold_second_variant(db, matching, &drops, part);
             return Vec::new();
         }
         let mut kept: Vec<Update> = Vec::new();
         while !blocked.is_empty() {
-            let leading = |s: &&MatchingSubscription| blocked.iter().any(|new| resolves_to(s, new));
-            let leading: Vec<&MatchingSubscription> = subjects.iter().filter(leading).collect();
-            let stays = |say: &mut Update| {
-                leading
+            let resolving =
+                |s: &&MatchingSubscription| blocked.iter().any(|new| resolves_to(s, new));
+            let resolving: Vec<&MatchingSubscription> = matching.iter().filter(resolving).collect();
+            let stays = |update: &mut Update| {
+                resolving
                     .iter()
-                    .any(|s| self.variant_matches(db, s, &say.variant))
+                    .any(|s| self.variant_matches(db, s, &update.variant))
             };
             kept.extend(drops.extract_if(.., stays));
-            blocked = self.withhold_second_variant(db, subjects, &kept, part);
+            blocked = self.withhold_second_variant(db, matching, &kept, part);
         }
-        drops.extend(self.drop_redundant_kept(db, subjects, &mut kept));
+        drops.extend(self.drop_redundant_kept(db, matching, &mut kept));
         drops
     }
 
@@ -184,10 +191,10 @@ impl TypeStream {
     fn drop_redundant_kept(
         &self,
         db: &mut Database,
-        subjects: &[MatchingSubscription],
+        matching: &[MatchingSubscription],
         kept: &mut Vec<Update>,
     ) -> Vec<Update> {
-        let names = kept.iter().map(|say| say.name().clone());
+        let names = kept.iter().map(|update| update.name().clone());
         let names: BTreeSet<Name> = names.collect();
         let held = names
             .iter()
@@ -199,16 +206,16 @@ impl TypeStream {
         let held: Vec<CachedResource> = held.filter(sure).collect();
         let mut second = Vec::new();
         let mut place = 0;
-        while let Some(say) = kept.get(place) {
-            let mut own = subjects
+        while let Some(update) = kept.get(place) {
+            let mut own = matching
                 .iter()
-                .filter(|s| self.variant_matches(db, s, &say.variant))
+                .filter(|s| self.variant_matches(db, s, &update.variant))
                 .peekable();
-            let others = |subject: &MatchingSubscription| {
-                let mut others = kept.iter().filter(|other| other.variant != say.variant);
+            let others = |matching: &MatchingSubscription| {
+                let mut others = kept.iter().filter(|other| other.variant != update.variant);
                 others.any(|other| {
                     let sure = held.iter().any(|held| held.is_variant(&other.variant));
-                    sure && self.variant_matches(db, subject, &other.variant)
+                    sure && self.variant_matches(db, matching, &other.variant)
                 })
             };
             match own.peek().is_some() && own.all(others) {
@@ -224,7 +231,7 @@ impl TypeStream {
     fn withhold_second_variant(
         &self,
         db: &Database,
-        subjects: &[MatchingSubscription],
+        matching: &[MatchingSubscription],
         kept: &[Update],
         part: &mut Evaluation,
     ) -> Vec<Arc<Resource>> {
@@ -232,31 +239,31 @@ impl TypeStream {
             return Vec::new();
         }
         let twice = |new: &Arc<Resource>| {
-            let mut leading = subjects.iter().filter(|s| resolves_to(s, new));
-            leading.any(|subject| {
+            let mut resolving = matching.iter().filter(|s| resolves_to(s, new));
+            resolving.any(|matching| {
                 kept.iter()
-                    .any(|old| self.variant_matches(db, subject, &old.variant))
+                    .any(|old| self.variant_matches(db, matching, &old.variant))
             })
         };
-        let second = |say: &mut Update| say.resource.as_ref().is_some_and(twice);
+        let second = |update: &mut Update| update.resource.as_ref().is_some_and(twice);
         let held_back = part.updates.extract_if(.., second);
-        held_back.filter_map(|say| say.resource).collect()
+        held_back.filter_map(|update| update.resource).collect()
     }
 
     /// Whether a variant is for the parameters of a subject.
     pub(super) fn variant_matches(
         &self,
         db: &Database,
-        subject: &MatchingSubscription,
+        matching: &MatchingSubscription,
         variant: &Variant,
     ) -> bool {
         let constraints = variant.1.as_ref();
-        constraints.is_none_or(|c| c.matches(db.params(self.params_of_subscription(subject))))
+        constraints.is_none_or(|c| c.matches(db.params(self.params_of_subscription(matching))))
     }
 
     /// The parameters that a subject asks with.
-    fn params_of_subscription(&self, subject: &MatchingSubscription) -> ParamsId {
-        subject.named.map_or(self.params, |(key, _)| key.params)
+    fn params_of_subscription(&self, matching: &MatchingSubscription) -> ParamsId {
+        matching.named.map_or(self.params, |(key, _)| key.params)
     }
 
     /// What goes, now or when nothing uses it any more.
@@ -265,19 +272,22 @@ impl TypeStream {
         db: &mut Database,
         context: &PushContext<'_>,
         name: &Name,
-        subjects: &[MatchingSubscription],
+        matching: &[MatchingSubscription],
         drops: Vec<Update>,
         part: &mut Evaluation,
     ) {
-        let named = subjects.iter().any(|s| s.named.is_some());
-        let wanted = subjects.iter().any(|s| s.choice.resource().is_some());
-        let several = subjects.len() > 1;
+        let named = matching.iter().any(|s| s.named.is_some());
+        let wanted = matching.iter().any(|s| s.choice.resource().is_some());
+        let several = matching.len() > 1;
         let goes = !wanted && !self.kind.on_demand && !several && !drops.is_empty();
         // Only a name that is gone altogether can be missed; and who came back
         // and holds what leads to it waits for a word on it (S82).
-        let resumed = |s: &MatchingSubscription| s.named.is_some_and(|(_, want)| want.is_resumed);
+        let resumed = |s: &MatchingSubscription| {
+            s.named
+                .is_some_and(|(_, subscription)| subscription.is_resumed)
+        };
         let dangles = goes
-            && subjects.iter().any(resumed)
+            && matching.iter().any(resumed)
             && context.order.is_referenced(db, &self.type_url, name);
         let order = context.order;
         let refused = self.sends_invalid_clusters()
@@ -286,10 +296,10 @@ impl TypeStream {
                 .held(db, name)
                 .iter()
                 .all(CachedResource::has_unknown_body);
-        let waits = |db| order.must_defer_removal(db, &self.type_url, name, (named, refused));
-        if goes && !dangles && waits(db) {
+        let deferral = |db| order.must_defer_removal(db, &self.type_url, name, (named, refused));
+        if goes && !dangles && deferral(db) {
             part.deferral = Deferral::Removal;
-            self.answer_while_kept(db, name, subjects, part);
+            self.answer_while_kept(db, name, matching, part);
             return;
         }
         part.updates.extend(drops);
@@ -300,19 +310,19 @@ impl TypeStream {
         &self,
         db: &mut Database,
         name: &Name,
-        subjects: &[MatchingSubscription],
+        matching: &[MatchingSubscription],
         part: &mut Evaluation,
     ) {
         let held = self.client_cache.held_after_acks(db, name);
-        let forced = subjects.iter().any(|s| s.resend);
+        let forced = matching.iter().any(|s| s.resend);
         // A set lists what a client has from before, and so says it (S82).
         let listed =
             |held: &CachedResource| self.sends_whole_sets() && held.certainty == Certainty::Resumed;
-        let said = |held: &&CachedResource| {
+        let updated = |held: &&CachedResource| {
             !held.has_unknown_body() && ((held.was_accepted() && forced) || listed(held))
         };
-        if let Some(good) = held.iter().find(said) {
-            let asked = subjects.iter().map(|s| self.params_of_subscription(s));
+        if let Some(good) = held.iter().find(updated) {
+            let asked = matching.iter().map(|s| self.params_of_subscription(s));
             let asked: Vec<ParamsId> = asked.collect();
             self.restore_accepted(db, name, (good, &held), &asked, part);
         }
@@ -337,11 +347,11 @@ impl TypeStream {
             for held in self.client_cache.maybe_held(db, name) {
                 let key = variant_of(&held);
                 let kept = wanted.iter().any(|new| same_variant(new, &held));
-                let said = drops
+                let updated = drops
                     .iter()
                     .chain(&part.updates)
-                    .any(|say| say.variant == key);
-                if !kept && !said {
+                    .any(|update| update.variant == key);
+                if !kept && !updated {
                     drops.push(Update::remove(key, None));
                 }
             }
@@ -363,9 +373,11 @@ impl TypeStream {
             true => self.subscriptions.keys().collect(),
             false => {
                 let names = held.other_names().chain([name.clone()]);
-                let wants = names.flat_map(|name| self.subscriptions_of(db, &name));
-                let wants = wants.map(|(key, _)| key);
-                wants.chain(self.subscriptions.resolving_to(name)).collect()
+                let subscriptions = names.flat_map(|name| self.subscriptions_of(db, &name));
+                let subscriptions = subscriptions.map(|(key, _)| key);
+                subscriptions
+                    .chain(self.subscriptions.resolving_to(name))
+                    .collect()
             }
         };
         let others = keys.into_iter().filter(|key| !own.contains(key));
@@ -384,10 +396,10 @@ impl TypeStream {
         db: &mut Database,
         context: &PushContext<'_>,
         name: &Name,
-        subjects: &[MatchingSubscription],
+        matching: &[MatchingSubscription],
         part: &mut Evaluation,
     ) {
-        let nothing = subjects.iter().filter(|s| s.choice.resource().is_none());
+        let nothing = matching.iter().filter(|s| s.choice.resource().is_none());
         let nothing: Vec<&MatchingSubscription> = nothing.collect();
         if nothing.is_empty() || part.deferral != Deferral::None {
             return;
@@ -396,26 +408,26 @@ impl TypeStream {
             return;
         }
         // While another variant of it is left, the name itself is not gone (S41).
-        let left = subjects.len() > nothing.len();
-        let drops = part.updates.iter().any(|say| say.resource.is_none());
+        let left = matching.len() > nothing.len();
+        let drops = part.updates.iter().any(|update| update.resource.is_none());
         let mut withheld = false;
-        for subject in nothing {
-            let Some((key, want)) = subject.named else {
+        for matching in nothing {
+            let Some((key, subscription)) = matching.named else {
                 continue;
             };
-            let mut flights = self.client_cache.pending_acks().iter().rev();
-            let heard = flights.find_map(|flight| flight.answer_to(key));
-            let heard = heard.map_or(want.acked_answer, |answer| answer.kind);
-            let owed = want.resend || heard != AnswerKind::Absent;
+            let mut pending_acks = self.client_cache.pending_acks().iter().rev();
+            let heard = pending_acks.find_map(|pending_ack| pending_ack.answer_to(key));
+            let heard = heard.map_or(subscription.acked_answer, |answer| answer.kind);
+            let owed = subscription.resend || heard != AnswerKind::Absent;
             if !owed && !drops {
                 continue;
             }
-            if !left && self.withholds_absence(db, context, name, want) {
+            if !left && self.withholds_absence(db, context, name, subscription) {
                 withheld = true;
                 continue;
             }
             // Who asks for a host waits for more than the removal of what it had.
-            if drops && want.resend && self.kind.on_demand {
+            if drops && subscription.resend && self.kind.on_demand {
                 continue;
             }
             // Who never had one waits for an answer of its own.
@@ -427,7 +439,7 @@ impl TypeStream {
             part.updates.clear();
             part.answers.clear();
             part.deferral = Deferral::Removal;
-            self.answer_while_kept(db, name, subjects, part);
+            self.answer_while_kept(db, name, matching, part);
         }
     }
 }

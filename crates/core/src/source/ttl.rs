@@ -18,16 +18,16 @@ impl TypeStream {
     /// Starts the clocks of what a response brings. What was just sent needs
     /// no word for a while (S59), what has no ttl any more needs none (S60).
     /// `wraps` is whether a state-of-the-world peer is told of a ttl at all (S58).
-    pub(crate) fn start_ttl_timers(&mut self, selected: &Push, wraps: bool, now: Moment) {
-        let news = selected.resources().any(|r| r.ttl.is_some());
+    pub(crate) fn start_ttl_timers(&mut self, push: &Push, wraps: bool, now: Moment) {
+        let news = push.resources().any(|r| r.ttl.is_some());
         if !news && self.ttl_timers.next().is_none() {
             return;
         }
-        let single = selected
+        let single = push
             .updates
             .iter()
-            .map(|say| (say.name(), say.resource.as_ref()));
-        let items = selected.advances.iter().flat_map(Advance::items);
+            .map(|update| (update.name(), update.resource.as_ref()));
+        let items = push.advances.iter().flat_map(Advance::items);
         let items = items.map(|(name, item)| (name, item.as_ref()));
         for (name, resource) in single.chain(items) {
             match resource
@@ -85,8 +85,8 @@ impl TypeStream {
 
     fn resend_name(&mut self, db: &mut Database, name: Name) {
         for (key, _) in self.subscriptions_of(db, &name) {
-            if let Some(want) = self.subscriptions.get_mut(key) {
-                want.resend = true;
+            if let Some(subscription) = self.subscriptions.get_mut(key) {
+                subscription.resend = true;
             }
         }
         if self.client_cache.covering_cursor(&name).is_some() {

@@ -21,12 +21,12 @@ impl TypeStream {
         initial: &InitialVersions,
     ) {
         if let Some(view) = self.client_cache.cursor_of(scope) {
-            let follow = view.id;
+            let cursor = view.id;
             self.record_tombstones(db, scope);
-            self.resend_all(db, follow, true);
+            self.resend_all(db, cursor, true);
             return;
         }
-        let follow = db.open_cursor(self.subscriber, scope);
+        let cursor = db.open_cursor(self.subscriber, scope);
         let asked: Vec<Name> = self
             .subscriptions
             .keys()
@@ -39,15 +39,15 @@ impl TypeStream {
             .map(|held| held.resource.name.clone());
         let recorded: BTreeSet<Name> = recorded.chain(asked).collect();
         self.client_cache
-            .add_cursor(Cursor::new(scope.clone(), follow));
+            .add_cursor(Cursor::new(scope.clone(), cursor));
         for name in recorded {
             self.client_cache.mark_exception(&name);
         }
         self.record_tombstones(db, scope);
         if !initial.is_empty() {
-            self.resume_cursor(db, follow, initial);
+            self.resume_cursor(db, cursor, initial);
         }
-        self.resend_all(db, follow, false);
+        self.resend_all(db, cursor, false);
     }
 
     /// Records the remembered tombstones of a glob as held: the members of a
@@ -67,13 +67,13 @@ impl TypeStream {
 
     /// Takes up where a reconnecting client says it stands: only what differs
     /// from that is news (S45, S46).
-    fn resume_cursor(&mut self, db: &mut Database, follow: CursorId, initial: &InitialVersions) {
-        let Some(view) = self.client_cache.cursor(follow) else {
+    fn resume_cursor(&mut self, db: &mut Database, cursor: CursorId, initial: &InitialVersions) {
+        let Some(view) = self.client_cache.cursor(cursor) else {
             return;
         };
         let all = view.scope == Scope::All;
         // What all who come back at once share.
-        let listed = db.view_changes(follow, 0);
+        let listed = db.view_changes(cursor, 0);
         let mut differing = Vec::new();
         let mut still_listed = 0;
         for (name, resource) in &listed.items {
@@ -85,14 +85,14 @@ impl TypeStream {
                 held => differing.push((name.clone(), held.cloned())),
             }
         }
-        if let Some(view) = self.client_cache.cursor_mut(follow) {
+        if let Some(view) = self.client_cache.cursor_mut(cursor) {
             view.move_to_head(db);
         }
         // Of a fleet that comes back each client names thousands.
         let mut news = BTreeSet::new();
         for (name, version) in differing {
             let covering = self.client_cache.covering_cursor(&name);
-            if covering.is_some_and(|view| view.id == follow) {
+            if covering.is_some_and(|view| view.id == cursor) {
                 let held = version.map(|version| self.resumed_resource(db, &name, &version));
                 self.client_cache.replace_records(&name, held);
                 news.insert(name);
@@ -101,7 +101,7 @@ impl TypeStream {
         self.client_cache.add_exceptions(news.clone());
         self.dirty.append(&mut news);
         if still_listed < initial.len() || !all {
-            self.record_strays(db, follow, initial, &listed);
+            self.record_strays(db, cursor, initial, &listed);
         }
     }
 
@@ -110,7 +110,7 @@ impl TypeStream {
     fn record_strays(
         &mut self,
         db: &mut Database,
-        follow: CursorId,
+        cursor: CursorId,
         initial: &InitialVersions,
         listed: &ViewChanges,
     ) {
@@ -118,7 +118,7 @@ impl TypeStream {
             let covered = self.client_cache.covering_cursor(name);
             listed.find(name).is_none()
                 && !name.as_str().is_empty()
-                && covered.is_some_and(|view| view.id == follow)
+                && covered.is_some_and(|view| view.id == cursor)
         });
         let strays: Vec<_> = strays.map(|(n, v)| (n.clone(), v.clone())).collect();
         for (name, version) in strays {
@@ -134,12 +134,12 @@ impl TypeStream {
         let Some(view) = self.client_cache.cursor_of(scope) else {
             return;
         };
-        let follow = view.id;
+        let cursor = view.id;
         let others = self
             .client_cache
             .cursors()
             .iter()
-            .filter(|v| v.id != follow);
+            .filter(|v| v.id != cursor);
         let others: Vec<CursorId> = others.map(|view| view.id).collect();
         let mut shared: BTreeSet<Name> = BTreeSet::new();
         if !others.is_empty() {
@@ -161,7 +161,7 @@ impl TypeStream {
         for name in &shared {
             self.client_cache.make_exception(db, name);
         }
-        let bare = self.client_cache.close_cursor(db, follow);
+        let bare = self.client_cache.close_cursor(db, cursor);
         self.forget_undesired(db, bare.into_iter());
         if self.mode == Mode::Delta {
             self.resend_names.extend(shared.iter().cloned());
@@ -172,12 +172,14 @@ impl TypeStream {
 
     /// Forgets rejections of what nothing brings any more (S83).
     fn forget_undesired_nacks(&mut self, db: &Database) {
-        let topics = self.quarantine.values().chain(self.suspects.values());
-        let topics: BTreeSet<Name> = topics.map(|(_, topic)| topic.clone()).collect();
-        for topic in topics {
-            if !self.has_interest(db, &topic) {
-                self.forget_nacks(&topic, &[]);
-                self.forget_name(&topic);
+        let requested_names = self.quarantine.values().chain(self.suspects.values());
+        let requested_names: BTreeSet<Name> = requested_names
+            .map(|(_, requested_name)| requested_name.clone())
+            .collect();
+        for requested_name in requested_names {
+            if !self.has_interest(db, &requested_name) {
+                self.forget_nacks(&requested_name, &[]);
+                self.forget_name(&requested_name);
             }
         }
     }
@@ -185,17 +187,17 @@ impl TypeStream {
     /// Marks all that a cursor lists to be sent again, also names that another
     /// cursor serves (S30). Records of anything else stay: it is still to be
     /// removed.
-    fn resend_all(&mut self, db: &mut Database, follow: CursorId, own: bool) {
+    fn resend_all(&mut self, db: &mut Database, cursor: CursorId, own: bool) {
         let alone = self.client_cache.cursors().len() == 1;
         if alone && !own {
             return;
         }
-        for resource in db.list(follow) {
+        for resource in db.list(cursor) {
             let name = &resource.name;
             if self.is_subscribed(db, name, self.params) {
                 self.resend_plain(db, name);
             } else if let Some(owner) = self.client_cache.covering_cursor(name)
-                && (own || owner.id != follow)
+                && (own || owner.id != cursor)
             {
                 self.client_cache.make_exception(db, name);
                 self.resend_names.insert(name.clone());
@@ -230,8 +232,8 @@ impl TypeStream {
         let exceptions = self.client_cache.exceptions().clone();
         for (old, scope) in scopes {
             self.client_cache.close_cursor(db, old);
-            let follow = db.open_cursor(self.subscriber, &scope);
-            let mut view = Cursor::new(scope, follow);
+            let cursor = db.open_cursor(self.subscriber, &scope);
+            let mut view = Cursor::new(scope, cursor);
             view.move_to_head(db);
             self.client_cache.add_cursor(view);
         }

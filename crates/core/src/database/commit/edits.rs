@@ -20,7 +20,7 @@ pub(super) struct TypeEdits {
     pub(super) url: TypeUrl,
     /// Every name begins from nothing, and names without an edit go.
     pub(super) replaces: bool,
-    /// One for each name, sorted by it; then what [`Self::list`] added.
+    /// One for each name, sorted by it; then what [`Self::add_removal`] added.
     pub(super) edits: Vec<Edit>,
     /// How many of the edits are sorted.
     named: usize,

@@ -81,13 +81,16 @@ impl Bench {
 
     fn sub_again(&mut self, want: &str) -> Vec<String> {
         let (type_url, name) = split(want);
-        let changes = self.sink.subscribe(&type_url, ask(name), self.now).unwrap();
+        let changes = self
+            .sink
+            .subscribe(&type_url, selector(name), self.now)
+            .unwrap();
         changes.iter().map(show_change).collect()
     }
 
     fn unsub(&mut self, want: &str) {
         let (type_url, name) = split(want);
-        self.sink.unsubscribe(&type_url, &ask(name));
+        self.sink.unsubscribe(&type_url, &selector(name));
     }
 
     /// All requests that are due.
@@ -176,7 +179,7 @@ impl Bench {
     }
 }
 
-fn ask(text: &str) -> Selector {
+fn selector(text: &str) -> Selector {
     Selector::parse(text, 4096).unwrap()
 }
 

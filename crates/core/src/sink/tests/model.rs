@@ -69,7 +69,7 @@ impl Listener {
     }
 
     fn believes(&self) -> Interest {
-        let names = self.names.iter().map(|name| ask(name));
+        let names = self.names.iter().map(|name| selector(name));
         let star = self.wildcard.is_on().then_some(Selector::Wildcard);
         names.chain(star).collect()
     }
@@ -85,11 +85,11 @@ fn run(mode: Mode, short: &str, steps: Vec<Step>) -> Result<(), TestCaseError> {
         match step {
             Step::Subscribe(n) => {
                 bench.sub_again(&format!("{short} {}", WANTS[n]));
-                wanted.insert(ask(WANTS[n]));
+                wanted.insert(selector(WANTS[n]));
             }
             Step::Unsubscribe(n) => {
                 bench.unsub(&format!("{short} {}", WANTS[n]));
-                wanted.remove(&ask(WANTS[n]));
+                wanted.remove(&selector(WANTS[n]));
             }
             Step::Poll => {
                 let request = bench.sink.poll_request(bench.now);
@@ -121,8 +121,8 @@ fn run(mode: Mode, short: &str, steps: Vec<Step>) -> Result<(), TestCaseError> {
     }
     prop_assert_eq!(listener.believes(), wanted.clone());
     prop_assert_eq!(listener.unanswered, 0);
-    for conversation in &bench.sink.types {
-        prop_assert_eq!(conversation.interest.wildcard(), listener.wildcard);
+    for type_state in &bench.sink.types {
+        prop_assert_eq!(type_state.interest.wildcard(), listener.wildcard);
     }
     // Nothing is held that nobody wants, and every name that is wanted is known.
     for status in bench.sink.states() {

@@ -57,15 +57,15 @@ impl Advance {
             .as_ref()
             .map_or(&[][..], |b| &b.items[self.range.clone()]);
         let places = self.range.clone().zip(part);
-        let said = |(place, _): &(usize, _)| self.excluded.binary_search(place).is_err();
-        places.filter(said).map(|(_, item)| item)
+        let updated = |(place, _): &(usize, _)| self.excluded.binary_search(place).is_err();
+        places.filter(updated).map(|(_, item)| item)
     }
 
     /// What it brings under a name; `None` if it does not speak of it.
     pub(crate) fn item(&self, name: &Name) -> Option<&Option<Arc<Resource>>> {
-        let batch = self.changes.as_ref()?;
-        let place = batch.find(name).filter(|place| self.includes(*place))?;
-        Some(&batch.items[place].1)
+        let changes = self.changes.as_ref()?;
+        let place = changes.find(name).filter(|place| self.includes(*place))?;
+        Some(&changes.items[place].1)
     }
 
     fn includes(&self, place: usize) -> bool {
@@ -77,11 +77,11 @@ impl Advance {
     pub(crate) fn replacements(
         &self,
     ) -> impl Iterator<Item = (&Arc<Resource>, Option<&Arc<Resource>>)> {
-        let batch = self.changes.iter();
-        let referring =
-            batch.flat_map(|batch| batch.replaced_referrers.iter().map(move |r| (batch, r)));
-        referring.filter_map(move |(batch, (place, old))| {
-            let new = batch.items[*place].1.as_ref();
+        let changes = self.changes.iter();
+        let referring = changes
+            .flat_map(|changes| changes.replaced_referrers.iter().map(move |r| (changes, r)));
+        referring.filter_map(move |(changes, (place, old))| {
+            let new = changes.items[*place].1.as_ref();
             self.includes(*place).then_some((old, new))
         })
     }
@@ -91,7 +91,7 @@ impl Advance {
         let left = self
             .changes
             .iter()
-            .flat_map(|batch| &batch.replaced_variants);
+            .flat_map(|changes| &changes.replaced_variants);
         left.filter(|(name, _)| self.item(name).is_some()).cloned()
     }
 
@@ -100,7 +100,7 @@ impl Advance {
         let mut left = self
             .changes
             .iter()
-            .flat_map(|batch| &batch.replaced_variants);
+            .flat_map(|changes| &changes.replaced_variants);
         left.find(|(other, _)| other == name).map(|(_, old)| old)
     }
 }
@@ -108,8 +108,10 @@ impl Advance {
 /// Adds a step to others, so that there are never more than two of one view:
 /// one that ends, and one that does not. Returns the position to which nobody
 /// will come back.
-pub(crate) fn merge_advance(steps: &mut Vec<Advance>, next: Advance) -> Option<Position> {
-    let before = steps.iter_mut().rfind(|step| step.cursor == next.cursor);
+pub(crate) fn merge_advance(advances: &mut Vec<Advance>, next: Advance) -> Option<Position> {
+    let before = advances
+        .iter_mut()
+        .rfind(|advance| advance.cursor == next.cursor);
     match before {
         // Another part of the same step.
         Some(before) if before.to == next.to => {
@@ -117,13 +119,13 @@ pub(crate) fn merge_advance(steps: &mut Vec<Advance>, next: Advance) -> Option<P
             before.excluded.extend(next.excluded);
             before.is_last = next.is_last;
         }
-        _ => steps.push(next.clone()),
+        _ => advances.push(next.clone()),
     }
     let mut ended =
-        (0..steps.len()).filter(|i| steps[*i].cursor == next.cursor && steps[*i].is_last);
+        (0..advances.len()).filter(|i| advances[*i].cursor == next.cursor && advances[*i].is_last);
     let (first, second) = (ended.next()?, ended.next()?);
-    let second = steps.remove(second);
-    steps[first].to = second.to;
+    let second = advances.remove(second);
+    advances[first].to = second.to;
     Some(second.from)
 }
 
@@ -131,7 +133,7 @@ pub(crate) fn merge_advance(steps: &mut Vec<Advance>, next: Advance) -> Option<P
 mod tests {
     use super::*;
 
-    fn step((from, to): (Position, Position), part: Range<usize>, last: bool) -> Advance {
+    fn advance((from, to): (Position, Position), part: Range<usize>, last: bool) -> Advance {
         Advance {
             cursor: None,
             from,
@@ -145,17 +147,23 @@ mod tests {
 
     #[test]
     fn parts_of_a_step_become_one_and_so_do_steps_that_end() {
-        let mut steps = Vec::new();
-        assert_eq!(merge_advance(&mut steps, step((0, 5), 0..2, false)), None);
-        assert_eq!(merge_advance(&mut steps, step((0, 5), 2..4, true)), None);
-        assert_eq!((steps.len(), steps[0].range.clone()), (1, 0..4));
-        assert!(steps[0].is_last);
-        let between = merge_advance(&mut steps, step((5, 9), 0..1, true));
+        let mut advances = Vec::new();
         assert_eq!(
-            (between, steps.len()),
+            merge_advance(&mut advances, advance((0, 5), 0..2, false)),
+            None
+        );
+        assert_eq!(
+            merge_advance(&mut advances, advance((0, 5), 2..4, true)),
+            None
+        );
+        assert_eq!((advances.len(), advances[0].range.clone()), (1, 0..4));
+        assert!(advances[0].is_last);
+        let between = merge_advance(&mut advances, advance((5, 9), 0..1, true));
+        assert_eq!(
+            (between, advances.len()),
             (Some(5), 1),
             "nobody goes back to 5"
         );
-        assert_eq!((steps[0].from, steps[0].to), (0, 9));
+        assert_eq!((advances[0].from, advances[0].to), (0, 9));
     }
 }

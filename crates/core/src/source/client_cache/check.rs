@@ -37,9 +37,9 @@ impl ClientCache {
                 return Err(format!("{name} is an exception to no view"));
             }
         }
-        for flight in &self.pending_acks {
-            let mut says = flight.updates.windows(2);
-            if let Some(pair) = says.find(|pair| pair[0].variant >= pair[1].variant) {
+        for pending_ack in &self.pending_acks {
+            let mut updates = pending_ack.updates.windows(2);
+            if let Some(pair) = updates.find(|pair| pair[0].variant >= pair[1].variant) {
                 return Err(format!("{:?} and {:?} are out of order", pair[0], pair[1]));
             }
         }

@@ -24,10 +24,10 @@ pub(crate) struct Cursor {
 
 impl Cursor {
     /// From nothing.
-    pub(crate) fn new(scope: Scope, follow: CursorId) -> Self {
+    pub(crate) fn new(scope: Scope, cursor: CursorId) -> Self {
         Self {
             scope,
-            id: follow,
+            id: cursor,
             position: 0,
             sent_position: 0,
             partial_advances: VecDeque::new(),
@@ -41,13 +41,13 @@ impl Cursor {
         type_id: TypeId,
         name: &Name,
     ) -> Option<Arc<Resource>> {
-        if let Some(walk) = self.partial_advances.front()
-            && let Some(place) = walk
+        if let Some(partial_advance) = self.partial_advances.front()
+            && let Some(place) = partial_advance
                 .changes
                 .find(name)
-                .filter(|place| *place < walk.acknowledged)
+                .filter(|place| *place < partial_advance.acknowledged)
         {
-            return walk.changes.items[place].1.clone();
+            return partial_advance.changes.items[place].1.clone();
         }
         let entry = db.find(type_id, name)?;
         db.resource_at(self.id, entry, self.position)
@@ -72,7 +72,8 @@ impl Cursor {
     pub(crate) fn held_resources(&self, db: &mut Database) -> Vec<Arc<Resource>> {
         let mut held = db.resources_at(self.id, self.position);
         let answered = self.partial_advances.front();
-        let answered = answered.map(|walk| &walk.changes.items[..walk.acknowledged]);
+        let answered = answered
+            .map(|partial_advance| &partial_advance.changes.items[..partial_advance.acknowledged]);
         for (name, item) in answered.into_iter().flatten() {
             match held.binary_search_by(|r| r.name.cmp(name)) {
                 Ok(place) => match item {

@@ -97,9 +97,9 @@ impl ClientCache {
     /// What it will hold of a name once it has accepted all that was sent.
     pub(crate) fn held_after_acks(&self, db: &mut Database, name: &Name) -> Vec<CachedResource> {
         let mut held = self.held(db, name);
-        let follow = self.covering_cursor(name).map(|view| view.id);
-        for flight in &self.pending_acks {
-            flight.apply(follow, name, &mut held);
+        let cursor = self.covering_cursor(name).map(|view| view.id);
+        for pending_ack in &self.pending_acks {
+            pending_ack.apply(cursor, name, &mut held);
         }
         held
     }
@@ -109,11 +109,11 @@ impl ClientCache {
         &self,
         db: &mut Database,
         name: &Name,
-        (steps, says): (&[Advance], &[Update]),
+        (advances, updates): (&[Advance], &[Update]),
     ) -> Vec<CachedResource> {
         let mut held = self.held_after_acks(db, name);
-        let follow = self.covering_cursor(name).map(|view| view.id);
-        pending_ack::apply_updates(steps, says, follow, name, &mut held);
+        let cursor = self.covering_cursor(name).map(|view| view.id);
+        pending_ack::apply_updates(advances, updates, cursor, name, &mut held);
         held
     }
 
@@ -122,11 +122,20 @@ impl ClientCache {
         let now = self.held(db, name).into_iter();
         let now = now.filter(|held| !held.has_unknown_body());
         let mut may: Vec<_> = now.map(|held| held.resource).collect();
-        for flight in &self.pending_acks {
-            for say in flight.updates_of(name) {
-                may.extend(say.earlier_resource.iter().chain(&say.resource).cloned());
+        for pending_ack in &self.pending_acks {
+            for update in pending_ack.updates_of(name) {
+                may.extend(
+                    update
+                        .earlier_resource
+                        .iter()
+                        .chain(&update.resource)
+                        .cloned(),
+                );
             }
-            let items = flight.advances.iter().filter_map(|step| step.item(name));
+            let items = pending_ack
+                .advances
+                .iter()
+                .filter_map(|advance| advance.item(name));
             may.extend(items.flatten().cloned());
         }
         may
@@ -135,21 +144,27 @@ impl ClientCache {
     /// Whether a pending advance replaces another variant of the name than this
     /// one: the client keeps that one if it NACKs.
     pub(crate) fn may_keep_other_variant(&self, name: &Name, but: Option<&Arc<Resource>>) -> bool {
-        let steps = self.pending_acks.iter().flat_map(|flight| &flight.advances);
-        let mut left = steps.filter_map(|step| match step.item(name)? {
-            Some(_) => step.replaced_variant_of(name),
-            None => Some(step.replaced_variant_of(name).unwrap_or(&None)),
+        let advances = self
+            .pending_acks
+            .iter()
+            .flat_map(|pending_ack| &pending_ack.advances);
+        let mut left = advances.filter_map(|advance| match advance.item(name)? {
+            Some(_) => advance.replaced_variant_of(name),
+            None => Some(advance.replaced_variant_of(name).unwrap_or(&None)),
         });
         left.any(|old| but.is_none_or(|new| new.constraints != *old))
     }
 
     /// Whether no step without an answer takes a variant away.
     pub(crate) fn pending_acks_only_add(&self) -> bool {
-        let mut steps = self.pending_acks.iter().flat_map(|flight| &flight.advances);
-        steps.all(|step| {
-            let batch = step.changes.as_ref();
-            let stay = batch.is_none_or(|batch| batch.replaced_variants.is_empty());
-            stay && step.items().all(|(_, item)| item.is_some())
+        let mut advances = self
+            .pending_acks
+            .iter()
+            .flat_map(|pending_ack| &pending_ack.advances);
+        advances.all(|advance| {
+            let changes = advance.changes.as_ref();
+            let stay = changes.is_none_or(|changes| changes.replaced_variants.is_empty());
+            stay && advance.items().all(|(_, item)| item.is_some())
         })
     }
 
@@ -182,12 +197,12 @@ impl ClientCache {
         self.cursors.iter().map(|view| db.head(view.id)).sum()
     }
 
-    pub(crate) fn cursor(&self, follow: CursorId) -> Option<&Cursor> {
-        self.cursors.iter().find(|view| view.id == follow)
+    pub(crate) fn cursor(&self, cursor: CursorId) -> Option<&Cursor> {
+        self.cursors.iter().find(|view| view.id == cursor)
     }
 
-    pub(crate) fn cursor_mut(&mut self, follow: CursorId) -> Option<&mut Cursor> {
-        self.cursors.iter_mut().find(|view| view.id == follow)
+    pub(crate) fn cursor_mut(&mut self, cursor: CursorId) -> Option<&mut Cursor> {
+        self.cursors.iter_mut().find(|view| view.id == cursor)
     }
 
     pub(crate) fn cursor_of(&self, scope: &Scope) -> Option<&Cursor> {
@@ -213,24 +228,27 @@ impl ClientCache {
     pub(crate) fn pending_ack(&self, nonce: &Nonce) -> Option<&PendingAck> {
         self.pending_acks
             .iter()
-            .find(|flight| flight.nonce == *nonce)
+            .find(|pending_ack| pending_ack.nonce == *nonce)
     }
 
     /// Whether a response without an answer, or one that became part of it, has
     /// this nonce.
     pub(crate) fn is_pending(&self, nonce: &Nonce) -> bool {
-        let mut flights = self.pending_acks.iter();
-        flights.any(|flight| flight.nonce == *nonce || flight.merged_nonces.contains(nonce))
+        let mut pending_acks = self.pending_acks.iter();
+        pending_acks.any(|pending_ack| {
+            pending_ack.nonce == *nonce || pending_ack.merged_nonces.contains(nonce)
+        })
     }
 
     /// Takes the updates out of a pending response that an earlier one with
     /// this nonce was merged into: it is not known which of them was in which.
     pub(super) fn take_merged(&mut self, nonce: &Nonce) -> Option<(Vec<Update>, Vec<Answer>)> {
-        let mut flights = self.pending_acks.iter_mut();
-        let flight = flights.find(|flight| flight.merged_nonces.contains(nonce))?;
-        flight.merged_nonces.clear();
-        let says = std::mem::take(&mut flight.updates);
-        Some((says, std::mem::take(&mut flight.answers)))
+        let mut pending_acks = self.pending_acks.iter_mut();
+        let pending_ack =
+            pending_acks.find(|pending_ack| pending_ack.merged_nonces.contains(nonce))?;
+        pending_ack.merged_nonces.clear();
+        let updates = std::mem::take(&mut pending_ack.updates);
+        Some((updates, std::mem::take(&mut pending_ack.answers)))
     }
 
     // Views.
@@ -242,13 +260,13 @@ impl ClientCache {
     /// Ends following a view. What was sent along it and has no answer is the
     /// peer's all the same if it asks for it again before it answers. Returns
     /// the exceptions that no view covers now.
-    pub(super) fn close_cursor(&mut self, db: &mut Database, follow: CursorId) -> BTreeSet<Name> {
-        db.close_cursor(follow);
-        self.cursors.retain(|view| view.id != follow);
-        for flight in &mut self.pending_acks {
-            let own = flight.advances.iter_mut();
-            own.filter(|step| step.cursor == Some(follow))
-                .for_each(|step| step.cursor = None);
+    pub(super) fn close_cursor(&mut self, db: &mut Database, cursor: CursorId) -> BTreeSet<Name> {
+        db.close_cursor(cursor);
+        self.cursors.retain(|view| view.id != cursor);
+        for pending_ack in &mut self.pending_acks {
+            let own = pending_ack.advances.iter_mut();
+            own.filter(|advance| advance.cursor == Some(cursor))
+                .for_each(|advance| advance.cursor = None);
         }
         let exceptions = std::mem::take(&mut self.exceptions);
         let (covered, bare) = exceptions
@@ -259,17 +277,17 @@ impl ClientCache {
     }
 
     /// The peer answered a step, or never has to.
-    pub(super) fn advance_cursor(&mut self, db: &mut Database, step: &Advance) {
-        let Some(view) = step.cursor.and_then(|follow| self.cursor_mut(follow)) else {
+    pub(super) fn advance_cursor(&mut self, db: &mut Database, advance: &Advance) {
+        let Some(view) = advance.cursor.and_then(|cursor| self.cursor_mut(cursor)) else {
             return;
         };
-        if step.is_last {
-            view.position = step.to;
+        if advance.is_last {
+            view.position = advance.to;
             view.partial_advances
-                .retain(|walk| walk.changes.to > step.to);
-            db.unpin(view.id, step.from);
-        } else if let Some(walk) = view.partial_advances.front_mut() {
-            walk.acknowledged = step.range.end;
+                .retain(|partial_advance| partial_advance.changes.to > advance.to);
+            db.unpin(view.id, advance.from);
+        } else if let Some(partial_advance) = view.partial_advances.front_mut() {
+            partial_advance.acknowledged = advance.range.end;
         }
     }
 
@@ -278,8 +296,8 @@ impl ClientCache {
     /// A response goes out. Each is remembered by itself, for an answer tells of
     /// those before it what it does not tell of those after it. Where a peer is
     /// silent for very long, the oldest ones become one.
-    pub(super) fn add_pending_ack(&mut self, db: &mut Database, flight: PendingAck) {
-        self.pending_acks.push_back(flight);
+    pub(super) fn add_pending_ack(&mut self, db: &mut Database, pending_ack: PendingAck) {
+        self.pending_acks.push_back(pending_ack);
         while self.pending_acks.len() > 2 && self.exceeds_limits() {
             self.merge_oldest(db);
         }
@@ -287,12 +305,12 @@ impl ClientCache {
 
     /// Whether responses without an answer are more than are kept apart.
     fn exceeds_limits(&self) -> bool {
-        let says: usize = self
+        let updates: usize = self
             .pending_acks
             .iter()
-            .map(|flight| flight.updates.len())
+            .map(|pending_ack| pending_ack.updates.len())
             .sum();
-        self.pending_acks.len() > MAX_PENDING_ACKS || says > MAX_PENDING_UPDATES
+        self.pending_acks.len() > MAX_PENDING_ACKS || updates > MAX_PENDING_UPDATES
     }
 
     fn merge_oldest(&mut self, db: &mut Database) {
@@ -301,13 +319,13 @@ impl ClientCache {
         else {
             return;
         };
-        for (follow, between) in merge_pending(second, first) {
-            db.unpin(follow, between);
+        for (cursor, between) in merge_pending(second, first) {
+            db.unpin(cursor, between);
         }
         let merged: Vec<Name> = self.pending_acks[0]
             .updates
             .iter()
-            .map(|say| say.name().clone())
+            .map(|update| update.name().clone())
             .collect();
         for name in merged {
             self.make_exception(db, &name);
@@ -317,19 +335,21 @@ impl ClientCache {
     /// SotW: a pending response after a NACKed one contains the same updates,
     /// unless it changes them itself. A `whole` set contains every name,
     /// another response only the names of its updates.
-    pub(super) fn repeat_in_later_pending(&mut self, says: &[Update], whole: bool) {
-        for say in says {
-            for flight in &mut self.pending_acks {
-                if !whole && flight.updates_of(say.name()).is_empty() {
+    pub(super) fn repeat_in_later_pending(&mut self, updates: &[Update], whole: bool) {
+        for update in updates {
+            for pending_ack in &mut self.pending_acks {
+                if !whole && pending_ack.updates_of(update.name()).is_empty() {
                     continue;
                 }
-                let mut steps = flight.advances.iter();
-                let place = flight
+                let mut advances = pending_ack.advances.iter();
+                let place = pending_ack
                     .updates
-                    .binary_search_by(|s| s.variant.cmp(&say.variant));
+                    .binary_search_by(|s| s.variant.cmp(&update.variant));
                 match place {
-                    Err(place) if !steps.any(|step| step.item(say.name()).is_some()) => {
-                        flight.updates.insert(place, say.clone());
+                    Err(place)
+                        if !advances.any(|advance| advance.item(update.name()).is_some()) =>
+                    {
+                        pending_ack.updates.insert(place, update.clone());
                     }
                     _ => break,
                 }
@@ -342,24 +362,26 @@ impl ClientCache {
     }
 
     /// Makes steps that bring nothing to say.
-    pub(crate) fn advance_silently(&mut self, db: &mut Database, steps: Vec<Advance>) {
-        for step in steps {
+    pub(crate) fn advance_silently(&mut self, db: &mut Database, advances: Vec<Advance>) {
+        for advance in advances {
             let Some(last) = self.pending_acks.back_mut() else {
-                self.advance_cursor(db, &step);
+                self.advance_cursor(db, &advance);
                 continue;
             };
-            let follow = step.cursor;
-            let between = merge_advance(&mut last.advances, step);
-            if let (Some(follow), Some(between)) = (follow, between) {
-                db.unpin(follow, between);
+            let cursor = advance.cursor;
+            let between = merge_advance(&mut last.advances, advance);
+            if let (Some(cursor), Some(between)) = (cursor, between) {
+                db.unpin(cursor, between);
             }
         }
     }
 
     /// A want ended: an answer to it is nobody's.
-    pub(super) fn forget_answers(&mut self, want: super::SubscriptionKey) {
-        for flight in &mut self.pending_acks {
-            flight.answers.retain(|answer| answer.subscription != want);
+    pub(super) fn forget_answers(&mut self, subscription: super::SubscriptionKey) {
+        for pending_ack in &mut self.pending_acks {
+            pending_ack
+                .answers
+                .retain(|answer| answer.subscription != subscription);
         }
     }
 }

@@ -27,22 +27,22 @@ pub(crate) struct Update {
 
 impl Update {
     /// A resource comes, or comes anew.
-    pub(crate) fn upsert(resource: &Arc<Resource>, topic: Option<Name>) -> Self {
+    pub(crate) fn upsert(resource: &Arc<Resource>, requested_name: Option<Name>) -> Self {
         Self {
             variant: super::variant_of(resource),
             resource: Some(Arc::clone(resource)),
-            requested_name: topic,
+            requested_name,
             removed_earlier: false,
             earlier_resource: None,
         }
     }
 
     /// A variant goes.
-    pub(crate) fn remove(variant: Variant, topic: Option<Name>) -> Self {
+    pub(crate) fn remove(variant: Variant, requested_name: Option<Name>) -> Self {
         Self {
             variant,
             resource: None,
-            requested_name: topic,
+            requested_name,
             removed_earlier: false,
             earlier_resource: None,
         }
@@ -106,83 +106,87 @@ impl PendingAck {
     /// Makes of what was held of a name before it what is held after it.
     pub(crate) fn apply(
         &self,
-        follow: Option<CursorId>,
+        cursor: Option<CursorId>,
         name: &Name,
         held: &mut Vec<CachedResource>,
     ) {
-        apply_updates(&self.advances, &self.updates, follow, name, held);
+        apply_updates(&self.advances, &self.updates, cursor, name, held);
     }
 
     /// Whether it takes away something of a name, be it that this comes again.
     pub(crate) fn removes(&self, name: &Name) -> bool {
-        let mut said = self.updates_of(name).iter();
-        let mut steps = self.advances.iter();
-        let goes = |step: &Advance| match step.item(name) {
-            Some(Some(_)) => step.replaced_variant_of(name).is_some(),
+        let mut updated = self.updates_of(name).iter();
+        let mut advances = self.advances.iter();
+        let goes = |advance: &Advance| match advance.item(name) {
+            Some(Some(_)) => advance.replaced_variant_of(name).is_some(),
             Some(None) => true,
             None => false,
         };
-        said.any(|say| say.resource.is_none() || say.removed_earlier) || steps.any(goes)
+        updated.any(|update| update.resource.is_none() || update.removed_earlier)
+            || advances.any(goes)
     }
 
-    pub(crate) fn answer_to(&self, want: SubscriptionKey) -> Option<&Answer> {
+    pub(crate) fn answer_to(&self, subscription: SubscriptionKey) -> Option<&Answer> {
         self.answers
             .iter()
-            .find(|answer| answer.subscription == want)
+            .find(|answer| answer.subscription == subscription)
     }
 
     /// All resources that it brings.
     pub(crate) fn resources(&self) -> impl Iterator<Item = &Arc<Resource>> {
-        let single = self.updates.iter().filter_map(|say| say.resource.as_ref());
+        let single = self
+            .updates
+            .iter()
+            .filter_map(|update| update.resource.as_ref());
         let items = self.advances.iter().flat_map(Advance::items);
         single.chain(items.filter_map(|(_, item)| item.as_ref()))
     }
 }
 
 /// The part of sorted says that is about one name.
-pub(crate) fn updates_of<'s>(says: &'s [Update], name: &Name) -> &'s [Update] {
-    let start = says.partition_point(|say| say.name() < name);
-    let length = says[start..].partition_point(|say| say.name() == name);
-    &says[start..start + length]
+pub(crate) fn updates_of<'s>(updates: &'s [Update], name: &Name) -> &'s [Update] {
+    let start = updates.partition_point(|update| update.name() < name);
+    let length = updates[start..].partition_point(|update| update.name() == name);
+    &updates[start..start + length]
 }
 
 /// What steps and sorted says make of what was held of a name. Only steps along
 /// the view that brings the name speak of it, and those along views that are
 /// followed no longer.
 pub(crate) fn apply_updates(
-    steps: &[Advance],
-    says: &[Update],
-    follow: Option<CursorId>,
+    advances: &[Advance],
+    updates: &[Update],
+    cursor: Option<CursorId>,
     name: &Name,
     held: &mut Vec<CachedResource>,
 ) {
-    for step in steps {
-        if step.cursor.is_some() && step.cursor != follow {
+    for advance in advances {
+        if advance.cursor.is_some() && advance.cursor != cursor {
             continue;
         }
-        if let Some(item) = step.item(name) {
-            apply_item(step, name, item.as_ref(), held);
+        if let Some(item) = advance.item(name) {
+            apply_item(advance, name, item.as_ref(), held);
         }
     }
-    for say in updates_of(says, name) {
-        say.apply(held);
+    for update in updates_of(updates, name) {
+        update.apply(held);
     }
 }
 
 /// What an item of a step makes of what was held of its name.
 pub(crate) fn apply_item(
-    step: &Advance,
+    advance: &Advance,
     name: &Name,
     item: Option<&Arc<Resource>>,
     held: &mut Vec<CachedResource>,
 ) {
-    let gone = step.replaced_variant_of(name).cloned();
+    let gone = advance.replaced_variant_of(name).cloned();
     let variant = (name.clone(), gone.unwrap_or_default());
     let replaced = |old: &CachedResource| match item {
         Some(new) => old.is_variant(&super::variant_of(new)) || old.has_unknown_body(),
         None => false,
     };
-    let left = step.replaced_variant_of(name).is_some() || item.is_none();
+    let left = advance.replaced_variant_of(name).is_some() || item.is_none();
     let goes = |old: &CachedResource| (left && old.is_variant(&variant)) || replaced(old);
     held.retain(|old| !goes(old));
     held.extend(item.map(CachedResource::accepted));
@@ -198,34 +202,37 @@ pub(crate) fn merge_pending(
     later: &mut PendingAck,
     earlier: PendingAck,
 ) -> Vec<(CursorId, Position)> {
-    let mut says: BTreeMap<Variant, Update> = BTreeMap::new();
+    let mut updates: BTreeMap<Variant, Update> = BTreeMap::new();
     let mut between = Vec::new();
-    let mut steps: Vec<Advance> = Vec::new();
+    let mut advances: Vec<Advance> = Vec::new();
     let mut take = |own: Vec<Advance>, single: Vec<Update>| {
-        for mut step in own {
-            for (name, item) in step.items() {
-                if let Some(old) = step.replaced_variant_of(name).filter(|_| item.is_some()) {
+        for mut advance in own {
+            for (name, item) in advance.items() {
+                if let Some(old) = advance.replaced_variant_of(name).filter(|_| item.is_some()) {
                     let variant = (name.clone(), old.clone());
-                    says.insert(variant.clone(), Update::remove(variant, None));
+                    updates.insert(variant.clone(), Update::remove(variant, None));
                 }
                 let constraints = match item {
                     Some(new) => new.constraints.clone(),
-                    None => step.replaced_variant_of(name).cloned().unwrap_or_default(),
+                    None => advance
+                        .replaced_variant_of(name)
+                        .cloned()
+                        .unwrap_or_default(),
                 };
-                let say = match item {
+                let update = match item {
                     Some(new) => Update::upsert(new, None),
                     None => Update::remove((name.clone(), constraints), None),
                 };
-                merge_update(&mut says, say);
+                merge_update(&mut updates, update);
             }
-            step.changes = None;
-            let follow = step.cursor;
-            let joined = merge_advance(&mut steps, step);
-            between.extend(follow.zip(joined));
+            advance.changes = None;
+            let cursor = advance.cursor;
+            let joined = merge_advance(&mut advances, advance);
+            between.extend(cursor.zip(joined));
         }
         single
             .into_iter()
-            .for_each(|say| merge_update(&mut says, say));
+            .for_each(|update| merge_update(&mut updates, update));
     };
     take(earlier.advances, earlier.updates);
     take(
@@ -241,8 +248,8 @@ pub(crate) fn merge_pending(
     later
         .answers
         .extend(older.filter(|answer| !newer.contains(&answer.subscription)));
-    later.updates = says.into_values().collect();
-    later.advances = steps;
+    later.updates = updates.into_values().collect();
+    later.advances = advances;
     later.expects_nack |= earlier.expects_nack;
     let mut absorbed = earlier.merged_nonces;
     absorbed.push(earlier.nonce);
@@ -253,18 +260,18 @@ pub(crate) fn merge_pending(
 }
 
 /// Adds what is said later.
-fn merge_update(says: &mut BTreeMap<Variant, Update>, mut say: Update) {
-    let before = says.get(&say.variant);
+fn merge_update(updates: &mut BTreeMap<Variant, Update>, mut update: Update) {
+    let before = updates.get(&update.variant);
     let gone = before.is_some_and(|before| before.resource.is_none() || before.removed_earlier);
-    say.removed_earlier |= gone && say.resource.is_some();
+    update.removed_earlier |= gone && update.resource.is_some();
     let brought = before.and_then(|before| {
         before
             .resource
             .as_ref()
             .or(before.earlier_resource.as_ref())
     });
-    say.earlier_resource = brought.cloned().or(say.earlier_resource);
-    says.insert(say.variant.clone(), say);
+    update.earlier_resource = brought.cloned().or(update.earlier_resource);
+    updates.insert(update.variant.clone(), update);
 }
 
 /// Whether a peer's text names something.

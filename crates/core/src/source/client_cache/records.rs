@@ -187,16 +187,16 @@ mod tests {
     #[test]
     fn records_that_go_give_their_memory_back() {
         let mut db = Database::new();
-        let mut holdings = ClientCache::new(db.type_id(&"t".into()));
+        let mut client_cache = ClientCache::new(db.type_id(&"t".into()));
         let name = |nth: usize| Name::new(&nth.to_string());
         for nth in 0..1000 {
             let held = CachedResource::unknown_body(name(nth), Version::new(""));
-            holdings.record(&mut db, held);
+            client_cache.record(&mut db, held);
         }
-        (800..1000).for_each(|nth| holdings.forget(&name(nth)));
-        assert!(holdings.records.capacity() > 1000, "most are left");
-        (10..800).for_each(|nth| holdings.forget(&name(nth)));
-        assert_eq!(holdings.records.len(), 10);
-        assert!(holdings.records.capacity() < 100);
+        (800..1000).for_each(|nth| client_cache.forget(&name(nth)));
+        assert!(client_cache.records.capacity() > 1000, "most are left");
+        (10..800).for_each(|nth| client_cache.forget(&name(nth)));
+        assert_eq!(client_cache.records.len(), 10);
+        assert!(client_cache.records.capacity() < 100);
     }
 }
