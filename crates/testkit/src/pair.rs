@@ -5,11 +5,11 @@
 //! use testkit::pair::{Pair, put};
 //! use trunkline_core::kind::CDS;
 //! use trunkline_core::message::Mode;
-//! use trunkline_core::name::Ask;
+//! use trunkline_core::name::Selector;
 //!
 //! let mut pair = Pair::new(Mode::Delta, "envoy");
 //! pair.apply(vec![put(CDS, "c1", "v1")]);
-//! pair.subscribe(CDS, Ask::Wildcard);
+//! pair.subscribe(CDS, Selector::Wildcard);
 //! pair.run();
 //! assert_eq!(pair.holds(CDS), ["c1@v1"]);
 //! ```

@@ -234,7 +234,7 @@ mod tests {
             prop_assert_eq!(naive(changes.removed), &a - &b);
             prop_assert_eq!(x.len(), a.len());
             prop_assert_eq!(x.is_empty(), a.is_empty());
-            prop_assert!(x.iter().eq(a), "order is that of `Ask`");
+            prop_assert!(x.iter().eq(a), "order is that of `Selector`");
         }
 
         #[test]

@@ -37,6 +37,7 @@ mod sotw;
 mod subscribe;
 mod subscriptions;
 mod surplus;
+mod trials;
 mod ttl;
 mod wildcard;
 
