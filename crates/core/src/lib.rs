@@ -15,6 +15,7 @@ pub mod change;
 pub mod database;
 pub mod facts;
 pub mod hosts;
+mod initial_versions;
 pub mod interest;
 pub mod kind;
 pub mod limits;

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+pub use crate::initial_versions::InitialVersions;
 use crate::name::Name;
 use crate::params::{Constraints, Params};
 use crate::resource::{Nonce, Resource, ResourceError, TypeUrl, Version};
@@ -104,7 +105,7 @@ pub struct DeltaRequest {
     /// What it asks for no longer.
     pub unsubscribe: Vec<Locator>,
     /// What it holds; counts in the first request for a type only (S49).
-    pub initial_versions: Vec<(Name, Version)>,
+    pub initial_versions: InitialVersions,
     /// The response that this answers; `None` if none.
     pub nonce: Option<Nonce>,
     /// Present: the response is rejected (S11).

@@ -6,13 +6,17 @@
 #[path = "../benches/support/mod.rs"]
 mod support;
 
+use std::sync::Arc;
+
 use support::{Peer, filled, group, named, put, settle, since, touch, variant, wildcards};
 use trunkline_core::change::Change;
 use trunkline_core::database::{Database, MemoryCounts, Work};
 use trunkline_core::kind::{CDS, EDS, VHDS};
+use trunkline_core::message::InitialVersions;
 use trunkline_core::name::Name;
 use trunkline_core::params::Params;
 use trunkline_core::resource::TypeUrl;
+use trunkline_core::resource_list::ResourceList;
 
 const FEW: usize = 1_000;
 const MANY: usize = 20_000;
@@ -174,13 +178,44 @@ fn s46_clients_that_come_back_at_once_share_what_is_listed() {
     let before = db.work();
     for _ in 0..10 {
         let mut peer = Peer::open(&mut db, group(0));
-        peer.resume(&mut db, CDS, &held);
+        peer.resume(&mut db, CDS, &held.iter().cloned().collect());
         assert!(peer.take(&mut db));
         peer.accept(&mut db);
         assert!(!peer.take(&mut db));
     }
     // Once to make their view and once to list it, for all of them.
     assert_eq!(since(&db, before).entries, 2 * FEW as u64);
+}
+
+#[test]
+fn s46_clients_that_hold_the_same_share_what_they_are_sent() {
+    let mut db = filled(CDS, FEW);
+    let held = (0..FEW).map(|number| support::resource(number, 0));
+    let held: InitialVersions = held.map(|r| (r.name.clone(), r.version.clone())).collect();
+    touch(&mut db, CDS, 3, 7);
+    let mut open = |held: &InitialVersions| {
+        let mut peer = Peer::open(&mut db, group(0));
+        peer.resume(&mut db, CDS, held);
+        assert!(peer.take(&mut db));
+        peer
+    };
+    let sent = |peer: &Peer| peer.taken().unwrap().resources.clone();
+    let list = |peer: &Peer| match sent(peer) {
+        ResourceList::Shared(list) => list,
+        ResourceList::Own(_) => panic!("it is written for one client"),
+    };
+    let (one, other) = (open(&held), open(&held));
+    assert!(Arc::ptr_eq(&list(&one), &list(&other)));
+    assert_eq!(sent(&one).len(), 1);
+    // A client of another set is compared by itself.
+    let less: InitialVersions = held.iter().skip(1).cloned().collect();
+    assert_eq!(sent(&open(&less)).len(), 2);
+    // So is everybody once there was a change.
+    touch(&mut db, CDS, 5, 7);
+    let mut late = Peer::open(&mut db, group(0));
+    late.resume(&mut db, CDS, &held);
+    assert!(late.take(&mut db));
+    assert_eq!(sent(&late).len(), 2);
 }
 
 #[test]

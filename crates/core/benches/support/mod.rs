@@ -15,10 +15,10 @@ use trunkline_core::database::{Database, Work};
 use trunkline_core::facts::{Facts, Reference};
 use trunkline_core::hosts::Domains;
 use trunkline_core::kind::{CDS, VHDS};
-use trunkline_core::message::{DeltaRequest, DeltaResponse, Locator, Mode, Node};
+use trunkline_core::message::{DeltaRequest, DeltaResponse, InitialVersions, Locator, Mode, Node};
 use trunkline_core::name::Name;
 use trunkline_core::params::Params;
-use trunkline_core::resource::{Resource, TypeUrl, Version};
+use trunkline_core::resource::{Resource, TypeUrl};
 use trunkline_core::session::{Config, Session};
 
 /// Bytes in the body of a [`resource`].
@@ -188,13 +188,13 @@ impl Peer {
     }
 
     /// Comes back for everything of a type, and says what it holds.
-    pub(crate) fn resume(&mut self, db: &mut Database, url: &str, held: &[(Name, Version)]) {
+    pub(crate) fn resume(&mut self, db: &mut Database, url: &str, held: &InitialVersions) {
         self.say(
             db,
             DeltaRequest {
                 node: Some(node()),
                 type_url: Some(url.into()),
-                initial_versions: held.to_vec(),
+                initial_versions: held.clone(),
                 ..DeltaRequest::default()
             },
         );
@@ -207,6 +207,11 @@ impl Peer {
             .poll(db, Moment::START)
             .and_then(trunkline_core::message::Response::into_delta);
         self.taken.is_some()
+    }
+
+    /// The response that was taken last and not accepted.
+    pub(crate) fn taken(&self) -> Option<&DeltaResponse> {
+        self.taken.as_ref()
     }
 
     /// Accepts what was taken.

@@ -3,11 +3,11 @@
 //! A follower names its view by [`CursorId`], never by the view itself, for a
 //! view may be divided under it.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::Arc;
 
 use super::subscribers::{CursorId, CursorSlot, DemandChange, SubscriberId};
-use super::view::{Position, Scope, ViewChanges};
-use super::{Database, EntryId};
+use super::view::{Position, Scope};
+use super::{Database, EntryId, ViewChanges};
 use crate::message::WireResource;
 use crate::name::Name;
 use crate::params::Constraints;
@@ -205,50 +205,17 @@ impl Database {
         if let Some(shared) = view.shared_changes(from) {
             return shared;
         }
-        let to = view.head();
+        let mut changes = ViewChanges::new(from, view.head());
         let entries: Vec<_> = view.since(from).map(|(_, entry)| entry).collect();
-        let (mut items, mut left, mut referring) = (Vec::new(), Vec::new(), Vec::new());
         for entry in entries {
             self.work.entries += 1;
             let current = self.listed_resource(id, entry);
             let (table, _) = self.table_and_view(id);
-            let held = table
-                .view(view_id)
-                .resource_at(entry, from, current.as_ref());
-            if same_listing(held.as_ref(), current.as_ref()) {
-                continue;
-            }
-            let name = table.entry(entry).name.clone();
-            let refers = |held: &&Arc<Resource>| !held.facts().references.is_empty();
-            if let Some(held) = held.as_ref().filter(refers) {
-                referring.push((items.len(), Arc::clone(held)));
-            }
-            if let Some(held) = held {
-                left.extend(
-                    replaced_variant(&held, current.as_deref()).map(|old| (name.clone(), old)),
-                );
-            }
-            items.push((name, current));
+            let view = table.view(view_id);
+            let held = view.resource_at(entry, from, current.as_ref());
+            changes.add(&table.entry(entry).name, held.as_ref(), current);
         }
-        let bytes = items
-            .iter()
-            .filter_map(|(_, r)| r.as_ref())
-            .map(|r| r.wire_size())
-            .sum();
-        let is_gone = |(name, item): &(Name, Option<_>)| item.is_none().then(|| name.clone());
-        let mut gone: Vec<_> = items.iter().filter_map(is_gone).collect();
-        gone.sort();
-        let changes = Arc::new(ViewChanges {
-            from,
-            to,
-            bytes,
-            items,
-            removed: gone,
-            replaced_referrers: referring,
-            replaced_variants: left,
-            by_name: OnceLock::new(),
-            shared_parts: Mutex::default(),
-        });
+        let changes = Arc::new(changes);
         self.table_mut(type_id)
             .view_mut(view_id)
             .share_changes(&changes);

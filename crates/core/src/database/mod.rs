@@ -24,12 +24,14 @@ mod history;
 mod hosts;
 mod log;
 mod put;
+mod resume_point;
 mod shards;
 mod slab;
 mod subscribers;
 mod table;
 mod tombstones;
 mod view;
+mod view_changes;
 
 use std::sync::Arc;
 
@@ -43,9 +45,11 @@ pub use content::Choice;
 pub(crate) use content::same_resource;
 pub use entry::EntryId;
 pub use hosts::{HostCandidate, HostExplanation, HostForm, MatchedHost};
+pub(crate) use resume_point::ResumePoint;
 pub use subscribers::{CursorId, DemandChange, StreamId, SubscriberId};
 pub use table::{MemoryCounts, Work};
-pub use view::{Item, Position, Scope, ViewChanges};
+pub use view::{Position, Scope};
+pub use view_changes::{Item, ViewChanges};
 
 use crate::kind::Kind;
 use crate::name::{Glob, Name};

@@ -17,16 +17,16 @@
 //! view is bounded by what its streams hold, however fast it changes.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use hashbrown::{HashMap, HashSet};
 
 use super::log::Log;
-use super::{EntryId, SubscriberId};
-use crate::message::WireResource;
-use crate::name::{Glob, Name, Selector};
-use crate::params::{Constraints, ParamsId};
+use super::resume_point::ResumePoint;
+use super::{EntryId, SubscriberId, ViewChanges};
+use crate::message::InitialVersions;
+use crate::name::{Glob, Selector};
+use crate::params::ParamsId;
 use crate::resource::Resource;
 use crate::resource_list::SharedList;
 
@@ -57,79 +57,18 @@ impl Scope {
     }
 }
 
+/// Resume points that are kept for others: a fleet holds one set or two.
+const MAX_RESUME_POINTS: usize = 4;
+
+/// Names that a kept resume point may have beyond those of the view.
+const MAX_POINT_STRAYS: usize = 1024;
+
 /// A version that was current from one position until before another.
 #[derive(Clone, Debug)]
 struct RetiredVersion {
     from: Position,
     to: Position,
     resource: Arc<Resource>,
-}
-
-/// A name, and what it holds now; `None` if it is gone.
-pub type Item = (Name, Option<Arc<Resource>>);
-
-/// What changed between two positions of a view: made once, shared by every
-/// stream that makes the same step.
-#[derive(Debug)]
-pub struct ViewChanges {
-    /// The position it starts from.
-    pub from: Position,
-    /// The position it leads to.
-    pub to: Position,
-    /// About how many bytes it takes in a response.
-    pub bytes: usize,
-    /// What is new, in the order of the log; `None` is gone.
-    pub items: Vec<Item>,
-    /// The names that are gone, sorted.
-    pub removed: Vec<Name>,
-    /// What was held before in the place of an item, where that refers to other
-    /// resources: they stay in use for a while (S73).
-    pub replaced_referrers: Vec<(usize, Arc<Resource>)>,
-    /// Variants that give way to others, or to nothing (TP2).
-    pub replaced_variants: Vec<(Name, Option<Constraints>)>,
-    /// The items by name; made when somebody looks for one.
-    pub(super) by_name: OnceLock<Box<[u32]>>,
-    /// Parts of it as responses; streams with the same limits make the same.
-    pub(super) shared_parts: Mutex<Vec<(Range<usize>, Arc<SharedList>)>>,
-}
-
-impl ViewChanges {
-    /// Where a name stands among the items.
-    #[must_use]
-    pub fn find(&self, name: &Name) -> Option<usize> {
-        let by_name = self.by_name.get_or_init(|| {
-            let mut places: Box<[u32]> = (0..self.items.len() as u32).collect();
-            places.sort_by(|a, b| self.name(*a).cmp(self.name(*b)));
-            places
-        });
-        let found = by_name.binary_search_by(|place| self.name(*place).cmp(name));
-        found.ok().map(|found| by_name[found] as usize)
-    }
-
-    /// What the items of a part bring, by name, made once for all streams that
-    /// are told just that.
-    #[must_use]
-    pub fn resources_of(&self, part: &Range<usize>) -> Arc<SharedList> {
-        let mut parts = self
-            .shared_parts
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, whole)) = parts.iter().find(|(range, _)| range == part) {
-            return Arc::clone(whole);
-        }
-        let items = self.items[part.clone()].iter();
-        let mut new: Vec<Arc<Resource>> = items.filter_map(|(_, item)| item.clone()).collect();
-        new.sort_by(|a, b| a.name.cmp(&b.name));
-        let whole = Arc::new(SharedList::new(
-            new.into_iter().map(WireResource::full).collect(),
-        ));
-        parts.push((part.clone(), Arc::clone(&whole)));
-        whole
-    }
-
-    fn name(&self, place: u32) -> &Name {
-        &self.items[place as usize].0
-    }
 }
 
 /// See the module's documentation.
@@ -160,6 +99,8 @@ pub(super) struct View {
     /// Whether somebody made use of what is kept for others, since that was
     /// last asked.
     lists_used: bool,
+    /// Where clients of a fleet resume; forgotten likewise.
+    resume_points: Vec<Arc<ResumePoint>>,
     /// The members as whole sets, without and with what needs a wrapper; made
     /// when somebody asks, forgotten with the next change.
     full_lists: [Option<Arc<SharedList>>; 2],
@@ -184,6 +125,7 @@ impl View {
             recent_changes: HashMap::new(),
             initial_changes: None,
             lists_used: false,
+            resume_points: Vec::new(),
             full_lists: [None, None],
         }
     }
@@ -246,6 +188,7 @@ impl View {
         self.head += 1;
         self.recent_changes.clear();
         self.initial_changes = None;
+        self.resume_points.clear();
         self.full_lists = [None, None];
         if let Some(old) = old {
             self.members -= 1;
@@ -363,6 +306,7 @@ impl View {
     pub(super) fn drop_unused_lists(&mut self) {
         if !std::mem::take(&mut self.lists_used) {
             self.initial_changes = None;
+            self.resume_points = Vec::new();
             self.full_lists = [None, None];
         }
     }
@@ -386,6 +330,24 @@ impl View {
         }
         self.recent_changes
             .insert(changes.from, Arc::downgrade(changes));
+    }
+
+    /// Where a client that holds these versions resumes, if one did before.
+    pub(super) fn resume_point(&mut self, versions: &InitialVersions) -> Option<Arc<ResumePoint>> {
+        self.lists_used = true;
+        let mut points = self.resume_points.iter();
+        points.find(|point| point.is_for(versions)).cloned()
+    }
+
+    /// Lets other clients that hold the same resume at the same point.
+    pub(super) fn share_resume_point(&mut self, point: &Arc<ResumePoint>) {
+        if point.len() > self.members + MAX_POINT_STRAYS {
+            return;
+        }
+        if self.resume_points.len() == MAX_RESUME_POINTS {
+            self.resume_points.remove(0);
+        }
+        self.resume_points.push(Arc::clone(point));
     }
 
     /// The members as a whole set, if it was made.

@@ -8,10 +8,9 @@ use super::Session;
 use crate::database::{Database, TypeId};
 use crate::hosts::HostName;
 use crate::kind;
-use crate::message::Locator;
+use crate::message::{InitialVersions, Locator};
 use crate::name::Name;
-use crate::resource::{TypeUrl, Version};
-use crate::source::InitialVersions;
+use crate::resource::TypeUrl;
 
 /// The sets and hosts that a client gets without asking.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,7 +34,7 @@ impl Session {
         db: &mut Database,
         type_id: TypeId,
         names: &[Locator],
-        initial: &[(Name, Version)],
+        initial: &InitialVersions,
     ) -> Vec<Name> {
         if self.config.base_subscriptions == BaseSubscriptions::default() {
             return Vec::new();
@@ -87,7 +86,7 @@ impl Session {
             let params = hosts.params;
             for name in names {
                 if hosts.type_id == type_id && !hosts.is_subscribed(db, &name, params) {
-                    hosts.subscribe(db, &name, params, &InitialVersions::new());
+                    hosts.subscribe(db, &name, params, &InitialVersions::default());
                 }
             }
         }

@@ -5,14 +5,12 @@ use hashbrown::HashSet;
 use super::{Event, MAX_EVENTS, ProtocolError, Refusal, Session};
 use crate::database::{Database, Scope, TypeId};
 use crate::limits::Limits;
-use crate::message::{DeltaRequest, Locator, Mode, Node, SotwRequest};
+use crate::message::{DeltaRequest, InitialVersions, Locator, Mode, Node, SotwRequest};
 use crate::moment::Moment;
 use crate::name::{Name, Selector};
 use crate::params::ParamsId;
 use crate::resource::{TypeUrl, Version};
-use crate::source::{
-    DeltaSubscriptions, InitialVersions, TypeStream, TypeStreamConfig, is_negative_version,
-};
+use crate::source::{DeltaSubscriptions, TypeStream, TypeStreamConfig, is_negative_version};
 
 impl Session {
     /// A delta request. Answer, subscriptions and initial versions are each
@@ -82,10 +80,16 @@ impl Session {
                 subscriptions,
                 ..
             } = self.config.limits;
-            let versions = request.initial_versions.into_iter().take(subscriptions);
-            selectors.initial.reserve(versions.len());
-            let ours = versions.filter(|(name, _)| name.as_str().len() <= name_bytes);
-            selectors.initial.extend(ours);
+            let versions = request.initial_versions;
+            let fits = versions.len() <= subscriptions && versions.longest_name() <= name_bytes;
+            selectors.initial = match fits {
+                true => versions,
+                false => {
+                    let versions = versions.iter().take(subscriptions);
+                    let fits = |(name, _): &&(Name, _)| name.as_str().len() <= name_bytes;
+                    versions.filter(fits).cloned().collect()
+                }
+            };
             self.spare_known_refusals(index, &selectors.initial);
             self.add_base_hosts(db, index, base, &mut selectors.subscribe);
         }

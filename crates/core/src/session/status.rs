@@ -339,7 +339,7 @@ mod tests {
         let mut back = Session::open(&mut db, Config::new(Mode::Delta));
         assert_eq!(back.status().count(), 0);
         let again = DeltaRequest {
-            initial_versions: vec![("a".into(), version_of_a)],
+            initial_versions: vec![("a".into(), version_of_a)].into(),
             ..request(&["a"])
         };
         back.handle_delta(&mut db, again, now).unwrap();

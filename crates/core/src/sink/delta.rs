@@ -9,7 +9,7 @@ use super::sotw::locators;
 use super::type_state::TypeState;
 use crate::Moment;
 use crate::interest::{DeltaWildcard, InterestDiff};
-use crate::message::{DeltaRequest, Locator, Node};
+use crate::message::{DeltaRequest, InitialVersions, Locator, Node};
 use crate::name::Selector;
 
 /// The next request: an answer if one is due, else news.
@@ -34,10 +34,11 @@ pub(super) fn request(
     }
     // Only a first request may say what is held (S49).
     let initial_versions = match type_state.interest.has_sent_request() {
-        true => Vec::new(),
+        true => InitialVersions::default(),
         false => type_state
             .cache
-            .versions(&type_state.interest, config.glob_versions),
+            .versions(&type_state.interest, config.glob_versions)
+            .into(),
     };
     let legacy = type_state.has_legacy_wildcard();
     let tidings = take_changes(&mut type_state.interest, legacy);

@@ -59,11 +59,14 @@ impl TypeStream {
         let (changes, start) = match under_way {
             Some(partial_advance) => (Arc::clone(&partial_advance.changes), partial_advance.sent),
             None => {
-                let from = view.sent_position;
-                if db.head(cursor) == from || !db.is_complete(cursor) {
+                if !view.has_changes(db) || !db.is_complete(cursor) {
                     return None;
                 }
-                let changes = db.view_changes(cursor, from);
+                let changes = match view.unsent_resume_point() {
+                    Some(point) => db.resumed_changes(cursor, point),
+                    None => db.view_changes(cursor, view.sent_position),
+                };
+                view.is_resume_sent = true;
                 db.pin(cursor, changes.to);
                 view.sent_position = changes.to;
                 (changes, 0)

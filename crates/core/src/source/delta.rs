@@ -7,12 +7,11 @@ use hashbrown::{HashMap, HashSet};
 
 use super::client_cache::{Answer, Update, Variant, variant_of};
 use super::request::{RequestChanges, SubscriptionChange};
-use super::subscribe::InitialVersions;
 use super::{AnswerKind, Push, TypeStream, negative};
 use crate::database::{Database, Scope, ViewChanges};
 use crate::interest::DeltaWildcard;
 use crate::kind::NegativeForm;
-use crate::message::{DeltaResponse, Form, WireResource};
+use crate::message::{DeltaResponse, Form, InitialVersions, WireResource};
 use crate::name::{Name, Selector};
 use crate::params::{Constraints, ParamsId};
 use crate::resource::{Nonce, Resource, ResourceError, Version};
@@ -110,6 +109,7 @@ impl TypeStream {
             .iter()
             .any(|(selector, _)| !is_name(selector));
         let mut first: HashMap<&Name, ParamsId> = HashMap::new();
+        let mut ambiguous: HashSet<&Name> = HashSet::new();
         for (selector, params) in &selectors.subscribe {
             let Selector::Name(name) = selector else {
                 continue;
@@ -117,11 +117,16 @@ impl TypeStream {
             let before = *first.entry(name).or_insert(*params);
             // What asks for all may bring another variant of the name.
             let beside = whole && *params != self.params;
-            if (before != *params || beside)
-                && let Some(version) = selectors.initial.get_mut(name)
-            {
-                *version = Version::new("");
+            if (before != *params || beside) && selectors.initial.get(name).is_some() {
+                ambiguous.insert(name);
             }
+        }
+        if !ambiguous.is_empty() {
+            let version = |(name, version): &(Name, Version)| match ambiguous.contains(name) {
+                true => (name.clone(), Version::new("")),
+                false => (name.clone(), version.clone()),
+            };
+            selectors.initial = selectors.initial.iter().map(version).collect();
         }
     }
 

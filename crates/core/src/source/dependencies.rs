@@ -162,6 +162,8 @@ impl TypeStream {
         names.extend(self.client_cache.exceptions().iter().cloned());
         for view in self.client_cache.cursors() {
             names.extend(db.changed_names(view.id, view.position));
+            let resumed = view.resume_point.iter().flat_map(|point| point.iter());
+            names.extend(resumed.map(|(name, _)| name.clone()));
         }
         let resolved_names: Vec<Name> = names
             .iter()

@@ -55,7 +55,6 @@ pub(crate) use push::{Push, PushContext, Timeouts};
 pub(crate) use request::RequestChanges;
 pub(crate) use resume::Resumption;
 use routes_without_vhds::RoutesWithoutVhds;
-pub(crate) use subscribe::InitialVersions;
 pub(crate) use subscriptions::{AnswerKind, Subscription, SubscriptionKey, Subscriptions};
 
 use crate::database::{Choice, Database, Scope, SubscriberId, TypeId};

@@ -405,8 +405,7 @@ impl TypeStream {
     /// passes: the peer was told everything.
     pub(crate) fn is_quiet(&self, db: &Database) -> bool {
         let told = |view: &Cursor| {
-            db.head(view.id) == view.sent_position
-                && view.partial_advances.iter().all(PartialAdvance::is_sent)
+            !view.has_changes(db) && view.partial_advances.iter().all(PartialAdvance::is_sent)
         };
         !self.owes_response
             && self.dirty.is_empty()
@@ -420,8 +419,7 @@ impl TypeStream {
     /// Whether the database has something for the peer that was not looked at.
     pub(crate) fn has_changes(&self, db: &Database) -> bool {
         let mut views = self.client_cache.cursors().iter();
-        views.any(|view| db.head(view.id) != view.sent_position)
-            || db.dirty(self.subscriber).next().is_some()
+        views.any(|view| view.has_changes(db)) || db.dirty(self.subscriber).next().is_some()
     }
 
     /// Takes note of a response that goes out.

@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 
 use super::subscribe::UnsubscribedResources;
-use super::{InitialVersions, TypeStream, negative};
+use super::{TypeStream, negative};
 use crate::database::{Database, Scope};
+use crate::message::InitialVersions;
 use crate::name::Name;
 use crate::params::ParamsId;
 use crate::resource::Version;
@@ -66,8 +67,8 @@ impl TypeStream {
             self.record_other_hosts(db, &reading.initial);
             let told = reading
                 .initial
-                .values()
-                .filter_map(negative::negative_number);
+                .iter()
+                .filter_map(|(_, version)| negative::negative_number(version));
             self.negative_counter = told.max().unwrap_or(0).wrapping_add(1);
         }
         self.cancel_owed_response();

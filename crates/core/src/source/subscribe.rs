@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashSet;
 
 use super::client_cache::{CachedResource, Certainty, same_variant};
 use super::negative;
@@ -12,12 +12,10 @@ use super::{AnswerKind, Dialect, Mode, Subscription, SubscriptionKey, TypeStream
 use crate::database::{Choice, Database};
 use crate::hosts::HostName;
 use crate::kind::NegativeForm;
+use crate::message::InitialVersions;
 use crate::name::Name;
 use crate::params::ParamsId;
 use crate::resource::{Resource, Version};
-
-/// What a reconnecting client says it holds (S45, S46).
-pub(crate) type InitialVersions = HashMap<Name, Version>;
 
 /// Resources that a client held by a name that it unsubscribed from. It may go
 /// on using their references (S81).
@@ -54,7 +52,7 @@ impl TypeStream {
         if explicit {
             self.subscriptions.mark_located_only(key);
         }
-        if self.kind.on_demand || initial.contains_key(name) {
+        if self.kind.on_demand || initial.get(name).is_some() {
             self.record_named_version(db, key, name, initial);
         } else {
             // What something else brought before is sent again (S28, S30).
@@ -83,7 +81,7 @@ impl TypeStream {
         // What has this name and is not given here is given elsewhere.
         let is_own = given == name || db.unused_name(self.type_id, name) == *name;
         let mut names = [Some(given), Some(name).filter(|_| is_own)].into_iter();
-        let told = names.find_map(|name| initial.get_key_value(name?));
+        let told = names.find_map(|name| Some((name?, initial.get(name?)?)));
         let Some((held, version)) = told else {
             return;
         };
@@ -147,7 +145,7 @@ impl TypeStream {
 
     /// Counts what a client that comes back holds, and not what it knows not to
     /// exist.
-    pub(crate) fn count_resumed(&mut self, versions: &[(Name, Version)]) {
+    pub(crate) fn count_resumed(&mut self, versions: &InitialVersions) {
         let negative = |(name, version): &&(Name, Version)| self.is_negative_for(name, version);
         let held = versions.len() - versions.iter().filter(negative).count();
         self.resumption.iter_mut().for_each(|r| r.held_count = held);

@@ -1,12 +1,14 @@
 //! Wildcards and globs: beginning to follow a view, and leaving it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use hashbrown::HashMap;
 
 use super::client_cache::{CachedResource, Cursor};
-use super::{InitialVersions, Mode, TypeStream};
-use crate::database::{CursorId, Database, Scope, ViewChanges};
+use super::{Mode, TypeStream};
+use crate::database::{CursorId, Database, ResumePoint, Scope};
+use crate::message::InitialVersions;
 use crate::name::Name;
 use crate::params::ParamsId;
 use crate::resource::Version;
@@ -65,67 +67,51 @@ impl TypeStream {
         }
     }
 
-    /// Takes up where a reconnecting client says it stands: only what differs
-    /// from that is news (S45, S46).
-    fn resume_cursor(&mut self, db: &mut Database, cursor: CursorId, initial: &InitialVersions) {
-        let Some(view) = self.client_cache.cursor(cursor) else {
-            return;
+    /// Begins where a reconnecting client says it stands: only what differs
+    /// from that is sent (S45, S46).
+    fn resume_cursor(&mut self, db: &mut Database, id: CursorId, initial: &InitialVersions) {
+        let point = match db.resume_point(id, initial) {
+            Some(point) => point,
+            None => self.compare_with_view(db, id, initial),
         };
-        let all = view.scope == Scope::All;
-        // What all who come back at once share.
-        let listed = db.view_changes(cursor, 0);
+        if let Some(cursor) = self.client_cache.cursor_mut(id) {
+            cursor.resume_at(db, point);
+        }
+    }
+
+    /// Compares what a client says it holds with what a cursor lists.
+    fn compare_with_view(
+        &self,
+        db: &mut Database,
+        id: CursorId,
+        initial: &InitialVersions,
+    ) -> Arc<ResumePoint> {
+        let listed = db.view_changes(id, 0);
         let mut differing = Vec::new();
         let mut still_listed = 0;
         for (name, resource) in &listed.items {
             let Some(resource) = resource else { continue };
-            let held = initial.get(name);
-            still_listed += usize::from(held.is_some());
-            match held {
-                Some(version) if *version == resource.version => {}
-                held => differing.push((name.clone(), held.cloned())),
+            let version = initial.get(name);
+            still_listed += usize::from(version.is_some());
+            if version != Some(&resource.version) {
+                let held = version.map(|version| self.resumed_resource(db, name, version));
+                differing.push((name.clone(), held.map(|held| held.resource)));
             }
         }
-        if let Some(view) = self.client_cache.cursor_mut(cursor) {
-            view.move_to_head(db);
+        if still_listed < initial.len() {
+            let covers = |name: &Name| {
+                let cursor = self.client_cache.cursor(id);
+                !name.as_str().is_empty() && cursor.is_some_and(|cursor| cursor.covers(name))
+            };
+            // The client holds them, and the view does not list them.
+            let strays = initial.iter().filter(|(name, _)| covers(name));
+            let strays = strays.filter(|(name, _)| listed.find(name).is_none());
+            differing.extend(strays.map(|(name, version)| {
+                let held = self.resumed_resource(db, name, version);
+                (name.clone(), Some(held.resource))
+            }));
         }
-        // Of a fleet that comes back each client names thousands.
-        let mut news = BTreeSet::new();
-        for (name, version) in differing {
-            let covering = self.client_cache.covering_cursor(&name);
-            if covering.is_some_and(|view| view.id == cursor) {
-                let held = version.map(|version| self.resumed_resource(db, &name, &version));
-                self.client_cache.replace_records(&name, held);
-                news.insert(name);
-            }
-        }
-        self.client_cache.add_exceptions(news.clone());
-        self.dirty.append(&mut news);
-        if still_listed < initial.len() || !all {
-            self.record_strays(db, cursor, initial, &listed);
-        }
-    }
-
-    /// Records resources that the client holds and the cursor does not list, so
-    /// that they are removed.
-    fn record_strays(
-        &mut self,
-        db: &mut Database,
-        cursor: CursorId,
-        initial: &InitialVersions,
-        listed: &ViewChanges,
-    ) {
-        let strays = initial.iter().filter(|(name, _)| {
-            let covered = self.client_cache.covering_cursor(name);
-            listed.find(name).is_none()
-                && !name.as_str().is_empty()
-                && covered.is_some_and(|view| view.id == cursor)
-        });
-        let strays: Vec<_> = strays.map(|(n, v)| (n.clone(), v.clone())).collect();
-        for (name, version) in strays {
-            let held = self.resumed_resource(db, &name, &version);
-            self.client_cache.record(db, held);
-            self.dirty.insert(name);
-        }
+        db.add_resume_point(id, initial, differing)
     }
 
     /// The peer asks for a scope no longer. What another scope still brings of

@@ -97,7 +97,7 @@ impl Proxy {
                     ..Node::default()
                 }),
                 subscribe: ROUTES.iter().map(|name| (*name).into()).collect(),
-                initial_versions: held(&self.routes),
+                initial_versions: held(&self.routes).into(),
                 ..DeltaRequest::default()
             },
         );
@@ -108,7 +108,7 @@ impl Proxy {
             kind::VHDS,
             DeltaRequest {
                 subscribe,
-                initial_versions: held(&self.versions),
+                initial_versions: held(&self.versions).into(),
                 ..DeltaRequest::default()
             },
         );

@@ -40,6 +40,27 @@ pub fn name_of(body: &[u8]) -> Option<&str> {
     Some(name).filter(|name| !name.is_empty())
 }
 
+/// The number of `initial_resource_versions` in a delta request.
+const INITIAL_VERSIONS: u32 = 5;
+
+/// Takes the entries of `initial_resource_versions` out of an encoded delta
+/// request: `each` is given the bytes of each, and the rest is returned. `None`
+/// if the bytes are no message.
+///
+/// A client that reconnects names all that it holds, and the clients of a fleet
+/// hold the same: they need not be read one by one to be known again.
+pub fn split_initial_versions(mut bytes: &[u8], mut each: impl FnMut(&[u8])) -> Option<Vec<u8>> {
+    let mut rest = Vec::new();
+    while !bytes.is_empty() {
+        let before = bytes;
+        match scan::next(&mut bytes)? {
+            (INITIAL_VERSIONS, Some(entry)) => each(entry),
+            _ => rest.extend_from_slice(&before[..before.len() - bytes.len()]),
+        }
+    }
+    Some(rest)
+}
+
 /// A response, as far as one glance goes.
 #[derive(Debug, Clone, Copy)]
 pub struct Glance<'a> {

@@ -33,7 +33,7 @@ pub use constraints::{
     Constraint, ConstraintList, DynamicParameterConstraints, Exists, SingleConstraint, constraint,
 };
 pub use frames::{Field, Frames, Head, batches, encode_delta, encode_sotw};
-pub use glance::{Answer, Entry, Glance, fields, name_of};
+pub use glance::{Answer, Entry, Glance, fields, name_of, split_initial_versions};
 pub use inbound::{Checked, DecodeError, Inbound, Refusal};
 pub use limits::Limits;
 pub use message::{

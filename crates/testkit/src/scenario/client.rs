@@ -96,7 +96,7 @@ impl Client {
                 type_url: written.type_url.clone(),
                 subscribe: written.subscribe.clone(),
                 unsubscribe: written.unsubscribe.clone(),
-                initial_versions: written.initial.clone(),
+                initial_versions: written.initial.clone().into(),
                 nonce,
                 error,
             }));

@@ -192,7 +192,7 @@ impl Client {
         let first = |url: &TypeUrl| match self.mode {
             Mode::Delta => {
                 let mut request = self.subscribe(self.asked.iter().filter(|a| a.0 == *url));
-                request.initial_versions = self.versions(url);
+                request.initial_versions = self.versions(url).into();
                 Request::Delta(request)
             }
             Mode::Sotw => self.list(url),

@@ -236,6 +236,7 @@ async fn trim(shared: Weak<Shared>) {
             return;
         };
         shared.with(Database::drop_unused_lists);
+        shared.known_versions.drop_unused();
     }
 }
 

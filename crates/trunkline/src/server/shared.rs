@@ -29,6 +29,7 @@ use super::wave::Wave;
 use crate::health::Health;
 use crate::load::{Load, LoadLimits};
 use crate::node::{BaseRules, NodeRules};
+use crate::wire::KnownVersions;
 
 /// See the module's documentation.
 pub(super) struct Shared {
@@ -48,6 +49,8 @@ pub(super) struct Shared {
     pub(super) stopped: CancellationToken,
     ready: watch::Sender<bool>,
     pub(super) options: Options,
+    /// Lists of versions that clients reconnected with.
+    pub(super) known_versions: Arc<KnownVersions>,
     /// What the node of a client decides.
     pub(super) rules: NodeRules,
     pub(super) hooks: Arc<HookSet>,
@@ -97,6 +100,7 @@ impl Shared {
         Self {
             health,
             writing: Mutex::default(),
+            known_versions: Arc::default(),
             engine: Engine::new(State {
                 db,
                 streams: Vec::new(),

@@ -122,7 +122,7 @@ impl Stream {
             waves: Waves::default(),
             node: OnceLock::new(),
             talk: Mutex::new(Talk {
-                reader: Reader::new(limits),
+                reader: Reader::new(limits, Arc::clone(&shared.known_versions)),
                 session: None,
                 marks: Marks::default(),
                 described: None,

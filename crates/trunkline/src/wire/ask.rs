@@ -189,7 +189,7 @@ mod tests {
                 },
             ],
             unsubscribe: vec!["c".into()],
-            initial_versions: vec![("a".into(), "1".into())],
+            initial_versions: vec![("a".into(), "1".into())].into(),
             nonce: Some("7".into()),
             error: None,
         };

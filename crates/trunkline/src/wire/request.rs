@@ -1,5 +1,7 @@
 //! Requests: from received bytes to what the machines take.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use trunkline_core::message::{DeltaRequest, ErrorDetail, Locator, SotwRequest};
 use trunkline_core::name::Name;
@@ -10,6 +12,7 @@ use trunkline_proto::discovery::{
     ResourceLocator, Status,
 };
 
+use super::known_versions::KnownVersions;
 use super::node::{NodeMemory, core_node};
 
 /// A request, and what of it was refused.
@@ -51,6 +54,8 @@ pub enum Refused {
 pub(crate) struct Reader {
     limits: Limits,
     node: NodeMemory,
+    /// Shared by all streams of a server.
+    known_versions: Arc<KnownVersions>,
     /// Types that were asked for, to be known again.
     urls: Vec<TypeUrl>,
 }
@@ -59,9 +64,10 @@ pub(crate) struct Reader {
 const URLS: usize = 16;
 
 impl Reader {
-    pub(crate) fn new(limits: Limits) -> Self {
+    pub(crate) fn new(limits: Limits, known_versions: Arc<KnownVersions>) -> Self {
         Self {
             limits,
+            known_versions,
             ..Self::default()
         }
     }
@@ -143,6 +149,25 @@ impl Reader {
                 ..DeltaRequest::default()
             }));
         }
+        let is_taken = raw.len() <= self.limits.message_bytes;
+        let unread = is_taken.then(|| self.known_versions.split(&raw)).flatten();
+        let print = unread.as_ref().map(|unread| unread.print);
+        if let Some(unread) = unread
+            && let Some(known) = self.known_versions.find(unread.print)
+        {
+            let mut read = self.whole_delta(unread.rest.into())?;
+            read.request.initial_versions = known;
+            return Ok(read);
+        }
+        let read = self.whole_delta(raw)?;
+        if let Some(print) = print.filter(|_| read.refused.is_empty()) {
+            let versions = &read.request.initial_versions;
+            self.known_versions.remember(print, versions);
+        }
+        Ok(read)
+    }
+
+    fn whole_delta(&mut self, raw: Bytes) -> Result<Read<DeltaRequest>, DecodeError> {
         let checked = DeltaDiscoveryRequest::decode_checked(raw, &self.limits)?;
         let message = checked.message;
         let mut refused = refusals(checked.refused);
@@ -257,7 +282,10 @@ mod tests {
         };
         assert_eq!(request.subscribe, [Locator::from("a"), with_params]);
         assert_eq!(request.unsubscribe, [Locator::from("b")]);
-        assert_eq!(request.initial_versions, [("a".into(), "1".into())]);
+        assert_eq!(
+            request.initial_versions,
+            vec![("a".into(), "1".into())].into()
+        );
         assert_eq!(request.nonce, Some("7".into()));
         assert_eq!(request.error.unwrap().code, 13);
     }
@@ -331,5 +359,34 @@ mod tests {
             &read.refused[..],
             [Refused::Name(_), Refused::Params { name, .. }] if name == "b"
         ));
+    }
+
+    #[test]
+    fn s46_the_lists_of_a_fleet_are_read_once() {
+        let entries = |n: usize| {
+            let names = (0..n).map(|n| format!("name-{n}"));
+            names.map(|name| (name.as_str(), "1").into()).collect()
+        };
+        let message = |n: usize, nonce: &str| DeltaDiscoveryRequest {
+            type_url: "t".into(),
+            initial_resource_versions: entries(n),
+            response_nonce: nonce.into(),
+            ..DeltaDiscoveryRequest::default()
+        };
+        let known = Arc::<KnownVersions>::default();
+        let read = |message: DeltaDiscoveryRequest| {
+            let mut reader = Reader::new(Limits::default(), Arc::clone(&known));
+            let read = reader.delta(message.encode_to_vec().into());
+            read.unwrap().request
+        };
+        let first = read(message(1000, "1"));
+        let mut other = message(1000, "2");
+        other.initial_resource_versions.reverse();
+        let other = read(other);
+        assert_eq!(first.initial_versions.len(), 1000);
+        assert_eq!(other.nonce, Some("2".into()));
+        // What was read second is not in its own order: it was not read.
+        assert_eq!(other.initial_versions, first.initial_versions);
+        assert_eq!(read(message(999, "3")).initial_versions.len(), 999);
     }
 }

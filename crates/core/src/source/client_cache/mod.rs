@@ -87,8 +87,8 @@ impl ClientCache {
     pub(crate) fn held(&self, db: &mut Database, name: &Name) -> Vec<CachedResource> {
         match self.deciding_cursor(name) {
             Some(view) => {
-                let rule = view.held_resource(db, self.type_id, name);
-                rule.iter().map(CachedResource::accepted).collect()
+                let held = view.held_resource(db, self.type_id, name);
+                held.into_iter().collect()
             }
             None => self.records_of(name).cloned().collect(),
         }
@@ -170,7 +170,8 @@ impl ClientCache {
 
     /// Whether it holds something of which nothing is known but its name.
     pub(crate) fn has_unknown_bodies(&self) -> bool {
-        self.unknown_bodies > 0
+        let points = self.cursors.iter().filter_map(|c| c.resume_point.as_ref());
+        self.unknown_bodies > 0 || points.into_iter().any(|point| point.has_unknown_bodies())
     }
 
     /// The sum of the fingerprints of all records that were accepted.
@@ -282,9 +283,7 @@ impl ClientCache {
             return;
         };
         if advance.is_last {
-            view.position = advance.to;
-            view.partial_advances
-                .retain(|partial_advance| partial_advance.changes.to > advance.to);
+            view.move_to(advance.to);
             db.unpin(view.id, advance.from);
         } else if let Some(partial_advance) = view.partial_advances.front_mut() {
             partial_advance.acknowledged = advance.range.end;

@@ -1,10 +1,9 @@
 //! The records: what is held name by name, and which names of a view have some.
 
-use std::collections::BTreeSet;
 use std::hash::BuildHasher;
 
 use super::{CachedResource, Certainty, ClientCache};
-use crate::database::Database;
+use crate::database::{Database, same_resource};
 use crate::name::Name;
 
 /// Rejected versions of one variant that are remembered: a peer that rejects all
@@ -86,20 +85,6 @@ impl ClientCache {
         }
     }
 
-    /// These and nothing else are the records of a name, which is made an
-    /// exception, or was one.
-    pub(in crate::source) fn replace_records(&mut self, name: &Name, held: Option<CachedResource>) {
-        if !self.records.is_empty() {
-            self.drop_records(name, |_| false);
-        }
-        held.into_iter().for_each(|held| self.insert(held));
-    }
-
-    /// The records of these names tell the truth, whatever view covers them.
-    pub(in crate::source) fn add_exceptions(&mut self, mut names: BTreeSet<Name>) {
-        self.exceptions.append(&mut names);
-    }
-
     /// Records something that the peer holds, or may hold. Of what it rejected it
     /// may have taken any version, and uses what that refers to (S17, S81).
     pub(in crate::source) fn record(&mut self, db: &mut Database, held: CachedResource) {
@@ -162,7 +147,8 @@ impl ClientCache {
             let same = match (held.next(), &rule) {
                 (None, None) => true,
                 (Some(held), Some(rule)) => {
-                    held.is_accepted() && crate::database::same_resource(&held.resource, rule)
+                    held.certainty == rule.certainty
+                        && same_resource(&held.resource, &rule.resource)
                 }
                 _ => false,
             };

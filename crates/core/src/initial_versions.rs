@@ -1,0 +1,160 @@
+//! The resources that a reconnecting client says it holds.
+
+use std::hash::BuildHasher as _;
+use std::sync::Arc;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use crate::name::Name;
+use crate::resource::Version;
+
+/// The `initial_resource_versions` of a delta request: names, and the version
+/// that the client holds of each (S45). Clones share one list, and so can the
+/// clients of a fleet that hold the same.
+#[derive(Clone, Debug, Default)]
+pub struct InitialVersions(Option<Arc<List>>);
+
+#[derive(Debug)]
+struct List {
+    /// In the order in which they were named; a name is there once.
+    versions: Vec<(Name, Version)>,
+    by_name: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+    longest_name: usize,
+}
+
+impl InitialVersions {
+    /// How many names there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.as_slice().len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Names and versions, in the order in which they were named.
+    pub fn iter(&self) -> std::slice::Iter<'_, (Name, Version)> {
+        self.as_slice().iter()
+    }
+
+    /// The version that the client holds of a name.
+    #[must_use]
+    pub fn get(&self, name: &Name) -> Option<&Version> {
+        let list = self.0.as_ref()?;
+        let index = list.find(name)?;
+        Some(&list.versions[index as usize].1)
+    }
+
+    /// Bytes in the longest name.
+    #[must_use]
+    pub fn longest_name(&self) -> usize {
+        self.0.as_ref().map_or(0, |list| list.longest_name)
+    }
+
+    /// Whether both are one list in memory.
+    pub(crate) fn is_shared_with(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        }
+    }
+
+    fn as_slice(&self) -> &[(Name, Version)] {
+        self.0.as_ref().map_or(&[], |list| &list.versions)
+    }
+}
+
+impl List {
+    fn find(&self, name: &Name) -> Option<u32> {
+        let is_name = |index: &u32| self.versions[*index as usize].0 == *name;
+        let found = self.by_name.find(self.hasher.hash_one(name), is_name);
+        found.copied()
+    }
+
+    /// Adds a name; one that is there gets the later version, as in any map of
+    /// Protobuf.
+    fn insert(&mut self, name: Name, version: Version) {
+        if let Some(index) = self.find(&name) {
+            self.versions[index as usize].1 = version;
+            return;
+        }
+        self.longest_name = self.longest_name.max(name.as_str().len());
+        let Self {
+            versions, hasher, ..
+        } = self;
+        versions.push((name, version));
+        let hash = |index: &u32| hasher.hash_one(&versions[*index as usize].0);
+        // Requests have limits far below what the number can count.
+        let index = (versions.len() - 1) as u32;
+        self.by_name.insert_unique(hash(&index), index, hash);
+    }
+}
+
+impl FromIterator<(Name, Version)> for InitialVersions {
+    fn from_iter<I: IntoIterator<Item = (Name, Version)>>(versions: I) -> Self {
+        let mut versions = versions.into_iter().peekable();
+        if versions.peek().is_none() {
+            return Self(None);
+        }
+        let (room, _) = versions.size_hint();
+        let mut list = List {
+            versions: Vec::with_capacity(room),
+            by_name: HashTable::with_capacity(room),
+            hasher: DefaultHashBuilder::default(),
+            longest_name: 0,
+        };
+        for (name, version) in versions {
+            list.insert(name, version);
+        }
+        Self(Some(Arc::new(list)))
+    }
+}
+
+impl From<Vec<(Name, Version)>> for InitialVersions {
+    fn from(versions: Vec<(Name, Version)>) -> Self {
+        versions.into_iter().collect()
+    }
+}
+
+impl<'a> IntoIterator for &'a InitialVersions {
+    type Item = &'a (Name, Version);
+    type IntoIter = std::slice::Iter<'a, (Name, Version)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl PartialEq for InitialVersions {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+
+impl Eq for InitialVersions {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_has_the_last_of_its_versions() {
+        let named = |all: &[(&str, &str)]| -> InitialVersions {
+            let all = all.iter().map(|(name, v)| ((*name).into(), (*v).into()));
+            all.collect()
+        };
+        let versions = named(&[("a", "1"), ("bcd", "1"), ("a", "2")]);
+        assert_eq!(versions.get(&"a".into()), Some(&"2".into()));
+        assert_eq!(versions.get(&"bcd".into()), Some(&"1".into()));
+        assert_eq!(versions.get(&"c".into()), None);
+        assert_eq!((versions.len(), versions.longest_name()), (2, 3));
+        assert_eq!(versions, named(&[("a", "2"), ("bcd", "1")]));
+        assert!(versions.is_shared_with(&versions.clone()));
+        assert!(!versions.is_shared_with(&named(&[("a", "2"), ("bcd", "1")])));
+        assert!(named(&[]).is_empty() && InitialVersions::default().is_empty());
+    }
+}

@@ -1,0 +1,174 @@
+//! Lists of initial versions that clients came with, known again by their bytes.
+//!
+//! A fleet that lost its server reconnects at once, and each client names every
+//! resource that it holds: the same thousands of names, in any order. The first
+//! list is read; the others are known by a sum over their entries, which does
+//! not depend on the order, and share what was read.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use trunkline_core::message::InitialVersions;
+use trunkline_proto::discovery::split_initial_versions;
+use twox_hash::XxHash3_128;
+
+/// Lists that are remembered: a fleet has one or two.
+const MAX_LISTS: usize = 4;
+
+/// Names that the remembered lists have, all together.
+const MAX_NAMES: usize = 200_000;
+
+/// Requests shorter than this are read as they are.
+const MIN_BYTES: usize = 4096;
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(crate) struct KnownVersions {
+    /// Not known to clients, so that none of them can make two lists look the
+    /// same.
+    seed: u64,
+    lists: Mutex<Lists>,
+}
+
+#[derive(Debug, Default)]
+struct Lists {
+    /// The one that was used last is the last.
+    known: Vec<(Print, InitialVersions)>,
+    is_used: bool,
+}
+
+/// Stands for the entries of a list, whatever their order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Print {
+    sum: u128,
+    count: usize,
+}
+
+/// A request whose initial versions were not read.
+pub(crate) struct Unread {
+    /// The request without them.
+    pub(crate) rest: Vec<u8>,
+    pub(crate) print: Print,
+}
+
+impl Default for KnownVersions {
+    fn default() -> Self {
+        Self {
+            seed: RandomState::new().hash_one(()),
+            lists: Mutex::default(),
+        }
+    }
+}
+
+impl KnownVersions {
+    /// Takes the initial versions out of a request, if it is a large one.
+    pub(crate) fn split(&self, request: &[u8]) -> Option<Unread> {
+        if request.len() < MIN_BYTES {
+            return None;
+        }
+        let mut print = Print::default();
+        let rest = split_initial_versions(request, |entry| {
+            let hash = XxHash3_128::oneshot_with_seed(self.seed, entry);
+            print.sum = print.sum.wrapping_add(hash);
+            print.count += 1;
+        })?;
+        (print.count > 0).then_some(Unread { rest, print })
+    }
+
+    /// The list that was read from the same entries.
+    pub(crate) fn find(&self, print: Print) -> Option<InitialVersions> {
+        let mut lists = self.lock();
+        let index = lists.known.iter().position(|(known, _)| *known == print)?;
+        lists.is_used = true;
+        lists.known[index..].rotate_left(1);
+        lists.known.last().map(|(_, versions)| versions.clone())
+    }
+
+    /// Remembers what was read from these entries. A list that names something
+    /// twice depends on its order, and is not.
+    pub(crate) fn remember(&self, print: Print, versions: &InitialVersions) {
+        if versions.len() != print.count || print.count > MAX_NAMES {
+            return;
+        }
+        let mut lists = self.lock();
+        lists.is_used = true;
+        let names = |lists: &Lists| -> usize { lists.known.iter().map(|(p, _)| p.count).sum() };
+        while lists.known.len() == MAX_LISTS || names(&lists) + print.count > MAX_NAMES {
+            lists.known.remove(0);
+        }
+        lists.known.push((print, versions.clone()));
+    }
+
+    /// Forgets all lists if none was used since this was last called.
+    pub(crate) fn drop_unused(&self) {
+        let mut lists = self.lock();
+        if !std::mem::take(&mut lists.is_used) {
+            lists.known = Vec::new();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Lists> {
+        self.lists.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use prost::Message as _;
+    use trunkline_proto::discovery::DeltaDiscoveryRequest;
+
+    fn request(names: impl Iterator<Item = usize>) -> Vec<u8> {
+        let version = |n: usize| (format!("name-{n}").as_str(), "1").into();
+        let message = DeltaDiscoveryRequest {
+            type_url: "t".into(),
+            initial_resource_versions: names.map(version).collect(),
+            response_nonce: "7".into(),
+            ..DeltaDiscoveryRequest::default()
+        };
+        message.encode_to_vec()
+    }
+
+    fn versions(count: usize) -> InitialVersions {
+        let names = (0..count).map(|n| (format!("name-{n}").as_str().into(), "1".into()));
+        names.collect()
+    }
+
+    #[test]
+    fn entries_are_known_again_in_any_order() {
+        let known = KnownVersions::default();
+        let forwards = known.split(&request(0..1000)).unwrap();
+        let backwards = known.split(&request((0..1000).rev())).unwrap();
+        assert_eq!(forwards.print, backwards.print);
+        assert_eq!(forwards.rest, request(0..0));
+        assert!(known.find(forwards.print).is_none());
+        known.remember(forwards.print, &versions(1000));
+        assert_eq!(known.find(backwards.print), Some(versions(1000)));
+        let other = known.split(&request(1..1000)).unwrap();
+        assert!(known.find(other.print).is_none());
+        assert!(known.split(&request(0..10)).is_none(), "it is small");
+    }
+
+    #[test]
+    fn few_are_remembered_and_only_while_they_are_of_use() {
+        let known = KnownVersions::default();
+        let print = |sum: u128, count: usize| Print { sum, count };
+        known.remember(print(9, 3), &versions(2));
+        assert!(known.find(print(9, 3)).is_none(), "a name is there twice");
+        for sum in 0..MAX_LISTS as u128 {
+            known.remember(print(sum, 2), &versions(2));
+        }
+        assert!(known.find(print(0, 2)).is_some());
+        known.remember(print(9, 2), &versions(2));
+        assert!(known.find(print(0, 2)).is_some(), "it was used");
+        assert!(
+            known.find(print(1, 2)).is_none(),
+            "the oldest of the others"
+        );
+        known.drop_unused();
+        assert!(known.find(print(9, 2)).is_some());
+        known.drop_unused();
+        known.drop_unused();
+        assert!(known.find(print(9, 2)).is_none());
+    }
+}
