@@ -2,9 +2,10 @@
 //!
 //! It knows nothing of the protocol. Contents of one type are encoded once,
 //! into one buffer, and every stream is given that buffer: the whole set after
-//! the first bytes of its request, and each change when it is made. Requests
-//! are received and dropped. No version, order, subscription or answer is
-//! looked at, nothing is kept for a stream but how far it is.
+//! its first request, and each change when it is made. A stream whose first
+//! request is long says what it holds, and is given the last change in place of
+//! the whole. Requests are received and dropped. No version, order, subscription
+//! or answer is looked at, nothing is kept for a stream but how far it is.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -213,6 +214,7 @@ impl tower_service::Service<Request<Incoming>> for Service {
             floor: Arc::clone(&self.0),
             variant,
             requests: request.into_body(),
+            first: First::default(),
             at: None,
             asleep: None,
         });
@@ -225,21 +227,49 @@ struct Stream {
     floor: Arc<Floor>,
     variant: usize,
     requests: Incoming,
+    first: First,
     /// The change that was written last; none before the first request.
     at: Option<u64>,
     /// The change after which it last asked to be woken.
     asleep: Option<u64>,
 }
 
+/// How much of the first request has arrived.
+#[derive(Default)]
+struct First {
+    /// gRPC's own bytes before a message, as far as they arrived.
+    prefix: Vec<u8>,
+    received: usize,
+}
+
+/// A first request that is longer says what the client holds.
+const LONG: usize = 4096;
+
+impl First {
+    fn add(&mut self, data: &[u8]) {
+        let missing = data.len().min(5 - self.prefix.len());
+        self.prefix.extend_from_slice(&data[..missing]);
+        self.received += data.len();
+    }
+
+    /// Its length, once all of it has arrived.
+    fn complete(&self) -> Option<usize> {
+        let [_, length @ ..] = *self.prefix.first_chunk::<5>()?;
+        let length = u32::from_be_bytes(length) as usize;
+        (self.received >= length + 5).then_some(length)
+    }
+}
+
 impl Stream {
-    /// Drops what was received; whether there was something.
-    fn listen(&mut self, cx: &mut Context<'_>) -> Option<bool> {
-        let mut heard = false;
+    /// Drops what was received; `None` if the stream has ended.
+    fn listen(&mut self, cx: &mut Context<'_>) -> Option<()> {
         while let Poll::Ready(frame) = Pin::new(&mut self.requests).poll_frame(cx) {
-            frame?.ok()?;
-            heard = true;
+            let frame = frame?.ok()?;
+            if let (None, Some(data)) = (self.at, frame.data_ref()) {
+                self.first.add(data);
+            }
         }
-        Some(heard)
+        Some(())
     }
 }
 
@@ -251,15 +281,18 @@ impl http_body::Body for Stream {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let Some(heard) = self.listen(cx) else {
+        if self.listen(cx).is_none() {
             return Poll::Ready(None);
-        };
+        }
         let floor = Arc::clone(&self.floor);
         let mut state = floor.lock();
         let bytes = match self.at {
-            None if heard => {
+            None if let Some(length) = self.first.complete() => {
                 state.listening = true;
-                state.whole(self.variant)
+                match length > LONG {
+                    true => state.change(self.variant),
+                    false => state.whole(self.variant),
+                }
             }
             // One change at a time: a stream that missed some is behind for
             // good, which the check at the end shows.

@@ -199,7 +199,11 @@ pub(super) const STORM: Figure = Figure {
     flags: "--clients 2000 --resources 5000 --light --changes 0 --ramp 20 \
             --reconnect-storm 1 --patience 300",
     quick: "--clients 20 --resources 50 --light --changes 0 --reconnect-storm 1",
-    runs: &[run(TRUNKLINE, "", 30, ""), run(LINEAR, "", 34, "")],
+    runs: &[
+        run(TRUNKLINE, "", 30, ""),
+        run(Server::Floor, "", 30, ""),
+        run(LINEAR, "", 34, ""),
+    ],
     columns: &[
         Column::seconds("time", STORM_PHASE),
         Column::cpu(STORM_PHASE),
@@ -207,14 +211,24 @@ pub(super) const STORM: Figure = Figure {
         Column::received(STORM_PHASE),
         Column::changed(STORM_PHASE),
     ],
-    bars: &[bar(
-        "bytes received beside those that changed",
-        Number::Times(
-            cell(5, TRUNKLINE, "", Column::received(STORM_PHASE)),
-            cell(5, TRUNKLINE, "", Column::changed(STORM_PHASE)),
+    bars: &[
+        bar(
+            "CPU at most 1.5 × the floor's",
+            Number::Times(
+                cell(5, TRUNKLINE, "", Column::cpu(STORM_PHASE)),
+                cell(5, Server::Floor, "", Column::cpu(STORM_PHASE)),
+            ),
+            Limit::AtMost(1.5),
         ),
-        Limit::Open,
-    )],
+        bar(
+            "bytes received beside those that changed",
+            Number::Times(
+                cell(5, TRUNKLINE, "", Column::received(STORM_PHASE)),
+                cell(5, TRUNKLINE, "", Column::changed(STORM_PHASE)),
+            ),
+            Limit::Open,
+        ),
+    ],
     ..Figure::EMPTY
 };
 
