@@ -3,8 +3,8 @@
 //! It knows nothing of the protocol. Contents of one type are encoded once,
 //! into one buffer, and every stream is given that buffer: the whole set after
 //! the first bytes of its request, and each change when it is made. Requests
-//! are received and dropped. No version, order, subscription or answer is
-//! looked at, nothing is kept for a stream but how far it is.
+//! are received and dropped. No version, order, subscription or acknowledgement
+//! is read, and nothing is kept for a stream but how far it is.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -60,7 +60,7 @@ struct State {
     /// stream takes can be told from what was freed.
     whole: [Option<Bytes>; 2],
     outdated: [bool; 2],
-    /// How many changes there were since somebody listened.
+    /// How many changes there were since a stream last listened.
     changes: u64,
     listening: bool,
     asleep: Vec<Waker>,

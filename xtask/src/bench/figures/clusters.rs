@@ -190,7 +190,7 @@ pub(super) const ENDPOINTS: Figure = Figure {
     ..Figure::EMPTY
 };
 
-/// All come back at once.
+/// All clients reconnect at once.
 pub(super) const STORM: Figure = Figure {
     number: 5,
     title: "2 000 clients reconnect at once, a tenth of 5 000 clusters changed meanwhile",
