@@ -1,7 +1,7 @@
 //! The few types, names and resources that the targets speak of.
 //!
-//! Few, so that what an input says of one thing, it soon says again. Every
-//! number means one of them, so no input is wasted.
+//! Few, so that an input soon names the same one again. Every number means one
+//! of them, so no input is wasted.
 #![forbid(unsafe_code)]
 
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use arbitrary::Arbitrary;
 use bytes::Bytes;
-use trunkline_core::facts::{RareFacts, Facts, Reference};
+use trunkline_core::facts::{Facts, RareFacts, Reference};
 use trunkline_core::kind::{CDS, EDS, LDS, RDS, SDS, VHDS};
 use trunkline_core::message::{ErrorDetail, Locator, Node};
-use trunkline_core::name::{Selector, Name};
+use trunkline_core::name::{Name, Selector};
 use trunkline_core::params::{Constraints, Params};
 use trunkline_core::resource::{ErrorCode, Resource, ResourceError, TypeUrl};
 
@@ -206,7 +206,7 @@ impl Peer {
     }
 }
 
-/// The text of a rejection.
+/// The error of a NACK.
 pub fn rejection() -> ErrorDetail {
     ErrorDetail {
         code: 3,

@@ -1,8 +1,8 @@
 //! gRPC clients in Go and Java, whose servers change and restart under load.
 //!
 //! They need toolchains and packages that a gate cannot count on, so they are
-//! beside it, and what is not installed is left out. The gate has gRPC's C-core
-//! and Envoy in the same successions.
+//! beside it, and clients whose toolchain is not installed are left out. The
+//! gate has gRPC's C-core and Envoy in the same successions.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Installs the real peers that interop tests talk to.
+//! Installs the real clients that interop tests run.
 //!
 //! Both come as Python packages, pinned in one file, into a virtual
 //! environment under the target directory. A stamp beside them holds the pins
@@ -13,7 +13,7 @@ use crate::workspace::{Workspace, capture, run as run_shown};
 
 const PINS: &str = "crates/interop/requirements.txt";
 
-/// Makes sure that the peers are installed as pinned.
+/// Makes sure that the clients are installed as pinned.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let pins = workspace.read(PINS)?;
     let venv = workspace.target().join("venv");

@@ -1,4 +1,4 @@
-//! What can keep a measurement from being made.
+//! Errors that keep a measurement from being made.
 
 use std::io;
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
-    /// What was to change the server's contents failed.
+    /// The driver could not change the server's contents.
     #[error("the driver failed: {0}")]
     Driver(String),
     /// A server that was to be started did not.

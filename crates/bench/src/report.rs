@@ -126,7 +126,7 @@ pub struct Phase {
     pub convergence: Option<Quantiles>,
     /// The same at clients that reject some changes, of those that they take.
     pub convergence_of_nackers: Option<Quantiles>,
-    /// Milliseconds from asking for a name to its answer.
+    /// Milliseconds from subscribing to a name to its resource.
     pub answer: Option<Quantiles>,
     /// Microseconds of the server's CPU for each change at each client.
     pub cpu_per_update: Option<f64>,
@@ -150,7 +150,7 @@ pub struct Check {
     pub foreign: u64,
     /// Resources that went backwards from one revision to an older one.
     pub backwards: u64,
-    /// Resources that were taken away from clients though nobody removed them.
+    /// Resources that were removed from clients though nobody removed them.
     pub lost: u64,
 }
 

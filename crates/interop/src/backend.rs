@@ -1,5 +1,5 @@
-//! What requests through a proxy end at: an HTTP/1 server that always answers
-//! with the same text.
+//! The backend of requests through a proxy: an HTTP/1 server that always
+//! answers with the same text.
 
 use std::io::{self, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};

@@ -6,7 +6,7 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// How Envoy asks for configuration.
+/// Which protocol Envoy speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// Whole sets.
@@ -114,8 +114,8 @@ pub fn grpc(port: u16, node_id: &str) -> String {
     )
 }
 
-/// By which client Envoy speaks ADS, as a field in YAML. It tries again each
-/// second at least, where by default it would wait for up to thirty.
+/// How Envoy speaks ADS, as a field in YAML. It tries again each second at
+/// least, where by default it would wait for up to thirty.
 pub const CLIENT: &str = "envoy_grpc: {cluster_name: xds, \
     retry_policy: {retry_back_off: {base_interval: 0.1s, max_interval: 1s}}}";
 

@@ -14,7 +14,7 @@ use crate::http::{self, Response};
 use crate::place;
 use crate::process::Process;
 
-/// Envoy waits 15 seconds for a type that is never answered, and then becomes
+/// Envoy waits 15 seconds for a type that gets no response, and then becomes
 /// ready without it. Ready later than this means that something was missing.
 const READY_WITHIN: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(20);
@@ -213,7 +213,7 @@ impl Envoy {
     }
 }
 
-/// Checks that Envoy never gave up waiting for an answer of the server.
+/// Checks that Envoy never waited for a resource in vain.
 ///
 /// # Panics
 ///

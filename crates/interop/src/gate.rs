@@ -1,5 +1,5 @@
 //! A way to a server that can be shut, that can be long, and on which the
-//! server's answers can be held up.
+//! server's responses can be held up.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -11,7 +11,7 @@ use crate::late::Late;
 
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Stands before a server on loopback; gone when dropped.
+/// Stands before a server on loopback; shut when dropped.
 #[derive(Debug)]
 pub struct Gate {
     /// Where it listens, on loopback.
@@ -44,8 +44,8 @@ impl Gate {
         Self::far_from(server, Duration::ZERO)
     }
 
-    /// The same at a distance: what either side says reaches the other after
-    /// this latency.
+    /// The same at a distance: bytes of either side reach the other after this
+    /// latency.
     ///
     /// # Panics
     ///
@@ -77,12 +77,12 @@ impl Gate {
         self.state.lock().shut = false;
     }
 
-    /// Keeps back what the server says.
+    /// Keeps back the server's bytes.
     pub fn hold(&self) {
         self.state.lock().held = true;
     }
 
-    /// Lets all of that through.
+    /// Lets all of them through.
     pub fn release(&self) {
         self.state.lock().held = false;
         self.state.released.notify_all();
@@ -119,12 +119,12 @@ fn end(passing: &mut Vec<TcpStream>) {
     }
 }
 
-/// Takes connections until the gate is gone.
+/// Takes connections until the gate is dropped.
 fn stand(listener: &TcpListener, server: u16, latency: Duration, state: &Arc<State>) {
     while !state.lock().gone {
         match listener.accept() {
             Ok((peer, _)) => {
-                // A peer that does not get through sees its connection end.
+                // A client that does not get through sees its connection end.
                 let _ = pass(peer, server, latency, state);
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => thread::sleep(PAUSE),

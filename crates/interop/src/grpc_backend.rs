@@ -1,4 +1,4 @@
-//! What calls of gRPC end at: a server that answers every method with the same
+//! The backend of gRPC calls: a server that answers every method with the same
 //! text, as a `google.protobuf.StringValue`.
 //!
 //! It is made of hyper alone, since a test of some twenty clusters starts as
@@ -92,7 +92,7 @@ async fn accept(listener: TcpListener, frame: Bytes) {
         let Ok((stream, _)) = listener.accept().await else {
             continue;
         };
-        // Without it an answer may wait for the peer's acknowledgement.
+        // Without it an answer may wait for an acknowledgement of TCP.
         let _ = stream.set_nodelay(true);
         let frame = frame.clone();
         let service = service_fn(move |_| {

@@ -21,7 +21,8 @@ pub enum Entry {
     },
     /// A response went out.
     Sent(Sent),
-    /// That response has so many bytes, which is more than its peer may take.
+    /// The response before has so many bytes, which is more than its client may
+    /// take.
     Oversized(usize),
     /// Something happened on a stream.
     Event(Event),
@@ -36,22 +37,22 @@ pub struct Sent {
     pub stream: u64,
     /// Its type.
     pub type_url: String,
-    /// What it brings.
+    /// The resources in it.
     pub resources: Vec<(Name, Version)>,
-    /// What it says is gone.
+    /// The names that it removes.
     pub removed: Vec<Name>,
     /// Its length on the wire.
     pub bytes: usize,
 }
 
 impl Sent {
-    /// Whether it brings something of this name.
+    /// Whether it has a resource of this name.
     #[must_use]
     pub fn brings(&self, name: &str) -> bool {
         self.resources.iter().any(|(own, _)| own.as_str() == name)
     }
 
-    /// The names of what it brings.
+    /// The names of the resources in it.
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
         self.resources
@@ -118,8 +119,9 @@ impl Journal {
         self.lock().iter().filter(|entry| look(entry)).count()
     }
 
-    /// How many requests of a type asked for something, and did not answer a
-    /// response. Waits until every response of the type has its answer.
+    /// How many requests of a type changed subscriptions, and were no
+    /// acknowledgement. Waits until every response of the type has its ACK or
+    /// NACK.
     ///
     /// # Panics
     ///
@@ -152,7 +154,7 @@ impl Journal {
         self.wait_all(what, since, |entries| entries.iter().find_map(&look))
     }
 
-    /// Waits until a response that is what is looked for is accepted.
+    /// Waits until a response that is looked for is ACKed.
     ///
     /// # Panics
     ///
@@ -196,8 +198,8 @@ impl Journal {
         });
     }
 
-    /// Waits until something is found to be at fault, and gives its name, its
-    /// version and what the peer said.
+    /// Waits until a resource is quarantined, and gives its name, its version
+    /// and the text of the NACK.
     ///
     /// # Panics
     ///

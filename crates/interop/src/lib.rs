@@ -1,12 +1,12 @@
-//! Real peers for tests.
+//! Real clients for tests.
 //!
 //! [`Envoy`] starts the released binary, waits until it is ready and asks its
 //! admin page; [`Script`] runs gRPC in Python; [`Backend`] and [`GrpcBackend`]
-//! are what requests end at, and [`Flow`] sends them; [`Gate`] stands before a
-//! server, near or far; [`bootstrap`] holds the configurations that make Envoy a
-//! client of a server; [`Serving`] is that server, and its [`Journal`] what it
-//! reported; [`succession`] is contents that replace each other under load.
-//! Everything listens on loopback, waits a bounded time and is gone when its
+//! are where requests end, and [`Flow`] sends them; [`Gate`] stands before a
+//! server, near or far; [`bootstrap`] holds the configurations that make Envoy
+//! a client of a server; [`Serving`] is that server, and its [`Journal`] the
+//! reports of it; [`succession`] is contents that replace each other under
+//! load. Everything listens on loopback, waits a bounded time and ends when its
 //! value is dropped.
 //!
 //! ```no_run
@@ -25,11 +25,11 @@
 //! # }
 //! ```
 //!
-//! `cargo xtask setup` installs the peers. All calls block: from an async
+//! `cargo xtask setup` installs the clients. All calls block: from an async
 //! test, make them on a thread of their own.
 //!
-//! This is a harness, so what cannot go on panics with the reason and, for a
-//! peer, the end of its log.
+//! This is a harness: it panics where it cannot go on, with the reason and, for
+//! a client, the end of its log.
 #![forbid(unsafe_code)]
 
 mod backend;

@@ -1,4 +1,4 @@
-//! Where the peers are installed and where their logs go.
+//! Where the clients are installed and where their logs go.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -55,9 +55,9 @@ pub fn folder(name: &str) -> PathBuf {
     scratch(name)
 }
 
-/// A folder for what a peer reads and writes: named for the test that runs on
-/// this thread, and numbered in the order in which the test starts its peers.
-/// What an earlier run of the test left is removed.
+/// A folder for the files of a client: named for the test that runs on this
+/// thread, and numbered in the order in which the test starts its clients. The
+/// files of an earlier run of the test are removed.
 pub(crate) fn scratch(peer: &str) -> PathBuf {
     let test = thread::current()
         .name()

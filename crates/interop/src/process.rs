@@ -1,4 +1,4 @@
-//! A peer as a child process: its log is a file, and it does not outlive its
+//! A client as a child process: its log is a file, and it does not outlive its
 //! value.
 
 use std::fs::{self, File};
@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// How long a peer may take to stop when asked to.
+/// How long a client may take to stop when asked to.
 const GRACE: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// How much of a log a failure shows.
 const TAIL: usize = 30;
 
-/// A running peer.
+/// A running client.
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
@@ -24,7 +24,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts a peer that writes to this log.
+    /// Starts a client that writes to this log.
     pub(crate) fn spawn(command: &mut Command, log: PathBuf) -> Self {
         let open = File::create(&log).and_then(|file| Ok((file.try_clone()?, file)));
         let (out, err) =

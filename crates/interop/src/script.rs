@@ -1,5 +1,5 @@
-//! A program as a peer that tells by lines what it does: most are Python
-//! scripts, in the environment where gRPC is installed.
+//! A program as a client that reports in lines: most are Python scripts, in the
+//! environment where gRPC is installed.
 
 use std::fs;
 use std::path::Path;

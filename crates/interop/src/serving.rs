@@ -21,7 +21,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Serves until it is dropped.
 #[derive(Debug)]
 pub struct Serving {
-    /// What the server reported.
+    /// The reports of the server.
     pub journal: Arc<Journal>,
     /// Where it listens, on loopback.
     pub port: u16,
@@ -52,7 +52,7 @@ impl Serving {
         Self::begin(Server::builder(), contents, port, None)
     }
 
-    /// A server of what the files of a folder say.
+    /// A server of the files of a folder.
     ///
     /// # Panics
     ///
@@ -92,7 +92,7 @@ impl Serving {
                 move |peer, report| journal.write(peer, report)
             })
             .build();
-        // Before anybody can ask.
+        // Before a client can connect.
         let applied = server.apply(contents);
         applied.unwrap_or_else(|error| panic!("not sound contents: {error}"));
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -171,7 +171,7 @@ impl Drop for Serving {
     }
 }
 
-/// A builder of a server of what the files of a folder say.
+/// A builder of a server of the files of a folder.
 ///
 /// # Panics
 ///

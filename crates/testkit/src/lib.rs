@@ -1,6 +1,6 @@
 //! Tests as data: the machines of core in memory with virtual time, the
-//! scenario language, worlds with seeded faults, and the table that shows which
-//! rules are proved by what.
+//! scenario language, worlds with seeded faults, and the table of rules with
+//! the tests that prove each.
 #![forbid(unsafe_code)]
 
 pub mod pair;

@@ -34,7 +34,7 @@ const ENDLESS: usize = 10_000;
 /// See the module's documentation.
 #[derive(Debug)]
 pub struct Pair {
-    /// What the source holds.
+    /// The contents of the source.
     pub db: Database,
     session: Option<Session>,
     sink: Sink,
@@ -51,14 +51,14 @@ pub fn put(url: &str, name: &str, body: &str) -> Change {
     Change::Upsert(url.into(), Arc::new(Resource::new(Name::new(name), body)))
 }
 
-/// The change that takes a name away.
+/// The change that removes a name.
 #[must_use]
 pub fn remove(url: &str, name: &str) -> Change {
     Change::Remove(url.into(), Name::new(name))
 }
 
 impl Pair {
-    /// An empty database, and a client of a program that asks for nothing yet.
+    /// An empty database, and a client of a program without a subscription.
     #[must_use]
     pub fn new(mode: Mode, program: &str) -> Self {
         let node = Node {
@@ -77,7 +77,7 @@ impl Pair {
         pair
     }
 
-    /// A new stream; the one before is lost with all that was under way.
+    /// A new stream; the one before is lost with all messages on it.
     pub fn connect(&mut self) {
         if let Some(session) = self.session.take() {
             session.close(&mut self.db);
@@ -107,7 +107,7 @@ impl Pair {
         self.db.apply(changes).expect("sound contents");
     }
 
-    /// The client asks for one thing more.
+    /// The client subscribes.
     ///
     /// # Panics
     /// Never: an aggregated stream carries every type.
@@ -120,7 +120,7 @@ impl Pair {
         self.keep(held.expect("any type may be asked for"));
     }
 
-    /// The client asks for one thing less, and drops it.
+    /// The client unsubscribes, and drops what it held.
     pub fn unsubscribe(&mut self, url: &str, ask: &Selector) {
         self.sink.unsubscribe(&url.into(), ask);
         if let Selector::Name(name) = ask {
@@ -128,8 +128,8 @@ impl Pair {
         }
     }
 
-    /// Lets both sides talk until they have nothing more to say. Returns how
-    /// many responses it took.
+    /// Lets both sides talk until neither has anything to send. Returns the
+    /// number of responses.
     ///
     /// # Panics
     /// If they do not come to an end, one breaks the protocol, or the database
@@ -163,7 +163,7 @@ impl Pair {
         self.now = end;
     }
 
-    /// What the client holds of a type, as `name@body`, by name.
+    /// The resources of a type that the client holds, as `name@body`, by name.
     #[must_use]
     pub fn holds(&self, url: &str) -> Vec<String> {
         let of_type = self

@@ -3,7 +3,7 @@
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use trunkline_core::name::{Selector, Glob, Name, XdstpName};
+use trunkline_core::name::{Glob, Name, Selector, XdstpName};
 
 #[derive(Arbitrary, Debug)]
 struct Input<'a> {

@@ -1,5 +1,5 @@
 //! Any operators and any clients on one database: it stays sound, and nothing
-//! is left of a client that went.
+//! is left of a client that disconnected.
 #![no_main]
 
 use std::collections::BTreeSet;
@@ -28,7 +28,7 @@ enum Step {
     Apply(Vec<Edit>),
     Open(Opening),
     Request(u8, Request),
-    /// A correct client's answer to the newest response.
+    /// A correct client's ACK or NACK of the newest response.
     Answer(u8, bool),
     Poll(u8),
     Wait(u16),
@@ -75,7 +75,7 @@ struct Client {
     mode: Mode,
     session: Session,
     sent: Vec<(TypeUrl, Nonce, Option<Version>)>,
-    /// What it said it wants: a state-of-the-world answer says it again.
+    /// Its subscriptions: a state-of-the-world acknowledgement repeats them.
     names: Vec<(TypeUrl, Vec<Asked>)>,
 }
 

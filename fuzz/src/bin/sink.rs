@@ -1,5 +1,5 @@
-//! Any source and any owner around one asking side: it goes on, and its cache
-//! stays sound.
+//! Any server and any owner around one sink: it goes on, and its cache stays
+//! sound.
 #![no_main]
 
 use std::time::Duration;
@@ -10,11 +10,12 @@ use trunkline_core::Moment;
 use trunkline_core::change::Transaction;
 use trunkline_core::database::Database;
 use trunkline_core::limits::Limits;
-use trunkline_core::message::{WireResource, DeltaResponse, Form, Mode, Node, SotwResponse};
+use trunkline_core::message::{DeltaResponse, Form, Mode, Node, SotwResponse, WireResource};
 use trunkline_core::name::Name;
 use trunkline_core::resource::{Nonce, TypeUrl};
 use trunkline_core::sink::{
-    DataErrors, FetchStart, FetchTimeout, Rejection, Response, StreamScope, Sink, SinkConfig, Verdict,
+    DataErrors, FetchStart, FetchTimeout, Rejection, Response, Sink, SinkConfig, StreamScope,
+    Verdict,
 };
 use trunkline_fuzz::{Content, Failure, For, Named, Peer, Type};
 
@@ -43,9 +44,9 @@ enum Step {
     Connected,
     Disconnected,
     Respond(Answer),
-    /// A verdict on the oldest delivery that waits for one.
+    /// A verdict on the oldest delivery that awaits one.
     Judge(Vec<Option<Named>>),
-    /// A verdict that nobody waits for.
+    /// A verdict on no delivery.
     Misjudge(Type, u8),
     Poll,
     Wait(u16),
@@ -199,13 +200,14 @@ impl World {
         self.apply(outcome.effects.changes);
     }
 
-    /// Variants that overlap are for the owner to reject, who did not look here.
+    /// Variants that overlap are for the owner to reject, which this one does
+    /// not.
     fn apply(&mut self, changes: Transaction) {
         let _ = self.cache.apply(changes);
         self.cache.check().expect("the invariants hold");
     }
 
-    /// What can be seen, can be seen at any time.
+    /// The status can be read at any time.
     fn look(&self) {
         for status in self.sink.states() {
             let _ = self.sink.replay(status.type_url, status.name);
@@ -213,7 +215,7 @@ impl World {
         }
     }
 
-    /// Once the source was told everything, nothing is known that nobody wants.
+    /// Once all of its interest was sent, the sink has no state of other names.
     fn check_wanted(&self) {
         for status in self.sink.states() {
             let interest = self.sink.interest(status.type_url);

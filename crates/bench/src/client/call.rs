@@ -1,5 +1,4 @@
-//! One gRPC stream from the asking side: messages out, messages in, both as
-//! bytes.
+//! One gRPC stream of a client: messages out, messages in, both as bytes.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;

@@ -1,9 +1,9 @@
-//! Which name is asked for next, where popular ones are asked for more often.
+//! Which name is subscribed to next, where popular ones come more often.
 
 /// Zipf's law over places: the first is the most popular.
 #[derive(Clone, Debug)]
 pub(crate) struct Zipf {
-    /// How likely it is that a place or one before it is asked for.
+    /// How likely it is that a place or one before it is next.
     up_to: Vec<f64>,
 }
 

@@ -1,5 +1,4 @@
-//! A client as real ones are: the engine's own sink, which holds what it was
-//! sent.
+//! A client as real ones are: the engine's own sink, which holds its resources.
 
 use std::sync::Arc;
 
@@ -42,7 +41,7 @@ impl Full {
                 None => StreamScope::Aggregated,
                 Some(kind) => StreamScope::Single(kind.url().into()),
             },
-            // A server that is slow is to be measured, not given up.
+            // A server that is slow is measured, not abandoned.
             fetch_timeout: FetchTimeout::Never,
             ..SinkConfig::new(spec.mode, spec.node())
         };
@@ -74,7 +73,7 @@ impl Full {
 
     fn subscribe(&mut self, kind: Kind, ask: Selector) {
         let now = self.now();
-        // Its own types are all that a client is told to ask for.
+        // The sink has no other types than those of the client's subscriptions.
         let _ = self.sink.subscribe(&kind.url().into(), ask, now);
     }
 
@@ -96,7 +95,7 @@ impl Full {
             && self.star
             && request.names.is_empty()
         {
-            // Only a type that is asked for as a whole names nothing here.
+            // Only a wildcard names nothing here.
             request.names.push("*".into());
         }
         Some(self.writer.write(request))
@@ -142,7 +141,7 @@ impl Full {
         }
     }
 
-    /// Takes what is good, and says what is not.
+    /// Accepts the good resources, and rejects the others.
     fn judge(&mut self, kind: Kind, delivery: &Delivery) -> Vec<Rejection> {
         let leads_to = self.led.iter().find(|led| led.led_to_by() == Some(kind));
         let leads_to = leads_to.copied();

@@ -1,10 +1,10 @@
 //! A client that keeps the revision of each resource and nothing else.
 //!
-//! It says what a full one says: it acknowledges, names what it holds when it
-//! comes back, and checks what it is sent. What it leaves out is the machinery
-//! of a real client: bodies, versions of its own (the tool knows what a server
-//! calls each revision), aliases, variants, errors of the source and times to
-//! live. It does not reject.
+//! It sends the requests of a full one: it ACKs, names the versions that it
+//! holds when it reconnects, and checks what it is sent. It leaves out the
+//! machinery of a real client: bodies, versions of its own (the tool knows a
+//! server's version of each revision), aliases, variants, resource errors and
+//! TTLs. It does not NACK.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,10 +26,10 @@ use crate::measure::Counters;
 
 /// The field of resources, in responses of both variants.
 const RESOURCES: u32 = 2;
-/// The field of variants that are gone, in a delta response.
+/// The field of removed variants, in a delta response.
 const REMOVED_VARIANTS: u32 = 8;
 
-/// Names of which a variant is gone. A client of the tool has one of each.
+/// Names of removed variants. A client of the tool has one of each.
 fn removed_variants(mode: Mode, response: &[u8]) -> impl Iterator<Item = &str> {
     let all = fields(response);
     let removed = all.filter(move |(field, _)| mode == Mode::Delta && *field == REMOVED_VARIANTS);
@@ -42,7 +42,7 @@ fn removed_variants(mode: Mode, response: &[u8]) -> impl Iterator<Item = &str> {
 pub(crate) struct Light {
     mode: Mode,
     node: Node,
-    /// The server of this stream was told who asks.
+    /// The node was sent on this stream.
     introduced: bool,
     writer: RequestWriter,
     /// The wildcard is always named.
@@ -53,12 +53,12 @@ pub(crate) struct Light {
     said: VecDeque<Request>,
 }
 
-/// What a client asks for of a type, and how far it is.
+/// A client's subscription to a type, and how far it is.
 #[derive(Debug)]
 struct Type {
     kind: Kind,
     want: Want,
-    /// Names that the server was not told of.
+    /// Names that no request had yet.
     news: Vec<usize>,
     version: Option<Version>,
     nonce: Option<Nonce>,
@@ -134,7 +134,7 @@ impl Light {
         Some(self.writer.write(request))
     }
 
-    /// Says what the server was not told of.
+    /// Sends the names that no request had yet.
     fn speak(&mut self) {
         for place in 0..self.types.len() {
             let state = &self.types[place];
@@ -152,7 +152,7 @@ impl Light {
         }
     }
 
-    /// A delta request for what is new.
+    /// A delta request with the new names.
     fn subscribe(&self, place: usize) -> DeltaRequest {
         let state = &self.types[place];
         let kind = state.kind;
@@ -248,7 +248,7 @@ impl Light {
         true
     }
 
-    /// What a whole set leaves out is gone (C29).
+    /// A resource that a whole set leaves out is removed (C29).
     fn lose_absent(&mut self, kind: Kind, glance: &Glance<'_>) {
         if !Rules::of(&kind.url().into()).whole_set {
             return;
@@ -280,7 +280,7 @@ impl Light {
             }),
             Mode::Sotw => {
                 state.version = Some(Version::new(glance.version));
-                // It lists all names, so it says what is new as well.
+                // It lists all names, and so the new ones as well.
                 state.news.clear();
                 Request::Sotw(self.list(place))
             }

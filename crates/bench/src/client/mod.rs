@@ -1,15 +1,15 @@
-//! Virtual clients: each is a task with a stream, and a machine that knows what
-//! to say on it.
+//! Virtual clients: each is a task with a stream, and a machine that speaks the
+//! protocol on it.
 //!
 //! | file | concern |
 //! |---|---|
-//! | `spec` | who a client is and what it asks for |
+//! | `spec` | who a client is and what it subscribes to |
 //! | `full`, `light` | the two machines |
-//! | `ledger` | what a client has seen, and whether that is right |
-//! | `rejects` | what a client rejects |
+//! | `ledger` | the revisions that a client has seen, and whether they are right |
+//! | `rejects` | which resources a client rejects |
 //! | `call`, `pool`, `tls` | streams and connections |
-//! | `task` | a client's life: connect, hear, answer, lose the stream, again |
-//! | `demand` | which name is asked for next |
+//! | `task` | a client's life: connect, receive, acknowledge, lose the stream, again |
+//! | `demand` | which name is subscribed to next |
 //! | `shared` | what all clients have in common |
 
 mod call;

@@ -52,8 +52,8 @@ impl Pool {
         Connection::open(&self.address, self.tls.as_ref(), window, shared).await
     }
 
-    /// Whether the server can be trusted. A server that is not there yet, or is
-    /// gone again, may come: only what will not change is an error.
+    /// Whether the server can be trusted. A server that does not run yet, or no
+    /// longer, may start: only what will not change is an error.
     ///
     /// # Errors
     /// If one side does not trust the other, or the server speaks no TLS.
@@ -68,7 +68,7 @@ impl Pool {
         }
     }
 
-    /// Gives up all connections; those that have no stream end.
+    /// Drops all connections; those that have no stream end.
     pub(crate) async fn forget(&self) {
         for slot in &self.shared {
             *slot.lock().await = None;

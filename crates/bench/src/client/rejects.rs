@@ -1,4 +1,4 @@
-//! What a client rejects.
+//! Which resources a client rejects.
 
 /// See the module's documentation.
 #[derive(Clone, Debug, PartialEq)]
@@ -9,7 +9,8 @@ pub(crate) enum Rejects {
     Everything,
     /// The resource of this name.
     Name(String),
-    /// This part of the changes of what it holds, the same for all clients.
+    /// This part of the changes of resources that it holds, the same for all
+    /// clients.
     Part {
         /// From none of them to all.
         part: f64,
@@ -51,7 +52,7 @@ mod tests {
         assert_eq!(rejected(0.2, 1), some);
         assert_ne!(rejected(0.2, 2), some);
         assert_eq!((rejected(0.0, 1).len(), rejected(1.0, 1).len()), (0, 1000));
-        // What is new to the client is none.
+        // A resource that is new to the client is none.
         assert!(!Rejects::Part { part: 1.0, seed: 1 }.has("a", None));
     }
 }

@@ -31,7 +31,7 @@ pub(crate) struct Shared {
     pub(crate) converged: Latencies,
     /// The same for clients that reject some changes.
     pub(crate) converged_picky: Latencies,
-    /// From asking for a name to its answer.
+    /// From subscribing to a name to its resource.
     pub(crate) answered: Latencies,
     pub(crate) orders: watch::Sender<Orders>,
     /// Clients that have their first configuration.

@@ -1,4 +1,4 @@
-//! Who a client is and what it asks for, decided before it connects.
+//! Who a client is and what it subscribes to, decided before it connects.
 
 use std::collections::BTreeMap;
 
@@ -19,20 +19,20 @@ use crate::options::{Asking, Options, Told, Variant};
 pub(crate) enum Habit {
     /// As it should.
     Good,
-    /// Rejects every response, or some changes.
+    /// NACKs every response, or some changes.
     Rejects,
     /// Does not read, for ever or for so long.
     Sleeps(Option<std::time::Duration>),
 }
 
-/// What a client asks for of a type.
+/// A client's subscription to a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Want {
-    /// Everything.
+    /// The wildcard.
     All,
     /// These places.
     Names(Vec<usize>),
-    /// What another type leads to.
+    /// The names that resources of another type lead to.
     Led,
 }
 
@@ -49,9 +49,9 @@ pub(crate) struct Spec {
     pub(crate) only: Option<Kind>,
     pub(crate) wants: Vec<(Kind, Want)>,
     pub(crate) complete: Complete,
-    /// Asks for names one after another, so many in a second.
+    /// Subscribes to names one after another, so many in a second.
     pub(crate) demand: Option<f64>,
-    /// What it rejects.
+    /// Which resources it rejects.
     pub(crate) rejects: Rejects,
     /// Of which kind it is, if there are several.
     pub(crate) category: Option<usize>,
@@ -152,8 +152,7 @@ impl Spec {
         kinds.map(|url| (url, params.clone())).collect()
     }
 
-    /// Whether it has to name the wildcard: what is not named has no
-    /// parameters.
+    /// Whether it has to name the wildcard: an empty list has no parameters.
     pub(crate) fn names_star(&self) -> bool {
         self.category.is_some() && self.told == Told::Locators
     }
@@ -173,7 +172,7 @@ impl Spec {
     }
 }
 
-/// The names that a client asks for, unless it asks for everything.
+/// The names that a client subscribes to, unless it has a wildcard.
 fn names(options: &Options, random: &mut fastrand::Rng) -> Vec<usize> {
     if options.ask != Asking::Named {
         return Vec::new();
@@ -189,7 +188,7 @@ fn want(options: &Options, kind: Kind, names: &[usize]) -> Want {
     match (options.ask, kind.led_to_by()) {
         (Asking::Named, _) => Want::Names(names.to_vec()),
         (Asking::Demand, _) => Want::Names(Vec::new()),
-        // On a stream of its own it does not hear of the others.
+        // A stream of one type does not see the others.
         (Asking::Wildcard, Some(_)) if options.per_type => {
             Want::Names((0..options.resources).collect())
         }

@@ -1,4 +1,4 @@
-//! A client's life: connect, hear, answer, lose the stream, come back.
+//! A client's life: connect, receive, acknowledge, lose the stream, reconnect.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::measure::Counters;
 /// How long a client waits before it tries again.
 const AGAIN: Duration = Duration::from_millis(200);
 
-/// What a client has to say at the end.
+/// The outcome of a client at the end.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ended {
     /// Resources that are not the newest.
@@ -227,7 +227,7 @@ impl Client {
         Some(Instant::now() + Duration::from_secs_f64(wait))
     }
 
-    /// Asks for one name more.
+    /// Subscribes to one name more.
     fn demand(&mut self) {
         let Some(zipf) = &self.zipf else { return };
         let index = zipf.place(self.random.f64());

@@ -1,5 +1,5 @@
-//! A file of virtual hosts, as many as are asked for, all of one route
-//! configuration that leaves them to VHDS.
+//! A file of virtual hosts, of any number, all of one route configuration that
+//! leaves them to VHDS.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

@@ -34,7 +34,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every one, in the order in which a client asks.
+    /// Every one, in the order in which a client subscribes.
     pub const ALL: [Self; 5] = [
         Self::Clusters,
         Self::Endpoints,
@@ -64,8 +64,8 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| kind.url() == url)
     }
 
-    /// The type whose resources lead to these by name: a client asks for those
-    /// it was led to.
+    /// The type whose resources lead to these by name: a client subscribes to
+    /// the names that it was led to.
     pub(crate) fn led_to_by(self) -> Option<Self> {
         match self {
             Self::Endpoints => Some(Self::Clusters),

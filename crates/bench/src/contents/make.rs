@@ -190,8 +190,7 @@ impl Recipe {
 }
 
 impl Recipe {
-    /// A virtual host with two domains: the name that it is asked for by, and a
-    /// longer one.
+    /// A virtual host with two domains: the host of its name, and a longer one.
     fn host(&self, name: String, said: String) -> VirtualHost {
         let short = name.rsplit_once('/').map_or(&*name, |(_, host)| host);
         let long = format!("{short}.svc.cluster.local");

@@ -1,4 +1,5 @@
-//! What the server is given: resources, their revisions, and what was put when.
+//! The contents of the server: resources, their revisions, and when each was
+//! put.
 
 mod hosts;
 mod kind;

@@ -1,4 +1,4 @@
-//! What was put, and when: the measure of what clients see.
+//! The revisions that were put, and when: the measure of what clients see.
 //!
 //! Every change of a resource has a revision of its own, counted over all
 //! resources, so a revision that a client sees tells which change it is and
@@ -38,7 +38,7 @@ struct Change {
     made: AtomicU64,
     /// The revision of the same resource before.
     before: AtomicU32,
-    /// It took the resource away.
+    /// It removed the resource.
     removed: AtomicBool,
     /// Clients that have yet to see it.
     waiting: AtomicI64,
@@ -134,7 +134,7 @@ impl Truth {
         Some(newest.load(Ordering::Acquire)).filter(|revision| *revision > 0)
     }
 
-    /// Whether the newest change of a resource took it away.
+    /// Whether the newest change of a resource removed it.
     pub(crate) fn is_gone(&self, place: Place) -> bool {
         let newest = self.newest(place);
         newest.is_some_and(|newest| self.removal_since(place, newest - 1) == Some(newest))

@@ -32,7 +32,7 @@ impl Driver for Admin {
         })
     }
 
-    /// Names as a whole: the API does not take single variants away.
+    /// Names as a whole: a request does not remove single variants.
     fn remove<'a>(&'a mut self, resources: &'a [Put]) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             for kind in Kind::ALL {

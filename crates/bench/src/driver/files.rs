@@ -2,7 +2,7 @@
 //! beginning, one for each that changes.
 //!
 //! A resource stays in the file in which it began, so a change writes that file
-//! anew, beside it first and then in its place: nobody reads half of one.
+//! anew, beside it first and then in its place: no reader sees half of one.
 
 use std::collections::HashMap;
 use std::path::PathBuf;

@@ -38,7 +38,8 @@ impl Http {
         })
     }
 
-    /// Makes a request; what is answered, or an error if that is not good.
+    /// Makes a request; returns the body of the response, or an error if its
+    /// status is not good.
     pub(crate) async fn send(
         &mut self,
         method: Method,
@@ -90,7 +91,7 @@ async fn connect(authority: &str) -> std::result::Result<SendRequest<Full<Bytes>
     Ok(sender)
 }
 
-/// The beginning of what a server says when it refuses.
+/// The beginning of a server's text when it refuses.
 fn refusal(status: StatusCode, body: &[u8]) -> String {
     let text: String = String::from_utf8_lossy(body).chars().take(500).collect();
     format!("{status}: {text}")

@@ -81,7 +81,7 @@ pub(crate) trait Driver: Send {
     /// Puts resources, all at once where the server can do that.
     fn put<'a>(&'a mut self, resources: &'a [Put]) -> BoxFuture<'a, Result<()>>;
 
-    /// Takes resources away, all at once where the server can do that.
+    /// Removes resources, all at once where the server can do that.
     fn remove<'a>(&'a mut self, resources: &'a [Put]) -> BoxFuture<'a, Result<()>>;
 
     /// Whether it works while no server runs.

@@ -1,10 +1,10 @@
 //! Encoded resources over HTTP: the way of the servers that the tool starts,
-//! and of peers that are given a small program around them.
+//! and of other servers that have a small program around them.
 //!
 //! `POST /resources` with an encoded `DiscoveryResponse` of one type: its
-//! resources are added or replaced, together. One that is not for all clients is
-//! in a `Resource`, which says for whom it is. `DELETE /resources` with an
-//! encoded `DeltaDiscoveryResponse`: what it names as removed is taken away.
+//! resources are added or replaced, together. One that is not for all clients
+//! is in a `Resource`, which has its constraints. `DELETE /resources` with an
+//! encoded `DeltaDiscoveryResponse`: the names in it are removed.
 
 use bytes::Bytes;
 use http::Method;

@@ -1,4 +1,4 @@
-//! What clients count, all of them together.
+//! Counters of all clients together.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -43,13 +43,13 @@ counters! {
     resources,
     /// Bytes of them, without what HTTP/2 adds.
     bytes,
-    /// Requests, answers included.
+    /// Requests, acknowledgements included.
     requests,
     /// Bytes of them.
     request_bytes,
-    /// Responses that were acknowledged.
+    /// Responses that were ACKed.
     acks,
-    /// Responses that were rejected.
+    /// Responses that were NACKed.
     nacks,
     /// Resources that were rejected by clients that somebody waits for.
     rejected,

@@ -5,22 +5,21 @@ use serde::{Deserialize, Serialize};
 /// What a server did, or did in a while.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
-    /// Names looked at.
+    /// Names visited.
     pub names: u64,
-    /// Views told of a change.
+    /// Views that a change was recorded in.
     pub views_told: u64,
-    /// Subscribers told of a change.
+    /// Subscribers notified of a change.
     pub subscribers_told: u64,
     /// Constraints evaluated.
     pub evaluations: u64,
-    /// The most names that were looked at while others had to wait, since the
+    /// The most names that were visited while others had to wait, since the
     /// start.
     pub largest_slice: u64,
     /// The longest that something had to wait for the engine, in microseconds,
     /// since the look before.
     pub longest_wait: u64,
-    /// Views that there are now: one for all that ask for everything with the
-    /// same parameters.
+    /// The number of views now: one for all wildcards with the same parameters.
     pub views: u64,
 }
 

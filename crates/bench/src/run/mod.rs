@@ -6,7 +6,7 @@
 //! | `phase` | what is counted while something happens |
 //! | `plan` | which resource changes next, and how |
 //! | `stage` | the things that can happen |
-//! | `warnings` | what keeps the numbers from being believed |
+//! | `warnings` | why the numbers may not be trusted |
 
 mod phase;
 mod plan;
@@ -152,7 +152,7 @@ fn check_contents(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// What is removed must come back, and be seen.
+/// A removed resource must be put again, and be seen.
 fn check_removals(options: &Options) -> Result<()> {
     let wrong = |text: &str| Err(Error::Usage(text.to_owned()));
     if !(0.0..=0.5).contains(&options.removals) {

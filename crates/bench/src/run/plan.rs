@@ -7,25 +7,25 @@ use crate::contents::{Kind, Place};
 pub(super) enum Deed {
     /// It gets a new revision.
     Change,
-    /// It is taken away.
+    /// It is removed.
     Remove,
 }
 
-/// Changes of one type, some at a time. What is removed comes back with the
-/// next ones, so that at the end everything is there.
+/// Changes of one type, some at a time. A removed resource is put again with
+/// the next ones, so that at the end all exist.
 #[derive(Debug)]
 pub(super) struct Plan {
     kind: Kind,
     resources: usize,
     variants: usize,
     /// The part of all changes that are removals; each needs one more change,
-    /// by which the resource comes back.
+    /// which puts the resource again.
     removals: f64,
     random: fastrand::Rng,
     left: usize,
     made: usize,
     removed: usize,
-    /// What is not there now.
+    /// The resources that are removed now.
     away: Vec<Place>,
 }
 
@@ -73,7 +73,7 @@ impl Plan {
         next
     }
 
-    /// Evenly spread; what is removed must have room to come back.
+    /// Evenly spread; a removed resource must have room to be put again.
     fn deed(&self) -> Deed {
         let due = self.removals * (self.made + 1) as f64;
         match self.removed as f64 + 0.5 < due && self.away.len() < self.left {
@@ -120,7 +120,7 @@ mod tests {
                 let next = plan.next(batch);
                 made += next.len();
                 for (place, deed) in next {
-                    // Nothing that is away is removed again.
+                    // A removed resource is not removed again.
                     let was_away = away.remove(&place);
                     if deed == Deed::Remove {
                         assert!(!was_away);

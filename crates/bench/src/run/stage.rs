@@ -136,7 +136,7 @@ impl<'a> Stage<'a> {
 
     /// Takes note of what the server's memory is with one stream.
     async fn note_first(&mut self, target: &Target) {
-        // Its answer is taken, too.
+        // Its ACK is taken, too.
         sleep(LOOK).await;
         let (before, now) = (self.memory, target.usage().map(|usage| usage.memory));
         self.memory = now;
@@ -206,7 +206,7 @@ impl<'a> Stage<'a> {
         Ok(bytes)
     }
 
-    /// All clients lose their connections and come back; a part of the contents
+    /// All clients lose their connections and reconnect; a part of the contents
     /// changes meanwhile.
     pub(super) async fn storm(&mut self, target: &mut Target) -> Result<()> {
         self.shared.orders.send_modify(|orders| orders.away = true);
@@ -234,15 +234,16 @@ impl<'a> Stage<'a> {
         let shared = Arc::clone(&self.shared);
         self.wait("return", all, || shared.are_connected() as u64)
             .await?;
-        // Whoever sees its variant of this one has been told of all that came
-        // before.
+        // A client that sees its variant of this one has been sent all that
+        // came before.
         let last = |place: &Place| place.index + 1 == self.options.resources;
         let places = self.shared.truth.places(kind).filter(last);
         let deeds: Vec<_> = places.map(|place| (place, Deed::Change)).collect();
         self.make_changes(target, &deeds).await?;
         self.settle_all().await?;
         let mut phase = begun.end(&self.shared, target).await;
-        // Most of the time from a change to its arrival nobody was there.
+        // For most of the time from a change to its arrival no client was
+        // connected.
         phase.convergence = None;
         phase.convergence_of_nackers = None;
         phase.changed_bytes = Some(bytes);

@@ -1,4 +1,4 @@
-//! What a reader of the numbers has to know before believing them.
+//! Warnings that a reader of the numbers has to know.
 
 use std::fs;
 use std::thread::{self, available_parallelism};

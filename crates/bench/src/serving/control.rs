@@ -1,10 +1,10 @@
-//! The way contents get into a server that the tool started, and what it did
-//! gets out.
+//! The address at which a server that the tool started takes contents, and
+//! tells what it did.
 //!
 //! | request | answer |
 //! |---|---|
 //! | `POST /resources`, a `DiscoveryResponse` | its resources are put, together |
-//! | `DELETE /resources`, a `DeltaDiscoveryResponse` | what it names as removed is gone |
+//! | `DELETE /resources`, a `DeltaDiscoveryResponse` | the names in it are removed |
 //! | `GET /work` | what the server did so far, as JSON |
 
 use std::convert::Infallible;
@@ -26,7 +26,7 @@ pub(super) trait Controlled: Clone + Send + Sync + 'static {
     /// Takes resources of one type; says what is wrong with them.
     fn put(&self, put: DiscoveryResponse) -> Result<(), String>;
 
-    /// Takes resources of one type away; says why not.
+    /// Removes resources of one type; says why not.
     fn remove(&self, gone: DeltaDiscoveryResponse) -> Result<(), String>;
 
     /// What it did so far, if it counts that.

@@ -5,7 +5,7 @@
 //! its first request, and each change when it is made. A stream whose first
 //! request is long says what it holds, and is given the last change in place of
 //! the whole. Requests are received and dropped. No version, order, subscription
-//! or answer is looked at, nothing is kept for a stream but how far it is.
+//! or acknowledgement is read, and nothing is kept for a stream but how far it is.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -61,7 +61,7 @@ struct State {
     /// stream takes can be told from what was freed.
     whole: [Option<Bytes>; 2],
     outdated: [bool; 2],
-    /// How many changes there were since somebody listened.
+    /// How many changes there were since a stream last listened.
     changes: u64,
     listening: bool,
     asleep: Vec<Waker>,

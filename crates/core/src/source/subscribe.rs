@@ -147,7 +147,15 @@ impl TypeStream {
     /// exist.
     pub(crate) fn count_resumed(&mut self, versions: &InitialVersions) {
         let negative = |(name, version): &&(Name, Version)| self.is_negative_for(name, version);
-        let held = versions.len() - versions.iter().filter(negative).count();
+        let form = negative::negative_form(&self.kind, self.dialect, self.mode, false);
+        let negative = match form {
+            NegativeForm::EmptyBody | NegativeForm::Bodyless => {
+                versions.iter().filter(negative).count()
+            }
+            // Nobody holds a version of these.
+            NegativeForm::Removed | NegativeForm::Unreadable | NegativeForm::Silence => 0,
+        };
+        let held = versions.len() - negative;
         self.resumption.iter_mut().for_each(|r| r.held_count = held);
     }
 

@@ -42,10 +42,10 @@ const CASES: [(Step, By, &str); 7] = [
 /// does.
 const GO_RACE: &str = "unknown cluster selected";
 
-/// grpc-java keeps asking for the routes that it gave up until it has the new
-/// tree, and does not take that while an answer for one of them is missing. In
-/// state of the world nobody can say that they are gone, so it waits for as long
-/// as it does for any answer, fifteen seconds, once for each such name.
+/// grpc-java stays subscribed to the routes of its old tree until it has the
+/// new one, and does not take that while a resource for one of them is missing.
+/// In state of the world no server can say that they are removed, so it waits
+/// for as long as for any resource, fifteen seconds, once for each such name.
 const JAVA_WAITS: Duration = Duration::from_secs(40);
 
 fn main() -> ExitCode {

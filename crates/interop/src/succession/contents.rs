@@ -8,7 +8,8 @@ use crate::bootstrap::ADS;
 /// Which listener a client needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peer {
-    /// gRPC without a proxy asks for an API listener by the name of a service.
+    /// gRPC without a proxy subscribes to an API listener by the name of a
+    /// service.
     Grpc,
     /// Envoy opens a port.
     Envoy,
@@ -26,8 +27,8 @@ pub enum Step {
     /// configuration in even ones.
     Inline,
     /// The listener names another route configuration, and this and the cluster
-    /// take the names of the round before the last: what was about to go is
-    /// wanted again.
+    /// take the names of the round before the last: resources that were about
+    /// to be removed are desired again.
     Return,
 }
 

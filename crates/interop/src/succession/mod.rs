@@ -1,10 +1,11 @@
-//! Contents that replace each other under load, and whether anybody loses a
+//! Contents that replace each other under load, and whether a client loses a
 //! request by it (S81, S82).
 //!
 //! The contents of a [`Scene`] are numbered by rounds: in round `n` everything
-//! leads to the cluster `k<n>`, whose one endpoint answers `k<n>`, and all that
-//! only round `n - 1` needed is gone in the same change. A [`Step`] says what else
-//! changes its name. [`Stage`] is such a server of ours, [`Control`] one of others.
+//! leads to the cluster `k<n>`, whose one endpoint answers `k<n>`, and the
+//! resources that only round `n - 1` needed are removed in the same change. A
+//! [`Step`] says what else changes its name. [`Stage`] is such a server of
+//! ours, [`Control`] one of others.
 //!
 //! Clients call all the time: [`Caller`] is a gRPC client behind a latency,
 //! [`Visitors`] send requests through Envoy. [`play`] goes from round to round as

@@ -7,14 +7,15 @@ use std::time::{Duration, Instant};
 use super::record::{Record, Tally};
 use super::{name_of, now};
 
-/// How long a client may take to see the answer of a round. Envoy that waits
-/// for an answer of the server gives up after fifteen seconds.
+/// How long a client may take to see the answer of a round. Envoy waits for a
+/// resource for fifteen seconds.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long it may take to start.
 const START: Duration = Duration::from_secs(30);
 
-/// What is removed late is removed within this time after the last round.
+/// Resources that are removed late are removed within this time after the last
+/// round.
 const LINGER: Duration = Duration::from_secs(3);
 
 const LOOK: Duration = Duration::from_millis(5);

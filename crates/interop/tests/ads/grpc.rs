@@ -50,7 +50,7 @@ fn grpc_finds_its_servers_and_follows_them() {
         put_route("r", "c"),
         put_cluster(&cluster("c")),
         put_endpoints("c", first),
-        // What it does not ask for it does not get.
+        // It is not subscribed to this one, and does not get it.
         put_cluster(&cluster("other")),
     ]);
     let mut client = client(&serving, "second");
@@ -62,8 +62,8 @@ fn grpc_finds_its_servers_and_follows_them() {
     assert!(clusters.iter().all(|sent| !sent.brings("other")));
 }
 
-/// It asks for the new cluster only after it has the route to it, so the old
-/// one cannot go before.
+/// It subscribes to the new cluster only after it has the route to it, so the
+/// old one cannot be removed before.
 #[test]
 fn s73_a_cluster_of_grpc_is_replaced_under_load() {
     let (_first, first) = backend("first");

@@ -1,4 +1,4 @@
-//! The server against real peers: what it serves takes effect in them.
+//! The server against real clients: its contents take effect in them.
 #![allow(
     clippy::expect_used,
     clippy::print_stdout,

@@ -26,7 +26,7 @@ fn a_replaced_cluster_costs_no_request(mode: Mode) {
     let start = Instant::now();
     for round in 1..=ROUNDS {
         let (old, new) = (format!("c{}", round - 1), format!("c{round}"));
-        // What is sent last is written first.
+        // The resource that is sent last is written first.
         serving.apply(vec![
             remove(kind::CDS, &old),
             remove(kind::EDS, &old),
@@ -57,7 +57,7 @@ fn s73_a_cluster_is_replaced_under_load_by_delta() {
 }
 
 /// The old listener drains for minutes and uses its old route and cluster
-/// meanwhile, so these stay although they are gone from the contents.
+/// meanwhile, so these stay although they are removed from the contents.
 fn a_replaced_listener_costs_no_request(mode: Mode) {
     let backend = Backend::start("any");
     let port = free_port();

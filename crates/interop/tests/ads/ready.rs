@@ -1,4 +1,4 @@
-//! Envoy becomes ready from the server, serves, and follows changes.
+//! Envoy becomes ready from the server, serves, and takes changes.
 
 use std::time::{Duration, Instant};
 
@@ -7,8 +7,8 @@ use trunkline::{Change, kind};
 
 use crate::resources::{cluster, put_cluster, put_endpoints, put_listener, put_route, seconds};
 
-/// Envoy becomes ready in a fraction of a second; after fifteen it gives up
-/// waiting for a type. Between the two there is room for a busy machine.
+/// Envoy becomes ready in a fraction of a second; it waits for a type for
+/// fifteen. Between the two there is room for a busy machine.
 const SOON: Duration = Duration::from_secs(5);
 
 /// A listener `http`, the route `r`, the cluster `c` and its endpoints.

@@ -32,7 +32,7 @@ fn s46_only_what_changed_is_sent_to_a_client_that_comes_back() {
         let body = http::get(listener, "/").expect("an answer").body;
         (body == "second").then_some(())
     });
-    // An answer to this proves that the last type has been resumed, too.
+    // The ACK of this proves that the last type has been resumed, too.
     serving.apply(vec![put_route("r", "c1")]);
     let sent = |url| -> Vec<String> {
         let sent = serving.journal.sent(0, url);

@@ -1,4 +1,4 @@
-//! A rejection costs the resource that caused it, and no other (S12).
+//! A NACK costs the resource that caused it, and no other (S12).
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -14,8 +14,8 @@ use crate::resources::{
 const SOON: Duration = Duration::from_secs(5);
 const BAD: usize = 5;
 
-/// What is wrong with the bad cluster decides what Envoy does with the others:
-/// nothing at all, or what it would have done anyway.
+/// The fault of the bad cluster decides what Envoy does with the others: it
+/// takes none of them, or all.
 type Spoil = fn(&mut Cluster);
 
 fn invalid_field(cluster: &mut Cluster) {
@@ -62,7 +62,7 @@ fn bad_cluster(spoil: Spoil) -> Change {
     put_cluster(&bad)
 }
 
-/// Waits until something is parked and gives its name and version.
+/// Waits until a resource is quarantined and gives its name and version.
 fn parked(serving: &Serving) -> (Name, Version) {
     let (name, version, _) = serving.journal.wait_parked(0);
     (name, version)

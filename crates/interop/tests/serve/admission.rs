@@ -1,5 +1,5 @@
-//! Who may not come in, who may not see something, and that nothing is said
-//! without need.
+//! Clients that may not connect, types that a client may not see, and that no
+//! response is sent without need.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -101,8 +101,8 @@ fn s72_a_type_that_may_not_be_seen_costs_only_what_needs_it() {
     assert_no_init_fetch_timeout(&envoy);
 }
 
-/// Envoy accepts every response, also one that says nothing, so an answer to
-/// that would never end.
+/// Envoy ACKs every response, also an empty one, so an answer to each ACK would
+/// never end.
 fn nothing_is_said_without_need(way: Way) {
     let backend = Backend::start("any");
     let site = site(&backend);

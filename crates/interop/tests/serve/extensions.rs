@@ -20,7 +20,7 @@ pub(crate) fn runtime(value: u32) -> String {
     )
 }
 
-/// Envoy asks for this before anything else, and for nothing before it has it.
+/// Envoy requests this before anything else, and nothing else before it has it.
 pub(crate) fn with_runtime(way: Way, port: u16) -> String {
     let layer = format!("{{name: rt, rtds_layer: {{name: rt, rtds_config: {ADS}}}}}");
     format!(
@@ -80,7 +80,7 @@ pub(crate) fn filter_by_name(name: &str) -> String {
     )
 }
 
-/// Were a filter that Envoy uses said to be removed, every request would fail.
+/// If a filter that Envoy uses were removed, every request would fail.
 fn filters_are_followed_and_never_removed(way: Way) {
     let by_name = filter_by_name("ends");
     let backend = Backend::start("any");
@@ -119,7 +119,7 @@ fn s57_filters_are_followed_by_delta() {
     filters_are_followed_and_never_removed(DELTA);
 }
 
-/// A listener that has a default does not need to hear that there is none.
+/// A listener that has a default needs no negative answer.
 fn a_missing_filter_with_a_default_holds_nothing_up(way: Way) {
     let fault = "type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFault";
     let by_name = format!(

@@ -1,4 +1,4 @@
-//! Envoy becomes ready from files and follows every kind of change in them.
+//! Envoy becomes ready from files and takes every kind of change in them.
 
 use std::time::Duration;
 
@@ -89,7 +89,7 @@ fn s67_files_are_followed_by_polling() {
     becomes_ready_and_follows_files(Way::Rest);
 }
 
-/// It does not ask for endpoints again when their cluster changes.
+/// It does not request endpoints again when their cluster changes.
 #[test]
 fn s53_files_are_followed_by_the_unified_client() {
     becomes_ready_and_follows_files(Way::Unified(Mode::Sotw));
@@ -110,7 +110,7 @@ fn s3_files_are_followed_by_a_delta_stream_for_each_type() {
     becomes_ready_and_follows_files(Way::Streams(Mode::Delta));
 }
 
-/// Who polls and has the newest is told so in a word.
+/// A client that polls and has the newest version gets a short answer.
 #[test]
 fn s67_what_has_not_changed_is_not_sent_to_who_polls() {
     let backend = Backend::start("any");

@@ -52,7 +52,7 @@ fn client_from(bootstrap: &str, target: &str, arguments: &[&str]) -> Script {
     script("client.py", &[&[target], arguments].concat(), &variables)
 }
 
-/// What gRPC clients ask for by the name of a service.
+/// A listener that gRPC clients subscribe to by the name of a service.
 pub(crate) fn api_listener(name: &str, route: &str) -> String {
     let manager = manager(name, &rds(route, ADS), ROUTER);
     // The manager alone, without the name that it has as a filter.
@@ -105,7 +105,8 @@ fn s50_grpc_survives_a_restart_of_the_server_and_follows_files() {
     assert_eq!(client.finish(SOON), Some(0), "{}", client.text());
 }
 
-/// What a response to gRPC leaves out of what it asked for is gone.
+/// A resource of its subscriptions that a response to gRPC leaves out is
+/// removed.
 #[test]
 fn s40_what_is_deleted_is_gone_for_grpc() {
     let (_first, first) = backend("first");
@@ -120,7 +121,7 @@ fn s40_what_is_deleted_is_gone_for_grpc() {
 }
 
 /// Without the error, gRPC waits for a route configuration that does not exist
-/// until it gives up.
+/// until its timeout.
 #[test]
 fn s61_grpc_that_understands_errors_is_told_why_there_is_nothing() {
     let (_first, first) = backend("first");
@@ -230,7 +231,7 @@ fn s12_a_cluster_that_grpc_cannot_use_leaves_the_old_one() {
     assert_eq!(client.finish(SOON), Some(0), "{}", client.text());
 }
 
-/// What it asks for has parameters in its name, in their order.
+/// The name that it subscribes to has parameters, in their order.
 #[test]
 fn s63_grpc_asks_by_full_names() {
     let (_first, first) = backend("first");

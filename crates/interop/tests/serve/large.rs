@@ -68,7 +68,8 @@ fn s40_grpc_is_sent_nothing_that_it_does_not_name() {
     assert!(sent.iter().all(|sent| sent.names() == ["c"]), "{sent:?}");
 }
 
-/// A call is answered when the endpoints of all clusters of its route came.
+/// A call is answered once the endpoints of all clusters of its route are
+/// there.
 #[test]
 fn s80_endpoints_come_to_grpc_in_parts() {
     let (_backend, at) = backend("found");
@@ -102,8 +103,8 @@ fn s80_endpoints_come_to_grpc_in_parts() {
     assert_eq!(serving.journal.count(opened), 1);
 }
 
-/// What cannot be split is told to whoever runs the server, since gRPC goes on
-/// asking for it without a word to anybody.
+/// A response that cannot be split is reported to the operator, since gRPC goes
+/// on requesting it without a word to anybody.
 #[test]
 fn s80_what_grpc_does_not_take_is_told_of() {
     let (_backend, at) = backend("found");
@@ -127,7 +128,7 @@ fn s80_what_grpc_does_not_take_is_told_of() {
             _ => None,
         });
     assert!(bytes > 5 << 20);
-    // It comes back, and is told the same.
+    // It reconnects, and is sent the same.
     let again = serving.journal.place();
     serving.journal.wait("it to come back", again, |entry| {
         opened(entry).then_some(())

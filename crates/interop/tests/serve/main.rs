@@ -1,5 +1,4 @@
-//! The server as it is run: what is written into files takes effect in real
-//! peers.
+//! The server as it is run: contents of files take effect in real clients.
 #![allow(
     clippy::expect_used,
     clippy::print_stdout,

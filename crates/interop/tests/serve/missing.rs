@@ -1,5 +1,5 @@
-//! Names that do not exist, of types for which Envoy accepts no word on that:
-//! it waits for nothing, and nobody is told of a fault (S35).
+//! Names that do not exist, of types for which Envoy ACKs no negative answer:
+//! it waits for nothing, and no fault is reported (S35).
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::way::{DELTA, SOTW, Way};
 
 const SOON: Duration = Duration::from_secs(10);
 
-/// No answer counts as a rejection, to whoever asks how clients stand.
+/// No negative answer is reported as a NACK.
 fn assert_nothing_is_rejected(serving: &Serving) {
     let rejected = |entry: &Entry| match entry {
         Entry::Event(event) => matches!(event, Event::Nacked { .. } | Event::Quarantined { .. }),
@@ -81,8 +81,8 @@ fn s35_a_missing_secret_by_state_of_the_world() {
     a_missing_secret_holds_nothing_up(SOTW);
 }
 
-/// This client takes a secret that a response does not have for one that is
-/// gone, so there is only one here.
+/// This client takes a secret that a response does not have for a removed one,
+/// so there is only one here.
 #[test]
 fn s35_a_missing_secret_by_the_unified_client() {
     let backend = Backend::start("any");
@@ -227,7 +227,7 @@ fn s35_a_missing_filter_by_the_unified_client() {
     a_missing_filter_holds_nothing_up(Way::Unified(Mode::Delta));
 }
 
-/// Envoy asks for nothing else before it has this.
+/// Envoy requests nothing else before it has this.
 fn a_missing_runtime_holds_nothing_up(way: Way) {
     let site = Site::new(&[("none.yaml", &[])]);
     let serving = site.serve();

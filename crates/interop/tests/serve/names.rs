@@ -1,4 +1,4 @@
-//! Envoy asks for collections by the names of `xdstp`.
+//! Envoy subscribes to collections by the names of `xdstp`.
 
 use std::time::Duration;
 
@@ -95,7 +95,8 @@ fn s63_a_collection_is_followed_by_delta() {
     a_collection_is_followed(DELTA);
 }
 
-/// Envoy does not say which members it holds, so who deletes one remembers it.
+/// Envoy does not say which members it holds, so a server that deletes one
+/// remembers it.
 fn a_member_goes_while_envoy_is_away(way: Way) {
     let backend = Backend::start("any");
     let site = site(&backend, &["fleet/a", "fleet/b"]);
@@ -160,8 +161,8 @@ fn s38_a_member_that_went_with_the_server_goes_by_state_of_the_world() {
     wait_to_hold(&envoy, &["fleet/b", "fleet/d"]);
 }
 
-/// Nobody is left who knows of it. The way out that operators are told of is
-/// to have it again, and to delete it again.
+/// No server is left that knows of it. The documented way out is to add the
+/// member again, and to delete it again.
 #[test]
 fn s75_a_member_that_went_with_the_server_goes_by_delta_when_it_is_deleted_again() {
     let (backend, site, serving, envoy) = a_member_goes_with_the_server(DELTA);
@@ -197,7 +198,7 @@ fn s63_a_collection_is_another_for_each_node() {
     }
 }
 
-/// A single resource by a name of this kind is asked for and resumed as any
+/// A single resource by a name of this kind is subscribed to and resumed as any
 /// other is.
 #[test]
 fn s46_a_route_by_its_full_name() {

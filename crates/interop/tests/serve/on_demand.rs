@@ -1,5 +1,5 @@
-//! What Envoy asks for only when a request needs it: clusters (S65), and the
-//! routes of a scope.
+//! Resources that Envoy subscribes to only when a request needs them: clusters
+//! (S65), and the routes of a scope.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,8 +14,8 @@ use crate::way::{DELTA, SOTW, Way};
 
 const SOON: Duration = Duration::from_secs(10);
 
-/// The filter that asks for clusters. A request that has to wait for it takes
-/// longer than any that is sent here.
+/// The filter that subscribes to clusters. A request that has to wait for it
+/// takes longer than any that is sent here.
 pub(crate) fn asks_for_clusters() -> String {
     format!(
         r#"{{name: on_demand, typed_config: {{"@type": type.googleapis.com/envoy.extensions.filters.http.on_demand.v3.OnDemand, odcds: {{source: {ADS}, timeout: 60s}}}}}}"#
@@ -62,7 +62,7 @@ fn clusters_come_when_they_are_needed(with_wildcard: bool) {
         false => assert_eq!(held, ["wanted"]),
     }
 
-    // That there is none is said at once.
+    // The negative answer comes at once.
     assert_eq!(ask(&envoy, "later").0, 503);
     site.write("clusters.yaml", &clusters(&["wanted", "later"]));
     envoy.wait_for("the cluster that was asked for", SOON, |envoy| {

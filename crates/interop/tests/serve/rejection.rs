@@ -1,4 +1,4 @@
-//! One bad resource among ten costs nobody else anything, and everybody can see
+//! One bad resource among ten costs the others nothing, and the status says
 //! whose fault it is (S12, S16).
 
 use std::time::Duration;
@@ -57,7 +57,7 @@ pub(crate) fn shows_the_rejected(serving: &Serving, type_url: &str, name: &str, 
     assert_eq!(rejected, [(type_url, name)]);
 }
 
-/// What was rejected is not sent again when something else changes.
+/// A quarantined resource is not sent again when something else changes.
 fn is_not_sent_again(serving: &Serving, type_url: &str, name: &str, change: impl FnOnce()) {
     let place = serving.journal.place();
     let (_, rejected, _) = serving.journal.wait_parked(0);
@@ -201,7 +201,7 @@ fn bad_cluster(name: &str) -> String {
     )
 }
 
-/// Who polls cannot say that something is bad. Envoy keeps what it has.
+/// A client that polls cannot NACK. Envoy keeps what it has.
 #[test]
 fn s67_a_bad_cluster_by_polling_leaves_envoy_as_it_was() {
     let backend = Backend::start("served");

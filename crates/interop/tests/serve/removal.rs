@@ -1,4 +1,5 @@
-//! What is taken out of a file under load is taken away in the right order.
+//! Resources that are taken out of a file under load are removed in the right
+//! order.
 
 use std::time::Duration;
 
@@ -75,7 +76,7 @@ fn s42_a_deleted_file_takes_its_resources_along() {
     });
 }
 
-/// Were they only said to be removed, Envoy would go on using them.
+/// If they were only listed as removed, Envoy would go on using them.
 fn deleted_endpoints_and_routes_are_really_gone(way: Way) {
     let backend = Backend::start("any");
     let site = Site::new(&[

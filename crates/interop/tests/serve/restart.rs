@@ -1,4 +1,4 @@
-//! A server that is started again on the same files says nothing twice.
+//! A server that is started again on the same files sends nothing twice.
 
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ fn s46_s48_delta_gets_only_what_changed_in_files_meanwhile() {
         let body = http::get(listener, "/").expect("an answer").body;
         (body == "another").then_some(())
     });
-    // An answer to this proves that the last type has been resumed, too.
+    // The ACK of this proves that the last type has been resumed, too.
     site.write(
         "http.yaml",
         &[crate::texts::listener("http", "r"), route("r", "c1")],
@@ -76,7 +76,8 @@ fn s46_s48_delta_gets_only_what_changed_in_files_meanwhile() {
     assert_eq!(sent(&serving, kind::CDS), [""; 0]);
     assert_eq!(sent(&serving, kind::LDS), [""; 0]);
     assert_eq!(sent(&serving, kind::RDS), ["r"]);
-    // The third was deleted from the files, which is said by its empty form (S74).
+    // The third was deleted from the files: its negative answer is the empty
+    // form (S74).
     let empties = |sent: &Sent| sent.brings("c2");
     serving
         .journal
@@ -87,8 +88,8 @@ fn s46_s48_delta_gets_only_what_changed_in_files_meanwhile() {
     assert_no_init_fetch_timeout(&envoy);
 }
 
-/// The version of a whole set is the same in every process, and is no proof: who
-/// took a part of a set that it rejected names the one before.
+/// The version of a whole set is the same in every process, and is no proof: a
+/// client that took a part of a set that it NACKed names the one before.
 #[test]
 fn s50_state_of_the_world_gets_a_set_that_is_the_same_once() {
     let (site, serving, envoy, backend) = restarted(SOTW, |_| {});
@@ -99,7 +100,7 @@ fn s50_state_of_the_world_gets_a_set_that_is_the_same_once() {
             .any(|client| client.types.len() == 4)
             .then_some(())
     });
-    // An answer to this proves that nothing is on its way.
+    // The ACK of this proves that no other response is on its way.
     site.write("clusters.yaml", &["c0", "c1", "c2", "c3"].map(cluster));
     site.write("more.yaml", &[endpoints("c3", backend.address())]);
     envoy.wait_for("the new cluster", SOON, |envoy| {
@@ -112,7 +113,7 @@ fn s50_state_of_the_world_gets_a_set_that_is_the_same_once() {
     assert_no_init_fetch_timeout(&envoy);
 }
 
-/// What was removed while nobody was there to say so is removed all the same.
+/// Resources that were removed while no server ran are removed all the same.
 fn what_went_meanwhile_goes(way: Way) {
     let (_site, _serving, envoy, _backend) = restarted(way, |site| {
         site.write("clusters.yaml", &["c0", "c2"].map(cluster));
@@ -134,8 +135,8 @@ fn s45_a_cluster_that_went_meanwhile_goes_by_delta() {
     what_went_meanwhile_goes(DELTA);
 }
 
-/// A server that cannot read its files says nothing, rather than that there is
-/// nothing.
+/// A server that cannot read its files is silent, rather than saying that names
+/// do not exist.
 #[test]
 fn s51_a_server_without_good_files_takes_nothing_away() {
     let backend = Backend::start("first");

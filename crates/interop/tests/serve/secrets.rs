@@ -1,4 +1,4 @@
-//! Secrets that are bad, and secrets that are gone.
+//! Bad secrets, and removed ones.
 
 use std::time::Duration;
 
@@ -41,8 +41,8 @@ fn s12_a_bad_secret_leaves_the_old_one() {
     });
 }
 
-/// A certificate that Envoy holds stays in use when its secret is deleted: it
-/// cannot be taken back, whatever is said. When the secret is back, it counts.
+/// A certificate that Envoy holds stays in use when its secret is deleted,
+/// whatever the server sends. When the secret is back, it counts.
 fn a_deleted_secret_stays_in_use(way: Way) {
     let backend = Backend::start("any");
     let authority = Authority::new();
@@ -60,7 +60,7 @@ fn a_deleted_secret_stays_in_use(way: Way) {
     let tls = envoy.listener("tls").expect("the listener");
     assert!(old.is_shown(tls));
     site.remove("secret.yaml");
-    // An answer to this proves that the deletion has been told, too.
+    // The ACK of this proves that the deletion has been sent, too.
     let more = ["c", "d"].map(|name| static_cluster(name, backend.address()));
     site.write("clusters.yaml", &more);
     envoy.wait_for("another change", SOON, |envoy| {

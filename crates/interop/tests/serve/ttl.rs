@@ -1,4 +1,4 @@
-//! What lasts only for as long as it is spoken of.
+//! Resources with a TTL, which last as long as there are heartbeats.
 
 use std::time::Duration;
 
@@ -20,8 +20,8 @@ fn lasting(name: &str, ttl: &str, resource: &str) -> String {
     )
 }
 
-/// A word in time keeps a cluster; without it, the cluster goes. The endpoints
-/// have a ttl, too, of which a state-of-the-world stream says nothing: Envoy
+/// A heartbeat in time keeps a cluster; without it, the cluster is removed. The
+/// endpoints have a TTL, too, which is not sent in state of the world: Envoy
 /// would crash when it runs out.
 fn what_has_a_ttl_is_kept_alive(way: Way) {
     let backend = Backend::start("any");

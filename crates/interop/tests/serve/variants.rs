@@ -1,5 +1,5 @@
-//! Variants for peers that have never heard of dynamic parameters: chosen by
-//! what their nodes say (TP2, S62).
+//! Variants for clients that know nothing of dynamic parameters: chosen by
+//! their nodes (TP2, S62).
 
 use std::time::Duration;
 
@@ -76,7 +76,7 @@ fn envoys_get_the_variant_of_their_node(mode: Mode) {
     assert!(in_prod.active_clusters().contains_key("only-prod"));
     assert!(!in_test.active_clusters().contains_key("only-prod"));
 
-    // What only one of them sees costs the other nothing.
+    // A change of the variant of one costs the other nothing.
     let heard = || in_test.stat("http.http.rds.r.update_attempt");
     let before = heard();
     assert!(before.is_some(), "there is such a counter");

@@ -1,4 +1,4 @@
-//! The ways in which Envoy asks a server.
+//! The ways in which Envoy subscribes.
 
 use interop::{Mode, bootstrap};
 
@@ -28,7 +28,7 @@ impl Way {
         }
     }
 
-    /// Where resources say that others come from, in YAML.
+    /// The source that resources name for others, in YAML.
     pub(crate) fn source(self) -> String {
         match self {
             Self::Ads(_) | Self::Unified(_) => bootstrap::ADS.to_owned(),

@@ -19,7 +19,7 @@ const SHOWN: usize = 10;
 /// After how many seeds it says how far it is.
 const PROGRESS: u64 = 20_000;
 
-/// What is to be run.
+/// The options of a run.
 struct Plan {
     from: u64,
     seeds: u64,
@@ -109,14 +109,14 @@ fn plan() -> Option<Plan> {
 enum Kind {
     Relays,
     Variants,
-    /// Of variants, where some are rejected.
+    /// Of variants, where clients NACK some.
     Wild,
     Trees,
 }
 
 impl Kind {
-    /// The worlds of a seed. One in four has one of variants, and one in four one
-    /// where some of them are rejected.
+    /// The worlds of a seed. One in four has one of variants, and one in four
+    /// one where clients NACK some of them.
     fn of(seed: u64) -> Vec<Self> {
         match seed % 4 {
             0 => vec![Self::Relays, Self::Variants, Self::Trees],
@@ -134,7 +134,7 @@ impl Kind {
         }
     }
 
-    /// What does not hold.
+    /// Runs the world; the error is an invariant that does not hold.
     fn fault(self, seed: u64) -> Option<Fault> {
         let run = || match self {
             Self::Relays => World::new(seed).run(STEPS).map(drop),

@@ -1,4 +1,5 @@
-//! Finds what shows that a rule holds, by reading the tree's own files.
+//! Finds the scenarios and tests that prove a rule, by reading the tree's own
+//! files.
 
 use std::fs;
 use std::io;
@@ -6,7 +7,7 @@ use std::path::Path;
 
 use crate::scenario;
 
-/// Something that shows that a rule holds.
+/// A scenario or test that proves a rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Evidence {
     /// `S12`.

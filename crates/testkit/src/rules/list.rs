@@ -20,7 +20,7 @@ pub struct Rule {
     pub number: String,
     /// What it says, in short.
     pub summary: String,
-    /// Why nothing need show it yet.
+    /// Why no test has to prove it yet.
     pub later: Option<String>,
 }
 

@@ -1,7 +1,7 @@
-//! The table of rules: what each says, what shows that it holds, and the page
-//! that is made of it.
+//! The table of rules: what each says, which tests prove it, and the page that
+//! is made of it.
 //!
-//! `rules.txt` is the list. A rule is shown by a scenario that names it in its
+//! `rules.txt` is the list. A rule is proved by a scenario that names it in its
 //! header, by a test whose name begins with it (`s35_…`, `s18_s19_…`), or by a
 //! test with a comment `// rule: C11`.
 
@@ -13,8 +13,8 @@ pub use evidence::{Evidence, find};
 pub use list::{Family, Rule, families};
 pub use page::page;
 
-/// Every rule that should be shown by something and is not, and every rule
-/// that is named and does not exist.
+/// Every rule that should be proved by a test and is not, and every rule that
+/// is named and does not exist.
 #[must_use]
 pub fn faults(families: &[Family], evidence: &[Evidence]) -> Vec<String> {
     let rules = || families.iter().flat_map(|family| &family.rules);

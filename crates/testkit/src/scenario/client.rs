@@ -1,5 +1,5 @@
-//! The client that a scenario plays: it fills in what real clients repeat
-//! from one request to the next.
+//! The client that a scenario plays: it fills in the fields that real clients
+//! repeat from one request to the next.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,12 +11,12 @@ use super::held::Held;
 use super::request::{Answer, Given, NodeSaid, Request};
 use super::script::{Opening, Talk};
 
-/// What a response left behind: enough to answer it.
+/// A response, as far as it is needed to acknowledge it.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
     pub(super) nonce: Nonce,
     pub(super) version: Option<Version>,
-    /// What it said.
+    /// Its parts.
     pub(super) parts: Vec<String>,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Client {
     opening: Opening,
     types: BTreeMap<TypeUrl, Asked>,
     node_sent: bool,
-    /// What it accepted.
+    /// The resources that it accepted.
     pub(super) held: Held,
 }
 
@@ -56,7 +56,7 @@ impl Client {
         }
     }
 
-    /// The stream is another one: nonces are forgotten, names and versions are not.
+    /// A new stream: nonces are forgotten, names and versions are not.
     pub(super) fn reconnect(&mut self) {
         self.node_sent = false;
         for asked in self.types.values_mut() {
@@ -120,7 +120,7 @@ impl Client {
         }))
     }
 
-    /// What a request says of what it holds.
+    /// The versions that a request names.
     fn note_held(&mut self, about: &TypeUrl, written: &Request) {
         for item in &written.had {
             let (name, body) = item.split_once('@').unwrap_or((item, ""));
@@ -131,8 +131,8 @@ impl Client {
         }
     }
 
-    /// Takes a response over, or rejects it. Returns the request that says so,
-    /// and the names that it lost.
+    /// Takes a response, or rejects it. Returns the ACK or NACK, and the names
+    /// that the client lost.
     pub(super) fn judge(&mut self, url: &TypeUrl, talk: &Talk) -> (Request, Vec<String>) {
         let mode = self.opening.config.mode;
         let received = self
@@ -183,7 +183,7 @@ impl Client {
 }
 
 impl Asked {
-    /// The response that is answered, and the error if it is rejected.
+    /// The response that is acknowledged, and the error of a NACK.
     fn answer(
         &self,
         answer: &Answer,
@@ -209,7 +209,7 @@ impl Asked {
     }
 }
 
-/// What a program calls itself.
+/// The user agent of a program.
 fn agent(program: &str) -> String {
     match program {
         "grpc" => "gRPC C-core linux Python".to_owned(),

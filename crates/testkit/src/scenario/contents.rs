@@ -1,4 +1,4 @@
-//! Resources as scenarios write them, and what the operator does with them.
+//! Resources as scenarios write them, and the operator's changes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,10 +21,11 @@ pub(super) enum Body {
     Text(String),
     /// The resource's name in its first field and nothing else.
     Empty,
-    /// The same, and then what no one can read.
+    /// The same, and then bytes that no client can read.
     Unreadable,
-    /// A cluster that Envoy rejects, and keeps the one that it has (S82).
-    StandIn,
+    /// An invalid cluster: Envoy rejects it, and keeps the one that it has
+    /// (S82).
+    InvalidCluster,
     /// No body.
     None,
 }
@@ -34,7 +35,7 @@ impl Body {
         match text {
             "empty" => Self::Empty,
             "unreadable" => Self::Unreadable,
-            "standin" => Self::StandIn,
+            "standin" => Self::InvalidCluster,
             "none" => Self::None,
             text => Self::Text(unquoted(text).unwrap_or(text).to_owned()),
         }
@@ -45,7 +46,7 @@ impl Body {
             Self::Text(text) => Some(Bytes::copy_from_slice(text.as_bytes())),
             Self::Empty => Some(empty(name)),
             Self::Unreadable => Some(unreadable(name)),
-            Self::StandIn => Some(stand_in(name)),
+            Self::InvalidCluster => Some(invalid_cluster(name)),
             Self::None => None,
         }
     }
@@ -85,8 +86,8 @@ pub(super) fn unreadable(name: &str) -> Bytes {
     [&empty(name)[..], b"\x07"].concat().into()
 }
 
-/// A cluster with a name and the type EDS, and no word on where to ask for it.
-pub(super) fn stand_in(name: &str) -> Bytes {
+/// A cluster with a name and the type EDS, and no source for its endpoints.
+pub(super) fn invalid_cluster(name: &str) -> Bytes {
     [&empty(name)[..], b"\x10\x03"].concat().into()
 }
 
@@ -221,7 +222,7 @@ fn constraints(text: &str) -> Result<Constraints, String> {
     Constraints::new(&expr).map_err(|error| format!("`{text}`: {error}"))
 }
 
-/// One thing that the operator does.
+/// One line of the operator's.
 #[derive(Clone, Debug)]
 pub(super) enum Op {
     Put(TypeUrl, Item),
@@ -285,7 +286,7 @@ pub(super) fn ops(verb: &str, rest: &[String]) -> Result<Vec<Op>, String> {
     }
 }
 
-/// Resources, each perhaps followed by `->` and what it refers to.
+/// Resources, each perhaps followed by `->` and its references.
 fn items(list: &[String]) -> Result<Vec<Item>, String> {
     let mut items: Vec<Item> = Vec::new();
     for word in list.iter().filter(|word| *word != "->") {

@@ -1,5 +1,5 @@
-//! What the client of a scenario holds: what it accepted, and was not told to
-//! drop. In the words of the scenario, for nothing else is compared with it.
+//! The resources that the client of a scenario holds: accepted, and not removed
+//! since. In the words of the scenario, for nothing else is compared with them.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use trunkline_core::kind::Kind;
 use trunkline_core::message::{Locator, Mode};
 use trunkline_core::resource::TypeUrl;
 
-/// The resources of each type: what stands before and after the `@`.
+/// The resources of each type: the texts before and after the `@`.
 #[derive(Debug, Default)]
 pub(super) struct Held(BTreeMap<TypeUrl, BTreeMap<String, String>>);
 
 impl Held {
-    /// Takes over the parts of a response, but not those that are rejected.
-    /// Returns the names that it drops.
+    /// Takes the parts of a response, but for the rejected ones. Returns the
+    /// names that it drops.
     pub(super) fn take(
         &mut self,
         mode: Mode,
@@ -51,7 +51,7 @@ impl Held {
         held.insert(name.to_owned(), body.to_owned());
     }
 
-    /// It asks for nothing else of a type any more.
+    /// It has no other subscription of a type any more.
     pub(super) fn keep_only(&mut self, url: &TypeUrl, names: &[Locator]) {
         let all = |locator: &Locator| locator.name.ends_with('*');
         if let Some(held) = self.0.get_mut(url)

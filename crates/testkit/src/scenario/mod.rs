@@ -29,8 +29,9 @@
 //!
 //! `c1@v1` is the resource `c1` with the body `v1`; its version is made from
 //! the body and never written. `c1@empty` has its name and nothing else,
-//! `c1@unreadable` is what a client must reject, `c1@none` has no body at all,
-//! `c1@standin` is a cluster of type EDS that Envoy rejects.
+//! `c1@unreadable` is a resource that a client must reject, `c1@none` has no
+//! body at all, `c1@standin` is an invalid cluster: of type EDS, and rejected
+//! by Envoy.
 //! More is said in parentheses, with commas:
 //! `c1@v1(aka x y, ttl 5s, for env=prod, vhds 1)`. A virtual host with
 //! `(domains a.com *.b.com)` has a body with its name and its domains; `base s`
@@ -41,20 +42,20 @@
 //!
 //! | line | does |
 //! |---|---|
-//! | `put cds c1@v1 -> eds/c1 c2@v1` | sets contents, in one transaction; `->` says what the resource before it refers to |
-//! | `remove cds c1 c2` | takes names away |
-//! | `remove cds c1(for env=prod)` | takes one variant away |
+//! | `put cds c1@v1 -> eds/c1 c2@v1` | sets contents, in one transaction; `->` lists the references of the resource before it |
+//! | `remove cds c1 c2` | removes names |
+//! | `remove cds c1(for env=prod)` | removes one variant |
 //! | `replace cds c1@v1` | the type consists of these only |
 //! | `fail cds c1=Unavailable` | the name cannot be given, and why |
 //! | `begin` … `commit` | one transaction of all lines between |
 //! | `cannot put …`, `cannot commit` | the database must refuse it |
 //! | `cannot put … both{env=prod}` | … because a client with these parameters would match two variants |
-//! | `cache`, `loaded` | nothing is known of what was not put; what was not put does not exist |
-//! | `known cds *`, `unknown cds *` | what a cache knows of a whole type, or of a glob |
-//! | `forget cds a` | nothing is known of a name any more |
+//! | `cache`, `loaded` | the database is an empty cache, in which other names are unknown; it is complete, and other names do not exist |
+//! | `known cds *`, `unknown cds *` | a cache is complete for a type or a glob, or no longer |
+//! | `forget cds a` | a cache no longer knows of a name |
 //! | `restart` | a new database with the same contents; every stream is lost |
-//! | `restart empty` | a new database that never knew those contents, as another replica: what it has, the next lines put |
-//! | `wait 5s` | time passes, and what is due meanwhile is sent |
+//! | `restart empty` | a new database that never knew those contents, as another replica: its contents are those of the next lines |
+//! | `wait 5s` | time passes, and responses that become due meanwhile are sent |
 //!
 //! # The client
 //!
@@ -62,32 +63,34 @@
 //! |---|---|
 //! | `stream delta envoy only cds hold=15s` | opens a stream (see below) |
 //! | `close`, `reconnect` | ends it; ends it and opens another like it |
-//! | `become env=test` | the client says something else of itself |
+//! | `become env=test` | the client has other parameters |
 //! | `> cds` | a request that names nothing |
 //! | `> cds sub a b unsub c have a@v1` | delta: subscribe, unsubscribe, initial versions |
 //! | `> cds [a b]` | state of the world: all the names. Without a list, the names are those of the request before |
-//! | `> cds ack`, `> cds nack "text"` | answers the newest response of the type; `ack=n1` the one labelled `n1` |
-//! | `> cds nonce=n1 version=n1` | says it literally; `none` leaves it out, quotes take any text |
+//! | `> cds ack`, `> cds nack "text"` | acknowledges the newest response of the type; `ack=n1` the one labelled `n1` |
+//! | `> cds nonce=n1 version=n1` | sets a field literally; `none` leaves it out, quotes take any text |
 //! | `> cds node=other` | with a node: `same`, `other`, `none`, or that of another program |
 //! | `> ? sub a` | without a type |
 //! | `error no-type` | the request before broke the protocol |
-//! | `talk` | answers all that comes until nothing does, and accepts it |
-//! | `talk rejecting a@bad keeping b` | … but rejects a response as a whole for `a@bad`, which must not come alone twice, and must not lose `b` by what it accepts |
+//! | `talk` | ACKs every response until there is none |
+//! | `talk rejecting a@bad keeping b` | … but NACKs a response as a whole for `a@bad`, which must not come alone twice, and must not lose `b` by a response that it ACKs |
 //! | `talk partly rejecting a@bad` | … but takes the rest of such a response, removals too |
-//! | `holds cds a@v1 b@v1` | what it accepted and was not told to drop; `nothing` if there is none |
+//! | `holds cds a@v1 b@v1` | the resources that it accepted and that were not removed since; `nothing` if there are none |
 //!
 //! A state-of-the-world request repeats version and nonce as real clients do:
-//! the last version accepted, the last nonce received. After `reconnect` that is
-//! how the client resumes a type: `> cds` has the names and the version from before.
+//! the last version that it ACKed, the last nonce that it received. After
+//! `reconnect` that is how the client resumes a type: `> cds` has the names and
+//! the version from before.
 //!
 //! A name in a request may carry parameters: `a{env=prod}`.
 //!
-//! `stream` takes `sotw` or `delta`; a program, `envoy`, `grpc` or none;
-//! `only TYPE` for a stream of one type; `errors` if the client reads resource
-//! errors; `endpoints-once` if S53 is switched off; and `hold=`, `drain=`, `patience=`, `resume=` (durations), `names=`,
-//! `subscriptions=`, `hosts=`, `globs=`, `types=`, `response=`, `text=` (limits),
-//! `named=TYPE` (an empty request for it means nothing), `feature=TEXT`,
-//! `param.KEY=VALUE`, `base=SET` and `base-host=NAME` (what it gets without asking).
+//! `stream` takes `sotw` or `delta`; a program, `envoy`, `grpc` or none; `only
+//! TYPE` for a stream of one type; `errors` if the client reads resource
+//! errors; `endpoints-once` if S53 is switched off; and `hold=`, `drain=`,
+//! `patience=`, `resume=` (durations), `names=`, `subscriptions=`, `hosts=`,
+//! `globs=`, `types=`, `response=`, `text=` (limits), `named=TYPE` (an empty
+//! request for it means nothing), `feature=TEXT`, `param.KEY=VALUE`, `base=SET`
+//! and `base-host=NAME` (base subscriptions).
 //!
 //! # The server
 //!
@@ -98,12 +101,12 @@
 //! | `< cds ~a@v1(ttl 5s)` | … name, version and ttl only |
 //! | `< cds -a(for env=prod)` | … a variant is removed; `for all` is the one without constraints |
 //! | `< cds !a=NotFound` | … an error for a name |
-//! | `< cds empty` | a response that says nothing |
+//! | `< cds empty` | a response without parts |
 //! | `< cds +a@v1 as n1` | labels the response |
 //! | `< cds +a@v1 version=n1` | its version is that of `n1`; `version!=n1`: it is not |
 //! | `< nothing` | there is no response |
-//! | `! parked cds a@v2` | an event: `parked`, `refused TYPE KIND`, `stale TYPE`, `node`, `acked TYPE [label]`, `nacked TYPE ["text"]` |
-//! | `status cds sent=n2 acked=n1 waits=yes error="text" parked=a@v2 subscriptions=3 wildcard=no` | what the server knows of the client; each clause may be left out, `none` is nothing |
+//! | `! parked cds a@v2` | an event: `parked` (quarantined), `refused TYPE KIND`, `stale TYPE`, `node`, `acked TYPE [label]`, `nacked TYPE ["text"]` |
+//! | `status cds sent=n2 acked=n1 waits=yes error="text" parked=a@v2 subscriptions=3 wildcard=no` | the status of the type stream; each clause may be left out, `none` is nothing |
 //! | `! first cds a`, `! last cds a` | a name got its first, or lost its last subscriber |
 //!
 //! Every response must be expected. So must every event but `acked` and

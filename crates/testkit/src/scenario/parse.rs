@@ -15,7 +15,7 @@ use super::word::{duration, suffix, words};
 /// Reads the scenarios of a file.
 ///
 /// # Errors
-/// What is not understood, and at which line.
+/// The text that is not understood, and its line.
 pub fn parse(text: &str) -> Result<Vec<Script>, Fault> {
     let mut scripts: Vec<Script> = Vec::new();
     for (index, line) in text.lines().enumerate() {

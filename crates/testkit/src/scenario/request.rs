@@ -1,4 +1,4 @@
-//! Reading what the client sends.
+//! Reading the client's requests.
 
 use trunkline_core::message::Locator;
 use trunkline_core::name::Name;
@@ -8,7 +8,8 @@ use trunkline_core::resource::{TypeUrl, Version};
 use super::contents::{Item, type_url};
 use super::word::{suffix, unquoted, words};
 
-/// A request as it is written; what it leaves open, the client fills in.
+/// A request as it is written; the client fills in the fields that it leaves
+/// out.
 #[derive(Debug, Default)]
 pub(super) struct Request {
     /// `None` if it says no type.
@@ -26,21 +27,21 @@ pub(super) struct Request {
     pub(super) node: NodeSaid,
 }
 
-/// What it says of a response.
+/// The acknowledgement in it.
 #[derive(Debug, Default)]
 pub(super) enum Answer {
     #[default]
     None,
-    /// Accepted; the newest response, or a labelled one.
+    /// An ACK of the newest response, or of a labelled one.
     Ack(Option<String>),
-    /// Rejected, and why.
+    /// A NACK, and why.
     Nack(Option<String>, String),
 }
 
 /// A field that can be left to the client.
 #[derive(Debug, Default)]
 pub(super) enum Given {
-    /// What a real client would write.
+    /// As a real client writes it.
     #[default]
     Usual,
     /// Left out.
@@ -95,7 +96,7 @@ impl Request {
         Ok(request)
     }
 
-    /// Whether it rejects a response.
+    /// Whether it is a NACK.
     pub(super) fn is_nack(&self) -> bool {
         matches!(self.answer, Answer::Nack(..))
     }
@@ -164,7 +165,7 @@ fn locator(word: &str) -> Result<Locator, String> {
     })
 }
 
-/// What stands in braces: `env=prod az=1`.
+/// The text in braces: `env=prod az=1`.
 ///
 /// # Errors
 /// If it is not a list of parameters, or more than a client may have.

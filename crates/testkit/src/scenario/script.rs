@@ -38,7 +38,7 @@ pub(super) enum Action {
     Open(Box<Opening>),
     Close,
     Reconnect,
-    /// The client says something else of itself.
+    /// The client has other parameters.
     Become(Params),
     Restart(Begins),
     Knowledge(Knowledge),
@@ -50,27 +50,27 @@ pub(super) enum Action {
     Response(Expected),
     Nothing,
     Event(Vec<String>),
-    /// A type, and what is known of it, by key.
+    /// A type, and its status by key.
     Status(String, Vec<(String, String)>),
     Error(String),
-    /// The client answers by itself.
+    /// The client acknowledges by itself.
     Talk(Talk),
-    /// A type, and what the client holds of it.
+    /// A type, and the resources of it that the client holds.
     Holds(TypeUrl, Vec<String>),
 }
 
-/// How a client answers by itself.
+/// How a client acknowledges by itself.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Talk {
-    /// Resources for which it rejects a response.
+    /// Resources for which it NACKs a response.
     pub(super) rejecting: Vec<String>,
     /// Names that it may not lose.
     pub(super) keeping: Vec<String>,
-    /// It takes what is good in a response that it rejects.
+    /// It takes the good part of a response that it NACKs.
     pub(super) partly: bool,
 }
 
-/// What a process that begins anew has.
+/// The contents of a process that begins anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Begins {
     /// The contents of the one before.
@@ -85,20 +85,20 @@ pub(super) enum Fate {
     /// The database takes it.
     Taken,
     /// It is refused; if parameters are given, because a client that has them
-    /// would match two things.
+    /// would match two resources.
     Refused(Option<Params>),
 }
 
-/// What the database knows of what is not in it.
+/// What the database knows of names that it does not hold.
 #[derive(Debug)]
 pub(super) enum Knowledge {
     /// Nothing: it is an empty cache.
     Cache,
     /// Everything: its contents are complete.
     Loaded,
-    /// Everything under a scope, or no longer.
+    /// A scope is complete, or no longer.
     Scope(TypeUrl, Scope, bool),
-    /// Nothing any more of a name.
+    /// A name is forgotten.
     Forget(TypeUrl, Name),
 }
 
@@ -110,7 +110,7 @@ pub(super) struct Opening {
     pub(super) features: Vec<String>,
 }
 
-/// What the next response must be.
+/// An expected response.
 #[derive(Debug)]
 pub(super) struct Expected {
     pub(super) type_url: TypeUrl,
@@ -120,7 +120,7 @@ pub(super) struct Expected {
     pub(super) version: Option<(String, bool)>,
 }
 
-/// One thing that a response says.
+/// One part of a response.
 #[derive(Debug)]
 pub(super) enum Part {
     Resource(Item),

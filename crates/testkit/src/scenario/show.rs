@@ -1,5 +1,5 @@
-//! Responses and events in the scenarios' own words, so that what is expected
-//! and what came can be compared, and read, as text.
+//! Responses and events in the scenarios' own words, so that the expected and
+//! the received can be compared, and read, as text.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use trunkline_core::message::{DeltaResponse, Form, SotwResponse, WireResource};
 use trunkline_core::name::Name;
 use trunkline_core::resource::{ErrorCode, Nonce, Resource, ResourceError, TypeUrl, Version};
 
-use super::contents::{Item, empty, short, stand_in, text_of, unreadable};
+use super::contents::{Item, empty, invalid_cluster, short, text_of, unreadable};
 use super::script::{Expected, Part};
 
 /// A response of either protocol.
@@ -87,7 +87,7 @@ pub(super) fn line(type_url: &TypeUrl, parts: &[String]) -> String {
     format!("< {} {said}", short(type_url))
 }
 
-/// What is missing and what is too much, for people.
+/// The parts that are missing and those that are too many, for people.
 pub(super) fn difference(expected: &[String], got: &[String]) -> String {
     let list = |from: &[String], other: &[String]| {
         let only = from.iter().filter(|part| !other.contains(part));
@@ -184,7 +184,7 @@ fn body(name: &str, bytes: Option<&[u8]>, domains: &[String]) -> String {
         None => "none".to_owned(),
         Some(bytes) if bytes == empty(name) => "empty".to_owned(),
         Some(bytes) if bytes == unreadable(name) => "unreadable".to_owned(),
-        Some(bytes) if bytes == stand_in(name) => "standin".to_owned(),
+        Some(bytes) if bytes == invalid_cluster(name) => "standin".to_owned(),
         Some(bytes) => String::from_utf8_lossy(bytes).into_owned(),
     }
 }

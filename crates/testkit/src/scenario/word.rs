@@ -1,5 +1,5 @@
-//! Lines into words. What stands in quotes, parentheses, brackets or braces
-//! belongs to the word it stands in.
+//! Lines into words. Text in quotes, parentheses, brackets or braces belongs to
+//! the word it stands in.
 
 use std::time::Duration;
 

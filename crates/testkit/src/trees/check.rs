@@ -1,4 +1,4 @@
-//! What must hold: always, and after a time of quiet.
+//! Invariants of a world of trees: after each step, and after a time of quiet.
 
 use trunkline_core::kind::{CDS, EDS, LDS, RDS};
 use trunkline_core::message::Mode;
@@ -107,22 +107,25 @@ impl World {
             }
             .map_err(fault)?;
             self.holds_what_is_published(index).map_err(fault)?;
-            self.belief_is_truth(index).map_err(fault)?;
+            self.client_cache_is_right(index).map_err(fault)?;
             self.only_what_is_bad_is_rejected(index).map_err(fault)?;
         }
         Ok(())
     }
 
-    /// What is asked for is held, or its last good state; and nothing else is.
+    /// The client holds each resource that it subscribed to, or its last good
+    /// version, and nothing else.
     fn holds_what_is_published(&mut self, index: usize) -> Result<(), Fault> {
         let wire = self.children[index].role.wire();
         let unclear = wire.unclear;
-        // To a server that knows of nothing, a set that leaves out what is bad, and
-        // with it what the client had before, is worse than one that is not accepted.
+        // A server that knows nothing of the client sends a set without the bad
+        // resource, and so without the version that the client had before. Such
+        // a set is worse than one that is not ACKed.
         let helpless = self.shape.is_beyond_help(wire.mode) && !wire.has_accepted(CDS);
         let role = &self.children[index].role;
         let held = role.held();
-        // It keeps clusters that it cannot be rid of, and their endpoints.
+        // The client keeps clusters that it cannot get rid of, and their
+        // endpoints.
         let told = |key: &(TypeUrl, _)| !(unclear && [CDS, EDS].contains(&key.0.as_str()));
         for (key, resource) in self.contents.published.iter().filter(|(key, _)| told(key)) {
             let has = held.get(key);
@@ -149,8 +152,8 @@ impl World {
         Ok(())
     }
 
-    /// What a session takes its peer to hold is what it holds.
-    fn belief_is_truth(&mut self, index: usize) -> Result<(), Fault> {
+    /// The client cache agrees with what the client holds.
+    fn client_cache_is_right(&mut self, index: usize) -> Result<(), Fault> {
         let Child {
             role, link, server, ..
         } = &mut self.children[index];
@@ -173,7 +176,8 @@ impl World {
                     ));
                 }
             }
-            // Where nothing was rejected and nothing was held before, all is known.
+            // Where nothing was rejected and nothing was held before, the
+            // client cache has everything.
             if self.shape.bad || role.wire().resumed {
                 continue;
             }
@@ -186,7 +190,7 @@ impl World {
         Ok(())
     }
 
-    /// A rejection ends with what was rejected (S83).
+    /// A NACK is forgotten with the resource that caused it (S83).
     fn only_what_is_bad_is_rejected(&mut self, index: usize) -> Result<(), Fault> {
         let unclear = self.children[index].role.wire().unclear;
         let Child { role, link, .. } = &self.children[index];
@@ -215,8 +219,8 @@ impl World {
 }
 
 impl super::Shape {
-    /// Where something in a whole set is rejected and nobody knows what the client
-    /// held before, nothing can stand in for what is tried.
+    /// Where a resource of a whole set is rejected and no server knows what the
+    /// client held before, nothing can replace it in the set during trials.
     fn is_beyond_help(self, mode: Mode) -> bool {
         self.bad && self.restarts && mode == Mode::Sotw
     }

@@ -1,9 +1,10 @@
-//! What the operator of a world of trees publishes: listeners that lead to a
-//! cluster with endpoints, by routes of their own or by routes inside.
+//! The operator of a world of trees: listeners that lead to a cluster with
+//! endpoints, by routes of their own or by routes inside.
 //!
 //! Every transaction leaves each tree whole, so a client that ever had one can
-//! route for ever. Names come back: what left may return within a drain. Beside
-//! the trees there are clusters that nothing leads to, and only they are bad.
+//! route for ever. Names are used again: one that was removed may return within
+//! a drain. Beside the trees there are clusters that nothing leads to, and only
+//! they are bad.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -87,7 +88,7 @@ impl Contents {
         self.lead(rng, listener);
     }
 
-    /// What a tree needs is there, and what no tree needs is not.
+    /// Every resource that a tree needs exists, and no other.
     fn lead(&mut self, rng: &mut Rng, listener: usize) {
         let Tree { route, cluster } = self.trees[listener];
         let cluster = Name::new(&format!("k{cluster}"));
@@ -102,7 +103,7 @@ impl Contents {
                 self.ensure(LDS, &name, &[(RDS, route)]);
             }
         }
-        // Now and then something stays for a while that nothing leads to.
+        // Now and then a resource stays for a while that nothing leads to.
         if rng.u8(0..4) > 0 {
             self.drop_unused();
         }
@@ -126,7 +127,7 @@ impl Contents {
             .retain(|key, _| used.contains(key) || extra(&key.1));
     }
 
-    /// A cluster beside the trees comes, changes, goes bad or goes.
+    /// A cluster beside the trees is added, changed, made bad or removed.
     fn edit_extra(&mut self, rng: &mut Rng) {
         let name = Name::new(EXTRAS[rng.usize(0..EXTRAS.len())]);
         match rng.u8(0..5) {
@@ -138,7 +139,7 @@ impl Contents {
         }
     }
 
-    /// Another body for something that is there.
+    /// Another body for an existing resource.
     fn touch(&mut self, rng: &mut Rng, url: &str) {
         let of_type =
             |(of, name): &&(TypeUrl, Name)| of.as_str() == url && !EXTRAS.contains(&name.as_str());
@@ -153,7 +154,8 @@ impl Contents {
         }
     }
 
-    /// It is there and refers to this, with the body it has if that is so.
+    /// The resource exists and has this reference, with the body it has if that
+    /// is so.
     fn ensure(&mut self, url: &str, name: &Name, to: &[(&str, Name)]) {
         let held = self.published.get(&(url.into(), name.clone()));
         let same = held.is_some_and(|held| {
@@ -196,7 +198,7 @@ fn random_tree(rng: &mut Rng, listener: Option<usize>) -> Tree {
     }
 }
 
-/// What leads from one state of the contents to another.
+/// The changes from one state of the contents to another.
 pub(super) fn difference(before: &Published, after: &Published) -> Transaction {
     let gone = before.keys().filter(|key| !after.contains_key(key));
     let removed = gone.map(|(url, name)| Change::Remove(url.clone(), name.clone()));
@@ -221,7 +223,7 @@ pub(super) fn is_empty(resource: &Resource) -> bool {
     body.is_empty() || body.first() == Some(&0x0a)
 }
 
-/// What every client rejects: bad ones, and clusters that stand in (S82).
+/// Whether every client rejects it: bad ones, and invalid clusters (S82).
 pub(super) fn is_bad(url: &str, resource: &Resource) -> bool {
     let body = resource.body.as_deref().unwrap_or_default();
     body.starts_with(b"bad") || (url == CDS && is_empty(resource))

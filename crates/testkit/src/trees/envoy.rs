@@ -2,9 +2,9 @@
 //! clusters, routes of listeners.
 //!
 //! A changed cluster warms until its endpoints come again, and until then the
-//! answer to the response that brought it is withheld. A changed listener warms
+//! ACK of the response that brought it is withheld. A changed listener warms
 //! until its routes are there; the one that it replaces drains, and goes on
-//! using its routes until then. What is rejected in part is applied in part.
+//! using its routes until then. The good part of a NACKed response is applied.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,13 +28,14 @@ const PATIENCE: Duration = Duration::from_secs(15);
 #[derive(Debug)]
 pub(super) struct Envoy {
     pub(super) wire: Wire,
-    /// What it accepted.
+    /// The resources that it accepted.
     pub(super) held: Published,
     /// Clusters that wait for endpoints, and for how long at most.
     warming: BTreeMap<Name, (Arc<Resource>, Moment)>,
     /// It has had a set of clusters.
     has_clusters: bool,
-    /// Responses about clusters that wait for endpoints, and why they are rejected.
+    /// Responses about clusters that wait for endpoints, and why they are
+    /// NACKed.
     withheld: Vec<(News, Option<String>)>,
     active: BTreeMap<Name, Arc<Resource>>,
     /// Listeners that wait for their routes.
@@ -46,7 +47,7 @@ pub(super) struct Envoy {
     /// A listener that a set lacked, although there always is one of its name.
     lost: Option<Name>,
     drain: Duration,
-    /// Rejects a response as a whole for what it cannot read.
+    /// NACKs a response as a whole for a resource that it cannot read.
     rejects_whole: bool,
 }
 
@@ -80,7 +81,7 @@ impl Envoy {
             .filter(bad)
             .map(|r| r.name.clone())
             .collect();
-        // A cluster that stands in can be read: it is refused alone.
+        // An invalid cluster can be read: it is rejected alone.
         let unread = news.resources.iter().filter(bad).any(|r| !is_empty(r));
         let errors = rejected.iter().map(|name| format!("{name}: not good"));
         let error = (!rejected.is_empty()).then(|| errors.collect::<Vec<_>>().join(", "));
@@ -178,15 +179,15 @@ impl Envoy {
         }
     }
 
-    /// What follows from what is there now.
+    /// The consequences of what it holds now.
     pub(super) fn go_on(&mut self, now: Moment) {
         self.end_warming(|_, until| until <= now);
         if self.warming.is_empty() {
             for (news, error) in std::mem::take(&mut self.withheld) {
                 self.wire.answer(&news, error);
             }
-            // Listeners are asked for once the first clusters are warm, be it on
-            // another stream, where nobody repeats them.
+            // It subscribes to listeners once the first clusters are warm, be
+            // it on another stream, where nobody repeats them.
             if self.has_clusters {
                 self.wire.ask(LDS, all(), &self.held);
             }
@@ -232,14 +233,14 @@ impl Envoy {
         self.active.values().chain(draining)
     }
 
-    /// The stream is lost, and the answers that were withheld. Clusters go on
+    /// The stream is lost, and the ACKs that were withheld. Clusters go on
     /// warming; one whose endpoints are there from before makes do with those.
-    /// `published` is what the server has, if it is not the one that was left.
+    /// `published` is the contents of the server, if it is not the one before.
     pub(super) fn reconnect(&mut self, rng: &mut Rng, published: Option<&Published>) {
         self.withheld.clear();
         if let Some(published) = published {
-            // Who names as many routes as it has listeners looks like one that has
-            // none inside, whatever drains.
+            // A client that names as many routes as it has listeners looks like
+            // one that has none inside, whatever drains.
             let alike = self.wire.names(RDS).len() >= self.active.len();
             let is_untold = |(name, old): &(&Name, &Arc<Resource>)| {
                 // In deltas a server sees that the routes are missing.

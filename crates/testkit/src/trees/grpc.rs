@@ -30,14 +30,14 @@ enum Language {
 #[derive(Debug)]
 pub(super) struct Grpc {
     pub(super) wire: Wire,
-    /// What it accepted.
+    /// The resources that it accepted.
     pub(super) held: Published,
     listener: Name,
     language: Language,
     /// The clusters that calls go to now, and the routes that lead there.
     used: BTreeSet<Name>,
     used_routes: Option<Name>,
-    /// Of those, what went when it was too late to do harm.
+    /// Those of them that were removed when that could do no harm.
     spared: BTreeSet<Name>,
 }
 
@@ -108,7 +108,8 @@ impl Grpc {
         references(found, EDS).all(|name| self.get(EDS, name).is_some())
     }
 
-    /// Moves to the new tree if it is whole, and asks for what is needed now.
+    /// Moves to the new tree if it is whole, and subscribes to the names that
+    /// are needed now.
     fn go_on(&mut self) {
         let next = self.next();
         if let Some(next) = &next
@@ -164,7 +165,7 @@ impl Grpc {
         }
     }
 
-    /// What calls go to is there (S81, S82).
+    /// The client holds what calls go to (S81, S82).
     pub(super) fn can_route(&self) -> Result<(), Fault> {
         if !self.used.is_empty() && self.get(LDS, &self.listener).is_none() {
             return Err(format!("lost {}", self.listener));

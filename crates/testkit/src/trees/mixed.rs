@@ -1,5 +1,6 @@
-//! A client that asks for clusters by `*`, names and globs at once and changes
-//! its mind, and that rejects a response as a whole or only what is bad in it.
+//! A client that subscribes to clusters by `*`, names and globs at once,
+//! changes its subscriptions, and takes nothing of a response that it NACKs or
+//! the good part of it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,17 +14,18 @@ use trunkline_core::resource::Resource;
 use super::contents::{EXTRAS, Published, is_bad, is_empty};
 use super::wire::{Names, News, Wire};
 
-/// What may be asked for beside the names of clusters.
+/// Selectors beside the names of clusters.
 const SCOPES: [&str; 3] = ["*", "xdstp://a/t/g/*", "xdstp://a/t/h/*"];
 
 /// See the module's documentation.
 #[derive(Debug)]
 pub(super) struct Mixed {
     pub(super) wire: Wire,
-    /// What it accepted.
+    /// The resources that it accepted.
     pub(super) held: Published,
     rejects_whole: bool,
-    /// Good bodies that it ever saw, to tell a last good state from a wrong one.
+    /// Good bodies that it ever saw, to tell a last good version from a wrong
+    /// one.
     pub(super) good: BTreeSet<(Name, Vec<u8>)>,
 }
 
@@ -40,7 +42,7 @@ impl Mixed {
         mixed
     }
 
-    /// Asks for one thing more, or one less.
+    /// Subscribes to one selector more, or unsubscribes from it.
     pub(super) fn toggle(&mut self, rng: &mut Rng) {
         let mut names = self.wire.names(CDS);
         let one = match rng.u8(0..3) {
@@ -55,19 +57,20 @@ impl Mixed {
             return;
         }
         if given_up && self.wire.mode == Mode::Delta {
-            // Whatever else brings it, the server says again what holds (S23).
+            // Whatever else brings it, the server resends what the client has
+            // from now on (S23).
             self.held.remove(&(CDS.into(), Name::new(one)));
             self.drop_unasked(&names);
         }
         self.wire.ask(CDS, names, &self.held);
     }
 
-    /// Whether a name is asked for by anything.
+    /// Whether any selector covers a name.
     pub(super) fn asks_for(&self, name: &str) -> bool {
         covers(&self.wire.names(CDS), name)
     }
 
-    /// Nothing is under way: what it does not ask for it drops.
+    /// No message is on its way: it drops what it is not subscribed to.
     pub(super) fn rest(&mut self) {
         let names = self.wire.names(CDS);
         self.drop_unasked(&names);
@@ -83,7 +86,7 @@ impl Mixed {
         self.wire.received(&news);
         let bad = |r: &Arc<Resource>| is_bad(CDS, r);
         let any = news.resources.iter().any(bad);
-        // A cluster that stands in can be read: it is refused alone.
+        // An invalid cluster can be read: it is rejected alone.
         let unread = news.resources.iter().any(|r| bad(r) && !is_empty(r));
         let whole = unread && self.rejects_whole;
         self.wire.unclear |= unread && news.resources.iter().any(|r| is_empty(r));
@@ -101,7 +104,7 @@ impl Mixed {
             }
             self.rest();
         }
-        // What it says of the reason does not help.
+        // The text of its NACK names nothing.
         self.wire
             .answer(&news, any.then(|| "something is not good".to_owned()));
     }

@@ -1,5 +1,5 @@
 //! A world of trees: clients that move from one tree of listener, routes,
-//! cluster and endpoints to the next as real ones do, come back to servers with
+//! cluster and endpoints to the next as real ones do, reconnect to servers with
 //! other contents, and must always be able to route (S81, S82).
 //!
 //! ```text
@@ -9,13 +9,13 @@
 //! ```
 //!
 //! Each step is one message, one transaction or one fault, chosen by the seed.
-//! After each, what a client routes to must be there, if contents always had a
-//! whole tree for it, and sessions prove what they believe. After a time of quiet
-//! belief is truth, every client holds what is published, and nobody is told of a
-//! rejection of what is not rejected now (S83).
+//! After each, a client holds what it routes to, if the contents always had a
+//! whole tree for it, and sessions prove their invariants. After a time of
+//! quiet the client cache is right, every client holds what is published, and
+//! no NACK is reported of a resource that is not rejected now (S83).
 //!
 //! The last digit of a seed in base eight says what its world has, so that a
-//! fault can be looked for where little else happens: see [`Shape`].
+//! fault can be sought where little else happens: see [`Shape`].
 
 mod check;
 mod contents;
@@ -39,10 +39,10 @@ use grpc::Grpc;
 use mixed::Mixed;
 use wire::Wire;
 
-/// What happens in a world beside changes and slow peers.
+/// What happens in a world beside changes and slow clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Streams break, and clients come back.
+    /// Streams break, and clients reconnect.
     pub breaks: bool,
     /// Servers restart with the newest contents; there may be a replica.
     pub restarts: bool,
@@ -62,7 +62,7 @@ impl Shape {
     }
 }
 
-/// A server, and what it has.
+/// A server, and its contents.
 #[derive(Debug)]
 struct Server {
     db: Database,

@@ -1,4 +1,4 @@
-//! One step: a message, a transaction, a fault, or a change of mind.
+//! One step: a message, a transaction, a fault, or a change of subscriptions.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::world::{Fault, words};
 
 impl World {
     pub(super) fn step(&mut self) -> Result<(), Fault> {
-        // Now and then longer than an answer is waited for.
+        // Now and then longer than an ACK is awaited.
         let pause = if self.rng.u8(0..60) == 0 { 7000 } else { 30 };
         self.now = self.now + Duration::from_millis(self.rng.u64(0..pause));
         let child = self.rng.usize(0..self.children.len());
@@ -78,13 +78,13 @@ impl World {
         }
     }
 
-    /// Connects to either server; a client that was connected comes back.
+    /// Connects to either server; a client that was connected reconnects.
     pub(super) fn dial(&mut self, index: usize, again: bool) {
         let server = self.rng.usize(0..self.servers.len());
         let child = &mut self.children[index];
         let mode = child.role.wire().mode;
-        // A client that is silent for long is waited for: what it lacks then, it
-        // lacks because it was sent too early.
+        // A client that is silent for long is waited for: a resource that it
+        // lacks then, it lacks because a response was sent too early.
         let config = Config {
             limits: child.limits.clone(),
             dependency_timeout: Duration::from_secs(3600),
@@ -104,7 +104,7 @@ impl World {
                 Role::Mixed(mixed) => mixed.reconnect(&mut self.rng),
             }
             self.tell(|| format!("{index} comes back to server {server}"));
-            // All types at once; the server may speak in between.
+            // All types at once; the server may send in between.
             while self.speak_up(index) {
                 self.deliver_up(index);
                 if self.rng.bool() {
@@ -120,7 +120,7 @@ impl World {
         }
     }
 
-    /// The client asks for something else, or time does its work.
+    /// The client changes its subscriptions, or time does its work.
     fn change_mind(&mut self, index: usize) {
         let now = self.now;
         let Child { role, link, .. } = &mut self.children[index];
@@ -128,8 +128,9 @@ impl World {
         match role {
             Role::Envoy(envoy) => envoy.go_on(now),
             Role::Grpc(_) => {}
-            // A list counts with the newest answer only (S6): what is given up and
-            // asked for again before that was never given up.
+            // A list counts with the newest acknowledgement only (S6): a name
+            // that leaves the list and returns before that was never
+            // unsubscribed.
             Role::Mixed(mixed) if mixed.wire.mode == Mode::Sotw => {
                 if mixed.wire.queue.is_empty() && link.as_ref().is_some_and(quiet) {
                     mixed.toggle(&mut self.rng);

@@ -1,5 +1,5 @@
-//! The protocol half of a client, as real ones speak it: what it asks for, and
-//! what it repeats when it comes back. Nothing of it is shared with the sink of
+//! The protocol half of a client, as real ones speak it: its subscriptions, and
+//! what it repeats when it reconnects. Nothing of it is shared with the sink of
 //! core, so that both sides of an exchange are not wrong in the same way.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -16,7 +16,7 @@ use trunkline_core::sink::Request;
 
 use super::contents::Published;
 
-/// Names as they are asked for; `*` is all.
+/// Names of a subscription list; `*` is the wildcard.
 pub(super) type Names = BTreeSet<String>;
 
 #[derive(Debug, Default)]
@@ -24,11 +24,11 @@ struct Asked {
     names: Names,
     accepted: Option<Version>,
     nonce: Option<Nonce>,
-    /// It was asked for on this stream.
+    /// The type was requested on this stream.
     begun: bool,
     /// Something was named on this stream.
     named: bool,
-    /// A response was accepted on this stream.
+    /// A response was ACKed on this stream.
     settled: bool,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct News {
     version: Option<Version>,
     pub(super) resources: Vec<Arc<Resource>>,
     pub(super) removed: Vec<Name>,
-    /// What it does not list is gone (S38).
+    /// A resource that it does not list is removed (S38).
     pub(super) whole: bool,
 }
 
@@ -83,7 +83,7 @@ impl From<Response> for News {
 }
 
 impl News {
-    /// The names of a type that it takes away from who holds these.
+    /// The names of a type that it removes from a client that holds these.
     pub(super) fn gone(&self, held: &Published) -> Vec<Name> {
         if !self.whole {
             return self.removed.clone();
@@ -101,14 +101,14 @@ pub(super) struct Wire {
     pub(super) mode: Mode,
     agent: &'static str,
     types: BTreeMap<TypeUrl, Asked>,
-    /// What is to be sent.
+    /// Requests to be sent.
     pub(super) queue: VecDeque<Request>,
     node_sent: bool,
     /// This stream resumes another one.
     pub(super) resumed: bool,
-    /// On this stream a set was rejected that listed stand-ins and something bad.
-    /// A set with stand-ins gets its NACK anyway, so no server can tell that there
-    /// was another reason.
+    /// On this stream a set was NACKed that listed invalid clusters and a bad
+    /// resource. A set with invalid clusters gets its NACK anyway, so no server
+    /// can tell that there was another reason.
     pub(super) unclear: bool,
 }
 
@@ -125,13 +125,13 @@ impl Wire {
         }
     }
 
-    /// The names of a type that are asked for.
+    /// The names of a type that it is subscribed to.
     pub(super) fn names(&self, url: &str) -> Names {
         let asked = self.types.get(&TypeUrl::from(url));
         asked.map(|asked| asked.names.clone()).unwrap_or_default()
     }
 
-    /// Asks for these names of a type from now on.
+    /// Subscribes to these names of a type, and no others, from now on.
     pub(super) fn ask(&mut self, url: &str, names: Names, held: &Published) {
         let url = TypeUrl::from(url);
         let asked = self.types.entry(url.clone()).or_default();
@@ -155,7 +155,7 @@ impl Wire {
         self.send(&url, request);
     }
 
-    /// Answers a response.
+    /// Acknowledges a response.
     pub(super) fn answer(&mut self, news: &News, error: Option<String>) {
         let asked = self.types.entry(news.url.clone()).or_default();
         let error = error.map(|message| ErrorDetail { code: 3, message });
@@ -174,13 +174,13 @@ impl Wire {
         self.send(&news.url, request);
     }
 
-    /// What a response said is in force, although the answer waits.
+    /// A response is in force, although its ACK waits.
     pub(super) fn accepted(&mut self, news: &News) {
         let asked = self.types.entry(news.url.clone()).or_default();
         asked.accept(news);
     }
 
-    /// Whether a response of a type was accepted on this stream.
+    /// Whether a response of a type was ACKed on this stream.
     pub(super) fn has_accepted(&self, url: &str) -> bool {
         let asked = self.types.get(&TypeUrl::from(url));
         asked.is_some_and(|asked| asked.settled)
@@ -192,9 +192,9 @@ impl Wire {
         asked.nonce = Some(news.nonce.clone());
     }
 
-    /// Another stream: all that is asked for is asked for again, the types in any
-    /// order (S82); but first those that are resumed, for by them a server knows
-    /// that the stream resumes.
+    /// A new stream: it subscribes to everything again, the types in any order
+    /// (S82); but first those that are resumed, for by them a server knows that
+    /// the stream resumes.
     pub(super) fn reconnect(&mut self, held: &Published, rng: &mut Rng) {
         self.queue.clear();
         self.node_sent = false;
@@ -214,8 +214,8 @@ impl Wire {
             Mode::Sotw => self.types[url].accepted.is_none(),
             Mode::Delta => !held.keys().any(|(of, _)| of == url),
         };
-        // An Envoy asks in the order in which it first did, and a server that knows
-        // of nothing from before can only go by that.
+        // An Envoy subscribes to types in the order in which it first did, and
+        // a server that does not know the client can only go by that.
         let rank = |url: &TypeUrl| match self.agent {
             "envoy" => Kind::of(url).rank,
             _ => 0,
@@ -258,11 +258,11 @@ impl Wire {
         })
     }
 
-    /// All alone is asked for by naming nothing, as Envoy does.
+    /// It subscribes to the wildcard alone by an empty list, as Envoy does.
     fn listed(&self, url: &TypeUrl) -> Vec<Locator> {
         let names = &self.types[url].names;
         let only_star = names.len() == 1 && names.contains("*");
-        // Once something was named, naming nothing asks for nothing (S19).
+        // Once something was named, an empty list is no wildcard (S19).
         match only_star && self.agent == "envoy" && !self.types[url].named {
             true => Vec::new(),
             false => names.iter().map(|name| locator(name)).collect(),

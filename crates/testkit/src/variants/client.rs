@@ -1,6 +1,6 @@
-//! A client of variants: what it asks for, what it holds, and what it makes of a
-//! response. It matches by itself, as a caching proxy does; a leaf, which asks
-//! by plain names only, takes what it is sent.
+//! A client of variants: its subscriptions, what it holds, and how it takes a
+//! response. It matches by itself, as a caching proxy does; a leaf, which
+//! subscribes by plain names only, takes what it is sent.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(super) type Subscription = (Place, Params);
 
 type Held = BTreeMap<(Place, Option<Constraints>), Arc<Resource>>;
 
-/// What a client does with a response that has something bad.
+/// How a client takes a response with a bad resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rejects {
     /// It takes nothing of it.
@@ -46,25 +46,26 @@ enum Replaced {
 pub(super) struct Client {
     /// Which protocol it speaks.
     pub(super) mode: Mode,
-    /// Asks by plain names only, and may become another.
+    /// Subscribes by plain names only, and may change its parameters.
     pub(super) is_leaf: bool,
-    /// What it says of itself.
+    /// Its parameters.
     pub(super) params: Params,
-    /// What it asks for.
+    /// Its subscriptions.
     pub(super) asked: BTreeSet<Asked>,
     held: Held,
-    /// Held from before this stream. The first word on a name replaces all of it
-    /// if one version could not speak for it; else what it contradicts.
+    /// Held from before this stream. The first update of a name replaces all of
+    /// it if one version could not stand for it; else only what it contradicts.
     stale: BTreeMap<Place, Replaced>,
     last: BTreeMap<TypeUrl, (Nonce, Option<Version>)>,
     node_sent: bool,
-    /// Types of which it rejected the last response.
+    /// Types of which it NACKed the last response.
     rejected: BTreeSet<TypeUrl>,
-    /// How it rejects what is bad.
+    /// How it NACKs.
     pub(super) rejects: Rejects,
-    /// What it has from before goes with the first word on its name. A request
-    /// names one version for each name: where parameters changed or something
-    /// was rejected, no server can tell which variant that is of.
+    /// Resources from before this stream are dropped with the first update of
+    /// their name. A request names one version for each name: where parameters
+    /// changed or something was rejected, no server can tell which variant that
+    /// is of.
     pub(super) starts_over: bool,
 }
 
@@ -117,7 +118,7 @@ impl Client {
         self.expand(&self.asked)
     }
 
-    /// The same for what it asked for at some time.
+    /// The same for its subscriptions of some earlier time.
     pub(super) fn expand(&self, asked: &BTreeSet<Asked>) -> BTreeSet<Subscription> {
         let each = asked.iter().flat_map(|(url, name, params)| {
             let names: &[&str] = if name == "*" { &NAMES } else { &[name] };
@@ -136,7 +137,7 @@ impl Client {
         given.unwrap_or(&self.params)
     }
 
-    /// What a subscription leads to.
+    /// The resources that a subscription resolves to.
     pub(super) fn found(&self, (place, params): &Subscription) -> Vec<Arc<Resource>> {
         let own = self.held.iter().filter(|((at, _), _)| at == place);
         own.map(|(_, resource)| Arc::clone(resource))
@@ -149,23 +150,24 @@ impl Client {
         &self.held
     }
 
-    /// Whether no server can tell what it has of a name, and what is tried takes
-    /// the place of that: it has it from before and something is rejected now, or
-    /// it took it from a set that it rejected, and did not say so (S17).
+    /// Whether no server can tell what it has of a name, and a trial replaces
+    /// that: it has it from before and NACKs something now, or it took it from
+    /// a set that it NACKed (S17).
     pub(super) fn is_doubtful(&self, place: &Place, rejects: bool) -> bool {
         let before = rejects && self.is_unsettled(place);
         before || self.rejected.contains(&place.0)
     }
 
-    /// Whether it has something of a name from before this stream and became
-    /// another, or rejected something, since: the first word that it takes on the
-    /// name settles that.
+    /// Whether it has something of a name from before this stream and changed
+    /// its parameters, or NACKed something, since: the first update of the name
+    /// that it takes settles that.
     pub(super) fn is_unsettled(&self, place: &Place) -> bool {
         self.starts_over && self.stale.contains_key(place)
     }
 
-    /// A new stream: nothing that was under way counts. In state of the world a
-    /// client that names no version holds nothing (S82): it was started anew.
+    /// A new stream: messages of the old one do not count. In state of the
+    /// world a client that names no version holds nothing (S82): it was started
+    /// anew.
     pub(super) fn reconnect(&mut self) {
         self.last.clear();
         if self.mode == Mode::Sotw {
@@ -226,14 +228,14 @@ impl Client {
         named.into_iter().collect()
     }
 
-    /// Asks for one thing more, or one less if it is there.
+    /// Subscribes, or unsubscribes if it is subscribed.
     pub(super) fn toggle(&mut self, asked: Asked) -> Option<Request> {
         if self
             .stale
             .contains_key(&(asked.0.clone(), Name::new(&asked.1)))
         {
-            // What it held before is not settled: nobody could say which variant
-            // of it is gone while others come.
+            // What it held before is not settled: no server could say which
+            // variant of it is removed while others come.
             return None;
         }
         let is_new = !self.asked.remove(&asked);
@@ -241,13 +243,14 @@ impl Client {
             self.asked.insert(asked.clone());
         }
         if self.asked.iter().all(|other| other.0 != asked.0) {
-            // Who names nothing would ask for all.
+            // An empty list would be a wildcard.
             self.asked.insert(asked);
             return None;
         }
         if self.mode == Mode::Sotw {
-            // A list counts with the newest answer only (S6): what is given up
-            // and asked for again before that was never given up.
+            // A list counts with the newest acknowledgement only (S6): a name
+            // that leaves the list and returns before that was never
+            // unsubscribed.
             return Some(self.list(&asked.0));
         }
         let mut request = self.subscribe([&asked].into_iter());
@@ -267,7 +270,7 @@ impl Client {
         request
     }
 
-    /// The whole list, with the last answer.
+    /// The whole list, with the last acknowledgement.
     fn list(&self, url: &TypeUrl) -> Request {
         let own = self.asked.iter().filter(|(of, ..)| of == url);
         let (nonce, version) = self.last.get(url).cloned().unzip();
@@ -280,7 +283,7 @@ impl Client {
         })
     }
 
-    /// Nothing is under way: what was not spoken of is confirmed.
+    /// No message is on its way: a resource without an update is confirmed.
     pub(super) fn rest(&mut self) {
         if !self.starts_over {
             self.stale.clear();
@@ -288,9 +291,10 @@ impl Client {
         self.drop_unasked();
     }
 
-    /// What it came back with and alone holds of a name, for one subscription, is
-    /// what it named. A server that has just that is silent, and goes on from there:
-    /// it is no longer from before. `given` is what the server has.
+    /// The one resource of a name that it holds from before, for one
+    /// subscription, is the one whose version it named. A server that has just
+    /// that is silent, and goes on from there: it is no longer from before.
+    /// `given` is what the server has.
     pub(super) fn confirm(&mut self, given: impl Fn(&Subscription) -> Option<Arc<Resource>>) {
         let wanted = self.subscriptions();
         let held = &self.held;
@@ -304,7 +308,7 @@ impl Client {
         });
     }
 
-    /// What nothing asks for any more is dropped.
+    /// Drops what no subscription covers.
     fn drop_unasked(&mut self) {
         let wanted = self.subscriptions();
         let leaf = self.is_leaf;
@@ -315,7 +319,7 @@ impl Client {
             .retain(|(at, _), r| wanted.iter().any(|one| reaches(one, r, at)));
     }
 
-    /// Takes a response and answers it.
+    /// Takes a response and acknowledges it.
     pub(super) fn take(&mut self, response: Response) -> Request {
         match response {
             Response::Delta(response) => self.take_delta(response),
@@ -428,7 +432,7 @@ impl Client {
     }
 }
 
-/// What a client says of a response that has something bad.
+/// The text of a NACK.
 fn rejection<'a>(mut all: impl Iterator<Item = &'a WireResource>) -> Option<ErrorDetail> {
     let bad = all.any(|delivered| is_bad(&delivered.resource));
     bad.then(|| ErrorDetail {

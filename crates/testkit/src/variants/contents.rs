@@ -1,8 +1,8 @@
-//! What the operator of a world of variants publishes: for each name a set of
-//! variants that exclude each other, changed by random transitions.
+//! The operator of a world of variants: for each name a set of variants that
+//! exclude each other, changed by random transitions.
 //!
-//! Who gets what is judged by reading the expressions one by one, as TP2 says
-//! what they mean; nothing of that is shared with what is under test.
+//! The variant of a client is found by reading the expressions one by one, as
+//! TP2 says what they mean; nothing of that is shared with the code under test.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use trunkline_core::resource::{Resource, TypeUrl, Version};
 
 /// The names of each type.
 pub(super) const NAMES: [&str; 3] = ["a", "b", "c"];
-/// The types, one that is told as a whole in the state of the world, one not.
+/// The types, one that is a whole set in state of the world, one not.
 pub(super) const TYPES: [&str; 2] = [CDS, RDS];
 const KEYS: [&str; 3] = ["env", "version", "zone"];
 const VALUES: [&str; 2] = ["1", "2"];
@@ -92,7 +92,7 @@ impl Contents {
         }
         let one = variants.swap_remove(rng.usize(0..variants.len()));
         if is_bad(&one.resource) {
-            // The next that happens to it is that it is mended.
+            // The next thing that happens to it is that it is mended.
             return variants.push(self.variant(name, one.expr));
         }
         if self.bad && rng.u8(0..4) == 0 {
@@ -118,7 +118,7 @@ impl Contents {
             }
             // It is for fewer clients than before.
             6 => variants.push(variant(name, and(&one.expr, &cut), body(&one))),
-            // Who has nothing gets something.
+            // Clients that have no variant get one.
             7..9 => {
                 variants.push(one);
                 let covered = variants.iter().map(|v| v.expr.clone());
@@ -182,8 +182,8 @@ fn constraints(expr: &Expr) -> Option<Constraints> {
     meaning.filter(|meaning| !meaning.is_always())
 }
 
-/// The version tells variants apart, so that what a client names when it
-/// reconnects can be taken at its word.
+/// The version tells variants apart, so that the version that a client names
+/// when it reconnects can be taken at its word.
 fn variant(name: &Name, expr: Expr, body: Bytes) -> Variant {
     let constraints = constraints(&expr);
     let only = constraints.as_ref().map(ToString::to_string);

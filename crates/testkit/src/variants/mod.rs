@@ -1,16 +1,18 @@
 //! A world of variants (TP2): a server whose variants are split, merged,
-//! narrowed and replaced at random, and clients of many categories that ask by
-//! plain names, wildcards and locators, delta and state of the world.
+//! narrowed and replaced at random, and clients of many categories that
+//! subscribe by plain names, wildcards and locators, delta and state of the
+//! world.
 //!
-//! Each step is one message, one transaction, one client that becomes another,
-//! asks for something else, or reconnects. After every response that a client
-//! takes:
+//! Each step is one message, one transaction, one client that changes its
+//! parameters or its subscriptions, or reconnects. After every response that a
+//! client takes:
 //!
-//! - no subscription leads to two variants;
+//! - no subscription resolves to two variants;
 //! - no subscription loses its variant while there is one for it.
 //!
-//! In a [`World::wild`] one some contents are bad and are rejected, in part or with
-//! all that came beside them, and caching proxies become others as well.
+//! In a [`World::wild`] one some contents are bad and are rejected, alone or
+//! with all that came beside them, and caching proxies change their parameters
+//! as well.
 //!
 //! After a time of quiet every client holds just what the operator means it to,
 //! and then a transaction reaches each whom it concerns in one response of a
@@ -46,23 +48,23 @@ struct Peer {
     session: Session,
     up: VecDeque<(Request, BTreeSet<Asked>)>,
     down: VecDeque<Sent>,
-    /// What the server was asked for so far.
+    /// The subscriptions that the server was told so far.
     heard: BTreeSet<Asked>,
-    /// Whether the server had nothing to say since it first heard of a type.
+    /// Whether the server had nothing to send since it first heard of a type.
     looked: bool,
-    /// All that the client was since it was last quiet.
+    /// All parameters of the client since it was last quiet.
     was: Vec<Params>,
     /// Bytes of a response, for some small.
     response_bytes: usize,
 }
 
-/// A response, what was published when it was sent, and what was asked for.
+/// A response, the contents when it was sent, and the subscriptions then.
 #[derive(Debug)]
 struct Sent {
     response: Response,
     contents: Arc<Contents>,
     heard: BTreeSet<Asked>,
-    /// What the client was then.
+    /// The client's parameters then.
     params: Params,
 }
 
@@ -183,7 +185,7 @@ impl World {
     }
 
     fn step(&mut self) -> Result<(), Fault> {
-        // Now and then longer than an answer is waited for.
+        // Now and then longer than an ACK is awaited.
         let pause = if self.rng.u8(0..100) == 0 { 6000 } else { 20 };
         self.now = self.now + Duration::from_millis(self.rng.u64(0..pause));
         let index = self.rng.usize(0..self.peers.len());
@@ -212,15 +214,15 @@ impl World {
         applied.map_err(|error| format!("variants that exclude each other are refused: {error}"))
     }
 
-    /// A leaf says something else of itself; in a wild world a caching proxy too,
-    /// when nothing is under way that it might drop for that.
+    /// A leaf changes its parameters; in a wild world a caching proxy too, when
+    /// no message is on its way that it might drop for that.
     fn become_other(&mut self, index: usize) {
         let wild = self.contents.bad;
         let peer = &mut self.peers[index];
         let looked = peer.looked;
         let quiet = peer.up.is_empty() && peer.down.is_empty() && peer.session.is_acknowledged();
         if peer.client.is_leaf || (wild && quiet) {
-            // Only what the server looked at is confirmed by its silence.
+            // The server's silence confirms only what it evaluated.
             if !peer.client.is_leaf && looked {
                 let contents = &self.contents;
                 let given = |(place, params): &Subscription| contents.given(place, params);
@@ -315,7 +317,7 @@ impl World {
         sent
     }
 
-    /// The client takes a response, and is no worse off than it has to be.
+    /// The client takes a response, and loses no more than it has to.
     fn deliver_down(&mut self, index: usize) -> Result<bool, Fault> {
         let peer = &mut self.peers[index];
         let Some(sent) = peer.down.pop_front() else {
@@ -342,8 +344,8 @@ impl World {
         let url = sent.response.type_url();
         for one in peer.client.subscriptions() {
             let found = peer.client.found(&one);
-            // Of other types a client that became another has not heard yet, nor of
-            // a name of which it took no word since it came back.
+            // A client that changed its parameters has no update of other types
+            // yet, nor of a name of which it took none since it reconnected.
             let unheard = one.0.0 != *url || peer.client.is_unsettled(&one.0);
             if found.len() > 1 && !unheard {
                 return Err(fault(format!("{one:?} leads to {found:?}")));
@@ -359,7 +361,7 @@ impl World {
                 &was
             };
             let same = peer.client.is_leaf || sent.params == peer.client.params;
-            // In a whole set what is tried may stand for what was never accepted.
+            // In a whole set a trial may replace what was never accepted.
             let search = peer.client.mode == Mode::Sotw && sent.contents.has_bad();
             if found.is_empty() && same && !search && had.contains(&one) && !was.iter().any(nothing)
             {

@@ -1,4 +1,4 @@
-//! What must hold when nothing is under way: every client holds what it should,
+//! Invariants when no message is on its way: every client holds what it should,
 //! and a change is one response to those whom it concerns.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ use crate::world::Fault;
 
 type Held = BTreeMap<(Place, Option<Constraints>), Arc<Resource>>;
 
-/// What a client should hold.
+/// The resources that a client should hold.
 fn meant(contents: &Contents, client: &Client) -> Held {
     let all = client.subscriptions().into_iter();
     all.filter_map(|(place, params)| {
@@ -68,14 +68,15 @@ impl World {
         Ok(busy)
     }
 
-    /// Every client holds what the operator means it to, and nothing else.
+    /// Every client holds what it should, and nothing else.
     pub(super) fn compare(&self) -> Result<(), Fault> {
         for (index, peer) in self.peers.iter().enumerate() {
             let client = &peer.client;
             let mut meant = meant(&self.contents, client);
             let mut held = client.all().clone();
-            // Of what is rejected the last good state is held, or nothing: that
-            // may be another variant, which was for all that it is for now.
+            // Of a rejected resource the last good version is held, or nothing:
+            // it may be of another variant, which was for all clients that this
+            // one is for now.
             let bad = meant.extract_if(.., |_, resource| is_bad(resource));
             let bad: Vec<_> = bad.collect();
             if bad.iter().any(|(key, _)| key.0.0.as_str() == RDS) {
@@ -87,7 +88,8 @@ impl World {
                 meant.retain(|(other, _), _| *other != place);
             }
             if client.mode == Mode::Sotw {
-                // That a name is gone, this protocol cannot say of this type (S39).
+                // This protocol cannot say of this type that a name is removed
+                // (S39).
                 let named: BTreeSet<&Place> = meant.keys().map(|(place, _)| place).collect();
                 held.retain(|(place, _), _| place.0.as_str() != RDS || named.contains(place));
             }
@@ -102,10 +104,10 @@ impl World {
         Ok(())
     }
 
-    /// One transaction: who is not concerned hears nothing, and who is hears all
-    /// of it in one response of each type.
+    /// One transaction: clients that it does not concern are sent nothing, and
+    /// the others all of it in one response of each type.
     pub(super) fn change_in_quiet(&mut self) -> Result<(), Fault> {
-        // What a client that came back may still use is not taken from it for a
+        // Resources that a client which reconnected may still use stay for a
         // while (S82): that has passed.
         self.now = self.now + Duration::from_secs(601);
         let before = self.contents.clone();
@@ -136,7 +138,7 @@ impl World {
         self.compare()
     }
 
-    /// Whether there is something to tell a client of a type.
+    /// Whether a transaction concerns a client in a type.
     fn has_news(&self, index: usize, url: &str, before: &Contents) -> bool {
         let client = &self.peers[index].client;
         let old = of_type(&meant(before, client), url);
@@ -144,7 +146,7 @@ impl World {
         if client.mode == Mode::Delta || url != RDS {
             return old != new;
         }
-        // What is gone is not spoken of in the parts of a state of the world.
+        // The parts of a state of the world do not list removed names.
         let remain: BTreeSet<&Place> = new.keys().map(|(place, _)| place).collect();
         let changed = |(key, r): (&_, &_)| old.get(key) != Some(r);
         let left = |(key, _): (&(Place, _), _)| remain.contains(&key.0) && !new.contains_key(key);

@@ -1,4 +1,4 @@
-//! What must hold: always, and in the end.
+//! Invariants of a world: after each step, and in the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ impl World {
             }
             self.client_is_whole(index)
                 .map_err(|fault| format!("client {index}: {fault}"))?;
-            self.belief_agrees_with_itself(index)?;
+            self.session_is_consistent(index)?;
             let link = self.children[index].link.as_ref();
             if let Some(link) = link.filter(|link| link.answered > link.sent) {
                 return Err(format!(
@@ -40,10 +40,10 @@ impl World {
         Ok(())
     }
 
-    /// No route that a delta client holds leads to a cluster that it does not: no
-    /// cluster goes before the route that uses it, and none comes after (S52). A
-    /// state-of-the-world client that reconnects cannot be helped: what it held
-    /// is not known.
+    /// No route that a delta client holds leads to a cluster that it does not:
+    /// no cluster is removed before the route that uses it, and none comes
+    /// after (S52). A state-of-the-world client that reconnects cannot be
+    /// helped: what it held is not known.
     fn client_is_whole(&mut self, index: usize) -> Result<(), Fault> {
         let Role::Client(client) = &self.children[index].role else {
             return Ok(());
@@ -61,17 +61,17 @@ impl World {
         Ok(())
     }
 
-    /// Whether the relay that a client asks never had a cluster that a route of it
-    /// leads to. It gets its types one after another: if clusters are asked for
-    /// below it for the first time, those that its older routes lead to may have
-    /// gone, and nobody took them away.
+    /// Whether the relay of a client never had a cluster that a route of the
+    /// client leads to. A relay gets its types one after another: if the first
+    /// subscription to clusters below it is new, those that its older routes
+    /// lead to may have been removed before.
     fn may_dangle(&self, index: usize, cluster: &Name) -> bool {
         let parent = self.children[index].parent;
         let parent = parent.map(|parent| &self.children[parent].role);
         matches!(parent, Some(Role::Relay(relay)) if !relay.had.contains(cluster))
     }
 
-    fn belief_agrees_with_itself(&mut self, index: usize) -> Result<(), Fault> {
+    fn session_is_consistent(&mut self, index: usize) -> Result<(), Fault> {
         let Some(link) = self.children[index].link.take() else {
             return Ok(());
         };
@@ -85,7 +85,7 @@ impl World {
     pub(super) fn finally(&mut self) -> Result<(), Fault> {
         for index in 0..self.children.len() {
             self.every_response_was_answered(index)?;
-            self.belief_is_truth(index)?;
+            self.client_cache_is_right(index)?;
             if let Role::Client(client) = &self.children[index].role {
                 self.holds_what_is_published(client)
                     .map_err(|fault| format!("client {index} ({:?}): {fault}", client.habit))?;
@@ -106,8 +106,8 @@ impl World {
         }
     }
 
-    /// What a source takes its peer to hold is what the peer holds.
-    fn belief_is_truth(&mut self, index: usize) -> Result<(), Fault> {
+    /// The client cache agrees with what the client holds.
+    fn client_cache_is_right(&mut self, index: usize) -> Result<(), Fault> {
         for url in [CDS, EDS, LDS, RDS, SDS].map(TypeUrl::from) {
             let parent = self.children[index].parent;
             let Some(link) = self.children[index].link.take() else {
@@ -128,7 +128,8 @@ impl World {
             };
             for (name, resource) in believed.iter().filter(|_| !unclear) {
                 let same = held.get(name).map(|r| &r.version) == Some(&resource.version);
-                // After a rejection as a whole, good ones may have come twice.
+                // After a NACK of a whole response, good resources may have
+                // come twice.
                 if !same {
                     let got = held.get(name);
                     return Err(format!(
@@ -140,8 +141,8 @@ impl World {
         Ok(())
     }
 
-    /// The oracle: what a client asks for is what is published, or the last
-    /// good state of it where that is bad.
+    /// The oracle: a client holds what is published of its subscriptions, or
+    /// the last good version where that is bad.
     fn holds_what_is_published(&self, client: &Client) -> Result<(), Fault> {
         for (key, resource) in self.contents.published() {
             let wanted = client
@@ -173,10 +174,10 @@ impl World {
         Ok(())
     }
 
-    /// What is gone stays while something bad keeps an older user of it, or may do
-    /// so as far as any source can tell.
+    /// A removed resource stays while a bad one keeps an older user of it, or
+    /// may do so as far as any source can tell.
     fn may_linger(&self, client: &Client, key: &(TypeUrl, Name)) -> bool {
-        // In state of the world only whole types say what is gone (S39).
+        // In state of the world only whole sets say what is removed (S39).
         let silent = client.mode == Mode::Sotw && [EDS, RDS, SDS].contains(&key.0.as_str());
         let user = client
             .held
@@ -191,7 +192,7 @@ impl World {
     }
 }
 
-/// What is meant to be rejected goes alone (S35).
+/// A resource that is expected to be NACKed goes alone (S35).
 fn nothing_is_beside_what_is_rejected(link: &Link) -> Result<(), Fault> {
     for response in &link.down {
         let resources = match response {

@@ -16,36 +16,37 @@ use super::contents::{Contents, Published};
 /// Whose habits a client has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Habit {
-    /// Asks for all listeners and clusters; withholds the answer to a changed
+    /// Subscribes to all listeners and clusters; withholds the ACK of a changed
     /// cluster until its endpoints come again.
     Envoy,
-    /// Asks for one listener by name, then for what that leads to.
+    /// Subscribes to one listener by name, then to what that leads to.
     Grpc,
 }
 
 /// See the module's documentation.
 #[derive(Debug)]
 pub struct Client {
-    /// The asking side.
+    /// Its protocol half.
     pub sink: Sink,
     /// Which protocol it speaks.
     pub mode: Mode,
     /// Whose habits it has.
     pub habit: Habit,
-    /// What it accepted and was not told to drop.
+    /// The resources that it accepted and that were not removed since.
     pub held: Published,
-    /// Rejects a whole response for one bad resource, as Envoy does with what
+    /// NACKs a whole response for one bad resource, as Envoy does with one that
     /// it cannot read.
     pub rejects_whole: bool,
-    /// Good contents it was ever sent, to tell a last good state from a wrong one.
+    /// Good contents it was ever sent, to tell a last good version from a wrong
+    /// one.
     pub good: BTreeSet<(TypeUrl, Name, Vec<u8>)>,
-    /// What it named when it came back in state of the world, or rejected together
-    /// with others, and of which it has accepted nothing since: no source can tell
-    /// what it holds of that (S17, S82).
+    /// Names that it resumed with in state of the world, or NACKed together
+    /// with others, and of which it has ACKed nothing since: no source can tell
+    /// what it holds of them (S17, S82).
     untold: BTreeSet<(TypeUrl, Selector)>,
-    /// On this stream a set was rejected that listed stand-ins and something bad.
-    /// A set with stand-ins gets its NACK anyway, so no source can tell that there
-    /// was another reason.
+    /// On this stream a set was NACKed that listed invalid clusters and a bad
+    /// resource. A set with invalid clusters gets its NACK anyway, so no source
+    /// can tell that there was another reason.
     pub unclear: bool,
     /// A response about clusters that waits for endpoints.
     withheld: Option<(Delivery, BTreeSet<Name>)>,
@@ -78,7 +79,7 @@ impl Client {
         }
     }
 
-    /// Asks for what follows from what it holds.
+    /// Subscribes to what follows from what it holds.
     ///
     /// # Panics
     /// If the sink refuses, which on an aggregated stream it never does.
@@ -148,7 +149,7 @@ impl Client {
         !self.sink.is_busy(url)
     }
 
-    /// Takes a response; the answer may be withheld.
+    /// Takes a response; its ACK may be withheld.
     pub fn take(&mut self, response: Response, now: Moment) {
         let Ok(delivery) = self.sink.handle_response(response) else {
             return;
@@ -168,7 +169,7 @@ impl Client {
         self.want(now);
     }
 
-    /// The endpoints that Envoy waits for before it answers.
+    /// The endpoints that Envoy waits for before it sends an ACK.
     fn warming(&self, delivery: &Delivery) -> BTreeSet<Name> {
         if self.habit != Habit::Envoy || delivery.type_url.as_str() != CDS {
             return BTreeSet::new();
@@ -191,7 +192,8 @@ impl Client {
         self.want(now);
     }
 
-    /// Answers what was withheld, as Envoy does after fifteen seconds at the latest.
+    /// Sends the ACK that was withheld, as Envoy does after fifteen seconds at
+    /// the latest.
     pub fn give_up_waiting(&mut self, now: Moment) {
         if let Some((delivery, _)) = self.withheld.take() {
             self.judge(delivery, now);
@@ -199,7 +201,7 @@ impl Client {
         }
     }
 
-    /// The stream is gone, and with it what was withheld.
+    /// The stream is lost, and with it the ACK that was withheld.
     pub fn disconnected(&mut self) {
         self.withheld = None;
         self.untold.clear();
@@ -227,9 +229,9 @@ impl Client {
             .any(|ask| self.untold.contains(&(url.clone(), ask)))
     }
 
-    /// What it accepted tells what it holds: all of it, where sets are whole. Of
-    /// what it rejected together some may have been taken all the same, and
-    /// something else taken away (S17).
+    /// An ACK tells what it holds: all of it, for whole sets. Of resources that
+    /// it NACKed together some may have been taken all the same, and others
+    /// dropped (S17).
     fn tell(&mut self, delivery: &Delivery, rejected: &[Rejection]) {
         let url = &delivery.type_url;
         let brought = delivery.resources.iter().map(|r| &r.name);
@@ -251,9 +253,9 @@ impl Client {
                 .insert((delivery.type_url.clone(), resource.name.clone(), body));
         }
         let all = || delivery.resources.iter();
-        let stands_in = all().any(|r| Contents::is_stand_in(r));
-        let unread = all().any(|r| Contents::is_bad(r) && !Contents::is_stand_in(r));
-        self.unclear |= stands_in && unread;
+        let has_invalid = all().any(|r| Contents::is_invalid_cluster(r));
+        let unread = all().any(|r| Contents::is_bad(r) && !Contents::is_invalid_cluster(r));
+        self.unclear |= has_invalid && unread;
         let whole = self.rejects_whole && unread;
         let rejected = all().filter(|r| whole || Contents::is_bad(r));
         let rejected: Vec<_> = rejected

@@ -1,9 +1,9 @@
-//! What the operator of a world publishes: listeners, routes, clusters and
-//! endpoints that always fit together.
+//! The operator of a world: listeners, routes, clusters and endpoints that
+//! always fit together.
 //!
-//! After every transaction each reference leads to something, so whatever a
-//! client lacks at some moment, it lacks because of the order in which it was
-//! told. Some resources are bad: every client rejects them.
+//! After every transaction each reference leads to a resource, so whatever a
+//! client lacks at some moment, it lacks because of the order of its responses.
+//! Some resources are bad: every client rejects them.
 //!
 //! In some worlds listeners also refer to secrets. Those need not be there.
 
@@ -58,23 +58,23 @@ impl Contents {
     #[must_use]
     pub fn is_bad(resource: &Resource) -> bool {
         let bad = |body: &Bytes| body.starts_with(b"bad");
-        let refused = Self::is_unreadable(resource) || Self::is_stand_in(resource);
+        let refused = Self::is_unreadable(resource) || Self::is_invalid_cluster(resource);
         refused || resource.body.as_ref().is_some_and(bad)
     }
 
-    /// Whether it only says that there is nothing (S35).
+    /// Whether it is a negative answer (S35).
     #[must_use]
     pub fn is_unreadable(resource: &Resource) -> bool {
         let unreadable = |body: &Bytes| body.starts_with(b"\x0a") && body.ends_with(b"\x07");
         resource.body.as_ref().is_some_and(unreadable)
     }
 
-    /// Whether it stands in for a cluster of which nothing is known (S82). It can
-    /// be read, and is refused alone.
+    /// Whether it is an invalid cluster (S82). It can be read, and is rejected
+    /// alone.
     #[must_use]
-    pub fn is_stand_in(resource: &Resource) -> bool {
-        let stands_in = |body: &Bytes| body.starts_with(b"\x0a") && body.ends_with(b"\x10\x03");
-        resource.body.as_ref().is_some_and(stands_in)
+    pub fn is_invalid_cluster(resource: &Resource) -> bool {
+        let invalid = |body: &Bytes| body.starts_with(b"\x0a") && body.ends_with(b"\x10\x03");
+        resource.body.as_ref().is_some_and(invalid)
     }
 
     /// The name of a cluster and of its endpoints.

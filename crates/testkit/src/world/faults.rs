@@ -1,4 +1,4 @@
-//! What goes wrong: streams break, readers stall, processes restart.
+//! Faults: streams break, readers stall, processes restart.
 
 use trunkline_core::database::Database;
 
@@ -7,7 +7,7 @@ use super::relay::Relay;
 use super::{Role, World, has_parts};
 
 impl World {
-    /// A stream is lost with all that is under way on it.
+    /// A stream is lost with all messages on it.
     pub(super) fn break_stream(&mut self, index: usize) {
         let Some(link) = self.children[index].link.take() else {
             return;
@@ -70,7 +70,8 @@ impl World {
         self.tell(|| format!("{index} restarts"));
     }
 
-    /// The process is gone: its children's streams end, and nothing is closed.
+    /// The process has ended: its children's streams end, and nothing is
+    /// closed.
     fn lose_streams_of(&mut self, parent: Option<usize>) {
         for index in 0..self.children.len() {
             if self.children[index].parent == parent && self.children[index].link.take().is_some() {

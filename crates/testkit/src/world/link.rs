@@ -9,7 +9,7 @@ use trunkline_core::message::Mode;
 use trunkline_core::session::{Config, Event, Session};
 use trunkline_core::sink::{Request, Response};
 
-/// How many responses are under way at most: what a transport buffers.
+/// The most responses on their way: what a transport buffers.
 const IN_FLIGHT: usize = 2;
 
 /// A live stream. Each direction keeps its order; the two do not wait for each other.
@@ -25,7 +25,7 @@ pub struct Link {
     pub stalled: bool,
     /// Responses that were sent on this stream.
     pub sent: usize,
-    /// Answers to them that arrived.
+    /// Acknowledgements of them that arrived.
     pub answered: usize,
 }
 
@@ -51,7 +51,7 @@ impl Link {
         }
     }
 
-    /// The parent reads one request. Returns what it noticed.
+    /// The parent reads one request. Returns its events.
     ///
     /// # Panics
     /// If the child broke the protocol.
@@ -85,7 +85,7 @@ impl Link {
         sent
     }
 
-    /// Whether nothing is under way.
+    /// Whether no message is on its way.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         self.up.is_empty() && self.down.is_empty()

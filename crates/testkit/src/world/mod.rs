@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Each step is one message, one transaction or one fault, chosen by the seed.
-//! After each, what must always hold is checked; after a time of quiet, that
-//! every client holds what the operator published. The same seed gives the same
+//! After each, the invariants are checked; after a time of quiet, that every
+//! client holds what the operator published. The same seed gives the same
 //! trace.
 
 mod check;
@@ -41,7 +41,7 @@ use relay::Relay;
 struct Child {
     role: Role,
     mode: Mode,
-    /// What its parent lets it have: small responses for some.
+    /// The limits that its parent sets: small responses for some.
     limits: Limits,
     /// A child with a smaller number; `None` is the server.
     parent: Option<usize>,
@@ -69,10 +69,10 @@ pub struct World {
     story: Option<Vec<String>>,
 }
 
-/// What a run found.
+/// The outcome of a run.
 pub type Fault = String;
 
-/// Whether responses are so small that what there is takes several.
+/// Whether responses are so small that the contents take several.
 fn has_parts(limits: &Limits) -> bool {
     limits.response_bytes < Limits::default().response_bytes
 }
@@ -227,7 +227,7 @@ impl World {
         self.server.apply(changes).expect("sound contents");
     }
 
-    /// The child says what it has to say, and dials first if it must.
+    /// The child sends a request, and dials first if it must.
     fn speak_up(&mut self, index: usize) -> bool {
         if self.children[index].link.is_none() {
             self.dial(index);

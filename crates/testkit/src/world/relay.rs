@@ -1,9 +1,9 @@
-//! A relay: a database that a sink fills, and that says upstream what is asked
-//! of it.
+//! A relay: a database that a sink fills, and whose demand the sink subscribes
+//! to upstream.
 //!
-//! A delta response does not say whether it is all that there is for a wildcard,
-//! or the first part of it (S44). A relay whose source sends in parts waits until
-//! that is silent before it takes what is missing for absent (S51).
+//! A delta response does not say whether it is all of a wildcard, or the first
+//! part of it (S44). A relay whose server sends in parts waits until it is
+//! silent before it takes a missing name for absent (S51).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -20,19 +20,19 @@ use trunkline_core::sink::{Effects, Event, Response, Sink, SinkConfig, Verdict};
 /// See the module's documentation.
 #[derive(Debug)]
 pub struct Relay {
-    /// What is known, and who asks for it.
+    /// The cache, and its subscribers.
     pub db: Database,
-    /// The asking side.
+    /// Its protocol half.
     pub sink: Sink,
-    /// The clusters that it had at some time since they are asked for below.
+    /// The clusters that it had at some time since there was demand for them.
     pub had: BTreeSet<Name>,
-    /// Whether its source sends what is large in parts.
+    /// Whether its server sends large contents in parts.
     parts: bool,
-    /// When a type is known as a whole, unless more of it comes.
+    /// When a type is complete, unless more of it comes.
     silences: BTreeMap<TypeId, Moment>,
 }
 
-/// How long a source is silent after the last part.
+/// How long a server is silent after the last part.
 const SILENCE: Duration = Duration::from_secs(5);
 
 impl Relay {
@@ -52,9 +52,9 @@ impl Relay {
         }
     }
 
-    /// Passes on what is newly asked for, and what no longer is. Returns whether
-    /// that needs a new stream: a response that was under way when everything of
-    /// a type was asked for beside names cannot be told from the answer to that.
+    /// Passes changes of demand on to the sink. Returns whether that needs a
+    /// new stream: a response that was on its way when a wildcard was added to
+    /// names cannot be told from the answer to the wildcard.
     ///
     /// # Panics
     /// If the sink refuses, which on an aggregated stream it never does.
@@ -90,7 +90,7 @@ impl Relay {
         anew
     }
 
-    /// Drops what nobody asks for any more.
+    /// Drops names without demand.
     fn forget(&mut self, type_id: TypeId, url: &TypeUrl, ask: &Selector) {
         let interest = self.sink.interest(url).cloned().unwrap_or_default();
         if let Selector::Name(name) = ask {
@@ -122,7 +122,7 @@ impl Relay {
         {
             self.apply(outcome.effects);
         }
-        // What nobody below asks for any more was forgotten, and is not kept.
+        // Names without demand were forgotten, and are not kept.
         let wanted = self.sink.interest(&url).is_some_and(|i| i.has_wildcard());
         if wanted && self.sink.is_answered(&url, &Selector::Wildcard) {
             let type_id = self.db.type_id(&url);
@@ -138,7 +138,7 @@ impl Relay {
         }
     }
 
-    /// The stream is gone, and with it the rest of what was under way.
+    /// The stream is lost, and with it the parts that were on their way.
     pub fn disconnected(&mut self) {
         self.silences.clear();
         self.sink.handle_disconnected("gone");
@@ -172,7 +172,7 @@ impl Relay {
             })
             .collect();
         for ((url, name), gone) in last {
-            // What the source says is not there is known not to be there.
+            // A name that the server says does not exist is known not to exist.
             if gone {
                 changes.push(Change::Remove(url, name));
             }

@@ -41,9 +41,9 @@ pub(super) const CHANGE: Figure = Figure {
     columns: CHANGES,
     bars: &[
         bar(
-            "CPU for each update at most 1.5 × the floor's",
+            "CPU for each update at most 1.3 × the floor's",
             Number::Times(cell(1, TRUNKLINE, "", CPU), cell(1, Server::Floor, "", CPU)),
-            Limit::AtMost(1.5),
+            Limit::AtMost(1.3),
         ),
         bar(
             "CPU for each update at least 10 × less than go-control-plane's",
@@ -190,7 +190,7 @@ pub(super) const ENDPOINTS: Figure = Figure {
     ..Figure::EMPTY
 };
 
-/// All come back at once.
+/// All clients reconnect at once.
 pub(super) const STORM: Figure = Figure {
     number: 5,
     title: "2 000 clients reconnect at once, a tenth of 5 000 clusters changed meanwhile",
@@ -213,12 +213,12 @@ pub(super) const STORM: Figure = Figure {
     ],
     bars: &[
         bar(
-            "CPU at most 1.5 × the floor's",
+            "CPU at most 2 × the floor's",
             Number::Times(
                 cell(5, TRUNKLINE, "", Column::cpu(STORM_PHASE)),
                 cell(5, Server::Floor, "", Column::cpu(STORM_PHASE)),
             ),
-            Limit::AtMost(1.5),
+            Limit::AtMost(2.0),
         ),
         bar(
             "bytes received beside those that changed",

@@ -51,7 +51,7 @@ impl Column {
     pub(super) const COLD: Self = column("cold start", "connect", What::Cold);
     pub(super) const CONNECT_PEAK: Self = Self::peak("peak while connecting", "connect");
 
-    /// From asking for a name to its answer.
+    /// From subscribing to a name to its resource.
     pub(super) const fn answer(title: &'static str, phase: &'static str) -> Self {
         column(title, phase, What::Quantiles("answer"))
     }

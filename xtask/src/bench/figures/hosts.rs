@@ -12,7 +12,7 @@ const ANSWER: Column = Column::answer("answer", "changes");
 const MEMORY: Column = Column::memory("changes");
 const CPU: Column = Column::cpu("changes");
 
-/// Many streams ask for some of them.
+/// Many streams subscribe to some of them.
 pub(super) const STREAMS: Figure = Figure {
     number: 9,
     title: "1 000 000 virtual hosts; 2 000 streams ask for 100 of them each, on demand",
@@ -90,7 +90,7 @@ const FEW: Column = Column::memory_of("Envoy's memory with 1 000 hosts", "few");
 const MANY: Column = Column::memory_of("Envoy's memory with 10 000 hosts", "many");
 const ALL: Column = Column::memory_of("Envoy's memory with 100 000 hosts", "all");
 
-/// A real proxy asks for some of them.
+/// A real proxy subscribes to some of them.
 pub(super) const ENVOY: Figure = Figure {
     number: 10,
     title: "A real Envoy with 1 000 000 virtual hosts behind it",

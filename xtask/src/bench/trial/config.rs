@@ -1,5 +1,5 @@
-//! What Envoy is given: its bootstrap, a listener, and the clusters of the
-//! hosts that are asked for.
+//! The configuration of Envoy: its bootstrap, a listener, and the clusters of
+//! the requested hosts.
 //!
 //! Hosts, their domains and their clusters are named as
 //! `trunkline bench --write` names them; if that changes, requests here are
@@ -22,7 +22,7 @@ pub(super) struct Hosts {
 }
 
 impl Hosts {
-    /// From the cluster that is asked for to the next one, counted in hosts.
+    /// From the cluster that is requested to the next one, counted in hosts.
     fn step(self) -> usize {
         (self.all / self.clusters / EACH_CLUSTER).max(1) * EACH_CLUSTER
     }
@@ -91,7 +91,7 @@ impl Hosts {
     }
 }
 
-/// The domain by which a host is asked for.
+/// The domain by which a host is requested.
 fn domain(host: usize) -> String {
     format!("svc-{host:07}.ns-{:04}.example.com", host / EACH_NAMESPACE)
 }

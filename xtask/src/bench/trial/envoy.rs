@@ -16,22 +16,23 @@ use crate::failure::{Failure, Result};
 
 /// An Envoy that takes longer is not coming.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// What was freed is given back, and what is late is there.
+/// Until freed memory is given back, and late responses have arrived.
 const SETTLE: Duration = Duration::from_secs(1);
 const SETTLE_QUICKLY: Duration = Duration::from_millis(10);
-/// Connections by which many hosts are asked for: the more wait at once, the
-/// fewer answers Envoy has to take.
+/// Connections for requests to many hosts: the more wait at once, the fewer
+/// responses Envoy has to take.
 const AT_ONCE: usize = 128;
-/// What Envoy answers where a route leads to a cluster that it does not have:
-/// the host was found. Without a host it says 404.
+/// The status of Envoy where a route leads to a cluster that it does not have:
+/// the host was found. Without a host it is 404.
 const NO_CLUSTER: u16 = 503;
 
 /// How much of everything.
 struct Sizes {
     hosts: Hosts,
-    /// Hosts that are asked for one after the other, to see how long that takes.
+    /// Hosts that are requested one after the other, to see how long that
+    /// takes.
     samples: usize,
-    /// Hosts that are held before the next ones are asked for.
+    /// Hosts that are held before the next ones are requested.
     few: usize,
     many: usize,
 }
@@ -184,7 +185,7 @@ fn ask(client: &mut Client, host: &str) -> Result<Duration> {
     }
 }
 
-/// Has Envoy ask for many hosts, several at once.
+/// Has Envoy subscribe to many hosts, several at once.
 fn hold(world: &World, hosts: &[&String]) -> Result<()> {
     let part = hosts.len().div_ceil(AT_ONCE).max(1);
     let one = |hosts: &[&String]| {

@@ -7,7 +7,7 @@ pub(crate) struct Known(u32);
 
 /// It does not have it.
 const ABSENT: u32 = 1 << 31;
-/// It rejected what it saw last.
+/// It rejected the revision that it saw last.
 const REFUSED: u32 = 1 << 30;
 
 impl Known {
@@ -37,7 +37,7 @@ impl Known {
         self.0 != 0 && self.0 & ABSENT == 0
     }
 
-    /// Whether it rejected what it saw last.
+    /// Whether it rejected the revision that it saw last.
     pub(super) fn is_refused(self) -> bool {
         self.0 & REFUSED != 0
     }

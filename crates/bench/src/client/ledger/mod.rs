@@ -1,4 +1,4 @@
-//! What one client has seen: a revision for each resource, and whether that is
+//! The revision of each resource that one client has seen, and whether that is
 //! right.
 
 mod known;
@@ -22,7 +22,7 @@ const COMPARED: usize = 61;
 pub(crate) enum Complete {
     /// It holds so many resources of the tool's.
     Holding(usize),
-    /// Each of its types was answered.
+    /// Each of its types got a response.
     Answered(usize),
     /// It never does, and nobody waits for it.
     Never,
@@ -49,7 +49,7 @@ pub(crate) struct Ledger {
     news: bool,
     /// When the client was told to connect, in nanoseconds.
     begun: u64,
-    /// When each name was asked for, if that is timed.
+    /// When each name was subscribed to, if that is timed.
     asked: HashMap<(Kind, usize), u64>,
 }
 
@@ -78,13 +78,13 @@ impl Ledger {
         }
     }
 
-    /// A name is asked for, and its answer is timed.
+    /// A subscription to a name begins, and is timed until its resource comes.
     pub(crate) fn ask(&mut self, kind: Kind, index: usize) {
         self.asked.insert((kind, index), self.shared.truth.now());
     }
 
     /// A response came, with so many resources. Counted before anything in it
-    /// is looked at: who waits for that reads the counters next.
+    /// is read: a stage that waits for it reads the counters next.
     pub(crate) fn heard(&self, resources: usize, bytes: usize) {
         let counters = &self.shared.counters;
         Counters::add(&counters.responses, 1);
@@ -92,11 +92,12 @@ impl Ledger {
         Counters::add(&counters.bytes, bytes);
     }
 
-    /// All that is in a response about a type was looked at.
+    /// All resources of a response about a type were read.
     pub(crate) fn answered(&mut self, kind: Kind) {
         let first = !std::mem::replace(&mut self.answered[kind.place()], true);
         let news = std::mem::take(&mut self.news);
-        // After a rejection the good is sent again, apart from the bad (S12).
+        // After a NACK the good resources are sent again, apart from the bad
+        // one (S12).
         if !news && !first && !self.picky && self.complete != Complete::Never {
             Counters::add(&self.shared.counters.needless, 1);
         }
@@ -112,7 +113,7 @@ impl Ledger {
             return None;
         }
         if body.is_empty() {
-            // The form in which some are told that there is no such resource.
+            // A form of the negative answer.
             self.gone(kind, name);
             return None;
         }
@@ -121,7 +122,7 @@ impl Ledger {
         let old = known.revision();
         if new < old || (new == old && known.is_held()) {
             let counters = &self.shared.counters;
-            // Who rejected a change may be sent what it has.
+            // A client that rejected a change may be sent what it has.
             let counter = match new == old || known.is_refused() {
                 true => &counters.repeated,
                 false => &counters.backwards,
@@ -147,7 +148,7 @@ impl Ledger {
     /// client should be sent; what is not is counted.
     fn look(&self, kind: Kind, name: &str, body: &[u8]) -> Option<(Place, u32)> {
         let (truth, counters) = (&self.shared.truth, &self.shared.counters);
-        // What others put is none of our business.
+        // Resources of others do not count.
         let index = truth.recipe.index(name)?;
         let place = self.place(kind, index);
         let said = kind.said(body);
@@ -183,8 +184,8 @@ impl Ledger {
         (held && news).then_some(revision)
     }
 
-    /// A resource was rejected: the client keeps what it has, and nobody waits
-    /// for it to take this.
+    /// A resource was rejected: the client keeps what it has, and no stage
+    /// waits for it to take this.
     pub(crate) fn refused(&mut self, kind: Kind, name: &str, body: &[u8]) {
         if self.complete == Complete::Never {
             return;
@@ -195,7 +196,7 @@ impl Ledger {
         let known = self.known(kind, place.index);
         let old = known.revision();
         if new <= old {
-            // What was in a rejected response may be sent again by itself (S12).
+            // Resources of a NACKed response may be sent again (S12).
             self.news = true;
             return;
         }
@@ -212,7 +213,8 @@ impl Ledger {
     /// A change arrived, and with it those that it overtook.
     fn see(&self, old: u32, new: u32) {
         let counters = &self.shared.counters;
-        // Counted first: who waits for the change reads the counters next.
+        // Counted first: a stage that waits for the change reads the counters
+        // next.
         Counters::add(&counters.delivered, 1);
         let mut newest = true;
         self.shared.truth.seen(old, new, |nanoseconds| {
@@ -252,7 +254,7 @@ impl Ledger {
         }
     }
 
-    /// The server says that a resource is gone. It is lost if nobody removed it.
+    /// The server removes a resource. It is lost if the tool did not remove it.
     pub(crate) fn gone(&mut self, kind: Kind, name: &str) {
         let shared = Arc::clone(&self.shared);
         let index = shared.truth.recipe.index(name);
@@ -303,8 +305,8 @@ impl Ledger {
         all[index] = known;
     }
 
-    /// Compares what is held with what was put: how many are behind, and how
-    /// many are missing of those that should be there.
+    /// Compares what the client holds with what was put: how many resources are
+    /// behind, and how many are missing.
     pub(crate) fn check(&self) -> (u64, u64) {
         let Complete::Holding(all) = self.complete else {
             return (0, 0);

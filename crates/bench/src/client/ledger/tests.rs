@@ -1,4 +1,4 @@
-//! What a client has seen is right, or it is not.
+//! The ledger of a client finds what is wrong.
 
 use clap::Parser;
 
@@ -114,7 +114,7 @@ fn a_removal_is_seen_and_what_comes_back_is_new() {
     assert_eq!((shared.truth.waiting(4), shared.truth.waiting(5)), (0, 0));
     let count = shared.counters.read();
     assert_eq!((count.delivered, count.overtaken, count.removed), (3, 1, 1));
-    // What nobody removed may come back as it was.
+    // A resource that the tool did not remove may return as it was.
     ledger.saw(CDS, &name, b"");
     assert_eq!((ledger.check(), shared.counters.read().lost), ((0, 1), 1));
     show(&mut ledger, &shared, 0, 5);
@@ -127,7 +127,7 @@ fn who_rejects_a_change_keeps_what_it_has() {
     let name = shared.truth.recipe.name(0);
     let place = all[1].place(CDS, 0);
     let body = |revision: u32| shared.truth.recipe.body(place, revision);
-    // What it does not hold is no change.
+    // A resource that it does not hold is no change.
     assert_eq!(all[1].change(CDS, &name, &body(1)), None);
     for ledger in &mut all {
         show(ledger, &shared, 0, 1);
@@ -160,7 +160,7 @@ fn a_variant_for_others_is_not_taken() {
     show_place(&mut all[0], &shared, others, 1);
     assert_eq!(shared.counters.read().foreign, 1);
     assert_eq!(all[0].check(), (0, 2));
-    // What changes for others is nothing that this one has to see.
+    // A change of another variant does not concern this one.
     show(&mut all[0], &shared, 0, 1);
     show(&mut all[1], &shared, 0, 1);
     shared.truth.change(others);
@@ -173,7 +173,7 @@ fn a_variant_for_others_is_not_taken() {
 fn a_response_that_brings_nothing_is_needless() {
     let (mut ledger, shared) = ledger();
     let needless = || shared.counters.read().needless;
-    // A first answer may be empty.
+    // A first response may be empty.
     ledger.answered(CDS);
     assert_eq!(needless(), 0);
     show(&mut ledger, &shared, 0, 1);

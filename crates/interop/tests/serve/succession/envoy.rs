@@ -55,7 +55,8 @@ impl Kind {
     fn start(&self, server: u16, by: By) -> (Envoy, Gate) {
         let latency = match (self.far, by) {
             (false, _) => 0,
-            // What a listener names is gone before the client can ask for it.
+            // The route of a listener is removed before the client can
+            // subscribe to it.
             (true, By::Haste) => 50,
             (true, By::Change | By::Restart) => 10,
         };
@@ -89,7 +90,7 @@ fn nothing_is_lost(step: Step, by: By) {
     }
 }
 
-/// What is kept for those who still use it goes when they are done.
+/// Resources that are kept for old users are removed when these are done.
 fn only_the_last_is_left(envoy: &Envoy, name: &str, last: &str) {
     envoy.wait_for(&format!("{name}: old clusters to go"), SOON, |envoy| {
         let clusters: Vec<_> = envoy.active_clusters().into_keys().collect();

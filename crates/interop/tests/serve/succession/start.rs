@@ -1,6 +1,6 @@
-//! Envoy that still starts while the server restarts. What it was told before
-//! counts for it, and its fifteen seconds of patience run on over a reconnect:
-//! it must be told all that it waits for (S82).
+//! Envoy that still starts while the server restarts. It keeps what it was sent
+//! before, and its fifteen seconds run on over a reconnect: it must be sent all
+//! that it waits for (S82).
 
 use std::thread;
 use std::time::Duration;
@@ -13,14 +13,14 @@ use crate::texts::{cluster, endpoints, listener, route};
 use crate::wait_for_status;
 use crate::way::{DELTA, SOTW, Way};
 
-/// Long enough that a server is gone before its answer arrives.
+/// Long enough that a server has ended before its response arrives.
 const LATENCY: Duration = Duration::from_millis(60);
 /// A response is on its way this long after the server reports it.
 const SENT: Duration = Duration::from_millis(15);
 /// A reconnect, and four types that follow each other.
 const READY: Duration = Duration::from_secs(6);
 
-/// What is known before the restart.
+/// The contents before the restart.
 fn site(backend: &Backend) -> Site {
     Site::new(&[
         ("listener.yaml", &[listener("http", "r0")]),

@@ -1,5 +1,5 @@
-//! A virtual host that Envoy cannot make: Envoy takes nothing of the answer
-//! that has it, and yet nobody else waits for it.
+//! A virtual host that Envoy cannot make: Envoy takes nothing of the response
+//! that has it, and yet no other host waits for it.
 
 use interop::{Entry, Envoy, Flow, Gate, http};
 use trunkline::kind;
@@ -52,8 +52,8 @@ fn s12_one_bad_virtual_host_in_an_answer_costs_nobody_else() {
     let gate = Gate::before(serving.port);
     let envoy = Envoy::start(&short_requests(&DELTA.bootstrap(gate.port)));
     let world = World::with(site, serving, envoy);
-    // The wildcard counts as one more. All ten are asked for while an answer is under way, so they are
-    // answered together.
+    // The wildcard counts as one more. Envoy subscribes to all ten while an ACK
+    // is pending, so they come in one response.
     gate.hold();
     let ask = |host: &str| http::ask_as(world.http, host, "/").expect("a connection");
     let first = ask("first.com");
@@ -110,7 +110,7 @@ fn s12_a_bad_update_of_a_virtual_host_changes_nothing() {
     assert_eq!(flowed.failures, [""; 0], "of {}", flowed.answered);
 }
 
-/// Each copy for one host is rejected by itself; none is waited for.
+/// Each copy for one host is NACKed by itself; none is waited for.
 #[test]
 fn s12_hosts_under_a_bad_wildcard_do_not_hang() {
     let exact = vhost("exact", &["x.wild.com"], "exact");

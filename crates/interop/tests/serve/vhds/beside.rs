@@ -62,8 +62,8 @@ fn s65_a_host_and_its_cluster_come_on_demand_in_one_request() {
     world.is_sound();
 }
 
-/// Envoy asks for no hosts where scopes choose the routes. So they have those
-/// that it is given without asking; nothing waits for others.
+/// Envoy subscribes to no hosts where scopes choose the routes. So it has those
+/// of its base subscriptions; nothing waits for others.
 #[test]
 fn s76_hosts_under_scopes_are_those_that_come_unasked() {
     let scopes = [

@@ -1,5 +1,5 @@
-//! Many new hosts at once. Each answer costs Envoy work for every host that it
-//! holds, so there are few of them.
+//! Many new hosts at once. Each response costs Envoy work for every host that
+//! it holds, so there are few of them.
 
 use interop::bootstrap::ADS;
 use interop::{Envoy, Gate, http};
@@ -33,11 +33,11 @@ fn s77_a_burst_of_hosts_is_answered_at_once_though_many_are_held() {
     for part in held.chunks(500) {
         assert_eq!(say_together(world.http, part), part);
     }
-    // However busy the machine is, hosts come faster than one answer each.
+    // However busy the machine is, hosts come faster than one response each.
     let answers = world.serving.journal.sent(before, kind::VHDS).len();
     assert!(answers < HELD / 4, "{answers} answers");
 
-    // The first is answered alone, and the others behind it together.
+    // The first comes alone, and the others behind it together.
     gate.hold();
     let before = world.serving.journal.place();
     let asked = (HELD..HELD + NEW).map(|number| {

@@ -1,5 +1,6 @@
-//! A proxy asks for every host that anybody sends it, and lists all of them
-//! when it comes back. What the server remembers of that is bounded (S72).
+//! A proxy subscribes to every host that anybody sends it, and lists all of
+//! them when it reconnects. The server remembers a bounded number of them
+//! (S72).
 
 use interop::Envoy;
 use interop::bootstrap::ADS;
@@ -51,7 +52,7 @@ fn s72_junk_hosts_are_answered_and_not_remembered() {
         "{:?}",
         world.status()
     );
-    // What a virtual host names is known beyond the limit.
+    // A host that a virtual host names is known beyond the limit.
     ask(&world, &known(40, 80), "known");
     ask(&world, &known(0, 40), "known");
     // A wildcard brings nothing more to this proxy.

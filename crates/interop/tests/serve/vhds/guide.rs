@@ -64,7 +64,7 @@ impl Example {
             .wait_for(&what, SOON, |_| (self.says(host) == expected).then_some(()));
     }
 
-    /// What it holds or asked for, by the server's account.
+    /// The hosts that it holds or subscribed to, by the server's account.
     fn hosts(&self) -> Vec<(String, ResourceState)> {
         let server = &self.serving.server;
         let clients = server.clients().into_iter();
@@ -161,8 +161,8 @@ fn s72_a_guarded_listener_does_not_ask_for_junk() {
         ("routes/nobody.example.com", DoesNotExist),
         ("routes/shop", Acked),
     ]);
-    // Nobody is there to answer: what is held is served, the rest does not wait
-    // for long.
+    // No server runs: hosts that are held are served, requests for others do
+    // not wait for long.
     let Example { serving, envoy, .. } = example;
     serving.stop();
     let at = envoy.listener("ingress").expect("the listener");

@@ -234,7 +234,7 @@ impl Pair {
     }
 }
 
-/// Envoy goes away before a change and comes back after it.
+/// Envoy disconnects before a change and reconnects after it.
 fn change_while_away(world: &World, gate: &Gate, change: impl FnOnce()) {
     let before = world.serving.journal.place();
     gate.shut();
@@ -282,7 +282,7 @@ fn s36_on_demand_routes_every_host_as_the_whole_would() {
                 0 => change_while_away(&world, &gate, write),
                 _ => write(),
             }
-            // At first only some, so that others are asked for late.
+            // At first only some, so that Envoy subscribes to others late.
             let count = match step * 2 < STEPS {
                 true => HOSTS.len() / 4,
                 false => HOSTS.len(),

@@ -1,6 +1,6 @@
-//! Virtual hosts on demand, as real Envoy is served them: whatever was asked
-//! before and whatever changes, every host is routed as the whole route
-//! configuration would route it.
+//! Virtual hosts on demand, as real Envoy is served them: whatever was
+//! requested before and whatever changes, every host is routed as the whole
+//! route configuration would route it.
 //!
 //! A virtual host answers with a text of its own, so a test sees which one a
 //! host belongs to.
@@ -99,9 +99,9 @@ fn say_together<T: AsRef<str>>(at: SocketAddr, hosts: &[T]) -> Vec<String> {
         .collect()
 }
 
-/// A bootstrap by which Envoy says who it is once, instead of in every request:
-/// that is sixty kilobytes, and not many of those pass while the server is not
-/// heard.
+/// A bootstrap by which Envoy sends its node once, instead of in every request:
+/// a node is sixty kilobytes, and not many of those pass while the server's
+/// bytes are held up.
 fn short_requests(bootstrap: &str) -> String {
     let place = "    transport_api_version: V3\n    grpc_services";
     let short = place.replace('\n', "\n    set_node_on_first_message_only: true\n");
@@ -184,12 +184,12 @@ impl World {
             .wait_for(&what, SOON, |_| (says(at, host) == expected).then_some(()));
     }
 
-    /// How many requests for hosts came, answers aside.
+    /// How many requests for hosts came, acknowledgements aside.
     fn asked(&self) -> usize {
         self.serving.journal.asked(kind::VHDS)
     }
 
-    /// The names that were sent since a place, and those said to be gone.
+    /// The names that were sent since a place, and those that were removed.
     fn sent(&self, since: usize) -> (Vec<String>, Vec<String>) {
         let all = self.serving.journal.sent(since, kind::VHDS);
         let brought = all.iter().flat_map(|sent| sent.names());

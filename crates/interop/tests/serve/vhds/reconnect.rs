@@ -1,5 +1,5 @@
-//! The server goes and comes back. Envoy lists every host that it ever asked
-//! for and what it holds, and is sent what changed.
+//! The server ends and starts again. Envoy lists every host that it ever
+//! subscribed to and what it holds, and is sent what changed.
 
 use interop::http;
 use trunkline::kind;
@@ -41,7 +41,7 @@ fn s45_only_what_changed_is_sent_to_an_envoy_that_comes_back() {
     for (host, says) in held {
         assert_eq!(world.says(host), says, "{host}");
     }
-    // The answers are accepted: what Envoy says it holds is what it has.
+    // The responses are ACKed: Envoy holds what it says it holds.
     world.asked();
     let (world, waiting) = world.restarted(|site, at| {
         for (host, says) in held {
@@ -98,13 +98,13 @@ fn s45_only_what_changed_is_sent_to_an_envoy_that_comes_back() {
         "r1/named",
         "r1/never.com",
         "r1/waits",
-        // What is called like a host that it does not have may have come for
-        // another, and somebody may wait for this one.
+        // A virtual host with the name of a host that Envoy does not have may
+        // have come for another host, and a request may wait for this one.
         "r1/x.com",
     ];
     assert_eq!(brought, expected);
     assert_eq!(removed, ["r1/.none", "r1/c.n.com", "r1/gone", "r1/whole"]);
-    // What nobody held is asked for as ever.
+    // A host that Envoy did not hold is subscribed to as ever.
     assert_eq!(world.says("b.w.com"), "under whole");
     assert_eq!(world.says("e.n.com"), "wild");
     world.is_sound();
@@ -126,7 +126,7 @@ fn s46_nothing_is_sent_when_nothing_changed() {
     }
     world.asked();
     let (world, ()) = world.restarted(|_, _| ());
-    // That this is answered proves that the rest has been.
+    // The answer to this proves that the rest was sent.
     assert_eq!(world.says("new.com"), "404");
     assert_eq!(
         world.sent(0),

@@ -3,8 +3,8 @@
 use super::{World, vhost};
 use crate::texts::other;
 
-/// One virtual host answers for all the hosts that it names, by whichever it
-/// is asked for.
+/// One virtual host is the answer for all the hosts that it names, whichever
+/// Envoy subscribes to.
 #[test]
 fn s36_a_virtual_host_is_found_by_each_of_its_domains() {
     let web = |domains: &[&str], says: &str| vhost("web", domains, says);
@@ -28,7 +28,7 @@ fn s36_a_virtual_host_is_found_by_each_of_its_domains() {
     world.is_sound();
 }
 
-/// Its author says what else a virtual host answers to.
+/// The aliases of a virtual host are hosts that it answers to.
 #[test]
 fn s36_a_virtual_host_is_found_by_its_alias() {
     let wild = r#"name: r1/wild, aliases: [r1/a.wild.com], resource: {"@type": type.googleapis.com/envoy.config.route.v3.VirtualHost, name: r1/wild, domains: ["*.wild.com"], routes: [{match: {prefix: ""}, direct_response: {status: 200, body: {inline_string: wild}}}]}"#;
@@ -74,7 +74,7 @@ fn s66_a_star_that_is_alone_is_asked_for_once() {
     world.is_sound();
 }
 
-/// Envoy asks once for ever, so whatever becomes of the host is pushed.
+/// Envoy subscribes once for ever, so every change of the host is pushed.
 #[test]
 fn s34_a_host_that_does_not_exist_is_asked_for_once_and_pushed_when_it_comes() {
     let later = |says| vhost("later", &["later.com"], says);
@@ -93,8 +93,8 @@ fn s34_a_host_that_does_not_exist_is_asked_for_once_and_pushed_when_it_comes() {
     world.is_sound();
 }
 
-/// That there is no such host cannot be said under a name by which something
-/// else is held.
+/// A negative answer for a host cannot have a name by which something else is
+/// held.
 #[test]
 fn s35_a_host_does_not_exist_although_a_virtual_host_is_called_like_it() {
     let called = |domains: &[&str]| vhost("x.com", domains, "called");
@@ -102,7 +102,7 @@ fn s35_a_host_does_not_exist_although_a_virtual_host_is_called_like_it() {
     let under = vhost("under", &["a.foo.com"], "under");
     let world = World::new(&[called(&["y.com"]), wild(&[]), under.clone()]);
     let before = world.asked();
-    // Each is answered for, or it would hang.
+    // Each gets an answer, or it would hang.
     assert_eq!(world.says("x.com"), "404");
     assert_eq!(world.says("z.com"), "404");
     assert_eq!(world.says("b.foo.com"), "wild");

@@ -68,8 +68,8 @@ fn s76_other_fields_of_a_route_configuration_leave_its_hosts_alone() {
     world.is_sound();
 }
 
-/// Envoy begins with an empty table, and does not ask again for what it asked
-/// for before.
+/// Envoy begins with an empty table, and does not subscribe again to the hosts
+/// of before.
 #[test]
 fn s76_another_source_of_hosts_brings_them_again() {
     let world = World::new(&hosts());
@@ -159,9 +159,10 @@ fn s76_routes_inside_a_listener_leave_their_hosts_to_vhds() {
         envoy.stat(begun).filter(|count| *count > 0).map(|_| at)
     });
     let world = World { http, ..world };
-    // What the one before asked for, and what does not exist or goes, this one
-    // waits for in vain: Envoy neither asks again nor passes on what it knows.
-    // Routes that are not inside a listener are free of that.
+    // The new listener waits in vain for hosts that the one before subscribed
+    // to, where they do not exist or are removed: Envoy neither subscribes
+    // again nor passes on what it knows. Routes that are not inside a listener
+    // are free of that.
     for (host, says) in [
         ("b.com", "web"),
         ("c.n.com", "wild"),
@@ -198,7 +199,7 @@ fn s76_route_configurations_that_come_later() {
         }
         ask_all(&world);
     }
-    // A listener that goes and comes back.
+    // A listener that is removed and added again.
     let all = [
         on_demand("r2", ADS),
         vhost_of("r2", "web", &["a.com"], "r2 again"),

@@ -1,5 +1,5 @@
-//! A wildcard that Envoy holds, and what comes under it later: Envoy would
-//! never ask for that, so it is told.
+//! A wildcard that Envoy holds, and a domain that is added under it later:
+//! Envoy would never subscribe to that, so it is sent.
 
 use interop::Flow;
 
@@ -13,7 +13,7 @@ fn s36_what_comes_under_a_wildcard_takes_its_hosts_and_gives_them_back() {
     for host in ["a.wild.com", "b.wild.com", "c.wild.com"] {
         assert_eq!(world.says(host), "wild", "{host}");
     }
-    // One that was asked for, and one that the wildcard brought.
+    // One that Envoy subscribed to, and one that the wildcard brought.
     let flows = ["a.wild.com", "c.wild.com"].map(|host| Flow::start_as(world.http, host));
     for round in 0..3 {
         world.put(&[wild("wild"), exact.clone()]);
@@ -21,7 +21,7 @@ fn s36_what_comes_under_a_wildcard_takes_its_hosts_and_gives_them_back() {
         for host in ["a.wild.com", "c.wild.com", &format!("new{round}.wild.com")] {
             assert_eq!(world.says(host), "wild", "{host}");
         }
-        // Copies for one host each follow what they are copies of.
+        // Copies for one host each change with their original.
         world.put(&[wild("changed"), exact.clone()]);
         for host in ["a.wild.com", "c.wild.com"] {
             world.wait(host, "changed");
@@ -95,7 +95,7 @@ fn s36_wildcards_under_wildcards() {
     world.is_sound();
 }
 
-/// A domain twice in what Envoy holds would be rejected: it moves in one step.
+/// Envoy would NACK a domain that it holds twice: it moves in one response.
 #[test]
 fn s41_a_domain_moves_from_one_virtual_host_to_another() {
     let all = |one: &[&str], two: &[&str]| [vhost("one", one, "one"), vhost("two", two, "two")];

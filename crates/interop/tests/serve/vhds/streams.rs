@@ -53,7 +53,7 @@ fn s66_route_configurations_have_streams_of_hosts_of_their_own() {
         assert_eq!(says(at, "none.com"), "404");
     }
     assert_eq!(streams(&world), 2);
-    // Each hears of its own.
+    // Each is sent its own.
     world.asked();
     let place = world.serving.journal.place();
     let more = [
@@ -91,7 +91,7 @@ fn s46_streams_of_hosts_come_back_to_what_they_had() {
         site.write("hosts.yaml", &hosts(&[later]));
     });
     world.wait_at(second, "none.com", "later");
-    // An answer proves that the other stream is back as well.
+    // The answer proves that the other stream is back as well.
     assert_eq!(world.says("new.com"), "404");
     for (at, route) in [(world.http, "r1"), (second, "r2")] {
         assert_eq!(says(at, "b.com"), route);

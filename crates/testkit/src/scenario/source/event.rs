@@ -13,8 +13,8 @@ use super::Stage;
 pub(super) type Bodies = HashMap<Version, String>;
 
 impl Stage {
-    /// An event must have happened that was not expected yet. Answers that
-    /// went before it may be passed over.
+    /// An event must have happened that was not expected yet. ACKs and NACKs
+    /// before it may be passed over.
     pub(super) fn event(&mut self, name: &str, words: &[String]) -> Result<(), String> {
         self.take_edges();
         let wanted = words.join(" ");
@@ -97,8 +97,8 @@ fn describe(event: &Event, bodies: &Bodies) -> Vec<String> {
     }
 }
 
-/// Whether a line means this event. What a NACK says may be left out, and an
-/// answer may be named by the label of its response.
+/// Whether a line means this event. The text of a NACK may be left out, and an
+/// ACK may be named by the label of its response.
 fn matches(
     event: &Event,
     shown: &[String],

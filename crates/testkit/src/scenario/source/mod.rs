@@ -30,7 +30,7 @@ pub(super) struct Stage {
     now: Moment,
     /// The changes since `begin`.
     draft: Option<Vec<Change>>,
-    /// What the last request broke.
+    /// The protocol error of the last request.
     error: Option<ProtocolError>,
     edges: Vec<String>,
     bodies: Bodies,
@@ -54,7 +54,7 @@ impl Stage {
         }
     }
 
-    /// What was exchanged.
+    /// The exchange so far.
     pub(super) fn transcript(self) -> Vec<String> {
         self.transcript
     }
@@ -177,8 +177,8 @@ impl Stage {
         Ok(())
     }
 
-    /// What the stream says next: what it said while time passed, or what it
-    /// says now.
+    /// The next response of the stream: one that it sent while time passed, or
+    /// one that it sends now.
     fn poll(&mut self, name: &str) -> Result<Option<Message>, String> {
         let now = self.now;
         let (stream, db, _) = self.parts(name)?;
@@ -196,7 +196,7 @@ impl Stage {
         Ok(message)
     }
 
-    /// Nothing may be left to say, and nothing unheard.
+    /// No response and no event may be left.
     fn finish(&mut self) -> Result<(), String> {
         if let Some(error) = &self.error {
             return Err(format!("the last request broke the protocol: {error}"));

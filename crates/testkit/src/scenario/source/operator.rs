@@ -1,4 +1,4 @@
-//! What the operator does: contents, transactions, a restart.
+//! The operator: contents, transactions, a restart.
 
 use trunkline_core::change::Change;
 use trunkline_core::database::{ApplyError, Database, DemandChange};
@@ -38,7 +38,7 @@ impl Stage {
         Ok(())
     }
 
-    /// What the database knows of what is not in it.
+    /// Changes what the database knows of names that it does not hold.
     pub(super) fn know(&mut self, knowledge: &Knowledge) -> Result<(), String> {
         match knowledge {
             Knowledge::Cache if self.streams.is_empty() => self.db = Database::cache(),
@@ -60,7 +60,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Tells the streams that the database has something for.
+    /// Wakes the streams that the database has something for.
     fn wake(&mut self) {
         let woken = self.db.take_woken_streams();
         for stream in self.streams.values_mut() {
@@ -82,8 +82,7 @@ impl Stage {
         }
     }
 
-    /// Another process, with the same contents or none; what streams there were
-    /// is lost.
+    /// Another process, with the same contents or none; its streams are lost.
     pub(super) fn restart(&mut self, begins: Begins) -> Result<(), String> {
         let mut contents = Vec::new();
         let kept = self.db.types().filter(|_| begins == Begins::Same);
@@ -100,7 +99,7 @@ impl Stage {
         self.apply(contents, &Fate::Taken)
     }
 
-    /// Remembers which names got their first or lost their last subscriber.
+    /// Records for which names demand started or ended.
     pub(super) fn take_edges(&mut self) {
         for (type_id, ask, edge) in self.db.take_demand_changes() {
             let word = match edge {
@@ -113,7 +112,8 @@ impl Stage {
     }
 }
 
-/// What a refusal names as a client that would match two things must be this.
+/// The client that a refusal names as one that would match two resources must
+/// be this.
 fn because(error: &ApplyError, both: Option<&Params>) -> Result<(), String> {
     let named = match error {
         ApplyError::Overlap { witness, .. } | ApplyError::Domain { witness, .. } => Some(witness),

@@ -1,4 +1,4 @@
-//! What a session knows of its peer, compared with what a line expects.
+//! The status of a session, compared with the one that a line expects.
 
 use trunkline_core::resource::Nonce;
 use trunkline_core::session::TypeStatus;

@@ -21,12 +21,12 @@ pub(super) struct Stream {
     opening: Opening,
     session: Option<Session>,
     pub(super) client: Client,
-    /// What was said while time passed.
+    /// The responses that were sent while time passed.
     pub(super) inbox: VecDeque<Message>,
     pub(super) events: VecDeque<Event>,
     nonces: HashSet<Nonce>,
-    /// It said nothing when it was asked last, and no request came since. Only
-    /// the database or time can make it speak, and must announce it.
+    /// The last poll gave nothing, and no request came since. Only the database
+    /// or time can give it something to send, and must announce it.
     quiet: bool,
     /// The database announced something since.
     pub(super) woken: bool,
@@ -86,7 +86,7 @@ impl Stream {
         self.session.as_ref()
     }
 
-    /// Sends what a line means; returns it as text, and what came of it.
+    /// Sends the request of a line; returns it as text, and the outcome.
     pub(super) fn request(
         &mut self,
         db: &mut Database,
@@ -106,7 +106,7 @@ impl Stream {
         Ok((text, result))
     }
 
-    /// What the session says now.
+    /// The response that the session sends now.
     pub(super) fn poll(
         &mut self,
         db: &mut Database,
@@ -135,7 +135,7 @@ impl Stream {
         Ok(None)
     }
 
-    /// What holds for every response (S4, S41).
+    /// Checks what holds for every response (S4, S41).
     fn check(&mut self, message: &Message) -> Result<(), String> {
         let line = message.line();
         if message.nonce.as_str().is_empty() || !self.nonces.insert(message.nonce.clone()) {
@@ -167,7 +167,7 @@ impl Stream {
     }
 }
 
-/// A request as text, with what the client filled in.
+/// A request as text, with the fields that the client filled in.
 fn shown(built: &Built) -> String {
     let names = |list: &[trunkline_core::message::Locator]| {
         let names: Vec<_> = list.iter().map(|locator| locator.name.as_str()).collect();

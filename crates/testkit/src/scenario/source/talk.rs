@@ -1,5 +1,5 @@
-//! The client talks by itself: the order in which a source searches for what is
-//! rejected is its own affair, and what comes of it is not.
+//! The client acknowledges by itself: the order of a source's trials is its own
+//! affair, and their outcome is not.
 
 use std::collections::HashSet;
 
@@ -11,8 +11,8 @@ use super::Stage;
 const ENDLESS: usize = 100;
 
 impl Stage {
-    /// Answers until nothing comes. What was rejected alone must not come again
-    /// alone (S12).
+    /// Acknowledges until no response comes. A resource that was NACKed alone
+    /// must not come again alone (S12).
     pub(super) fn talk(&mut self, name: &str, talk: &Talk) -> Result<(), String> {
         let mut rejected = HashSet::new();
         for _ in 0..ENDLESS {

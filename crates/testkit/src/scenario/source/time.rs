@@ -1,5 +1,5 @@
-//! Time passes: at every moment that a session announced it is asked, and at
-//! no other moment may it have something to say.
+//! Time passes: a session is polled at every moment that it announced, and may
+//! have nothing to send at any other.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ impl Stage {
         self.hear_all()
     }
 
-    /// Takes what every stream has to say now.
+    /// Takes the responses that every stream has now.
     fn hear_all(&mut self) -> Result<(), String> {
         for stream in self.streams.values_mut().filter(|stream| stream.is_open()) {
             let mut count = 0;
@@ -42,7 +42,7 @@ impl Stage {
         Ok(())
     }
 
-    /// The next moment at which a stream wants to be asked.
+    /// The next moment at which a stream is to be polled.
     fn next_moment(&self) -> Result<Option<Moment>, String> {
         let sessions = self.streams.values().filter_map(|stream| stream.session());
         let next = sessions.filter_map(|session| session.poll_timeout()).min();
