@@ -24,6 +24,7 @@ mod bind;
 mod descriptors;
 pub mod explain;
 pub mod health;
+mod hub;
 pub mod listen;
 pub mod load;
 pub mod node;

@@ -19,7 +19,7 @@
 //! | `ending` | when a stream has to end |
 //! | `status`, `explain` | how clients stand, and why a host gets what it gets |
 //! | `stream`, `outcome`, `marks` | the session of a stream: bytes in, frames out, what is told of it |
-//! | `shared`, `engine` | the database, who is woken by it and who waits for it |
+//! | `shared` | the hub, and what a server has beside it |
 //! | `wave` | how long a change takes to arrive |
 //! | `flight`, `pace` | how much at once, how fast |
 //! | `contents`, `hooks`, `report`, `options` | what an embedder gives, decides and is told |
@@ -33,7 +33,7 @@ mod builder;
 mod contents;
 mod driver;
 mod ending;
-mod engine;
+
 mod explain;
 mod flight;
 mod hook_set;
@@ -128,13 +128,13 @@ impl Server {
     /// or since [`Self::take_longest_wait`].
     #[must_use]
     pub fn longest_wait(&self) -> Duration {
-        self.shared.longest_wait()
+        self.shared.hub.longest_wait()
     }
 
     /// The same, and begins anew.
     #[must_use]
     pub fn take_longest_wait(&self) -> Duration {
-        self.shared.take_longest_wait()
+        self.shared.hub.take_longest_wait()
     }
 
     /// Whether the first contents are there (S51).

@@ -1,25 +1,21 @@
-//! What the streams of a server share: the database, and who is woken by it.
+//! What the streams of a server share: the hub, and what a server has beside it.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use trunkline_core::Moment;
 use trunkline_core::change::Change;
-use trunkline_core::database::{
-    ApplyError, Commit, Completion, Database, Progress, SLICE, StreamId,
-};
+use trunkline_core::database::{ApplyError, ChangedName, Commit, Database};
 use trunkline_core::kind;
 use trunkline_core::message::Response;
 use trunkline_core::resource::{Resource, TypeUrl};
 use trunkline_core::session::{Config, Session};
 
 use super::contents::{Changed, Contents};
-use super::engine::{Engine, Held};
 use super::flight::Flight;
 use super::hook_set::HookSet;
 use super::options::Options;
@@ -27,19 +23,15 @@ use super::services;
 use super::stream::Stream;
 use super::wave::Wave;
 use crate::health::Health;
+use crate::hub::Hub;
 use crate::load::{Load, LoadLimits};
 use crate::node::{BaseRules, NodeRules};
 use crate::wire::KnownVersions;
 
 /// See the module's documentation.
 pub(super) struct Shared {
-    /// Held to ask or change the database; not to encode, send or report.
-    engine: Engine<State>,
-    /// Held by whoever changes contents until all is changed, while the engine
-    /// is held for a slice at a time (S85). Taken before the engine.
-    writing: Mutex<()>,
-    /// The start of the streams' clock.
-    start: Instant,
+    pub(super) hub: Hub<Stream>,
+    loading: Mutex<Loading>,
     numbers: AtomicU64,
     /// Streams that were admitted and have not ended.
     pub(super) admitted: AtomicUsize,
@@ -60,25 +52,11 @@ pub(super) struct Shared {
     pub(super) health: Health,
 }
 
-struct State {
-    db: Database,
-    /// Has every open stream of `db`, at its place.
-    streams: Vec<Option<Arc<Stream>>>,
-    /// How many transactions there were.
-    revision: u64,
-    /// What changed since the streams were last woken.
-    wave: Option<Arc<Wave>>,
-    /// Whether somebody will wake them.
-    armed: bool,
-    /// Contents of which the first part is not there yet.
+/// Which contents a server waits for before it serves.
+#[derive(Default)]
+struct Loading {
     awaited: BTreeSet<usize>,
-    started: bool,
-}
-
-impl AsMut<Database> for State {
-    fn as_mut(&mut self) -> &mut Database {
-        &mut self.db
-    }
+    is_started: bool,
 }
 
 impl Shared {
@@ -99,18 +77,12 @@ impl Shared {
         health.set_ready(ready);
         Self {
             health,
-            writing: Mutex::default(),
             known_versions: Arc::default(),
-            engine: Engine::new(State {
-                db,
-                streams: Vec::new(),
-                revision: 0,
-                wave: None,
-                armed: false,
+            hub: Hub::new(db),
+            loading: Mutex::new(Loading {
                 awaited: (0..contents.len()).collect(),
-                started: false,
+                is_started: false,
             }),
-            start: Instant::now(),
             numbers: AtomicU64::new(0),
             admitted: AtomicUsize::new(0),
             draining: CancellationToken::new(),
@@ -139,15 +111,13 @@ impl Shared {
         origin: &str,
         changes: Vec<Change>,
     ) -> Result<Vec<Changed>, ApplyError> {
-        let mut commit = Commit::new(changes)?;
-        let mut changed = Vec::new();
-        {
-            let _writing = self.writing();
-            while self.advance(&mut commit, &mut changed)? == Progress::More {
-                commit.free_memory();
-                self.engine.give_way();
-            }
-        }
+        let commit = Commit::new(changes)?;
+        let read = |made: ChangedName<'_>, all: &mut Vec<Changed>| all.extend(Changed::of(made));
+        let wave = || {
+            let hooks = Some(&self.hooks).filter(|hooks| hooks.are_any());
+            hooks.map(|hooks| Arc::new(Wave::new(hooks)))
+        };
+        let mut changed = self.hub.apply(commit, read, wave)?;
         self.wake_soon();
         changed.sort_by(|a, b| (&a.type_url, &a.name).cmp(&(&b.type_url, &b.name)));
         let comes_or_goes = |c: &Changed| c.from.is_some() != c.to.is_some();
@@ -157,32 +127,6 @@ impl Shared {
         }
         self.hooks.changed(origin, &changed);
         Ok(changed)
-    }
-
-    /// One hold of a transaction. Streams that it concerns are woken when all of
-    /// it is done; those that look before see a part of it.
-    fn advance(
-        &self,
-        commit: &mut Commit,
-        changed: &mut Vec<Changed>,
-    ) -> Result<Progress, ApplyError> {
-        let mut some = Vec::new();
-        let progress = {
-            let mut state = self.lock();
-            let progress = commit.advance(&mut state.db, SLICE, |made| {
-                some.extend(Changed::of(made));
-            })?;
-            state.revision += u64::from(progress == Progress::Done);
-            if self.hooks.are_any() && (progress == Progress::Done || !some.is_empty()) {
-                state
-                    .wave
-                    .get_or_insert_with(|| Arc::new(Wave::new(&self.hooks)));
-            }
-            progress
-        };
-        // A long list grows while nobody waits.
-        changed.append(&mut some);
-        Ok(progress)
     }
 
     fn clusters(&self) -> Vec<String> {
@@ -207,36 +151,22 @@ impl Shared {
         };
         for some in (0..).map_while(slice) {
             all.extend(some);
-            self.engine.give_way();
+            self.hub.give_way();
         }
         all
-    }
-
-    pub(super) fn longest_wait(&self) -> Duration {
-        self.engine.longest_wait()
-    }
-
-    pub(super) fn take_longest_wait(&self) -> Duration {
-        self.engine.take_longest_wait()
     }
 
     /// The first contents of one of the sources are complete.
     pub(super) fn loaded(&self, place: usize) {
         {
-            let _writing = self.writing();
-            {
-                let mut state = self.lock();
-                state.awaited.remove(&place);
-                if !state.awaited.is_empty() || !state.db.is_cache() {
-                    return;
-                }
+            let mut loading = self.loading();
+            loading.awaited.remove(&place);
+            if !loading.awaited.is_empty() || !self.with(|db| db.is_cache()) {
+                return;
             }
-            let mut settling = Completion::default();
-            while self.with(|db| db.complete_slice(&mut settling, SLICE)) == Progress::More {
-                self.engine.give_way();
-            }
+            self.hub.complete();
         }
-        self.wake();
+        self.hub.wake();
         self.ready.send_replace(true);
         if !self.draining.is_cancelled() {
             self.health.set_ready(true);
@@ -247,53 +177,29 @@ impl Shared {
         let debounce = self.options.debounce;
         let runtime = tokio::runtime::Handle::try_current().ok();
         let Some(runtime) = runtime.filter(|_| !debounce.is_zero()) else {
-            return self.wake();
+            return self.hub.wake();
         };
-        if std::mem::replace(&mut self.lock().armed, true) {
+        if !self.hub.arm() {
             return;
         }
         let shared = Arc::clone(self);
         runtime.spawn(async move {
             tokio::time::sleep(debounce).await;
-            shared.wake();
+            shared.hub.wake();
         });
-    }
-
-    fn wake(&self) {
-        let (woken, wave) = {
-            let mut state = self.lock();
-            state.armed = false;
-            let woken = state.db.take_woken_streams();
-            let find = |id: &StreamId| state.streams.get(id.index())?.clone();
-            let woken: Vec<Arc<Stream>> = woken.iter().filter_map(find).collect();
-            (woken, state.wave.take())
-        };
-        for stream in woken {
-            stream.wake(wave.as_ref());
-        }
     }
 
     /// Asks the database.
     pub(super) fn with<T>(&self, ask: impl FnOnce(&mut Database) -> T) -> T {
-        ask(&mut self.lock().db)
-    }
-
-    /// Asks the database, and how many transactions it is from.
-    pub(super) fn with_revision<T>(&self, ask: impl FnOnce(&mut Database) -> T) -> (T, u64) {
-        let mut state = self.lock();
-        (ask(&mut state.db), state.revision)
+        self.hub.with(ask)
     }
 
     /// Begins a stream.
     pub(super) fn open(&self, config: Config, stream: &Arc<Stream>) -> Session {
-        let mut state = self.lock();
-        let session = Session::open(&mut state.db, config);
-        let place = session.stream().index();
-        if state.streams.len() <= place {
-            state.streams.resize(place + 1, None);
-        }
-        state.streams[place] = Some(Arc::clone(stream));
-        session
+        self.hub.open(stream, |db| {
+            let session = Session::open(db, config);
+            (session.stream(), session)
+        })
     }
 
     /// What a session has to say now, all of it looked at: who polls by REST does
@@ -304,7 +210,7 @@ impl Shared {
             if response.is_some() || !session.has_more() {
                 return response;
             }
-            self.engine.give_way();
+            self.hub.give_way();
         }
     }
 
@@ -312,35 +218,20 @@ impl Shared {
     /// forgotten (S85).
     pub(super) fn close(&self, mut session: Session) {
         while !self.close_some(&mut session) {
-            self.engine.give_way();
+            self.hub.give_way();
         }
     }
 
     fn close_some(&self, session: &mut Session) -> bool {
-        let mut state = self.lock();
-        let forgotten = session.close_slice(&mut state.db);
-        // Its number may be another stream's as soon as the engine is free.
-        let place = session.stream().index();
-        if let Some(place) = state.streams.get_mut(place).filter(|_| forgotten) {
-            *place = None;
-        }
-        forgotten
+        self.hub
+            .close_slice(session.stream(), |db| session.close_slice(db))
     }
 
     /// The streams that have made a request, oldest first.
     pub(super) fn streams(&self) -> Vec<Arc<Stream>> {
-        let mut streams: Vec<_> = self.lock().streams.iter().flatten().cloned().collect();
+        let mut streams = self.hub.watchers();
         streams.sort_by_key(|stream| stream.number);
         streams
-    }
-
-    pub(super) fn now(&self) -> Moment {
-        Moment::new(self.start.elapsed())
-    }
-
-    /// When a moment is on the clock of the runtime.
-    pub(super) fn instant(&self, moment: Moment) -> tokio::time::Instant {
-        (self.start + moment.since_start()).into()
     }
 
     pub(super) fn next_number(&self) -> u64 {
@@ -349,19 +240,15 @@ impl Shared {
 
     /// True once, for whoever starts the contents.
     pub(super) fn begin(&self) -> bool {
-        !std::mem::replace(&mut self.lock().started, true)
+        !std::mem::replace(&mut self.loading().is_started, true)
     }
 
     pub(super) fn ready(&self) -> watch::Receiver<bool> {
         self.ready.subscribe()
     }
 
-    fn lock(&self) -> Held<'_, State> {
-        self.engine.lock()
-    }
-
-    fn writing(&self) -> MutexGuard<'_, ()> {
-        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    fn loading(&self) -> MutexGuard<'_, Loading> {
+        self.loading.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -377,6 +264,8 @@ impl fmt::Debug for Shared {
 mod tests {
     use super::super::{Connection, Server};
     use super::*;
+    use trunkline_core::Moment;
+    use trunkline_core::database::SLICE;
     use trunkline_core::message::{DeltaRequest, Locator, Mode};
 
     #[test]

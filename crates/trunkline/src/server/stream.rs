@@ -20,6 +20,7 @@ use super::report::{Peer, Report, Sent};
 use super::shared::Shared;
 use super::wave::{Wave, Waves};
 use crate::bell::Bell;
+use crate::hub::Watcher;
 use crate::node::Described;
 use crate::wire::{self, Reader};
 
@@ -148,7 +149,7 @@ impl Stream {
 
     /// Says as well whether all that was said is answered.
     fn take(self: &Arc<Self>, raw: Bytes, outcome: &mut Outcome) -> Result<(Next, bool), Fault> {
-        let now = self.shared.now();
+        let now = self.shared.hub.now();
         let mut talk = self.talk();
         let talk = &mut *talk;
         let (request, node) = match self.mode {
@@ -195,7 +196,7 @@ impl Stream {
         let due = session.poll_timeout();
         Next {
             now: !quiet,
-            due: due.map(|due| self.shared.instant(due)),
+            due: due.map(|due| self.shared.hub.instant(due)),
         }
     }
 
@@ -252,14 +253,14 @@ impl Stream {
     /// The next message, built from the newest state.
     pub(super) fn poll(&self) -> Spoken {
         let waves = self.waves.len();
-        let now = self.shared.now();
+        let now = self.shared.hub.now();
         let (response, next, told) = self.poll_session(now);
         if told && response.is_none() {
             self.waves.arrived(waves);
         }
         Spoken {
             message: response.map(|response| self.write(&response)),
-            at: self.shared.instant(now),
+            at: self.shared.hub.instant(now),
             next,
         }
     }
@@ -276,7 +277,7 @@ impl Stream {
             };
             return (None, next, true);
         };
-        let ((response, quiet), revision) = self.shared.with_revision(|db| {
+        let ((response, quiet), revision) = self.shared.hub.with_revision(|db| {
             let response = session.poll(db, now);
             let quiet = response.is_none() || session.is_quiet(db, now);
             (response, quiet)
@@ -293,7 +294,7 @@ impl Stream {
         let mut next = self.next(session, quiet);
         let goes_on = session.has_more();
         if goes_on {
-            let soon = self.shared.instant(now) + BETWEEN_SLICES;
+            let soon = self.shared.hub.instant(now) + BETWEEN_SLICES;
             next.due = Some(next.due.map_or(soon, |due| due.min(soon)));
         }
         (response, next, session.is_acknowledged() && !goes_on)
@@ -324,14 +325,6 @@ impl Stream {
             self.tell_size((type_url, nonce), resources, frames.len());
         }
         frames
-    }
-
-    /// There may be something to say.
-    pub(super) fn wake(&self, wave: Option<&Arc<Wave>>) {
-        if let Some(wave) = wave {
-            self.waves.add(wave);
-        }
-        self.bell.ring(NEWS);
     }
 
     /// The peer has gone, or has to.
@@ -369,5 +362,17 @@ impl Stream {
         if self.shared.hooks.are_any() {
             self.shared.hooks.report(self.peer(), report);
         }
+    }
+}
+
+impl Watcher for Stream {
+    type News = Arc<Wave>;
+
+    /// There may be something to say.
+    fn wake(&self, wave: Option<&Arc<Wave>>) {
+        if let Some(wave) = wave {
+            self.waves.add(wave);
+        }
+        self.bell.ring(NEWS);
     }
 }

@@ -1,0 +1,280 @@
+//! The hub: a database, those who are woken by its changes, and a clock.
+//!
+//! The rules in `trunkline-core` have neither locks nor time. A hub gives them
+//! both, and nothing else: a server's streams are one kind of watcher, and know
+//! of load, health and hooks; a hub does not.
+//!
+//! ```text
+//!   changes ─▶ apply ─▶ database ─▶ woken watchers ─▶ wake
+//!                          ▲                            │
+//!                          └────────── with ◀───────────┘
+//! ```
+
+mod engine;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use engine::{Engine, Held};
+use trunkline_core::Moment;
+use trunkline_core::database::{
+    ApplyError, ChangedName, Commit, Completion, Database, Progress, SLICE, StreamId,
+};
+
+/// Whoever reads a database by way of a stream of it, and is woken when there
+/// is something to read.
+pub(crate) trait Watcher {
+    /// What is told of the changes that wake a watcher.
+    type News;
+
+    /// There may be something to read.
+    fn wake(&self, news: Option<&Self::News>);
+}
+
+/// See the module's documentation.
+pub(crate) struct Hub<W: Watcher> {
+    /// Held to ask or change the database; not to encode, send or report.
+    engine: Engine<State<W>>,
+    /// Held by whoever changes contents until all is changed, while the engine
+    /// is held for a slice at a time (S85). Taken before the engine.
+    writing: Mutex<()>,
+    /// The start of the clock.
+    start: Instant,
+}
+
+struct State<W: Watcher> {
+    db: Database,
+    /// The watcher of every open stream of `db`, at the stream's index.
+    watchers: Vec<Option<Arc<W>>>,
+    /// How many transactions there were.
+    revision: u64,
+    /// What changed since the watchers were last woken.
+    news: Option<W::News>,
+    /// Whether somebody will wake them.
+    is_armed: bool,
+}
+
+impl<W: Watcher> AsMut<Database> for State<W> {
+    fn as_mut(&mut self) -> &mut Database {
+        &mut self.db
+    }
+}
+
+impl<W: Watcher> Hub<W> {
+    pub(crate) fn new(db: Database) -> Self {
+        Self {
+            engine: Engine::new(State {
+                db,
+                watchers: Vec::new(),
+                revision: 0,
+                news: None,
+                is_armed: false,
+            }),
+            writing: Mutex::default(),
+            start: Instant::now(),
+        }
+    }
+
+    /// Asks the database.
+    pub(crate) fn with<T>(&self, ask: impl FnOnce(&mut Database) -> T) -> T {
+        ask(&mut self.lock().db)
+    }
+
+    /// Asks the database, and how many transactions it is from.
+    pub(crate) fn with_revision<T>(&self, ask: impl FnOnce(&mut Database) -> T) -> (T, u64) {
+        let mut state = self.lock();
+        (ask(&mut state.db), state.revision)
+    }
+
+    /// Makes a transaction, in slices. `changed` reads each name that changes
+    /// into a list; `news` is asked for what the watchers are told, unless they
+    /// are to be told already. Nobody is woken yet: a watcher that looks before
+    /// the end sees a part of the transaction.
+    pub(crate) fn apply<C>(
+        &self,
+        mut commit: Commit,
+        mut changed: impl FnMut(ChangedName<'_>, &mut Vec<C>),
+        news: impl Fn() -> Option<W::News>,
+    ) -> Result<Vec<C>, ApplyError> {
+        let mut all = Vec::new();
+        let _writing = self.writing();
+        loop {
+            let mut some = Vec::new();
+            let progress = {
+                let mut state = self.lock();
+                let progress = commit.advance(&mut state.db, SLICE, |name| {
+                    changed(name, &mut some);
+                })?;
+                let is_done = progress == Progress::Done;
+                state.revision += u64::from(is_done);
+                if state.news.is_none() && (is_done || !some.is_empty()) {
+                    state.news = news();
+                }
+                progress
+            };
+            // A long list grows while nobody waits.
+            all.append(&mut some);
+            if progress == Progress::Done {
+                return Ok(all);
+            }
+            commit.free_memory();
+            self.give_way();
+        }
+    }
+
+    /// What the database does not hold does not exist from now on (S51). In
+    /// slices; nobody is woken yet.
+    pub(crate) fn complete(&self) {
+        let _writing = self.writing();
+        let mut completion = Completion::default();
+        while self.with(|db| db.complete_slice(&mut completion, SLICE)) == Progress::More {
+            self.give_way();
+        }
+    }
+
+    /// True if nobody has said yet that he will [wake](Self::wake) the watchers.
+    pub(crate) fn arm(&self) -> bool {
+        !std::mem::replace(&mut self.lock().is_armed, true)
+    }
+
+    /// Wakes the watchers that changes concern.
+    pub(crate) fn wake(&self) {
+        let (woken, news) = {
+            let mut state = self.lock();
+            state.is_armed = false;
+            let woken = state.db.take_woken_streams();
+            let find = |id: &StreamId| state.watchers.get(id.index())?.clone();
+            let woken: Vec<Arc<W>> = woken.iter().filter_map(find).collect();
+            (woken, state.news.take())
+        };
+        for watcher in woken {
+            watcher.wake(news.as_ref());
+        }
+    }
+
+    /// Opens a stream of the database for a watcher.
+    pub(crate) fn open<S>(
+        &self,
+        watcher: &Arc<W>,
+        open: impl FnOnce(&mut Database) -> (StreamId, S),
+    ) -> S {
+        let mut state = self.lock();
+        let (id, opened) = open(&mut state.db);
+        let index = id.index();
+        if state.watchers.len() <= index {
+            state.watchers.resize(index + 1, None);
+        }
+        state.watchers[index] = Some(Arc::clone(watcher));
+        opened
+    }
+
+    /// Closes a stream of the database, or a part of it; `close` says whether
+    /// nothing is left.
+    pub(crate) fn close_slice(
+        &self,
+        id: StreamId,
+        close: impl FnOnce(&mut Database) -> bool,
+    ) -> bool {
+        let mut state = self.lock();
+        let is_closed = close(&mut state.db);
+        // Its number may be another stream's as soon as the engine is free.
+        if is_closed && let Some(watcher) = state.watchers.get_mut(id.index()) {
+            *watcher = None;
+        }
+        is_closed
+    }
+
+    /// The watchers of all open streams.
+    pub(crate) fn watchers(&self) -> Vec<Arc<W>> {
+        self.lock().watchers.iter().flatten().cloned().collect()
+    }
+
+    /// Lets those have the database who wait for it now. To be called between
+    /// two slices.
+    pub(crate) fn give_way(&self) {
+        self.engine.give_way();
+    }
+
+    /// The longest that a thread had to wait for the database, since this was
+    /// forgotten.
+    pub(crate) fn longest_wait(&self) -> Duration {
+        self.engine.longest_wait()
+    }
+
+    /// Forgets the longest wait, and says how long it was.
+    pub(crate) fn take_longest_wait(&self) -> Duration {
+        self.engine.take_longest_wait()
+    }
+
+    /// The time on the hub's clock.
+    pub(crate) fn now(&self) -> Moment {
+        Moment::new(self.start.elapsed())
+    }
+
+    /// When a moment is on the clock of the runtime.
+    pub(crate) fn instant(&self, moment: Moment) -> tokio::time::Instant {
+        (self.start + moment.since_start()).into()
+    }
+
+    fn lock(&self) -> Held<'_, State<W>> {
+        self.engine.lock()
+    }
+
+    fn writing(&self) -> MutexGuard<'_, ()> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trunkline_core::change::Change;
+    use trunkline_core::database::Scope;
+    use trunkline_core::params::ParamsId;
+    use trunkline_core::resource::Resource;
+
+    #[derive(Default)]
+    struct Heard(Mutex<Vec<Option<u64>>>);
+
+    impl Watcher for Heard {
+        type News = u64;
+
+        fn wake(&self, news: Option<&u64>) {
+            self.0.lock().unwrap().push(news.copied());
+        }
+    }
+
+    #[test]
+    fn a_watcher_is_woken_once_for_changes_that_concern_it() {
+        let hub = Hub::<Heard>::new(Database::new());
+        let [all, none] = [(); 2].map(|()| Arc::new(Heard::default()));
+        let ids = [(&all, "t"), (&none, "other")].map(|(watcher, url)| {
+            hub.open(watcher, |db| {
+                let id = db.open_stream();
+                let type_id = db.type_id(&url.into());
+                let subscriber = db.add_subscriber(id, type_id, ParamsId::EMPTY);
+                db.open_cursor(subscriber, &Scope::All);
+                (id, id)
+            })
+        });
+        for (nth, text) in ["1", "2"].into_iter().enumerate() {
+            let resource = Arc::new(Resource::new("a".into(), text.into()));
+            let commit = Commit::new(vec![Change::Upsert("t".into(), resource)]).unwrap();
+            let name = |changed: ChangedName<'_>, all: &mut Vec<_>| all.push(changed.name.clone());
+            let changed = hub.apply(commit, name, || Some(nth as u64)).unwrap();
+            assert_eq!(changed, ["a".into()]);
+        }
+        assert!(hub.arm() && !hub.arm());
+        hub.wake();
+        hub.wake();
+        assert_eq!(*all.0.lock().unwrap(), [Some(0)]);
+        assert!(none.0.lock().unwrap().is_empty());
+        assert_eq!(hub.with_revision(|_| ()).1, 2);
+        assert!(hub.arm(), "it was woken");
+        assert_eq!(hub.watchers().len(), 2);
+        assert!(!hub.close_slice(ids[0], |_| false));
+        assert_eq!(hub.watchers().len(), 2);
+        assert!(hub.close_slice(ids[0], |_| true));
+        assert_eq!(hub.watchers().len(), 1);
+    }
+}
