@@ -1,4 +1,4 @@
-//! What a subscriber asks for: names, globs, and the whole type.
+//! Interest: the selectors that a stream or a sink subscribes to.
 
 mod set;
 mod wildcard;
