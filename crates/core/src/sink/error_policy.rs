@@ -1,27 +1,27 @@
-//! The table of A88: what becomes of an error, in one place (C40, C41).
+//! The table of A88: the effect of an error, in one place (C40, C41).
 //!
 //! | error | nothing held | held |
 //! |---|---|---|
 //! | transient | the value is the error | beside the value |
 //! | data, [`DataErrors::Keep`] | the value is the error | beside the value |
 //! | data, [`DataErrors::Fail`] | the value is the error | drop, then the value is the error |
-//! | data, [`DataErrors::Obey`] | the value is the error | drop if the source withdrew it, else beside the value |
+//! | data, [`DataErrors::Obey`] | the value is the error | drop if the server removed it, else beside the value |
 
 use super::config::DataErrors;
 use super::event::{Cause, ErrorClass};
 
-/// What becomes of an error.
+/// The effect of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It takes the place of the value that is missing.
+    /// The error is the value of a name that has none.
     Value,
-    /// It stands beside the value.
+    /// The error is beside the value.
     Ambient,
-    /// The value is dropped and it takes its place.
+    /// The value is dropped, and the error replaces it.
     Drop,
 }
 
-/// What becomes of an error that has this cause.
+/// The effect of an error with this cause.
 pub(super) fn fate(cause: Cause, held: bool, policy: DataErrors) -> Fate {
     let drops = match policy {
         DataErrors::Keep => false,
