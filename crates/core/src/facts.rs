@@ -75,7 +75,7 @@ impl Facts {
 
     /// Inline route configurations of a listener that use VHDS.
     #[must_use]
-    pub fn inline_vhds_routes(&self) -> &[Name] {
+    pub(crate) fn inline_vhds_routes(&self) -> &[Name] {
         self.rare
             .as_ref()
             .map_or(&[], |rare| &rare.inline_vhds_routes)
@@ -89,14 +89,14 @@ impl Facts {
 
     /// Whether a route configuration ignores the port when it matches hosts.
     #[must_use]
-    pub fn ignores_port(&self) -> bool {
+    pub(crate) fn ignores_port(&self) -> bool {
         let rare = self.rare.as_ref();
         rare.is_some_and(|rare| rare.ignores_port)
     }
 
     /// Facts with nothing in them.
     #[must_use]
-    pub fn none() -> &'static Self {
+    pub(crate) fn none() -> &'static Self {
         static NONE: std::sync::LazyLock<Facts> = std::sync::LazyLock::new(Facts::default);
         &NONE
     }

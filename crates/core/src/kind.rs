@@ -21,28 +21,28 @@ pub struct Kind {
     /// are sent before resources that refer to them.
     pub rank: u8,
     /// The negative answer that Envoy understands in delta (S35).
-    pub envoy_negative: NegativeForm,
+    pub(crate) envoy_negative: NegativeForm,
     /// The negative answer that Envoy understands in SotW.
-    pub envoy_negative_in_sotw: NegativeForm,
+    pub(crate) envoy_negative_in_sotw: NegativeForm,
     /// A wildcard brings nothing by itself; names are subscribed to one by one
     /// (S66).
     pub on_demand: bool,
     /// A replaced resource drains: its references stay in use for a while
     /// (S73).
-    pub drains: bool,
+    pub(crate) drains: bool,
     /// A client that reconnects may still use a resource that the database no
     /// longer has (S82).
-    pub survives_reconnect: bool,
+    pub(crate) survives_reconnect: bool,
     /// The types that a resource of this type may refer to.
     pub refers_to: &'static [&'static str],
     /// A TTL may be sent on a SotW stream (S59).
-    pub ttl_in_sotw: bool,
+    pub(crate) ttl_in_sotw: bool,
 }
 
 /// The form of a negative answer: how a client is told that a name does not
 /// exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NegativeForm {
+pub(crate) enum NegativeForm {
     /// The name in `removed_resources`.
     Removed,
     /// A resource that has its name and nothing else.
@@ -162,7 +162,7 @@ impl Kind {
 
     /// Whether resources of some type may refer to this type.
     #[must_use]
-    pub fn is_referred_to(type_url: &TypeUrl) -> bool {
+    pub(crate) fn is_referred_to(type_url: &TypeUrl) -> bool {
         ALL.iter().any(|user| {
             Self::of(&(*user).into())
                 .refers_to

@@ -33,7 +33,7 @@ pub mod interest;
 pub mod kind;
 pub mod limits;
 pub mod message;
-pub mod moment;
+mod moment;
 pub mod name;
 mod order;
 pub mod params;
@@ -42,6 +42,6 @@ pub mod resource_list;
 pub mod session;
 pub mod sink;
 pub mod source;
-pub mod timer;
+pub(crate) mod timer;
 
 pub use moment::Moment;

@@ -81,7 +81,7 @@ wire_string!(
 impl Nonce {
     /// The number in hexadecimal.
     #[must_use]
-    pub fn of_number(number: u64) -> Self {
+    pub(crate) fn of_number(number: u64) -> Self {
         Self(format_smolstr!("{number:x}"))
     }
 }

@@ -9,7 +9,7 @@ use crate::Moment;
 
 /// Deadlines by key, at most one for each.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Timers<K> {
+pub(crate) struct Timers<K> {
     deadlines: BTreeMap<K, Moment>,
     /// The same pairs, sorted by deadline.
     order: BTreeSet<(Moment, K)>,
@@ -26,14 +26,14 @@ impl<K> Default for Timers<K> {
 
 impl<K: Ord + Clone> Timers<K> {
     /// Sets the deadline of a key, replacing an earlier one.
-    pub fn set(&mut self, key: K, at: Moment) {
+    pub(crate) fn set(&mut self, key: K, at: Moment) {
         self.cancel(&key);
         self.order.insert((at, key.clone()));
         self.deadlines.insert(key, at);
     }
 
     /// Removes a deadline. Returns whether there was one.
-    pub fn cancel(&mut self, key: &K) -> bool {
+    pub(crate) fn cancel(&mut self, key: &K) -> bool {
         let Some(at) = self.deadlines.remove(key) else {
             return false;
         };
@@ -41,7 +41,7 @@ impl<K: Ord + Clone> Timers<K> {
     }
 
     /// Removes all deadlines but those of these keys.
-    pub fn retain(&mut self, mut keep: impl FnMut(&K) -> bool) {
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(&K) -> bool) {
         self.deadlines.retain(|key, _| keep(key));
         let deadlines = &self.deadlines;
         self.order.retain(|(_, key)| deadlines.contains_key(key));
@@ -49,13 +49,13 @@ impl<K: Ord + Clone> Timers<K> {
 
     /// The earliest deadline.
     #[must_use]
-    pub fn next(&self) -> Option<Moment> {
+    pub(crate) fn next(&self) -> Option<Moment> {
         self.order.first().map(|(at, _)| *at)
     }
 
     /// Removes the deadlines that have passed. Returns their keys by deadline,
     /// then by key.
-    pub fn expire(&mut self, now: Moment) -> Vec<K> {
+    pub(crate) fn expire(&mut self, now: Moment) -> Vec<K> {
         let mut due = Vec::new();
         while let Some((at, key)) = self.order.pop_first() {
             if at > now {

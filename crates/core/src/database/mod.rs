@@ -51,7 +51,6 @@ pub use table::{MemoryCounts, Work};
 pub use view::{Position, Scope};
 pub use view_changes::{Item, ViewChanges};
 
-use crate::kind::Kind;
 use crate::name::{Glob, Name};
 use crate::params::{Params, ParamsId, ParamsTable};
 use crate::resource::{Resource, TypeUrl};
@@ -156,12 +155,6 @@ impl Database {
         &self.table(id).url
     }
 
-    /// The facts of a type.
-    #[must_use]
-    pub fn kind(&self, id: TypeId) -> Kind {
-        self.table(id).kind
-    }
-
     /// The number of names of a type that have contents.
     #[must_use]
     pub fn len(&self, id: TypeId) -> usize {
@@ -224,7 +217,7 @@ impl Database {
 
     /// The number of a set of parameters, if the database has it.
     #[must_use]
-    pub fn find_params(&self, params: &Params) -> Option<ParamsId> {
+    pub(crate) fn find_params(&self, params: &Params) -> Option<ParamsId> {
         self.params.find(params)
     }
 
@@ -247,7 +240,7 @@ impl Database {
 
     /// The number of sets of parameters.
     #[must_use]
-    pub fn params_count(&self) -> usize {
+    pub(crate) fn params_count(&self) -> usize {
         self.params.len()
     }
 
@@ -266,7 +259,7 @@ impl Database {
 
     /// Removed names that a glob matches, as far as they are remembered (S75).
     #[must_use]
-    pub fn tombstones(&self, type_id: TypeId, glob: &Glob) -> Vec<Name> {
+    pub(crate) fn tombstones(&self, type_id: TypeId, glob: &Glob) -> Vec<Name> {
         self.table(type_id).tombstones.matching(glob)
     }
 

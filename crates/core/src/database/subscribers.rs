@@ -230,7 +230,7 @@ impl Database {
     }
 
     /// Closes a stream. Its subscribers have to be removed before.
-    pub fn close_stream(&mut self, id: StreamId) {
+    pub(crate) fn close_stream(&mut self, id: StreamId) {
         let streams = &mut self.subscribers.streams;
         match streams.get_mut(id.0) {
             // The slot must not be reused while the list has it.
@@ -350,7 +350,7 @@ impl Database {
     }
 
     /// All dirty names.
-    pub fn dirty(&self, id: SubscriberId) -> impl Iterator<Item = (EntryId, ParamsId)> + '_ {
+    pub(crate) fn dirty(&self, id: SubscriberId) -> impl Iterator<Item = (EntryId, ParamsId)> + '_ {
         self.subscribers.get(id).dirty.iter().copied()
     }
 }

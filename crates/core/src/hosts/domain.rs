@@ -30,19 +30,19 @@ impl<'a> Domain<'a> {
 
     /// Whether the domain can match more than one host.
     #[must_use]
-    pub fn is_wildcard(self) -> bool {
+    pub(crate) fn is_wildcard(self) -> bool {
         !matches!(self, Self::Exact(_))
     }
 
     /// Whether the domain is a prefix.
     #[must_use]
-    pub fn is_prefix(self) -> bool {
+    pub(crate) fn is_prefix(self) -> bool {
         matches!(self, Self::Prefix(_))
     }
 
     /// Whether the domain matches a host, which is in lower case.
     #[must_use]
-    pub fn matches(self, host: &str) -> bool {
+    pub(crate) fn matches(self, host: &str) -> bool {
         match self {
             Self::Exact(text) => text == host,
             Self::Suffix(text) => host.len() > text.len() && host.ends_with(text),
@@ -83,7 +83,7 @@ impl Domains {
 
     /// Whether there are no domains.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
@@ -93,7 +93,7 @@ impl Domains {
     }
 
     /// The domains that match one host each.
-    pub fn exact(&self) -> impl Iterator<Item = &str> + Clone {
+    pub(crate) fn exact(&self) -> impl Iterator<Item = &str> + Clone {
         self.iter().filter_map(|domain| match domain {
             Domain::Exact(text) => Some(text),
             _ => None,
@@ -102,7 +102,7 @@ impl Domains {
 
     /// Whether a domain can match more than one host.
     #[must_use]
-    pub fn have_wildcards(&self) -> bool {
+    pub(crate) fn have_wildcards(&self) -> bool {
         self.0.contains('*') && self.iter().any(Domain::is_wildcard)
     }
 

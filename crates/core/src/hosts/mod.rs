@@ -33,7 +33,7 @@ impl<'a> HostName<'a> {
 
 /// The host without its port.
 #[must_use]
-pub fn without_port(host: &str) -> &str {
+pub(crate) fn without_port(host: &str) -> &str {
     match host.rsplit_once(':') {
         // Without brackets, more than one colon is an address without a port.
         Some((before, port))

@@ -3,5 +3,6 @@
 mod set;
 mod wildcard;
 
-pub use set::{Interest, InterestDiff};
-pub use wildcard::{DeltaWildcard, Wildcard};
+pub use set::Interest;
+pub(crate) use set::InterestDiff;
+pub(crate) use wildcard::{DeltaWildcard, Wildcard};

@@ -19,16 +19,16 @@ pub struct Interest {
 
 /// The difference between an older interest and a newer one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct InterestDiff {
+pub(crate) struct InterestDiff {
     /// Selectors of the newer interest only.
-    pub added: Interest,
+    pub(crate) added: Interest,
     /// Selectors of the older interest only.
-    pub removed: Interest,
+    pub(crate) removed: Interest,
 }
 
 impl Interest {
     /// Adds a selector. Returns whether it is new.
-    pub fn insert(&mut self, selector: Selector) -> bool {
+    pub(crate) fn insert(&mut self, selector: Selector) -> bool {
         match selector {
             Selector::Wildcard => !std::mem::replace(&mut self.wildcard, true),
             Selector::Glob(glob) => self.globs.insert(glob),
@@ -37,7 +37,7 @@ impl Interest {
     }
 
     /// Removes a selector. Returns whether it was there.
-    pub fn remove(&mut self, selector: &Selector) -> bool {
+    pub(crate) fn remove(&mut self, selector: &Selector) -> bool {
         match selector {
             Selector::Wildcard => std::mem::replace(&mut self.wildcard, false),
             Selector::Glob(glob) => self.globs.remove(glob),
@@ -47,7 +47,7 @@ impl Interest {
 
     /// Whether this very selector is in the set.
     #[must_use]
-    pub fn has_selector(&self, selector: &Selector) -> bool {
+    pub(crate) fn has_selector(&self, selector: &Selector) -> bool {
         match selector {
             Selector::Wildcard => self.wildcard,
             Selector::Glob(glob) => self.globs.contains(glob),
@@ -64,7 +64,7 @@ impl Interest {
     /// Whether a glob covers the name; one lookup, however many globs there
     /// are.
     #[must_use]
-    pub fn matches_glob(&self, name: &Name) -> bool {
+    pub(crate) fn matches_glob(&self, name: &Name) -> bool {
         !self.globs.is_empty() && Glob::of(name).is_some_and(|glob| self.globs.contains(&glob))
     }
 
@@ -72,7 +72,7 @@ impl Interest {
     /// collection in the set: the glob, or `*` or the empty text for the
     /// wildcard (S61).
     #[must_use]
-    pub fn names_collection(&self, name: &Name) -> bool {
+    pub(crate) fn names_collection(&self, name: &Name) -> bool {
         match name.as_str() {
             "" | "*" => self.wildcard,
             text => Glob::parse(text).is_ok_and(|glob| self.globs.contains(&glob)),
@@ -81,17 +81,8 @@ impl Interest {
 
     /// Whether the name itself is in the set.
     #[must_use]
-    pub fn names_exactly(&self, name: &Name) -> bool {
+    pub(crate) fn names_exactly(&self, name: &Name) -> bool {
         self.names.contains(name)
-    }
-
-    /// Whether every name that `other` covers is covered.
-    #[must_use]
-    pub fn covers(&self, other: &Self) -> bool {
-        self.wildcard
-            || (!other.wildcard
-                && other.globs.is_subset(&self.globs)
-                && other.names.iter().all(|name| self.contains(name)))
     }
 
     /// Whether the wildcard is in the set.
@@ -108,61 +99,22 @@ impl Interest {
 
     /// The number of selectors.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         usize::from(self.wildcard) + self.globs.len() + self.names.len()
     }
 
     /// The names in the set, in order.
-    pub fn names(&self) -> impl Iterator<Item = &Name> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &Name> {
         self.names.iter()
     }
 
     /// All selectors: `*`, then globs, then names.
-    pub fn iter(&self) -> impl Iterator<Item = Selector> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Selector> {
         let star = self.wildcard.then_some(Selector::Wildcard);
         let globs = self.globs.iter().cloned().map(Selector::Glob);
         star.into_iter()
             .chain(globs)
             .chain(self.names.iter().cloned().map(Selector::Name))
-    }
-
-    /// The selectors in either set.
-    #[must_use]
-    pub fn union(&self, other: &Self) -> Self {
-        Self {
-            wildcard: self.wildcard || other.wildcard,
-            globs: &self.globs | &other.globs,
-            names: &self.names | &other.names,
-        }
-    }
-
-    /// The selectors in both sets.
-    #[must_use]
-    pub fn intersection(&self, other: &Self) -> Self {
-        Self {
-            wildcard: self.wildcard && other.wildcard,
-            globs: &self.globs & &other.globs,
-            names: &self.names & &other.names,
-        }
-    }
-
-    /// The selectors in this set that are not in `other`.
-    #[must_use]
-    pub fn difference(&self, other: &Self) -> Self {
-        Self {
-            wildcard: self.wildcard && !other.wildcard,
-            globs: &self.globs - &other.globs,
-            names: &self.names - &other.names,
-        }
-    }
-
-    /// The changes from this interest to a newer one.
-    #[must_use]
-    pub fn diff(&self, newer: &Self) -> InterestDiff {
-        InterestDiff {
-            added: newer.difference(self),
-            removed: self.difference(newer),
-        }
     }
 }
 
@@ -225,15 +177,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn algebra_is_that_of_sets(a in naive(), b in naive()) {
-            let (x, y) = (interest(&a), interest(&b));
-            let naive = |i: Interest| i.iter().collect::<Naive>();
-            prop_assert_eq!(naive(x.union(&y)), &a | &b);
-            prop_assert_eq!(naive(x.intersection(&y)), &a & &b);
-            prop_assert_eq!(naive(x.difference(&y)), &a - &b);
-            let changes = x.diff(&y);
-            prop_assert_eq!(naive(changes.added), &b - &a);
-            prop_assert_eq!(naive(changes.removed), &a - &b);
+        fn iteration_is_that_of_a_set(a in naive()) {
+            let x = interest(&a);
             prop_assert_eq!(x.len(), a.len());
             prop_assert_eq!(x.is_empty(), a.is_empty());
             prop_assert!(x.iter().eq(a), "order is that of `Selector`");
@@ -253,17 +198,12 @@ mod tests {
         }
 
         #[test]
-        fn reach_is_that_of_any_member(a in naive(), b in naive()) {
-            let (x, y) = (interest(&a), interest(&b));
+        fn reach_is_that_of_any_member(a in naive()) {
+            let x = interest(&a);
             for name in TEXTS.map(Name::new).iter().filter(|n| !n.as_str().ends_with('*')) {
                 prop_assert_eq!(x.contains(name), naive_reaches(&a, name));
                 prop_assert_eq!(x.names_exactly(name), a.contains(&Selector::Name(name.clone())));
             }
-            let covered = b.iter().all(|selector| match selector {
-                Selector::Name(name) => naive_reaches(&a, name),
-                other => a.contains(other) || a.contains(&Selector::Wildcard),
-            });
-            prop_assert_eq!(x.covers(&y), covered);
             prop_assert_eq!(x.has_wildcard(), a.contains(&Selector::Wildcard));
         }
     }

@@ -15,7 +15,7 @@
 
 /// Whether, and how, a stream is subscribed to a whole type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Wildcard {
+pub(crate) enum Wildcard {
     /// The stream has not subscribed to the type.
     #[default]
     Never,
@@ -30,26 +30,26 @@ pub enum Wildcard {
 
 /// The wildcard in a delta request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DeltaWildcard {
+pub(crate) struct DeltaWildcard {
     /// `*` is among the subscriptions.
-    pub subscribes_star: bool,
+    pub(crate) subscribes_star: bool,
     /// A selector other than `*` is among the subscriptions.
-    pub subscribes_names: bool,
+    pub(crate) subscribes_names: bool,
     /// `*` is among the unsubscriptions.
-    pub unsubscribes_star: bool,
+    pub(crate) unsubscribes_star: bool,
 }
 
 impl Wildcard {
     /// Whether the stream is subscribed to the whole type.
     #[must_use]
-    pub fn is_on(self) -> bool {
+    pub(crate) fn is_on(self) -> bool {
         matches!(self, Self::Legacy | Self::Explicit)
     }
 
     /// The state after a SotW request; `legacy` is whether an empty list can be
     /// a wildcard for the type (S18, S19).
     #[must_use]
-    pub fn after_sotw(self, lists_star: bool, lists_names: bool, legacy: bool) -> Self {
+    pub(crate) fn after_sotw(self, lists_star: bool, lists_names: bool, legacy: bool) -> Self {
         match self {
             _ if lists_star => Self::Explicit,
             Self::Never | Self::Legacy if !lists_names && legacy => Self::Legacy,
@@ -59,7 +59,7 @@ impl Wildcard {
 
     /// The state after a delta request; `legacy` as above (S20, S22, S24).
     #[must_use]
-    pub fn after_delta(self, says: DeltaWildcard, legacy: bool) -> Self {
+    pub(crate) fn after_delta(self, says: DeltaWildcard, legacy: bool) -> Self {
         match self {
             _ if says.unsubscribes_star => Self::Off,
             _ if says.subscribes_star => Self::Explicit,

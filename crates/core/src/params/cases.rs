@@ -36,17 +36,9 @@ pub enum CasesError {
 }
 
 impl Constraints {
-    /// The cases that some conditions make, each of at least one client. No
-    /// client is in two of them, and every client is in one.
-    ///
-    /// # Errors
-    ///
-    /// If there are more than `limit`, or a constraint is too complex.
-    pub fn cases(conditions: &[Self], limit: usize) -> Result<Vec<Case>, CasesError> {
-        Self::always().cases_within(conditions, limit)
-    }
-
-    /// The cases of the clients that match `self`; none if no client does.
+    /// The cases that some conditions make among the clients that match `self`,
+    /// each of at least one client. No client is in two of them, and every
+    /// client that matches is in one.
     ///
     /// # Errors
     ///
@@ -133,7 +125,9 @@ mod tests {
     }
 
     fn shown(texts: &[&str]) -> Vec<String> {
-        let cases = Constraints::cases(&conditions(texts), 64).unwrap();
+        let cases = Constraints::always()
+            .cases_within(&conditions(texts), 64)
+            .unwrap();
         let show = |case: Case| format!("{:?} {}", case.holds, case.constraints);
         cases.into_iter().map(show).collect()
     }
@@ -176,7 +170,9 @@ mod tests {
     #[test]
     fn too_many_are_refused_with_what_makes_them() {
         let texts = ["a=1", "b=1", "c=1", "d=1"];
-        let error = Constraints::cases(&conditions(&texts), 4).unwrap_err();
+        let error = Constraints::always()
+            .cases_within(&conditions(&texts), 4)
+            .unwrap_err();
         assert!(
             matches!(&error, CasesError::TooMany { limit: 4, conditions } if conditions.len() == 3)
         );

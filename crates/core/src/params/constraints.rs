@@ -43,7 +43,7 @@ impl Constraints {
     /// Keys that one constraint may test.
     pub const MAX_KEYS: usize = 64;
     /// Bytes of its keys and values, each as often as it is written.
-    pub const MAX_BYTES: usize = 1 << 16;
+    pub(crate) const MAX_BYTES: usize = 1 << 16;
 
     /// The constraint that an expression means.
     ///

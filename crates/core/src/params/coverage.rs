@@ -7,7 +7,7 @@ use super::{ConstraintError, Constraints, Expr};
 
 impl Constraints {
     /// Values of one key that are checked for being unserved.
-    pub const MAX_KNOWN: usize = 1 << 12;
+    pub(crate) const MAX_KNOWN: usize = 1 << 12;
 
     /// The values that the constraint mentions, with their keys; each once, in
     /// order.
@@ -28,7 +28,7 @@ impl Constraints {
     /// # Errors
     ///
     /// If a constraint is too complex.
-    pub fn serves(&self, key: &str, value: &str) -> Result<bool, ConstraintError> {
+    pub(crate) fn serves(&self, key: &str, value: &str) -> Result<bool, ConstraintError> {
         let client = Self::new(&Expr::value(key, value))?;
         Ok(self.overlap(&client)?.is_some())
     }

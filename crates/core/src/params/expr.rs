@@ -115,12 +115,6 @@ impl Expr {
         }
     }
 
-    /// Takes the expression apart.
-    #[must_use]
-    pub fn into_node(self) -> ExprNode {
-        self.node
-    }
-
     /// The members of a list; anything else is a list of one.
     pub(super) fn into_list(self) -> Vec<Self> {
         match self.node {
@@ -145,7 +139,7 @@ impl Expr {
 
     /// Bytes in all keys and values, each as often as it is written.
     #[must_use]
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
@@ -230,12 +224,11 @@ mod tests {
     }
 
     #[test]
-    fn comes_apart_as_it_was_made() {
+    fn has_the_node_that_it_was_made_of() {
         let list = vec![Expr::exists("a"), Expr::value("b", "c")];
         let and = Expr::and(list.clone()).unwrap();
         assert_eq!(and.node(), &ExprNode::And(list.clone()));
-        assert_eq!(and.into_node(), ExprNode::And(list.clone()));
         let or = Expr::or(list.clone()).unwrap();
-        assert_eq!(or.into_node(), ExprNode::Or(list));
+        assert_eq!(or.node(), &ExprNode::Or(list));
     }
 }

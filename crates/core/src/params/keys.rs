@@ -17,7 +17,7 @@ impl Keys {
 
     /// The keys of both sets.
     #[must_use]
-    pub fn union(&self, other: &Self) -> Self {
+    pub(crate) fn union(&self, other: &Self) -> Self {
         // Variants of one resource mostly have the same keys.
         if self == other || other.is_empty() {
             return self.clone();
@@ -32,7 +32,7 @@ impl Keys {
     }
 
     /// The keys in order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> + '_ {
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &str> + '_ {
         self.0.iter().map(|key| &**key)
     }
 

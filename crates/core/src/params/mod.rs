@@ -33,4 +33,5 @@ pub use error::{ConstraintError, ParamsError};
 pub use expr::{Expr, ExprNode};
 pub use keys::Keys;
 pub use set::Params;
-pub use table::{ParamsId, ParamsTable};
+pub use table::ParamsId;
+pub(crate) use table::ParamsTable;

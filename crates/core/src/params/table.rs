@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 
 use super::{Keys, Params};
 
-/// The number of a parameter set in one [`ParamsTable`].
+/// The number of a parameter set in one database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ParamsId(u32);
 
@@ -29,7 +29,7 @@ const WAITING: usize = 1024;
 
 /// Parameter sets, each kept once.
 #[derive(Clone, Debug)]
-pub struct ParamsTable {
+pub(crate) struct ParamsTable {
     // By number; the empty set is first.
     sets: Vec<Params>,
     // How often each set is held, by number.
@@ -48,7 +48,7 @@ pub struct ParamsTable {
 impl ParamsTable {
     /// A table with the empty set.
     #[must_use]
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             sets: vec![Params::default()],
             // The empty set is never forgotten.
@@ -63,7 +63,7 @@ impl ParamsTable {
 
     /// The number of a set, the same each time. The set is kept until it was
     /// held and then released.
-    pub fn intern(&mut self, set: Params) -> ParamsId {
+    pub(crate) fn intern(&mut self, set: Params) -> ParamsId {
         if let Some(&known) = self.ids.get(&set) {
             return known;
         }
@@ -84,12 +84,12 @@ impl ParamsTable {
     }
 
     /// Keeps a set until it is released as often.
-    pub fn hold(&mut self, id: ParamsId) {
+    pub(crate) fn hold(&mut self, id: ParamsId) {
         self.holds[id.index()] += 1;
     }
 
     /// Ends one hold. After the last, the set is forgotten.
-    pub fn release(&mut self, id: ParamsId) {
+    pub(crate) fn release(&mut self, id: ParamsId) {
         let holds = &mut self.holds[id.index()];
         *holds = holds.saturating_sub(1);
         if id != ParamsId::EMPTY && *holds == 0 && self.ids.remove(&self.sets[id.index()]).is_some()
@@ -113,25 +113,25 @@ impl ParamsTable {
 
     /// Changes when a number may come to mean another set.
     #[must_use]
-    pub fn epoch(&self) -> u32 {
+    pub(crate) fn epoch(&self) -> u32 {
         self.epoch
     }
 
     /// The number of a set, if it is in the table.
     #[must_use]
-    pub fn find(&self, set: &Params) -> Option<ParamsId> {
+    pub(crate) fn find(&self, set: &Params) -> Option<ParamsId> {
         self.ids.get(set).copied()
     }
 
     /// The set of a number that this table gave.
     #[must_use]
-    pub fn get(&self, id: ParamsId) -> &Params {
+    pub(crate) fn get(&self, id: ParamsId) -> &Params {
         &self.sets[id.index()]
     }
 
     /// The number of the projection of a set to these keys: computed once, and
     /// kept for as long as the set is.
-    pub fn project(&mut self, id: ParamsId, keys: &Keys) -> ParamsId {
+    pub(crate) fn project(&mut self, id: ParamsId, keys: &Keys) -> ParamsId {
         let known = self.projections.get(keys).and_then(|ids| ids.get(&id));
         if let Some(&known) = known {
             return known;
@@ -148,7 +148,7 @@ impl ParamsTable {
     /// The number of distinct sets, the empty one included.
     #[must_use]
     #[allow(clippy::len_without_is_empty)] // it never is
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.ids.len()
     }
 }

@@ -126,6 +126,7 @@ pub struct Session {
     /// types.
     resuming_until: Option<Moment>,
     events: VecDeque<Event>,
+    /// Refusals beyond [`MAX_EVENTS`].
     dropped_events: u64,
 }
 
@@ -257,12 +258,6 @@ impl Session {
     /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
-    }
-
-    /// How many refusals there were beside the events.
-    #[must_use]
-    pub fn dropped_events(&self) -> u64 {
-        self.dropped_events
     }
 
     /// Whether the last poll ended before it evaluated everything: it should be

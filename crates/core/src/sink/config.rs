@@ -38,7 +38,7 @@ impl FetchTimeout {
 
     /// How long a name waits.
     #[must_use]
-    pub fn after(self) -> Option<Duration> {
+    pub(crate) fn after(self) -> Option<Duration> {
         match self {
             Self::Never => None,
             Self::DoesNotExist(after) | Self::Transient(after) => Some(after),

@@ -48,7 +48,7 @@ pub enum Cause {
 
 /// Whether a cached resource may still be valid in spite of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ErrorClass {
+pub(crate) enum ErrorClass {
     /// It may be: the error is about reaching the server (C40).
     Transient,
     /// It is not: the error is about the resource (C41).
@@ -58,7 +58,7 @@ pub enum ErrorClass {
 impl Cause {
     /// The class of the error in A88's table (C40, C41).
     #[must_use]
-    pub fn class(self) -> ErrorClass {
+    pub(crate) fn class(self) -> ErrorClass {
         match self {
             Self::Unreachable | Self::TimedOut => ErrorClass::Transient,
             Self::Source(code) if !code.is_data_error() => ErrorClass::Transient,
@@ -68,27 +68,15 @@ impl Cause {
 
     /// Whether the server itself removes the resource.
     #[must_use]
-    pub fn is_withdrawal(self) -> bool {
+    pub(crate) fn is_withdrawal(self) -> bool {
         self.class() == ErrorClass::Data && self != Self::Rejected
-    }
-
-    /// gRPC's code for it. Not for calls of the data plane, which fail with
-    /// UNAVAILABLE whatever happened here (C45).
-    #[must_use]
-    pub fn code(self) -> ErrorCode {
-        match self {
-            Self::Unreachable | Self::TimedOut => ErrorCode::Unavailable,
-            Self::Rejected => ErrorCode::Other(3),
-            Self::Deleted | Self::Silent | Self::Expired => ErrorCode::NotFound,
-            Self::Source(code) => code,
-        }
     }
 }
 
 impl WatchError {
     /// An error with its message.
     #[must_use]
-    pub fn new(cause: Cause, message: impl Into<Arc<str>>) -> Self {
+    pub(crate) fn new(cause: Cause, message: impl Into<Arc<str>>) -> Self {
         Self {
             cause,
             message: message.into(),

@@ -24,7 +24,7 @@ pub(super) struct Incoming {
 impl Response {
     /// The protocol of the response.
     #[must_use]
-    pub fn mode(&self) -> Mode {
+    pub(crate) fn mode(&self) -> Mode {
         match self {
             Self::Sotw(_) => Mode::Sotw,
             Self::Delta(_) => Mode::Delta,

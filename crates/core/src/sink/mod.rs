@@ -68,7 +68,7 @@ pub use backoff::{Backoff, BackoffConfig};
 pub use cache::CacheState;
 pub use config::{DataErrors, FetchStart, FetchTimeout, NackCode, SinkConfig, StreamScope};
 pub use error::{Blame, ProtocolFault, SinkError};
-pub use event::{Cause, Effects, ErrorClass, Event, WatchError};
+pub use event::{Cause, Effects, Event, WatchError};
 pub use response::Delivery;
 pub use status::Status;
 pub use verdict::{Outcome, Rejection, Verdict};
