@@ -12,22 +12,22 @@ use crate::resource::{Resource, ResourceError, TypeUrl};
 /// One change to the contents of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// This variant has these contents from now on.
+    /// The variant has this body from now on.
     Upsert(TypeUrl, Arc<Resource>),
-    /// Every variant of the name is gone.
+    /// Every variant of the name is removed.
     Remove(TypeUrl, Name),
-    /// One variant of the name is gone.
+    /// One variant of the name is removed.
     RemoveVariant(TypeUrl, Name, Option<Constraints>),
-    /// The type consists of exactly these resources; others are gone.
+    /// The type has exactly these resources; all others are removed.
     ReplaceAll(TypeUrl, Vec<Arc<Resource>>),
-    /// The name cannot be given, and why (TP3).
+    /// The resource is not available, and why (TP3).
     Fail(TypeUrl, Name, Arc<ResourceError>),
 }
 
 impl Change {
-    /// The type that it is about.
+    /// The type that the change is about.
     #[must_use]
-    pub fn type_url(&self) -> &TypeUrl {
+    pub(crate) fn type_url(&self) -> &TypeUrl {
         match self {
             Self::Upsert(url, _)
             | Self::Remove(url, _)

@@ -1,7 +1,8 @@
-//! What the rules need to know of a body, found once when it is accepted.
+//! Facts about a resource's body that the rules need, computed once when the
+//! resource is accepted.
 //!
-//! Core reads facts, never bodies. They are computed where the messages are
-//! known and kept beside the bytes.
+//! This crate reads facts, never bodies. The crate that decodes the messages
+//! computes them, and they are kept beside the encoded body.
 
 use bytes::Bytes;
 
@@ -18,12 +19,12 @@ pub struct Reference {
     pub name: Name,
 }
 
-/// The few facts of one body.
+/// The facts about one body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// What the body refers to, sorted, without repetition. A cluster of type
-    /// EDS refers to its assignment, a listener to its routes, a route to its
-    /// clusters.
+    /// The resources that the body refers to, sorted, without repetition. A
+    /// cluster of type EDS refers to its assignment, a listener to its routes,
+    /// a route to its clusters.
     pub references: Box<[Reference]>,
     /// The domains of a virtual host.
     pub domains: Domains,
@@ -32,28 +33,27 @@ pub struct Facts {
     pub rare: Option<Box<RareFacts>>,
 }
 
-/// What stands beside a body, and what rules need to know of few.
+/// Facts that few bodies have, and metadata that is sent beside a body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RareFacts {
-    /// The base sets that a virtual host belongs to: who has one of them gets
-    /// the virtual host without asking.
+    /// The base sets that a virtual host belongs to: a client that has one of
+    /// them gets the virtual host without requesting it.
     pub base_sets: Box<[Box<str>]>,
-    /// Route configurations inside a listener that leave virtual hosts to VHDS
-    /// (S76).
+    /// Inline route configurations of a listener that use VHDS (S76).
     pub inline_vhds_routes: Box<[Name]>,
     /// The encoded metadata.
     pub metadata: Option<Bytes>,
     /// The client should not keep the resource.
     pub do_not_cache: bool,
-    /// How a route configuration leaves virtual hosts to VHDS, if it does: when
-    /// that changes, a client begins with none (S76).
+    /// The version of a route configuration's `vhds` block, if it has one: when
+    /// it changes, a client starts again without virtual hosts (S76).
     pub vhds_version: Option<Version>,
-    /// Whether a route configuration finds hosts without regard to their port.
+    /// Whether a route configuration ignores the port when it matches hosts.
     pub ignores_port: bool,
 }
 
 impl RareFacts {
-    /// For [`Facts::rare`]: none if there is nothing.
+    /// The value for [`Facts::rare`]: `None` if no fact is set.
     #[must_use]
     pub fn boxed(self) -> Option<Box<Self>> {
         (self != Self::default()).then(|| Box::new(self))
@@ -61,7 +61,7 @@ impl RareFacts {
 }
 
 impl Facts {
-    /// Whether the body names this resource.
+    /// Whether the body refers to this resource.
     #[must_use]
     pub fn refers_to(&self, reference: &Reference) -> bool {
         self.references.binary_search(reference).is_ok()
@@ -73,30 +73,30 @@ impl Facts {
         self.rare.as_ref().map_or(&[], |rare| &rare.base_sets)
     }
 
-    /// Route configurations inside a listener that leave virtual hosts to VHDS.
+    /// Inline route configurations of a listener that use VHDS.
     #[must_use]
-    pub fn inline_vhds_routes(&self) -> &[Name] {
+    pub(crate) fn inline_vhds_routes(&self) -> &[Name] {
         self.rare
             .as_ref()
             .map_or(&[], |rare| &rare.inline_vhds_routes)
     }
 
-    /// How a route configuration leaves virtual hosts to VHDS, if it does.
+    /// The version of a route configuration's `vhds` block, if it has one.
     #[must_use]
     pub fn vhds_version(&self) -> Option<&Version> {
         self.rare.as_ref()?.vhds_version.as_ref()
     }
 
-    /// Whether a route configuration finds hosts without regard to their port.
+    /// Whether a route configuration ignores the port when it matches hosts.
     #[must_use]
-    pub fn ignores_port(&self) -> bool {
+    pub(crate) fn ignores_port(&self) -> bool {
         let rare = self.rare.as_ref();
         rare.is_some_and(|rare| rare.ignores_port)
     }
 
-    /// Nothing is known.
+    /// Facts with nothing in them.
     #[must_use]
-    pub fn none() -> &'static Self {
+    pub(crate) fn none() -> &'static Self {
         static NONE: std::sync::LazyLock<Facts> = std::sync::LazyLock::new(Facts::default);
         &NONE
     }

@@ -1,56 +1,59 @@
-//! What the rules need to know of a type of resource.
+//! The table of resource types: what the rules need to know about each.
 //!
-//! One table, from what real clients were seen to do. A type that is not in it
-//! passes as opaque: named, incremental in meaning, without order.
+//! It follows the observed behaviour of real clients. A type that is not in the
+//! table is opaque: subscribed to by name, never a whole set, without order.
 
 use NegativeForm::{Bodyless, EmptyBody, Removed, Silence, Unreadable};
 
 use crate::resource::TypeUrl;
 
-/// Facts of one type.
+/// The properties of one type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind {
     /// The short name that people use: `cds`.
     pub short: &'static str,
-    /// A state-of-the-world response is the whole set, and what it leaves out
-    /// is deleted (S38); otherwise absence means nothing (S39).
+    /// A SotW response is the whole set, and a resource that it leaves out is
+    /// deleted (S38); otherwise leaving out a resource means nothing (S39).
     pub whole_set: bool,
-    /// An empty first request means all of it (S18).
+    /// An empty first request is a wildcard (S18).
     pub legacy_wildcard: bool,
-    /// Place in the order make-before-break (S52): what stands earlier is
-    /// delivered before what refers to it.
+    /// The type's place in make before break (S52): resources of a lower rank
+    /// are sent before resources that refer to them.
     pub rank: u8,
-    /// How real Envoy must be told by delta that a name does not exist (S35).
-    pub envoy_negative: NegativeForm,
-    /// The same in state of the world.
-    pub envoy_negative_in_sotw: NegativeForm,
-    /// A wildcard brings nothing by itself; names are asked for one by one (S66).
+    /// The negative answer that Envoy understands in delta (S35).
+    pub(crate) envoy_negative: NegativeForm,
+    /// The negative answer that Envoy understands in SotW.
+    pub(crate) envoy_negative_in_sotw: NegativeForm,
+    /// A wildcard brings nothing by itself; names are subscribed to one by one
+    /// (S66).
     pub on_demand: bool,
-    /// What it refers to stays in use for a while after it was replaced (S73).
-    pub drains: bool,
-    /// A client that reconnects may still use one that the contents no longer
-    /// have (S82).
-    pub survives_reconnect: bool,
-    /// The types of what it may refer to.
+    /// A replaced resource drains: its references stay in use for a while
+    /// (S73).
+    pub(crate) drains: bool,
+    /// A client that reconnects may still use a resource that the database no
+    /// longer has (S82).
+    pub(crate) survives_reconnect: bool,
+    /// The types that a resource of this type may refer to.
     pub refers_to: &'static [&'static str],
-    /// A ttl may be sent on a state-of-the-world stream (S59).
-    pub ttl_in_sotw: bool,
+    /// A TTL may be sent on a SotW stream (S59).
+    pub(crate) ttl_in_sotw: bool,
 }
 
-/// How "this name does not exist" is said.
+/// The form of a negative answer: how a client is told that a name does not
+/// exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NegativeForm {
+pub(crate) enum NegativeForm {
     /// The name in `removed_resources`.
     Removed,
     /// A resource that has its name and nothing else.
     EmptyBody,
     /// A resource without a body that has its own name as alias.
     Bodyless,
-    /// A body that nobody can read, in a response of its own. The peer rejects
-    /// it, and with that its wait ends, where every answer that it accepts
-    /// leaves it waiting.
+    /// A body that cannot be decoded, in a response of its own. The client
+    /// NACKs it, and that ends its wait; a response that it ACKs would leave it
+    /// waiting.
     Unreadable,
-    /// Not at all: every answer does more harm than none.
+    /// No answer: every form does more harm than none.
     Silence,
 }
 
@@ -60,7 +63,7 @@ macro_rules! kinds {
         pub const $konst: &str = concat!("type.googleapis.com/", $url);)*
 
         impl Kind {
-            /// The facts of a type.
+            /// The properties of a type.
             #[must_use]
             pub fn of(type_url: &TypeUrl) -> Self {
                 match type_url.as_str() {
@@ -89,14 +92,14 @@ const OPAQUE: Kind = Kind {
     ttl_in_sotw: true,
 };
 
-/// `absent` is how Envoy is told by delta, and in state of the world, that a
-/// name does not exist.
-const fn kind(short: &'static str, rank: u8, absent: (NegativeForm, NegativeForm)) -> Kind {
+/// `negative` has the forms of a negative answer for Envoy, in delta and in
+/// SotW.
+const fn kind(short: &'static str, rank: u8, negative: (NegativeForm, NegativeForm)) -> Kind {
     Kind {
         short,
         rank,
-        envoy_negative: absent.0,
-        envoy_negative_in_sotw: absent.1,
+        envoy_negative: negative.0,
+        envoy_negative_in_sotw: negative.1,
         ..OPAQUE
     }
 }
@@ -149,17 +152,17 @@ kinds! {
 }
 
 impl Kind {
-    /// Whether something of the one type may refer to the other, itself or by
-    /// way of others.
+    /// Whether resources of type `user` may refer to resources of type `used`,
+    /// directly or through other types.
     pub(crate) fn reaches(user: &str, used: &str) -> bool {
         let refers_to = Self::of(&user.into()).refers_to.iter();
         let mut others = refers_to.filter(|other| **other != user);
         others.any(|other| *other == used || Self::reaches(other, used))
     }
 
-    /// Whether something of any type may refer to this type.
+    /// Whether resources of some type may refer to this type.
     #[must_use]
-    pub fn is_referred_to(type_url: &TypeUrl) -> bool {
+    pub(crate) fn is_referred_to(type_url: &TypeUrl) -> bool {
         ALL.iter().any(|user| {
             Self::of(&(*user).into())
                 .refers_to

@@ -1,11 +1,11 @@
-//! What a peer may make this process hold.
+//! Bounds on the memory that a client can make this process use.
 //!
-//! Every string and count that a peer controls is measured against one of
-//! these. Beyond a limit the name is refused, never the peer: no limit ends a
-//! stream or causes a deletion (S72).
+//! Every string and count that a client controls is compared with one of them.
+//! A name beyond a limit is refused, never the client: no limit ends a stream
+//! or causes a deletion (S72).
 
-/// Bounds on what one stream may ask for. The defaults let a large Envoy
-/// reconnect and stop a hostile peer.
+/// Bounds on the subscriptions of one stream. The defaults let a large Envoy
+/// reconnect and stop a hostile client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes in one resource name.
@@ -17,19 +17,19 @@ pub struct Limits {
     /// wildcard for themselves. A proxy requests every host that anybody sends
     /// it.
     pub hosts: usize,
-    /// Globs one stream may subscribe to, over all its types: each may be a view.
+    /// Globs one stream may subscribe to, over all its types: each may be a
+    /// view.
     pub globs: usize,
-    /// Types one stream may ask for.
+    /// Types one stream may subscribe to.
     pub types: usize,
-    /// Sets of parameters one stream may bring with its names (TP2).
+    /// Sets of parameters one stream may send with its names (TP2).
     pub params: usize,
-    /// Sets of parameters that the database may have met, from all streams
-    /// together: they are kept for good.
+    /// Sets of parameters that the database keeps, from all streams together.
     pub all_params: usize,
     /// Bytes of a NACK's text that are kept.
     pub error_bytes: usize,
-    /// Bytes of bodies put into one response that can be split, unless one body
-    /// is larger (S44, S80).
+    /// Bytes of bodies in one response of a kind that can be split; a larger
+    /// body has a response to itself (S44, S80).
     pub response_bytes: usize,
 }
 

@@ -1,7 +1,7 @@
-//! Time as an argument: a point on whatever clock the caller keeps.
+//! Time as an argument: a point on the caller's clock.
 //!
-//! Not a clock. The transport passes the time since its own start, a
-//! simulation passes virtual time.
+//! The transport passes the time since its own start, a simulation passes
+//! virtual time.
 
 use std::ops::{Add, Sub};
 use std::time::Duration;
@@ -26,7 +26,7 @@ impl Moment {
         Self(Duration::from_millis(millis))
     }
 
-    /// How long after the caller's start this is.
+    /// The time since the caller's start.
     #[must_use]
     pub const fn since_start(self) -> Duration {
         self.0

@@ -1,6 +1,6 @@
 //! Make before break, decided for each referenced resource (S52, S73).
 //!
-//! Two rules, both about what this peer asks for and holds:
+//! Two rules, both about what this client is subscribed to and holds:
 //!
 //! - An addition is deferred until the client holds each dependency of an
 //!   earlier type: a route waits for its new cluster. It is not deferred for a
@@ -34,10 +34,10 @@ pub(crate) type DrainingReferences = BTreeMap<Reference, DrainDeadlines>;
 /// The deadlines until which one dependency stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DrainDeadlines {
-    /// If the peer asks for it by name: it gives up the name when it needs it
-    /// no longer.
+    /// For a dependency that the client is subscribed to by name: it
+    /// unsubscribes when it needs it no longer.
     pub(crate) by_name: Moment,
-    /// If a wildcard brings it.
+    /// For a dependency that a wildcard covers.
     pub(crate) by_wildcard: Moment,
     /// The dependency was in use on an earlier stream, so the names that the
     /// client sends on this one say nothing about it.
@@ -48,10 +48,10 @@ pub(crate) struct DrainDeadlines {
 /// replaced.
 #[derive(Default)]
 struct InUse {
-    /// By the references that it holds.
+    /// References of resources that the client holds.
     references: HashSet<Reference>,
-    /// It may use anything of these types: it holds something unknown that
-    /// may refer to them.
+    /// Types of which it may use any resource: it holds a resource of unknown
+    /// body that may refer to them.
     types: HashSet<&'static str>,
 }
 
@@ -61,7 +61,7 @@ impl InUse {
     }
 }
 
-/// The conversations of a stream, but for one.
+/// The type streams of a stream, except for one.
 #[derive(Clone, Copy)]
 pub(crate) struct OtherTypes<'a> {
     before: &'a [TypeStream],
@@ -69,10 +69,10 @@ pub(crate) struct OtherTypes<'a> {
 }
 
 impl<'a> OtherTypes<'a> {
-    /// Takes one out of all.
+    /// Splits one type stream from the others.
     pub(crate) fn split(all: &'a mut [TypeStream], index: usize) -> (&'a mut TypeStream, Self) {
         let (before, rest) = all.split_at_mut(index);
-        #[expect(clippy::expect_used, reason = "the index is that of a conversation")]
+        #[expect(clippy::expect_used, reason = "the index is that of a type stream")]
         let (one, after) = rest.split_first_mut().expect("there is one");
         (one, Self { before, after })
     }
@@ -92,14 +92,14 @@ pub(crate) struct Order<'a> {
     draining: &'a DrainingReferences,
     draining_types: &'a BTreeMap<&'static str, DrainDeadlines>,
     now: Moment,
-    /// The peer resumed a moment ago, and has yet to say what it holds.
+    /// The client resumed a moment ago, and has yet to say what it holds.
     resuming: bool,
-    /// Worked out when the first removal asks.
+    /// Computed for the first removal.
     in_use: OnceCell<InUse>,
-    /// Worked out when a name that does not exist asks.
+    /// Computed for the first name that does not exist.
     in_use_except_by_clusters: OnceCell<InUse>,
-    /// What is referred to by what the peer will hold and is meant to; worked
-    /// out when a name that does not exist asks.
+    /// The references of resources that the client will hold and that are
+    /// desired; computed for the first name that does not exist.
     desired_references: OnceCell<HashSet<Reference>>,
 }
 
@@ -125,7 +125,7 @@ impl<'a> Order<'a> {
         }
     }
 
-    /// Whether something that a resource refers to has to come first.
+    /// Whether a dependency of a resource has to be sent first.
     pub(crate) fn must_defer_addition(
         &self,
         db: &mut Database,
@@ -142,8 +142,8 @@ impl<'a> Order<'a> {
         )
     }
 
-    /// Whether a resource that the peer holds waits for something to be of use
-    /// itself: a cluster for its endpoints (S52).
+    /// Whether a resource that the client holds cannot be used before a
+    /// dependency arrives: a cluster needs its endpoints (S52).
     fn lacks_dependency(&self, db: &mut Database, kind: &Kind, reference: &Reference) -> bool {
         let Some(other) = self.type_stream(&reference.type_url) else {
             return false;
@@ -170,7 +170,8 @@ impl<'a> Order<'a> {
         match self.type_stream(&reference.type_url) {
             _ if rank >= kind.rank => DependencyState::NotSubscribed,
             Some(other) => other.dependency_state(db, &reference.name),
-            // A client that came back asks for its types in any order (S82).
+            // A client that reconnects subscribes to its types in any order
+            // (S82).
             None if self.resuming => DependencyState::Pending,
             None => DependencyState::NotSubscribed,
         }
@@ -195,12 +196,12 @@ impl<'a> Order<'a> {
         let of_name = self.draining.get(&reference);
         let trusted = refused && self.names_all_routes(db);
         let of_type = self.draining_types.get(url.as_str());
-        let of_type = of_type.filter(|drained| drained.from_earlier_stream || !trusted);
-        let drains = of_name.into_iter().chain(of_type).any(|drained| {
+        let of_type = of_type.filter(|deadlines| deadlines.from_earlier_stream || !trusted);
+        let drains = of_name.into_iter().chain(of_type).any(|deadlines| {
             let until = if named {
-                drained.by_name
+                deadlines.by_name
             } else {
-                drained.by_wildcard
+                deadlines.by_wildcard
             };
             self.now < until
         });
@@ -222,15 +223,15 @@ impl<'a> Order<'a> {
             .in_use_except_by_clusters
             .get_or_init(|| self.find_in_use(db, |other| other.type_url.as_str() != kind::CDS));
         let mut users = [kind::LDS, kind::RDS].iter();
-        let unasked = |user: &&str| {
+        let is_missing = |user: &&str| {
             Kind::of(&(*user).into()).refers_to.contains(&url.as_str())
                 && self.others.find(user).is_none()
         };
-        in_use.may_include(url, name) || (self.resuming && users.any(unasked))
+        in_use.may_include(url, name) || (self.resuming && users.any(is_missing))
     }
 
-    /// Whether an Envoy came back with a name of routes for each listener, and none
-    /// of those that it may have had then has routes inside.
+    /// Whether an Envoy resumed with a route name for each listener, and none
+    /// of the listeners that it may have had has inline routes.
     fn names_all_routes(&self, db: &mut Database) -> bool {
         let Some(routes) = self.others.find(kind::RDS) else {
             return false;
@@ -247,15 +248,15 @@ impl<'a> Order<'a> {
             .is_some_and(|r| r.named_count >= listeners)
     }
 
-    /// Whether a client that came back has yet to ask for a type that may refer
-    /// to this one, itself or by another.
+    /// Whether a reconnected client has yet to subscribe to a type that may
+    /// refer to this one, directly or through others.
     fn awaits_referring_type(&self, url: &TypeUrl) -> bool {
-        let unasked = |user: &&&str| self.others.find(user).is_none();
+        let is_missing = |user: &&&str| self.others.find(user).is_none();
         let refers = |user: &&str| Kind::reaches(user, url.as_str());
         let mut users = [kind::CDS, kind::LDS, kind::RDS].iter();
         self.resuming
             && Kind::is_referred_to(url)
-            && users.any(|user| *user != url.as_str() && refers(user) && unasked(&user))
+            && users.any(|user| *user != url.as_str() && refers(user) && is_missing(&user))
     }
 
     fn find_in_use(&self, db: &mut Database, by: impl Fn(&TypeStream) -> bool) -> InUse {
@@ -275,7 +276,7 @@ impl<'a> Order<'a> {
     /// refers to a name: the client then waits for an answer about the name
     /// (S82).
     pub(crate) fn is_referenced(&self, db: &mut Database, url: &TypeUrl, name: &Name) -> bool {
-        let referred = self.desired_references.get_or_init(|| {
+        let references = self.desired_references.get_or_init(|| {
             let mut found = HashSet::new();
             for other in self.others.iter() {
                 if other.kind.refers_to.contains(&url.as_str()) {
@@ -286,10 +287,10 @@ impl<'a> Order<'a> {
             }
             found
         });
-        referred.contains(&reference(url, name))
+        references.contains(&reference(url, name))
     }
 
-    /// Whether the peer asks for a type that may refer to this one.
+    /// Whether the client is subscribed to a type that may refer to this one.
     pub(crate) fn has_referring_type(&self, url: &TypeUrl) -> bool {
         let mut others = self.others.iter();
         others.any(|other| other.kind.refers_to.contains(&url.as_str()))

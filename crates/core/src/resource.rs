@@ -1,8 +1,8 @@
 //! Resources and the wire strings around them: types, versions, nonces.
 //!
 //! A body is opaque here. It arrives encoded, is never decoded again, and is
-//! shared by every stream that sends it. What the rules need to know of it
-//! travels beside it as [`Facts`].
+//! shared by every stream that sends it. [`Facts`] beside it have the little
+//! that the rules need to know about it.
 
 use std::fmt;
 use std::sync::{Arc, LazyLock};
@@ -18,9 +18,9 @@ use crate::kind;
 use crate::name::Name;
 use crate::params::Constraints;
 
-/// A string of the wire, by how it is kept: a `SmolStr` where it is short and
-/// there are many, for it is then kept in place; an `Arc<str>` where few are
-/// shared by many.
+/// A newtype of a wire string. Strings that are short and many are `SmolStr`,
+/// which is stored inline; a few strings that many resources share are
+/// `Arc<str>`.
 macro_rules! wire_string {
     ($(#[$doc:meta])* $name:ident($kept:ty) $(by $made:path)?) => {
         wire_string!(@ $(#[$doc])* $name($kept), $($made,)? Into::into);
@@ -31,13 +31,13 @@ macro_rules! wire_string {
         pub struct $name($kept);
 
         impl $name {
-            /// Takes the string as it stands on the wire.
+            /// Takes the string as it is on the wire.
             #[must_use]
             pub fn new(text: impl AsRef<str>) -> Self {
                 Self($made(text.as_ref()))
             }
 
-            /// The string as it stands on the wire.
+            /// The string as it is on the wire.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -73,20 +73,21 @@ wire_string!(
     Version(SmolStr)
 );
 wire_string!(
-    /// Names one response on one stream, so that an answer can point at it (S4).
+    /// Names one response on one stream, so that a request can refer to it
+    /// (S4).
     Nonce(SmolStr)
 );
 
 impl Nonce {
-    /// Writes a number.
+    /// The number in hexadecimal.
     #[must_use]
-    pub fn of_number(number: u64) -> Self {
+    pub(crate) fn of_number(number: u64) -> Self {
         Self(format_smolstr!("{number:x}"))
     }
 }
 
-/// There are few types and millions of references to them: those that are known
-/// are kept once.
+/// Returns one shared string for each known type: there are few types and
+/// millions of references to them.
 fn shared_url(text: &str) -> Arc<str> {
     static KNOWN: LazyLock<Vec<Arc<str>>> =
         LazyLock::new(|| kind::ALL.iter().map(|url| Arc::from(*url)).collect());
@@ -112,25 +113,26 @@ impl Version {
 /// One resource, or one variant of it: immutable and shared.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Resource {
-    /// What it is called.
+    /// The name of the resource, or of the resource that this is a variant of.
     pub name: Name,
-    /// Other names under which it answers (S36).
+    /// Other names that the resource answers to (S36).
     pub aliases: Box<[Name]>,
-    /// Which clients this variant is for; `None` is for all (TP2).
+    /// The clients that this variant is for; `None` is all of them (TP2).
     pub constraints: Option<Constraints>,
     /// Equal versions of one variant mean equal contents.
     pub version: Version,
-    /// How long a client may use it without hearing of it again (S58).
+    /// How long a client may use the resource without hearing of it again
+    /// (S58).
     pub ttl: Option<Duration>,
-    /// The encoded message, without its type; `None` says that the name is
-    /// known not to exist, in the form that VHDS understands (S35).
+    /// The encoded message, without its type. `None` is the negative answer
+    /// that VHDS understands: the name does not exist (S35).
     pub body: Option<Bytes>,
-    /// What the rules need to know of the body.
+    /// Facts about the body.
     pub facts: Option<Box<Facts>>,
 }
 
 impl Resource {
-    /// A resource for all clients, its version made from its body.
+    /// A resource for all clients, with a version made from its body.
     #[must_use]
     pub fn new(name: Name, body: Bytes) -> Self {
         Self {
@@ -144,18 +146,19 @@ impl Resource {
         }
     }
 
-    /// Which clients it is for: without constraints, all.
+    /// The clients that the resource is for; without constraints, all.
     #[must_use]
     pub fn clients(&self) -> Constraints {
         let own = self.constraints.clone();
         own.unwrap_or_else(Constraints::always)
     }
 
-    /// A number that stands for this variant at this version. Sums of them
-    /// identify a set without regard to order.
+    /// A hash of this variant at this version. Sums of fingerprints identify a
+    /// set whatever its order.
     #[must_use]
     pub fn fingerprint(&self) -> u128 {
-        // Hashed in one piece: a hasher that takes parts is set up for long ones.
+        // Hashed in one piece: an incremental hasher costs more to set up than
+        // a short text to copy.
         let mut text = Vec::with_capacity(128);
         for part in [self.name.as_str(), self.version.as_str()] {
             text.extend_from_slice(&(part.len() as u64).to_le_bytes());
@@ -167,7 +170,7 @@ impl Resource {
         XxHash3_128::oneshot(&text)
     }
 
-    /// About how many bytes it takes in a response.
+    /// The approximate size of the resource in a response, in bytes.
     #[must_use]
     pub fn wire_size(&self) -> usize {
         let aliases: usize = self.aliases.iter().map(|a| a.as_str().len() + 2).sum();
@@ -183,8 +186,8 @@ impl Resource {
             + 128
     }
 
-    /// Every other name under which it answers: its aliases, and for a virtual
-    /// host the hosts that it names itself (S36).
+    /// Every other name that the resource answers to: its aliases, and for a
+    /// virtual host the hosts that are exact domains of it (S36).
     pub fn other_names(&self) -> impl Iterator<Item = Name> + '_ {
         let own = HostName::split(self.name.as_str());
         let hosts = own.into_iter().flat_map(|own| {
@@ -194,7 +197,7 @@ impl Resource {
         self.aliases.iter().cloned().chain(hosts)
     }
 
-    /// What the rules need to know of the body; the empty facts if none were found.
+    /// Facts about the body; empty facts if none were computed.
     #[must_use]
     pub fn facts(&self) -> &Facts {
         self.facts.as_deref().unwrap_or_else(|| Facts::none())
@@ -211,10 +214,10 @@ impl fmt::Debug for Resource {
     }
 }
 
-/// Why a source cannot give a resource (TP3, S61).
+/// Why a source has no resource for a name (TP3, S61).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResourceError {
-    /// What kind of failure, in gRPC's words.
+    /// The kind of error.
     pub code: ErrorCode,
     /// For people only (S64).
     pub message: Arc<str>,
@@ -225,16 +228,16 @@ pub struct ResourceError {
 pub enum ErrorCode {
     /// The resource does not exist: the same as a removal.
     NotFound,
-    /// This client may not have it.
+    /// This client may not have the resource.
     PermissionDenied,
-    /// For now it cannot be had; what is cached stays in use.
+    /// The resource is not available for now; a cached one stays in use.
     Unavailable,
     /// Any other code, by number; transient.
     Other(i32),
 }
 
 impl ErrorCode {
-    /// Whether what a client has cached is no longer right (S61).
+    /// Whether a cached resource is invalid, too (S61).
     #[must_use]
     pub fn is_data_error(self) -> bool {
         matches!(self, Self::NotFound | Self::PermissionDenied)

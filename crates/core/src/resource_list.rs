@@ -1,5 +1,5 @@
-//! The resources of a state-of-the-world response: a stream's own, or a whole
-//! set that many streams get.
+//! The resources of a SotW response: a list for one stream, or a list that many
+//! streams share.
 
 use std::fmt;
 use std::ops::Deref;
@@ -9,17 +9,16 @@ use bytes::Bytes;
 
 use crate::message::WireResource;
 
-/// A list of resources; clones share it.
+/// A list of resources, cheap to clone.
 #[derive(Clone)]
 pub enum ResourceList {
-    /// Made for one stream.
+    /// A list for one stream.
     Own(Vec<WireResource>),
-    /// Made once for all streams that see the same.
+    /// A list made once for all streams that see the same.
     Shared(Arc<SharedList>),
 }
 
-/// A whole set, and what it looks like on the wire once somebody has written
-/// it.
+/// A shared list, and its encoding once a stream has made it.
 pub struct SharedList {
     resources: Vec<WireResource>,
     encoded: OnceLock<Vec<Bytes>>,
@@ -33,8 +32,8 @@ impl SharedList {
         }
     }
 
-    /// The resources as pieces of a response, written by whoever needs them
-    /// first. What a transport makes of them is its own matter.
+    /// The encoded pieces of a response with these resources. The first caller
+    /// encodes them with `write`; the format is the transport's own.
     pub fn encode_once(&self, write: impl FnOnce(&[WireResource]) -> Vec<Bytes>) -> &[Bytes] {
         self.encoded.get_or_init(|| write(&self.resources))
     }
@@ -63,7 +62,7 @@ impl FromIterator<WireResource> for ResourceList {
     }
 }
 
-/// What is added to a shared list makes it a list of one's own.
+/// Adding to a shared list copies it first.
 impl Extend<WireResource> for ResourceList {
     fn extend<I: IntoIterator<Item = WireResource>>(&mut self, more: I) {
         let mut own = self.to_vec();

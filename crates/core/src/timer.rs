@@ -1,15 +1,15 @@
-//! A table of deadlines and its next.
+//! Deadlines by key.
 //!
-//! Not a clock, and nothing waits here: the owner asks [`Timers::next`], waits
-//! by its own means, and calls [`Timers::expire`].
+//! There is no clock here: the owner reads [`Timers::next`], waits by its own
+//! means, and calls [`Timers::expire`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Moment;
 
-/// Deadlines by key: at most one for each.
+/// Deadlines by key, at most one for each.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Timers<K> {
+pub(crate) struct Timers<K> {
     deadlines: BTreeMap<K, Moment>,
     /// The same pairs, sorted by deadline.
     order: BTreeSet<(Moment, K)>,
@@ -25,36 +25,37 @@ impl<K> Default for Timers<K> {
 }
 
 impl<K: Ord + Clone> Timers<K> {
-    /// Sets the deadline of a key, in place of an earlier one.
-    pub fn set(&mut self, key: K, at: Moment) {
+    /// Sets the deadline of a key, replacing an earlier one.
+    pub(crate) fn set(&mut self, key: K, at: Moment) {
         self.cancel(&key);
         self.order.insert((at, key.clone()));
         self.deadlines.insert(key, at);
     }
 
-    /// Takes a deadline away; whether there was one.
-    pub fn cancel(&mut self, key: &K) -> bool {
+    /// Removes a deadline. Returns whether there was one.
+    pub(crate) fn cancel(&mut self, key: &K) -> bool {
         let Some(at) = self.deadlines.remove(key) else {
             return false;
         };
         self.order.remove(&(at, key.clone()))
     }
 
-    /// Keeps the deadlines of these keys only.
-    pub fn retain(&mut self, mut keep: impl FnMut(&K) -> bool) {
+    /// Removes all deadlines but those of these keys.
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(&K) -> bool) {
         self.deadlines.retain(|key, _| keep(key));
         let deadlines = &self.deadlines;
         self.order.retain(|(_, key)| deadlines.contains_key(key));
     }
 
-    /// When something is due for the first time.
+    /// The earliest deadline.
     #[must_use]
-    pub fn next(&self) -> Option<Moment> {
+    pub(crate) fn next(&self) -> Option<Moment> {
         self.order.first().map(|(at, _)| *at)
     }
 
-    /// Takes out what is due, by deadline and then by key.
-    pub fn expire(&mut self, now: Moment) -> Vec<K> {
+    /// Removes the deadlines that have passed. Returns their keys by deadline,
+    /// then by key.
+    pub(crate) fn expire(&mut self, now: Moment) -> Vec<K> {
         let mut due = Vec::new();
         while let Some((at, key)) = self.order.pop_first() {
             if at > now {

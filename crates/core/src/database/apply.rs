@@ -1,6 +1,7 @@
-//! Transactions: how contents change, and why a change is refused.
+//! Transactions that are applied at once, and the reasons for which one is
+//! refused.
 //!
-//! [`Commit`] makes a transaction in slices; here it is made at once.
+//! [`Commit`] applies a transaction in slices.
 
 use std::sync::Arc;
 
@@ -37,7 +38,7 @@ pub enum ApplyError {
         /// Why.
         source: ConstraintError,
     },
-    /// A client could find two virtual hosts by one domain.
+    /// A client could see two virtual hosts with the same domain.
     #[error(
         "{route}: a client with {witness} would find two virtual hosts for the domain {domain}, \
          {first} and {second}; give it to one of them, or make their constraints exclude each other"
@@ -54,7 +55,7 @@ pub enum ApplyError {
         /// Parameters that match both.
         witness: Params,
     },
-    /// A resource was given without a body.
+    /// A resource has no body.
     #[error("{name}: a resource needs a body")]
     NoBody {
         /// The name.
@@ -63,10 +64,10 @@ pub enum ApplyError {
 }
 
 impl Database {
-    /// Makes all changes, or none, in one go.
+    /// Applies all changes, or none, at once.
     ///
     /// # Errors
-    /// If the contents that would result are not sound; nothing has changed.
+    /// If the resulting contents would be invalid; nothing has changed.
     pub fn apply(&mut self, changes: Vec<Change>) -> Result<(), ApplyError> {
         let mut commit = Commit::new(changes)?;
         while commit.advance(self, usize::MAX, |_| ())? == Progress::More {}
@@ -74,7 +75,7 @@ impl Database {
     }
 }
 
-/// Refuses variants of which a client could match two (S62).
+/// Refuses variants if a client could match two of them (S62).
 pub(super) fn check_overlap(name: &Name, variants: &[Arc<Resource>]) -> Result<(), ApplyError> {
     for (i, a) in variants.iter().enumerate() {
         for b in &variants[i + 1..] {

@@ -28,7 +28,7 @@ impl Database {
             }
             with_contents += usize::from(!entry.content.resources().is_empty());
             if !table.is_completing && !table.is_used(id, entry) {
-                return Err(format!("{name}: kept for nothing"));
+                return Err(format!("{name}: not in use"));
             }
             for owner in table.owners(id) {
                 let owner = table.entry(*owner);
@@ -47,18 +47,19 @@ impl Database {
         Ok(())
     }
 
-    /// Every domain leads to its virtual host, and nothing else is in the index.
+    /// Every domain leads to its virtual host, and the index has no other
+    /// domains.
     fn check_hosts(&self, type_id: TypeId) -> Result<(), String> {
         let table = self.table(type_id);
         let Some(hosts) = &table.hosts else {
             return Ok(());
         };
-        let (mut domains, mut asked) = (0, 0);
+        let (mut domains, mut requested) = (0, 0);
         for (id, entry) in table.entries() {
             let Some(HostName { route, .. }) = HostName::split(entry.name.as_str()) else {
                 continue;
             };
-            asked += usize::from(!entry.subscribers.is_empty());
+            requested += usize::from(!entry.subscribers.is_empty());
             for domain in own_domains(entry) {
                 domains += 1;
                 if !hosts.owners(&table.entries, route, domain).contains(&id) {
@@ -66,10 +67,10 @@ impl Database {
                 }
             }
         }
-        match hosts.counts() == (domains, asked) {
+        match hosts.counts() == (domains, requested) {
             true => Ok(()),
             false => Err(format!(
-                "{domains} domains and {asked} hosts asked for, {:?} in the index",
+                "{domains} domains and {requested} requested hosts, {:?} in the index",
                 hosts.counts()
             )),
         }
@@ -92,7 +93,9 @@ impl Database {
                 .iter()
                 .fold(0u128, |sum, (_, r)| sum.wrapping_add(r.fingerprint()));
             if view.fingerprint_sum() != sum {
-                return Err(format!("{scope:?}: the sum is not that of the members"));
+                return Err(format!(
+                    "{scope:?}: the fingerprint sum is not that of the members"
+                ));
             }
         }
         Ok(())
@@ -101,19 +104,19 @@ impl Database {
     fn check_cursors(&self) -> Result<(), String> {
         for (type_index, table) in self.tables.iter().enumerate() {
             for (id, view) in table.views() {
-                let mut held: Vec<_> = self
+                let mut pins: Vec<_> = self
                     .subscribers
                     .all_cursors()
-                    .filter(|(_, t, f)| t.0 as usize == type_index && f.view == id)
-                    .flat_map(|(_, _, f)| f.pins.iter().copied())
+                    .filter(|(_, t, cursor)| t.0 as usize == type_index && cursor.view == id)
+                    .flat_map(|(_, _, cursor)| cursor.pins.iter().copied())
                     .collect();
-                held.sort_unstable();
+                pins.sort_unstable();
                 let counted = view
                     .positions()
-                    .flat_map(|(seq, n)| std::iter::repeat_n(seq, n));
-                if !counted.eq(held.iter().copied()) {
+                    .flat_map(|(position, n)| std::iter::repeat_n(position, n));
+                if !counted.eq(pins.iter().copied()) {
                     return Err(format!(
-                        "{:?}: positions are not the followers'",
+                        "{:?}: the view's pins are not its cursors'",
                         view.scope
                     ));
                 }

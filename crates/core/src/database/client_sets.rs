@@ -1,9 +1,9 @@
-//! Whole sets that clients held when they left, by version.
+//! Whole sets that clients held when they disconnected, by version.
 //!
-//! In state of the world a client that comes back does not say what it holds,
-//! but for the version of the last set. By that it is known what it may use
-//! still, and what takes the place of something that it rejects (S82). Sets that
-//! many clients held are kept once.
+//! A SotW client that reconnects says nothing about what it has, except the
+//! version of its last set. The remembered set tells which resources it may
+//! still use, and which ones it has in place of resources that it NACKed (S82).
+//! Sets that many clients held are kept once.
 //!
 //! `ClientSets` also remembers the references of listeners that were draining
 //! when their client disconnected: no request of either protocol names such a
@@ -21,25 +21,26 @@ use crate::name::Name;
 use crate::params::Constraints;
 use crate::resource::{Resource, Version};
 
-/// Bytes that the resources of all sets together may have. Most of them are
-/// kept by the contents anyway; nobody knows which.
+/// Bytes of the resources of all sets together. Most of these resources are in
+/// the database, too, and cost nothing; which ones is not known.
 const MAX_BYTES: usize = 64 << 20;
 
 /// Sets that are remembered; the oldest is forgotten for a new one.
 const MAX_SETS: usize = 1024;
 
-/// References of listeners that drain, at most.
+/// References of draining listeners that are remembered.
 const MAX_REFERENCES: usize = 4096;
 
-/// Resources that are remembered as tried beside a set, at most.
+/// Unacknowledged resources that are remembered for each set.
 const MAX_UNACKED: usize = 1024;
 
-/// What one client held.
+/// The whole set that one client held.
 #[derive(Clone, Debug)]
 pub(crate) struct ClientSet {
     /// Sorted by name.
     pub(crate) resources: Vec<Arc<Resource>>,
-    /// What it rejected, which is not sent to it again at once (S12).
+    /// Resources that the client NACKed: they are not sent to it again at once
+    /// (S12).
     pub(crate) quarantined: Vec<(Name, Option<Constraints>, Version)>,
     /// Resources that the client was sent beside this set, in sets that it did
     /// not ACK, whatever its reason.
@@ -47,7 +48,8 @@ pub(crate) struct ClientSet {
 }
 
 impl ClientSet {
-    /// Both sets together: each is a part of what was sent with one version.
+    /// Both sets together: each is a part of the set that was sent with one
+    /// version.
     fn union(&self, other: &Self) -> Option<Self> {
         let is_new = |r: &&Arc<Resource>| !self.lists(&r.name);
         let new: Vec<_> = other.resources.iter().filter(is_new).cloned().collect();
@@ -60,7 +62,7 @@ impl ClientSet {
         Some(set)
     }
 
-    /// Whether something of a name is in the set.
+    /// Whether the set lists a name.
     pub(crate) fn lists(&self, name: &Name) -> bool {
         let found = self.resources.binary_search_by(|r| r.name.cmp(name));
         found.is_ok()
@@ -73,20 +75,22 @@ pub(super) struct ClientSets {
     /// The same keys, oldest first.
     order: VecDeque<(TypeId, Version)>,
     bytes: usize,
-    /// What may still be in use, and until when.
+    /// References that may still be in use, and until when.
     draining: BTreeMap<Reference, Moment>,
-    /// Types of which anything may be, since what refers to it is not known.
+    /// Types of which any resource may be in use, since the referring bodies
+    /// are not known.
     draining_types: BTreeMap<&'static str, Moment>,
 }
 
 impl Database {
-    /// Whether a set is remembered.
+    /// Whether the set of a version is remembered.
     pub(crate) fn remembers_set(&self, type_id: TypeId, version: &Version) -> bool {
         let key = (type_id, version.clone());
         self.client_sets.sets.contains_key(&key)
     }
 
-    /// A client leaves that held this set, or this part of it.
+    /// Remembers the set, or a part of it, that a client held when it
+    /// disconnected.
     pub(crate) fn remember_set(&mut self, type_id: TypeId, version: Version, set: &Arc<ClientSet>) {
         let client_sets = &mut self.client_sets;
         let key = (type_id, version);
@@ -118,8 +122,8 @@ impl Database {
         }
     }
 
-    /// A client leaves that held this set, and was sent names beside it in sets that
-    /// it has not accepted.
+    /// Remembers the names of resources that a client was sent beside a set, in
+    /// sets that it did not ACK.
     pub(crate) fn remember_unacked(
         &mut self,
         type_id: TypeId,
@@ -139,7 +143,8 @@ impl Database {
         }
     }
 
-    /// A client leaves whose replaced listeners may use this for a while.
+    /// Remembers the references of listeners that drain when their client
+    /// disconnects.
     pub(crate) fn remember_draining(
         &mut self,
         references: impl Iterator<Item = (Reference, Moment)>,
@@ -155,25 +160,26 @@ impl Database {
         }
     }
 
-    /// The same where it is not known what they use.
+    /// The same for draining listeners with unknown bodies: any resource of the
+    /// type may be in use.
     pub(crate) fn remember_draining_type(&mut self, url: &'static str, until: Moment) {
         let known = self.client_sets.draining_types.entry(url).or_insert(until);
         *known = until.max(*known);
     }
 
-    /// The types of which a client that comes back may still use anything.
+    /// The types of which a client that reconnects may still use any resource.
     pub(crate) fn recall_draining_types(&self) -> impl Iterator<Item = (&'static str, Moment)> {
         let draining = self.client_sets.draining_types.iter();
         draining.map(|(url, until)| (*url, *until))
     }
 
-    /// What a client that comes back may still use.
+    /// The references that a client that reconnects may still use.
     pub(crate) fn recall_draining(&self) -> impl Iterator<Item = (&Reference, Moment)> {
         let draining = self.client_sets.draining.iter();
         draining.map(|(reference, until)| (reference, *until))
     }
 
-    /// What a client held that names this version.
+    /// The set of a client that resumes with this version.
     pub(crate) fn recall_set(&self, type_id: TypeId, version: &Version) -> Option<Arc<ClientSet>> {
         let key = (type_id, version.clone());
         self.client_sets.sets.get(&key).cloned()

@@ -1,26 +1,27 @@
-//! A cache becomes complete: what it does not hold does not exist (S51).
+//! Makes a cache complete: a name that it does not have does not exist (S51).
 //!
-//! Every name is visited, in slices if others wait (S85). What arrives or is
-//! asked for meanwhile is treated as in a complete database, and a name that
-//! was not visited yet is answered once it is.
+//! Every name is visited, in slices if others wait (S85). Names that arrive or
+//! are subscribed to meanwhile are treated as in a complete database, and a
+//! name that was not visited yet is answered once it is.
 
 use super::commit::Progress;
 use super::content::Content;
 use super::entry::EntryId;
 use super::{Database, TypeId};
 
-/// How far the names have been visited.
+/// The position in the visit of all names.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Completion {
     table: usize,
-    place: usize,
+    slot: usize,
 }
 
 impl Database {
-    /// The contents are complete: what is not among them does not exist (S51).
+    /// Makes the database authoritative: a name that it does not have does not
+    /// exist (S51).
     pub fn set_authoritative(&mut self) {
-        let mut settling = Completion::default();
-        while self.complete_slice(&mut settling, usize::MAX) == Progress::More {}
+        let mut completion = Completion::default();
+        while self.complete_slice(&mut completion, usize::MAX) == Progress::More {}
     }
 
     /// The same in slices: visits the next `budget` names.
@@ -30,7 +31,7 @@ impl Database {
             let Some(table) = self.tables.get_mut(at.table) else {
                 return Progress::Done;
             };
-            if at.place == 0 {
+            if at.slot == 0 {
                 table.is_cache = false;
                 table.is_completing = true;
                 for (_, view) in table.views() {
@@ -39,12 +40,12 @@ impl Database {
                     }
                 }
             }
-            if at.place < table.entries.slots() {
-                self.complete_name(TypeId(at.table as u32), EntryId(at.place as u32));
-                at.place += 1;
+            if at.slot < table.entries.slots() {
+                self.complete_name(TypeId(at.table as u32), EntryId(at.slot as u32));
+                at.slot += 1;
             } else {
                 table.is_completing = false;
-                at.place = 0;
+                at.slot = 0;
                 at.table += 1;
             }
         }
@@ -64,13 +65,13 @@ impl Database {
         if unknown {
             entry.content = Content::Absent;
         }
-        // Which virtual host a host gets is known only now.
+        // The virtual host of a host is known only now.
         if unknown || table.hosts.is_some() {
             for (subscriber, params) in entry.subscribers.iter() {
                 self.subscribers.mark_dirty(subscriber, id, params);
             }
         }
-        // That a name does not exist goes without saying from now on.
+        // A name that does not exist needs no entry from now on.
         table.remove_unused(id);
     }
 }
@@ -109,9 +110,9 @@ mod tests {
             db.subscribe(asking[1], &name, ParamsId::EMPTY);
         }
         db.open_cursor(asking[0], &Scope::All);
-        let (mut settling, mut slices) = (Completion::default(), 0);
+        let (mut completion, mut slices) = (Completion::default(), 0);
         let mut looked_at = db.work().entries;
-        while db.complete_slice(&mut settling, 3) == Progress::More {
+        while db.complete_slice(&mut completion, 3) == Progress::More {
             assert!(db.work().entries - looked_at <= 3);
             slices += 1;
             let name = Name::new(&format!("later {slices}"));

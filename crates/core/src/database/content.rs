@@ -1,4 +1,4 @@
-//! What the database holds under one name, and which of it a client sees.
+//! The contents of one name, and the choice that a client gets of them.
 
 use std::sync::Arc;
 
@@ -7,52 +7,55 @@ use hashbrown::HashMap;
 use crate::params::{Keys, ParamsId, ParamsTable};
 use crate::resource::{Resource, ResourceError};
 
-/// Everything under one name.
+/// The contents of one name.
 #[derive(Debug, Default)]
 pub(super) enum Content {
     /// Nothing: the name does not exist.
     #[default]
     Absent,
-    /// It is not known yet whether it exists: a cache has not heard (S51).
+    /// Unknown: the cache has no answer from its source yet (S51).
     Unknown,
     /// One resource for all clients.
     One(Arc<Resource>),
     /// Variants, each for some clients (TP2).
     Variants(Box<Variants>),
-    /// It cannot be given, and why (TP3). What it was before stays, if the
-    /// failure may pass (S61).
+    /// The resource is not available, and why (TP3). The earlier contents stay,
+    /// if the error is transient (S61).
     Failed(Arc<ResourceError>, Box<Content>),
 }
 
-/// What one client sees under a name.
+/// The contents of a name for one client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Choice {
     /// The name does not exist for this client.
     #[default]
     Absent,
-    /// It is not known yet whether it exists: nothing can be said (S51).
+    /// Unknown: nothing can be sent (S51).
     Unknown,
     /// This resource.
     Resource(Arc<Resource>),
-    /// It cannot be given, and why (TP3); and what stays in use meanwhile (S61).
+    /// The resource is not available, and why (TP3); and the resource that
+    /// stays in use meanwhile (S61).
     Failed(Arc<ResourceError>, Option<Arc<Resource>>),
 }
 
-/// Variants of one name. No two match the same client: checked on entry.
+/// Variants of one name. No client matches two of them, which is checked when
+/// they are added.
 #[derive(Debug)]
 pub(super) struct Variants {
     /// Sorted by constraints.
     list: Box<[Arc<Resource>]>,
     /// The keys that decide between them.
     keys: Keys,
-    /// What each category of clients sees; filled as categories are met.
+    /// The variant of each category of clients, filled when a category is first
+    /// seen.
     chosen: HashMap<ParamsId, Option<u32>>,
-    /// The epoch of the categories.
+    /// The epoch of the parameter sets in `chosen`.
     epoch: u32,
 }
 
 impl Content {
-    /// Makes contents of variants that were checked for overlap.
+    /// Contents with these variants, which were checked for overlap.
     pub(super) fn of(mut resources: Vec<Arc<Resource>>) -> Self {
         match resources.pop() {
             None => Self::Absent,
@@ -74,8 +77,8 @@ impl Content {
         }
     }
 
-    /// Other bodies under the same constraints are for the same clients: what
-    /// was found out need not be found out again.
+    /// Takes over the choices of the old contents: variants with the same
+    /// constraints are for the same clients.
     pub(super) fn copy_choices(&mut self, old: &Self) {
         if let (Self::Variants(new), Self::Variants(old)) = (self, old)
             && new.list.len() == old.list.len()
@@ -100,7 +103,7 @@ impl Content {
         }
     }
 
-    /// The keys that decide what a client sees.
+    /// The keys that decide which variant a client gets.
     pub(super) fn keys(&self) -> Option<&Keys> {
         match self {
             Self::Variants(variants) => Some(&variants.keys),
@@ -109,7 +112,7 @@ impl Content {
         }
     }
 
-    /// What a client sees: a lookup, once its category has been met.
+    /// The choice of a client: a lookup, once its category has been seen.
     /// `evaluations` counts the constraints that had to be evaluated.
     pub(super) fn choose(
         &mut self,
@@ -159,7 +162,8 @@ impl Variants {
 }
 
 impl Choice {
-    /// The resource, if there is one; be it that it cannot be had anew.
+    /// The resource, if there is one; it may be one that stays in use after an
+    /// error.
     #[must_use]
     pub fn resource(&self) -> Option<&Arc<Resource>> {
         match self {
@@ -169,7 +173,7 @@ impl Choice {
         }
     }
 
-    /// Whether a client that was told the one has nothing to learn from the other.
+    /// Whether a client that was sent the one need not be sent the other.
     #[must_use]
     pub fn same_for_client(&self, other: &Self) -> bool {
         match (self, other) {
@@ -179,7 +183,7 @@ impl Choice {
     }
 }
 
-/// Whether two resources are the same to a client that knows one of them.
+/// Whether two resources are the same to a client that has one of them.
 pub(crate) fn same_resource(a: &Arc<Resource>, b: &Arc<Resource>) -> bool {
     Arc::ptr_eq(a, b)
         || (a.version == b.version

@@ -1,4 +1,4 @@
-//! One name in the database: what it holds, who asks for it, who answers to it.
+//! One name in the database: its contents and its subscribers.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -8,15 +8,15 @@ use super::content::Content;
 use crate::name::Name;
 use crate::params::ParamsId;
 
-/// A name's place in its table. Only valid while something keeps the name.
+/// The slot of a name in its table, valid only while the name is in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntryId(pub(super) u32);
 
-/// One named subscription: who, and with which parameters.
+/// One subscription to a name: the subscriber, and its parameters.
 pub(super) type NamedSubscriber = (SubscriberId, ParamsId);
 
-/// A name stays in its table while it has contents, a subscriber, or an owner,
-/// or while a view still speaks of it.
+/// One name. It stays in its table while it has contents, a subscriber, or an
+/// owner, or while a view lists it.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) name: Name,
@@ -24,10 +24,10 @@ pub(super) struct Entry {
     pub(super) subscribers: NameSubscribers,
 }
 
-/// The subscribers of one name. Most names have none or one, so it is small
-/// here and what is larger stands elsewhere. A set becomes a list again well
-/// below the size at which a list becomes a set, so that one subscriber who
-/// comes and goes does not turn one into the other each time.
+/// The subscribers of one name. Most names have none or one, so this type is
+/// small and larger lists are boxed. A set becomes a list again well below the
+/// size at which a list becomes a set, so that one subscriber who comes and
+/// goes does not convert it each time.
 #[derive(Debug, Default)]
 pub(super) enum NameSubscribers {
     #[default]
@@ -36,12 +36,13 @@ pub(super) enum NameSubscribers {
     /// Up to [`FEW`], without room to spare.
     #[expect(clippy::box_collection, reason = "a word here instead of three")]
     Few(Box<Vec<NamedSubscriber>>),
-    /// By parameters, so that those who see the same are found together.
+    /// Sorted by parameters, so that subscribers with the same choice are
+    /// together.
     #[expect(clippy::box_collection, reason = "a word here instead of three")]
     Many(Box<BTreeSet<(ParamsId, SubscriberId)>>),
 }
 
-/// Up to here a list is smaller than a set, and as fast.
+/// Up to this size a list is smaller than a set, and as fast.
 const FEW: usize = 16;
 
 impl NameSubscribers {
@@ -102,7 +103,7 @@ impl NameSubscribers {
         list.iter().copied().chain(set)
     }
 
-    /// The parameters that somebody asks with, each once.
+    /// The distinct parameters of the subscribers.
     pub(super) fn params(&self) -> Vec<ParamsId> {
         let Self::Many(all) = self else {
             let mut few: Vec<_> = self.iter().map(|(_, params)| params).collect();
@@ -123,7 +124,7 @@ impl NameSubscribers {
         found
     }
 
-    /// Those who ask with these parameters.
+    /// The subscribers with these parameters.
     pub(super) fn with_params(&self, params: ParamsId) -> Vec<SubscriberId> {
         match self {
             Self::Many(all) => {

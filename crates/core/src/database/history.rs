@@ -1,8 +1,9 @@
 //! Bodies that were replaced or removed, by name and version.
 //!
-//! A client that comes back in deltas names the version of all that it holds.
-//! Where that is what this process served before, it is known what it refers to,
-//! and so what the client may still use (S82). Bounded: the oldest are forgotten.
+//! A delta client that reconnects sends the version of every resource that it
+//! has. If this process served that version before, the references of the
+//! resource are known, and with them the resources that the client may still
+//! use (S82). Bounded: the oldest bodies are forgotten.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,13 +16,13 @@ use crate::kind::Kind;
 use crate::name::Name;
 use crate::resource::{Resource, Version};
 
-/// How many bodies are remembered for each type.
+/// Bodies that are remembered for each type.
 const BODIES: usize = 1024;
 
-/// How many bytes these may have.
+/// Bytes of these bodies.
 const BYTES: usize = 8 << 20;
 
-/// See the module's documentation.
+/// Replaced bodies of one type.
 #[derive(Debug, Default)]
 pub(super) struct History {
     bodies: HashMap<(Name, Version), Arc<Resource>>,
@@ -31,7 +32,7 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Remembers what a name had.
+    /// Remembers the replaced resources of a name.
     pub(super) fn remember_all(&mut self, replaced: Vec<Arc<Resource>>) {
         replaced.iter().for_each(|resource| self.remember(resource));
     }
@@ -48,27 +49,28 @@ impl History {
             let Some(oldest) = self.order.pop_front() else {
                 break;
             };
-            let gone = self.bodies.remove(&oldest);
-            self.bytes -= gone.map_or(0, |gone| gone.wire_size());
+            let replaced = self.bodies.remove(&oldest);
+            self.bytes -= replaced.map_or(0, |replaced| replaced.wire_size());
         }
     }
 }
 
-/// What a name had and has no longer, as far as that refers to something, or could
-/// by its `kind`: that it does not is worth knowing, too. A version does not tell
-/// which of several variants is held.
+/// The resources that a name no longer has and that refer to others, or could
+/// by their `kind`: that a body has no references is worth remembering, too.
+/// Variants are left out, since a version does not tell which of them a client
+/// holds.
 pub(super) fn replaced_resources(kind: &Kind, old: &Content, new: &Content) -> Vec<Arc<Resource>> {
     let stays = |old: &Arc<Resource>| new.resources().iter().any(|new| same_resource(new, old));
     let could = !kind.refers_to.is_empty();
     let refers = |old: &Resource| could || !old.facts().references.is_empty();
     let plain = |old: &Resource| old.constraints.is_none() && old.body.is_some();
-    let gone = old.resources().iter();
-    let gone = gone.filter(|old| refers(old) && plain(old) && !stays(old));
-    gone.cloned().collect()
+    let replaced = old.resources().iter();
+    let replaced = replaced.filter(|old| refers(old) && plain(old) && !stays(old));
+    replaced.cloned().collect()
 }
 
 impl Database {
-    /// What a name had when it had this version, as far as it is remembered.
+    /// The resource that a name had at this version, if it is remembered.
     pub(crate) fn recall_body(
         &self,
         type_id: TypeId,

@@ -7,60 +7,61 @@ use hashbrown::HashMap;
 use super::EntryId;
 use super::view::Position;
 
-/// Items stay where they are when a newer one of the same name comes, and are
-/// swept out together, a few with each push: nobody waits for all of them (S85).
+/// The log of a view. An item stays in place when a newer one of the same name
+/// is added; stale items are swept out a few with each push, so that nobody
+/// waits for all of them (S85).
 ///
 /// ```text
-///   kept, in order │ swept out │ not looked at yet, in order
+///   kept, in order │ swept out │ not visited yet, in order
 ///                  └──── gap ──┘
 /// ```
 #[derive(Clone, Debug, Default)]
 pub(super) struct Log {
     /// Ascending.
     positions: Vec<Position>,
-    /// At the same index, which name changed there.
+    /// The names that changed, at the same indexes.
     entries: Vec<EntryId>,
     /// The index of each name's newest item; all other items are stale.
     newest: HashMap<EntryId, u32>,
-    /// What is swept out, while a sweep is under way; empty otherwise.
+    /// The swept range, during a sweep; empty otherwise.
     gap: Range<usize>,
     sweeping: bool,
 }
 
-/// Items that a sweep looks at with each push: as much as is done before stale
-/// items become many more.
+/// Items that a sweep visits with each push: enough to end before many more
+/// items become stale.
 const SWEEP_STEP: usize = 8;
 
-/// Up to so many, a sweep is done in one go.
+/// Up to this size, a sweep is done at once.
 const SWEEP_AT_ONCE: usize = 1024;
 
 impl Log {
-    /// How many items are kept, stale ones included.
+    /// The number of items, stale ones included.
     pub(super) fn items(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether it speaks of this name.
+    /// Whether the log lists this name.
     pub(super) fn contains(&self, entry: EntryId) -> bool {
         self.newest.contains_key(&entry)
     }
 
-    /// Where a name changed last.
+    /// The position of a name's newest item.
     pub(super) fn position(&self, entry: EntryId) -> Option<Position> {
         let index = *self.newest.get(&entry)?;
         Some(self.positions[index as usize])
     }
 
-    /// A name changed, later than all before.
+    /// Adds a change of a name, at a position after all others.
     pub(super) fn push(&mut self, position: Position, entry: EntryId) {
-        // Memory ends long before the numbers do.
+        // Memory runs out long before the numbers do.
         self.newest.insert(entry, self.entries.len() as u32);
         self.positions.push(position);
         self.entries.push(entry);
         self.sweep();
     }
 
-    /// Drops the last word on a name.
+    /// Removes a name from the log.
     pub(super) fn forget(&mut self, entry: EntryId) {
         self.newest.remove(&entry);
     }
@@ -96,7 +97,7 @@ impl Log {
         }
     }
 
-    /// The names that changed last behind `position`, in order.
+    /// The names whose newest item is after `position`, in order.
     pub(super) fn since(
         &self,
         position: Position,

@@ -1,9 +1,9 @@
-//! The database: resources of many types, and who subscribes to them.
+//! The database: resources of many types, and their subscribers.
 //!
-//! A server, a client's cache and a relay are this one structure (TP2); they
-//! differ in who fills it and who asks. It knows names, variants, aliases,
-//! views and subscribers. It does not know streams' protocols, what a peer was
-//! told, or what a body means.
+//! A server, a client's cache and a relay use this one structure (TP2); they
+//! differ in who fills it and who subscribes. It knows names, variants,
+//! aliases, views and subscribers. It does not know the protocols, what a
+//! client was sent, or the meaning of a body.
 //!
 //! ```text
 //!   type ─▶ name ─▶ variants          a change goes
@@ -51,7 +51,6 @@ pub use table::{MemoryCounts, Work};
 pub use view::{Position, Scope};
 pub use view_changes::{Item, ViewChanges};
 
-use crate::kind::Kind;
 use crate::name::{Glob, Name};
 use crate::params::{Params, ParamsId, ParamsTable};
 use crate::resource::{Resource, TypeUrl};
@@ -60,11 +59,11 @@ use subscribers::SubscriberRegistry;
 use table::Table;
 use view::ViewId;
 
-/// A type's place in the database.
+/// The index of a type in the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TypeId(u32);
 
-/// See the module's documentation.
+/// Resources of many types, and their subscribers.
 #[derive(Debug, Default)]
 pub struct Database {
     tables: Vec<Table>,
@@ -72,24 +71,25 @@ pub struct Database {
     params: ParamsTable,
     subscribers: SubscriberRegistry,
     work: Work,
-    /// The names looked at when others could last have the database.
+    /// [`Work::entries`] at the end of the last slice.
     slice_start: u64,
-    /// Views that have news for their followers, once each.
+    /// Views with changes that their subscribers were not woken for, once each.
     changed_views: Vec<(TypeId, ViewId)>,
     is_cache: bool,
     client_sets: ClientSets,
 }
 
 impl Database {
-    /// An empty database that has the last word: what it does not hold does
-    /// not exist.
+    /// An empty database that is authoritative: a name that it does not have
+    /// does not exist.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An empty cache: nothing is said of a name before its source was heard
-    /// on it. A server that has not loaded its contents is one, too (S51).
+    /// An empty cache: whether a name exists is unknown until its source has
+    /// answered. A server that has not loaded its contents is a cache, too
+    /// (S51).
     #[must_use]
     pub fn cache() -> Self {
         let mut cache = Self {
@@ -100,18 +100,20 @@ impl Database {
         cache
     }
 
-    /// Whether what it does not hold may exist all the same.
+    /// Whether a name that the database does not have may exist.
     #[must_use]
     pub fn is_cache(&self) -> bool {
         self.is_cache
     }
 
-    /// It is not known any more whether a scope is complete.
+    /// Makes a scope of a cache incomplete: names that it does not list may
+    /// exist.
     pub fn set_incomplete(&mut self, type_id: TypeId, scope: &Scope) {
         self.table_mut(type_id).set_complete(scope, false);
     }
 
-    /// All that a scope lists has arrived: what is not among it does not exist.
+    /// Makes a scope of a cache complete: names that it does not list do not
+    /// exist.
     pub fn set_complete(&mut self, type_id: TypeId, scope: &Scope) {
         let table = self.table_mut(type_id);
         if !table.is_complete(scope) {
@@ -122,7 +124,7 @@ impl Database {
         }
     }
 
-    /// The place of a type, made if need be.
+    /// The index of a type, which is added if need be.
     pub fn type_id(&mut self, url: &TypeUrl) -> TypeId {
         if let Some(id) = self.type_ids.get(url) {
             return *id;
@@ -133,13 +135,13 @@ impl Database {
         id
     }
 
-    /// The place of a type that has been met.
+    /// The index of a type, if the database has it.
     #[must_use]
     pub fn find_type(&self, url: &TypeUrl) -> Option<TypeId> {
         self.type_ids.get(url).copied()
     }
 
-    /// The types that have been met, in the order in which they were.
+    /// The types of the database, in the order in which they were added.
     pub fn types(&self) -> impl Iterator<Item = (TypeId, &TypeUrl)> {
         self.tables
             .iter()
@@ -147,19 +149,13 @@ impl Database {
             .map(|(i, table)| (TypeId(i as u32), &table.url))
     }
 
-    /// The name of a type.
+    /// The URL of a type.
     #[must_use]
     pub fn type_url(&self, id: TypeId) -> &TypeUrl {
         &self.table(id).url
     }
 
-    /// The facts of a type.
-    #[must_use]
-    pub fn kind(&self, id: TypeId) -> Kind {
-        self.table(id).kind
-    }
-
-    /// How many names of a type have contents.
+    /// The number of names of a type that have contents.
     #[must_use]
     pub fn len(&self, id: TypeId) -> usize {
         self.table(id).len
@@ -171,13 +167,13 @@ impl Database {
         self.tables.iter().all(|table| table.len == 0)
     }
 
-    /// The place of a name that something keeps.
+    /// The entry of a name, if the database has one.
     #[must_use]
     pub fn find(&self, type_id: TypeId, name: &Name) -> Option<EntryId> {
         self.table(type_id).find(name.as_str())
     }
 
-    /// The name at a place.
+    /// The name of an entry.
     #[must_use]
     pub fn name(&self, type_id: TypeId, entry: EntryId) -> &Name {
         &self.table(type_id).entry(entry).name
@@ -190,9 +186,9 @@ impl Database {
             .flat_map(|(_, entry)| entry.content.resources())
     }
 
-    /// The resources at the `nth` so many places ([`SLICE`]), for whoever visits
-    /// all of them and lets others have the database in between; `None` behind
-    /// the last. What has contents stays at its place.
+    /// The resources in the `nth` [`SLICE`] slots of a type, for a caller that
+    /// visits all of them and lets others use the database in between; `None`
+    /// after the last. A name with contents keeps its slot.
     pub fn slice_of_resources(
         &self,
         type_id: TypeId,
@@ -200,12 +196,12 @@ impl Database {
     ) -> Option<impl Iterator<Item = &Arc<Resource>>> {
         let entries = &self.table(type_id).entries;
         let places = nth * SLICE..(nth * SLICE + SLICE).min(entries.slots());
-        let found = |place| entries.get(place as u32);
+        let found = |slot| entries.get(slot as u32);
         let there = !places.is_empty();
         there.then(|| places.filter_map(found).flat_map(|e| e.content.resources()))
     }
 
-    /// Every variant of one name.
+    /// All variants of a name.
     #[must_use]
     pub fn variants(&self, type_id: TypeId, name: &Name) -> &[Arc<Resource>] {
         match self.find(type_id, name) {
@@ -214,46 +210,46 @@ impl Database {
         }
     }
 
-    /// The place of a set of parameters.
+    /// The number of a set of parameters, which is added if need be.
     pub fn intern_params(&mut self, params: Params) -> ParamsId {
         self.params.intern(params)
     }
 
-    /// The place of a set of parameters that is kept.
+    /// The number of a set of parameters, if the database has it.
     #[must_use]
-    pub fn find_params(&self, params: &Params) -> Option<ParamsId> {
+    pub(crate) fn find_params(&self, params: &Params) -> Option<ParamsId> {
         self.params.find(params)
     }
 
-    /// The set at a place.
+    /// The set of a number.
     #[must_use]
     pub fn params(&self, id: ParamsId) -> &Params {
         self.params.get(id)
     }
 
-    /// Keeps a set for somebody, until it is released as often. What was asked
-    /// for with it has to end before.
+    /// Keeps a set of parameters until it is released as often. Subscriptions
+    /// with it have to end before.
     pub fn hold_params(&mut self, id: ParamsId) {
         self.params.hold(id);
     }
 
-    /// Somebody needs a set no longer.
+    /// Ends one hold of a set of parameters.
     pub fn release_params(&mut self, id: ParamsId) {
         self.params.release(id);
     }
 
-    /// How many sets of parameters there are.
+    /// The number of sets of parameters.
     #[must_use]
-    pub fn params_count(&self) -> usize {
+    pub(crate) fn params_count(&self) -> usize {
         self.params.len()
     }
 
-    /// What a client with these parameters sees under a name.
+    /// The choice of a name for a client with these parameters.
     pub fn choose(&mut self, type_id: TypeId, entry: EntryId, params: ParamsId) -> Choice {
         self.tables[type_id.0 as usize].choose(entry, params, &mut self.params, &mut self.work)
     }
 
-    /// The same by name, without regard to who asks for it.
+    /// The same by name; the name needs no entry.
     pub fn choose_name(&mut self, type_id: TypeId, name: &Name, params: ParamsId) -> Choice {
         match self.find(type_id, name) {
             Some(entry) => self.choose(type_id, entry, params),
@@ -261,27 +257,27 @@ impl Database {
         }
     }
 
-    /// Names a glob matched that are gone, as far as they are remembered (S75).
+    /// Removed names that a glob matches, as far as they are remembered (S75).
     #[must_use]
-    pub fn tombstones(&self, type_id: TypeId, glob: &Glob) -> Vec<Name> {
+    pub(crate) fn tombstones(&self, type_id: TypeId, glob: &Glob) -> Vec<Name> {
         self.table(type_id).tombstones.matching(glob)
     }
 
-    /// What was done so far.
+    /// Counters of the work so far.
     #[must_use]
     pub fn work(&self) -> Work {
         self.work
     }
 
-    /// Others that share the database may have it now: what was done since this
-    /// was last called is one slice.
+    /// Ends a slice: others that share the database can use it now. The work
+    /// since the previous call is one slice.
     pub fn end_slice(&mut self) {
         let slice = self.work.entries - self.slice_start;
         self.work.largest_slice = self.work.largest_slice.max(slice);
         self.slice_start = self.work.entries;
     }
 
-    /// What is kept of a type.
+    /// Counters of the memory of a type.
     #[must_use]
     pub fn memory_counts(&self, type_id: TypeId) -> MemoryCounts {
         self.table(type_id).memory_counts()
@@ -301,13 +297,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_nothing_keeps_is_found_out() {
+    fn check_finds_an_entry_that_is_not_in_use() {
         let mut db = Database::new();
         let type_id = db.type_id(&TypeUrl::new("t"));
         db.table_mut(type_id).intern(&Name::new("a"));
-        assert!(
-            db.check()
-                .is_err_and(|fault| fault.contains("kept for nothing"))
-        );
+        assert!(db.check().is_err_and(|fault| fault.contains("not in use")));
     }
 }

@@ -11,15 +11,16 @@ use super::{Database, TypeId};
 use crate::name::Name;
 
 impl Database {
-    /// Drops what is known of a name: in a cache, nothing is known of it again.
+    /// Drops the contents of a name: in a cache, it is unknown again.
     pub fn forget(&mut self, type_id: TypeId, name: &Name) {
-        let blank = self.table(type_id).default_content();
-        self.put(type_id, name, blank);
+        let default = self.table(type_id).default_content();
+        self.put(type_id, name, default);
         self.wake_view_subscribers();
     }
 
-    /// Gives a name its contents and tells those whom it concerns; followers of
-    /// views hear of it with [`Self::wake_view_subscribers`]. Returns what it held.
+    /// Replaces the contents of a name and notifies its subscribers and views;
+    /// [`Self::wake_view_subscribers`] wakes the subscribers of views. Returns
+    /// the old contents.
     pub(super) fn put(&mut self, type_id: TypeId, name: &Name, content: Content) -> Content {
         if let Some(keys) = content.keys()
             && keys
@@ -67,8 +68,8 @@ impl Database {
         old
     }
 
-    /// Wakes the followers of the views that were told of changes, once each,
-    /// however many changes there were.
+    /// Wakes the subscribers of views with changes, once each, however many
+    /// changes there were.
     pub(super) fn wake_view_subscribers(&mut self) {
         for (type_id, view_id) in std::mem::take(&mut self.changed_views) {
             let view = self.tables[type_id.0 as usize].view_mut(view_id);
@@ -116,8 +117,8 @@ impl Database {
         }
     }
 
-    /// Moves the names under which a resource also answers (S36), and tells
-    /// those who ask for one of them.
+    /// Replaces the aliases of a resource (S36), and notifies the subscribers
+    /// of the aliases.
     fn move_aliases(&mut self, type_id: TypeId, owner: EntryId, old: Vec<Name>, new: Vec<Name>) {
         for alias in &old {
             let Some(entry) = self.find(type_id, alias) else {
@@ -136,23 +137,24 @@ impl Database {
         }
     }
 
-    /// Tells all who ask for a name, for something else may answer to it now.
+    /// Notifies all subscribers of a name: it may resolve to another resource
+    /// now.
     pub(super) fn notify_all_subscribers(&mut self, type_id: TypeId, alias: EntryId) {
         self.work.entries += 1;
-        let asking: Vec<_> = self
+        let subscribers: Vec<_> = self
             .table(type_id)
             .entry(alias)
             .subscribers
             .iter()
             .collect();
-        for (subscriber, params) in asking {
+        for (subscriber, params) in subscribers {
             self.work.subscribers += 1;
             self.subscribers.mark_dirty(subscriber, alias, params);
         }
     }
 
-    /// A key that did not matter before matters now: followers that differ in
-    /// it need views of their own. Each begins as a copy, so nobody hears of it.
+    /// Splits views after the type got a new key: subscribers that differ in it
+    /// need separate views. Each begins as a copy, so nobody is notified.
     fn split_views(&mut self, type_id: TypeId) {
         let table = &mut self.tables[type_id.0 as usize];
         let ids: Vec<_> = table.views().map(|(id, _)| id).collect();
@@ -172,8 +174,8 @@ impl Database {
                 }
             }
             table.view_mut(id).params = stays;
-            // Not in slices: until the last follower is with its own kind, no
-            // change may be told. A key is new once in the life of a type.
+            // Not in slices: no change may be recorded until every subscriber
+            // is in its own view. A key is new once in the life of a type.
             self.work.entries += (leaving.len() * table.view(id).items()) as u64;
             for (category, subscribers) in leaving {
                 let positions: Vec<_> = subscribers

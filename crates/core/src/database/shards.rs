@@ -1,18 +1,18 @@
 //! A hash table that grows a little with each insertion, and never as a whole.
 //!
-//! A table of a million names that grows hashes all of them again while
-//! everybody waits (S85). This one is many small tables, and gets one more
-//! whenever they are full on average: half of one table moves to the new one,
-//! each in its turn ("linear hashing").
+//! An ordinary table of a million names that grows hashes all of them again
+//! while everybody waits (S85). This one consists of many small tables, and
+//! gets one more whenever they are full on average: half of one table moves to
+//! the new one, each table in its turn ("linear hashing").
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::OccupiedEntry;
 
-/// Things in each table on average. A table that waits for its turn has twice
+/// Values in each table on average. A table that waits for its turn has twice
 /// as many, which just fits into the size that the allocator of tables chooses.
 const FILL: usize = 440;
 
-/// See the module's documentation.
+/// A hash table of many small tables.
 #[derive(Debug)]
 pub(super) struct Shards<T> {
     tables: Vec<HashTable<T>>,
@@ -34,67 +34,67 @@ impl<T> Shards<T> {
     }
 
     pub(super) fn find(&self, hash: u64, is_it: impl FnMut(&T) -> bool) -> Option<&T> {
-        self.tables[self.place(hash)].find(hash, is_it)
+        self.tables[self.shard(hash)].find(hash, is_it)
     }
 
     pub(super) fn find_mut(&mut self, hash: u64, is_it: impl FnMut(&T) -> bool) -> Option<&mut T> {
-        let place = self.place(hash);
-        self.tables[place].find_mut(hash, is_it)
+        let shard = self.shard(hash);
+        self.tables[shard].find_mut(hash, is_it)
     }
 
-    /// Those that have this hash, and maybe others.
+    /// Values with this hash, and maybe others.
     pub(super) fn iter_hash(&self, hash: u64) -> impl Iterator<Item = &T> {
-        self.tables[self.place(hash)].iter_hash(hash)
+        self.tables[self.shard(hash)].iter_hash(hash)
     }
 
-    /// Puts a thing in, beside others that have its hash.
-    pub(super) fn insert(&mut self, hash: u64, thing: T, rehash: impl Fn(&T) -> u64) {
+    /// Adds a value, beside others that have its hash.
+    pub(super) fn insert(&mut self, hash: u64, value: T, rehash: impl Fn(&T) -> u64) {
         if self.len >= FILL * self.tables.len() {
             self.split(&rehash);
         }
         self.len += 1;
-        let place = self.place(hash);
-        self.tables[place].insert_unique(hash, thing, rehash);
+        let shard = self.shard(hash);
+        self.tables[shard].insert_unique(hash, value, rehash);
     }
 
-    /// Takes the first of these out.
+    /// Removes the first value for which `is_it` holds.
     pub(super) fn remove(&mut self, hash: u64, is_it: impl FnMut(&T) -> bool) -> Option<T> {
-        let place = self.place(hash);
-        let found = self.tables[place].find_entry(hash, is_it).ok();
-        let (thing, _) = found.map(OccupiedEntry::remove)?;
+        let shard = self.shard(hash);
+        let found = self.tables[shard].find_entry(hash, is_it).ok();
+        let (value, _) = found.map(OccupiedEntry::remove)?;
         self.len -= 1;
-        Some(thing)
+        Some(value)
     }
 
-    /// A table for those that have one more bit in their hash than those that
+    /// Adds a table, for the values whose hash has one more bit than those that
     /// stay.
     fn split(&mut self, rehash: &impl Fn(&T) -> u64) {
         let new = self.tables.len();
         self.tables.push(HashTable::new());
         let old = new - (new + 1).next_power_of_two() / 2;
-        let moves = |thing: &mut T| place(rehash(thing), new + 1) == new;
+        let moves = |value: &mut T| shard(rehash(value), new + 1) == new;
         let moved: Vec<T> = self.tables[old].extract_if(moves).collect();
         self.tables[old].shrink_to_fit(rehash);
         self.tables[new].reserve(moved.len(), rehash);
-        for thing in moved {
-            self.tables[new].insert_unique(rehash(&thing), thing, rehash);
+        for value in moved {
+            self.tables[new].insert_unique(rehash(&value), value, rehash);
         }
     }
 
-    fn place(&self, hash: u64) -> usize {
-        place(hash, self.tables.len())
+    fn shard(&self, hash: u64) -> usize {
+        shard(hash, self.tables.len())
     }
 }
 
-/// The table of a hash, if there are so many. The lowest and the highest bits
-/// are left to the tables themselves.
-fn place(hash: u64, tables: usize) -> usize {
+/// The table of a hash, with this number of tables. The lowest and the highest
+/// bits are left to the tables themselves.
+fn shard(hash: u64, tables: usize) -> usize {
     let mask = tables.next_power_of_two() - 1;
-    let place = (hash >> 20) as usize & mask;
-    match place < tables {
-        true => place,
-        // The table that it will leave when its own comes to be.
-        false => place & (mask >> 1),
+    let shard = (hash >> 20) as usize & mask;
+    match shard < tables {
+        true => shard,
+        // The table that is split when the table of this hash is added.
+        false => shard & (mask >> 1),
     }
 }
 

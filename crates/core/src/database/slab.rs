@@ -1,12 +1,13 @@
-//! Numbered places that are reused when they are free.
+//! Numbered slots that are reused when they are free.
 //!
-//! Kept in chunks: growing moves nothing and leaves at most one chunk unused,
-//! where one vector would copy everything and leave up to half.
+//! Slots are in chunks: growing moves nothing and leaves at most one chunk
+//! unused, while a vector would copy everything and leave up to half unused.
 
-/// Things per chunk. The first grows as it is filled, for most are small.
+/// Slots per chunk. The first chunk grows as it is filled, since most slabs are
+/// small.
 const CHUNK: usize = 512;
 
-/// Things by number. Every free place is in `free`, once.
+/// Values by slot. Every free slot is in `free`, once.
 #[derive(Debug)]
 pub(super) struct Slab<T> {
     chunks: Vec<Vec<Option<T>>>,
@@ -23,11 +24,11 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// Puts a thing in a free place.
-    pub(super) fn insert(&mut self, thing: T) -> u32 {
-        if let Some(place) = self.free.pop() {
-            self.chunks[chunk(place)][within(place)] = Some(thing);
-            return place;
+    /// Puts a value into a free slot.
+    pub(super) fn insert(&mut self, value: T) -> u32 {
+        if let Some(slot) = self.free.pop() {
+            self.chunks[chunk(slot)][within(slot)] = Some(value);
+            return slot;
         }
         if self.chunks.last().is_none_or(|last| last.len() == CHUNK) {
             let room = if self.chunks.is_empty() { 0 } else { CHUNK };
@@ -35,60 +36,61 @@ impl<T> Slab<T> {
         }
         let full = (self.chunks.len() - 1) * CHUNK;
         let last = &mut self.chunks[full / CHUNK];
-        last.push(Some(thing));
-        // Memory ends long before the numbers do.
+        last.push(Some(value));
+        // Memory runs out long before the numbers do.
         (full + last.len() - 1) as u32
     }
 
-    /// Takes the thing out and frees its place. The last one gives the memory back.
-    pub(super) fn remove(&mut self, place: u32) -> Option<T> {
-        let thing = self.chunks.get_mut(chunk(place))?[within(place)].take()?;
-        self.free.push(place);
+    /// Takes a value out and frees its slot. Removing the last value frees the
+    /// memory.
+    pub(super) fn remove(&mut self, slot: u32) -> Option<T> {
+        let value = self.chunks.get_mut(chunk(slot))?[within(slot)].take()?;
+        self.free.push(slot);
         if self.len() == 0 {
             *self = Self::default();
         }
-        Some(thing)
+        Some(value)
     }
 
-    pub(super) fn get(&self, place: u32) -> Option<&T> {
-        self.chunks.get(chunk(place))?.get(within(place))?.as_ref()
+    pub(super) fn get(&self, slot: u32) -> Option<&T> {
+        self.chunks.get(chunk(slot))?.get(within(slot))?.as_ref()
     }
 
-    pub(super) fn get_mut(&mut self, place: u32) -> Option<&mut T> {
-        let chunk = self.chunks.get_mut(chunk(place))?;
-        chunk.get_mut(within(place))?.as_mut()
+    pub(super) fn get_mut(&mut self, slot: u32) -> Option<&mut T> {
+        let chunk = self.chunks.get_mut(chunk(slot))?;
+        chunk.get_mut(within(slot))?.as_mut()
     }
 
-    /// Everything, by number.
+    /// All values, by slot.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         let all = self.chunks.iter().flatten().enumerate();
-        all.filter_map(|(place, thing)| Some((place as u32, thing.as_ref()?)))
+        all.filter_map(|(slot, value)| Some((slot as u32, value.as_ref()?)))
     }
 
-    /// Everything, by number.
+    /// All values, by slot.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
         let all = self.chunks.iter_mut().flatten().enumerate();
-        all.filter_map(|(place, thing)| Some((place as u32, thing.as_mut()?)))
+        all.filter_map(|(slot, value)| Some((slot as u32, value.as_mut()?)))
     }
 
-    /// How many places there are, free ones included.
+    /// The number of slots, free ones included.
     pub(super) fn slots(&self) -> usize {
         let full = self.chunks.len().saturating_sub(1) * CHUNK;
         full + self.chunks.last().map_or(0, Vec::len)
     }
 
-    /// How many there are.
+    /// The number of values.
     pub(super) fn len(&self) -> usize {
         self.slots() - self.free.len()
     }
 }
 
-fn chunk(place: u32) -> usize {
-    place as usize / CHUNK
+fn chunk(slot: u32) -> usize {
+    slot as usize / CHUNK
 }
 
-fn within(place: u32) -> usize {
-    place as usize % CHUNK
+fn within(slot: u32) -> usize {
+    slot as usize % CHUNK
 }
 
 #[cfg(test)]
@@ -133,15 +135,12 @@ mod tests {
             places.insert(n);
         }
         places.remove(1);
-        for (_, thing) in places.iter_mut() {
-            *thing += 1;
+        for (_, value) in places.iter_mut() {
+            *value += 1;
         }
-        let all: Vec<_> = places
-            .iter()
-            .map(|(place, thing)| (place, *thing))
-            .collect();
+        let all: Vec<_> = places.iter().map(|(slot, value)| (slot, *value)).collect();
         assert_eq!(all.len(), places.len());
         assert_eq!(all[..2], [(0, 1), (2, 3)]);
-        assert!(all.iter().all(|(place, thing)| place + 1 == *thing));
+        assert!(all.iter().all(|(slot, value)| slot + 1 == *value));
     }
 }

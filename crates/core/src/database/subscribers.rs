@@ -1,8 +1,8 @@
-//! Streams and their subscriptions: who is told when something changes.
+//! Streams and their subscribers: who is notified of a change.
 //!
-//! A stream has one subscriber for each type that it asks for. A change marks
-//! names at the subscribers of a name, and wakes the streams of a view; what a
-//! stream is then told is worked out when it can be told.
+//! A stream has one subscriber for each type that it subscribes to. A change
+//! marks a name dirty at its subscribers, and wakes the streams of a view; the
+//! stream evaluates what to send when its transport can take it.
 
 use std::collections::{BTreeMap, btree_map};
 
@@ -14,12 +14,12 @@ use super::{Database, EntryId, TypeId};
 use crate::name::{Name, Selector};
 use crate::params::ParamsId;
 
-/// One stream, or one local watcher of everything it holds.
+/// One stream, or one local watcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(u32);
 
 impl StreamId {
-    /// Its place among the streams that are open: small, and used again when
+    /// The index of the stream among the open streams: small, and reused after
     /// the stream has ended.
     #[must_use]
     pub fn index(self) -> usize {
@@ -36,21 +36,21 @@ impl SubscriberId {
     pub(super) const LAST: Self = Self(u32::MAX);
 }
 
-/// One view that a subscriber follows.
+/// One cursor of a subscriber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CursorId {
     pub(super) subscriber: SubscriberId,
     pub(super) slot: u32,
 }
 
-/// A name, a glob or a whole type got its first subscriber, or lost its last:
-/// what a relay or a client has to ask its own source for, and what an
-/// on-demand server has to fetch.
+/// A name, a glob or a wildcard got its first subscriber, or lost its last. A
+/// relay or a client then subscribes or unsubscribes at its own source, and an
+/// on-demand server fetches the resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DemandChange {
-    /// Somebody asks, and nobody did before.
+    /// The first subscriber has come.
     Started,
-    /// Nobody asks any more.
+    /// The last subscriber has left.
     Ended,
 }
 
@@ -59,13 +59,14 @@ struct Subscriber {
     stream: StreamId,
     type_id: TypeId,
     params: ParamsId,
-    /// Names that changed since the stream looked. At most what it asks for.
+    /// Names that changed since the stream evaluated them; a subset of its
+    /// subscriptions.
     dirty: HashSet<(EntryId, ParamsId)>,
     cursors: Vec<Option<CursorSlot>>,
 }
 
-/// One view that a subscriber follows, and the positions in it that the
-/// subscriber may have to come back to.
+/// One cursor: its view, and the positions that are pinned because the cursor
+/// may return to them.
 #[derive(Debug)]
 pub(super) struct CursorSlot {
     pub(super) view: ViewId,
@@ -74,21 +75,22 @@ pub(super) struct CursorSlot {
 
 #[derive(Debug, Default)]
 struct Stream {
-    /// It is in the list of those that are.
+    /// The stream is in `SubscriberRegistry::woken`.
     woken: bool,
-    /// It has ended and keeps its place until that list is taken.
+    /// The stream has ended, and keeps its slot until that list is taken.
     ended: bool,
 }
 
-/// See the module's documentation.
+/// All streams and subscribers.
 #[derive(Debug, Default)]
 pub(super) struct SubscriberRegistry {
     streams: Slab<Stream>,
     list: Slab<Subscriber>,
-    /// Streams that have something to look at; each at most once.
+    /// Streams with something to evaluate, each at most once.
     woken: Vec<StreamId>,
-    /// What has not been taken yet; `None` if nobody wants to know. Opposites
-    /// cancel out, so this is never more than what is asked for and what was.
+    /// Demand changes that were not taken yet; `None` if nobody watches.
+    /// Opposites cancel out, which bounds the size by the names subscribed to
+    /// now or before.
     demand_changes: Option<BTreeMap<(TypeId, Selector), DemandChange>>,
 }
 
@@ -113,8 +115,8 @@ impl SubscriberRegistry {
             return;
         };
         match changes.entry((type_id, selector)) {
-            btree_map::Entry::Vacant(place) => {
-                place.insert(change);
+            btree_map::Entry::Vacant(vacant) => {
+                vacant.insert(change);
             }
             btree_map::Entry::Occupied(opposite) => {
                 opposite.remove();
@@ -156,21 +158,21 @@ impl SubscriberRegistry {
     pub(super) fn cursor(&self, id: CursorId) -> &CursorSlot {
         #[expect(
             clippy::expect_used,
-            reason = "a stream follows a view until it leaves it"
+            reason = "a stream uses a cursor until it closes it"
         )]
         self.get(id.subscriber).cursors[id.slot as usize]
             .as_ref()
-            .expect("the view is followed")
+            .expect("the cursor is open")
     }
 
     pub(super) fn cursor_mut(&mut self, id: CursorId) -> &mut CursorSlot {
         #[expect(
             clippy::expect_used,
-            reason = "a stream follows a view until it leaves it"
+            reason = "a stream uses a cursor until it closes it"
         )]
         self.get_mut(id.subscriber).cursors[id.slot as usize]
             .as_mut()
-            .expect("the view is followed")
+            .expect("the cursor is open")
     }
 
     pub(super) fn add_cursor(&mut self, subscriber: SubscriberId, new: CursorSlot) -> CursorId {
@@ -191,8 +193,8 @@ impl SubscriberRegistry {
         self.get_mut(id.subscriber).cursors[id.slot as usize].take()
     }
 
-    /// A view was divided: the subscriber now follows another. Returns the
-    /// positions that it takes along.
+    /// Moves the cursors of a subscriber to another view, after a view was
+    /// split.
     pub(super) fn change_view(&mut self, id: SubscriberId, from: ViewId, to: ViewId) {
         for slot in self.get_mut(id).cursors.iter_mut().flatten() {
             if slot.view == from {
@@ -201,7 +203,7 @@ impl SubscriberRegistry {
         }
     }
 
-    /// The positions that a subscriber holds in a view.
+    /// The pinned positions of a subscriber in a view.
     pub(super) fn pins(
         &self,
         id: SubscriberId,
@@ -212,7 +214,7 @@ impl SubscriberRegistry {
             .flat_map(|f| f.pins.iter().copied())
     }
 
-    /// Every subscriber there is, with what it follows.
+    /// All cursors of all subscribers.
     pub(super) fn all_cursors(&self) -> impl Iterator<Item = (SubscriberId, TypeId, &CursorSlot)> {
         self.list.iter().flat_map(|(id, subscriber)| {
             let slot = subscriber.cursors.iter().flatten();
@@ -222,16 +224,16 @@ impl SubscriberRegistry {
 }
 
 impl Database {
-    /// A stream begins.
+    /// Opens a stream.
     pub fn open_stream(&mut self) -> StreamId {
         StreamId(self.subscribers.streams.insert(Stream::default()))
     }
 
-    /// A stream has ended. Its subscribers are removed before.
-    pub fn close_stream(&mut self, id: StreamId) {
+    /// Closes a stream. Its subscribers have to be removed before.
+    pub(crate) fn close_stream(&mut self, id: StreamId) {
         let streams = &mut self.subscribers.streams;
         match streams.get_mut(id.0) {
-            // Nobody else may get this place while the list names it.
+            // The slot must not be reused while the list has it.
             Some(stream) if stream.woken => stream.ended = true,
             _ => {
                 streams.remove(id.0);
@@ -239,7 +241,7 @@ impl Database {
         }
     }
 
-    /// The streams that have something to look at, once each.
+    /// Takes the streams that have something to evaluate, once each.
     pub fn take_woken_streams(&mut self) -> Vec<StreamId> {
         let mut woken = std::mem::take(&mut self.subscribers.woken);
         let streams = &mut self.subscribers.streams;
@@ -256,14 +258,14 @@ impl Database {
         woken
     }
 
-    /// From now on, [`Self::take_demand_changes`] has something to tell. A cache watches
-    /// from the beginning.
+    /// Starts to record demand for [`Self::take_demand_changes`]. A cache
+    /// records it from the beginning.
     pub fn watch_demand(&mut self) {
         self.subscribers.demand_changes.get_or_insert_default();
     }
 
-    /// What got its first or lost its last subscriber since this was last
-    /// asked; nothing without [`Self::watch_demand`].
+    /// Takes the changes of demand since the last call; none without
+    /// [`Self::watch_demand`].
     pub fn take_demand_changes(
         &mut self,
     ) -> impl Iterator<Item = (TypeId, Selector, DemandChange)> + use<> {
@@ -272,7 +274,7 @@ impl Database {
         changes.map(|((type_id, selector), change)| (type_id, selector, change))
     }
 
-    /// A stream begins to ask for a type.
+    /// Adds a subscriber for one type of a stream.
     pub fn add_subscriber(
         &mut self,
         stream: StreamId,
@@ -288,12 +290,12 @@ impl Database {
         }))
     }
 
-    /// Other parameters of a subscriber, for what it follows from now on.
+    /// Sets the parameters for the cursors that a subscriber opens from now on.
     pub(crate) fn set_params(&mut self, id: SubscriberId, params: ParamsId) {
         self.subscribers.get_mut(id).params = params;
     }
 
-    /// A stream asks for a type no longer. Its names and views are left before.
+    /// Removes a subscriber. Its subscriptions and cursors have to end before.
     pub fn remove_subscriber(&mut self, id: SubscriberId) {
         self.subscribers.list.remove(id.0);
     }
@@ -303,9 +305,9 @@ impl Database {
         let type_id = self.subscribers.type_id(id);
         let table = self.table_mut(type_id);
         let entry = table.intern(name);
-        let asked = &mut table.entry_mut(entry).subscribers;
-        let first = asked.is_empty();
-        asked.insert((id, params));
+        let subscribers = &mut table.entry_mut(entry).subscribers;
+        let first = subscribers.is_empty();
+        subscribers.insert((id, params));
         if first {
             if let Some(hosts) = &mut table.hosts {
                 hosts.add_requested(name.as_str(), entry);
@@ -338,7 +340,7 @@ impl Database {
         }
     }
 
-    /// Takes out names that changed and have not been looked at, at most `most`.
+    /// Takes at most `most` dirty names.
     pub fn take_dirty(&mut self, id: SubscriberId, most: usize) -> Vec<(EntryId, ParamsId)> {
         let dirty = &mut self.subscribers.get_mut(id).dirty;
         if dirty.len() <= most {
@@ -347,8 +349,8 @@ impl Database {
         dirty.extract_if(|_| true).take(most).collect()
     }
 
-    /// The same without forgetting them.
-    pub fn dirty(&self, id: SubscriberId) -> impl Iterator<Item = (EntryId, ParamsId)> + '_ {
+    /// All dirty names.
+    pub(crate) fn dirty(&self, id: SubscriberId) -> impl Iterator<Item = (EntryId, ParamsId)> + '_ {
         self.subscribers.get(id).dirty.iter().copied()
     }
 }
@@ -359,7 +361,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stream_that_ended_is_not_woken_and_its_place_is_used_again() {
+    fn a_stream_that_ended_is_not_woken_and_its_slot_is_used_again() {
         let mut db = Database::new();
         let url = "t".into();
         let type_id = db.type_id(&url);
@@ -382,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn edges_are_kept_for_who_wants_them() {
+    fn demand_changes_are_recorded_while_somebody_watches() {
         let mut db = Database::new();
         let type_id = db.type_id(&"t".into());
         let stream = db.open_stream();
@@ -404,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn opposite_edges_cancel_out() {
+    fn opposite_demand_changes_cancel_out() {
         let mut db = Database::cache();
         let type_id = db.type_id(&"t".into());
         let stream = db.open_stream();

@@ -18,36 +18,37 @@ use crate::name::{Glob, Name};
 use crate::params::{Keys, ParamsId, ParamsTable};
 use crate::resource::{Resource, TypeUrl};
 
-/// What the database did, counted so that tests can prove what a change costs.
+/// Counters of the database's work, with which tests prove the cost of a
+/// change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Names looked at.
+    /// Names visited.
     pub entries: u64,
-    /// Views told of a change.
+    /// Views that recorded a change.
     pub views: u64,
-    /// Subscribers told of a change.
+    /// Subscribers notified.
     pub subscribers: u64,
     /// Constraints evaluated.
     pub evaluations: u64,
-    /// The most names that were looked at while others had to wait, as
-    /// [`Database::end_slice`](super::Database::end_slice) tells (S85).
+    /// The most names that were visited in one slice, which
+    /// [`Database::end_slice`](super::Database::end_slice) ends (S85).
     pub largest_slice: u64,
 }
 
-/// What is in memory for a type, counted so that tests can prove its bounds.
+/// Counters of a type's memory, with which tests prove its bounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryCounts {
-    /// Names, whatever keeps them.
+    /// Names, whatever uses them.
     pub names: usize,
     /// Views.
     pub views: usize,
     /// Items in the logs of all views, stale ones included.
     pub items: usize,
-    /// Earlier versions that a follower of a view may still hold.
+    /// Earlier versions that a cursor may return to.
     pub retired: usize,
 }
 
-/// See the module's documentation.
+/// All names and views of one type.
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) url: TypeUrl,
@@ -55,7 +56,7 @@ pub(super) struct Table {
     names: Shards<EntryId>,
     hasher: hashbrown::DefaultHashBuilder,
     pub(super) entries: Slab<Entry>,
-    /// By which domains hosts are found, if the type is asked for by host (S66).
+    /// The index of domains, for a type that is subscribed to by host (S66).
     pub(super) hosts: Option<Box<HostIndex>>,
     /// The resources that have a name as an alias, sorted by name (S36).
     owners: HashMap<EntryId, Vec<EntryId>>,
@@ -63,16 +64,16 @@ pub(super) struct Table {
     pub(super) len: usize,
     views: Vec<Option<View>>,
     by_scope: HashMap<Scope, Vec<ViewId>>,
-    /// The keys that decide what any client sees of this type. Grows only: a
-    /// key that went out of use costs a finer view, never a wrong one.
+    /// The keys that decide the choices of this type. They only grow: a key
+    /// that is no longer used makes views finer than needed, never wrong.
     pub(super) keys: Keys,
     pub(super) tombstones: Tombstones,
     pub(super) history: History,
-    /// What is not here may exist all the same: a source has to be asked.
+    /// A name that is not here may exist: its source has to be asked.
     pub(super) is_cache: bool,
-    /// It was a cache, and names are visited that it kept for being one.
+    /// The table was a cache, and its entries are being visited.
     pub(super) is_completing: bool,
-    /// The scopes of a cache of which all is known.
+    /// The complete scopes of a cache.
     complete_scopes: HashSet<Scope>,
 }
 
@@ -98,12 +99,12 @@ impl Table {
         }
     }
 
-    /// Whether what a scope does not list does not exist.
+    /// Whether a name that a scope does not list does not exist.
     pub(super) fn is_complete(&self, scope: &Scope) -> bool {
         !self.is_cache || self.complete_scopes.contains(scope)
     }
 
-    /// What a name holds that nothing was said of.
+    /// The contents of a name without an entry.
     pub(super) fn default_content(&self) -> Content {
         match self.is_cache {
             true => Content::Unknown,
@@ -111,8 +112,8 @@ impl Table {
         }
     }
 
-    /// Whether nothing was said of a name. That a cache was told that a name
-    /// does not exist is worth keeping.
+    /// Whether contents need no entry. A cache keeps the answer that a name
+    /// does not exist.
     pub(super) fn is_default_content(&self, content: &Content) -> bool {
         match content {
             Content::Absent => !self.is_cache,
@@ -132,7 +133,7 @@ impl Table {
         self.by_scope.contains_key(scope)
     }
 
-    /// The followers of a scope, whatever their parameters.
+    /// The subscribers of a scope, whatever their parameters.
     pub(super) fn view_subscribers(&self, scope: &Scope) -> Vec<SubscriberId> {
         let views = self.by_scope.get(scope).into_iter().flatten();
         views
@@ -163,7 +164,8 @@ impl Table {
         self.entries.get_mut(id.0).expect("the name is kept")
     }
 
-    /// The place of a name, made if need be. The caller gives it a reason to stay.
+    /// The entry of a name, which is added if need be. The caller has to use
+    /// it.
     pub(super) fn intern(&mut self, name: &Name) -> EntryId {
         if let Some(id) = self.find(name.as_str()) {
             return id;
@@ -188,7 +190,7 @@ impl Table {
         id
     }
 
-    /// Frees the name if nothing keeps it.
+    /// Frees an entry that is not in use.
     pub(super) fn remove_unused(&mut self, id: EntryId) {
         let Some(entry) = self.entries.get(id.0) else {
             return;
@@ -204,7 +206,7 @@ impl Table {
         }
     }
 
-    /// Whether something keeps a name.
+    /// Whether an entry is in use.
     pub(super) fn is_used(&self, id: EntryId, entry: &Entry) -> bool {
         !self.is_default_content(&entry.content)
             || !entry.subscribers.is_empty()
@@ -217,7 +219,7 @@ impl Table {
         self.owners.get(&alias).map_or(&[], Vec::as_slice)
     }
 
-    /// A resource has this name as an alias from now on.
+    /// Adds an owner of an alias.
     pub(super) fn add_owner(&mut self, alias: EntryId, owner: EntryId) {
         let mut owners = self.owners.remove(&alias).unwrap_or_default();
         owners.push(owner);
@@ -225,7 +227,7 @@ impl Table {
         self.owners.insert(alias, owners);
     }
 
-    /// A resource no longer has this name as an alias.
+    /// Removes an owner of an alias.
     pub(super) fn remove_owner(&mut self, alias: EntryId, owner: EntryId) {
         if let Some(owners) = self.owners.get_mut(&alias) {
             owners.retain(|other| *other != owner);
@@ -236,8 +238,8 @@ impl Table {
         self.remove_unused(alias);
     }
 
-    /// What a client sees under a name: the name's own contents, or the
-    /// contents of the first resource that has it as an alias (S36).
+    /// The choice of a name for a client: the contents of the name itself, or
+    /// of the first resource that has it as an alias (S36).
     pub(super) fn choose(
         &mut self,
         id: EntryId,
@@ -262,7 +264,7 @@ impl Table {
         own
     }
 
-    /// The same without aliases: what a view lists.
+    /// The choice without aliases, which is what a view lists.
     pub(super) fn own_choice(
         &mut self,
         id: EntryId,
@@ -303,7 +305,7 @@ impl Table {
             .filter_map(|(i, v)| Some((ViewId(i as u32), v.as_ref()?)))
     }
 
-    /// The views that see a name.
+    /// The views that cover a name.
     pub(super) fn views_of_name(&self, name: &Name) -> Vec<ViewId> {
         if self.by_scope.is_empty() {
             return Vec::new();
@@ -318,7 +320,7 @@ impl Table {
             .collect()
     }
 
-    /// The view of a scope with these (projected) parameters, made if need be.
+    /// The view of a scope with these (projected) parameters, added if need be.
     pub(super) fn view_for(
         &mut self,
         scope: &Scope,
@@ -343,8 +345,8 @@ impl Table {
 
     pub(super) fn add_view(&mut self, view: View) -> ViewId {
         let scope = view.scope.clone();
-        let place = self.views.iter().position(Option::is_none);
-        let index = place.unwrap_or_else(|| {
+        let free = self.views.iter().position(Option::is_none);
+        let index = free.unwrap_or_else(|| {
             self.views.push(None);
             self.views.len() - 1
         });
@@ -354,7 +356,7 @@ impl Table {
         id
     }
 
-    /// What a view has to list, by name: the whole type is visited.
+    /// The resources that a view lists, by name; the whole type is visited.
     pub(super) fn members(
         &mut self,
         scope: &Scope,
@@ -381,7 +383,7 @@ impl Table {
         found
     }
 
-    /// Drops a view's last word on a name that is gone and that nobody holds.
+    /// Drops a removed name, which no cursor may return to, from a view.
     pub(super) fn forget_if_gone(
         &mut self,
         view_id: ViewId,
@@ -400,7 +402,7 @@ impl Table {
         }
     }
 
-    /// Removes a view that nobody follows.
+    /// Removes a view that has no subscribers.
     pub(super) fn drop_view(&mut self, id: ViewId) {
         let Some(view) = self.views[id.0 as usize].take() else {
             return;

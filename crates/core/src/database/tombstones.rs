@@ -1,17 +1,17 @@
-//! Names that are gone, remembered for a while.
+//! Removed names, remembered for a while.
 //!
-//! A client that subscribes to a glob again does not say what it holds, so
-//! the removals that it missed must be remembered here (S75). Bounded: the
-//! oldest are forgotten.
+//! A client that subscribes to a glob again does not say which resources it
+//! has, so the removals that it missed must be remembered here (S75). Bounded:
+//! the oldest are forgotten.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::name::{Glob, Name};
 
-/// How many are remembered for each type.
+/// Names that are remembered for each type.
 const LIMIT: usize = 4096;
 
-/// See the module's documentation.
+/// Removed names of one type.
 #[derive(Debug, Default)]
 pub(super) struct Tombstones {
     by_age: BTreeMap<u64, Name>,
@@ -20,7 +20,7 @@ pub(super) struct Tombstones {
 }
 
 impl Tombstones {
-    /// The name is gone.
+    /// Remembers that a name was removed.
     pub(super) fn add(&mut self, name: &Name) {
         self.remove(name);
         self.by_age.insert(self.next, name.clone());
@@ -33,14 +33,14 @@ impl Tombstones {
         }
     }
 
-    /// The name exists again.
+    /// Forgets a name, which exists again.
     pub(super) fn remove(&mut self, name: &Name) {
         if let Some(age) = self.ages.remove(name) {
             self.by_age.remove(&age);
         }
     }
 
-    /// Those that a glob would have matched, by name.
+    /// The names that a glob matches, sorted.
     pub(super) fn matching(&self, glob: &Glob) -> Vec<Name> {
         let mut names: Vec<_> = self
             .ages

@@ -1,14 +1,14 @@
-//! A virtual host's body with another name and other domains.
+//! Rewrites the name and the domains in the body of a virtual host.
 //!
-//! Two fields of one message is all that is known of bodies here: `name` is 1
-//! and `domains` is 2. Everything else is copied as it is.
+//! Two fields of one message are all that is known about bodies here: `name` is
+//! 1 and `domains` is 2. Everything else is copied as it is.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 const NAME: u64 = 1;
 const DOMAINS: u64 = 2;
 
-/// The body of a virtual host, under this name and for these domains alone.
+/// The body of a virtual host with this name and only these domains.
 pub(crate) fn with_domains<'a>(
     body: &[u8],
     name: &str,
@@ -37,8 +37,8 @@ pub(crate) fn put_varint(to: &mut BytesMut, mut value: u64) {
     to.put_u8(value as u8);
 }
 
-/// Copies all other fields. What cannot be read is left out: a body was read
-/// as a virtual host before it came here, or its domains would not be known.
+/// Copies all other fields. A field that cannot be read is left out: the body
+/// was decoded as a virtual host before, or its domains would not be known.
 fn put_others(to: &mut BytesMut, body: &[u8]) {
     let mut rest = body;
     while let Some((field, end)) = next_field(rest) {
@@ -49,7 +49,7 @@ fn put_others(to: &mut BytesMut, body: &[u8]) {
     }
 }
 
-/// The number of the field that bytes begin with, and where it ends.
+/// The number of the first field, and the offset of its end.
 fn next_field(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut rest = bytes;
     let tag = varint(&mut rest)?;

@@ -1,16 +1,16 @@
-//! One domain of a virtual host, and what it matches.
+//! One domain of a virtual host, and the hosts that it matches.
 
 use std::fmt;
 
-/// A domain, by how Envoy reads it. A star elsewhere than at one end is an
+/// A domain as Envoy reads it. A `*` that is not at one of the ends is an
 /// ordinary character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Domain<'a> {
     /// One host.
     Exact(&'a str),
-    /// `*.foo.com`: what ends like this and is longer.
+    /// `*.foo.com`: every longer host that ends like this.
     Suffix(&'a str),
-    /// `foo.*`: what begins like this and is longer.
+    /// `foo.*`: every longer host that begins like this.
     Prefix(&'a str),
     /// `*`: every host.
     Any,
@@ -28,21 +28,21 @@ impl<'a> Domain<'a> {
         }
     }
 
-    /// Whether it can match more than one host.
+    /// Whether the domain can match more than one host.
     #[must_use]
-    pub fn is_wildcard(self) -> bool {
+    pub(crate) fn is_wildcard(self) -> bool {
         !matches!(self, Self::Exact(_))
     }
 
-    /// Whether it is a beginning.
+    /// Whether the domain is a prefix.
     #[must_use]
-    pub fn is_prefix(self) -> bool {
+    pub(crate) fn is_prefix(self) -> bool {
         matches!(self, Self::Prefix(_))
     }
 
-    /// Whether it matches a host that is in lower case.
+    /// Whether the domain matches a host, which is in lower case.
     #[must_use]
-    pub fn matches(self, host: &str) -> bool {
+    pub(crate) fn matches(self, host: &str) -> bool {
         match self {
             Self::Exact(text) => text == host,
             Self::Suffix(text) => host.len() > text.len() && host.ends_with(text),
@@ -63,8 +63,8 @@ impl fmt::Display for Domain<'_> {
     }
 }
 
-/// The domains of one virtual host, in lower case. In one piece, for there may
-/// be a million of these.
+/// The domains of one virtual host, in lower case. They are one string, since
+/// there may be a million virtual hosts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Domains(Box<str>);
 
@@ -81,32 +81,32 @@ impl Domains {
         Self(text.into())
     }
 
-    /// Whether there are none.
+    /// Whether there are no domains.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Every domain, in the author's order.
+    /// All domains, in the author's order.
     pub fn iter(&self) -> impl Iterator<Item = Domain<'_>> + Clone {
         self.0.lines().map(Domain::of)
     }
 
-    /// The domains that are one host each.
-    pub fn exact(&self) -> impl Iterator<Item = &str> + Clone {
+    /// The domains that match one host each.
+    pub(crate) fn exact(&self) -> impl Iterator<Item = &str> + Clone {
         self.iter().filter_map(|domain| match domain {
             Domain::Exact(text) => Some(text),
             _ => None,
         })
     }
 
-    /// Whether one of them can match more than one host.
+    /// Whether a domain can match more than one host.
     #[must_use]
-    pub fn have_wildcards(&self) -> bool {
+    pub(crate) fn have_wildcards(&self) -> bool {
         self.0.contains('*') && self.iter().any(Domain::is_wildcard)
     }
 
-    /// Whether this is one of them.
+    /// Whether this is one of the domains.
     #[must_use]
     pub fn contains(&self, domain: Domain<'_>) -> bool {
         self.iter().any(|other| other == domain)

@@ -1,10 +1,10 @@
-//! Virtual hosts: their names, their domains, and the one rule by which a host
-//! finds its virtual host.
+//! Virtual hosts: their names and domains, and the rule by which a host gets
+//! its virtual host.
 //!
-//! A host is asked for as `<route configuration>/<host>`. What it gets is what
-//! the whole route configuration would give it: the virtual host with the host
-//! as a domain, else the one with the longest matching `*suffix`, else the
-//! longest `prefix*`, else `*`.
+//! A client requests a host as `<route configuration>/<host>`. It gets the
+//! virtual host that the whole route configuration would give it: the one with
+//! the host as a domain, else the one with the longest matching `*suffix`, else
+//! the longest `prefix*`, else `*`.
 
 mod body;
 mod domain;
@@ -12,17 +12,18 @@ mod domain;
 pub(crate) use body::{put_varint, with_domains};
 pub use domain::{Domain, Domains};
 
-/// The two parts of a virtual host's name, or of a host that is asked for.
+/// The two parts of the name of a virtual host or of a requested host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostName<'a> {
-    /// The route configuration. It may have slashes in it, a host has none.
+    /// The route configuration. Its name may contain slashes; a host has none.
     pub route: &'a str,
-    /// The host, with its port if it has one; or what the author called it.
+    /// The host, with its port if it has one; or the author's name for a
+    /// virtual host.
     pub host: &'a str,
 }
 
 impl<'a> HostName<'a> {
-    /// Takes a name apart; `None` if it is not under a route configuration.
+    /// Splits a name; `None` if it has no route configuration.
     #[must_use]
     pub fn split(name: &'a str) -> Option<Self> {
         let (route, host) = name.rsplit_once('/')?;
@@ -30,9 +31,9 @@ impl<'a> HostName<'a> {
     }
 }
 
-/// A host without its port, if it has one.
+/// The host without its port.
 #[must_use]
-pub fn without_port(host: &str) -> &str {
+pub(crate) fn without_port(host: &str) -> &str {
     match host.rsplit_once(':') {
         // Without brackets, more than one colon is an address without a port.
         Some((before, port))

@@ -1,7 +1,8 @@
-//! What a subscriber asks for: names, globs, and the whole type.
+//! Interest: the selectors that a stream or a sink subscribes to.
 
 mod set;
 mod wildcard;
 
-pub use set::{Interest, InterestDiff};
-pub use wildcard::{DeltaWildcard, Wildcard};
+pub use set::Interest;
+pub(crate) use set::InterestDiff;
+pub(crate) use wildcard::{DeltaWildcard, Wildcard};

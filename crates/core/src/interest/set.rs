@@ -1,15 +1,15 @@
-//! An interest: names, globs and the whole type, as a set.
+//! A set of selectors: names, globs and the wildcard.
 //!
-//! Members are compared as they were asked for: with `*` and `a` asked for,
-//! dropping `a` leaves `*`. What an interest reaches is another question, and
-//! [`Interest::contains`] answers it. Iteration is in order, so that the same
-//! interest always makes the same message.
+//! Selectors are compared as they were subscribed to: after `*` and `a`,
+//! removing `a` leaves `*`. [`Interest::contains`] tells whether any of them
+//! covers a name. Iteration is in order, so that the same interest always makes
+//! the same message.
 
 use std::collections::BTreeSet;
 
 use crate::name::{Glob, Name, Selector};
 
-/// A set of things asked for.
+/// A set of selectors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interest {
     wildcard: bool,
@@ -17,150 +17,104 @@ pub struct Interest {
     names: BTreeSet<Name>,
 }
 
-/// What separates an older interest from a newer.
+/// The difference between an older interest and a newer one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct InterestDiff {
-    /// In the newer only.
-    pub added: Interest,
-    /// In the older only.
-    pub removed: Interest,
+pub(crate) struct InterestDiff {
+    /// Selectors of the newer interest only.
+    pub(crate) added: Interest,
+    /// Selectors of the older interest only.
+    pub(crate) removed: Interest,
 }
 
 impl Interest {
-    /// Adds one; whether it is new.
-    pub fn insert(&mut self, wanted: Selector) -> bool {
-        match wanted {
+    /// Adds a selector. Returns whether it is new.
+    pub(crate) fn insert(&mut self, selector: Selector) -> bool {
+        match selector {
             Selector::Wildcard => !std::mem::replace(&mut self.wildcard, true),
             Selector::Glob(glob) => self.globs.insert(glob),
             Selector::Name(name) => self.names.insert(name),
         }
     }
 
-    /// Takes one away; whether it was there.
-    pub fn remove(&mut self, wanted: &Selector) -> bool {
-        match wanted {
+    /// Removes a selector. Returns whether it was there.
+    pub(crate) fn remove(&mut self, selector: &Selector) -> bool {
+        match selector {
             Selector::Wildcard => std::mem::replace(&mut self.wildcard, false),
             Selector::Glob(glob) => self.globs.remove(glob),
             Selector::Name(name) => self.names.remove(name),
         }
     }
 
-    /// Whether exactly this was asked for.
+    /// Whether this very selector is in the set.
     #[must_use]
-    pub fn has_selector(&self, wanted: &Selector) -> bool {
-        match wanted {
+    pub(crate) fn has_selector(&self, selector: &Selector) -> bool {
+        match selector {
             Selector::Wildcard => self.wildcard,
             Selector::Glob(glob) => self.globs.contains(glob),
             Selector::Name(name) => self.names.contains(name),
         }
     }
 
-    /// Whether the resource of this name is reached, by whatever was asked for.
+    /// Whether any selector covers the name.
     #[must_use]
     pub fn contains(&self, name: &Name) -> bool {
         self.wildcard || self.names.contains(name) || self.matches_glob(name)
     }
 
-    /// Whether a glob reaches the name; costs one look-up however many there are.
+    /// Whether a glob covers the name; one lookup, however many globs there
+    /// are.
     #[must_use]
-    pub fn matches_glob(&self, name: &Name) -> bool {
+    pub(crate) fn matches_glob(&self, name: &Name) -> bool {
         !self.globs.is_empty() && Glob::of(name).is_some_and(|glob| self.globs.contains(&glob))
     }
 
-    /// Whether this is not a resource's name but a way to write a collection
-    /// that was asked for: the glob, or `*` or nothing for the whole type (S61).
+    /// Whether the text is not the name of a resource but a spelling of a
+    /// collection in the set: the glob, or `*` or the empty text for the
+    /// wildcard (S61).
     #[must_use]
-    pub fn names_collection(&self, name: &Name) -> bool {
+    pub(crate) fn names_collection(&self, name: &Name) -> bool {
         match name.as_str() {
             "" | "*" => self.wildcard,
             text => Glob::parse(text).is_ok_and(|glob| self.globs.contains(&glob)),
         }
     }
 
-    /// Whether the name itself was asked for.
+    /// Whether the name itself is in the set.
     #[must_use]
-    pub fn names_exactly(&self, name: &Name) -> bool {
+    pub(crate) fn names_exactly(&self, name: &Name) -> bool {
         self.names.contains(name)
     }
 
-    /// Whether everything that `other` reaches is reached.
-    #[must_use]
-    pub fn covers(&self, other: &Self) -> bool {
-        self.wildcard
-            || (!other.wildcard
-                && other.globs.is_subset(&self.globs)
-                && other.names.iter().all(|name| self.contains(name)))
-    }
-
-    /// Whether the whole type is asked for.
+    /// Whether the wildcard is in the set.
     #[must_use]
     pub fn has_wildcard(&self) -> bool {
         self.wildcard
     }
 
-    /// Whether nothing is asked for.
+    /// Whether there are no selectors.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         !self.wildcard && self.globs.is_empty() && self.names.is_empty()
     }
 
-    /// How many things are asked for.
+    /// The number of selectors.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         usize::from(self.wildcard) + self.globs.len() + self.names.len()
     }
 
-    /// The single names that were asked for, in order.
-    pub fn names(&self) -> impl Iterator<Item = &Name> {
+    /// The names in the set, in order.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &Name> {
         self.names.iter()
     }
 
-    /// All that was asked for: `*`, globs, names.
-    pub fn iter(&self) -> impl Iterator<Item = Selector> {
+    /// All selectors: `*`, then globs, then names.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Selector> {
         let star = self.wildcard.then_some(Selector::Wildcard);
         let globs = self.globs.iter().cloned().map(Selector::Glob);
         star.into_iter()
             .chain(globs)
             .chain(self.names.iter().cloned().map(Selector::Name))
-    }
-
-    /// What either asks for.
-    #[must_use]
-    pub fn union(&self, other: &Self) -> Self {
-        Self {
-            wildcard: self.wildcard || other.wildcard,
-            globs: &self.globs | &other.globs,
-            names: &self.names | &other.names,
-        }
-    }
-
-    /// What both ask for.
-    #[must_use]
-    pub fn intersection(&self, other: &Self) -> Self {
-        Self {
-            wildcard: self.wildcard && other.wildcard,
-            globs: &self.globs & &other.globs,
-            names: &self.names & &other.names,
-        }
-    }
-
-    /// What this asks for and `other` does not.
-    #[must_use]
-    pub fn difference(&self, other: &Self) -> Self {
-        Self {
-            wildcard: self.wildcard && !other.wildcard,
-            globs: &self.globs - &other.globs,
-            names: &self.names - &other.names,
-        }
-    }
-
-    /// What leads from this interest to a newer one.
-    #[must_use]
-    pub fn diff(&self, newer: &Self) -> InterestDiff {
-        InterestDiff {
-            added: newer.difference(self),
-            removed: self.difference(newer),
-        }
     }
 }
 
@@ -174,8 +128,8 @@ impl FromIterator<Selector> for Interest {
 
 impl Extend<Selector> for Interest {
     fn extend<I: IntoIterator<Item = Selector>>(&mut self, all: I) {
-        for wanted in all {
-            self.insert(wanted);
+        for selector in all {
+            self.insert(selector);
         }
     }
 }
@@ -191,7 +145,7 @@ mod tests {
         Selector::parse(text, 100).unwrap()
     }
 
-    /// Few enough that sets meet, one of each kind and more.
+    /// Few enough that random sets overlap, and some of each kind.
     const TEXTS: [&str; 7] = [
         "*",
         "a",
@@ -212,7 +166,7 @@ mod tests {
     }
 
     fn naive_reaches(naive: &Naive, name: &Name) -> bool {
-        naive.iter().any(|wanted| match wanted {
+        naive.iter().any(|selector| match selector {
             Selector::Wildcard => true,
             Selector::Glob(glob) => name
                 .as_str()
@@ -223,15 +177,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn algebra_is_that_of_sets(a in naive(), b in naive()) {
-            let (x, y) = (interest(&a), interest(&b));
-            let naive = |i: Interest| i.iter().collect::<Naive>();
-            prop_assert_eq!(naive(x.union(&y)), &a | &b);
-            prop_assert_eq!(naive(x.intersection(&y)), &a & &b);
-            prop_assert_eq!(naive(x.difference(&y)), &a - &b);
-            let changes = x.diff(&y);
-            prop_assert_eq!(naive(changes.added), &b - &a);
-            prop_assert_eq!(naive(changes.removed), &a - &b);
+        fn iteration_is_that_of_a_set(a in naive()) {
+            let x = interest(&a);
             prop_assert_eq!(x.len(), a.len());
             prop_assert_eq!(x.is_empty(), a.is_empty());
             prop_assert!(x.iter().eq(a), "order is that of `Selector`");
@@ -240,28 +187,23 @@ mod tests {
         #[test]
         fn one_at_a_time_is_the_same(mut a in naive(), b in naive(), c in naive()) {
             let mut x = interest(&a);
-            for wanted in b {
-                prop_assert_eq!(x.insert(wanted.clone()), a.insert(wanted));
+            for selector in b {
+                prop_assert_eq!(x.insert(selector.clone()), a.insert(selector));
             }
-            for wanted in c {
-                prop_assert_eq!(x.has_selector(&wanted), a.contains(&wanted));
-                prop_assert_eq!(x.remove(&wanted), a.remove(&wanted));
+            for selector in c {
+                prop_assert_eq!(x.has_selector(&selector), a.contains(&selector));
+                prop_assert_eq!(x.remove(&selector), a.remove(&selector));
             }
             prop_assert_eq!(x, interest(&a));
         }
 
         #[test]
-        fn reach_is_that_of_any_member(a in naive(), b in naive()) {
-            let (x, y) = (interest(&a), interest(&b));
+        fn reach_is_that_of_any_member(a in naive()) {
+            let x = interest(&a);
             for name in TEXTS.map(Name::new).iter().filter(|n| !n.as_str().ends_with('*')) {
                 prop_assert_eq!(x.contains(name), naive_reaches(&a, name));
                 prop_assert_eq!(x.names_exactly(name), a.contains(&Selector::Name(name.clone())));
             }
-            let covered = b.iter().all(|wanted| match wanted {
-                Selector::Name(name) => naive_reaches(&a, name),
-                other => a.contains(other) || a.contains(&Selector::Wildcard),
-            });
-            prop_assert_eq!(x.covers(&y), covered);
             prop_assert_eq!(x.has_wildcard(), a.contains(&Selector::Wildcard));
         }
     }

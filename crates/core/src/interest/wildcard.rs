@@ -1,54 +1,55 @@
-//! The automaton behind "all of it": when a type is subscribed as a whole.
+//! The state of the wildcard: whether a stream is subscribed to a whole type.
 //!
 //! ```text
 //!              empty first request            "*" named
 //!   Never ─────────────────────────▶ Legacy ───────────▶ Explicit
 //!     │                                 │                  │  ▲
 //!     │ names only                      │ names only (SotW)│  │ "*" named
-//!     └──────────────▶ Dropped ◀────────┴──────────────────┘  │
+//!     └────────────────▶ Off ◀──────────┴──────────────────┘  │
 //!                         │        "*" no longer named        │
 //!                         └───────────────────────────────────┘
 //! ```
 //!
 //! There is no way back to `Legacy`: once a stream has named anything, an empty
-//! list means nothing (S19, S20).
+//! list is not a wildcard (S19, S20).
 
-/// Whether, and how, a stream subscribes to a whole type.
+/// Whether, and how, a stream is subscribed to a whole type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Wildcard {
-    /// The stream has not asked for the type.
+pub(crate) enum Wildcard {
+    /// The stream has not subscribed to the type.
     #[default]
     Never,
-    /// Its first request named nothing, which for some types means all (S18).
+    /// The first request named nothing, which is a wildcard for some types
+    /// (S18).
     Legacy,
-    /// It named `*` (S21).
+    /// The stream named `*` (S21).
     Explicit,
-    /// It names what it wants, or wants nothing.
+    /// The stream subscribes to names, or to nothing.
     Off,
 }
 
-/// What a delta request says of wildcards.
+/// The wildcard in a delta request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DeltaWildcard {
+pub(crate) struct DeltaWildcard {
     /// `*` is among the subscriptions.
-    pub subscribes_star: bool,
-    /// Something other than `*` is among the subscriptions.
-    pub subscribes_names: bool,
+    pub(crate) subscribes_star: bool,
+    /// A selector other than `*` is among the subscriptions.
+    pub(crate) subscribes_names: bool,
     /// `*` is among the unsubscriptions.
-    pub unsubscribes_star: bool,
+    pub(crate) unsubscribes_star: bool,
 }
 
 impl Wildcard {
-    /// Whether the whole type is subscribed.
+    /// Whether the stream is subscribed to the whole type.
     #[must_use]
-    pub fn is_on(self) -> bool {
+    pub(crate) fn is_on(self) -> bool {
         matches!(self, Self::Legacy | Self::Explicit)
     }
 
-    /// After a state-of-the-world request; `legacy` is whether the type knows
-    /// the empty wildcard (S18, S19).
+    /// The state after a SotW request; `legacy` is whether an empty list can be
+    /// a wildcard for the type (S18, S19).
     #[must_use]
-    pub fn after_sotw(self, lists_star: bool, lists_names: bool, legacy: bool) -> Self {
+    pub(crate) fn after_sotw(self, lists_star: bool, lists_names: bool, legacy: bool) -> Self {
         match self {
             _ if lists_star => Self::Explicit,
             Self::Never | Self::Legacy if !lists_names && legacy => Self::Legacy,
@@ -56,9 +57,9 @@ impl Wildcard {
         }
     }
 
-    /// After a delta request; `legacy` as above (S20, S22, S24).
+    /// The state after a delta request; `legacy` as above (S20, S22, S24).
     #[must_use]
-    pub fn after_delta(self, says: DeltaWildcard, legacy: bool) -> Self {
+    pub(crate) fn after_delta(self, says: DeltaWildcard, legacy: bool) -> Self {
         match self {
             _ if says.unsubscribes_star => Self::Off,
             _ if says.subscribes_star => Self::Explicit,
@@ -74,7 +75,7 @@ mod tests {
     use super::Wildcard::{Explicit, Legacy, Never, Off};
     use super::*;
 
-    /// Runs state-of-the-world name lists; the mode after each.
+    /// Runs SotW name lists; the state after each.
     fn sotw(legacy: bool, requests: &[&[&str]]) -> Vec<Wildcard> {
         let mut mode = Never;
         let mut step = |names: &&[&str]| {
@@ -86,7 +87,7 @@ mod tests {
         requests.iter().map(&mut step).collect()
     }
 
-    /// Runs delta requests written `+a -*`; the mode after each.
+    /// Runs delta requests written `+a -*`; the state after each.
     fn delta(legacy: bool, requests: &[&str]) -> Vec<Wildcard> {
         let mut mode = Never;
         let mut step = |request: &&str| {

@@ -1,15 +1,15 @@
-//! What can be wrong with a name, and where. The name is refused, never the
-//! peer that wrote it.
+//! Errors of names. A name with an error is refused, never the client that sent
+//! it.
 
 use thiserror::Error;
 
-/// Why a text is not the name it was taken for. `at` is a byte of that text.
+/// Why a text is not a name of the expected form. `at` is a byte of that text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum NameError {
     /// The empty text names nothing; it is not the wildcard either (S27).
     #[error("the name is empty")]
     Empty,
-    /// Longer than this process is willing to hold.
+    /// Longer than the limit.
     #[error("the name has {bytes} bytes, and {limit} are allowed")]
     TooLong {
         /// Bytes in the name.
@@ -17,10 +17,10 @@ pub enum NameError {
         /// Bytes allowed.
         limit: usize,
     },
-    /// The scheme is another one, or none.
+    /// Another scheme, or none.
     #[error("the name does not begin with xdstp://")]
     NotXdstp,
-    /// Nothing stands between the authority and the id.
+    /// There is nothing between the authority and the id.
     #[error("the name has no resource type after its authority")]
     NoResourceType,
     /// A resource type is letters, digits, `.`, `_` and `-`.
@@ -38,7 +38,8 @@ pub enum NameError {
         /// Where the `%` is.
         at: usize,
     },
-    /// Percent-encoded bytes that are no text: TP1's messages could not hold them.
+    /// Percent-encoded bytes that are not UTF-8: TP1's messages could not hold
+    /// them.
     #[error("the part at byte {at} is not UTF-8 once it is decoded")]
     NotUtf8 {
         /// Where the part begins.
@@ -50,13 +51,13 @@ pub enum NameError {
         /// Where the parameter begins.
         at: usize,
     },
-    /// Processing directives are for locators; they are never on the wire.
+    /// Processing directives are part of locators, and never on the wire.
     #[error("the name has processing directives, from byte {at}")]
     Directives {
         /// Where the `#` is.
         at: usize,
     },
-    /// A well-formed name of one resource, where a collection was asked for.
+    /// A well-formed name of one resource, where a collection is expected.
     #[error("the name does not end in /*")]
     NotGlob,
 }

@@ -1,10 +1,10 @@
 //! Collections by pattern (TP1): `xdstp://authority/type/dir/*?context`.
 //!
-//! A glob collects the resources one level below its directory that carry
-//! exactly its context parameters, in any order (S63). TP1 speaks of resources
-//! that share a directory and does not say how deep; Envoy looks for the glob of
-//! a resource by replacing the last component of its id, and ignores a member
-//! that is deeper. So a name belongs to one glob, and [`Glob::of`] finds it.
+//! A glob collects the resources one level below its directory that have
+//! exactly its context parameters, in any order (S63). TP1 says that they share
+//! a directory, and not how deep they may be; Envoy finds the glob of a
+//! resource by replacing the last component of its id, and ignores a deeper
+//! member. So a name belongs to one glob, and [`Glob::of`] finds it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ impl Glob {
     ///
     /// # Errors
     ///
-    /// When the text is no structured name, or one that does not end in `/*`.
+    /// When the text is not a structured name, or does not end in `/*`.
     pub fn parse(text: &str) -> Result<Self, NameError> {
         Self::from_xdstp(&XdstpName::parse(text)?).ok_or(NameError::NotGlob)
     }
@@ -29,7 +29,7 @@ impl Glob {
         name.is_glob().then(|| Self(name.to_string().into()))
     }
 
-    /// The one glob that collects `name`; none for an opaque name, or for a
+    /// The one glob that collects `name`; `None` for an opaque name, or for a
     /// name that is itself a glob.
     #[must_use]
     pub fn of(name: &Name) -> Option<Self> {
@@ -38,7 +38,7 @@ impl Glob {
         Some(Self(format!("{dir}*{context}").into()))
     }
 
-    /// Whether it collects `name` (S63).
+    /// Whether the glob collects `name` (S63).
     ///
     /// ```
     /// use trunkline_core::name::{Glob, Name};
@@ -53,8 +53,8 @@ impl Glob {
     pub fn matches(&self, name: &Name) -> bool {
         let (dir, _, context) = split(&self.0);
         let (its_dir, leaf, its_context) = split(name.as_str());
-        // The parse comes last, as it is the dear part: it tells a member from
-        // a malformed name that only looks like one.
+        // The parse comes last, as it is expensive: it tells a member from a
+        // malformed name that only looks like one.
         (dir, context) == (its_dir, its_context) && leaf != "*" && name.xdstp().is_some()
     }
 
@@ -65,8 +65,8 @@ impl Glob {
     }
 }
 
-/// The directory with its last `/`, what follows it, and the context with its
-/// `?`. In a canonical name the first `?` begins the context.
+/// The directory with its last `/`, the last component, and the context with
+/// its `?`. In a canonical name the first `?` begins the context.
 fn split(text: &str) -> (&str, &str, &str) {
     let (path, context) = text.split_at(text.find('?').unwrap_or(text.len()));
     let (dir, leaf) = path.split_at(path.rfind('/').map_or(0, |slash| slash + 1));
@@ -124,7 +124,7 @@ mod tests {
             ("xdstp://a/t/x/*?k=v", "xdstp://a/t/x/y?k=w", false),
             ("xdstp://a/t/x/*?k=v&l=w", "xdstp://a/t/x/y?l=w&k=v", true),
             ("xdstp://a/t/x/*?k=/", "xdstp://a/t/x/y?k=/", true),
-            // What is a glob or is malformed is no member.
+            // A glob or a malformed name is not a member.
             ("xdstp://a/t/x/*", "xdstp://a/t/x/*", false),
             ("xdstp://a/t/x/*", "xdstp://a/t/x/%zz", false),
             ("xdstp://a/t/x/*", "xdstp://a/t/x/y#z", false),

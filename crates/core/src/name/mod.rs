@@ -1,8 +1,8 @@
-//! Names of resources as peers write them: opaque ones, kept byte for byte, and
-//! structured ones (`xdstp://`, TP1), kept in one canonical spelling, so that
-//! names are compared, ordered and hashed as text.
+//! Names of resources: opaque names, kept byte for byte, and structured names
+//! (`xdstp://`, TP1), kept in one canonical spelling, so that names are
+//! compared, ordered and hashed as text.
 //!
-//! This module does not know which names exist, nor what may be asked for.
+//! This module does not know which names exist, nor who may subscribe to them.
 
 mod error;
 mod glob;
@@ -24,10 +24,10 @@ pub use xdstp::XdstpName;
 pub struct Name(Arc<str>);
 
 impl Name {
-    /// The name that a peer means by `text`. A well-formed structured name is
-    /// put in its canonical spelling (C11); any other text is opaque. That
-    /// includes a malformed structured name: nothing is stored under it, so
-    /// whoever asks for it hears that it does not exist.
+    /// The name that a client means by `text`. A well-formed structured name is
+    /// put into its canonical spelling (C11); any other text is opaque. A
+    /// malformed structured name is opaque, too: nothing is stored under it, so
+    /// its subscribers are told that it does not exist.
     #[must_use]
     pub fn new(text: &str) -> Self {
         match XdstpName::parse(text) {

@@ -1,6 +1,6 @@
 //! Percent-encoding, in the one spelling that Envoy writes: control characters
-//! and everything from `~` up are encoded in upper case, and so is what would
-//! end the part that the text stands in. Anything else is plain.
+//! and everything from `~` up are encoded in upper case, and so are the
+//! characters that would end the part of the name. Anything else is plain.
 //!
 //! RFC 3986 would leave `~` plain and encode a space. Envoy compares some names
 //! byte for byte and other clients compare them decoded, so its spelling is the
@@ -10,14 +10,14 @@ use std::borrow::Cow;
 
 use super::NameError;
 
-/// What ends an authority.
+/// Characters that end an authority.
 pub(super) const AUTHORITY: &[u8] = b"%/?#";
-/// What ends an id, or is told apart from it by Envoy.
+/// Characters that end an id, or that Envoy encodes in one.
 pub(super) const ID: &[u8] = b"%:?#[]";
-/// What ends a context parameter's key or value.
+/// Characters that end a context parameter's key or value.
 pub(super) const CONTEXT: &[u8] = b"%#[]&=";
 
-/// Appends `text` with `reserved` and everything unprintable encoded.
+/// Appends `text` with `reserved` and all unprintable characters encoded.
 pub(super) fn encode_into(out: &mut String, text: &str, reserved: &[u8]) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     for byte in text.bytes() {
@@ -31,7 +31,7 @@ pub(super) fn encode_into(out: &mut String, text: &str, reserved: &[u8]) {
     }
 }
 
-/// The text that `text` encodes; `at` is where it stands in the whole name.
+/// Decodes `text`; `at` is its offset in the whole name.
 pub(super) fn decode(text: &str, at: usize) -> Result<Cow<'_, str>, NameError> {
     if !text.contains('%') {
         return Ok(Cow::Borrowed(text));
@@ -62,7 +62,7 @@ pub(super) fn decode(text: &str, at: usize) -> Result<Cow<'_, str>, NameError> {
 }
 
 fn digit(hex: u8) -> Option<u8> {
-    // Below sixteen, so the cast keeps it whole.
+    // Below sixteen, so the cast loses nothing.
     char::from(hex).to_digit(16).map(|digit| digit as u8)
 }
 

@@ -1,10 +1,10 @@
-//! One entry of a subscription: the wildcard, a glob or a name.
+//! One entry of a subscription list: the wildcard, a glob or a name.
 
 use std::fmt;
 
 use super::{Glob, Name, NameError, XdstpName};
 
-/// What one text in a list of subscriptions asks for.
+/// The names that one entry of a subscription list selects.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Selector {
     /// Everything of the type.
@@ -16,9 +16,10 @@ pub enum Selector {
 }
 
 impl Selector {
-    /// Reads what a peer wrote. Names are opaque, so any text is one, unless it
-    /// is empty (S27) or longer than `max_bytes`. What is kept may be longer, at
-    /// most threefold, where the canonical spelling encodes what the peer did not.
+    /// Reads an entry as the client wrote it. Names are opaque, so any text is
+    /// one, unless it is empty (S27) or longer than `max_bytes`. The canonical
+    /// spelling may be up to three times as long, where it encodes characters
+    /// that the client did not.
     ///
     /// # Errors
     ///
@@ -41,7 +42,7 @@ impl Selector {
                 Some(glob) => Self::Glob(glob),
                 None => Self::Name(Name::from(&name)),
             },
-            // Opaque, or malformed: then it names what never exists.
+            // Opaque, or malformed: then no resource ever has this name.
             Err(_) => Self::Name(Name::opaque(text)),
         })
     }

@@ -1,13 +1,15 @@
 //! Structured names (TP1): `xdstp://authority/type/id?context`.
 //!
-//! Two names are one when their parts are equal, whatever the order of their
-//! context parameters, so a name is parsed into its decoded parts and written
-//! in one spelling (C11). What TP1 leaves open is settled as Envoy settles it:
+//! Two names are equal when their parts are, whatever the order of their
+//! context parameters. So a name is parsed into its decoded parts and written
+//! in one spelling (C11). Where TP1 leaves a choice, it is made as Envoy makes
+//! it:
 //!
 //! * a `/` in an id is never encoded, so `a%2Fb` and `a/b` are one id;
 //! * context parameters are ordered by their encoded text, `=` included, so
 //!   `a.b=1` comes before `a=1`;
-//! * a parameter without `=` has an empty value, and an empty one is no parameter.
+//! * a parameter without `=` has an empty value, and an empty parameter is
+//!   ignored.
 //!
 //! Of two parameters with one key the last is kept.
 
@@ -16,18 +18,18 @@ use std::fmt;
 use super::NameError;
 use super::percent::{self, AUTHORITY, CONTEXT, ID};
 
-/// How a structured name begins.
+/// The scheme of structured names.
 pub(super) const SCHEME: &str = "xdstp://";
 
 /// A structured name in its decoded parts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct XdstpName {
     authority: String,
-    // Not empty, and written as it is.
+    // Not empty, and never encoded.
     resource_type: String,
     // Not empty.
     id: String,
-    // In the order of its spelling; a key is there once and is not empty.
+    // In the order of the encoded text; keys are unique and not empty.
     context: Vec<(String, String)>,
 }
 
@@ -36,7 +38,8 @@ impl XdstpName {
     ///
     /// # Errors
     ///
-    /// When the type, the id or a key is empty, or the type is no type.
+    /// When the type, the id or a key is empty, or the type has a wrong
+    /// character.
     pub fn new<K, V>(
         authority: &str,
         resource_type: &str,
@@ -79,7 +82,7 @@ impl XdstpName {
     ///
     /// # Errors
     ///
-    /// What is wrong with the text, and where.
+    /// Says what is wrong with the text, and where.
     pub fn parse(text: &str) -> Result<Self, NameError> {
         let rest = text.strip_prefix(SCHEME).ok_or(NameError::NotXdstp)?;
         if let Some(at) = text.find('#') {
@@ -101,7 +104,7 @@ impl XdstpName {
         })
     }
 
-    /// Whose name it is; empty when no one is named (C10).
+    /// The authority; may be empty (C10).
     #[must_use]
     pub fn authority(&self) -> &str {
         &self.authority
@@ -119,13 +122,13 @@ impl XdstpName {
         &self.id
     }
 
-    /// Context parameters in the order of their spelling.
+    /// Context parameters in the order of their encoded text.
     #[must_use]
     pub fn context(&self) -> &[(String, String)] {
         &self.context
     }
 
-    /// Whether it names a collection and not one resource.
+    /// Whether this is the name of a collection, not of one resource.
     pub(super) fn is_glob(&self) -> bool {
         self.id == "*" || self.id.ends_with("/*")
     }

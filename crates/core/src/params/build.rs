@@ -1,8 +1,8 @@
-//! From an expression to its diagram.
+//! Builds the diagram of an expression.
 //!
-//! Each leaf is a diagram of one node; lists are combined two by two, negation
-//! is carried down to the leaves. Every combination is made once. What is left
-//! over in the end is not copied into the result.
+//! Each leaf is a diagram of one node. Lists are combined two by two, and
+//! negation is carried down to the leaves. Every combination is made once, and
+//! nodes that the root does not reach are not copied into the result.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -33,7 +33,8 @@ pub(super) fn diagram(expr: &Expr) -> Result<Diagram, ConstraintError> {
     Ok(finish(&words, &builder.nodes, root))
 }
 
-/// The sorted tables that nodes point into while they are made.
+/// The sorted keys and values, which nodes refer to by index while they are
+/// made.
 #[derive(Default)]
 struct Words<'a> {
     keys: BTreeSet<&'a str>,
@@ -97,8 +98,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Combines in rounds and not one after the other: a thousand values of one
-    /// key would else be copied a thousand times.
+    /// Combines in rounds, not one after the other: a thousand values of one
+    /// key would otherwise be copied a thousand times.
     fn list(&mut self, list: &[Expr], op: Op, negated: bool) -> Result<Id, ConstraintError> {
         let op = match (op, negated) {
             (Op::And, false) | (Op::Or, true) => Op::And,
@@ -140,7 +141,7 @@ impl Builder<'_> {
             return Ok(known);
         }
         let key = one.key.min(two.key);
-        // A node that asks a later key leads to itself whatever this key is.
+        // A node that tests a later key leads to itself whatever this key is.
         let (values_a, other_a, absent_a) = seen_from(key, a, &one);
         let (values_b, other_b, absent_b) = seen_from(key, b, &two);
         self.budget.spend(values_a.len() + values_b.len() + 2)?;
@@ -156,10 +157,10 @@ impl Builder<'_> {
     }
 
     fn branches(&self, id: Id) -> Option<Rc<Branches>> {
-        id.place().map(|place| Rc::clone(&self.nodes[place]))
+        id.index().map(|index| Rc::clone(&self.nodes[index]))
     }
 
-    /// The one node with these branches, or where they all lead.
+    /// The one node with these branches, or the target that all of them have.
     fn node(&mut self, key: u32, mut values: Vec<(u32, Id)>, other: Id, absent: Id) -> Id {
         values.retain(|&(_, child)| child != other);
         if values.is_empty() && other == absent {
@@ -188,8 +189,8 @@ fn seen_from(key: u32, id: Id, node: &Branches) -> (&[(u32, Id)], Id, Id) {
     }
 }
 
-/// Keeps what the root reaches, numbered in the order of the walk, and the keys
-/// and values that occur there.
+/// Keeps the nodes that the root reaches, numbered in the order of the walk,
+/// and the keys and values that occur in them.
 fn finish(words: &Words<'_>, made: &[Rc<Branches>], root: Id) -> Diagram {
     let mut walk = Renumbering {
         made,
@@ -224,7 +225,7 @@ fn at_places<'a>(
     places: &'a BTreeSet<u32>,
 ) -> impl Iterator<Item = &'a str> {
     let placed = words.iter().copied().zip(0..);
-    placed.filter_map(|(word, place)| places.contains(&place).then_some(word))
+    placed.filter_map(|(word, index)| places.contains(&index).then_some(word))
 }
 
 struct Renumbering<'a> {
@@ -236,13 +237,13 @@ struct Renumbering<'a> {
 impl Renumbering<'_> {
     /// Recurses once for each key at most.
     fn keep(&mut self, id: Id) -> Id {
-        let Some(place) = id.place() else {
+        let Some(index) = id.index() else {
             return id;
         };
         if let Some(&known) = self.renumbered.get(&id) {
             return known;
         }
-        let mut node = Branches::clone(&self.made[place]);
+        let mut node = Branches::clone(&self.made[index]);
         for (_, child) in &mut node.values {
             *child = self.keep(*child);
         }

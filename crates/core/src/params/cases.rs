@@ -1,21 +1,21 @@
-//! Conditions, and the cases that they make: which clients fulfil which of them.
+//! Conditions, and the cases that they make: which clients fulfil which of
+//! them.
 //!
-//! Of one resource with parts that have conditions, each case is a variant. Two
-//! conditions on two keys make four cases, whatever number of values the keys
-//! have.
+//! A resource whose parts have conditions has one variant for each case. Two
+//! conditions on two keys make four cases, however many values the keys have.
 
 use super::{ConstraintError, Constraints, Expr};
 
 /// Clients that fulfil the same conditions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
-    /// For each condition, whether they fulfil it.
+    /// For each condition, whether these clients fulfil it.
     pub holds: Vec<bool>,
-    /// Which clients they are.
+    /// The clients of this case.
     pub constraints: Constraints,
 }
 
-/// Why cases are not found.
+/// Why cases cannot be computed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CasesError {
     /// There are more than are allowed.
@@ -27,30 +27,22 @@ pub enum CasesError {
     TooMany {
         /// Cases allowed.
         limit: usize,
-        /// The conditions, as far as they were looked at.
+        /// The conditions that were evaluated.
         conditions: Vec<String>,
     },
-    /// They cannot be decided.
+    /// A constraint is too complex.
     #[error(transparent)]
     Undecided(#[from] ConstraintError),
 }
 
 impl Constraints {
-    /// Every case that some conditions make, each of at least one client. No
-    /// client is in two of them, and every client is in one.
+    /// The cases that some conditions make among the clients that match `self`,
+    /// each of at least one client. No client is in two of them, and every
+    /// client that matches is in one.
     ///
     /// # Errors
     ///
-    /// If there are more than `limit`, or they cannot be decided.
-    pub fn cases(conditions: &[Self], limit: usize) -> Result<Vec<Case>, CasesError> {
-        Self::always().cases_within(conditions, limit)
-    }
-
-    /// The same of these clients only; none of no clients.
-    ///
-    /// # Errors
-    ///
-    /// If there are more than `limit`, or they cannot be decided.
+    /// If there are more than `limit`, or a constraint is too complex.
     pub fn cases_within(&self, conditions: &[Self], limit: usize) -> Result<Vec<Case>, CasesError> {
         let mut cases = Vec::new();
         if !self.is_never() {
@@ -59,13 +51,13 @@ impl Constraints {
                 constraints: self.clone(),
             });
         }
-        for (place, condition) in conditions.iter().enumerate() {
+        for (index, condition) in conditions.iter().enumerate() {
             let mut next = Vec::with_capacity(2 * cases.len());
             for case in cases {
                 next.extend(case.divide(condition)?);
             }
             if next.len() > limit {
-                let conditions = conditions[..=place].iter().map(Self::to_string);
+                let conditions = conditions[..=index].iter().map(Self::to_string);
                 let conditions = conditions.collect();
                 return Err(CasesError::TooMany { limit, conditions });
             }
@@ -74,28 +66,28 @@ impl Constraints {
         Ok(cases)
     }
 
-    /// The clients that each of some constraints is for.
+    /// The clients that match all of these constraints.
     ///
     /// # Errors
     ///
-    /// If they cannot be decided.
+    /// If the result is too complex.
     pub fn all<'a>(all: impl IntoIterator<Item = &'a Self>) -> Result<Self, ConstraintError> {
         let all = all.into_iter().map(|one| one.expr().clone());
         Self::new(&Expr::and(all.collect())?)
     }
 
-    /// The clients that one of some constraints is for.
+    /// The clients that match at least one of these constraints.
     ///
     /// # Errors
     ///
-    /// If they cannot be decided.
+    /// If the result is too complex.
     pub fn any<'a>(all: impl IntoIterator<Item = &'a Self>) -> Result<Self, ConstraintError> {
         let all = all.into_iter().map(|one| one.expr().clone());
         Self::new(&Expr::or(all.collect())?)
     }
 }
 
-/// Some of many conditions.
+/// The first few conditions, and how many more there are.
 fn listed(conditions: &[String]) -> String {
     const MOST: usize = 10;
     let first = conditions.iter().take(MOST).map(String::as_str);
@@ -107,7 +99,7 @@ fn listed(conditions: &[String]) -> String {
 }
 
 impl Case {
-    /// The part that fulfils one more condition, and the part that does not.
+    /// The clients that fulfil one more condition, and those that do not.
     fn divide(self, condition: &Constraints) -> Result<Vec<Self>, ConstraintError> {
         let (own, more) = (self.constraints.expr(), condition.expr());
         let yes = Expr::and(vec![own.clone(), more.clone()])?;
@@ -133,7 +125,9 @@ mod tests {
     }
 
     fn shown(texts: &[&str]) -> Vec<String> {
-        let cases = Constraints::cases(&conditions(texts), 64).unwrap();
+        let cases = Constraints::always()
+            .cases_within(&conditions(texts), 64)
+            .unwrap();
         let show = |case: Case| format!("{:?} {}", case.holds, case.constraints);
         cases.into_iter().map(show).collect()
     }
@@ -176,7 +170,9 @@ mod tests {
     #[test]
     fn too_many_are_refused_with_what_makes_them() {
         let texts = ["a=1", "b=1", "c=1", "d=1"];
-        let error = Constraints::cases(&conditions(&texts), 4).unwrap_err();
+        let error = Constraints::always()
+            .cases_within(&conditions(&texts), 4)
+            .unwrap_err();
         assert!(
             matches!(&error, CasesError::TooMany { limit: 4, conditions } if conditions.len() == 3)
         );

@@ -1,8 +1,8 @@
-//! Constraints by what they mean: which clients a variant is for.
+//! Constraints by meaning: the clients that a variant is for.
 //!
 //! However a constraint was written, it is one value here, with one expression
-//! and one text. That is what makes it part of a resource's identity (TP2): two
-//! sources that spell it differently speak of the same variant.
+//! and one text. So it can be part of a resource's identity (TP2): two sources
+//! that spell it differently mean the same variant.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -14,7 +14,7 @@ use super::diagram::{Diagram, Id, MAX_BRANCHES};
 use super::expr::Expr;
 use super::{ConstraintError, Keys, Params, build, express, overlap};
 
-/// Which clients a variant is for; cheap to clone.
+/// The clients that a variant is for; cheap to clone.
 ///
 /// ```
 /// use trunkline_core::params::{Constraints, Params};
@@ -40,24 +40,24 @@ struct Inner {
 }
 
 impl Constraints {
-    /// Keys that one constraint may ask.
+    /// Keys that one constraint may test.
     pub const MAX_KEYS: usize = 64;
-    /// Bytes that its keys and values may have, each as often as it is written.
-    pub const MAX_BYTES: usize = 1 << 16;
+    /// Bytes of its keys and values, each as often as it is written.
+    pub(crate) const MAX_BYTES: usize = 1 << 16;
 
-    /// What an expression means.
+    /// The constraint that an expression means.
     ///
     /// # Errors
     ///
-    /// When a limit is exceeded. If that is not by the expression itself but by
-    /// the canonical one that says the same, it is [`ConstraintError::TooComplex`].
+    /// When a limit is exceeded. If not the expression itself exceeds it but
+    /// its canonical form, the error is [`ConstraintError::TooComplex`].
     pub fn new(expr: &Expr) -> Result<Self, ConstraintError> {
         let diagram = read(expr)?;
         let limit = MAX_BRANCHES;
         let too_complex = |_| ConstraintError::TooComplex { limit };
         let canonical = express::expr(&diagram).map_err(too_complex)?;
-        // Whatever is accepted here is sent on in this spelling, so the next
-        // process must be able to read it.
+        // The canonical form is what is sent, so the next process must be able
+        // to read it.
         let read_back = read(&canonical).map_err(too_complex)?;
         debug_assert_eq!(read_back, diagram);
         Ok(Self(Arc::new(Inner {
@@ -66,7 +66,7 @@ impl Constraints {
         })))
     }
 
-    /// For all clients.
+    /// The constraint that all clients match.
     #[must_use]
     pub fn always() -> Self {
         static ALWAYS: LazyLock<Constraints> = LazyLock::new(|| {
@@ -94,20 +94,21 @@ impl Constraints {
         self.0.diagram.root == Id::NO
     }
 
-    /// Whether a client matches. Parameters that are not asked say nothing (S62).
+    /// Whether a client matches. Parameters that are not tested do not matter
+    /// (S62).
     #[must_use]
     pub fn matches(&self, params: &Params) -> bool {
         self.0.diagram.matches(params)
     }
 
-    /// The keys that matter: what a client says of others changes nothing.
+    /// The keys that matter: a client's other parameters change nothing.
     #[must_use]
     pub fn keys(&self) -> &Keys {
         &self.0.diagram.keys
     }
 
-    /// A client that both match, if there is one: then they are ambiguous as
-    /// variants of one resource (S62).
+    /// A client that matches both, if there is one: then the two are ambiguous
+    /// as variants of one resource (S62).
     ///
     /// # Errors
     ///
@@ -116,12 +117,12 @@ impl Constraints {
         overlap::witness(&self.0.diagram, &other.0.diagram)
     }
 
-    /// What it means.
+    /// The diagram of the constraint.
     pub(super) fn diagram(&self) -> &Diagram {
         &self.0.diagram
     }
 
-    /// The expression to send for it: the same in every process.
+    /// The canonical expression, the same in every process.
     #[must_use]
     pub fn expr(&self) -> &Expr {
         &self.0.expr

@@ -1,4 +1,4 @@
-//! Which values constraints speak of, and which of them no variant serves: a
+//! The values that constraints mention, and those that no variant serves: a
 //! client with such a value is told that the resource does not exist (TP2).
 
 use std::collections::BTreeSet;
@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use super::{ConstraintError, Constraints, Expr};
 
 impl Constraints {
-    /// Values of one key that are looked at when some may be unserved.
-    pub const MAX_KNOWN: usize = 1 << 12;
+    /// Values of one key that are checked for being unserved.
+    pub(crate) const MAX_KNOWN: usize = 1 << 12;
 
-    /// The values that it speaks of, for or against, with their keys; each once,
-    /// in order.
+    /// The values that the constraint mentions, with their keys; each once, in
+    /// order.
     #[must_use]
     pub fn values(&self) -> Vec<(&str, &str)> {
         let diagram = self.diagram();
@@ -27,14 +27,13 @@ impl Constraints {
     ///
     /// # Errors
     ///
-    /// If it cannot be decided.
-    pub fn serves(&self, key: &str, value: &str) -> Result<bool, ConstraintError> {
+    /// If a constraint is too complex.
+    pub(crate) fn serves(&self, key: &str, value: &str) -> Result<bool, ConstraintError> {
         let client = Self::new(&Expr::value(key, value))?;
         Ok(self.overlap(&client)?.is_some())
     }
 
-    /// Of the keys that variants ask, the known values that none of them
-    /// serves.
+    /// The known values of the tested keys that no variant serves.
     ///
     /// ```
     /// use trunkline_core::params::Constraints;
@@ -49,7 +48,7 @@ impl Constraints {
     ///
     /// # Errors
     ///
-    /// If it cannot be decided.
+    /// If a constraint is too complex.
     pub fn unserved<'k, I>(
         variants: &[&Self],
         known: impl Fn(&str) -> I,
@@ -59,7 +58,7 @@ impl Constraints {
     {
         let all = Self::any(variants.iter().copied())?;
         let mut unserved = Vec::new();
-        // Mostly everybody is served, and then no key is asked.
+        // Mostly every client is served, and then no key is checked.
         for key in all.keys().iter() {
             for value in known(key).into_iter().take(Self::MAX_KNOWN) {
                 if !all.serves(key, value)? {

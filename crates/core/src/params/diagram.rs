@@ -1,6 +1,6 @@
-//! What a constraint means: a reduced, ordered decision diagram.
+//! The meaning of a constraint: a reduced, ordered decision diagram.
 //!
-//! Keys are asked in sorted order. A node asks one key and has a branch for
+//! Keys are tested in sorted order. A node tests one key and has a branch for
 //! each value that matters, one for every other value, and one for the key
 //! being absent:
 //!
@@ -13,86 +13,86 @@
 //!             └─ absent ─ yes
 //! ```
 //!
-//! A node whose branches all lead to one place is not there, a value that leads
-//! where every other value does is not listed, no two nodes are equal, and
-//! nodes are numbered in the order of a walk. So there is exactly one diagram
-//! for a set of matching clients, and comparing diagrams compares meanings.
+//! A node whose branches all have the same target is left out, a value with the
+//! target of all other values is not listed, no two nodes are equal, and nodes
+//! are numbered in the order of a walk. So there is exactly one diagram for a
+//! set of matching clients, and comparing diagrams compares meanings.
 
 use super::{ConstraintError, Keys, Params};
 
 /// Branches that may be followed for one constraint or one comparison.
 pub(super) const MAX_BRANCHES: usize = 1 << 17;
 
-/// Where a branch leads: to an answer or to a node.
+/// The target of a branch: an answer or a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Id(pub(super) u32);
 
 impl Id {
     pub(super) const NO: Self = Self(0);
     pub(super) const YES: Self = Self(1);
-    /// Nodes are numbered after the answers.
+    /// Nodes are numbered after the two answers.
     const FIRST_NODE: u32 = 2;
 
-    /// The id of the node at a place.
-    pub(super) fn of_node(place: usize) -> Self {
-        // The budget ends long before the numbers do.
-        Self(place as u32 + Self::FIRST_NODE)
+    /// The id of the node at an index.
+    pub(super) fn of_node(index: usize) -> Self {
+        // The budget runs out long before the numbers do.
+        Self(index as u32 + Self::FIRST_NODE)
     }
 
-    /// The place of the node, unless it is an answer.
-    pub(super) fn place(self) -> Option<usize> {
-        let place = self.0.checked_sub(Self::FIRST_NODE)?;
-        Some(place as usize)
+    /// The index of the node; `None` for an answer.
+    pub(super) fn index(self) -> Option<usize> {
+        let index = self.0.checked_sub(Self::FIRST_NODE)?;
+        Some(index as usize)
     }
 }
 
-/// One key's branches. Keys and values are places in sorted tables.
+/// The branches of one key. Keys and values are indexes into sorted tables.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Branches {
     pub(super) key: u32,
-    // Sorted by value; none leads where `other` does.
+    // Sorted by value; none has the target of `other`.
     pub(super) values: Box<[(u32, Id)]>,
     pub(super) other: Id,
     pub(super) absent: Id,
 }
 
 impl Branches {
-    /// Where the branches lead, in the order of the walk.
+    /// The targets of the branches, in the order of the walk.
     pub(super) fn children(&self) -> impl Iterator<Item = Id> + '_ {
         let values = self.values.iter().map(|&(_, child)| child);
         values.chain([self.other, self.absent])
     }
 
-    /// How many branches there are.
+    /// The number of branches.
     pub(super) fn len(&self) -> usize {
         self.values.len() + 2
     }
 }
 
-/// The whole diagram. Comparing it compares meanings.
+/// A whole diagram. Comparing diagrams compares meanings.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Diagram {
-    // Those that some node asks.
+    // The keys that some node tests.
     pub(super) keys: Keys,
-    // Those that some branch has, sorted.
+    // The values that some branch has, sorted.
     pub(super) values: Box<[Box<str>]>,
-    // Below comes before above.
+    // A node comes after the nodes that it leads to.
     pub(super) nodes: Box<[Branches]>,
     pub(super) root: Id,
 }
 
 impl Diagram {
-    /// The node of an id, unless it is an answer.
+    /// The node of an id; `None` for an answer.
     pub(super) fn node(&self, id: Id) -> Option<&Branches> {
-        id.place().map(|place| &self.nodes[place])
+        id.index().map(|index| &self.nodes[index])
     }
 
-    /// The value at a place in the table.
-    pub(super) fn value(&self, place: u32) -> &str {
-        &self.values[place as usize]
+    /// The value at an index of the table.
+    pub(super) fn value(&self, index: u32) -> &str {
+        &self.values[index as usize]
     }
 
-    /// Whether a client with these parameters is among those meant.
+    /// Whether a client with these parameters matches.
     pub(super) fn matches(&self, params: &Params) -> bool {
         let mut at = self.root;
         while let Some(node) = self.node(at) {
@@ -101,7 +101,7 @@ impl Diagram {
                 Some(value) => {
                     let listed = |&(own, _): &(u32, Id)| self.value(own).cmp(value);
                     let found = node.values.binary_search_by(listed);
-                    found.map_or(node.other, |place| node.values[place].1)
+                    found.map_or(node.other, |index| node.values[index].1)
                 }
             };
         }
@@ -109,8 +109,8 @@ impl Diagram {
     }
 }
 
-/// Pairs the branches of two nodes that ask one key: for each value that either
-/// lists, where both lead.
+/// Pairs the branches of two nodes that test the same key: for each value that
+/// either lists, the targets in both.
 pub(super) fn paired<V: Ord + Copy>(
     (a, a_other): (&[(V, Id)], Id),
     (b, b_other): (&[(V, Id)], Id),
@@ -133,7 +133,7 @@ pub(super) fn paired<V: Ord + Copy>(
     }
 }
 
-/// Counts branches down, so that no expression costs more than its share.
+/// Counts branches down, which bounds the cost of an expression.
 pub(super) struct Budget(usize);
 
 impl Budget {
@@ -155,9 +155,9 @@ mod tests {
 
     #[test]
     fn answers_and_nodes_have_ids() {
-        assert_eq!((Id::NO.place(), Id::YES.place()), (None, None));
-        assert_eq!(Id::of_node(0).place(), Some(0));
-        assert_eq!(Id::of_node(7).place(), Some(7));
+        assert_eq!((Id::NO.index(), Id::YES.index()), (None, None));
+        assert_eq!(Id::of_node(0).index(), Some(0));
+        assert_eq!(Id::of_node(7).index(), Some(7));
     }
 
     #[test]

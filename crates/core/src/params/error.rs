@@ -1,25 +1,25 @@
-//! Why parameters or constraints are refused: a limit, or the text.
+//! Errors of parameters and constraints: a limit, or the text.
 
 use thiserror::Error;
 
 /// Why a set of parameters is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ParamsError {
-    /// More pairs than a client may say of itself.
+    /// More pairs than one set may have.
     #[error("more than {limit} dynamic parameters")]
     TooManyKeys {
         /// Pairs allowed.
         limit: usize,
     },
-    /// The text is not of the readable form.
+    /// The text is not in the readable form.
     #[error("at byte {at}: expected {expected}; parameters are written as env=prod,version=v1")]
     Syntax {
         /// A byte of the text.
         at: usize,
-        /// What could stand there.
+        /// The tokens that are possible there.
         expected: &'static str,
     },
-    /// More bytes than a client may say of itself.
+    /// More bytes than one set may have.
     #[error("dynamic parameters of more than {limit} bytes")]
     TooManyBytes {
         /// Bytes allowed in all keys and values.
@@ -30,7 +30,7 @@ pub enum ParamsError {
 /// Why constraints are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ConstraintError {
-    /// Expressions within expressions within expressions.
+    /// Expressions nested too deep.
     #[error("constraints nested more than {limit} deep")]
     TooDeep {
         /// Levels allowed.
@@ -54,22 +54,23 @@ pub enum ConstraintError {
         /// Keys allowed.
         limit: usize,
     },
-    /// Small to write, but it cannot be decided, or said key by key, within
-    /// limits.
+    /// Small to write, but too complex to decide, or to write key by key,
+    /// within the limits.
     #[error(
         "constraints too complex to decide exactly, in {limit} steps: \
          combine fewer alternatives over fewer keys"
     )]
     TooComplex {
-        /// Branches of decision diagrams that are followed at most.
+        /// The number of branches of decision diagrams that are followed at
+        /// most.
         limit: usize,
     },
-    /// The text is not of the readable form.
+    /// The text is not in the readable form.
     #[error("at byte {at}: expected {expected}")]
     Syntax {
         /// A byte of the text.
         at: usize,
-        /// What could stand there.
+        /// The tokens that are possible there.
         expected: &'static str,
     },
 }

@@ -1,8 +1,9 @@
 //! Constraint expressions as they stand on the wire (TP2).
 //!
-//! Every expression is within its limits from the moment it is made, so that
-//! whatever walks or drops one may recurse. What an expression means is the
-//! concern of [`super::Constraints`]; here two spellings are two expressions.
+//! Every expression is within its limits from its construction on, so that
+//! functions over expressions, and their destructor, may recurse. Two spellings
+//! of one constraint are two expressions; [`super::Constraints`] has their
+//! meaning.
 
 use super::{ConstraintError, Params};
 
@@ -10,33 +11,33 @@ use super::{ConstraintError, Params};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expr {
     node: ExprNode,
-    // Of the tree below, this expression included.
+    // Of the whole tree.
     depth: usize,
     size: usize,
-    // In keys and values.
+    // Of all keys and values.
     bytes: usize,
 }
 
-/// What an expression says.
+/// One node of an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExprNode {
     /// The key has this value.
     Value {
-        /// The key to look at.
+        /// The key to test.
         key: Box<str>,
-        /// The value it has.
+        /// The value to compare with.
         value: Box<str>,
     },
     /// The key has some value.
     Exists {
-        /// The key to look at.
+        /// The key to test.
         key: Box<str>,
     },
-    /// All of them hold; none holds of itself.
+    /// All of them hold; an empty list always holds.
     And(Vec<Expr>),
-    /// One of them holds; of none, none does.
+    /// At least one of them holds; an empty list never holds.
     Or(Vec<Expr>),
-    /// It does not hold.
+    /// The expression does not hold.
     Not(Box<Expr>),
 }
 
@@ -44,7 +45,7 @@ impl Expr {
     /// Levels of expressions. On the wire a level takes up to two messages, and
     /// protobuf readers stop at a hundred.
     pub const MAX_DEPTH: usize = 32;
-    /// Expressions in an expression.
+    /// Expressions in one expression.
     pub const MAX_SIZE: usize = 4096;
 
     /// The key has this value.
@@ -61,7 +62,7 @@ impl Expr {
         Self::leaf(ExprNode::Exists { key }, bytes)
     }
 
-    /// It always holds.
+    /// An expression that always holds.
     #[must_use]
     pub fn always() -> Self {
         Self::leaf(ExprNode::And(Vec::new()), 0)
@@ -71,12 +72,12 @@ impl Expr {
     ///
     /// # Errors
     ///
-    /// When the whole would be too deep or too large; so for the others.
+    /// When the result would be too deep or too large; the same for the others.
     pub fn and(all: Vec<Self>) -> Result<Self, ConstraintError> {
         Self::above(ExprNode::And(all))
     }
 
-    /// One of them holds; with none, it never holds.
+    /// At least one of them holds; with none, it never holds.
     ///
     /// # Errors
     ///
@@ -95,14 +96,14 @@ impl Expr {
         Self::above(ExprNode::Not(Box::new(it)))
     }
 
-    /// What it says.
+    /// The node at the root.
     #[must_use]
     pub fn node(&self) -> &ExprNode {
         &self.node
     }
 
-    /// Whether it holds for a client, read off the expression as it is written.
-    /// [`super::Constraints::matches`] says the same, and faster.
+    /// Whether the expression holds for a client, evaluated as written.
+    /// [`super::Constraints::matches`] gives the same result, and faster.
     #[must_use]
     pub fn holds(&self, params: &Params) -> bool {
         match &self.node {
@@ -114,12 +115,6 @@ impl Expr {
         }
     }
 
-    /// Takes the expression apart.
-    #[must_use]
-    pub fn into_node(self) -> ExprNode {
-        self.node
-    }
-
     /// The members of a list; anything else is a list of one.
     pub(super) fn into_list(self) -> Vec<Self> {
         match self.node {
@@ -128,7 +123,7 @@ impl Expr {
         }
     }
 
-    /// The only member of a list, or else what `make` makes of them.
+    /// The only member of a list, or else the result of `make`.
     pub(super) fn single(
         mut list: Vec<Self>,
         make: fn(Vec<Self>) -> Result<Self, ConstraintError>,
@@ -142,9 +137,9 @@ impl Expr {
         }
     }
 
-    /// Bytes in all its keys and values, each as often as it is written.
+    /// Bytes in all keys and values, each as often as it is written.
     #[must_use]
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
@@ -229,12 +224,11 @@ mod tests {
     }
 
     #[test]
-    fn comes_apart_as_it_was_made() {
+    fn has_the_node_that_it_was_made_of() {
         let list = vec![Expr::exists("a"), Expr::value("b", "c")];
         let and = Expr::and(list.clone()).unwrap();
         assert_eq!(and.node(), &ExprNode::And(list.clone()));
-        assert_eq!(and.into_node(), ExprNode::And(list.clone()));
         let or = Expr::or(list.clone()).unwrap();
-        assert_eq!(or.into_node(), ExprNode::Or(list));
+        assert_eq!(or.node(), &ExprNode::Or(list));
     }
 }

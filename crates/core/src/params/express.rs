@@ -1,11 +1,11 @@
-//! From a diagram back to an expression: deterministic, and short where the
+//! Writes a diagram as an expression: deterministic, and short where the
 //! diagram has structure.
 //!
 //! An expression is written for a *region*: the part of the diagram from a node
-//! down to the two places that stand for "holds" and "fails". If every way to
-//! "holds" passes one node, the region is what leads there AND what follows; if
-//! every way to "fails" does, it is an OR. Only where neither is so are the
-//! branches of the node written out.
+//! down to the two targets that stand for "holds" and "fails". If every path to
+//! "holds" passes one node, the region is an AND of the parts before and after
+//! that node; if every path to "fails" does, it is an OR. Only otherwise are
+//! the branches of the node written out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,8 +13,8 @@ use super::ConstraintError;
 use super::diagram::{Branches, Budget, Diagram, Id};
 use super::expr::{Expr, ExprNode};
 
-/// The expression of a diagram. It may not fit: a diagram shares what an
-/// expression has to repeat.
+/// The expression of a diagram. It may exceed the limits: an expression has to
+/// repeat parts that a diagram shares.
 pub(super) fn expr(diagram: &Diagram) -> Result<Expr, ConstraintError> {
     let mut writer = Writer {
         diagram,
@@ -28,7 +28,7 @@ struct Writer<'a> {
     budget: Budget,
 }
 
-/// What one key may be for the branches that lead to one place.
+/// The values of one key whose branches have one target.
 #[derive(Clone, Default)]
 struct Class {
     // Sorted, at least in a class that has `other`.
@@ -38,8 +38,8 @@ struct Class {
 }
 
 impl Writer<'_> {
-    /// Whether a client that is at `from` comes to `holds`. Every way from there
-    /// leads to `holds` or to `fails`, and each is reached.
+    /// Whether a client that is at `from` gets to `holds`. Every path from
+    /// there leads to `holds` or to `fails`, and both are reached.
     ///
     /// Recurses a few times for each key.
     fn region(&mut self, from: Id, holds: Id, fails: Id) -> Result<Expr, ConstraintError> {
@@ -61,8 +61,8 @@ impl Writer<'_> {
         self.branches(node, holds, fails)
     }
 
-    /// The places that every way from `from` to `to` passes, both included, if
-    /// it does not end at `avoiding`.
+    /// The nodes that every path from `from` to `to` passes, both included;
+    /// paths that end at `avoiding` do not count.
     fn gates(&mut self, from: Id, to: Id, avoiding: Id) -> Result<Vec<Id>, ConstraintError> {
         let mut inside = BTreeSet::from([from]);
         let mut open = vec![from];
@@ -74,8 +74,9 @@ impl Writer<'_> {
                 }
             }
         }
-        // The next gate of each place. Below has the lower numbers, and `to` has
-        // the lowest of all that lead to it, so the higher of two has to move.
+        // The next gate of each node. Nodes below have the lower numbers, and
+        // `to` has the lowest of all that lead to it, so the higher of two has
+        // to move.
         let mut next = BTreeMap::from([(to, to)]);
         for &id in &inside {
             let Some(node) = self.diagram.node(id) else {
@@ -100,7 +101,7 @@ impl Writer<'_> {
         Ok(gates)
     }
 
-    /// The branches of a node, written out by where they lead.
+    /// The branches of a node, written out by target.
     fn branches(&mut self, node: &Branches, holds: Id, fails: Id) -> Result<Expr, ConstraintError> {
         let mut classes = classes(node);
         let held = classes.remove(&holds).unwrap_or_default();
@@ -111,7 +112,7 @@ impl Writer<'_> {
         }
         for (child, class) in in_order(classes) {
             self.budget.spend(node.len())?;
-            // Where it holds anyway, the guard may let pass as well.
+            // Where the region holds anyway, the guard may be wider.
             let wider = class.union(&held);
             let guard = if wider.words(node) < class.words(node) {
                 self.guard(node, &wider)?
@@ -123,7 +124,7 @@ impl Writer<'_> {
         any(ways)
     }
 
-    /// That the key is as the class says.
+    /// The condition that the key is in the class.
     fn guard(&self, node: &Branches, class: &Class) -> Result<Expr, ConstraintError> {
         let key = self.diagram.keys.at(node.key);
         let is = |value: u32| Expr::value(key, self.diagram.value(value));
@@ -151,8 +152,8 @@ impl Class {
 
     fn union(&self, with: &Self) -> Self {
         Self {
-            // If either has `other`, it lists no values itself: those that lead
-            // where other values do are not in the diagram.
+            // A class with `other` lists no values: those with the target of
+            // other values are not in the diagram.
             values: [&self.values[..], &with.values[..]].concat(),
             other: self.other || with.other,
             absent: self.absent || with.absent,
@@ -165,7 +166,7 @@ impl Class {
         listed.filter(|value| self.values.binary_search(value).is_err())
     }
 
-    /// How long its guard is.
+    /// The length of the class's guard.
     fn words(&self, node: &Branches) -> usize {
         if self.other {
             self.left_out(node).count() + usize::from(!self.absent)
@@ -185,7 +186,8 @@ fn classes(node: &Branches) -> BTreeMap<Id, Class> {
     classes
 }
 
-/// By the least value; what lists none comes last, absent at the very end.
+/// Sorted by the least value; classes without values come last, absent at the
+/// very end.
 fn in_order(classes: BTreeMap<Id, Class>) -> Vec<(Id, Class)> {
     let mut classes: Vec<_> = classes.into_iter().collect();
     classes.sort_by_key(|(_, class)| {
@@ -195,7 +197,7 @@ fn in_order(classes: BTreeMap<Id, Class>) -> Vec<(Id, Class)> {
     classes
 }
 
-/// All of them, without lists in lists or lists of one.
+/// The AND of a list, without nested lists or lists of one.
 fn all(list: impl IntoIterator<Item = Expr>) -> Result<Expr, ConstraintError> {
     let flat = list.into_iter().flat_map(|it| match it.node() {
         ExprNode::And(_) => it.into_list(),
@@ -204,7 +206,7 @@ fn all(list: impl IntoIterator<Item = Expr>) -> Result<Expr, ConstraintError> {
     Expr::single(flat.collect(), Expr::and)
 }
 
-/// One of them, likewise.
+/// The OR of a list, likewise.
 fn any(list: impl IntoIterator<Item = Expr>) -> Result<Expr, ConstraintError> {
     let flat = list.into_iter().flat_map(|it| match it.node() {
         ExprNode::Or(_) => it.into_list(),

@@ -1,4 +1,4 @@
-//! Sets of parameter keys: those that decide which variant a client gets.
+//! Sets of parameter keys: the keys that decide which variant a client gets.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use std::sync::Arc;
 pub struct Keys(Arc<[Box<str>]>);
 
 impl Keys {
-    /// The set of these keys.
+    /// A set with these keys.
     pub fn new<K: Into<Box<str>>>(keys: impl IntoIterator<Item = K>) -> Self {
         let mut keys: Vec<Box<str>> = keys.into_iter().map(Into::into).collect();
         keys.sort_unstable();
@@ -15,9 +15,9 @@ impl Keys {
         Self(keys.into())
     }
 
-    /// The keys of both.
+    /// The keys of both sets.
     #[must_use]
-    pub fn union(&self, other: &Self) -> Self {
+    pub(crate) fn union(&self, other: &Self) -> Self {
         // Variants of one resource mostly have the same keys.
         if self == other || other.is_empty() {
             return self.clone();
@@ -25,32 +25,32 @@ impl Keys {
         Self::new(self.0.iter().chain(other.0.iter()).cloned())
     }
 
-    /// Whether `key` is among them.
+    /// Whether `key` is in the set.
     #[must_use]
     pub fn contains(&self, key: &str) -> bool {
         self.0.binary_search_by(|own| (**own).cmp(key)).is_ok()
     }
 
     /// The keys in order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> + '_ {
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &str> + '_ {
         self.0.iter().map(|key| &**key)
     }
 
-    /// How many keys.
+    /// The number of keys.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is no key.
+    /// Whether the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The key at a place in the order, for those who keep places.
-    pub(super) fn at(&self, place: u32) -> &str {
-        &self.0[place as usize]
+    /// The key at an index in the order.
+    pub(super) fn at(&self, index: u32) -> &str {
+        &self.0[index as usize]
     }
 }
 

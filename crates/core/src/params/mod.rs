@@ -1,5 +1,5 @@
-//! Dynamic parameters and constraints (TP2): what clients say of themselves,
-//! and which of them a variant of a resource is for.
+//! Dynamic parameters and constraints (TP2): the parameters of clients, and the
+//! constraints that say which clients a variant of a resource is for.
 //!
 //! ```text
 //! wire or text ── Expr ── build ──▶ diagram ── express ──▶ Expr ── wire or text
@@ -7,9 +7,9 @@
 //!                        matches(Params)  overlap ──▶ a client that both match
 //! ```
 //!
-//! Constraints are decided exactly or refused; nothing is approximated. What a
-//! peer can make this module do is bounded by the limits of [`Params`], [`Expr`]
-//! and [`Constraints`]. Which variants exist is not known here.
+//! Constraints are decided exactly or refused; nothing is approximated. The
+//! limits of [`Params`], [`Expr`] and [`Constraints`] bound the work that a
+//! client can cause here. This module does not know which variants exist.
 
 mod build;
 mod cases;
@@ -33,4 +33,5 @@ pub use error::{ConstraintError, ParamsError};
 pub use expr::{Expr, ExprNode};
 pub use keys::Keys;
 pub use set::Params;
-pub use table::{ParamsId, ParamsTable};
+pub use table::ParamsId;
+pub(crate) use table::ParamsTable;

@@ -1,6 +1,6 @@
-//! Whether two constraints match some client in common, and which.
+//! Finds a client that matches both of two constraints.
 //!
-//! Both diagrams are walked together. A pair of places from which no common
+//! Both diagrams are walked together. A pair of nodes from which no common
 //! client was found is not entered again, so the walk is at most as long as the
 //! product of the two.
 
@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use super::diagram::{Branches, Budget, Diagram, Id, paired};
 use super::{ConstraintError, Params};
 
-/// A client that both match; its parameters are no more than they ask for.
+/// A client that matches both, with no more parameters than they test.
 pub(super) fn witness(a: &Diagram, b: &Diagram) -> Result<Option<Params>, ConstraintError> {
     let mut search = Search {
         a,
@@ -25,15 +25,15 @@ pub(super) fn witness(a: &Diagram, b: &Diagram) -> Result<Option<Params>, Constr
 struct Search<'a> {
     a: &'a Diagram,
     b: &'a Diagram,
-    // What the client is taken to say so far; keys ascend along every way.
+    // The client's parameters so far; keys ascend along every path.
     path: Vec<(Box<str>, Box<str>)>,
     dead: HashSet<(Id, Id)>,
     budget: Budget,
 }
 
 impl<'a> Search<'a> {
-    /// Whether some way leads to yes in both; if so, `path` is it. Recurses once
-    /// for each key of either.
+    /// Whether some path leads to yes in both; if so, `path` has it. Recurses
+    /// once for each key of either.
     fn from(&mut self, at_a: Id, at_b: Id) -> Result<bool, ConstraintError> {
         if at_a == Id::NO || at_b == Id::NO || self.dead.contains(&(at_a, at_b)) {
             return Ok(false);
@@ -52,7 +52,7 @@ impl<'a> Search<'a> {
                 return Ok(true);
             }
         }
-        // A shorter answer is a better one, so absent comes before any value.
+        // A shorter witness is better, so absent comes before any value.
         if self.from(a.absent, b.absent)? || self.with(key, &unlisted(&pairs), a.other, b.other)? {
             return Ok(true);
         }
@@ -60,7 +60,7 @@ impl<'a> Search<'a> {
         Ok(false)
     }
 
-    /// The same, if the client has this value.
+    /// The same for a client that has this value.
     fn with(&mut self, key: &str, value: &str, a: Id, b: Id) -> Result<bool, ConstraintError> {
         self.path.push((key.into(), value.into()));
         let found = self.from(a, b)?;
@@ -71,7 +71,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The branches of one diagram for the key that is asked.
+/// The branches of one diagram for the key that is tested.
 struct Side<'a> {
     values: Vec<(&'a str, Id)>,
     other: Id,
@@ -79,8 +79,8 @@ struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    /// One that does not ask the key stays where it is.
-    fn new(diagram: &'a Diagram, at: Id, asks: bool) -> Self {
+    /// A diagram that does not test the key stays at its node.
+    fn new(diagram: &'a Diagram, at: Id, tests_key: bool) -> Self {
         let of_node = |node: &'a Branches| Self {
             values: (node.values.iter())
                 .map(|&(value, child)| (diagram.value(value), child))
@@ -93,7 +93,7 @@ impl<'a> Side<'a> {
             other: at,
             absent: at,
         };
-        diagram.node(at).filter(|_| asks).map_or(here, of_node)
+        diagram.node(at).filter(|_| tests_key).map_or(here, of_node)
     }
 }
 

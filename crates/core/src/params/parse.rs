@@ -30,7 +30,7 @@ impl FromStr for Expr {
     }
 }
 
-/// `env=prod,version=v1`, and nothing for no parameters.
+/// `env=prod,version=v1`, and the empty text for no parameters.
 impl FromStr for Params {
     type Err = ParamsError;
 
@@ -38,7 +38,7 @@ impl FromStr for Params {
         let mut reader = Reader { text, at: 0 };
         Self::new(reader.pairs().map_err(|error| match error {
             ConstraintError::Syntax { at, expected } => ParamsError::Syntax { at, expected },
-            // Nothing else can be wrong with a word.
+            // A word can have no other error.
             _ => ParamsError::Syntax {
                 at: 0,
                 expected: "a key",
@@ -52,7 +52,7 @@ type Pair<'a> = (Cow<'a, str>, Cow<'a, str>);
 
 struct Reader<'a> {
     text: &'a str,
-    // Always on the border of a character.
+    // Always at a character boundary.
     at: usize,
 }
 
@@ -92,7 +92,7 @@ impl<'a> Reader<'a> {
         Expr::single(list, Expr::and)
     }
 
-    /// `depth` counts what makes this function call itself.
+    /// `depth` counts the recursion of this function.
     fn one(&mut self, depth: usize) -> Result<Expr, ConstraintError> {
         if depth == Expr::MAX_DEPTH {
             let limit = Expr::MAX_DEPTH;
@@ -137,7 +137,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What follows an opening quote, to the closing one.
+    /// The text from after the opening quote to the closing one.
     fn quoted(&mut self) -> Result<String, ConstraintError> {
         let mut word = String::new();
         loop {
@@ -155,7 +155,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What follows a backslash.
+    /// The character of an escape, after its backslash.
     fn escape(&mut self) -> Result<char, ConstraintError> {
         let rest = self.rest();
         for plain in ['"', '\\'] {
@@ -165,7 +165,7 @@ impl<'a> Reader<'a> {
             }
         }
         let hex = rest.strip_prefix("u{").and_then(|rest| {
-            // No character has more digits than six.
+            // No character has more than six digits.
             let end = rest.bytes().take(7).position(|byte| byte == b'}')?;
             let char = u32::from_str_radix(&rest[..end], 16).ok()?;
             Some((char::from_u32(char)?, "u{}".len() + end))
@@ -195,7 +195,7 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// The bare word that stands here; empty if none does.
+    /// The bare word at the current position; empty if there is none.
     fn bare(&self) -> &'a str {
         let rest = self.rest();
         let end = rest.bytes().position(|byte| !is_bare(byte));

@@ -1,4 +1,4 @@
-//! Dynamic parameters: what a client says of itself when it subscribes.
+//! Dynamic parameters: what a client says about itself when it subscribes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,17 +11,18 @@ use super::{Keys, ParamsError};
 pub struct Params(Arc<[(Box<str>, Box<str>)]>);
 
 impl Params {
-    /// Pairs that one set may have.
+    /// Pairs in one set.
     pub const MAX_KEYS: usize = 64;
-    /// Bytes that the keys and values of one set may have together.
+    /// Bytes of all keys and values in one set.
     pub const MAX_BYTES: usize = 8192;
 
-    /// The set of these pairs; of two with one key the last counts, as in a
-    /// protobuf map. No more is read than the limits allow.
+    /// A set with these pairs; the last of two with the same key counts, as in
+    /// a protobuf map. No more pairs are read than the limits allow.
     ///
     /// # Errors
     ///
-    /// When there are more than [`Self::MAX_KEYS`] pairs or [`Self::MAX_BYTES`].
+    /// When there are more than [`Self::MAX_KEYS`] pairs or
+    /// [`Self::MAX_BYTES`].
     pub fn new<K, V>(pairs: impl IntoIterator<Item = (K, V)>) -> Result<Self, ParamsError>
     where
         K: Into<Box<str>>,
@@ -53,7 +54,7 @@ impl Params {
         Ok(Self(set.into()))
     }
 
-    /// Takes pairs that are known to be sorted, unique and few.
+    /// Takes pairs that are known to be sorted, unique and within the limits.
     pub(super) fn of_sorted(pairs: Vec<(Box<str>, Box<str>)>) -> Self {
         Self(pairs.into())
     }
@@ -61,8 +62,8 @@ impl Params {
     /// The value of a key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
-        let place = self.0.binary_search_by(|(own, _)| (**own).cmp(key)).ok()?;
-        Some(&self.0[place].1)
+        let index = self.0.binary_search_by(|(own, _)| (**own).cmp(key)).ok()?;
+        Some(&self.0[index].1)
     }
 
     /// The pairs in the order of their keys.
@@ -70,13 +71,13 @@ impl Params {
         self.0.iter().map(|(key, value)| (&**key, &**value))
     }
 
-    /// Whether nothing is said.
+    /// Whether there are no parameters.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What is said of these keys, and nothing else.
+    /// The parameters with these keys.
     #[must_use]
     pub fn project(&self, keys: &Keys) -> Self {
         let kept = |(key, _): &&(Box<str>, Box<str>)| keys.contains(key);

@@ -1,16 +1,16 @@
 //! Parameter sets by number, so that a million clients in ten categories cost
 //! ten evaluations.
 //!
-//! Who keeps a number holds it, and releases it in the end: a set that nobody
-//! holds is forgotten, and with it what was computed from it. Its number is
-//! given to another set only in a later epoch, so that whoever has remembered
-//! something by a number can tell whether it still means the same.
+//! The owner of a number holds it, and releases it in the end: a set that
+//! nobody holds is forgotten, with everything that was computed from it. Its
+//! number is reused only in a later epoch, so that a cache keyed by numbers can
+//! tell whether they still mean the same sets.
 
 use hashbrown::HashMap;
 
 use super::{Keys, Params};
 
-/// A parameter set in one [`ParamsTable`].
+/// The number of a parameter set in one database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ParamsId(u32);
 
@@ -18,29 +18,29 @@ impl ParamsId {
     /// The empty set, in every table.
     pub const EMPTY: Self = Self(0);
 
-    fn place(self) -> usize {
+    fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// Numbers of forgotten sets that wait for the next epoch, beside as many as
-/// there are sets. Fewer would make others forget too often.
+/// Numbers of forgotten sets that wait for the next epoch, beyond as many as
+/// there are sets. With fewer, caches would be invalidated too often.
 const WAITING: usize = 1024;
 
 /// Parameter sets, each kept once.
 #[derive(Clone, Debug)]
-pub struct ParamsTable {
-    // At the place that its id says; the empty set is first.
+pub(crate) struct ParamsTable {
+    // By number; the empty set is first.
     sets: Vec<Params>,
-    // How often each is held, at the same place.
+    // How often each set is held, by number.
     holds: Vec<u32>,
-    // The inverse of `sets`, without those that are forgotten.
+    // The inverse of `sets`, without the forgotten sets.
     ids: HashMap<Params, ParamsId>,
-    // Both sides are in `ids`, and what is projected to is held for each.
+    // Both sides are in `ids`, and each projection holds its target.
     projections: HashMap<Keys, HashMap<ParamsId, ParamsId>>,
-    // Forgotten in this epoch.
+    // Numbers forgotten in this epoch.
     waiting: Vec<ParamsId>,
-    // Forgotten in an earlier one.
+    // Numbers forgotten in an earlier epoch.
     free: Vec<ParamsId>,
     epoch: u32,
 }
@@ -48,10 +48,10 @@ pub struct ParamsTable {
 impl ParamsTable {
     /// A table with the empty set.
     #[must_use]
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             sets: vec![Params::default()],
-            // Nobody needs to hold the empty set.
+            // The empty set is never forgotten.
             holds: vec![0],
             ids: HashMap::from([(Params::default(), ParamsId::EMPTY)]),
             projections: HashMap::new(),
@@ -61,15 +61,15 @@ impl ParamsTable {
         }
     }
 
-    /// The number of a set, the same each time. It is kept for good unless
-    /// somebody holds it and releases it.
-    pub fn intern(&mut self, set: Params) -> ParamsId {
+    /// The number of a set, the same each time. The set is kept until it was
+    /// held and then released.
+    pub(crate) fn intern(&mut self, set: Params) -> ParamsId {
         if let Some(&known) = self.ids.get(&set) {
             return known;
         }
         let id = match self.free.pop() {
             Some(id) => {
-                self.sets[id.place()] = set.clone();
+                self.sets[id.index()] = set.clone();
                 id
             }
             None => {
@@ -84,15 +84,15 @@ impl ParamsTable {
     }
 
     /// Keeps a set until it is released as often.
-    pub fn hold(&mut self, id: ParamsId) {
-        self.holds[id.place()] += 1;
+    pub(crate) fn hold(&mut self, id: ParamsId) {
+        self.holds[id.index()] += 1;
     }
 
-    /// Ends one hold. With the last one the set is forgotten.
-    pub fn release(&mut self, id: ParamsId) {
-        let holds = &mut self.holds[id.place()];
+    /// Ends one hold. After the last, the set is forgotten.
+    pub(crate) fn release(&mut self, id: ParamsId) {
+        let holds = &mut self.holds[id.index()];
         *holds = holds.saturating_sub(1);
-        if id != ParamsId::EMPTY && *holds == 0 && self.ids.remove(&self.sets[id.place()]).is_some()
+        if id != ParamsId::EMPTY && *holds == 0 && self.ids.remove(&self.sets[id.index()]).is_some()
         {
             self.forget(id);
         }
@@ -113,25 +113,25 @@ impl ParamsTable {
 
     /// Changes when a number may come to mean another set.
     #[must_use]
-    pub fn epoch(&self) -> u32 {
+    pub(crate) fn epoch(&self) -> u32 {
         self.epoch
     }
 
-    /// The number of a set that is kept.
+    /// The number of a set, if it is in the table.
     #[must_use]
-    pub fn find(&self, set: &Params) -> Option<ParamsId> {
+    pub(crate) fn find(&self, set: &Params) -> Option<ParamsId> {
         self.ids.get(set).copied()
     }
 
     /// The set of a number that this table gave.
     #[must_use]
-    pub fn get(&self, id: ParamsId) -> &Params {
-        &self.sets[id.place()]
+    pub(crate) fn get(&self, id: ParamsId) -> &Params {
+        &self.sets[id.index()]
     }
 
-    /// The number of what a set says of these keys: computed once, then found.
-    /// It is kept for as long as the set is.
-    pub fn project(&mut self, id: ParamsId, keys: &Keys) -> ParamsId {
+    /// The number of the projection of a set to these keys: computed once, and
+    /// kept for as long as the set is.
+    pub(crate) fn project(&mut self, id: ParamsId, keys: &Keys) -> ParamsId {
         let known = self.projections.get(keys).and_then(|ids| ids.get(&id));
         if let Some(&known) = known {
             return known;
@@ -145,10 +145,10 @@ impl ParamsTable {
         projected
     }
 
-    /// How many distinct sets are kept, the empty one included.
+    /// The number of distinct sets, the empty one included.
     #[must_use]
     #[allow(clippy::len_without_is_empty)] // it never is
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.ids.len()
     }
 }
@@ -247,7 +247,7 @@ mod tests {
         let mut table = ParamsTable::new();
         let id = table.intern(params(&[("a", "1"), ("b", "2")]));
         let a = table.project(id, &Keys::new(["a"]));
-        // Were it computed, it would be interned.
+        // A second computation would intern the set again.
         table.ids.clear();
         assert_eq!(table.project(id, &Keys::new(["a"])), a);
         assert!(table.ids.is_empty());

@@ -1,15 +1,14 @@
-//! The readable form of constraints, as people and logs see it:
-//! `env=prod AND NOT version=v1`, `version exists`, `a=1 OR (b=2 AND c=3)`,
-//! `always`, `never`.
+//! The readable form of constraints, for people and logs: `env=prod AND NOT
+//! version=v1`, `version exists`, `a=1 OR (b=2 AND c=3)`, `always`, `never`.
 
 use std::fmt;
 
 use super::expr::{Expr, ExprNode};
 
-/// Words that mean something, and are quoted when they do not.
+/// Keywords; a key or value of this spelling is quoted.
 pub(super) const RESERVED: [&str; 6] = ["AND", "OR", "NOT", "exists", "always", "never"];
 
-/// Whether a word may stand without quotes.
+/// Whether a byte may be in a word without quotes.
 pub(super) fn is_bare(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_-.:/@+*".contains(&byte)
 }
@@ -31,7 +30,7 @@ impl fmt::Display for Word<'_> {
         for char in text.chars() {
             match char {
                 '"' | '\\' => write!(f, "\\{char}")?,
-                // Nobody could see these.
+                // Invisible otherwise.
                 _ if char.is_control() => write!(f, "\\u{{{:x}}}", u32::from(char))?,
                 _ => write!(f, "{char}")?,
             }
@@ -68,7 +67,8 @@ fn list(f: &mut fmt::Formatter<'_>, of: &[Expr], between: &str, empty: &str) -> 
     Ok(())
 }
 
-/// Nobody should need to know what binds tighter.
+/// Writes a list in parentheses, so that no reader has to know which operator
+/// binds tighter.
 fn operand(f: &mut fmt::Formatter<'_>, it: &Expr) -> fmt::Result {
     match it.node() {
         ExprNode::And(list) | ExprNode::Or(list) if !list.is_empty() => write!(f, "({it})"),

@@ -1,4 +1,4 @@
-//! Why a client is not among those that a variant is for.
+//! Why a client does not match a constraint.
 
 use super::expr::{Expr, ExprNode};
 use super::{Constraints, Params};

@@ -1,5 +1,4 @@
-//! Answers to responses, and what they and what is given up mean for the rest of
-//! a stream.
+//! ACKs and NACKs, and their effects on other types of the stream.
 
 use std::sync::Arc;
 
@@ -15,11 +14,12 @@ use crate::resource::{Nonce, Resource, Version};
 use crate::source::{Dialect, Replacement, TypeStream};
 
 impl Session {
-    /// Whether an answer to this response is awaited: one that became part of a
-    /// later one, since the peer was silent, can only be rejected on its own.
-    pub(super) fn is_pending(&self, index: usize, nonce: &Nonce, rejects: bool) -> bool {
+    /// Whether the acknowledgement of a response is pending: one that was
+    /// merged into a later response, since the client was silent, can only be
+    /// NACKed.
+    pub(super) fn is_pending(&self, index: usize, nonce: &Nonce, is_nack: bool) -> bool {
         let client_cache = &self.type_streams[index].client_cache;
-        match rejects {
+        match is_nack {
             true => client_cache.is_pending(nonce),
             false => client_cache.pending_ack(nonce).is_some(),
         }
@@ -34,8 +34,8 @@ impl Session {
         pending_ack.version.clone()
     }
 
-    /// The answer to a response: rejected if there is an error, and for no
-    /// other reason (S11). What was meant to be rejected is accepted by that.
+    /// Handles an acknowledgement: it is a NACK if there is an error, and for
+    /// no other reason (S11). An expected NACK counts as an ACK.
     pub(super) fn handle_acknowledgement(
         &mut self,
         db: &mut Database,
@@ -50,8 +50,9 @@ impl Session {
             self.events.push_back(Event::Acked { type_url, nonce });
             return;
         }
-        let other = |error: &ErrorDetail| type_stream.blames_pushed_resource(&nonce, error);
-        let expected = type_stream.expects_nack(&nonce) && !error.as_ref().is_some_and(other);
+        let blames_other = |error: &ErrorDetail| type_stream.blames_pushed_resource(&nonce, error);
+        let expected =
+            type_stream.expects_nack(&nonce) && !error.as_ref().is_some_and(blames_other);
         match (&error, expected) {
             (Some(_), true) => type_stream.handle_expected_nack(db, &nonce),
             (None, true) => type_stream.acks_unreadable = true,
@@ -60,13 +61,13 @@ impl Session {
         let error = error.filter(|_| !expected);
         let Some(mut error) = error else {
             let drains = type_stream.kind.drains;
-            let accepted = type_stream.handle_ack(db, &nonce);
+            let effects = type_stream.handle_ack(db, &nonce);
             type_stream.last_acked = Some(nonce.clone());
             type_stream.forget_error();
-            if accepted.replaced_unknown {
+            if effects.replaced_unknown {
                 self.drain_unknown(db, index, now);
             }
-            self.drain_replaced(db, &accepted.replacements, drains, now);
+            self.drain_replaced(db, &effects.replacements, drains, now);
             self.events.push_back(Event::Acked { type_url, nonce });
             return;
         };
@@ -90,35 +91,36 @@ impl Session {
         }
     }
 
-    /// The client holds things from before (S82).
+    /// Records that the client holds resources from an earlier stream (S82).
     pub(super) fn resume(&mut self, db: &Database, index: usize, now: Moment) {
         self.resume_stream(db, now);
         self.type_streams[index].begin_resumption(now);
     }
 
-    /// The client has yet to ask for types of which it may hold something.
+    /// Starts the time in which a reconnected client subscribes to all its
+    /// types.
     pub(super) fn resume_stream(&mut self, db: &Database, now: Moment) {
         if self.config.single_type.is_some() || self.resuming_until.is_some() {
             return;
         }
         self.resuming_until = Some(now + self.config.resume_window);
         if self.dialect() == Dialect::Envoy {
-            let drained = |until| DrainDeadlines {
+            let deadlines = |until| DrainDeadlines {
                 by_name: until,
                 by_wildcard: until,
                 from_earlier_stream: true,
             };
             let draining = db.recall_draining().filter(|(_, until)| now < *until);
-            let draining = draining.map(|(reference, until)| (reference.clone(), drained(until)));
+            let draining = draining.map(|(reference, until)| (reference.clone(), deadlines(until)));
             self.draining.extend(draining);
             let types = db.recall_draining_types().filter(|(_, until)| now < *until);
-            let types = types.map(|(url, until)| (url, drained(until)));
+            let types = types.map(|(url, until)| (url, deadlines(until)));
             self.draining_types.extend(types);
         }
     }
 
-    /// The stream ends, and listeners of an Envoy that drain go on draining; also
-    /// those that were replaced by what it has not answered.
+    /// Remembers the draining listeners of an Envoy whose stream ends,
+    /// including those that pending responses replaced.
     pub(super) fn remember_draining(&mut self, db: &mut Database) {
         if self.dialect() != Dialect::Envoy {
             return;
@@ -133,17 +135,18 @@ impl Session {
         }
         let draining = std::mem::take(&mut self.draining).into_iter();
         if draining.len() > 0 {
-            let draining = draining.map(|(reference, drained)| (reference, drained.by_wildcard));
+            let draining =
+                draining.map(|(reference, deadlines)| (reference, deadlines.by_wildcard));
             db.remember_draining(draining, now);
         }
-        for (url, drained) in std::mem::take(&mut self.draining_types) {
-            db.remember_draining_type(url, drained.by_wildcard);
+        for (url, deadlines) in std::mem::take(&mut self.draining_types) {
+            db.remember_draining_type(url, deadlines.by_wildcard);
         }
     }
 
-    /// The clusters that an Envoy came back with in state of the world are known
-    /// by the names of their endpoints, if at all (S82). Which of them are gone may
-    /// change until the first set is sent.
+    /// Infers the clusters that an Envoy resumed with on a SotW stream from the
+    /// names of its endpoints, where possible (S82). Which of them are removed
+    /// may change until the first set is sent.
     pub(super) fn infer_clusters_from_endpoints(&mut self, db: &mut Database) {
         let clusters = self.type_stream(kind::CDS);
         let due = clusters.is_some_and(|clusters| clusters.last_nonce.is_none());
@@ -165,16 +168,16 @@ impl Session {
         }
     }
 
-    /// A listener that was there when a client came back may be one that it has,
-    /// although it is another when the first are sent.
+    /// Records whether listeners had inline routes when the client reconnected:
+    /// it may have one of these, although the first push has others.
     pub(super) fn record_inline_routes(&mut self, db: &mut Database) {
         let Some(listeners) = self.type_stream_mut(kind::LDS) else {
             return;
         };
         let due = listeners.resumption.is_some() && listeners.last_nonce.is_none();
-        let inside = due && listeners.desires_reference_to(db, kind::CDS);
+        let inline = due && listeners.desires_reference_to(db, kind::CDS);
         if let Some(resumed) = &mut listeners.resumption {
-            resumed.had_inline_routes |= inside;
+            resumed.had_inline_routes |= inline;
         }
     }
 
@@ -216,14 +219,15 @@ impl Session {
         }
     }
 
-    /// A client gave names up. gRPC drops the name of a route configuration
-    /// before it has the next, and goes on routing by what it held: what that
-    /// refers to stays until the client gives that up, too (S81).
+    /// Lets the references of unsubscribed resources drain. gRPC unsubscribes
+    /// from a route configuration before it has the next, and goes on routing
+    /// by the old one: its references stay until the client unsubscribes from
+    /// them, too (S81).
     pub(super) fn drain_unsubscribed(
         &mut self,
         db: &mut Database,
         index: usize,
-        given_up: &[Arc<Resource>],
+        unsubscribed: &[Arc<Resource>],
         now: Moment,
     ) {
         if !self.draining.is_empty() {
@@ -231,15 +235,15 @@ impl Session {
             let resuming = self.resuming_until.is_some_and(|until| now < until);
             self.draining.retain(|reference, _| {
                 let mut types = type_streams.iter().map(|c| &c.type_url);
-                let unasked = resuming && !types.any(|url| *url == reference.type_url);
-                unasked || has_interest_in(db, type_streams, reference)
+                let is_missing = resuming && !types.any(|url| *url == reference.type_url);
+                is_missing || has_interest_in(db, type_streams, reference)
             });
         }
         if self.type_streams[index].dialect == Dialect::Standard {
-            if given_up.iter().any(|resource| resource.body.is_none()) {
+            if unsubscribed.iter().any(|resource| resource.body.is_none()) {
                 self.drain_unknown(db, index, now);
             }
-            let references = given_up.iter().flat_map(|r| &r.facts().references);
+            let references = unsubscribed.iter().flat_map(|r| &r.facts().references);
             self.drain_references(db, references, false, now);
         }
     }
@@ -263,26 +267,31 @@ impl Session {
             Dialect::Standard => true,
         };
         if drains {
-            let drained = self.drain_deadlines(type_stream.kind.drains, now);
-            let types = refers_to.iter().map(|url| (*url, drained));
+            let deadlines = self.drain_deadlines(type_stream.kind.drains, now);
+            let types = refers_to.iter().map(|url| (*url, deadlines));
             self.draining_types.extend(types);
         }
     }
 
     fn drain_deadlines(&self, drains: bool, now: Moment) -> DrainDeadlines {
         let Config {
-            drain_time: drain,
-            dependency_timeout: hold,
+            drain_time,
+            dependency_timeout,
             ..
         } = self.config;
         DrainDeadlines {
-            by_name: now + drain,
-            by_wildcard: now + if drains { drain } else { hold },
+            by_name: now + drain_time,
+            by_wildcard: now
+                + if drains {
+                    drain_time
+                } else {
+                    dependency_timeout
+                },
             from_earlier_stream: false,
         }
     }
 
-    /// What was replaced stays in use for a while, with what it refers to.
+    /// Lets the references of replaced resources drain.
     fn drain_replaced(&mut self, db: &Database, all: &[Replacement], drains: bool, now: Moment) {
         for (old, new) in all {
             let kept = |r: &&Reference| new.iter().any(|new| new.facts().refers_to(r));
@@ -291,7 +300,7 @@ impl Session {
         }
     }
 
-    /// What is referred to stays in use for a while, if the client asks for it.
+    /// Lets references drain that the client is subscribed to.
     fn drain_references<'r>(
         &mut self,
         db: &Database,
@@ -299,23 +308,23 @@ impl Session {
         drains: bool,
         now: Moment,
     ) {
-        let drained = self.drain_deadlines(drains, now);
+        let deadlines = self.drain_deadlines(drains, now);
         for reference in references {
             if has_interest_in(db, &self.type_streams, reference) {
-                self.draining.insert(reference.clone(), drained);
+                self.draining.insert(reference.clone(), deadlines);
             }
         }
     }
 }
 
-/// Whether a client asks for what is referred to.
+/// Whether the client is subscribed to the target of a reference.
 fn has_interest_in(db: &Database, type_streams: &[TypeStream], reference: &Reference) -> bool {
     let mut all = type_streams.iter();
     let of = all.find(|c| c.type_url == reference.type_url);
     of.is_some_and(|type_stream| type_stream.has_interest(db, &reference.name))
 }
 
-/// Cuts a text to a number of bytes, at a border between characters.
+/// Cuts a text to a number of bytes, at a character boundary.
 fn cut(text: &mut String, bytes: usize) {
     text.truncate(text.floor_char_boundary(bytes));
 }

@@ -1,6 +1,6 @@
-//! What a client gets without asking: virtual hosts of its base sets, each as if
-//! it had asked for it. So it can end any of them, and after a reconnect it is
-//! sent what changed and no more.
+//! Base subscriptions: hosts that a client is subscribed to without asking. The
+//! client can unsubscribe from any of them, and after a reconnect it is sent
+//! only the changes.
 
 use std::collections::BTreeSet;
 
@@ -12,23 +12,23 @@ use crate::message::{InitialVersions, Locator};
 use crate::name::Name;
 use crate::resource::TypeUrl;
 
-/// The sets and hosts that a client gets without asking.
+/// The sets and hosts that a client is subscribed to without asking.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BaseSubscriptions {
-    /// Names of sets.
+    /// Names of base sets.
     pub sets: Vec<Box<str>>,
     /// Hosts by name: `<route configuration>/<host>`.
     pub hosts: Vec<Name>,
 }
 
 impl Session {
-    /// Says what the client gets without asking, before it asks for virtual
-    /// hosts at all.
+    /// Sets the base subscriptions, before the client subscribes to any virtual
+    /// host.
     pub fn set_base_subscriptions(&mut self, base: BaseSubscriptions) {
         self.config.base_subscriptions = base;
     }
 
-    /// The hosts that a first request for virtual hosts is taken to ask for.
+    /// The base subscriptions that are added to a first VHDS request.
     pub(super) fn base_hosts_of_request(
         &self,
         db: &mut Database,
@@ -44,8 +44,8 @@ impl Session {
             Some(_) => BTreeSet::new(),
         };
         let mut routes: BTreeSet<String> = sent.iter().map(Name::to_string).collect();
-        // A stream of its own is for one route configuration, and does not say
-        // for which but by what it asks for or holds.
+        // A VHDS stream is for one route configuration, and only the names that
+        // it subscribes to or holds say which.
         let names = names.iter().map(|locator| locator.name.as_str());
         let names = names.chain(initial.iter().map(|(name, _)| name.as_str()));
         let named = names.filter_map(|name| Some(HostName::split(name)?.route.to_owned()));
@@ -54,7 +54,7 @@ impl Session {
         routes.iter().flat_map(|route| under(route)).collect()
     }
 
-    /// The hosts under one route configuration.
+    /// The base subscriptions under one route configuration.
     fn base_hosts_of_route(&self, db: &Database, type_id: TypeId, route: &str) -> Vec<Name> {
         let is_under = |name: &&Name| {
             let name = HostName::split(name.as_str());
@@ -74,8 +74,8 @@ impl Session {
         hosts.into_iter().collect()
     }
 
-    /// A route configuration came that leaves its hosts to VHDS, to a client
-    /// that asked for virtual hosts before.
+    /// Adds the base subscriptions of a route configuration that uses VHDS and
+    /// is sent to a client that has subscribed to virtual hosts before.
     pub(super) fn subscribe_base_hosts(&mut self, db: &mut Database, route: &Name) {
         let url = TypeUrl::from(kind::VHDS);
         let Some(type_id) = db.find_type(&url) else {

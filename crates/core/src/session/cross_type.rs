@@ -1,4 +1,4 @@
-//! What sending or accepting one type means for another on the same stream.
+//! Effects of sending one type on another type of the same stream.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use crate::resource::{Resource, TypeUrl};
 use crate::source::{Push, TypeStream};
 
 impl Session {
-    /// A response is about to go out; what it replaces is still believed to be
-    /// held.
+    /// Called before a response is sent, while the client cache still has the
+    /// resources that it replaces.
     pub(super) fn after_sending(&mut self, db: &mut Database, index: usize, push: &Push) {
         let type_stream = &self.type_streams[index];
         match type_stream.type_url.as_str() {
@@ -25,18 +25,18 @@ impl Session {
                 let restarted = routes_with_changed_vhds(db, type_stream, push);
                 self.restart_virtual_hosts(db, &restarted);
             }
-            // A listener that is sent begins anew, with all that is inside.
+            // A new listener starts over, with everything inline in it.
             kind::LDS => {
                 let listeners = push.resources();
-                let inside = listeners.flat_map(|listener| listener.facts().inline_vhds_routes());
-                self.restart_virtual_hosts(db, &inside.cloned().collect::<Vec<_>>());
+                let inline = listeners.flat_map(|listener| listener.facts().inline_vhds_routes());
+                self.restart_virtual_hosts(db, &inline.cloned().collect::<Vec<_>>());
             }
             _ => {}
         }
     }
 
-    /// A set was rejected, and others that went out since list what it brought:
-    /// to the peer that comes with them.
+    /// Called after a NACK of a set: later sets list its resources again, so
+    /// they come to the client with those.
     pub(super) fn after_nack(&mut self, db: &Database, index: usize) {
         let type_stream = &self.type_streams[index];
         if type_stream.type_url.as_str() == kind::CDS && type_stream.sends_whole_sets() {
@@ -47,9 +47,9 @@ impl Session {
         }
     }
 
-    /// A changed cluster needs its endpoints again, even if they are the same:
-    /// until they come Envoy withholds its ACK (S53). `changed` tells which of the
-    /// conversation at `index` those are.
+    /// Resends the endpoints of changed clusters, even if they are the same:
+    /// until they come Envoy does not ACK the clusters (S53). `changed` selects
+    /// the clusters of the type stream at `index`.
     fn resend_endpoints<'r, I: Iterator<Item = &'r Arc<Resource>>>(
         &'r mut self,
         db: &Database,
@@ -73,8 +73,8 @@ impl Session {
         }
     }
 
-    /// Where a route configuration begins to leave its virtual hosts to VHDS,
-    /// Envoy's table is empty and it waits for one word on it (S76).
+    /// Restarts the hosts of route configurations that begin to use VHDS: Envoy
+    /// has no virtual hosts then, and waits for a first response (S76).
     fn restart_virtual_hosts(&mut self, db: &mut Database, routes: &[Name]) {
         for route in routes {
             self.subscribe_base_hosts(db, route);
@@ -87,8 +87,8 @@ impl Session {
         }
     }
 
-    /// The route configurations that leave hosts to VHDS and that the peer was
-    /// sent. On a stream of virtual hosts alone, all there are.
+    /// The route configurations with VHDS that the client was sent. On a stream
+    /// of virtual hosts alone, all that exist.
     pub(super) fn routes_with_hosts(&self, db: &mut Database) -> BTreeSet<Name> {
         routes_with_hosts(db, &self.config, self.type_streams.iter())
     }
@@ -107,13 +107,13 @@ pub(super) fn answer_first_vhds_request(
         return;
     }
     type_stream.owes_response = false;
-    let waiting = routes_with_hosts(db, config, others.iter());
+    let routes = routes_with_hosts(db, config, others.iter());
     type_stream
         .placeholders
-        .extend(waiting.iter().map(placeholder));
+        .extend(routes.iter().map(placeholder));
 }
 
-/// Where a route configuration has no VHDS, nothing is said of its hosts.
+/// Pauses the hosts of route configurations without VHDS.
 pub(super) fn update_routes_without_vhds(
     db: &mut Database,
     hosts: &mut TypeStream,
@@ -124,10 +124,9 @@ pub(super) fn update_routes_without_vhds(
     }
 }
 
-/// The route configurations that leave hosts to VHDS and that the peer was sent,
-/// by themselves or inside a listener, accepted or not: Envoy asks for hosts
-/// before it accepts their routes. On a stream of virtual hosts alone, all there
-/// are.
+/// The route configurations with VHDS that the client was sent, by themselves
+/// or inline in a listener, ACKed or not: Envoy requests hosts before it ACKs
+/// their routes. On a stream of virtual hosts alone, all that exist.
 fn routes_with_hosts<'c>(
     db: &mut Database,
     config: &Config,
@@ -149,21 +148,21 @@ fn routes_with_hosts<'c>(
     let routes = routes
         .iter()
         .filter(|route| route.facts().vhds_version().is_some());
-    let inside = listeners
+    let inline = listeners
         .iter()
         .flat_map(|l| l.facts().inline_vhds_routes());
-    let names = routes.map(|route| &route.name).chain(inside);
+    let names = routes.map(|route| &route.name).chain(inline);
     names.cloned().collect()
 }
 
-/// All there is of a type.
+/// All resources of a type.
 fn all_of(db: &Database, url: &str) -> Vec<Arc<Resource>> {
     let found = db.find_type(&TypeUrl::from(url));
     found.map_or_else(Vec::new, |id| db.resources(id).cloned().collect())
 }
 
-/// The route configurations of a response that find their hosts in another way
-/// than the peer was told before.
+/// The route configurations of a push whose `vhds` block differs from the one
+/// that the client was sent before.
 fn routes_with_changed_vhds(db: &mut Database, routes: &TypeStream, push: &Push) -> Vec<Name> {
     let mut names = Vec::new();
     for new in push
@@ -174,15 +173,15 @@ fn routes_with_changed_vhds(db: &mut Database, routes: &TypeStream, push: &Push)
         let held = routes.client_cache.held(db, &new.name);
         let old = held.iter().find(|held| held.is_accepted());
         let before = old.and_then(|old| old.resource.facts().vhds_version());
-        let way = new.facts().vhds_version();
-        if way.is_some() && way != before {
+        let after = new.facts().vhds_version();
+        if after.is_some() && after != before {
             names.push(new.name.clone());
         }
     }
     names
 }
 
-/// A name under a route configuration that nothing ever has.
+/// A name under a route configuration that no resource ever has.
 fn placeholder(route: &Name) -> Name {
     Name::new(&format!("{route}/.none"))
 }

@@ -1,58 +1,58 @@
-//! What a session reports to whoever runs it: answers, refusals, faults.
+//! Events of a session: ACKs, NACKs, refusals and faults.
 
 use crate::message::{ErrorDetail, Node};
 use crate::name::{Name, NameError};
 use crate::resource::{Nonce, TypeUrl, Version};
 
-/// Something that happened on a stream.
+/// An event of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The peer accepted a response.
+    /// The client ACKed a response.
     Acked {
         /// The type.
         type_url: TypeUrl,
-        /// Which response.
+        /// The nonce of the response.
         nonce: Nonce,
     },
-    /// The peer rejected a response; which of its resources is at fault is
-    /// found out by sending them again in parts (S12).
+    /// The client NACKed a response; trials find out which of its resources is
+    /// at fault (S12).
     Nacked {
         /// The type.
         type_url: TypeUrl,
-        /// Which response.
+        /// The nonce of the response.
         nonce: Nonce,
-        /// What the peer says, cut to the limit.
+        /// The client's error, cut to the limit.
         error: ErrorDetail,
     },
-    /// One resource was rejected on its own: it is not sent again unchanged.
+    /// One resource was NACKed alone: it is not sent again unchanged.
     Quarantined {
         /// The type.
         type_url: TypeUrl,
-        /// Which resource.
+        /// The name of the resource.
         name: Name,
-        /// Which version of it.
+        /// The version of the resource.
         version: Version,
-        /// What the peer says, cut to the limit.
+        /// The client's error, cut to the limit.
         error: ErrorDetail,
     },
-    /// An answer to a response that is no longer the newest (S6, S7).
+    /// An acknowledgement of a response that is no longer the newest (S6, S7).
     Stale {
         /// The type.
         type_url: TypeUrl,
-        /// Which response.
+        /// The nonce of the response.
         nonce: Nonce,
     },
-    /// A name that the peer asks for is refused; the rest of the request counts (S72).
+    /// A name of a request is refused; the rest of the request counts (S72).
     Refused {
         /// The type.
         type_url: TypeUrl,
         /// Why.
         reason: Refusal,
     },
-    /// The peer describes itself differently than at first; what it gets does
-    /// not change by that (S2).
+    /// The node differs from that of the first request; this changes nothing
+    /// that the client gets (S2).
     NodeChanged {
-        /// What it says now.
+        /// The new node.
         node: Node,
     },
 }
@@ -60,10 +60,10 @@ pub enum Event {
 /// Why a name is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// It is not a name.
+    /// The text is not a name.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// The stream asks for too much.
+    /// The stream has too many subscriptions.
     #[error(
         "the stream already has {limit} subscriptions; unsubscribe from some, or raise the limit"
     )]
@@ -71,7 +71,7 @@ pub enum Refusal {
         /// The limit.
         limit: usize,
     },
-    /// The stream asks for too many hosts.
+    /// The stream subscribes to too many unbounded hosts.
     #[error(
         "the stream already asks for {limit} hosts that no virtual host names itself; keep junk \
          from the proxy, or raise the limit"
@@ -80,19 +80,19 @@ pub enum Refusal {
         /// The limit.
         limit: usize,
     },
-    /// The stream asks for too many globs.
+    /// The stream subscribes to too many globs.
     #[error("the stream already has {limit} globs; unsubscribe from some, or raise the limit")]
     Globs {
         /// The limit.
         limit: usize,
     },
-    /// The stream brings too many sets of parameters.
+    /// The stream has too many sets of parameters.
     #[error("the stream already brought {limit} sets of parameters; use fewer, or raise the limit")]
     Params {
         /// The limit.
         limit: usize,
     },
-    /// The stream asks for too many types.
+    /// The stream subscribes to too many types.
     #[error("the stream already asks for {limit} types; open another, or raise the limit")]
     Types {
         /// The limit.
@@ -100,18 +100,18 @@ pub enum Refusal {
     },
 }
 
-/// The peer broke the protocol: its stream cannot go on.
+/// The client broke the protocol: its stream cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProtocolError {
-    /// A stream of many types needs to be told which (S3).
+    /// A request on an aggregated stream has no type (S3).
     #[error("type_url is required on an aggregated stream")]
     NoType,
-    /// A stream of one type was asked for another (S3).
+    /// A request on a stream of one type has another (S3).
     #[error("this stream serves {expected}, not {got}")]
     WrongType {
-        /// What the stream serves.
+        /// The type of the stream.
         expected: TypeUrl,
-        /// What was asked for.
+        /// The type of the request.
         got: TypeUrl,
     },
     /// A request of the other protocol.

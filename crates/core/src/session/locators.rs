@@ -1,4 +1,4 @@
-//! Reading what a request names, and with which parameters (TP2).
+//! Reads the names of a request and their parameters (TP2).
 
 use super::{Refusal, Session};
 use crate::database::{Database, SLICE};
@@ -10,7 +10,7 @@ use crate::resource::TypeUrl;
 use crate::source::RequestChanges;
 
 impl Session {
-    /// Reads names; what is not one is refused, and the rest counts (S72).
+    /// Parses names; an invalid one is refused, and the others count (S72).
     pub(super) fn parse_locators(
         &mut self,
         db: &mut Database,
@@ -18,22 +18,24 @@ impl Session {
         names: Vec<Locator>,
     ) -> Vec<(Selector, ParamsId)> {
         let mut selectors = Vec::with_capacity(names.len());
-        // Those that it is asked with now, be there others to take up.
-        let own = self
+        // The present parameters, even if others will be applied next.
+        let plain_params = self
             .type_stream(url.as_str())
             .map_or_else(|| self.params_of(url), |c| c.params);
         for locator in names {
             self.uses_locators |= locator.params.is_some();
             match Selector::parse(&locator.name, self.config.limits.name_bytes) {
-                Ok(selector) => match self.params_of_locator(db, locator.params.clone(), own) {
-                    Ok(params) => {
-                        if locator.params.is_some() && params == own {
-                            self.record_located_name(url, &selector, params);
+                Ok(selector) => {
+                    match self.params_of_locator(db, locator.params.clone(), plain_params) {
+                        Ok(params) => {
+                            if locator.params.is_some() && params == plain_params {
+                                self.record_located_name(url, &selector, params);
+                            }
+                            selectors.push((selector, params));
                         }
-                        selectors.push((selector, params));
+                        Err(refusal) => self.refuse(url, refusal),
                     }
-                    Err(refusal) => self.refuse(url, refusal),
-                },
+                }
                 Err(error) => self.refuse(url, Refusal::Name(error)),
             }
         }
@@ -48,24 +50,26 @@ impl Session {
         }
     }
 
-    /// Parameters that come with a wildcard or glob are those of the type on this
-    /// stream from then on: for all that it brings, and for plain names beside it.
+    /// Adopts the parameters that come with a wildcard or glob: they are those
+    /// of the type on this stream from then on, for cursors and for plain
+    /// names.
     pub(super) fn adopt_scope_params(
         &mut self,
         db: &mut Database,
         index: usize,
         names: &[Locator],
     ) {
-        let is_whole = |name: &str| {
+        let is_scope = |name: &str| {
             let selector = Selector::parse(name, self.config.limits.name_bytes);
             matches!(selector, Ok(Selector::Wildcard | Selector::Glob(_)))
         };
-        let given = names.iter().rev().find_map(|locator| {
+        let scope_params = names.iter().rev().find_map(|locator| {
             let params = locator.params.clone()?;
-            is_whole(&locator.name).then_some(params)
+            is_scope(&locator.name).then_some(params)
         });
-        // One that is refused is refused where names are read.
-        if let Some(params) = given
+        // Parameters that are refused here are refused where the names are
+        // parsed.
+        if let Some(params) = scope_params
             && let Ok(params) = self.params_of_locator(db, Some(params), self.params)
         {
             let type_stream = &mut self.type_streams[index];
@@ -76,55 +80,55 @@ impl Session {
         }
     }
 
-    /// Reads what a request changes, as far as others need not wait for it; the
-    /// rest is read before anything else happens on the stream (S85).
+    /// Applies the changes of a request, as far as others need not wait; the
+    /// rest is applied before anything else happens on the stream (S85).
     pub(super) fn begin_changes(
         &mut self,
         db: &mut Database,
         url: TypeUrl,
-        reading: RequestChanges,
+        changes: RequestChanges,
         first: bool,
         now: Moment,
     ) {
         self.unfinished = Some(UnfinishedRequest {
             url,
-            changes: reading,
+            changes,
             first,
             now,
         });
         self.continue_changes(db);
     }
 
-    /// Reads on; whether there is more to read.
+    /// Applies more of the changes. Returns whether there are more.
     pub(super) fn continue_changes(&mut self, db: &mut Database) -> bool {
-        let Some(mut unread) = self.unfinished.take() else {
+        let Some(mut unfinished) = self.unfinished.take() else {
             return false;
         };
-        let url = unread.url.as_str();
-        let place = self
+        let url = unfinished.url.as_str();
+        let index = self
             .type_streams
             .iter()
             .position(|c| c.type_url.as_str() == url);
-        let Some(index) = place else {
+        let Some(index) = index else {
             return false;
         };
-        if !self.type_streams[index].apply_changes(db, &mut unread.changes, SLICE) {
-            self.unfinished = Some(unread);
+        if !self.type_streams[index].apply_changes(db, &mut unfinished.changes, SLICE) {
+            self.unfinished = Some(unfinished);
             return true;
         }
-        if unread.first && self.resuming_until.is_some() {
+        if unfinished.first && self.resuming_until.is_some() {
             self.infer_clusters_from_endpoints(db);
             self.record_inline_routes(db);
             self.discount_route_names(index);
-            self.drain_replaced_by_warming(db, unread.now);
+            self.drain_replaced_by_warming(db, unfinished.now);
         }
-        self.drain_unsubscribed(db, index, &unread.changes.unsubscribed, unread.now);
+        self.drain_unsubscribed(db, index, &unfinished.changes.unsubscribed, unfinished.now);
         self.mark_deferred_dirty();
         false
     }
 }
 
-/// A request that names more than is read at once.
+/// A request with more names than are applied at once.
 #[derive(Debug)]
 pub(super) struct UnfinishedRequest {
     url: TypeUrl,

@@ -1,9 +1,10 @@
-//! One stream: the conversations of its types, and what they mean to each other.
+//! The server's state of one stream: the type streams, and their effects on
+//! each other.
 //!
 //! ```text
-//!   handle_delta / handle_sotw ─▶ conversation of the type ─▶ events
-//!   poll ◀──────────────────────── conversations in order of rank
-//!   poll_timeout ◀── the earliest moment at which silence changes something
+//!   handle_delta / handle_sotw ─▶ type stream ─▶ events
+//!   poll ◀──────────────────────── type streams in order of rank
+//!   poll_timeout ◀── the earliest moment at which a push may be due by itself
 //! ```
 //!
 //! The transport owns the session, shares the database, and calls `poll_*`
@@ -35,39 +36,40 @@ use crate::params::{Params, ParamsId};
 use crate::resource::{Nonce, TypeUrl};
 use crate::source::{Dialect, PendingAck, Push, PushContext, Timeouts, TypeStream};
 
-/// How a session behaves.
+/// The configuration of a session.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Which protocol the stream speaks.
+    /// The protocol of the stream.
     pub mode: Mode,
     /// The one type of a stream that is not aggregated.
     pub single_type: Option<TypeUrl>,
-    /// Types of which an empty first request asks for nothing, not for all (S18).
+    /// Types whose empty first request is no wildcard (S18).
     pub named_only: Vec<TypeUrl>,
-    /// What the peer may make us hold.
+    /// Bounds on the memory that the client can make us use.
     pub limits: Limits,
     /// The parameters of the stream (TP2).
     pub params: Params,
-    /// What the peer gets without asking.
+    /// The hosts that the client is subscribed to without asking.
     pub base_subscriptions: BaseSubscriptions,
-    /// Whether the peer understands `resource_errors` (TP3).
+    /// Whether the client understands `resource_errors` (TP3).
     pub supports_resource_errors: bool,
-    /// Whether a cluster that changed gets its endpoints again although those
-    /// did not (S53). Not needed by an Envoy that keeps endpoints in a cache.
+    /// Whether a changed cluster gets its endpoints again although those did
+    /// not change (S53). An Envoy that caches endpoints does not need it.
     pub repeat_endpoints: bool,
-    /// How long an answer is awaited before the next response goes out all the same.
+    /// How long an ACK is awaited before the next response is sent all the
+    /// same.
     pub ack_timeout: Duration,
-    /// How long something waits for what it refers to (S73).
+    /// How long an addition is deferred for a dependency (S73).
     pub dependency_timeout: Duration,
-    /// How long a reconnecting client takes to ask for all its types: until
-    /// then nothing is taken away from it (S73).
+    /// How long a reconnecting client takes to subscribe to all its types:
+    /// until then nothing is removed (S73).
     pub resume_window: Duration,
-    /// How long a replaced listener goes on using what it refers to (S73).
+    /// How long a replaced listener goes on using its references (S73).
     pub drain_time: Duration,
 }
 
 impl Config {
-    /// The defaults for a protocol.
+    /// The default configuration of a protocol.
     #[must_use]
     pub fn new(mode: Mode) -> Self {
         Self {
@@ -87,52 +89,55 @@ impl Config {
     }
 }
 
-/// See the module's documentation.
+/// The server's state of one stream.
 #[derive(Debug)]
 pub struct Session {
     config: Config,
     stream: StreamId,
-    /// The database has forgotten the stream.
+    /// The stream was removed from the database.
     is_closed: bool,
-    /// Of every type that is not in `own_params`.
+    /// The parameters of every type that is not in `params_by_type`.
     params: ParamsId,
     params_by_type: Vec<(TypeUrl, ParamsId)>,
-    /// All sets that were asked with, sorted: held until the stream ends.
+    /// All parameter sets of subscriptions, sorted, held until the stream ends.
     held_params: Vec<ParamsId>,
     node: Option<Node>,
-    /// The peer asks by locators: who does reads resources that are wrapped (TP2).
+    /// The client subscribes by locators: such a client reads wrapped resources
+    /// (TP2).
     uses_locators: bool,
-    /// Types that the peer may not see.
+    /// Types that the client may not see.
     denied: Vec<TypeUrl>,
     /// In order of rank.
     type_streams: Vec<TypeStream>,
     draining: DrainingReferences,
-    /// Types of which anything may still be in use, since what referred to them
-    /// is not known.
+    /// Types of which any resource may be in use, since their referrers have
+    /// unknown bodies.
     draining_types: BTreeMap<&'static str, DrainDeadlines>,
     nonce_counter: u64,
     polled_at: Moment,
     /// A push of the present poll needed no response, so deferred names may go
     /// on.
     has_silent_progress: bool,
-    /// What is left to read of the last request.
+    /// The rest of the last request, which is not read yet.
     unfinished: Option<locators::UnfinishedRequest>,
-    /// The last poll left names to look at, so that others need not wait (S85).
+    /// The last poll left dirty names, so that others need not wait (S85).
     has_more: bool,
-    /// Until when a peer that resumes may take to ask for all its types.
+    /// The end of the time that a resuming client has to subscribe to all its
+    /// types.
     resuming_until: Option<Moment>,
     events: VecDeque<Event>,
+    /// Refusals beyond [`MAX_EVENTS`].
     dropped_events: u64,
 }
 
-/// How often one poll looks at everything again.
+/// How often one poll evaluates all types.
 const MAX_ROUNDS: usize = 64;
 
-/// Refusals that are kept until somebody asks for them.
+/// Refusals that are kept until they are polled.
 const MAX_EVENTS: usize = 1024;
 
 impl Session {
-    /// A stream begins.
+    /// Opens a stream.
     #[must_use]
     pub fn open(db: &mut Database, config: Config) -> Self {
         let params = db.intern_params(config.params.clone());
@@ -161,13 +166,13 @@ impl Session {
         }
     }
 
-    /// The stream has ended: the database forgets it.
+    /// Closes the stream: removes it from the database.
     pub fn close(mut self, db: &mut Database) {
         while !self.close_slice(db) {}
     }
 
-    /// The same for a part of it, so that others need not wait (S85). Returns
-    /// whether the database has forgotten all of it.
+    /// Closes a part of the stream, so that others need not wait (S85). Returns
+    /// whether all of it is closed.
     pub fn close_slice(&mut self, db: &mut Database) -> bool {
         self.remember_draining(db);
         let mut names = SLICE;
@@ -189,48 +194,48 @@ impl Session {
         true
     }
 
-    /// By which the database says that there is something to look at.
+    /// The id by which the database wakes the stream.
     #[must_use]
     pub fn stream(&self) -> StreamId {
         self.stream
     }
 
-    /// Who the peer is; bound by its first request (S2).
+    /// The node of the client, from its first request (S2).
     #[must_use]
     pub fn node(&self) -> Option<&Node> {
         self.node.as_ref()
     }
 
-    /// Hides a type from the peer: every name of it does not exist. Has no
-    /// effect on a type that was asked for before.
+    /// Hides a type from the client: every name of it does not exist. Has no
+    /// effect on a type that the client has subscribed to before.
     pub fn deny(&mut self, type_url: TypeUrl) {
         if !self.denied.contains(&type_url) && self.denied.len() < self.config.limits.types {
             self.denied.push(type_url);
         }
     }
 
-    /// Says whether the client understands `resource_errors` (TP3); for types
-    /// that it has not asked for yet.
-    pub fn set_supports_resource_errors(&mut self, speaks: bool) {
-        self.config.supports_resource_errors = speaks;
+    /// Sets whether the client understands `resource_errors` (TP3), for types
+    /// that it has not subscribed to yet.
+    pub fn set_supports_resource_errors(&mut self, supports: bool) {
+        self.config.supports_resource_errors = supports;
     }
 
-    /// Whether a type was asked for before.
+    /// Whether the client has subscribed to a type.
     #[must_use]
     pub fn has_type(&self, type_url: &TypeUrl) -> bool {
         self.type_stream(type_url.as_str()).is_some()
     }
 
-    /// Whether every response was answered.
+    /// Whether every response was acknowledged.
     #[must_use]
     pub fn is_acknowledged(&self) -> bool {
         let mut all = self.type_streams.iter();
         all.all(|type_stream| type_stream.client_cache.pending_acks().is_empty())
     }
 
-    /// Whether there is nothing to say until something happens or
-    /// [`Self::poll_timeout`] is reached. Saves polling after an answer that
-    /// leads to nothing; false does not promise that there is something.
+    /// Whether there is nothing to send until something happens or
+    /// [`Self::poll_timeout`] is reached. This saves a poll after an ACK that
+    /// has no effect; false does not promise that there is a response.
     #[must_use]
     pub fn is_quiet(&self, db: &Database, now: Moment) -> bool {
         if self.unfinished.is_some() {
@@ -250,26 +255,20 @@ impl Session {
         })
     }
 
-    /// What happened since this was last asked.
+    /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// How many refusals there were beside the events.
-    #[must_use]
-    pub fn dropped_events(&self) -> u64 {
-        self.dropped_events
-    }
-
-    /// Whether the last poll ended before all was looked at: it should be called
-    /// again at once, after others had their turn (S85).
+    /// Whether the last poll ended before it evaluated everything: it should be
+    /// called again at once, after others had their turn (S85).
     #[must_use]
     pub fn has_more(&self) -> bool {
         self.has_more
     }
 
-    /// When to poll again although nothing happens. What is past was seen to by
-    /// the last poll.
+    /// When to poll again although nothing happens. The last poll has handled
+    /// moments in the past.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Moment> {
         let times = Timeouts {
@@ -280,7 +279,7 @@ impl Session {
         };
         let deadlines = self.type_streams.iter().map(|c| c.deadlines(times));
         let draining = self.draining.values().chain(self.draining_types.values());
-        let draining = draining.flat_map(|drained| [drained.by_name, drained.by_wildcard]);
+        let draining = draining.flat_map(|deadlines| [deadlines.by_name, deadlines.by_wildcard]);
         let all = deadlines
             .flatten()
             .chain(draining)
@@ -288,22 +287,22 @@ impl Session {
         all.filter(|deadline| *deadline > self.polled_at).min()
     }
 
-    /// The next response, if there is something to say.
+    /// The next response, if there is one.
     pub fn poll(&mut self, db: &mut Database, now: Moment) -> Option<Response> {
         if self.unfinished.is_some() {
             self.has_more = true;
             self.continue_changes(db);
             return None;
         }
-        let has_news = self.has_changes(db);
-        if has_news {
+        let has_changes = self.has_changes(db);
+        if has_changes {
             self.infer_clusters_from_endpoints(db);
         }
-        if self.poll_timeout().is_some_and(|due| due <= now) || has_news {
+        if self.poll_timeout().is_some_and(|due| due <= now) || has_changes {
             self.mark_deferred_dirty();
         }
         self.draining
-            .retain(|_, drained| now < drained.by_name.max(drained.by_wildcard));
+            .retain(|_, deadlines| now < deadlines.by_name.max(deadlines.by_wildcard));
         self.polled_at = now;
         let mut rounds = 0;
         loop {
@@ -316,13 +315,14 @@ impl Session {
                     return Some(response);
                 }
             }
-            // What was said by silence something else may have waited for.
+            // Something else may have been deferred for a push that needed no
+            // response.
             if !self.has_silent_progress {
                 return None;
             }
             rounds += 1;
             if rounds == MAX_ROUNDS {
-                // Whatever it is, others need not wait for it.
+                // Others need not wait for the rest.
                 self.has_more = true;
                 return None;
             }
@@ -330,19 +330,20 @@ impl Session {
         }
     }
 
-    /// Whether the database has something for the stream that it has not looked at.
+    /// Whether the database has changes for the stream that were not evaluated.
     fn has_changes(&self, db: &Database) -> bool {
         self.type_streams.iter().any(|c| c.has_changes(db))
     }
 
-    /// What is sent may refer to a name of which nothing was said (S82).
+    /// Marks names of resumed clients dirty: a response may refer to a name
+    /// that was not answered (S82).
     fn mark_resumed_dirty(&mut self) {
         let all = self.type_streams.iter_mut();
         all.filter(|type_stream| type_stream.resumption.is_some())
             .for_each(TypeStream::mark_deferred_dirty);
     }
 
-    /// Something has happened: what waits may go on.
+    /// Marks deferred names dirty, after something has happened.
     fn mark_deferred_dirty(&mut self) {
         self.type_streams
             .iter_mut()
@@ -356,21 +357,21 @@ impl Session {
         index: usize,
     ) -> Option<(Response, Push)> {
         let wrap = self.may_wrap();
-        let own_params = self.params_of(&self.type_streams[index].type_url);
+        let type_params = self.params_of(&self.type_streams[index].type_url);
         let (type_stream, others) = OtherTypes::split(&mut self.type_streams, index);
         if !type_stream.may_send(now, self.config.ack_timeout) {
             return None;
         }
-        let params = type_stream.next_params(own_params);
+        let params = type_stream.next_params(type_params);
         if type_stream.params != params && type_stream.can_change_params() {
             type_stream.change_params(db, params);
         }
-        let known = type_stream.is_complete(db);
-        if !known && type_stream.sends_whole_sets() {
+        let complete = type_stream.is_complete(db);
+        if !complete && type_stream.sends_whole_sets() {
             return None;
         }
         let awaited = type_stream.awaited_type();
-        if awaited.is_some_and(|(names, until)| now < until && others.find(names).is_none()) {
+        if awaited.is_some_and(|(url, until)| now < until && others.find(url).is_none()) {
             return None;
         }
         cross_type::answer_first_vhds_request(db, &self.config, type_stream, others);
@@ -390,7 +391,7 @@ impl Session {
             return None;
         }
         let push = type_stream.select_push(db, &context);
-        if push.is_empty() && !(type_stream.owes_response && known) {
+        if push.is_empty() && !(type_stream.owes_response && complete) {
             self.has_silent_progress |= push.has_more(db);
             self.has_more |= !type_stream.dirty.is_empty();
             type_stream.client_cache.advance_silently(db, push.advances);
@@ -413,7 +414,7 @@ impl Session {
             return None;
         };
         self.nonce_counter += 1;
-        type_stream.owes_response &= !known;
+        type_stream.owes_response &= !complete;
         Some((response, push))
     }
 
@@ -446,7 +447,7 @@ impl Session {
         type_stream.record_sent(db, pending_ack);
     }
 
-    /// Whether the peer reads resources that are wrapped (S58).
+    /// Whether the client reads wrapped resources (S58).
     fn may_wrap(&self) -> bool {
         let features = self
             .node
@@ -464,7 +465,7 @@ impl Session {
             })
     }
 
-    /// Whose habits the peer has.
+    /// The client implementation whose behaviour is assumed.
     #[must_use]
     pub fn dialect(&self) -> Dialect {
         match &self.node {
@@ -473,8 +474,8 @@ impl Session {
         }
     }
 
-    /// Whether an empty first request can mean all of a type (S18). gRPC never
-    /// means it.
+    /// Whether an empty first request can be a wildcard for a type (S18). gRPC
+    /// never means it.
     fn allows_legacy_wildcard(&self, url: &TypeUrl) -> bool {
         let grpc = |node: &Node| node.user_agent.starts_with("gRPC");
         !self.node.as_ref().is_some_and(grpc) && !self.config.named_only.contains(url)

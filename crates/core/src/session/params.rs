@@ -8,62 +8,64 @@ use crate::params::{Params, ParamsId};
 use crate::resource::TypeUrl;
 
 impl Session {
-    /// The client says something else of itself from now on: it is told what
-    /// that changes, in one response of each type (TP2).
+    /// Changes the parameters of the client; it is sent the differences, in one
+    /// response of each type (TP2).
     pub fn set_params(&mut self, db: &mut Database, params: Params) {
         self.set_all_params(db, params, Vec::new());
     }
 
-    /// The same, with types that have parameters of their own. A client that
-    /// brings too many sets stays what it was.
+    /// The same, with parameters for single types. If there are too many sets,
+    /// the client keeps its parameters.
     pub fn set_all_params(
         &mut self,
         db: &mut Database,
         params: Params,
-        own: Vec<(TypeUrl, Params)>,
+        by_type: Vec<(TypeUrl, Params)>,
     ) {
         let Ok(params) = self.acquire_params(db, params) else {
             return;
         };
         self.apply_params(db);
-        let own = own.into_iter();
-        let own = own.map(|(url, own)| (url, self.acquire_params(db, own).unwrap_or(params)));
-        self.params_by_type = own.collect();
+        let by_type = by_type.into_iter();
+        let by_type =
+            by_type.map(|(url, own)| (url, self.acquire_params(db, own).unwrap_or(params)));
+        self.params_by_type = by_type.collect();
         self.params = params;
     }
 
-    /// Parameters are taken up before they change once more, and before a request
-    /// is read: a client that matches by them has dropped what they are not for,
-    /// and what it gives up is theirs.
+    /// Applies new parameters before they change once more, and before a
+    /// request is read: a client that matches variants has dropped those that
+    /// no longer match, and its unsubscriptions are meant for the new
+    /// parameters.
     pub(super) fn apply_params(&mut self, db: &mut Database) {
         for index in 0..self.type_streams.len() {
-            let own = self.params_of(&self.type_streams[index].type_url);
+            let of_type = self.params_of(&self.type_streams[index].type_url);
             let type_stream = &mut self.type_streams[index];
-            let params = type_stream.next_params(own);
+            let params = type_stream.next_params(of_type);
             if type_stream.params != params && type_stream.can_change_params() {
                 type_stream.change_params(db, params);
             }
         }
     }
 
-    /// The parameters to ask for a type with.
+    /// The parameters of a type.
     pub(super) fn params_of(&self, url: &TypeUrl) -> ParamsId {
-        let own = self.params_by_type.iter().find(|(own, _)| own == url);
-        own.map_or(self.params, |(_, params)| *params)
+        let of_type = self.params_by_type.iter().find(|(other, _)| other == url);
+        of_type.map_or(self.params, |(_, params)| *params)
     }
 
-    /// Parameters that come with a name.
+    /// The parameters of a locator; those of plain names if it has none.
     pub(super) fn params_of_locator(
         &mut self,
         db: &mut Database,
         params: Option<Params>,
-        own: ParamsId,
+        plain_params: ParamsId,
     ) -> Result<ParamsId, Refusal> {
-        params.map_or(Ok(own), |params| self.acquire_params(db, params))
+        params.map_or(Ok(plain_params), |params| self.acquire_params(db, params))
     }
 
-    /// The place of a set, held for as long as the stream is open: it may be
-    /// asked with at any time. So a stream may bring only so many.
+    /// The number of a set of parameters, which is held for as long as the
+    /// stream is open. So the number of sets on one stream is limited.
     fn acquire_params(&mut self, db: &mut Database, params: Params) -> Result<ParamsId, Refusal> {
         let Limits {
             params: limit,
@@ -71,18 +73,18 @@ impl Session {
             ..
         } = self.config.limits;
         let known = db.find_params(&params);
-        let place = known.map(|known| self.held_params.binary_search(&known));
-        if let (Some(known), Some(Ok(_))) = (known, place) {
+        let index = known.map(|known| self.held_params.binary_search(&known));
+        if let (Some(known), Some(Ok(_))) = (known, index) {
             return Ok(known);
         }
-        // The one of the stream itself is not counted.
+        // The set of the stream itself is not counted.
         if self.held_params.len() > limit || (known.is_none() && db.params_count() >= all_params) {
             return Err(Refusal::Params { limit });
         }
         let id = known.unwrap_or_else(|| db.intern_params(params));
         db.hold_params(id);
-        let place = self.held_params.partition_point(|held| *held < id);
-        self.held_params.insert(place, id);
+        let index = self.held_params.partition_point(|held| *held < id);
+        self.held_params.insert(index, id);
         Ok(id)
     }
 }

@@ -1,4 +1,4 @@
-//! What is known of a stream, for people (S16).
+//! The status of a stream, for people (S16).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,65 +11,66 @@ use crate::params::ParamsId;
 use crate::resource::{Nonce, Resource, TypeUrl, Version};
 use crate::source::{AnswerKind, Subscription, SubscriptionKey, TypeStream};
 
-/// How one type stands on one stream.
+/// The status of one type on one stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeStatus {
     /// The type.
     pub type_url: TypeUrl,
-    /// How many names and globs the peer asks for, the wildcard with them.
+    /// The number of names and globs that the client subscribes to, including
+    /// the wildcard.
     pub subscriptions: usize,
-    /// Whether it asks for all of the type.
+    /// Whether the client subscribes to the wildcard.
     pub wildcard: bool,
     /// The newest response.
     pub last_nonce: Option<Nonce>,
-    /// The newest response that was accepted.
+    /// The newest response that the client ACKed.
     pub last_acked: Option<Nonce>,
-    /// Whether an answer is awaited.
+    /// Whether an ACK is pending.
     pub has_pending_ack: bool,
-    /// Whether the peer came with all that it asks for, so that nothing had to
-    /// be said to it.
+    /// Whether the client resumed with all resources that it subscribes to, so
+    /// that nothing had to be sent.
     pub resumed_complete: bool,
-    /// What the peer last said of something that it rejects.
+    /// The last error of the client about a resource that it still NACKs.
     pub error: Option<ErrorDetail>,
-    /// What it rejected on its own, and in which version.
+    /// Resources that were NACKed alone, with their versions.
     pub quarantined: Vec<(Name, Version)>,
 }
 
-/// How one name stands on one stream.
+/// The status of one name on one stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameStatus {
-    /// The name that was asked for, or that a wildcard brought.
+    /// The requested name, or a name that a wildcard covers.
     pub name: Name,
-    /// How it stands.
+    /// The state of the name.
     pub state: NameState,
-    /// What the peer holds, or was sent if it has not answered yet.
+    /// The resource that the client holds, or was sent if the ACK is pending.
     pub resource: Option<Arc<Resource>>,
 }
 
-/// How a name stands.
+/// The state of a name at the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NameState {
-    /// It was asked for; nothing was sent yet.
+    /// The client subscribed to it; nothing was sent yet.
     Requested,
-    /// The peer knows that it does not exist.
+    /// The client was told that it does not exist.
     Absent,
-    /// It was sent and not answered yet.
+    /// It was sent, and its ACK is pending.
     Sent,
-    /// It was accepted.
+    /// It was ACKed.
     Accepted,
-    /// This version of it was rejected.
+    /// This version of it was NACKed.
     Rejected(Version),
 }
 
 impl Session {
-    /// How every name of a type stands, in order. Visits all of them.
+    /// The status of every name of a type, in order. Visits all of them.
     pub fn name_statuses(&self, db: &mut Database, type_url: &TypeUrl) -> Vec<NameStatus> {
         let Some(type_stream) = self.type_stream(type_url.as_str()) else {
             return Vec::new();
         };
         let mut found: BTreeMap<Name, (NameState, Option<Arc<Resource>>)> = BTreeMap::new();
-        // What holds something is listed under the name of that: a host may be
-        // asked for by another.
+        // A held resource is listed under its own name: a host may be requested
+        // by another.
         for (key, subscription) in type_stream.subscriptions.iter() {
             let state = match subscription.acked_answer {
                 AnswerKind::Absent => NameState::Absent,
@@ -96,7 +97,11 @@ impl Session {
                     (NameState::Sent, update.resource.clone()),
                 );
             }
-            for (name, item) in pending_ack.advances.iter().flat_map(|step| step.items()) {
+            for (name, item) in pending_ack
+                .advances
+                .iter()
+                .flat_map(|advance| advance.items())
+            {
                 found.insert(name.clone(), (NameState::Sent, item.clone()));
             }
         }
@@ -112,7 +117,7 @@ impl Session {
         found.into_iter().map(status).collect()
     }
 
-    /// How one name stands that the peer asks for itself; `None` if it does
+    /// The status of one name that the client is subscribed to; `None` if it is
     /// not.
     pub fn name_status(
         &self,
@@ -122,29 +127,29 @@ impl Session {
     ) -> Option<NameStatus> {
         let type_stream = self.type_stream(type_url.as_str())?;
         let entry = db.find(type_stream.type_id, name)?;
-        let selector = SubscriptionKey {
+        let key = SubscriptionKey {
             entry,
             params: type_stream.params,
         };
-        let subscription = *type_stream.subscriptions.get(selector)?;
-        let given = type_stream
+        let subscription = *type_stream.subscriptions.get(key)?;
+        let held_name = type_stream
             .subscriptions
-            .resolved_name(selector)
+            .resolved_name(key)
             .unwrap_or(name)
             .clone();
-        let held = type_stream.client_cache.held(db, &given);
+        let held = type_stream.client_cache.held(db, &held_name);
         let held = held.into_iter().find(|held| held.is_accepted());
-        let sure = held.is_some() && certain_resource(db, type_stream, &given).is_some();
+        let sure = held.is_some() && certain_resource(db, type_stream, &held_name).is_some();
         let held = held.map(|held| held.resource);
-        let target = type_stream.resolve(db, selector);
-        let led = target.resource().map_or(name, |r| &r.name).clone();
+        let target = type_stream.resolve(db, key);
+        let resolved_name = target.resource().map_or(name, |r| &r.name).clone();
         let mut pending_acks = type_stream.client_cache.pending_acks().iter().rev();
         let sent = pending_acks.find_map(|pending_ack| {
             let updated = pending_ack
-                .updates_of(&led)
+                .updates_of(&resolved_name)
                 .last()
                 .map(|update| update.resource.clone());
-            updated.or_else(|| pending_ack.answer_to(selector).map(|_| None))
+            updated.or_else(|| pending_ack.answer_to(key).map(|_| None))
         });
         let (state, resource) = match (target.resource(), sent) {
             (Some(r), _) if type_stream.is_quarantined(r) => {
@@ -164,9 +169,9 @@ impl Session {
         })
     }
 
-    /// What the peer holds of a type, by name: what it accepted, without names
-    /// of which it rejected something since and may hold either (S17). Visits
-    /// all of it.
+    /// The resources of a type that the client holds, by name: those that it
+    /// ACKed, without names of which it NACKed a resource since and may hold
+    /// either (S17). Visits all of them.
     pub fn held_resources(
         &self,
         db: &mut Database,
@@ -177,8 +182,13 @@ impl Session {
         };
         let client_cache = &type_stream.client_cache;
         let mut names: BTreeSet<Name> = BTreeSet::new();
-        for view in client_cache.cursors() {
-            names.extend(view.held_resources(db).into_iter().map(|r| r.name.clone()));
+        for cursor in client_cache.cursors() {
+            names.extend(
+                cursor
+                    .held_resources(db)
+                    .into_iter()
+                    .map(|r| r.name.clone()),
+            );
         }
         names.extend(
             client_cache
@@ -189,10 +199,10 @@ impl Session {
         names.into_iter().filter_map(certain).collect()
     }
 
-    /// Proves that what is believed of the peer agrees with itself.
+    /// Proves the invariants of all type streams.
     ///
     /// # Errors
-    /// What does not agree.
+    /// Says which invariant does not hold.
     pub fn check(&self, db: &mut Database) -> Result<(), String> {
         let mut all = self.type_streams.iter();
         all.try_for_each(|type_stream| {
@@ -201,7 +211,7 @@ impl Session {
         })
     }
 
-    /// How many hosts the peer asks for that no virtual host names (S72).
+    /// The number of unbounded hosts that the client subscribes to (S72).
     #[must_use]
     pub fn unbounded_hosts(&self) -> usize {
         let all = self.type_streams.iter();
@@ -209,18 +219,18 @@ impl Session {
             .sum()
     }
 
-    /// The parameters by which the peer is given variants of a type.
+    /// The parameters that choose the client's variants of a type.
     #[must_use]
     pub fn params_of_type(&self, type_url: &TypeUrl) -> ParamsId {
         let type_stream = self.type_stream(type_url.as_str());
         type_stream.map_or_else(|| self.params_of(type_url), |c| c.params)
     }
 
-    /// How each type stands, in order of rank.
+    /// The status of each type, in order of rank.
     pub fn status(&self) -> impl Iterator<Item = TypeStatus> + '_ {
         self.type_streams.iter().map(|type_stream| TypeStatus {
             type_url: type_stream.type_url.clone(),
-            // On demand the wildcard brings nothing, and is one all the same.
+            // The wildcard of an on-demand type has no cursor, but counts.
             subscriptions: type_stream.subscription_count()
                 + usize::from(type_stream.kind.on_demand && type_stream.wildcard.is_on()),
             wildcard: type_stream.wildcard.is_on(),
@@ -238,19 +248,20 @@ impl Session {
     }
 }
 
-/// Whether there is nothing that the peer waits for.
+/// Whether the client waits for nothing.
 fn resumed_complete(type_stream: &TypeStream) -> bool {
-    let heard = |subscription: &Subscription| subscription.acked_answer != AnswerKind::Unanswered;
+    let is_answered =
+        |subscription: &Subscription| subscription.acked_answer != AnswerKind::Unanswered;
     !type_stream.owes_response
         && type_stream.dirty.is_empty()
         && type_stream.deferred.is_empty()
         && type_stream
             .subscriptions
             .iter()
-            .all(|(_, subscription)| heard(subscription))
+            .all(|(_, subscription)| is_answered(subscription))
 }
 
-/// What the peer accepted of a name, if it rejected nothing of it since.
+/// The resource of a name that the client ACKed, if it NACKed none of it since.
 fn certain_resource(
     db: &mut Database,
     type_stream: &TypeStream,

@@ -1,4 +1,4 @@
-//! What of a session shows only from inside.
+//! Tests of a session's private state.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::name::Name;
 use crate::resource::{ErrorCode, Resource};
 use crate::source::ClientCache;
 
-/// What a wildcard stream remembers beside its position.
+/// The number of exceptions of a wildcard stream.
 fn exceptions(session: &Session) -> usize {
     let all = session.type_streams.iter().map(|c| &c.client_cache);
     let walks = |client_cache: &ClientCache| {
@@ -164,8 +164,8 @@ fn tp2_sets_of_parameters_go_with_the_last_stream_that_has_them() {
     assert_eq!(db.params_count(), 3);
     second.close(&mut db);
     assert_eq!(db.params_count(), 1);
-    // Clients that come and go for ever leave nothing behind, and none gets
-    // what another's number stood for.
+    // Clients that come and go for ever leave nothing behind, and none gets the
+    // variant of a set that had its number before.
     for nth in 0..5000 {
         let env = if nth % 3 == 0 { "x" } else { "y" };
         open(&mut db, &nth.to_string(), env).close(&mut db);
@@ -184,7 +184,7 @@ fn s72_a_flood_of_bad_names_is_counted() {
     };
     session.handle_delta(&mut db, request, now).unwrap();
     let events = std::iter::from_fn(|| session.poll_event()).count();
-    assert_eq!((events, session.dropped_events()), (MAX_EVENTS, 7));
+    assert_eq!((events, session.dropped_events), (MAX_EVENTS, 7));
 }
 #[test]
 fn a_step_that_says_nothing_is_made_all_the_same() {

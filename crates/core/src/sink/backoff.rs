@@ -1,4 +1,4 @@
-//! When to dial again: decides, never dials or waits (C37, C38, E7).
+//! Computes when to reconnect; it neither connects nor waits (C37, C38, E7).
 //!
 //! ```text
 //!   stream died without a response      cap = base · 2ⁿ, at most max
@@ -16,13 +16,15 @@ pub struct BackoffConfig {
     pub base: Duration,
     /// The longest wait.
     pub max: Duration,
-    /// The shortest wait after a stream that answered: a source that answers
-    /// once and dies, again and again, would else be dialled without pause (C38).
+    /// The shortest wait after a stream that got a response: a server that
+    /// responds once and dies, again and again, would otherwise be dialled
+    /// without pause (C38).
     pub floor: Duration,
 }
 
 impl BackoffConfig {
-    /// With another first wait; the longest is ten times that (E7).
+    /// The defaults with another first wait; the longest is ten times that
+    /// (E7).
     #[must_use]
     pub fn with_base(base: Duration) -> Self {
         Self {
@@ -43,18 +45,18 @@ impl Default for BackoffConfig {
     }
 }
 
-/// Decides how long to wait before the next attempt.
+/// Computes how long to wait before the next attempt.
 #[derive(Clone, Debug)]
 pub struct Backoff {
     config: BackoffConfig,
-    /// Streams in a row that died without a response.
+    /// Consecutive streams that died without a response.
     failures: u32,
     /// The same seed gives the same waits.
     seed: u64,
 }
 
 impl Backoff {
-    /// Waits that are drawn from this seed.
+    /// A backoff whose waits are drawn from this seed.
     #[must_use]
     pub fn new(config: BackoffConfig, seed: u64) -> Self {
         Self {
@@ -64,10 +66,10 @@ impl Backoff {
         }
     }
 
-    /// How long to wait after a stream that ended; `heard` is whether a
+    /// How long to wait after a stream that ended; `got_response` is whether a
     /// response came on it ([`super::Sink::got_response`]).
-    pub fn after_stream(&mut self, heard: bool) -> Duration {
-        if heard {
+    pub fn after_stream(&mut self, got_response: bool) -> Duration {
+        if got_response {
             self.failures = 0;
             return self.draw(self.config.base).max(self.config.floor);
         }
@@ -77,7 +79,7 @@ impl Backoff {
         self.draw(cap.min(self.config.max))
     }
 
-    /// Anything from nothing to `cap`: full jitter, so that clients which lost
+    /// A random wait of up to `cap`: full jitter, so that clients which lost
     /// one server together do not return together.
     fn draw(&mut self, cap: Duration) -> Duration {
         let share = u128::from(self.random());
@@ -101,14 +103,19 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// The longest of many draws after `failures` failed streams, and the shortest.
-    fn extremes(config: BackoffConfig, failures: usize, heard: bool) -> (Duration, Duration) {
+    /// The longest and the shortest of many draws after `failures` failed
+    /// streams.
+    fn extremes(
+        config: BackoffConfig,
+        failures: usize,
+        got_response: bool,
+    ) -> (Duration, Duration) {
         let waits = (0..400).map(|seed| {
             let mut backoff = Backoff::new(config, seed);
             for _ in 0..failures {
                 backoff.after_stream(false);
             }
-            backoff.after_stream(heard)
+            backoff.after_stream(got_response)
         });
         let waits: Vec<_> = waits.collect();
         (*waits.iter().min().unwrap(), *waits.iter().max().unwrap())

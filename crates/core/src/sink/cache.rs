@@ -1,16 +1,17 @@
-//! What is held of one type, name by name, and until when.
+//! The cache of one type: the state of each name, and its deadlines.
 //!
 //! ```text
 //!   Requested ──▶ Acked ⇄ Nacked, ReceivedError     a resource and an error
 //!       │           │                               may both be there (C44)
-//!       │ silence   │ withdrawn, or its ttl ran out
+//!       │ timeout   │ removed, or its TTL ran out
 //!       ▼           ▼
 //!   DoesNotExist, Timeout ──▶ Acked                 it may still appear (C34)
 //! ```
 //!
-//! Not a database: it has what the rules of one stream need to answer "is this
-//! news" and "what does a new watcher hear". Contents are shared with the
-//! owner's database. How entries change is in [`super::cache_update`].
+//! It is not a database: it has what the rules of one stream need to tell
+//! changes from repetitions, and to replay a name to a new watcher. Resources
+//! are shared with the owner's database. Changes of entries are in
+//! [`super::cache_update`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,43 +25,45 @@ use crate::params::Constraints;
 use crate::resource::{Resource, TypeUrl, Version};
 use crate::timer::Timers;
 
-/// What is known of a name: CSDS's `ClientResourceStatus` (C44).
+/// The state of a name: CSDS's `ClientResourceStatus` (C44).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CacheState {
-    /// Asked for, not answered.
+    /// Requested, and without a response.
     #[default]
     Requested,
-    /// The source says so, or was silent for too long.
+    /// The server said so, or did not respond in time.
     DoesNotExist,
-    /// The last answer was accepted.
+    /// The last response was ACKed.
     Acked,
-    /// The last answer was rejected.
+    /// The last response was NACKed.
     Nacked,
-    /// The last answer was an error of the source's own (C43).
+    /// The server sent an error for the name (C43).
     ReceivedError,
-    /// No answer came in time, and that is taken for a passing failure (C35).
+    /// No response came in time, which counts as a transient error (C35).
     Timeout,
 }
 
-/// What is known of one name.
+/// The state of one name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) state: CacheState,
-    /// The variants held, sorted by constraints, all of one resource: the
-    /// one of this name, or the one that has this name as an alias.
+    /// The variants of one resource, sorted by constraints. The resource has
+    /// this name, or has it as an alias.
     pub(super) held: Vec<Arc<Resource>>,
-    /// What was wrong last; told once (C28), gone when the resource arrives.
+    /// The last error; reported once (C28), and cleared when the resource
+    /// arrives.
     pub(super) error: Option<WatchError>,
-    /// What is held came from another server, to which its version is foreign (E9).
+    /// The resource came from another server, where its version means nothing
+    /// (E9).
     pub(super) foreign: bool,
 }
 
-/// What a deadline is for.
+/// The purpose of a deadline.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Deadline {
-    /// An answer for the name (C32).
+    /// A response for the name (C32).
     Fetch(Name),
-    /// The next refresh of one variant (E10).
+    /// The TTL of one variant (E10).
     Ttl(Name, Option<Constraints>),
 }
 
@@ -77,7 +80,8 @@ pub(super) struct Cache {
 }
 
 impl Entry {
-    /// Puts a variant in place of the one with equal constraints, which is returned.
+    /// Stores a variant. Returns the one with equal constraints that it
+    /// replaces.
     pub(super) fn put(&mut self, resource: &Arc<Resource>) -> Option<Arc<Resource>> {
         // An alias may pass from one resource to another.
         if self.held.first().is_some_and(|r| r.name != resource.name) {
@@ -101,13 +105,13 @@ impl Entry {
             .binary_search_by(|held| held.constraints.as_ref().cmp(&constraints))
     }
 
-    /// Whether what is held is the resource of this name.
+    /// Whether the entry holds the resource of this name.
     pub(super) fn holds(&self, name: &Name) -> bool {
         self.held.first().is_some_and(|held| held.name == *name)
     }
 
-    /// The version to tell a new stream: of the only variant, if the source
-    /// still believes that we have it.
+    /// The version to send on a new stream: that of the only variant, if the
+    /// server still believes that we have it.
     fn version(&self, name: &Name) -> Option<&Version> {
         let withdrawn = self.error.as_ref().is_some_and(|e| e.cause.is_withdrawal());
         match self.held.as_slice() {
@@ -119,14 +123,14 @@ impl Entry {
 }
 
 impl Cache {
-    /// The name is asked for.
+    /// Adds an entry for a name that is subscribed to.
     pub(super) fn add_entry(&mut self, name: &Name) {
         self.entries.entry(name.clone()).or_default();
     }
 
-    /// What is held under the names that this reaches, and perhaps under others.
-    pub(super) fn held_for(&self, wanted: &Selector) -> Vec<Arc<Resource>> {
-        match wanted {
+    /// The resources that a selector covers, and perhaps others.
+    pub(super) fn held_for(&self, selector: &Selector) -> Vec<Arc<Resource>> {
+        match selector {
             Selector::Name(name) => {
                 let entry = self.entries.get(name);
                 entry.map(|entry| entry.held.clone()).unwrap_or_default()
@@ -138,13 +142,14 @@ impl Cache {
         }
     }
 
-    /// Whether the source said that the name does not exist.
+    /// Whether the server said that the name does not exist.
     pub(super) fn knows_absent(&self, name: &Name) -> bool {
         let entry = self.entries.get(name);
         entry.is_some_and(|e| e.held.is_empty() && e.state == CacheState::DoesNotExist)
     }
 
-    /// The name's time runs, unless there is an answer already (C33).
+    /// Starts the fetch timer of a name, unless there is an answer already
+    /// (C33).
     pub(super) fn start_fetch_timer(&mut self, name: &Name, until: Moment) {
         let waits = |entry: &Entry| {
             entry.held.is_empty()
@@ -155,16 +160,16 @@ impl Cache {
         }
     }
 
-    /// No name's time runs: a stream that is gone cannot answer (C33).
+    /// Cancels all fetch timers: a stream that has ended cannot respond (C33).
     pub(super) fn cancel_fetch_timers(&mut self) {
         self.timers
             .retain(|deadline| !matches!(deadline, Deadline::Fetch(_)));
     }
 
-    /// Something is asked for no longer, and the source knows: what only that
-    /// kept is evicted (C25).
-    pub(super) fn forget_selector(&mut self, wanted: &Selector, interest: &InterestState) {
-        let Selector::Name(name) = wanted else {
+    /// Evicts the names that only this selector covered, once the server was
+    /// told of the unsubscription (C25).
+    pub(super) fn forget_selector(&mut self, selector: &Selector, interest: &InterestState) {
+        let Selector::Name(name) = selector else {
             let all: Vec<_> = self.entries.keys().cloned().collect();
             all.iter().for_each(|name| self.evict(name, interest));
             return;
@@ -172,13 +177,13 @@ impl Cache {
         let held = self.entries.get(name).and_then(|entry| entry.held.first());
         let base = held.map(|held| held.name.clone());
         self.evict(name, interest);
-        // Under an alias, the resource itself may have been kept by it.
+        // An alias may have been the only reason to keep the resource.
         if let Some(base) = base {
             self.evict(&base, interest);
         }
     }
 
-    /// Lets go of a name unless something that is asked for keeps it.
+    /// Evicts a name unless a selector covers it.
     pub(super) fn evict(&mut self, name: &Name, interest: &InterestState) {
         let Some(entry) = self.entries.get(name) else {
             return;
@@ -204,7 +209,8 @@ impl Cache {
         }
     }
 
-    /// Drops what is held under a name, and its time to live if it is the resource's own.
+    /// Drops the resources of a name, and their TTL timers unless the name is
+    /// an alias.
     pub(super) fn drop_contents(&mut self, name: &Name) -> Vec<Arc<Resource>> {
         let Some(entry) = self.entries.get_mut(name) else {
             return Vec::new();
@@ -216,14 +222,14 @@ impl Cache {
         held
     }
 
-    /// What a delta stream says at its start of the names it wants (E9).
+    /// The versions that a delta stream sends in its first request (E9).
     pub(super) fn versions(&self, interest: &InterestState, globs: bool) -> Vec<(Name, Version)> {
-        let wanted = interest.wanted();
+        let desired = interest.desired();
         let listed = |name: &Name| {
             globs
-                || wanted.has_wildcard()
-                || wanted.names_exactly(name)
-                || !wanted.matches_glob(name)
+                || desired.has_wildcard()
+                || desired.names_exactly(name)
+                || !desired.matches_glob(name)
         };
         let versions = self.entries.iter().filter(|(name, _)| listed(name));
         versions
@@ -232,14 +238,15 @@ impl Cache {
             .collect()
     }
 
-    /// What is held came from a server that the next stream does not lead to.
+    /// Marks all resources as coming from another server than the next
+    /// stream's.
     pub(super) fn mark_foreign(&mut self) {
         self.entries
             .values_mut()
             .for_each(|entry| entry.foreign = true);
     }
 
-    /// Tells everyone who watches of an error that is nobody's in particular.
+    /// Reports an error that concerns every name.
     pub(super) fn report_unreachable(
         &self,
         error: &WatchError,
@@ -255,7 +262,8 @@ impl Cache {
         }
     }
 
-    /// The source can be reached again: each name is what it was before.
+    /// Reports that the server can be reached again: each name is what it was
+    /// before.
     pub(super) fn report_reachable(&self, collector: &mut EffectCollector<'_>) {
         for (name, entry) in &self.entries {
             match (entry.held.is_empty(), &entry.error) {
@@ -266,7 +274,8 @@ impl Cache {
         }
     }
 
-    /// What a new watcher of the name hears: the value, then what is wrong (C23, C42).
+    /// The events for a new watcher of a name: the value, then the error (C23,
+    /// C42).
     pub(super) fn replay(
         &self,
         type_url: &TypeUrl,

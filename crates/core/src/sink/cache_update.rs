@@ -1,7 +1,6 @@
-//! How a cache changes: a resource arrives, is found bad, or goes.
+//! Changes of the cache: resources that arrive, are rejected, or are removed.
 //!
-//! Every way to an error leads through [`Cache::fail`], and so through the
-//! table of A88.
+//! Every error goes through [`Cache::fail`], and so through the table of A88.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,8 +17,8 @@ use crate::params::Constraints;
 use crate::resource::Resource;
 
 impl Cache {
-    /// An accepted resource: it stands under its name and under those of its
-    /// aliases that someone asks for (S36).
+    /// Stores an accepted resource under its name and under those of its
+    /// aliases that are subscribed to (S36).
     pub(super) fn receive(
         &mut self,
         resource: &Arc<Resource>,
@@ -27,7 +26,7 @@ impl Cache {
     ) {
         let old = self.held_variant(resource);
         self.store_under(&resource.name, resource, collector);
-        for alias in asked_aliases(resource, collector.interest) {
+        for alias in subscribed_aliases(resource, collector.interest) {
             self.store_under(alias, resource, collector);
         }
         if let Some(old) = old {
@@ -35,7 +34,8 @@ impl Cache {
         }
     }
 
-    /// Starts its time to live again, or ends it if it has none (E10).
+    /// Restarts the TTL timer of a resource, or cancels it if there is no TTL
+    /// (E10).
     pub(super) fn refresh(
         &mut self,
         resource: &Resource,
@@ -43,7 +43,8 @@ impl Cache {
         collector: &EffectCollector<'_>,
     ) {
         match resource.ttl {
-            // Hosts learned on demand do not run out: nobody would ask again.
+            // Hosts that were requested on demand do not expire: they would not
+            // be requested again.
             Some(ttl) if collector.type_url.as_str() != kind::VHDS => {
                 self.timers.set(Deadline::ttl(resource), now + ttl);
             }
@@ -53,7 +54,8 @@ impl Cache {
         }
     }
 
-    /// A resource without its body: what is held at this version lives on (E10).
+    /// Handles a resource without its body: it renews the TTL of the resource
+    /// at this version (E10).
     pub(super) fn heartbeat(
         &mut self,
         beat: &Resource,
@@ -90,13 +92,13 @@ impl Cache {
         if *name == resource.name && (had_error || old.as_ref() != Some(resource)) {
             collector.upsert(resource);
         }
-        // C24: the same again is no news, unless it ends an error.
+        // C24: the same resource again is no change, unless it ends an error.
         if had_error || old.is_none_or(|old| !same_contents(&old, resource)) {
             collector.changed(name, Ok(resource.clone()));
         }
     }
 
-    /// Aliases that no variant of the resource has any more do not exist.
+    /// Deletes aliases that no variant of the resource has any more.
     fn drop_lost_aliases(&mut self, old: &Resource, collector: &mut EffectCollector<'_>) {
         let kept: BTreeSet<Name> = self
             .entries
@@ -117,7 +119,7 @@ impl Cache {
         }
     }
 
-    /// The entries that hold this resource under another name.
+    /// The aliases whose entries hold this resource.
     fn aliases_of(&self, resource: &Resource) -> Vec<Name> {
         let holds = |alias: &&Name| {
             let entry = self.entries.get(*alias);
@@ -126,7 +128,7 @@ impl Cache {
         resource.aliases.iter().filter(holds).cloned().collect()
     }
 
-    /// The source says that the name does not exist.
+    /// Deletes a name of which the server says that it does not exist.
     pub(super) fn delete(&mut self, name: &Name, collector: &mut EffectCollector<'_>) {
         for name in self.with_aliases(name) {
             self.fail(
@@ -138,7 +140,7 @@ impl Cache {
         }
     }
 
-    /// A name, and the entries that hold its resource as an alias.
+    /// A name, and the aliases whose entries hold its resource.
     fn with_aliases(&self, name: &Name) -> BTreeSet<Name> {
         let held = self.entries.get(name).filter(|entry| entry.holds(name));
         let held = held.into_iter().flat_map(|entry| entry.held.iter());
@@ -147,8 +149,9 @@ impl Cache {
         names
     }
 
-    /// What a whole set leaves out is gone if it was held (C29). If it was only
-    /// asked for, nothing is proved: the set may be older than the asking (C30).
+    /// Deletes the resources that a whole set leaves out (C29). A name that is
+    /// only subscribed to stays: the set may be older than the subscription
+    /// (C30).
     pub(super) fn delete_absent(
         &mut self,
         present: &BTreeSet<&Name>,
@@ -173,7 +176,7 @@ impl Cache {
         }
     }
 
-    /// One variant goes; with the last of them the name.
+    /// Deletes one variant; with the last one, the name.
     pub(super) fn delete_variant(
         &mut self,
         name: &Name,
@@ -187,14 +190,14 @@ impl Cache {
             (Err(_), _) => {}
             (Ok(_), 1) => self.delete(name, collector),
             (Ok(at), _) => {
-                let gone = entry.held.remove(at);
-                self.timers.cancel(&Deadline::ttl(&gone));
-                collector.remove_variant(&gone);
+                let removed = entry.held.remove(at);
+                self.timers.cancel(&Deadline::ttl(&removed));
+                collector.remove_variant(&removed);
             }
         }
     }
 
-    /// A time to live ran out: removed, whatever the policy (E10).
+    /// Removes a resource whose TTL ran out, whatever the policy (E10).
     pub(super) fn expire(
         &mut self,
         name: &Name,
@@ -216,7 +219,7 @@ impl Cache {
         }
     }
 
-    /// Something is wrong with a name. The same error again is no news (C28).
+    /// Records an error of a name. The same error again is no change (C28).
     pub(super) fn fail(
         &mut self,
         name: &Name,
@@ -234,8 +237,8 @@ impl Cache {
         }
     }
 
-    /// The entry of a name, made if it is a member of something asked for that
-    /// was never seen. One that is said not to exist need not be remembered.
+    /// The entry of a name. It is added for a member of a scope that was never
+    /// seen, unless the error is that it does not exist.
     fn entry_for(
         &mut self,
         name: &Name,
@@ -263,7 +266,8 @@ impl Cache {
             Fate::Drop => self.drop_contents(name),
             Fate::Value | Fate::Ambient => Vec::new(),
         };
-        // That a name does not exist is worth knowing even if it never did.
+        // That a name does not exist is a change for the database even if it
+        // never existed.
         if fate == Fate::Drop || (fate == Fate::Value && error.cause == Cause::Deleted) {
             collector.remove(name, dropped.first().map(Arc::as_ref));
         }
@@ -281,13 +285,13 @@ impl Cache {
     }
 }
 
-/// The aliases under which someone asks for the resource by name.
-fn asked_aliases<'a>(
+/// The aliases of a resource that are subscribed to by name.
+fn subscribed_aliases<'a>(
     resource: &'a Resource,
     interest: &'a InterestState,
 ) -> impl Iterator<Item = &'a Name> {
-    let asked = |alias: &&Name| **alias != resource.name && interest.names_exactly(alias);
-    resource.aliases.iter().filter(asked)
+    let is_subscribed = |alias: &&Name| **alias != resource.name && interest.names_exactly(alias);
+    resource.aliases.iter().filter(is_subscribed)
 }
 
 /// Whether a watcher would see no difference.

@@ -1,7 +1,7 @@
-//! How one asking side behaves, decided before its first stream.
+//! The configuration of a sink.
 //!
-//! Where gRPC and Envoy differ the defaults are gRPC's, and Envoy's way is a
-//! choice here.
+//! Where gRPC and Envoy differ, the defaults are gRPC's, and Envoy's behaviour
+//! is an option.
 
 use std::time::Duration;
 
@@ -9,23 +9,23 @@ use crate::limits::Limits;
 use crate::message::{Mode, Node};
 use crate::resource::TypeUrl;
 
-/// Which types a stream carries.
+/// The types that a stream carries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamScope {
-    /// Any (ADS).
+    /// Any type (ADS).
     Aggregated,
-    /// This one only.
+    /// This type only.
     Single(TypeUrl),
 }
 
-/// What a name that gets no answer comes to.
+/// What happens to a name that gets no response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FetchTimeout {
     /// It waits for ever.
     Never,
-    /// It does not exist (C32, C34).
+    /// It counts as not existing (C32, C34).
     DoesNotExist(Duration),
-    /// It cannot be had for now (C35).
+    /// It is unavailable for now (C35).
     Transient(Duration),
 }
 
@@ -33,12 +33,12 @@ impl FetchTimeout {
     /// C32: fifteen seconds, then the name does not exist.
     pub const NOT_FOUND: Self = Self::DoesNotExist(Duration::from_secs(15));
     /// C35, `resource_timer_is_transient_error`: thirty seconds, then the name
-    /// cannot be had for now.
+    /// is unavailable for now.
     pub const UNAVAILABLE: Self = Self::Transient(Duration::from_secs(30));
 
     /// How long a name waits.
     #[must_use]
-    pub fn after(self) -> Option<Duration> {
+    pub(crate) fn after(self) -> Option<Duration> {
         match self {
             Self::Never => None,
             Self::DoesNotExist(after) | Self::Transient(after) => Some(after),
@@ -46,38 +46,40 @@ impl FetchTimeout {
     }
 }
 
-/// From when a name's time runs.
+/// When the fetch timer of a name starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FetchStart {
-    /// From the message that asks for it, anew on each stream (C32, C33).
+    /// With the request that subscribes to the name, again on each stream (C32,
+    /// C33).
     Sent,
-    /// From the subscription, whatever the stream does (E2).
+    /// With the subscription, whatever the stream does (E2).
     Subscribed,
 }
 
-/// What becomes of a held resource that is said, or found, to be bad (C41).
+/// What happens to a cached resource that has a data error (C41).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataErrors {
-    /// What the source withdraws is gone; what the owner rejects keeps its last
-    /// good contents. So do Envoy, gRPC before A88, and every relay.
+    /// A resource that the server removes is removed; a name whose update the
+    /// owner rejects keeps its last good resource. So do Envoy, gRPC before
+    /// A88, and every relay.
     Obey,
-    /// Everything held stays in use, with the error beside it: A88.
+    /// The cached resource stays in use, with the error beside it: A88.
     Keep,
-    /// Nothing that has an error stays in use: A88 with `fail_on_data_errors`.
+    /// The cached resource is dropped: A88 with `fail_on_data_errors`.
     Fail,
 }
 
-/// The status code of a rejection (C18).
+/// The status code of a NACK (C18).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NackCode {
-    /// As gRPC says it.
+    /// As gRPC sends it.
     InvalidArgument,
-    /// As Envoy says it (E8).
+    /// As Envoy sends it (E8).
     Internal,
 }
 
 impl NackCode {
-    /// gRPC's number for it.
+    /// The number of the gRPC status code.
     #[must_use]
     pub fn number(self) -> i32 {
         match self {
@@ -87,34 +89,34 @@ impl NackCode {
     }
 }
 
-/// How one asking side behaves.
+/// The configuration of a sink.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SinkConfig {
-    /// Which variant of the protocol it speaks.
+    /// The protocol of its streams.
     pub mode: Mode,
-    /// Which types it may ask for.
+    /// The types that it may subscribe to.
     pub scope: StreamScope,
-    /// Who it is.
+    /// The node of the sink.
     pub node: Node,
-    /// Says who it is in every request, not in the first only (E14).
+    /// Sends the node in every request, not in the first only (E14).
     pub node_every_request: bool,
-    /// What a name that gets no answer comes to.
+    /// What happens to a name that gets no response.
     pub fetch_timeout: FetchTimeout,
-    /// From when a name's time runs.
+    /// When the fetch timer of a name starts.
     pub fetch_start: FetchStart,
-    /// What becomes of a held resource that is bad.
+    /// What happens to a cached resource that has a data error.
     pub data_errors: DataErrors,
-    /// The status code of a rejection.
+    /// The status code of a NACK.
     pub nack_code: NackCode,
-    /// Lists the members of globs among the versions held when a delta stream
-    /// begins. Envoy does not, so sources may not expect it.
+    /// Lists the members of globs among the versions in the first request of a
+    /// delta stream. Envoy does not, so servers may not expect it.
     pub glob_versions: bool,
-    /// What the source may make this process hold.
+    /// Bounds on the memory that the server can make this process use.
     pub limits: Limits,
 }
 
 impl SinkConfig {
-    /// An aggregated stream with gRPC's habits.
+    /// An aggregated stream with gRPC's behaviour.
     #[must_use]
     pub fn new(mode: Mode, node: Node) -> Self {
         Self {

@@ -1,7 +1,7 @@
-//! The asking in incremental requests: each says what changed.
+//! Delta requests: each has the changes of the interest.
 //!
-//! Answers to responses and changes of the asking never share a message: no
-//! client that was observed combines them, and some sources lose one of both.
+//! Acknowledgements and subscriptions never share a request: no observed client
+//! combines them, and some servers lose one of the two.
 
 use super::config::SinkConfig;
 use super::interest_state::InterestState;
@@ -12,14 +12,15 @@ use crate::interest::{DeltaWildcard, InterestDiff};
 use crate::message::{DeltaRequest, InitialVersions, Locator, Node};
 use crate::name::Selector;
 
-/// The next request: an answer if one is due, else news.
+/// The next request: an acknowledgement if one is due, else changes of the
+/// interest.
 pub(super) fn request(
     type_state: &mut TypeState,
     node: Option<Node>,
     config: &SinkConfig,
     now: Moment,
 ) -> DeltaRequest {
-    let blank = DeltaRequest {
+    let empty = DeltaRequest {
         node,
         type_url: Some(type_state.type_url.clone()),
         ..DeltaRequest::default()
@@ -29,10 +30,10 @@ pub(super) fn request(
         return DeltaRequest {
             nonce,
             error,
-            ..blank
+            ..empty
         };
     }
-    // Only a first request may say what is held (S49).
+    // Only a first request may have versions (S49).
     let initial_versions = match type_state.interest.has_sent_request() {
         true => InitialVersions::default(),
         false => type_state
@@ -41,40 +42,40 @@ pub(super) fn request(
             .into(),
     };
     let legacy = type_state.has_legacy_wildcard();
-    let tidings = take_changes(&mut type_state.interest, legacy);
-    type_state.apply_sent(&tidings.sent, config, now);
+    let changes = take_changes(&mut type_state.interest, legacy);
+    type_state.apply_sent(&changes.sent, config, now);
     DeltaRequest {
-        subscribe: tidings.subscribe,
-        unsubscribe: tidings.unsubscribe,
+        subscribe: changes.subscribe,
+        unsubscribe: changes.unsubscribe,
         initial_versions,
-        ..blank
+        ..empty
     }
 }
 
-/// Whether the source does not know what is wanted, or is to send it again (E9).
+/// Whether there are changes to send, or selectors to subscribe to again (E9).
 pub(super) fn has_changes(interest: &InterestState) -> bool {
     !interest.added().is_empty() || !interest.removed().is_empty()
 }
 
-/// What the next request subscribes to and unsubscribes from.
+/// The subscriptions and unsubscriptions of the next request.
 struct SubscriptionDelta {
     subscribe: Vec<Locator>,
     unsubscribe: Vec<Locator>,
     sent: InterestDiff,
 }
 
-/// Tells the source what changed since the last request.
+/// Takes the changes since the last request.
 fn take_changes(interest: &mut InterestState, legacy: bool) -> SubscriptionDelta {
     let bare = legacy && !interest.has_sent_request();
     let subscribe = locators(interest.added(), bare);
     let star = interest.added().has_wildcard() && !subscribe.is_empty();
-    let says = DeltaWildcard {
+    let change = DeltaWildcard {
         subscribes_star: star,
         subscribes_names: subscribe.len() > usize::from(star),
         unsubscribes_star: interest.removed().has_selector(&Selector::Wildcard),
     };
     let unsubscribe = locators(interest.removed(), false);
-    let wildcard = interest.wildcard().after_delta(says, legacy);
+    let wildcard = interest.wildcard().after_delta(change, legacy);
     SubscriptionDelta {
         subscribe,
         unsubscribe,

@@ -1,8 +1,8 @@
-//! Where effects are gathered: the one place that decides who hears of them.
+//! Collects effects, and decides which names have any.
 //!
 //! A name that nobody is subscribed to any more is kept current until the
-//! server was told so ([`InterestState::is_requested`]), but it makes no events, and
-//! no changes for the database.
+//! server was told so ([`InterestState::is_requested`]), but it makes no
+//! events, and no changes for the database.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::name::Name;
 use crate::params::Constraints;
 use crate::resource::{Resource, ResourceError, TypeUrl};
 
-/// Gathers the effects of one input on one type.
+/// Collects the effects of one input on one type.
 pub(super) struct EffectCollector<'a> {
     pub(super) type_url: &'a TypeUrl,
     pub(super) interest: &'a InterestState,
@@ -23,32 +23,33 @@ pub(super) struct EffectCollector<'a> {
 }
 
 impl EffectCollector<'_> {
-    /// The value of a name from now on.
+    /// The value of a name has changed.
     pub(super) fn changed(&mut self, name: &Name, value: Result<Arc<Resource>, WatchError>) {
-        if self.interest.wants(name) {
+        if self.interest.is_desired(name) {
             let event = Event::Changed(self.type_url.clone(), name.clone(), value);
             self.effects.events.push(event);
         }
     }
 
-    /// What is wrong beside the value.
+    /// The error beside the value of a name has changed.
     pub(super) fn ambient(&mut self, name: &Name, error: Option<WatchError>) {
-        if self.interest.wants(name) {
+        if self.interest.is_desired(name) {
             let event = Event::Ambient(self.type_url.clone(), name.clone(), error);
             self.effects.events.push(event);
         }
     }
 
     pub(super) fn upsert(&mut self, resource: &Arc<Resource>) {
-        if self.interest.wants_resource(resource) {
+        if self.interest.is_resource_desired(resource) {
             let change = Change::Upsert(self.type_url.clone(), resource.clone());
             self.effects.changes.push(change);
         }
     }
 
-    /// Every variant of what was held is gone; `held` is one of them.
+    /// Every variant of the resource is removed; `held` is one of them.
     pub(super) fn remove(&mut self, name: &Name, held: Option<&Resource>) {
-        if self.interest.wants(name) || held.is_some_and(|held| self.interest.wants_resource(held))
+        if self.interest.is_desired(name)
+            || held.is_some_and(|held| self.interest.is_resource_desired(held))
         {
             let change = Change::Remove(self.type_url.clone(), name.clone());
             self.effects.changes.push(change);
@@ -56,7 +57,7 @@ impl EffectCollector<'_> {
     }
 
     pub(super) fn remove_variant(&mut self, resource: &Resource) {
-        if self.interest.wants_resource(resource) {
+        if self.interest.is_resource_desired(resource) {
             let constraints: Option<Constraints> = resource.constraints.clone();
             let name = resource.name.clone();
             let change = Change::RemoveVariant(self.type_url.clone(), name, constraints);
@@ -65,7 +66,7 @@ impl EffectCollector<'_> {
     }
 
     pub(super) fn fail(&mut self, name: &Name, error: &Arc<ResourceError>) {
-        if self.interest.wants(name) || self.interest.wanted().names_collection(name) {
+        if self.interest.is_desired(name) || self.interest.desired().names_collection(name) {
             let change = Change::Fail(self.type_url.clone(), name.clone(), error.clone());
             self.effects.changes.push(change);
         }

@@ -1,7 +1,7 @@
-//! What those who watch a name get to hear (C39).
+//! Events for the watchers of a name (C39).
 //!
-//! Two words only: the value changed, or something is wrong that does not stop
-//! its use. Which of them an error becomes is decided in [`super::error_policy`].
+//! There are two: the value changed, or there is an error that does not stop
+//! its use. [`super::error_policy`] decides which of them an error becomes.
 
 use std::sync::Arc;
 
@@ -9,56 +9,56 @@ use crate::change::Transaction;
 use crate::name::Name;
 use crate::resource::{ErrorCode, Resource, TypeUrl};
 
-/// Something that those who watch a name must hear.
+/// An event for the watchers of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The value from now on, or why there is none.
+    /// The new value, or why there is none.
     Changed(TypeUrl, Name, Result<Arc<Resource>, WatchError>),
-    /// What is wrong while the value stays in use; `None`: nothing any more.
+    /// The error while the value stays in use; `None` if it has ended.
     Ambient(TypeUrl, Name, Option<WatchError>),
 }
 
 /// Why a name has no value, or only an old one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchError {
-    /// Whose doing it is.
+    /// The cause of the error.
     pub cause: Cause,
     /// For people only (S64).
     pub message: Arc<str>,
 }
 
-/// Whose doing an error is.
+/// The cause of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// The source cannot be reached: no stream lived until a response (C36).
+    /// The server cannot be reached: no stream lived until a response (C36).
     Unreachable,
-    /// The owner rejected what the source sent.
+    /// The owner rejected the resource.
     Rejected,
-    /// The source says that the resource is gone, or was never there.
+    /// The server says that the resource does not exist.
     Deleted,
-    /// The source said nothing for too long: the name does not exist (C34).
+    /// The server did not respond in time: the name does not exist (C34).
     Silent,
-    /// The source said nothing for too long: it is not known why (C35).
+    /// The server did not respond in time, for unknown reasons (C35).
     TimedOut,
-    /// The source did not refresh the resource in time (E10).
+    /// The server did not renew the TTL of the resource (E10).
     Expired,
-    /// The source said so itself (TP3, C43).
+    /// The server sent an error for the name (TP3, C43).
     Source(ErrorCode),
 }
 
-/// Whether what is held is still right in spite of an error.
+/// Whether a cached resource may still be valid in spite of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ErrorClass {
-    /// It may be: the error is about reaching the source (C40).
+pub(crate) enum ErrorClass {
+    /// It may be: the error is about reaching the server (C40).
     Transient,
     /// It is not: the error is about the resource (C41).
     Data,
 }
 
 impl Cause {
-    /// Which column of the table this is (C40, C41).
+    /// The class of the error in A88's table (C40, C41).
     #[must_use]
-    pub fn class(self) -> ErrorClass {
+    pub(crate) fn class(self) -> ErrorClass {
         match self {
             Self::Unreachable | Self::TimedOut => ErrorClass::Transient,
             Self::Source(code) if !code.is_data_error() => ErrorClass::Transient,
@@ -66,29 +66,17 @@ impl Cause {
         }
     }
 
-    /// Whether the source itself takes the resource back.
+    /// Whether the server itself removes the resource.
     #[must_use]
-    pub fn is_withdrawal(self) -> bool {
+    pub(crate) fn is_withdrawal(self) -> bool {
         self.class() == ErrorClass::Data && self != Self::Rejected
-    }
-
-    /// gRPC's code for it. Not for calls of the data plane, which fail with
-    /// UNAVAILABLE whatever happened here (C45).
-    #[must_use]
-    pub fn code(self) -> ErrorCode {
-        match self {
-            Self::Unreachable | Self::TimedOut => ErrorCode::Unavailable,
-            Self::Rejected => ErrorCode::Other(3),
-            Self::Deleted | Self::Silent | Self::Expired => ErrorCode::NotFound,
-            Self::Source(code) => code,
-        }
     }
 }
 
 impl WatchError {
-    /// An error and its words.
+    /// An error with its message.
     #[must_use]
-    pub fn new(cause: Cause, message: impl Into<Arc<str>>) -> Self {
+    pub(crate) fn new(cause: Cause, message: impl Into<Arc<str>>) -> Self {
         Self {
             cause,
             message: message.into(),
@@ -104,11 +92,11 @@ impl WatchError {
     }
 }
 
-/// What one input brings about, as values: apply the changes, tell the events.
+/// The effects of one input, as values: changes to apply, and events to report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effects {
-    /// For the owner's database, to take effect together.
+    /// Changes for the owner's database, to be applied together.
     pub changes: Transaction,
-    /// For those who watch, in order.
+    /// Events for watchers, in order.
     pub events: Vec<Event>,
 }

@@ -1,5 +1,5 @@
-//! What a response of either protocol says, in one shape: a state-of-the-world
-//! response is one that removes nothing by name.
+//! A response of either protocol in one form: a SotW response is one that
+//! removes nothing by name.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use crate::name::Name;
 use crate::params::Constraints;
 use crate::resource::{Nonce, ResourceError, TypeUrl, Version};
 
-/// What either response says.
+/// A response of either protocol.
 #[derive(Clone, Debug)]
 pub(super) struct Incoming {
     pub(super) type_url: TypeUrl,
     pub(super) nonce: Nonce,
-    /// Of the whole state; delta has one for each resource instead.
+    /// The version of the whole set; in delta each resource has its own.
     pub(super) version: Option<Version>,
     pub(super) resources: Vec<WireResource>,
     pub(super) removed: Vec<Name>,
@@ -22,9 +22,9 @@ pub(super) struct Incoming {
 }
 
 impl Response {
-    /// Which variant it is of.
+    /// The protocol of the response.
     #[must_use]
-    pub fn mode(&self) -> Mode {
+    pub(crate) fn mode(&self) -> Mode {
         match self {
             Self::Sotw(_) => Mode::Sotw,
             Self::Delta(_) => Mode::Delta,

@@ -1,93 +1,94 @@
-//! What one type wants, and how much of that the source has been told.
+//! The interest of one type, and how much of it the server was expected.
 //!
 //! ```text
-//!             subscribe              the request leaves
-//!   wanted ──▶ added ─────────────────────▶ told
-//!          ◀── removed ◀── unsubscribe ──── told
+//!             subscribe              the request is sent
+//!   desired ──▶ added ────────────────────▶ sent
+//!           ◀── removed ◀── unsubscribe ─── sent
 //! ```
 //!
 //! No message is kept here: when the transport can take one, it is made of
-//! `added` and `removed` as they are then, so ten changes while it was blocked
-//! become one.
+//! `added` and `removed` as they are then, so that ten changes while it was
+//! blocked become one request.
 
 use crate::interest::{Interest, InterestDiff, Wildcard};
 use crate::name::{Name, Selector};
 use crate::resource::Resource;
 
-/// The asking of one type on one stream after another.
+/// The interest of one type on one stream after another.
 ///
 /// Invariants, proved by [`InterestState::check`]:
-/// - `wanted` is `told` without `removed` and with `added`;
-/// - what is `removed` was told and is not wanted.
+/// - `desired` is `sent` without `removed` and with `added`;
+/// - `removed` is in `sent` and not in `desired`.
 #[derive(Debug, Default)]
 pub(super) struct InterestState {
-    wanted: Interest,
+    desired: Interest,
     sent: Interest,
     added: Interest,
     removed: Interest,
-    /// What the source makes of the requests so far.
+    /// The state of the wildcard at the server, after the requests so far.
     wildcard: Wildcard,
 }
 
 impl InterestState {
-    /// Wants one thing more. If the source was told and is about to be told
-    /// otherwise, it is asked again instead, and so sends again (E9).
-    pub(super) fn subscribe(&mut self, wanted: Selector) {
-        if self.wanted.insert(wanted.clone()) {
-            self.removed.remove(&wanted);
-            self.added.insert(wanted);
+    /// Adds a selector. If an unsubscription of it was not sent yet, a
+    /// subscription is sent instead, so that the server sends the resources
+    /// again (E9).
+    pub(super) fn subscribe(&mut self, selector: Selector) {
+        if self.desired.insert(selector.clone()) {
+            self.removed.remove(&selector);
+            self.added.insert(selector);
         }
     }
 
-    /// Wants one thing less.
-    pub(super) fn unsubscribe(&mut self, wanted: &Selector) {
-        if self.wanted.remove(wanted) {
-            self.added.remove(wanted);
-            if self.sent.has_selector(wanted) {
-                self.removed.insert(wanted.clone());
+    /// Removes a selector.
+    pub(super) fn unsubscribe(&mut self, selector: &Selector) {
+        if self.desired.remove(selector) {
+            self.added.remove(selector);
+            if self.sent.has_selector(selector) {
+                self.removed.insert(selector.clone());
             }
         }
     }
 
-    /// A stream began or ended: its source knows nothing.
+    /// Resets the sent state, since a new stream's server knows nothing.
     pub(super) fn restart(&mut self) {
         self.sent = Interest::default();
         self.removed = Interest::default();
-        self.added = self.wanted.clone();
+        self.added = self.desired.clone();
         self.wildcard = Wildcard::Never;
     }
 
-    /// A request leaves that says all that is wanted; what it settles.
+    /// Records that a request with all changes is sent. Returns the changes.
     pub(super) fn record_sent(&mut self, wildcard: Wildcard) -> InterestDiff {
-        let edges = InterestDiff {
+        let diff = InterestDiff {
             added: std::mem::take(&mut self.added),
             removed: std::mem::take(&mut self.removed),
         };
-        for wanted in edges.removed.iter() {
-            self.sent.remove(&wanted);
+        for selector in diff.removed.iter() {
+            self.sent.remove(&selector);
         }
-        self.sent.extend(edges.added.iter());
+        self.sent.extend(diff.added.iter());
         self.wildcard = wildcard;
-        edges
+        diff
     }
 
-    /// A request leaves that is only a step towards what is wanted.
+    /// Records that a request is sent that only prepares the next change.
     pub(super) fn set_wildcard(&mut self, wildcard: Wildcard) {
         self.wildcard = wildcard;
     }
 
-    /// Whether this stream has asked for the type at all.
+    /// Whether this stream has sent a request for the type.
     pub(super) fn has_sent_request(&self) -> bool {
         self.wildcard != Wildcard::Never
     }
 
-    /// What the source makes of the requests so far.
+    /// The state of the wildcard at the server, after the requests so far.
     pub(super) fn wildcard(&self) -> Wildcard {
         self.wildcard
     }
 
-    pub(super) fn wanted(&self) -> &Interest {
-        &self.wanted
+    pub(super) fn desired(&self) -> &Interest {
+        &self.desired
     }
 
     pub(super) fn sent(&self) -> &Interest {
@@ -102,14 +103,16 @@ impl InterestState {
         &self.removed
     }
 
-    /// Whether someone wants this name now.
-    pub(super) fn wants(&self, name: &Name) -> bool {
-        self.wanted.contains(name)
+    /// Whether this name is subscribed to now.
+    pub(super) fn is_desired(&self, name: &Name) -> bool {
+        self.desired.contains(name)
     }
 
-    /// Whether someone wants this resource now, under any of its names (S36).
-    pub(super) fn wants_resource(&self, resource: &Resource) -> bool {
-        self.wants(&resource.name) || resource.aliases.iter().any(|alias| self.wants(alias))
+    /// Whether this resource is subscribed to now, under any of its names
+    /// (S36).
+    pub(super) fn is_resource_desired(&self, resource: &Resource) -> bool {
+        self.is_desired(&resource.name)
+            || resource.aliases.iter().any(|alias| self.is_desired(alias))
     }
 
     /// Whether the server was asked for the name. A name that is about to be
@@ -131,21 +134,26 @@ impl InterestState {
                 .any(|alias| self.is_requested(alias))
     }
 
-    /// As [`InterestState::is_requested`], or it is a collection that is wanted (S61).
+    /// As [`InterestState::is_requested`], or the name of a collection that is
+    /// subscribed to (S61).
     pub(super) fn accepts_error_for(&self, name: &Name) -> bool {
-        self.is_requested(name) || self.wanted.names_collection(name)
+        self.is_requested(name) || self.desired.names_collection(name)
     }
 
-    /// Whether the name itself is, or was until the next request, asked for.
+    /// Whether the name itself is subscribed to, or was in the last request.
     pub(super) fn names_exactly(&self, name: &Name) -> bool {
-        self.wanted.names_exactly(name) || self.sent.names_exactly(name)
+        self.desired.names_exactly(name) || self.sent.names_exactly(name)
     }
 
     #[cfg(test)]
     pub(super) fn check(&self) {
-        let told = self.sent.difference(&self.removed).union(&self.added);
-        assert_eq!(self.wanted, told);
-        assert!(self.removed.difference(&self.sent).is_empty());
-        assert!(self.removed.intersection(&self.wanted).is_empty());
+        let kept = self.sent.iter();
+        let kept = kept.filter(|selector| !self.removed.has_selector(selector));
+        let expected: Interest = kept.chain(self.added.iter()).collect();
+        assert_eq!(self.desired, expected);
+        for selector in self.removed.iter() {
+            assert!(self.sent.has_selector(&selector));
+            assert!(!self.desired.has_selector(&selector));
+        }
     }
 }

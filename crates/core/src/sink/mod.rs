@@ -1,20 +1,20 @@
-//! The asking side of one stream, state of the world or incremental.
+//! The receiving side of one stream, SotW or delta.
 //!
 //! ```text
-//!  subscribe ──▶ ┌──────────────────────────┐ ──▶ poll_request ──▶ source
+//!  subscribe ──▶ ┌──────────────────────────┐ ──▶ poll_request ──▶ server
 //!                │ Sink: types in order of  │
-//!  handle_verdict│ first subscription, each │ ◀── handle_response ◀── source
-//!       │    ──▶ │ asking + cache + answer  │ ──▶ Delivery, to judge
+//!  handle_verdict│ first subscription, each │ ◀── handle_response ◀── server
+//!       │    ──▶ │ interest + cache + ACK   │ ──▶ Delivery, to judge
 //!       ▼        └──────────────────────────┘
 //!    Effects: changes for the database, events for watchers
 //! ```
 //!
-//! A sink outlives its streams: what is held and which versions are known stay
-//! when one ends (C19). It does not dial, wait or decode, and it does not
-//! choose among servers. Output is level-triggered: a request is made of the
-//! state at the moment of [`Sink::poll_request`].
+//! A sink outlives its streams: cached resources and their versions stay when
+//! one ends (C19). It does not dial, wait or decode, and it does not choose
+//! among servers. Output is level-triggered: a request is made from the state
+//! at the moment of [`Sink::poll_request`].
 //!
-//! A source that breaks the protocol costs the response in which it did so.
+//! A server that breaks the protocol loses the response in which it did so.
 //! Other types of the stream go on.
 //!
 //! ```
@@ -68,30 +68,31 @@ pub use backoff::{Backoff, BackoffConfig};
 pub use cache::CacheState;
 pub use config::{DataErrors, FetchStart, FetchTimeout, NackCode, SinkConfig, StreamScope};
 pub use error::{Blame, ProtocolFault, SinkError};
-pub use event::{Cause, Effects, ErrorClass, Event, WatchError};
+pub use event::{Cause, Effects, Event, WatchError};
 pub use response::Delivery;
 pub use status::Status;
 pub use verdict::{Outcome, Rejection, Verdict};
 
-/// The asking side of one stream after another to one source.
+/// The receiving side of one stream after another to one server.
 #[derive(Debug)]
 pub struct Sink {
     config: SinkConfig,
     connected: bool,
-    /// A response came on the present stream, or on the last one if there is none.
+    /// A response came on the present stream, or on the last one if there is
+    /// none.
     got_response: bool,
-    /// The source is yet to be told who asks.
+    /// The next request has to have the node.
     node_due: bool,
     /// Set while no stream lived until a response (C36).
     unreachable: Option<WatchError>,
     /// In order of first subscription (E5).
     types: Vec<TypeState>,
-    /// Which types have an answer to give, in the order of the verdicts.
+    /// Types with an acknowledgement to send, in the order of the verdicts.
     due_acks: VecDeque<usize>,
 }
 
 impl Sink {
-    /// Asks for nothing yet, over no stream.
+    /// A sink without subscriptions and without a stream.
     #[must_use]
     pub fn new(config: SinkConfig) -> Self {
         Self {
@@ -105,16 +106,16 @@ impl Sink {
         }
     }
 
-    /// Asks for one thing more. Asking twice is asking once (C23). Returns what
-    /// is still held of it if it was dropped a moment ago, to be applied as if
-    /// it had arrived now.
+    /// Adds a selector. Subscribing twice is subscribing once (C23). If the
+    /// selector was removed a moment ago, returns the resources that are still
+    /// cached, to be applied as if they had arrived now.
     ///
     /// # Errors
     /// If the stream carries another type only.
     pub fn subscribe(
         &mut self,
         type_url: &TypeUrl,
-        wanted: Selector,
+        selector: Selector,
         now: Moment,
     ) -> Result<Transaction, SinkError> {
         if let StreamScope::Single(carries) = &self.config.scope
@@ -130,52 +131,53 @@ impl Sink {
             self.types.len() - 1
         });
         let type_state = &mut self.types[index];
-        let is_new = !type_state.interest.wanted().has_selector(&wanted);
-        let held = type_state.subscribe(wanted.clone());
+        let is_new = !type_state.interest.desired().has_selector(&selector);
+        let held = type_state.subscribe(selector.clone());
         if let (true, Some(after), FetchStart::Subscribed) = (
             is_new,
             self.config.fetch_timeout.after(),
             self.config.fetch_start,
         ) {
-            type_state.start_fetch_timer(&wanted, now + after); // E2
+            type_state.start_fetch_timer(&selector, now + after); // E2
         }
         Ok(held)
     }
 
-    /// Asks for one thing less. The owner drops what it holds of it (C25).
-    pub fn unsubscribe(&mut self, type_url: &TypeUrl, wanted: &Selector) {
+    /// Removes a selector. The owner drops the resources that only it covered
+    /// (C25).
+    pub fn unsubscribe(&mut self, type_url: &TypeUrl, selector: &Selector) {
         if let Some(index) = self.index(type_url) {
-            self.types[index].unsubscribe(wanted);
+            self.types[index].unsubscribe(selector);
         }
     }
 
-    /// Another node from now on: the next request says so (E14).
+    /// Changes the node; the next request has it (E14).
     pub fn set_node(&mut self, node: Node) {
         self.config.node = node;
         self.node_due = true;
     }
 
-    /// Whether no response of any type is unfinished: a transport that does not
-    /// look into messages reads on only then (C22).
+    /// Whether the last response of every type is acknowledged: a transport
+    /// that does not look into messages reads on only then (C22).
     #[must_use]
     pub fn may_read(&self) -> bool {
         self.connected && !self.types.iter().any(TypeState::is_busy)
     }
 
-    /// Whether a response of this type would come too early (C22). One that
-    /// does look may take another type meanwhile, as Envoy does while a cluster
-    /// waits for its endpoints.
+    /// Whether the last response of this type is not acknowledged yet (C22). A
+    /// transport that looks into messages may hand over another type meanwhile,
+    /// as Envoy does while a cluster waits for its endpoints.
     #[must_use]
     pub fn is_busy(&self, type_url: &TypeUrl) -> bool {
         let index = self.index(type_url);
         index.is_some_and(|index| self.types[index].is_busy())
     }
 
-    /// Takes a response; what the owner must judge of it.
+    /// Takes a response. Returns the delivery that the owner must judge.
     ///
     /// # Errors
-    /// If the caller may not hand it over now, or the source should not have
-    /// sent it: [`SinkError::blame`] tells.
+    /// If the caller may not hand over a response now, or the server should not
+    /// have sent it: [`SinkError::blame`] tells which.
     pub fn handle_response(
         &mut self,
         response: impl Into<Response>,
@@ -189,25 +191,27 @@ impl Sink {
         }
         self.got_response = true;
         let incoming = response.into_incoming();
-        let asked = |index: &usize| self.types[*index].interest.has_sent_request();
-        let Some(index) = self.index(&incoming.type_url).filter(asked) else {
+        let was_requested = |index: &usize| self.types[*index].interest.has_sent_request();
+        let Some(index) = self.index(&incoming.type_url).filter(was_requested) else {
             return Err(SinkError::NeverAsked(incoming.type_url)); // C20
         };
         let type_state = &mut self.types[index];
         if type_state.is_busy() {
             return Err(SinkError::Busy(incoming.type_url));
         }
-        let taken = type_state.receive(incoming, &self.config);
-        if taken.is_err() {
+        let delivery = type_state.receive(incoming, &self.config);
+        if delivery.is_err() {
             self.due_acks.push_back(index);
         }
-        taken
+        delivery
     }
 
-    /// Takes the verdict on a response, and answers it.
+    /// Applies the owner's verdict on a response; the next request acknowledges
+    /// it.
     ///
     /// # Errors
-    /// If no such response waits: its stream ended meanwhile, say.
+    /// If no such response waits for a verdict, since its stream has ended, for
+    /// example.
     pub fn handle_verdict(
         &mut self,
         type_url: &TypeUrl,
@@ -230,33 +234,33 @@ impl Sink {
         Ok(Outcome { acked, effects })
     }
 
-    /// The next request, if the stream can take one: answers first, then what
-    /// is newly wanted, by type in order of first subscription (E5). That it is
-    /// handed over counts as sent.
+    /// The next request, for a transport that can send one: acknowledgements
+    /// first, then changes of the interest, by type in order of first
+    /// subscription (E5). A request that is returned counts as sent.
     pub fn poll_request(&mut self, now: Moment) -> Option<Request> {
         if !self.connected {
             return None;
         }
         let mode = self.config.mode;
-        let news = |type_state: &TypeState| type_state.has_changes(mode);
+        let has_changes = |type_state: &TypeState| type_state.has_changes(mode);
         let index = match self.due_acks.pop_front() {
             Some(index) => index,
-            None => self.types.iter().position(news)?,
+            None => self.types.iter().position(has_changes)?,
         };
-        let says_node = std::mem::take(&mut self.node_due) || self.config.node_every_request;
-        let node = says_node.then(|| self.config.node.clone()); // C16, E14
+        let sends_node = std::mem::take(&mut self.node_due) || self.config.node_every_request;
+        let node = sends_node.then(|| self.config.node.clone()); // C16, E14
         Some(self.types[index].request(node, &self.config, now))
     }
 
-    /// When [`Sink::handle_timeout`] has something to do.
+    /// The next moment at which to call [`Sink::handle_timeout`].
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Moment> {
         let next = |type_state: &TypeState| type_state.cache.timers.next();
         self.types.iter().filter_map(next).min()
     }
 
-    /// Time has passed: names that nobody answered for, resources that nobody
-    /// refreshed.
+    /// Handles deadlines that have passed: names without a response, and
+    /// resources whose TTL ran out.
     pub fn handle_timeout(&mut self, now: Moment) -> Effects {
         let mut effects = Effects::default();
         for type_state in &mut self.types {

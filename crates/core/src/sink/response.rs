@@ -1,8 +1,9 @@
-//! From a response to what its owner must judge.
+//! Turns a response into the delivery that its owner must judge.
 //!
-//! Contradictions reject the response before anything of it is used (E9); what
-//! nobody asked for is left out (C21); what is beyond a limit is refused alone.
-//! Nothing is applied here: that takes a verdict.
+//! A response that contradicts itself is NACKed before any part of it is used
+//! (E9); resources that were not subscribed to are left out (C21); a resource
+//! beyond a limit is rejected alone. Nothing is applied here: that takes a
+//! verdict.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,22 +20,23 @@ use crate::name::Name;
 use crate::params::Constraints;
 use crate::resource::{Nonce, Resource, ResourceError, TypeUrl, Version};
 
-/// What the owner must judge, by [`super::Sink::handle_verdict`].
+/// The parts of a response that the owner must judge, by
+/// [`super::Sink::handle_verdict`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// The type of all of it.
+    /// The type of the response.
     pub type_url: TypeUrl,
-    /// The response.
+    /// The nonce of the response.
     pub nonce: Nonce,
-    /// What was sent in full and asked for.
+    /// Resources with bodies that are subscribed to.
     pub resources: Vec<Arc<Resource>>,
-    /// What is still good, without its body (E10).
+    /// Resources without bodies whose TTL is renewed (E10).
     pub heartbeats: Vec<Arc<Resource>>,
-    /// What is gone, by name.
+    /// Removed names.
     pub removed: Vec<Name>,
-    /// Which variants are gone (TP2); without constraints, the one for all.
+    /// Removed variants (TP2); without constraints, the one for all clients.
     pub removed_variants: Vec<(Name, Option<Constraints>)>,
-    /// What cannot be given, and why (C43): names, and collections asked for (S61).
+    /// Errors of names (C43), and of collections that are subscribed to (S61).
     pub errors: Vec<(Name, Arc<ResourceError>)>,
 }
 
@@ -42,17 +44,18 @@ pub struct Delivery {
 #[derive(Debug)]
 pub(super) struct PendingVerdict {
     pub(super) delivery: Delivery,
-    /// The state that the response brings about (SotW).
+    /// The version of the whole set (SotW).
     pub(super) version: Option<Version>,
-    /// What it leaves out is gone (C29).
+    /// The response is a whole set: resources that it leaves out are removed
+    /// (C29).
     pub(super) is_whole_set: bool,
-    /// A part of such a set was not asked for, and is not kept (C21).
+    /// A part of the set was not subscribed to, and is not kept (C21).
     pub(super) is_partial: bool,
-    /// What is rejected whatever the owner says.
+    /// Rejections that do not depend on the owner's verdict.
     pub(super) over_limits: Vec<Rejection>,
 }
 
-/// How a response contradicts itself, if it does.
+/// The contradiction in a response, if there is one.
 pub(super) fn fault(incoming: &Incoming) -> Option<ProtocolFault> {
     match Mentions::gather(incoming) {
         Err(name) => Some(ProtocolFault::Duplicate(name.clone())),
@@ -60,7 +63,7 @@ pub(super) fn fault(incoming: &Incoming) -> Option<ProtocolFault> {
     }
 }
 
-/// What a response speaks of, each once.
+/// The names in a response, by role.
 #[derive(Default)]
 struct Mentions<'a> {
     variants: BTreeSet<(&'a Name, Option<&'a Constraints>)>,
@@ -70,13 +73,13 @@ struct Mentions<'a> {
 }
 
 impl<'a> Mentions<'a> {
-    /// Fails with a name that is there twice in one role.
+    /// Fails with a name that occurs twice in one role.
     fn gather(incoming: &'a Incoming) -> Result<Self, &'a Name> {
         let mut all = Self::default();
-        for delivered in &incoming.resources {
+        for wire_resource in &incoming.resources {
             let Resource {
                 name, constraints, ..
-            } = delivered.resource.as_ref();
+            } = wire_resource.resource.as_ref();
             all.added.insert(name);
             once(all.variants.insert((name, constraints.as_ref())), name)?;
         }
@@ -89,9 +92,10 @@ impl<'a> Mentions<'a> {
         Ok(all)
     }
 
-    /// A name that is there in two roles.
+    /// A name that occurs in two roles.
     fn contradiction(&self, incoming: &Incoming) -> Option<ProtocolFault> {
-        // A variant may go while another comes, but not the same one.
+        // A variant may be removed while another is added, but not the same
+        // one.
         let again = |(name, gone): &&(Name, Option<Constraints>)| {
             self.variants.contains(&(name, gone.as_ref()))
         };
@@ -110,18 +114,18 @@ fn once(first: bool, name: &Name) -> Result<(), &Name> {
     if first { Ok(()) } else { Err(name) }
 }
 
-/// Leaves what was asked for and is within limits.
+/// Keeps the parts that are subscribed to and within the limits.
 pub(super) fn filter_response(
     incoming: Incoming,
     interest: &InterestState,
     cache: &Cache,
     limits: &Limits,
 ) -> PendingVerdict {
-    // A heartbeat is no whole set: it mentions only what runs out (S59).
-    let beats = |delivered: &WireResource| delivered.form == Form::Heartbeat;
+    // A heartbeat is no whole set: it mentions only resources with a TTL (S59).
+    let is_heartbeat = |wire_resource: &WireResource| wire_resource.form == Form::Heartbeat;
     let whole = incoming.version.is_some()
         && Kind::of(&incoming.type_url).whole_set
-        && !incoming.resources.iter().any(beats);
+        && !incoming.resources.iter().any(is_heartbeat);
     let mut pending = PendingVerdict {
         is_whole_set: whole,
         is_partial: false,
@@ -137,9 +141,9 @@ pub(super) fn filter_response(
             errors: incoming.errors,
         },
     };
-    for delivered in incoming.resources {
-        match interest.is_resource_requested(&delivered.resource) {
-            true => pending.add_resource(delivered, limits),
+    for wire_resource in incoming.resources {
+        match interest.is_resource_requested(&wire_resource.resource) {
+            true => pending.add_resource(wire_resource, limits),
             false => pending.is_partial = whole, // C21
         }
     }
@@ -148,20 +152,20 @@ pub(super) fn filter_response(
 }
 
 impl PendingVerdict {
-    fn add_resource(&mut self, delivered: WireResource, limits: &Limits) {
-        if let Some(refusal) = too_long(&delivered.resource, limits) {
+    fn add_resource(&mut self, wire_resource: WireResource, limits: &Limits) {
+        if let Some(refusal) = too_long(&wire_resource.resource, limits) {
             self.over_limits.push(refusal);
             return;
         }
-        match delivered.form {
-            Form::Full | Form::Wrapped => self.delivery.resources.push(delivered.resource),
-            Form::Heartbeat => self.delivery.heartbeats.push(delivered.resource),
+        match wire_resource.form {
+            Form::Full | Form::Wrapped => self.delivery.resources.push(wire_resource.resource),
+            Form::Heartbeat => self.delivery.heartbeats.push(wire_resource.resource),
         }
     }
 }
 
 impl Delivery {
-    /// Leaves the removals and errors that concern someone.
+    /// Keeps the removals and errors that concern a known or requested name.
     fn retain_relevant(&mut self, interest: &InterestState, cache: &Cache, limits: &Limits) {
         let known = |name: &Name| cache.entries.contains_key(name);
         self.removed.retain(known);
@@ -193,7 +197,7 @@ fn shorten(error: &mut Arc<ResourceError>, longest: usize) {
     }
 }
 
-/// At most so many bytes of a text, by whole characters.
+/// Cuts a text to a number of bytes, at a character boundary.
 pub(super) fn clip(text: &str, longest: usize) -> &str {
     let mut end = longest.min(text.len());
     while !text.is_char_boundary(end) {

@@ -1,11 +1,11 @@
-//! The asking in state-of-the-world requests: each lists everything (C17).
+//! SotW requests: each lists all selectors (C17).
 //!
-//! An empty list is a wildcard if it comes first, and nothing once anything was
-//! named (C25). So there is no direct way from the empty wildcard to nothing:
-//! it is named first, then dropped.
+//! An empty list is a wildcard if it comes first, and no subscription once
+//! anything was named (C25). So there is no direct way from the legacy wildcard
+//! to no subscription: the wildcard is named first, then removed.
 //!
 //! ```text
-//!   [] (all)  ──▶  ["*"] (all)  ──▶  [] (nothing)
+//!   [] (wildcard)  ──▶  ["*"] (wildcard)  ──▶  [] (nothing)
 //! ```
 
 use super::config::SinkConfig;
@@ -15,7 +15,7 @@ use crate::Moment;
 use crate::interest::{Interest, InterestDiff, Wildcard};
 use crate::message::{Locator, Node, SotwRequest};
 
-/// The next request: an answer, news, or both.
+/// The next request: an acknowledgement, changes of the interest, or both.
 pub(super) fn request(
     type_state: &mut TypeState,
     node: Option<Node>,
@@ -26,8 +26,8 @@ pub(super) fn request(
         true => sent_locators(&type_state.interest),
         false => {
             let legacy = type_state.has_legacy_wildcard();
-            let (names, settled) = take_changes(&mut type_state.interest, legacy);
-            type_state.apply_sent(&settled, config, now);
+            let (names, sent) = take_changes(&mut type_state.interest, legacy);
+            type_state.apply_sent(&sent, config, now);
             names
         }
     };
@@ -41,40 +41,41 @@ pub(super) fn request(
     }
 }
 
-/// Whether the source does not know what is wanted. Naming again what it was
-/// told would change nothing.
+/// Whether there are changes to send. A selector that was sent before is no
+/// change: the server would see no difference.
 pub(super) fn has_changes(interest: &InterestState) -> bool {
-    let told = interest.sent();
+    let sent = interest.sent();
     !interest.removed().is_empty()
         || interest
             .added()
             .iter()
-            .any(|wanted| !told.has_selector(&wanted))
+            .any(|selector| !sent.has_selector(&selector))
 }
 
-/// The names that the source was told of, once more. An answer says nothing
-/// new: what was dropped in a request that the source ignored as stale, and is
-/// wanted again now, would look to it as if it had been held all the time.
+/// The selectors of the last request. An acknowledgement has no changes: if a
+/// selector was removed in a request that the server ignored as stale, and is
+/// added again now, the server would never see that it was removed.
 fn sent_locators(interest: &InterestState) -> Vec<Locator> {
     locators(interest.sent(), interest.wildcard() == Wildcard::Legacy)
 }
 
-/// The names of the next request, and what it settles.
+/// The selectors of the next request, and the changes that it sends.
 fn take_changes(interest: &mut InterestState, legacy: bool) -> (Vec<Locator>, InterestDiff) {
     let before = interest.wildcard();
-    if before == Wildcard::Legacy && interest.wanted().is_empty() {
+    if before == Wildcard::Legacy && interest.desired().is_empty() {
         interest.set_wildcard(Wildcard::Explicit);
         return (vec!["*".into()], InterestDiff::default());
     }
     let bare = matches!(before, Wildcard::Never | Wildcard::Legacy) && legacy;
-    let names = locators(interest.wanted(), bare);
-    let star = interest.wanted().has_wildcard() && !names.is_empty();
+    let names = locators(interest.desired(), bare);
+    let star = interest.desired().has_wildcard() && !names.is_empty();
     let others = names.len() > usize::from(star);
-    let edges = interest.record_sent(before.after_sotw(star, others, legacy));
-    (names, edges)
+    let diff = interest.record_sent(before.after_sotw(star, others, legacy));
+    (names, diff)
 }
 
-/// An interest on the wire; `bare`: the whole type may be asked for by naming nothing.
+/// An interest as it is on the wire; `bare` allows an empty list for the
+/// wildcard.
 pub(super) fn locators(interest: &Interest, bare: bool) -> Vec<Locator> {
     let only_star = interest.has_wildcard() && interest.len() == 1;
     match only_star && bare {

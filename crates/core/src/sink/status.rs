@@ -1,4 +1,4 @@
-//! What can be seen from outside without changing anything.
+//! The status of a sink.
 
 use std::sync::Arc;
 
@@ -9,33 +9,33 @@ use crate::interest::Interest;
 use crate::name::{Name, Selector};
 use crate::resource::{Resource, TypeUrl, Version};
 
-/// What is known of one name, for CSDS (C44).
+/// The status of one name, for CSDS (C44).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status<'a> {
     /// Its type.
     pub type_url: &'a TypeUrl,
     /// The name.
     pub name: &'a Name,
-    /// What the last answer was.
+    /// The state of the name.
     pub state: CacheState,
-    /// What is held: one resource, or some variants of it.
+    /// The cached resource, or its variants.
     pub held: &'a [Arc<Resource>],
-    /// What is wrong, if something is.
+    /// The error of the name.
     pub error: Option<&'a WatchError>,
 }
 
 impl Sink {
-    /// What is asked for, of one type.
+    /// The interest of one type.
     #[must_use]
     pub fn interest(&self, type_url: &TypeUrl) -> Option<&Interest> {
         let index = self.index(type_url)?;
-        Some(self.types[index].interest.wanted())
+        Some(self.types[index].interest.desired())
     }
 
-    /// Whether the source was told of this on the present stream, and what is
-    /// held is its answer: a response, or the silence that says that a version
-    /// is still the newest. What is asked for again before the source heard
-    /// otherwise is then still current.
+    /// Whether the server was sent this selector on the present stream, and the
+    /// cached resources are its answer: by a response, or by no response to a
+    /// version that is still the newest. They stay current if the selector is
+    /// removed and added again before the server is told.
     #[must_use]
     pub fn is_answered(&self, type_url: &TypeUrl, selector: &Selector) -> bool {
         self.index(type_url).is_some_and(|index| {
@@ -45,7 +45,7 @@ impl Sink {
         })
     }
 
-    /// What a new watcher of a name hears first (C23, C42).
+    /// The first events for a new watcher of a name (C23, C42).
     #[must_use]
     pub fn replay(&self, type_url: &TypeUrl, name: &Name) -> Vec<Event> {
         let Some(index) = self.index(type_url) else {
@@ -55,7 +55,8 @@ impl Sink {
         cache.replay(type_url, name, self.unreachable.as_ref())
     }
 
-    /// Everything that is known, by type in order of first subscription, then by name.
+    /// The status of every name, by type in order of first subscription, then
+    /// by name.
     pub fn states(&self) -> impl Iterator<Item = Status<'_>> {
         self.types.iter().flat_map(|type_state| {
             let entries = type_state.cache.entries.iter();
@@ -69,7 +70,7 @@ impl Sink {
         })
     }
 
-    /// The last state of a type that was accepted as a whole (SotW).
+    /// The version of the last set that was ACKed (SotW).
     #[must_use]
     pub fn version(&self, type_url: &TypeUrl) -> Option<&Version> {
         let index = self.index(type_url)?;

@@ -1,14 +1,14 @@
-//! Streams come and go; what is held stays.
+//! Streams begin and end; the cache stays.
 //!
 //! ```text
 //!              handle_connected             a response
 //!   down ──────────────────────▶ up, silent ──────────▶ up, heard
 //!    ▲  ▲                           │                       │
-//!    │  └── everyone hears of it ───┘                       │
+//!    │  └── reported to watchers ───┘                       │
 //!    └──────────────── no error (C36) ──────────────────────┘
 //! ```
 //!
-//! Not the place that decides when to dial again: see [`super::Backoff`].
+//! When to reconnect is not decided here: see [`super::Backoff`].
 
 use std::sync::Arc;
 
@@ -18,22 +18,23 @@ use super::event::{Cause, Effects, Event, WatchError};
 use super::type_state::{TypeState, effect_collector};
 
 impl Sink {
-    /// A stream began. Its source knows nothing: neither nonces nor what was
-    /// asked on another stream (C19). Responses not yet judged are dropped.
+    /// Starts a stream. Its server knows neither the nonces nor the
+    /// subscriptions of another stream (C19). Responses without a verdict are
+    /// dropped.
     pub fn handle_connected(&mut self) {
         self.connected = true;
         self.got_response = false;
         self.restart();
     }
 
-    /// A stream ended, or could not be made. Only if no response came on it is
-    /// that an error, and then everyone hears of it (C36).
+    /// Ends a stream, or an attempt to open one. If no response came on it,
+    /// that is an error, which is reported to every watcher (C36).
     pub fn handle_disconnected(&mut self, reason: impl Into<Arc<str>>) -> Vec<Event> {
-        let heard = self.connected && self.got_response;
+        let got_response = self.connected && self.got_response;
         self.connected = false;
-        self.got_response = heard;
+        self.got_response = got_response;
         self.restart();
-        if heard {
+        if got_response {
             return Vec::new();
         }
         let error = WatchError::new(Cause::Unreachable, reason);
@@ -63,8 +64,8 @@ impl Sink {
         }
     }
 
-    /// The next stream leads to another server: versions of this one mean
-    /// nothing there (E9). What is held stays in use.
+    /// Forgets versions, because the next stream leads to another server, where
+    /// they mean nothing (E9). Cached resources stay in use.
     pub fn forget_versions(&mut self) {
         self.types.iter_mut().for_each(TypeState::forget_versions);
     }
@@ -75,7 +76,7 @@ impl Sink {
         self.got_response
     }
 
-    /// The source answered, so it can be reached (C39).
+    /// Reports that the server can be reached, since it responded (C39).
     pub(super) fn recover(&mut self) -> Effects {
         let mut effects = Effects::default();
         if self.unreachable.take().is_some() {

@@ -1,17 +1,18 @@
-//! One type on one stream: what is asked, held, and due to be said.
+//! One resource type of a sink: its interest, its cache, and the
+//! acknowledgement that is due.
 //!
 //! ```text
 //!                 response                verdict
-//!        Idle ───────────────▶ Judging ─────────────▶ Answer
-//!         ▲          │ contradicts itself                ▲ │
-//!         │          └───────────────────────────────────┘ │
-//!         └────────────────────────────────────────────────┘
-//!                            the request leaves
+//!        Idle ───────────────▶ Judging ─────────────▶ Due
+//!         ▲          │ contradicts itself              ▲ │
+//!         │          └─────────────────────────────────┘ │
+//!         └──────────────────────────────────────────────┘
+//!                            the request is sent
 //! ```
 //!
-//! There is one place for an answer, so nothing more of the type is read until
-//! it has left (C22): a source that sends and does not read cannot make
-//! answers pile up.
+//! There is room for one acknowledgement, so no further response of the type is
+//! read until it is sent (C22): a server that sends and does not read cannot
+//! make acknowledgements pile up.
 
 use super::cache::{Cache, CacheState, Deadline};
 use super::config::{FetchStart, FetchTimeout, SinkConfig};
@@ -32,15 +33,15 @@ use crate::message::{ErrorDetail, Mode, Node};
 use crate::name::Selector;
 use crate::resource::{Nonce, TypeUrl, Version};
 
-/// Whose turn it is to speak of a response.
+/// The state of the last response.
 #[derive(Debug, Default)]
 enum AckState {
-    /// No response is unanswered.
+    /// Every response was acknowledged.
     #[default]
     Idle,
-    /// The owner judges one.
+    /// The owner judges the response.
     Judging(Box<PendingVerdict>),
-    /// The verdict must be told; `Some` is a rejection.
+    /// The acknowledgement is to be sent; `Some` is a NACK.
     Due(Option<ErrorDetail>),
 }
 
@@ -49,12 +50,14 @@ pub(super) struct TypeState {
     pub(super) type_url: TypeUrl,
     pub(super) interest: InterestState,
     pub(super) cache: Cache,
-    /// The last state that was accepted as a whole; outlives streams (C19).
+    /// The version of the last set that was ACKed; outlives streams (C19).
     pub(super) version: Option<Version>,
-    /// Nothing of that state is wanted any more, or not all of it was kept. Told
-    /// to a new stream, the version would say that there is nothing to send.
+    /// Nothing of that set is subscribed to any more, or not all of it was
+    /// kept. On a new stream, the version would tell the server that there is
+    /// nothing to send.
     version_is_void: bool,
-    /// The last response of this stream. An empty one cannot be pointed at.
+    /// The nonce of the last response on this stream. An empty one cannot be
+    /// referred to.
     pub(super) nonce: Option<Nonce>,
     ack_state: AckState,
 }
@@ -72,15 +75,15 @@ impl TypeState {
         }
     }
 
-    /// A stream began or ended. What was unanswered stays so; what is held and
-    /// its version are kept (C19).
+    /// Resets the state of the stream, which began or ended. The cache and its
+    /// version are kept (C19).
     pub(super) fn restart(&mut self) {
-        let lingering = self.interest.removed().clone();
+        let unsent = self.interest.removed().clone();
         self.interest.restart();
-        self.evict(&lingering);
-        // A version stands for everything that it was given with: said to a new
-        // stream after a part was dropped, it would keep that part away.
-        if std::mem::take(&mut self.version_is_void) || !lingering.is_empty() {
+        self.evict(&unsent);
+        // A version stands for the whole set: on a new stream, after a part was
+        // dropped, it would keep the server from sending that part.
+        if std::mem::take(&mut self.version_is_void) || !unsent.is_empty() {
             self.version = None;
         }
         self.nonce = None;
@@ -92,42 +95,43 @@ impl TypeState {
         self.cache.mark_foreign();
     }
 
-    /// Wants one thing more; what is still known of it, from when it was wanted
-    /// before. That it does not exist is known too: the source may say so again,
-    /// but that would be no news (C28).
-    pub(super) fn subscribe(&mut self, wanted: Selector) -> Transaction {
-        let mut held = self.cache.held_for(&wanted);
-        held.retain(|resource| !self.interest.wants_resource(resource));
+    /// Adds a selector. Returns the changes from the cache, if the selector was
+    /// there before and is not evicted yet. A name that is known not to exist
+    /// is one of them: the server may say so again, but that would be no change
+    /// (C28).
+    pub(super) fn subscribe(&mut self, selector: Selector) -> Transaction {
+        let mut held = self.cache.held_for(&selector);
+        held.retain(|resource| !self.interest.is_resource_desired(resource));
         let mut known = Transaction::new();
-        if let Selector::Name(name) = &wanted {
-            if self.cache.knows_absent(name) && !self.interest.wanted().names_exactly(name) {
+        if let Selector::Name(name) = &selector {
+            if self.cache.knows_absent(name) && !self.interest.desired().names_exactly(name) {
                 known.push(Change::Remove(self.type_url.clone(), name.clone()));
             }
             self.cache.add_entry(name);
         }
-        self.interest.subscribe(wanted);
-        held.retain(|resource| self.interest.wants_resource(resource));
+        self.interest.subscribe(selector);
+        held.retain(|resource| self.interest.is_resource_desired(resource));
         let upsert = |resource| Change::Upsert(self.type_url.clone(), resource);
         known.extend(held.into_iter().map(upsert));
         known
     }
 
-    /// Wants one thing less. What the source was told of is evicted when it is
-    /// told otherwise ([`InterestState::is_requested`]).
-    pub(super) fn unsubscribe(&mut self, wanted: &Selector) {
-        self.interest.unsubscribe(wanted);
-        self.version_is_void |= self.interest.wanted().is_empty();
-        if !self.interest.sent().has_selector(wanted) {
-            self.cache.forget_selector(wanted, &self.interest);
+    /// Removes a selector. Names that the server was asked for are evicted when
+    /// the unsubscription is sent ([`InterestState::is_requested`]).
+    pub(super) fn unsubscribe(&mut self, selector: &Selector) {
+        self.interest.unsubscribe(selector);
+        self.version_is_void |= self.interest.desired().is_empty();
+        if !self.interest.sent().has_selector(selector) {
+            self.cache.forget_selector(selector, &self.interest);
             if !self.interest.has_sent_request() {
                 self.version = None;
             }
         }
     }
 
-    /// A name's time runs from its subscription (E2).
-    pub(super) fn start_fetch_timer(&mut self, wanted: &Selector, until: Moment) {
-        if let Selector::Name(name) = wanted {
+    /// Starts the fetch timer of a name with its subscription (E2).
+    pub(super) fn start_fetch_timer(&mut self, selector: &Selector, until: Moment) {
+        if let Selector::Name(name) = selector {
             self.cache.start_fetch_timer(name, until);
         }
     }
@@ -140,7 +144,7 @@ impl TypeState {
         matches!(self.ack_state, AckState::Judging(_))
     }
 
-    /// Takes a response in; what the owner must judge.
+    /// Takes a response. Returns the delivery that the owner must judge.
     pub(super) fn receive(
         &mut self,
         incoming: Incoming,
@@ -164,7 +168,7 @@ impl TypeState {
         Ok(delivery)
     }
 
-    /// The response that waits for a verdict, if it is this one.
+    /// The response that waits for a verdict, if it has this nonce.
     pub(super) fn take_pending(&mut self, nonce: &Nonce) -> Option<Box<PendingVerdict>> {
         match std::mem::take(&mut self.ack_state) {
             AckState::Judging(pending) if pending.delivery.nonce == *nonce => Some(pending),
@@ -175,7 +179,7 @@ impl TypeState {
         }
     }
 
-    /// Applies a verdict; whether the response is acknowledged.
+    /// Applies a verdict. Returns whether the response is ACKed.
     pub(super) fn apply_verdict(
         &mut self,
         mut pending: Box<PendingVerdict>,
@@ -186,35 +190,35 @@ impl TypeState {
     ) -> bool {
         let mut rejected = std::mem::take(&mut pending.over_limits);
         rejected.extend(verdict.rejected);
-        let application = VerdictApplier {
+        let applier = VerdictApplier {
             pending: &pending,
             rejected: &rejected,
             longest_error: config.limits.error_bytes,
             now,
         };
         let mut collector = effect_collector(&self.type_url, &self.interest, config, effects);
-        application.apply(&mut self.cache, &mut collector);
+        applier.apply(&mut self.cache, &mut collector);
         let acked = rejected.is_empty();
         if acked && pending.version.is_some() {
-            // C18: only a response without a fault moves the version on.
+            // C18: only a response without an error changes the version.
             self.version = pending.version;
-            self.version_is_void = self.interest.wanted().is_empty() || pending.is_partial;
+            self.version_is_void = self.interest.desired().is_empty() || pending.is_partial;
         }
         self.ack_state = AckState::Due(detail(&rejected, config));
         acked
     }
 
-    /// Whether there is something to say besides an answer.
+    /// Whether there is a request to send besides an acknowledgement.
     pub(super) fn has_changes(&self, mode: Mode) -> bool {
         match mode {
-            // The names go with the verdict: before it, a request would have to
-            // name a response that is not judged (E4).
+            // The names go with the verdict: before it, a request would refer
+            // to a response that is not judged (E4).
             Mode::Sotw => !self.is_judging() && sotw::has_changes(&self.interest),
             Mode::Delta => delta::has_changes(&self.interest),
         }
     }
 
-    /// The next request. Call only if an answer or news is due.
+    /// The next request. Call only if an acknowledgement or a change is due.
     pub(super) fn request(
         &mut self,
         node: Option<Node>,
@@ -227,17 +231,17 @@ impl TypeState {
         }
     }
 
-    /// Whether the type may be asked for as a whole by naming nothing.
+    /// Whether an empty list can be a wildcard for the type.
     pub(super) fn has_legacy_wildcard(&self) -> bool {
         Kind::of(&self.type_url).legacy_wildcard
     }
 
-    /// Whether the next request is an answer.
+    /// Whether the next request is an acknowledgement.
     pub(super) fn has_due_ack(&self) -> bool {
         matches!(self.ack_state, AckState::Due(_))
     }
 
-    /// The answer that is due, which is then no longer.
+    /// Takes the acknowledgement that is due.
     pub(super) fn take_due_ack(&mut self) -> Option<Option<ErrorDetail>> {
         match std::mem::take(&mut self.ack_state) {
             AckState::Due(error) => Some(error),
@@ -248,25 +252,25 @@ impl TypeState {
         }
     }
 
-    /// The source was told: what it was told to drop goes, and the time of what
-    /// it was asked for runs (C32).
-    pub(super) fn apply_sent(&mut self, settled: &InterestDiff, config: &SinkConfig, now: Moment) {
-        self.evict(&settled.removed);
+    /// Applies a sent request: evicts names that it unsubscribes from, and
+    /// starts the fetch timers of names that it subscribes to (C32).
+    pub(super) fn apply_sent(&mut self, sent: &InterestDiff, config: &SinkConfig, now: Moment) {
+        self.evict(&sent.removed);
         if let (Some(after), FetchStart::Sent) = (config.fetch_timeout.after(), config.fetch_start)
         {
-            for name in settled.added.names() {
+            for name in sent.added.names() {
                 self.cache.start_fetch_timer(name, now + after);
             }
         }
     }
 
     fn evict(&mut self, removed: &Interest) {
-        for wanted in removed.iter() {
-            self.cache.forget_selector(&wanted, &self.interest);
+        for selector in removed.iter() {
+            self.cache.forget_selector(&selector, &self.interest);
         }
     }
 
-    /// What is due by now.
+    /// Handles the deadlines that have passed.
     pub(super) fn expire(&mut self, config: &SinkConfig, now: Moment, effects: &mut Effects) {
         for deadline in self.cache.timers.expire(now) {
             let mut collector = effect_collector(&self.type_url, &self.interest, config, effects);
@@ -284,21 +288,22 @@ impl TypeState {
     }
 }
 
-/// What silence comes to (C34, C35).
+/// The state and the error of a name without a response (C34, C35).
 fn timeout_error(timeout: FetchTimeout) -> (CacheState, WatchError) {
-    let words = "the source did not answer in time";
+    let message = "the source did not answer in time";
     match timeout {
-        FetchTimeout::Transient(_) => {
-            (CacheState::Timeout, WatchError::new(Cause::TimedOut, words))
-        }
+        FetchTimeout::Transient(_) => (
+            CacheState::Timeout,
+            WatchError::new(Cause::TimedOut, message),
+        ),
         FetchTimeout::DoesNotExist(_) | FetchTimeout::Never => (
             CacheState::DoesNotExist,
-            WatchError::new(Cause::Silent, words),
+            WatchError::new(Cause::Silent, message),
         ),
     }
 }
 
-/// Gathers effects for one type.
+/// A collector of effects on one type.
 pub(super) fn effect_collector<'a>(
     type_url: &'a TypeUrl,
     interest: &'a InterestState,

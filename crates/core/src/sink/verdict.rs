@@ -1,8 +1,8 @@
-//! The owner's verdict on one response, and what follows from it.
+//! The owner's verdict on one response, and its effects.
 //!
 //! There is one verdict for each response and it is total: the response is
-//! acknowledged, or rejected with every reason in one text (C18). What is good
-//! in it is used either way (C26).
+//! ACKed, or NACKed with every reason in one text (C18). Good resources are
+//! used either way (C26).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,24 +19,24 @@ use crate::name::Name;
 use crate::params::Constraints;
 use crate::resource::Resource;
 
-/// What the owner thinks of a delivery.
+/// The owner's judgement of a delivery.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// What is bad in it; nothing: it is accepted.
+    /// The bad parts of the delivery; if there are none, it is accepted.
     pub rejected: Vec<Rejection>,
 }
 
-/// One thing that is bad in a response.
+/// One bad part of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejection {
-    /// Whose fault it is; `None` if the name could not be read (C27).
+    /// The name of the bad resource; `None` if it could not be read (C27).
     pub name: Option<Name>,
     /// For people only (S64).
     pub reason: String,
 }
 
 impl Rejection {
-    /// A resource is bad: those who watch it will hear of it.
+    /// A resource is bad: its watchers get an error.
     #[must_use]
     pub fn of(name: &Name, reason: impl Into<String>) -> Self {
         Self {
@@ -45,7 +45,7 @@ impl Rejection {
         }
     }
 
-    /// Something is bad that has no name: only the source will hear of it.
+    /// A part without a name is bad: only the server is told.
     #[must_use]
     pub fn of_response(reason: impl Into<String>) -> Self {
         Self {
@@ -56,29 +56,29 @@ impl Rejection {
 }
 
 impl Verdict {
-    /// All of it is good.
+    /// Everything is good.
     #[must_use]
     pub fn accept() -> Self {
         Self::default()
     }
 
-    /// These are bad, the rest is good.
+    /// These parts are bad, the rest is good.
     #[must_use]
     pub fn reject(rejected: Vec<Rejection>) -> Self {
         Self { rejected }
     }
 }
 
-/// What follows from a verdict.
+/// The outcome of a verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// Whether the response is acknowledged.
+    /// Whether the response is ACKed.
     pub acked: bool,
-    /// What it brings about.
+    /// The effects of the response.
     pub effects: Effects,
 }
 
-/// The text of a rejection: every reason, shortened as a whole (E8).
+/// The error of a NACK: every reason, cut as a whole (E8).
 pub(super) fn detail(rejected: &[Rejection], config: &SinkConfig) -> Option<ErrorDetail> {
     let longest = config.limits.error_bytes;
     let mut message = String::new();
@@ -101,7 +101,7 @@ pub(super) fn detail(rejected: &[Rejection], config: &SinkConfig) -> Option<Erro
     })
 }
 
-/// Applies what a verdict leaves of a response.
+/// Applies a response, as far as its verdict allows.
 pub(super) struct VerdictApplier<'a> {
     pub(super) pending: &'a PendingVerdict,
     pub(super) rejected: &'a [Rejection],
@@ -110,8 +110,9 @@ pub(super) struct VerdictApplier<'a> {
 }
 
 impl VerdictApplier<'_> {
-    /// Applies all of it. Listeners go before others come, since a new one may
-    /// need the address of an old one (E8); elsewhere removals are last.
+    /// Applies everything. Removed listeners go before others are added, since
+    /// a new one may need the address of an old one (E8); for other types,
+    /// removals are last.
     pub(super) fn apply(&self, cache: &mut Cache, collector: &mut EffectCollector<'_>) {
         let removals_first = collector.type_url.as_str() == kind::LDS;
         if removals_first {
@@ -127,7 +128,7 @@ impl VerdictApplier<'_> {
 
     fn apply_resources(&self, cache: &mut Cache, collector: &mut EffectCollector<'_>) {
         for resource in self.accepted() {
-            // The source may have been told meanwhile that nobody wants it.
+            // An unsubscription may have been sent meanwhile.
             if !collector.interest.is_resource_requested(resource) {
                 continue;
             }
@@ -157,7 +158,7 @@ impl VerdictApplier<'_> {
 
     fn apply_rejections(&self, cache: &mut Cache, collector: &mut EffectCollector<'_>) {
         for rejection in self.rejected {
-            // C27: without a name there is nobody to tell but the source.
+            // C27: without a name only the server is told.
             if let Some(name) = &rejection.name {
                 let reason = clip(&rejection.reason, self.longest_error);
                 let error = WatchError::new(Cause::Rejected, reason);
@@ -166,15 +167,15 @@ impl VerdictApplier<'_> {
         }
     }
 
-    /// C43: remembered until the resource or another error takes its place.
+    /// C43: kept until the resource or another error replaces it.
     fn apply_errors(&self, cache: &mut Cache, collector: &mut EffectCollector<'_>) {
-        for (name, said) in &self.pending.delivery.errors {
-            // A collection is not a name: it has no value and nobody watches it.
-            if !collector.interest.wanted().names_collection(name) {
-                let error = WatchError::new(Cause::Source(said.code), said.message.clone());
-                cache.fail(name, CacheState::ReceivedError, error, collector);
+        for (name, error) in &self.pending.delivery.errors {
+            // A collection is not a name: it has no value and no watchers.
+            if !collector.interest.desired().names_collection(name) {
+                let watch_error = WatchError::new(Cause::Source(error.code), error.message.clone());
+                cache.fail(name, CacheState::ReceivedError, watch_error, collector);
             }
-            collector.fail(name, said);
+            collector.fail(name, error);
         }
     }
 
@@ -188,13 +189,14 @@ impl VerdictApplier<'_> {
         if self.pending.version.is_some() {
             self.drop_other_variants(cache, collector);
         }
-        // C31: something without a name was present; it may be any of them.
+        // C31: a resource without a readable name may be any of the missing
+        // ones.
         if self.pending.is_whole_set && self.rejected.iter().all(|r| r.name.is_some()) {
             cache.delete_absent(&self.present(), collector);
         }
     }
 
-    /// In the state of the world, a name has the variants that are listed.
+    /// In SotW, a response has all variants of its names.
     fn drop_other_variants(&self, cache: &mut Cache, collector: &mut EffectCollector<'_>) {
         type Variant<'a> = (&'a Name, Option<&'a Constraints>);
         let listed: BTreeSet<Variant<'_>> = self
@@ -215,8 +217,8 @@ impl VerdictApplier<'_> {
         }
     }
 
-    /// What the response mentions: an invalid resource is not absent (C31),
-    /// nor is one that has an error (C43).
+    /// The names in the response: an invalid resource is not absent (C31), nor
+    /// is one that has an error (C43).
     fn present(&self) -> BTreeSet<&Name> {
         let mut present = self.rejected_names();
         present.extend(self.pending.delivery.resources.iter().map(|r| &r.name));

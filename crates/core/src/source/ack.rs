@@ -1,4 +1,4 @@
-//! What a peer accepted: what a response said becomes what is held.
+//! Applies an ACK: the updates of a response go into the client cache.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use crate::database::Database;
 use crate::name::Name;
 use crate::resource::{Nonce, Resource};
 
-/// What the peer held, and what it holds in its place now.
+/// A resource that the client held, and the ones that replace it.
 pub(crate) type Replacement = (Arc<Resource>, Vec<Arc<Resource>>);
 
-/// What the acceptance of a response put an end to.
+/// The effects of an ACK on other types.
 #[derive(Debug, Default)]
 pub(crate) struct AckEffects {
     pub(crate) replacements: Vec<Replacement>,
@@ -21,17 +21,17 @@ pub(crate) struct AckEffects {
 }
 
 impl TypeStream {
-    /// The peer accepted the response, and with it all before it. Returns what
-    /// it replaced, for types whose old contents stay in use for a while (S73).
+    /// Handles an ACK, of this response and all before it. Returns the replaced
+    /// resources, for types that drain (S73).
     pub(crate) fn handle_ack(&mut self, db: &mut Database, nonce: &Nonce) -> AckEffects {
-        let mut accepted = AckEffects::default();
+        let mut effects = AckEffects::default();
         let unknown = self.client_cache.has_unknown_bodies();
         while let Some(pending_ack) = self.client_cache.take_oldest_pending() {
             let done = pending_ack.nonce == *nonce;
-            // gRPC asks for the clusters of a route after it accepted it, and
-            // uses the old ones until it has the new (S73).
+            // gRPC requests the clusters of a route after it ACKed it, and uses
+            // the old ones until it has the new (S73).
             if self.kind.drains || self.dialect == Dialect::Standard {
-                self.collect_replacements(db, &pending_ack, &mut accepted.replacements);
+                self.collect_replacements(db, &pending_ack, &mut effects.replacements);
             }
             self.clear_unverified(&pending_ack);
             self.acked_version = pending_ack
@@ -45,40 +45,40 @@ impl TypeStream {
         }
         self.forget_named_set();
         if let Some(resumed) = &mut self.resumption {
-            accepted.replaced_unknown |= std::mem::take(&mut resumed.unknown_set);
+            effects.replaced_unknown |= std::mem::take(&mut resumed.unknown_set);
         }
         self.consecutive_nacks = 0;
         self.trial_turn = !self.trial_turn;
         self.retry_quarantined();
         self.drop_redundant_exceptions(db);
-        accepted.replaced_unknown |= unknown && !self.client_cache.has_unknown_bodies();
-        accepted
+        effects.replaced_unknown |= unknown && !self.client_cache.has_unknown_bodies();
+        effects
     }
 
-    /// What the peer held and may have replaced, by responses without an answer.
+    /// Resources that the client held and that pending responses may have
+    /// replaced.
     pub(crate) fn pending_replacements(&self, db: &mut Database) -> Vec<Replacement> {
         let mut replaced = Vec::new();
-        let mut brought: Vec<Arc<Resource>> = Vec::new();
+        let mut upserts: Vec<Arc<Resource>> = Vec::new();
         for pending_ack in self.client_cache.pending_acks() {
             self.collect_replacements(db, pending_ack, &mut replaced);
-            // What one brought, the next replaces.
-            for old in &brought {
+            // The next response replaces what this one brought.
+            for old in &upserts {
                 let cursor = self
                     .client_cache
                     .covering_cursor(&old.name)
-                    .map(|view| view.id);
+                    .map(|cursor| cursor.id);
                 let mut held = vec![CachedResource::accepted(old)];
                 pending_ack.apply(cursor, &old.name, &mut held);
                 let new = held.into_iter().map(|held| held.resource).collect();
                 replaced.push((Arc::clone(old), new));
             }
-            brought.extend(pending_ack.resources().cloned());
+            upserts.extend(pending_ack.resources().cloned());
         }
         replaced
     }
 
-    /// Whether a response without an answer may have replaced something of which
-    /// nothing is known.
+    /// Whether a pending response may have replaced a resource of unknown body.
     pub(crate) fn may_replace_unknown(&self) -> bool {
         !self.client_cache.pending_acks().is_empty() && self.holds_unknown_bodies()
     }
@@ -96,18 +96,21 @@ impl TypeStream {
             let mut old: Vec<_> = held.iter().map(|held| held.resource.clone()).collect();
             let updated = pending_ack.updates_of(name).iter();
             old.extend(updated.filter_map(|update| update.earlier_resource.clone()));
-            let cursor = self.client_cache.covering_cursor(name).map(|view| view.id);
+            let cursor = self
+                .client_cache
+                .covering_cursor(name)
+                .map(|cursor| cursor.id);
             pending_ack.apply(cursor, name, &mut held);
             let new: Vec<_> = held.into_iter().map(|held| held.resource).collect();
             replaced.extend(old.into_iter().map(|old| (old, new.clone())));
         }
         for advance in &pending_ack.advances {
-            let view = advance
+            let cursor = advance
                 .cursor
                 .and_then(|cursor| self.client_cache.cursor(cursor));
-            let plain = view.is_some_and(|view| view.position == advance.from);
+            let plain = cursor.is_some_and(|cursor| cursor.position == advance.from);
             if plain && self.client_cache.exceptions().is_empty() {
-                // What the step replaces is what everybody held who made it.
+                // An advance replaces the same resources for all clients.
                 let all = advance.replacements();
                 let all =
                     all.map(|(old, new)| (Arc::clone(old), new.cloned().into_iter().collect()));
@@ -122,8 +125,8 @@ impl TypeStream {
         }
     }
 
-    /// What a response says becomes what is held, as far as the peer still asks
-    /// for it: it drops the rest itself.
+    /// Applies the updates of an ACKed response to the client cache, as far as
+    /// the client is still subscribed: it drops the others itself.
     fn apply_acked(&mut self, db: &mut Database, pending_ack: PendingAck) {
         for answer in pending_ack.answers {
             self.record_answer(answer);
@@ -131,19 +134,20 @@ impl TypeStream {
         for advance in &pending_ack.advances {
             self.record_advance(db, advance);
         }
-        // A proxy keeps hosts although it gives their names up (S23).
+        // A proxy keeps hosts although it unsubscribes from them (S23).
         let keeps = self.kind.on_demand && self.wildcard.is_on();
         for update in pending_ack.updates {
-            let wanted = self.has_interest(db, update.name());
-            if keeps && !wanted {
+            let has_interest = self.has_interest(db, update.name());
+            if keeps && !has_interest {
                 self.dirty.insert(update.name().clone());
             }
-            if update.resource.is_none() || wanted || keeps {
+            if update.resource.is_none() || has_interest || keeps {
                 self.mark_if_outdated(db, &update);
                 let name = update.name().clone();
                 self.client_cache
                     .edit_records(db, &name, |held| update.apply(held));
-                // It may have given up what the variant was for (TP2).
+                // The client may have ended the subscription that the variant
+                // matched (TP2).
                 if update.variant.1.is_some() {
                     self.mark_unmatched(db, &name);
                 }
@@ -158,10 +162,10 @@ impl TypeStream {
     /// list it: it was sent along a cursor that was closed and opened again
     /// since.
     fn mark_if_outdated(&mut self, db: &mut Database, update: &Update) {
-        let Some(brought) = self.cursor_choice(db, update.name()) else {
+        let Some(listed) = self.cursor_choice(db, update.name()) else {
             return;
         };
-        if update.resource.is_some() && brought.resource().is_none() {
+        if update.resource.is_some() && listed.resource().is_none() {
             self.dirty.insert(update.name().clone());
         }
     }
@@ -169,7 +173,7 @@ impl TypeStream {
     pub(super) fn record_answer(&mut self, answer: Answer) {
         let Answer {
             subscription,
-            kind: heard,
+            kind,
             resolved_name,
             error,
             ..
@@ -177,16 +181,17 @@ impl TypeStream {
         if self.subscriptions.get(subscription).is_none() {
             return;
         }
-        let left = match heard {
-            // A reason leaves what is held in use.
+        let left = match kind {
+            // An error leaves the resource in use.
             AnswerKind::Error => None,
             _ => self
                 .subscriptions
                 .set_resolved_name(subscription, resolved_name),
         };
-        // What nothing leads to any more went in the same response, or goes next.
+        // A name that nothing resolves to any more was removed in the same
+        // response, or is next.
         self.dirty.extend(left);
-        self.subscriptions.record_answer(subscription, heard, error);
+        self.subscriptions.record_answer(subscription, kind, error);
     }
 
     /// Writes the items of an ACKed advance into the client cache where the
@@ -199,17 +204,17 @@ impl TypeStream {
         }
         let items: Vec<_> = advance.items().cloned().collect();
         for (name, item) in items {
-            let learns = match orphan {
+            let is_recorded = match orphan {
                 true => self.has_interest(db, &name),
                 false => self.client_cache.exceptions().contains(&name),
             };
-            if !learns {
+            if !is_recorded {
                 continue;
             }
-            // The view that the peer follows now lists the name, and may not do
-            // so any more when it is the view's turn.
-            let brought = self.cursor_choice(db, &name).filter(|_| orphan);
-            if brought.is_some_and(|brought| brought.resource().is_some()) {
+            // The view of the present cursor lists the name, and may not list
+            // it any more when the cursor gets there.
+            let listed = self.cursor_choice(db, &name).filter(|_| orphan);
+            if listed.is_some_and(|listed| listed.resource().is_some()) {
                 if let Some(resource) = item {
                     self.client_cache
                         .record(db, CachedResource::maybe_taken(resource));
@@ -227,7 +232,7 @@ impl TypeStream {
         }
     }
 
-    /// Takes what is said by silence as said.
+    /// Applies a push that needs no response.
     pub(crate) fn apply_silently(
         &mut self,
         db: &mut Database,
@@ -245,30 +250,30 @@ impl TypeStream {
         self.drop_redundant_exceptions(db);
     }
 
-    /// Drops exceptions that have become the rule again.
+    /// Drops exceptions whose records agree with their cursor again.
     pub(super) fn drop_redundant_exceptions(&mut self, db: &mut Database) {
-        // Where nearly all have a reason, looking at each costs more than the
-        // few that have none: a peer that rejects thousands answers thousands
-        // of times.
+        // If nearly all exceptions have a reason, checking each costs more than
+        // keeping the few that have none: a client that NACKs thousands of
+        // resources sends thousands of NACKs.
         let reasons =
             self.dirty.len() + self.deferred.len() + self.quarantine.len() + self.suspects.len();
         if self.client_cache.exceptions().len() <= reasons + reasons / 8 {
             return;
         }
-        let (pending, deferred, subscriptions, type_id) = (
+        let (dirty, deferred, subscriptions, type_id) = (
             &self.dirty,
             &self.deferred,
             &self.subscriptions,
             self.type_id,
         );
-        let rejected = self.quarantine.values().chain(self.suspects.values());
-        let rejected: hashbrown::HashSet<&Name> =
-            rejected.map(|(_, requested_name)| requested_name).collect();
+        let nacked = self.quarantine.values().chain(self.suspects.values());
+        let nacked: hashbrown::HashSet<&Name> =
+            nacked.map(|(_, requested_name)| requested_name).collect();
         self.client_cache.drop_redundant_exceptions(db, |db, name| {
             let entry = db.find(type_id, name);
-            pending.contains(name)
+            dirty.contains(name)
                 || deferred.contains(name)
-                || rejected.contains(name)
+                || nacked.contains(name)
                 || entry.is_some_and(|entry| subscriptions.of_entry(entry).next().is_some())
         });
     }

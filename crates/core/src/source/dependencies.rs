@@ -1,4 +1,4 @@
-//! What other types need to know of a conversation: what its peer holds.
+//! The state of a type stream, as far as other types depend on it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,44 +10,44 @@ use crate::facts::Reference;
 use crate::name::Name;
 use crate::resource::Resource;
 
-/// How a name stands with the peer.
+/// The state of a name at the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DependencyState {
-    /// The peer does not ask for it.
+    /// The client is not subscribed to it.
     NotSubscribed,
-    /// There is nothing to send: it does not exist, or was rejected.
+    /// There is nothing to send: it does not exist, or is in quarantine.
     Unavailable,
-    /// The peer accepted it, in this or an earlier version.
+    /// The client ACKed it, in this or an earlier version.
     Held,
-    /// It will be sent, or its answer is awaited.
+    /// It will be sent, or its ACK is pending.
     Pending,
 }
 
 impl TypeStream {
-    /// How a name stands with the peer.
+    /// The state of a name at the client.
     pub(crate) fn dependency_state(&self, db: &mut Database, name: &Name) -> DependencyState {
         let params = self.params;
-        let selector = db
+        let key = db
             .find(self.type_id, name)
             .map(|entry| SubscriptionKey { entry, params })
             .filter(|key| self.subscriptions.get(*key).is_some());
-        let target = match selector {
-            Some(selector) => self.resolve(db, selector),
+        let target = match key {
+            Some(key) => self.resolve(db, key),
             None => match self.cursor_choice(db, name) {
                 Some(choice) => choice,
                 None => return DependencyState::NotSubscribed,
             },
         };
-        let given = target.resource().map_or(name, |resource| &resource.name);
+        let resolved_name = target.resource().map_or(name, |resource| &resource.name);
         let holds = self
             .client_cache
-            .held(db, given)
+            .held(db, resolved_name)
             .iter()
             .any(|held| held.is_accepted());
         let mut pending_acks = self.client_cache.pending_acks().iter();
-        let stays = !pending_acks.any(|pending_ack| pending_ack.removes(given));
+        let stays = !pending_acks.any(|pending_ack| pending_ack.removes(resolved_name));
         match target {
-            _ if holds && stays && !self.is_unverified(given) => DependencyState::Held,
+            _ if holds && stays && !self.is_unverified(resolved_name) => DependencyState::Held,
             Choice::Unknown => DependencyState::Pending,
             Choice::Resource(resource) if !self.is_quarantined(&resource) => {
                 DependencyState::Pending
@@ -56,35 +56,35 @@ impl TypeStream {
         }
     }
 
-    /// Whether a resource counts as accepted because the response that brought it
-    /// was meant to be rejected, and a later response has yet to show whether that
-    /// was the only reason.
+    /// Whether a resource counts as accepted because the NACK of its response
+    /// was expected, and a later response has yet to show whether that was the
+    /// only reason.
     fn is_unverified(&self, name: &Name) -> bool {
-        let mut own = self.unverified.range((name.clone(), None)..);
-        let unverified = own.next().is_some_and(|((of, _), _)| of == name);
+        let mut following = self.unverified.range((name.clone(), None)..);
+        let unverified = following.next().is_some_and(|((of, _), _)| of == name);
         unverified && !self.client_cache.pending_acks().is_empty()
     }
 
-    /// Whether the peer holds something of which nothing is known but its name,
-    /// if that: what it refers to is not known either.
+    /// Whether the client holds resources of unknown body, whose references are
+    /// unknown, too.
     pub(crate) fn holds_unknown_bodies(&self) -> bool {
         let unknown_set = self.resumption.as_ref().is_some_and(|r| r.unknown_set);
         unknown_set || self.client_cache.has_unknown_bodies()
     }
 
     /// Visits each reference of a resource that the client may hold and that is
-    /// about to be replaced by one without it. The cost is that of what is in
-    /// progress, not of what is held.
+    /// about to be replaced by one without it. The cost depends on the
+    /// unsettled names, not on the size of the client cache.
     pub(crate) fn each_dropped_reference(
         &self,
         db: &mut Database,
         mut each: impl FnMut(&Reference),
     ) {
         for name in self.unsettled_names(db) {
-            let wanted = self.desired_resources(db, &name);
+            let desired = self.desired_resources(db, &name);
             for held in self.client_cache.maybe_held(db, &name) {
                 for reference in &held.facts().references {
-                    if !wanted.iter().any(|new| new.facts().refers_to(reference)) {
+                    if !desired.iter().any(|new| new.facts().refers_to(reference)) {
                         each(reference);
                     }
                 }
@@ -92,13 +92,13 @@ impl TypeStream {
         }
     }
 
-    /// How many resources views list now.
+    /// The number of resources in the views of all cursors.
     pub(crate) fn listed_count(&self, db: &mut Database) -> usize {
-        let views = self.client_cache.cursors().iter();
-        views.map(|view| db.list(view.id).len()).sum()
+        let cursors = self.client_cache.cursors().iter();
+        cursors.map(|cursor| db.list(cursor.id).len()).sum()
     }
 
-    /// Whether something that the peer is meant to hold refers to a type.
+    /// Whether a desired resource refers to a type.
     pub(crate) fn desires_reference_to(&self, db: &mut Database, url: &str) -> bool {
         let refers = |resource: &Arc<Resource>| {
             let mut references = resource.facts().references.iter();
@@ -108,7 +108,7 @@ impl TypeStream {
             .client_cache
             .cursors()
             .iter()
-            .map(|view| db.list(view.id));
+            .map(|cursor| db.list(cursor.id));
         let mut listed: Vec<_> = listed.flatten().collect();
         for key in self.subscriptions.keys() {
             listed.extend(self.resolve(db, key).resource().cloned());
@@ -116,34 +116,36 @@ impl TypeStream {
         listed.iter().any(refers)
     }
 
-    /// Hands over each reference of what the peer will hold and is meant to.
+    /// Visits each reference of the resources that the client will hold and
+    /// that are desired.
     pub(crate) fn each_reference(&self, db: &mut Database, mut each: impl FnMut(&Reference)) {
         let mut names: BTreeSet<Name> = self
             .subscriptions
             .keys()
             .map(|key| db.name(self.type_id, key.entry).clone())
             .collect();
-        for view in self.client_cache.cursors() {
-            names.extend(db.list(view.id).into_iter().map(|r| r.name.clone()));
+        for cursor in self.client_cache.cursors() {
+            names.extend(db.list(cursor.id).into_iter().map(|r| r.name.clone()));
         }
         for name in names {
             let after = self.client_cache.held_after_acks(db, &name);
-            for wanted in self.desired_resources(db, &name) {
+            for desired in self.desired_resources(db, &name) {
                 let holds = |held: &CachedResource| {
-                    held.is_accepted() && crate::database::same_resource(&held.resource, &wanted)
+                    held.is_accepted() && crate::database::same_resource(&held.resource, &desired)
                 };
                 if after.iter().any(holds) {
-                    wanted.facts().references.iter().for_each(&mut each);
+                    desired.facts().references.iter().for_each(&mut each);
                 }
             }
         }
     }
 
-    /// The names of which the peer may hold something else than it is meant to.
+    /// The names of which the client may hold another resource than the desired
+    /// one.
     fn unsettled_names(&self, db: &Database) -> BTreeSet<Name> {
         let mut names: BTreeSet<Name> = self.dirty.union(&self.deferred).cloned().collect();
-        let rejected = self.suspects.keys().chain(self.quarantine.keys());
-        names.extend(rejected.map(|(name, _)| name.clone()));
+        let nacked = self.suspects.keys().chain(self.quarantine.keys());
+        names.extend(nacked.map(|(name, _)| name.clone()));
         for pending_ack in self.client_cache.pending_acks() {
             names.extend(
                 pending_ack
@@ -160,9 +162,9 @@ impl TypeStream {
         let dirty = db.dirty(self.subscriber);
         names.extend(dirty.map(|(entry, _)| db.name(self.type_id, entry).clone()));
         names.extend(self.client_cache.exceptions().iter().cloned());
-        for view in self.client_cache.cursors() {
-            names.extend(db.changed_names(view.id, view.position));
-            let resumed = view.resume_point.iter().flat_map(|point| point.iter());
+        for cursor in self.client_cache.cursors() {
+            names.extend(db.changed_names(cursor.id, cursor.position));
+            let resumed = cursor.resume_point.iter().flat_map(|point| point.iter());
             names.extend(resumed.map(|(name, _)| name.clone()));
         }
         let resolved_names: Vec<Name> = names
@@ -176,11 +178,11 @@ impl TypeStream {
 }
 
 impl TypeStream {
-    /// All that the peer was sent, accepted or not, and holds.
+    /// The resources that the client was sent and holds, ACKed or not.
     pub(crate) fn sent_resources(&self, db: &mut Database) -> Vec<Arc<Resource>> {
         let mut sent: BTreeMap<Name, _> = BTreeMap::new();
-        for view in self.client_cache.cursors() {
-            let held = view.held_resources(db).into_iter();
+        for cursor in self.client_cache.cursors() {
+            let held = cursor.held_resources(db).into_iter();
             let held = held.filter(|r| !self.client_cache.exceptions().contains(&r.name));
             sent.extend(held.map(|r| (r.name.clone(), r)));
         }
@@ -190,15 +192,15 @@ impl TypeStream {
             .filter(|held| held.is_accepted());
         sent.extend(records.map(|held| (held.resource.name.clone(), held.resource.clone())));
         let pending_acks = self.client_cache.pending_acks().iter();
-        let brought = pending_acks.flat_map(|pending_ack| pending_ack.resources());
-        sent.extend(brought.map(|r| (r.name.clone(), r.clone())));
+        let pending = pending_acks.flat_map(|pending_ack| pending_ack.resources());
+        sent.extend(pending.map(|r| (r.name.clone(), r.clone())));
         sent.into_values().collect()
     }
 
     /// Whole sets only: resources that every set lists again, because the
     /// client may have replaced them by something that it NACKed.
     pub(crate) fn relisted_after_nack(&self) -> impl Iterator<Item = &Arc<Resource>> {
-        let rejected = |held: &&CachedResource| {
+        let is_uncertain = |held: &&CachedResource| {
             matches!(
                 held.certainty,
                 Certainty::MaybeDropped | Certainty::MaybeTaken
@@ -208,7 +210,7 @@ impl TypeStream {
             .client_cache
             .records()
             .filter(|_| self.sends_whole_sets());
-        let names = records.filter(rejected).map(|held| &held.resource.name);
+        let names = records.filter(is_uncertain).map(|held| &held.resource.name);
         let listed = names.flat_map(|name| self.client_cache.records_of(name));
         listed
             .filter(|held| held.certainty != Certainty::MaybeTaken && !held.has_unknown_body())

@@ -1,6 +1,5 @@
-//! What a peer that understands `resource_errors` is told of a name that it
-//! cannot have (TP3, S61); others hear that it does not exist, in the older
-//! forms.
+//! Errors of names, for a client that understands `resource_errors` (TP3, S61);
+//! other clients get a negative answer.
 
 use std::sync::{Arc, LazyLock};
 
@@ -35,8 +34,8 @@ fn error(code: ErrorCode, message: &str) -> Arc<ResourceError> {
 }
 
 impl TypeStream {
-    /// The error that says that a name does not exist, if it is said so. In
-    /// deltas that is for names that the peer does not hold: what it may hold is
+    /// The error of a name that does not exist, if the client gets one. In
+    /// delta that is for names that the client does not hold: others are
     /// removed.
     pub(super) fn absence_as_error(&self, held: bool) -> Option<Arc<ResourceError>> {
         let new = self.mode == Mode::Sotw || !held;
@@ -44,7 +43,7 @@ impl TypeStream {
         (self.supports_resource_errors && new).then(|| Arc::clone(error))
     }
 
-    /// The error that says that a name is refused, if it is said so (S72).
+    /// The error of a refused name, if the client gets one (S72).
     pub(super) fn refusal_as_error(&self) -> Option<Arc<ResourceError>> {
         self.supports_resource_errors.then(|| Arc::clone(&REFUSED))
     }

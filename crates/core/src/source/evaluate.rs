@@ -23,79 +23,82 @@ pub(super) struct MatchingSubscription {
     pub(super) resend: bool,
 }
 
-/// What is to be said of one name.
+/// The result of evaluating one name.
 #[derive(Debug, Default)]
 pub(super) struct Evaluation {
     pub(super) updates: Vec<Update>,
     pub(super) answers: Vec<Answer>,
-    /// What is not said now, and why.
+    /// Why some of it is not sent now.
     pub(super) deferral: Deferral,
-    /// Something of it will be tried on its own: it is looked at again then.
+    /// Some of it will be sent in a trial: the name is evaluated again then.
     pub(super) awaits_trial: bool,
 }
 
 /// Why an update of a name is not sent now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Deferral {
-    /// Nothing waits.
+    /// Nothing is deferred.
     #[default]
     None,
-    /// What is referred to comes first: not for ever (S73).
+    /// A dependency goes first, within a timeout (S73).
     Addition,
-    /// Something still uses what goes, for as long as that takes (S73, S81).
+    /// The client still uses a resource that is to be removed, for as long as
+    /// that takes (S73, S81).
     Removal,
-    /// It needs a response of its own, or must not be in one.
+    /// It needs a separate response, or must not be in one.
     SeparateResponse,
 }
 
 impl TypeStream {
-    /// Evaluates a name. `apart` is whether the response is one whose NACK is
-    /// expected.
+    /// Evaluates a name. `expects_nack` is whether the response is one whose
+    /// NACK is expected.
     pub(super) fn evaluate(
         &mut self,
         db: &mut Database,
         context: &PushContext<'_>,
         name: &Name,
-        apart: bool,
+        expects_nack: bool,
     ) -> Evaluation {
         let matching = self.matching_subscriptions(db, name);
         self.record_resumed_cluster(db, name, &matching);
-        let mut part = Evaluation::default();
+        let mut evaluation = Evaluation::default();
         if matching.iter().any(|s| s.choice == Choice::Unknown) {
-            // A view that turns out not to list a name says nothing of it: what
-            // the peer came back with is looked at until that is known (S51).
-            let by_view = matching.iter().all(|s| s.named.is_none());
-            if by_view && !self.client_cache.held_after_acks(db, name).is_empty() {
-                part.deferral = Deferral::Removal;
+            // A view that turns out not to list a name gives no answer about
+            // it: resources that the client resumed with are evaluated once
+            // that is known (S51).
+            let by_cursor = matching.iter().all(|s| s.named.is_none());
+            if by_cursor && !self.client_cache.held_after_acks(db, name).is_empty() {
+                evaluation.deferral = Deferral::Removal;
             }
-            return part;
+            return evaluation;
         }
-        let wanted = desired_by(&matching);
-        self.forget_nacks(name, &wanted);
-        let mut blocked = Vec::new();
-        for resource in &wanted {
+        let desired = desired_by(&matching);
+        self.forget_nacks(name, &desired);
+        let mut undeliverable = Vec::new();
+        for resource in &desired {
             let resolving = matching.iter().filter(|s| resolves_to(s, resource));
             let resolving: Vec<&MatchingSubscription> = resolving.collect();
-            if self.evaluate_resource(db, context, name, resource, &resolving, &mut part) {
-                blocked.push(Arc::clone(resource));
+            if self.evaluate_resource(db, context, name, resource, &resolving, &mut evaluation) {
+                undeliverable.push(Arc::clone(resource));
             }
         }
-        if part.deferral != Deferral::None {
-            part.updates.clear();
-            part.answers.clear();
-            return part;
+        if evaluation.deferral != Deferral::None {
+            evaluation.updates.clear();
+            evaluation.answers.clear();
+            return evaluation;
         }
-        let drops = self.surplus(db, name, &matching, &wanted, &part);
-        let in_doubt =
-            (!drops.is_empty() || !part.updates.is_empty()) && self.is_uncertain(db, name);
-        if in_doubt || self.has_unanswered_absence(&matching) {
-            self.add_all_variants(name, &wanted, &blocked, &mut part);
+        let removals = self.surplus(db, name, &matching, &desired, &evaluation);
+        let uncertain =
+            (!removals.is_empty() || !evaluation.updates.is_empty()) && self.is_uncertain(db, name);
+        if uncertain || self.has_unanswered_absence(&matching) {
+            self.add_all_variants(name, &desired, &undeliverable, &mut evaluation);
         }
-        let drops = self.keep_for_undeliverable(db, &matching, blocked, drops, &mut part);
-        self.evaluate_removals(db, context, name, &matching, drops, &mut part);
-        self.evaluate_absence(db, context, name, &matching, &mut part);
-        self.separate_unreadable(apart, &mut part);
-        part
+        let removals =
+            self.keep_for_undeliverable(db, &matching, undeliverable, removals, &mut evaluation);
+        self.evaluate_removals(db, context, name, &matching, removals, &mut evaluation);
+        self.evaluate_absence(db, context, name, &matching, &mut evaluation);
+        self.separate_unreadable(expects_nack, &mut evaluation);
+        evaluation
     }
 
     /// Records a cluster that the client resumed with, and that left the
@@ -128,7 +131,7 @@ impl TypeStream {
         let mut matching = Vec::new();
         for (key, subscription) in self.subscriptions_of(db, name) {
             let choice = match self.resolve(db, key) {
-                // A failure that is not about the data leaves what is held alone (S61).
+                // A transient error leaves the client's resource alone (S61).
                 Choice::Failed(error, None)
                     if !self.supports_resource_errors && !error.code.is_data_error() =>
                 {
@@ -144,12 +147,12 @@ impl TypeStream {
             });
         }
         if let Some(choice) = self.cursor_choice(db, name) {
-            let own = matching.iter().any(|s| {
+            let has_plain = matching.iter().any(|s| {
                 let (key, _) = s.named.unzip();
                 key.is_some_and(|key| key.params == self.params)
             });
-            // A plain name asks for what the view brings of it.
-            if !own {
+            // A plain name matches the resource that the cursor lists.
+            if !has_plain {
                 matching.push(MatchingSubscription {
                     named: None,
                     choice,
@@ -169,39 +172,42 @@ impl TypeStream {
         name: &Name,
         resource: &Arc<Resource>,
         resolving: &[&MatchingSubscription],
-        part: &mut Evaluation,
+        evaluation: &mut Evaluation,
     ) -> bool {
         let key = variant_of(resource);
         if self.suspects.contains_key(&key) {
-            part.awaits_trial = true;
+            evaluation.awaits_trial = true;
             return true;
         }
         if self.is_quarantined(resource) {
-            self.answer_quarantined(db, name, resource, resolving, part);
+            self.answer_quarantined(db, name, resource, resolving, evaluation);
             return true;
         }
         let held = self.client_cache.held_after_acks(db, &resource.name);
-        let forced = resolving.iter().any(|s| s.resend);
-        // Who waits for a host, or asked by another name, waits to be told.
-        let told = self.kind.on_demand || resource.name != *name;
+        let resend = resolving.iter().any(|s| s.resend);
+        // A client that waits for a host, or requested another name, needs an
+        // answer.
+        let needs_answer = self.kind.on_demand || resource.name != *name;
         let resolved_name = (resource.name != *name).then_some(&resource.name);
-        let unheard = |s: &&MatchingSubscription| match told {
+        let unanswered = |s: &&MatchingSubscription| match needs_answer {
             true => !self.was_answered_with(s, resolved_name),
             false => self.has_recovered(s),
         };
-        let unheard: Vec<_> = resolving.iter().copied().filter(unheard).collect();
-        let failed = self.evaluate_errors(name, resolving, part);
-        if !forced && unheard.is_empty() && is_held_exactly(self.kind.on_demand, &held, resource) {
+        let unanswered: Vec<_> = resolving.iter().copied().filter(unanswered).collect();
+        let failed = self.evaluate_errors(name, resolving, evaluation);
+        if !resend && unanswered.is_empty() && is_held_exactly(self.kind.on_demand, &held, resource)
+        {
             return false;
         }
-        // What stays although it cannot be had anew is held already, mostly (S61).
+        // A resource that stays in use after an error is mostly held already
+        // (S61).
         if failed && is_held_exactly(self.kind.on_demand, &held, resource) {
             return false;
         }
         let until = self.addition_deadlines.get(name);
         let overdue = until.is_some_and(|until| *until <= context.now);
         if !overdue && context.order.must_defer_addition(db, &self.kind, resource) {
-            part.deferral = Deferral::Addition;
+            evaluation.deferral = Deferral::Addition;
             return false;
         }
         let requested_name = (resource.name != *name).then(|| name.clone());
@@ -211,35 +217,40 @@ impl TypeStream {
                 subscription.acked_answer,
                 AnswerKind::Unanswered | AnswerKind::Resource
             );
-            told || other || self.subscriptions.resolved_name(*key).is_some()
+            needs_answer || other || self.subscriptions.resolved_name(*key).is_some()
         });
-        part.answers.extend(answers.map(|(subscription, _)| Answer {
-            subscription,
-            name: name.clone(),
-            kind: AnswerKind::Resource,
-            resolved_name: requested_name.as_ref().map(|_| resource.name.clone()),
-            error: None,
-            is_implicit: true,
-        }));
-        part.updates.push(Update::upsert(resource, requested_name));
+        evaluation
+            .answers
+            .extend(answers.map(|(subscription, _)| Answer {
+                subscription,
+                name: name.clone(),
+                kind: AnswerKind::Resource,
+                resolved_name: requested_name.as_ref().map(|_| resource.name.clone()),
+                error: None,
+                is_implicit: true,
+            }));
+        evaluation
+            .updates
+            .push(Update::upsert(resource, requested_name));
         false
     }
 
     /// Whether a SotW list has a locator that matches no variant and was not
     /// answered. It is answered by all other variants of the name (S30, TP2):
-    /// the client may still hold one that it gave up for this.
+    /// the client may still hold one that it unsubscribed from for this.
     fn has_unanswered_absence(&self, matching: &[MatchingSubscription]) -> bool {
-        let in_vain = |(key, subscription): (SubscriptionKey, Subscription)| {
+        let unanswered = |(key, subscription): (SubscriptionKey, Subscription)| {
             let mut pending_acks = self.client_cache.pending_acks().iter();
-            let told = pending_acks.any(|pending_ack| pending_ack.answer_to(key).is_some());
-            subscription.acked_answer == AnswerKind::Unanswered && !told
+            let is_pending = pending_acks.any(|pending_ack| pending_ack.answer_to(key).is_some());
+            subscription.acked_answer == AnswerKind::Unanswered && !is_pending
         };
         let nothing = |s: &&MatchingSubscription| s.choice == Choice::Absent;
         let mut nothing = matching.iter().filter(nothing).filter_map(|s| s.named);
-        self.mode == Mode::Sotw && !self.kind.on_demand && nothing.any(in_vain)
+        self.mode == Mode::Sotw && !self.kind.on_demand && nothing.any(unanswered)
     }
 
-    /// Whether a want has heard, or will have, that it leads to this resource.
+    /// Whether a subscription was answered, or is about to be, with this
+    /// resource.
     fn was_answered_with(
         &self,
         matching: &MatchingSubscription,
@@ -249,17 +260,18 @@ impl TypeStream {
             return true;
         };
         let mut pending_acks = self.client_cache.pending_acks().iter().rev();
-        let (heard, to) = match pending_acks.find_map(|pending_ack| pending_ack.answer_to(key)) {
-            Some(answer) => (answer.kind, answer.resolved_name.as_ref()),
-            None => (
-                subscription.acked_answer,
-                self.subscriptions.resolved_name(key),
-            ),
-        };
-        heard == AnswerKind::Resource && to == resolved_name
+        let (last_answer, last_name) =
+            match pending_acks.find_map(|pending_ack| pending_ack.answer_to(key)) {
+                Some(answer) => (answer.kind, answer.resolved_name.as_ref()),
+                None => (
+                    subscription.acked_answer,
+                    self.subscriptions.resolved_name(key),
+                ),
+            };
+        last_answer == AnswerKind::Resource && last_name == resolved_name
     }
 
-    /// Whether the client was told that a resource cannot be had, and it can
+    /// Whether the client was sent an error of a resource that is available
     /// again: only the resource itself says so (S61).
     fn has_recovered(&self, matching: &MatchingSubscription) -> bool {
         let Some((key, subscription)) = matching.named else {
@@ -267,13 +279,13 @@ impl TypeStream {
         };
         let mut pending_acks = self.client_cache.pending_acks().iter().rev();
         let answer = pending_acks.find_map(|pending_ack| pending_ack.answer_to(key));
-        let heard = answer.map_or(subscription.acked_answer, |answer| answer.kind);
-        heard == AnswerKind::Error && !matches!(matching.choice, Choice::Failed(..))
+        let last_answer = answer.map_or(subscription.acked_answer, |answer| answer.kind);
+        last_answer == AnswerKind::Error && !matches!(matching.choice, Choice::Failed(..))
     }
 
-    /// Answers subscriptions whose resource is in quarantine. Each gets what
-    /// the client accepted before; if there is none it is told that the name
-    /// does not exist, unless the client may hold something of unknown body
+    /// Answers subscriptions whose resource is in quarantine. Each gets the
+    /// resource that the client accepted before; if there is none it gets a
+    /// negative answer, unless the client may hold something of unknown body
     /// (S12).
     fn answer_quarantined(
         &self,
@@ -281,31 +293,35 @@ impl TypeStream {
         name: &Name,
         resource: &Arc<Resource>,
         resolving: &[&MatchingSubscription],
-        part: &mut Evaluation,
+        evaluation: &mut Evaluation,
     ) {
-        let led = resolving.iter().filter_map(|s| s.named);
-        let led = led.filter_map(|(key, _)| self.subscriptions.resolved_name(key).cloned());
+        let resolved_names = resolving.iter().filter_map(|s| s.named);
+        let resolved_names =
+            resolved_names.filter_map(|(key, _)| self.subscriptions.resolved_name(key).cloned());
         let mut held = self.client_cache.held_after_acks(db, &resource.name);
-        for other in led {
+        for other in resolved_names {
             held.extend(self.client_cache.held_after_acks(db, &other));
         }
         if resource.name != *name {
             held.extend(self.client_cache.held_after_acks(db, name));
         }
-        // That the name is gone would take away what the peer may hold of it beside.
+        // A removal of the name would remove other variants that the client may
+        // hold.
         let other = |held: &CachedResource| !self.is_quarantined(&held.resource);
         let others = !self.kind.on_demand && held.iter().any(other);
-        // Of several subscriptions each gets what is for it.
+        // Each of several subscriptions gets the resource that matches it.
         let subscriptions = self.subscriptions_of(db, name);
-        let beside = subscriptions
+        let all_located = subscriptions
             .iter()
             .all(|(key, _)| key.params != self.params);
-        let by_view = beside && self.client_cache.covering_cursor(name).is_some();
-        let asked = subscriptions.iter().map(|(key, _)| key.params);
-        let asked: Vec<_> = asked.chain(by_view.then_some(self.params)).collect();
-        let several = !self.kind.on_demand && asked.len() > 1;
+        let by_cursor = all_located && self.client_cache.covering_cursor(name).is_some();
+        let subscribed_params = subscriptions.iter().map(|(key, _)| key.params);
+        let subscribed_params: Vec<_> = subscribed_params
+            .chain(by_cursor.then_some(self.params))
+            .collect();
+        let several = !self.kind.on_demand && subscribed_params.len() > 1;
         for matching in resolving {
-            let unheard = matching.named.is_some_and(|(_, subscription)| {
+            let unanswered = matching.named.is_some_and(|(_, subscription)| {
                 subscription.acked_answer == AnswerKind::Unanswered
             });
             let from_before = |held: &&CachedResource| {
@@ -314,35 +330,40 @@ impl TypeStream {
             let same = |held: &&CachedResource| {
                 from_before(held) && same_variant(&held.resource, resource)
             };
-            let stands_in = held.iter().find(same);
-            let stands_in = stands_in.or_else(|| held.iter().find(from_before));
-            let stands_in = stands_in.filter(|_| self.sends_whole_sets());
-            // Who waits for a host waits for an answer, whatever it rejected.
+            let resumed = held.iter().find(same);
+            let resumed = resumed.or_else(|| held.iter().find(from_before));
+            let resumed = resumed.filter(|_| self.sends_whole_sets());
+            // A client that waits for a host needs an answer, whatever it
+            // NACKed.
             let sure = |held: &CachedResource| {
                 held.certainty != Certainty::MaybeTaken || !self.kind.on_demand
             };
-            let deferral = unheard && !held.iter().any(sure);
-            if !matching.resend && !deferral && stands_in.is_none() {
+            let lacks_answer = unanswered && !held.iter().any(sure);
+            if !matching.resend && !lacks_answer && resumed.is_none() {
                 continue;
             }
             let good = |held: &&CachedResource| {
                 held.was_accepted() && !self.is_quarantined(&held.resource)
             };
-            let own = |held: &&CachedResource| good(held) && same_variant(&held.resource, resource);
-            let fits = |held: &&CachedResource| {
+            let same_good =
+                |held: &&CachedResource| good(held) && same_variant(&held.resource, resource);
+            let matches = |held: &&CachedResource| {
                 good(held)
                     && (!several || self.variant_matches(db, matching, &variant_of(&held.resource)))
             };
-            let accepted = held.iter().find(own).or_else(|| held.iter().find(fits));
-            let accepted = accepted.or(stands_in);
+            let accepted = held
+                .iter()
+                .find(same_good)
+                .or_else(|| held.iter().find(matches));
+            let accepted = accepted.or(resumed);
             if let Some(accepted) = accepted {
-                self.restore_accepted(db, name, (accepted, &held), &asked, part);
+                self.restore_accepted(db, name, (accepted, &held), &subscribed_params, evaluation);
             } else if !held.iter().any(CachedResource::has_unknown_body) {
                 match matching.named {
-                    Some((key, _)) => part.answers.push(absent_answer(key, name, others)),
+                    Some((key, _)) => evaluation.answers.push(absent_answer(key, name, others)),
                     // Another subscription may have taken it.
                     None if resolving.iter().any(|s| s.named.is_some()) => {}
-                    None => part
+                    None => evaluation
                         .updates
                         .push(Update::remove(variant_of(resource), None)),
                 }
@@ -350,13 +371,13 @@ impl TypeStream {
         }
     }
 
-    /// Tells why something cannot be had, to who reads of it (S61). Returns
-    /// whether there is such a reason.
+    /// Answers with the error of a resource that is not available, for a client
+    /// that reads errors (S61). Returns whether there is one.
     pub(super) fn evaluate_errors(
         &self,
         name: &Name,
         resolving: &[&MatchingSubscription],
-        part: &mut Evaluation,
+        evaluation: &mut Evaluation,
     ) -> bool {
         let mut any = false;
         for matching in resolving {
@@ -367,13 +388,13 @@ impl TypeStream {
             };
             any = true;
             let mut pending_acks = self.client_cache.pending_acks().iter().rev();
-            let told =
+            let last_error =
                 match pending_acks.find_map(|pending_ack| pending_ack.answer_to(subscription)) {
                     Some(answer) => answer.error.as_ref(),
                     None => self.subscriptions.error(subscription),
                 };
-            if told != Some(error) || state.resend {
-                part.answers.push(Answer {
+            if last_error != Some(error) || state.resend {
+                evaluation.answers.push(Answer {
                     subscription,
                     name: name.clone(),
                     kind: AnswerKind::Error,
@@ -386,59 +407,63 @@ impl TypeStream {
         any
     }
 
-    /// What a peer must reject goes alone, and nothing else with it.
-    fn separate_unreadable(&self, apart: bool, part: &mut Evaluation) {
+    /// Separates a body that the client must NACK from all other updates.
+    fn separate_unreadable(&self, expects_nack: bool, evaluation: &mut Evaluation) {
         let unreadable = self.absence_as_error(false).is_none()
             && self.negative_form(false) == NegativeForm::Unreadable;
-        let expects_nack = |answer: &Answer| {
+        let is_unreadable = |answer: &Answer| {
             unreadable && answer.kind == AnswerKind::Absent && !answer.is_implicit
         };
-        let answers = std::mem::take(&mut part.answers).into_iter();
-        let (baits, others): (Vec<_>, Vec<_>) = answers.partition(expects_nack);
-        let left = match apart {
+        let answers = std::mem::take(&mut evaluation.answers).into_iter();
+        let (expected_nacks, others): (Vec<_>, Vec<_>) = answers.partition(is_unreadable);
+        let left = match expects_nack {
             true => {
-                let left = !part.updates.is_empty() || !others.is_empty();
-                part.updates.clear();
-                part.answers = baits;
+                let left = !evaluation.updates.is_empty() || !others.is_empty();
+                evaluation.updates.clear();
+                evaluation.answers = expected_nacks;
                 left
             }
             false => {
-                part.answers = others;
-                !baits.is_empty()
+                evaluation.answers = others;
+                !expected_nacks.is_empty()
             }
         };
         if left {
-            part.deferral = Deferral::SeparateResponse;
+            evaluation.deferral = Deferral::SeparateResponse;
         }
     }
 }
 
-pub(super) fn absent_answer(subscription: SubscriptionKey, name: &Name, silent: bool) -> Answer {
+pub(super) fn absent_answer(
+    subscription: SubscriptionKey,
+    name: &Name,
+    is_implicit: bool,
+) -> Answer {
     Answer {
         subscription,
         name: name.clone(),
         kind: AnswerKind::Absent,
         resolved_name: None,
         error: None,
-        is_implicit: silent,
+        is_implicit,
     }
 }
 
-/// Whether a want, or a view, is for this resource.
+/// Whether a subscription, or a cursor, resolves to this resource.
 pub(super) fn resolves_to(matching: &MatchingSubscription, resource: &Arc<Resource>) -> bool {
-    let own = matching.choice.resource();
-    own.is_some_and(|own| same_variant(own, resource))
+    let chosen = matching.choice.resource();
+    chosen.is_some_and(|chosen| same_variant(chosen, resource))
 }
 
-/// The resources that are wanted, each variant once.
+/// The desired resources, each variant once.
 fn desired_by(matching: &[MatchingSubscription]) -> Vec<Arc<Resource>> {
-    let mut wanted: Vec<Arc<Resource>> = Vec::new();
+    let mut desired: Vec<Arc<Resource>> = Vec::new();
     for resource in matching.iter().filter_map(|s| s.choice.resource()) {
-        if !wanted.iter().any(|other| same_variant(other, resource)) {
-            wanted.push(Arc::clone(resource));
+        if !desired.iter().any(|other| same_variant(other, resource)) {
+            desired.push(Arc::clone(resource));
         }
     }
-    wanted
+    desired
 }
 
 /// Whether the client surely holds this version of the variant, and no other.
@@ -449,11 +474,11 @@ fn is_held_exactly(on_demand: bool, held: &[CachedResource], resource: &Arc<Reso
         true => held.version == resource.version && held.ttl == resource.ttl,
         false => same_resource(held, resource),
     };
-    let mut own = held
+    let mut of_variant = held
         .iter()
         .filter(|held| same_variant(&held.resource, resource));
-    let sure = own
+    let sure = of_variant
         .next()
         .is_some_and(|held| held.is_accepted() && same(&held.resource));
-    sure && own.next().is_none() && !held.iter().any(CachedResource::has_unknown_body)
+    sure && of_variant.next().is_none() && !held.iter().any(CachedResource::has_unknown_body)
 }

@@ -16,18 +16,19 @@ use crate::message::ErrorDetail;
 use crate::resource::Nonce;
 
 impl TypeStream {
-    /// How the peer is told that a name does not exist; `held` is whether it may
-    /// hold something of it.
+    /// The form of a negative answer for this client; `held` is whether it may
+    /// hold a resource of the name.
     pub(super) fn negative_form(&self, held: bool) -> NegativeForm {
         negative::negative_form(&self.kind, self.dialect, self.mode, held)
     }
 
-    /// Whether names that do not exist are spoken of apart.
+    /// Whether negative answers need responses of their own.
     pub(super) fn sends_unreadable(&self) -> bool {
         self.negative_form(false) == NegativeForm::Unreadable
     }
 
-    /// All that is to be said apart, if that is all that is said.
+    /// Selects the answers of a response whose NACK is expected, if there are
+    /// any.
     pub(super) fn select_unreadable(
         &mut self,
         db: &mut Database,
@@ -44,15 +45,15 @@ impl TypeStream {
         push.expects_nack = !push.is_empty();
     }
 
-    /// Whether a response will be rejected, and is meant to be.
+    /// Whether the NACK of a response is expected.
     pub(crate) fn expects_nack(&self, nonce: &Nonce) -> bool {
         let pending_ack = self.client_cache.pending_ack(nonce);
         pending_ack.is_some_and(|pending_ack| pending_ack.expects_nack) && !self.acks_unreadable
     }
 
-    /// Whether the text of a rejection names something that the response brought,
-    /// and none of the clusters that it listed to be refused: then these are not
-    /// the reason, or not the only one.
+    /// Whether the text of a NACK names a resource of the response, and none of
+    /// its invalid clusters: then these are not the reason, or not the only
+    /// one.
     pub(crate) fn blames_pushed_resource(&self, nonce: &Nonce, error: &ErrorDetail) -> bool {
         let Some(pending_ack) = self
             .client_cache
@@ -66,13 +67,12 @@ impl TypeStream {
             .records()
             .filter(|held| held.has_unknown_body());
         let mut refused = records.map(|held| &held.resource.name);
-        let mut brought = pending_ack.resources().map(|resource| &resource.name);
-        brought.any(|name| error_names(error, name))
-            && !refused.any(|name| error_names(error, name))
+        let mut names = pending_ack.resources().map(|resource| &resource.name);
+        names.any(|name| error_names(error, name)) && !refused.any(|name| error_names(error, name))
     }
 
-    /// Whether an earlier response that became part of a later one was meant to
-    /// be rejected: it has its answer with that one.
+    /// Whether the NACK of a response that was merged into a later one is
+    /// expected: it is acknowledged with that one.
     pub(crate) fn expected_nack_of_merged(&self, nonce: &Nonce) -> bool {
         let mut pending_acks = self.client_cache.pending_acks().iter();
         pending_acks.any(|pending_ack| {

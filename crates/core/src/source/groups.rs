@@ -20,22 +20,22 @@ use std::sync::Arc;
 type GroupKey = (Box<str>, Box<str>);
 
 impl TypeStream {
-    /// Takes back what goes together with something that has to wait for
-    /// another type (S73).
+    /// Takes updates back out of a push if their group has a member that is
+    /// deferred for another type (S73).
     pub(super) fn defer_groups(&mut self, db: &mut Database, push: &mut Push) {
         if !self.kind.on_demand || self.addition_deadlines.is_empty() {
             return;
         }
-        let waiting: Vec<Name> = self.addition_deadlines.keys().cloned().collect();
+        let deferred: Vec<Name> = self.addition_deadlines.keys().cloned().collect();
         let mut updates = std::mem::take(&mut push.updates);
-        let own = updates.len();
-        // What waits takes part as what the peer holds of it.
-        for name in waiting {
-            let led = self.subscriptions_of(db, &name);
-            let led = led
+        let pushed = updates.len();
+        // A deferred name takes part with the resources that the client holds.
+        for name in deferred {
+            let resolved_names = self.subscriptions_of(db, &name);
+            let resolved_names = resolved_names
                 .into_iter()
                 .filter_map(|(key, _)| self.subscriptions.resolved_name(key));
-            let names: Vec<Name> = led.cloned().chain([name.clone()]).collect();
+            let names: Vec<Name> = resolved_names.cloned().chain([name.clone()]).collect();
             updates.extend(
                 names
                     .into_iter()
@@ -45,11 +45,11 @@ impl TypeStream {
         let groups = self.group_updates(db, &updates);
         let mut back = vec![false; updates.len()];
         for group in groups {
-            if group.iter().any(|index| *index >= own) {
+            if group.iter().any(|index| *index >= pushed) {
                 group.into_iter().for_each(|index| back[index] = true);
             }
         }
-        updates.truncate(own);
+        updates.truncate(pushed);
         let mut taken_back = Vec::new();
         for (index, update) in updates.into_iter().enumerate() {
             match back[index] {
@@ -61,8 +61,8 @@ impl TypeStream {
             .iter()
             .map(|update| update.requested_name().clone())
             .collect();
-        let own = |answer: &Answer| requested_names.contains(&answer.name);
-        push.answers.retain(|answer| !own(answer));
+        let is_deferred = |answer: &Answer| requested_names.contains(&answer.name);
+        push.answers.retain(|answer| !is_deferred(answer));
         self.defer_names(db, requested_names);
     }
 
@@ -77,17 +77,16 @@ impl TypeStream {
         }
     }
 
-    /// Divides what is said into groups, by the places of each in the list.
+    /// Divides updates into groups, by their indexes.
     pub(super) fn group_updates(&self, db: &mut Database, updates: &[Update]) -> Vec<Vec<usize>> {
-        // Each group by the places of its members, for as long as members join
-        // two groups.
+        // Indexes by group; an update with keys of two groups joins them.
         let mut groups: Vec<Vec<usize>> = Vec::new();
         let mut group_of: HashMap<GroupKey, usize> = HashMap::new();
         for (index, update) in updates.iter().enumerate() {
-            let places = self.group_keys(db, update);
-            let mut found: Vec<usize> = places
+            let keys = self.group_keys(db, update);
+            let mut found: Vec<usize> = keys
                 .iter()
-                .filter_map(|p| group_of.get(p).copied())
+                .filter_map(|key| group_of.get(key).copied())
                 .collect();
             found.sort_unstable();
             found.dedup();
@@ -104,7 +103,7 @@ impl TypeStream {
                     .for_each(|g| *g = group);
             }
             groups[group].push(index);
-            group_of.extend(places.into_iter().map(|place| (place, group)));
+            group_of.extend(keys.into_iter().map(|key| (key, group)));
         }
         groups.retain(|group| !group.is_empty());
         groups
@@ -114,16 +113,16 @@ impl TypeStream {
         if !self.kind.on_demand {
             return vec![("".into(), update.name().as_str().into())];
         }
-        let mut places: Vec<GroupKey> = update
+        let mut keys: Vec<GroupKey> = update
             .resource
             .iter()
             .flat_map(|new| host_keys(new))
             .collect();
         for held in self.client_cache.held(db, update.name()) {
-            places.extend(host_keys(&held.resource));
+            keys.extend(host_keys(&held.resource));
         }
-        places.extend([update.name(), update.requested_name()].map(name_key));
-        places
+        keys.extend([update.name(), update.requested_name()].map(name_key));
+        keys
     }
 
     /// Merges the updates of one variant. A virtual host that several hosts

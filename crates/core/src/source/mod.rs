@@ -6,12 +6,12 @@
 //! message; nothing is queued.
 //!
 //! ```text
-//!   request ─▶ wants, views ────────────┐
-//!   database ─▶ dirty names, news ──────┴▶ select ─▶ response
-//!                                            ▲          │
-//!                                        holdings ◀─────┤ in flight
-//!   accepted ◀── ACK ── verdict ◀── request ◀───────────┘
-//!   tried in halves, then parked ◀── NACK
+//!   request ─▶ subscriptions, cursors ───┐
+//!   database ─▶ dirty names, advances ───┴▶ push ─▶ response
+//!                                            ▲         │
+//!                          client cache ─────┘         ▼
+//!   applied to the client cache ◀── ACK ◀──────── pending ACK
+//!   suspects, trials, quarantine ◀── NACK ◀────────────┘
 //! ```
 //!
 //! State of the world and delta share all of it; `delta.rs` and `sotw.rs` only
@@ -67,7 +67,7 @@ use crate::params::ParamsId;
 use crate::resource::{Nonce, Resource, TypeUrl, Version};
 use crate::timer::Timers;
 
-/// See the module's documentation.
+/// One resource type on one stream.
 #[derive(Debug)]
 pub(crate) struct TypeStream {
     pub(crate) type_url: TypeUrl,
@@ -75,14 +75,15 @@ pub(crate) struct TypeStream {
     pub(crate) type_id: TypeId,
     pub(crate) mode: Mode,
     pub(crate) dialect: Dialect,
-    /// Whether the peer understands `resource_errors` (TP3).
+    /// Whether the client understands `resource_errors` (TP3).
     pub(crate) supports_resource_errors: bool,
-    /// Whether the peer may not see the type.
+    /// Whether the client may not see the type.
     pub(crate) denied: bool,
     pub(crate) subscriber: SubscriberId,
-    /// The parameters of plain names, and of what wildcard and globs bring.
+    /// The parameters of plain names, and of cursors.
     pub(crate) params: ParamsId,
-    /// Those that came with a wildcard or glob, in place of the stream's (TP2).
+    /// The parameters that came with a wildcard or glob, in place of the
+    /// stream's (TP2).
     pub(crate) scope_params: Option<ParamsId>,
     pub(crate) wildcard: Wildcard,
     pub(crate) subscriptions: Subscriptions,
@@ -90,14 +91,16 @@ pub(crate) struct TypeStream {
     /// are those of plain names (TP2).
     pub(crate) located_names: BTreeSet<(Name, ParamsId)>,
     pub(crate) client_cache: ClientCache,
-    /// What the client came back with (S82).
+    /// What is known of a client that reconnected, from its first requests
+    /// (S82).
     pub(crate) resumption: Option<Resumption>,
     /// Names to evaluate when the type stream may send.
     pub(crate) dirty: BTreeSet<Name>,
     /// Names whose update waits for another type or for the client; they become
     /// dirty again when something happens on the stream.
     pub(crate) deferred: BTreeSet<Name>,
-    /// Until when at the latest an addition waits for another type (S73).
+    /// The latest moment until which an addition is deferred for another type
+    /// (S73).
     pub(crate) addition_deadlines: BTreeMap<Name, Moment>,
     /// Names covered by a cursor that are sent again although nothing changed
     /// (S28, S59).
@@ -105,11 +108,11 @@ pub(crate) struct TypeStream {
     /// Variants of a NACKed response that brought more than one, by the version
     /// that was sent and the requested name.
     pub(crate) suspects: BTreeMap<Variant, (Version, Name)>,
-    /// Groups of suspects that will be tried on their own (S12).
+    /// Groups of suspects that will be sent alone (S12).
     pub(crate) trials: VecDeque<Vec<Variant>>,
-    /// How many responses were rejected since one was accepted.
+    /// The number of NACKs since the last ACK.
     pub(crate) consecutive_nacks: u32,
-    /// When a group was last tried.
+    /// When the last trial was sent.
     pub(crate) last_trial_at: Moment,
     /// Variants that were NACKed alone, by version and requested name: not sent
     /// again unchanged (S12).
@@ -125,12 +128,12 @@ pub(crate) struct TypeStream {
     pub(crate) acks_unreadable: bool,
     /// Unverified variants that were suspects once.
     pub(crate) suspected_once: BTreeSet<(Variant, Version)>,
-    /// Names that never exist, by which a client that waits for virtual hosts
-    /// hears that there are none yet (S76).
+    /// Names that never exist: removing one tells a client that waits for
+    /// virtual hosts that there are none yet (S76).
     pub(crate) placeholders: BTreeSet<Name>,
     /// Route configurations without VHDS: nothing is sent of their hosts.
     pub(crate) routes_without_vhds: RoutesWithoutVhds,
-    /// Names that are refused, not remembered: told that they do not exist (S72).
+    /// Refused names, which are answered as absent and not remembered (S72).
     pub(crate) refused: BTreeSet<Name>,
     /// A counter that gives each negative answer without a body a version of
     /// its own.
@@ -140,22 +143,23 @@ pub(crate) struct TypeStream {
     refused_hash: u64,
     pub(crate) last_nonce: Option<Nonce>,
     pub(crate) last_acked: Option<Nonce>,
-    /// The version of the last set that was accepted.
+    /// The version of the last set that the client ACKed.
     pub(crate) acked_version: Option<Version>,
-    /// The versions of the last sets that were rejected: C-core names the one
-    /// that it rejected when it comes back.
+    /// The versions of the last sets that the client NACKed: C-core sends the
+    /// one that it NACKed when it reconnects.
     pub(crate) nacked_versions: VecDeque<Version>,
-    /// What the peer last said of something that it rejects (S16).
+    /// The last error of the client about a resource that it still NACKs (S16).
     pub(crate) last_error: Option<ErrorDetail>,
-    /// The peer waits for an answer, be it empty (S25).
+    /// The client waits for a response, even an empty one (S25).
     pub(crate) owes_response: bool,
-    /// Whether the next turn is a trial's, so that neither news nor trials starve.
+    /// Whether the next push is a trial, so that neither changes nor trials
+    /// starve.
     pub(crate) trial_turn: bool,
-    /// When what has a ttl must be spoken of again (S59).
+    /// When a resource with a TTL has to be sent again (S59).
     pub(crate) ttl_timers: Timers<Name>,
 }
 
-/// How a stream speaks of all its types.
+/// The configuration that all types of a stream share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TypeStreamConfig {
     pub(crate) mode: Mode,
@@ -225,8 +229,8 @@ impl TypeStream {
         }
     }
 
-    /// Leaves the database, a number of names at a time; whether nothing of this
-    /// conversation is left there (S85).
+    /// Removes the subscriptions from the database, at most `names` at a time.
+    /// Returns whether none is left (S85).
     pub(crate) fn close(&mut self, db: &mut Database, names: usize) -> bool {
         for key in self.subscriptions.drain_some(names) {
             db.unsubscribe(self.subscriber, key.entry, key.params);
@@ -234,23 +238,23 @@ impl TypeStream {
         if !self.subscriptions.is_empty() {
             return false;
         }
-        let follows: Vec<_> = self.client_cache.cursors().iter().map(|v| v.id).collect();
-        for cursor in follows {
+        let cursors: Vec<_> = self.client_cache.cursors().iter().map(|c| c.id).collect();
+        for cursor in cursors {
             self.client_cache.close_cursor(db, cursor);
         }
         db.remove_subscriber(self.subscriber);
         true
     }
 
-    /// How many subscriptions it holds.
+    /// The number of subscriptions and cursors.
     pub(crate) fn subscription_count(&self) -> usize {
         self.subscriptions.len() + self.client_cache.cursors().len()
     }
 
-    /// How many globs it follows.
+    /// The number of globs.
     pub(crate) fn glob_count(&self) -> usize {
-        let views = self.client_cache.cursors().iter();
-        views.filter(|view| view.scope != Scope::All).count()
+        let cursors = self.client_cache.cursors().iter();
+        cursors.filter(|cursor| cursor.scope != Scope::All).count()
     }
 
     /// A client with no subscription left is not owed a response (S10).
@@ -258,26 +262,26 @@ impl TypeStream {
         self.owes_response &= self.wildcard.is_on() || self.subscription_count() > 0;
     }
 
-    /// Whether the type is delivered as a whole in every response.
+    /// Whether every response is a whole set.
     pub(crate) fn sends_whole_sets(&self) -> bool {
         self.mode == Mode::Sotw && self.kind.whole_set
     }
 
-    /// Whether the database knows everything that a response of this type would
-    /// show. A response made of a part could be taken for a removal of the rest
+    /// Whether the database is complete for all that a response of this type
+    /// would list. The client would take missing resources for removed ones
     /// (S51).
     pub(crate) fn is_complete(&self, db: &mut Database) -> bool {
-        let mut views = self.client_cache.cursors().iter();
-        let follows = views.all(|view| db.is_complete(view.id));
+        let mut cursors = self.client_cache.cursors().iter();
+        let scopes_complete = cursors.all(|cursor| db.is_complete(cursor.id));
         let listed = self.sends_whole_sets() && db.is_cache();
-        let mut selectors = self.subscriptions.keys().filter(|_| listed);
-        follows && selectors.all(|selector| self.resolve(db, selector) != Choice::Unknown)
+        let mut keys = self.subscriptions.keys().filter(|_| listed);
+        scopes_complete && keys.all(|key| self.resolve(db, key) != Choice::Unknown)
     }
 
-    /// What the database has for a want. A failure that leaves contents in use
-    /// is none to a peer that does not read of it (S61).
-    pub(crate) fn resolve(&self, db: &mut Database, selector: SubscriptionKey) -> Choice {
-        match db.choose(self.type_id, selector.entry, selector.params) {
+    /// The choice of the database for a subscription. An error that leaves a
+    /// resource in use does not exist for a client that cannot read it (S61).
+    pub(crate) fn resolve(&self, db: &mut Database, key: SubscriptionKey) -> Choice {
+        match db.choose(self.type_id, key.entry, key.params) {
             Choice::Failed(_, Some(kept)) if !self.supports_resource_errors => {
                 Choice::Resource(kept)
             }
@@ -288,17 +292,17 @@ impl TypeStream {
     /// The choice that a cursor lists under a name; `None` if no cursor covers
     /// it.
     pub(crate) fn cursor_choice(&self, db: &mut Database, name: &Name) -> Option<Choice> {
-        let view = self.client_cache.covering_cursor(name)?;
+        let cursor = self.client_cache.covering_cursor(name)?;
         let entry = db.find(self.type_id, name);
-        let listed = entry.and_then(|entry| db.listed_resource(view.id, entry));
+        let listed = entry.and_then(|entry| db.listed_resource(cursor.id, entry));
         Some(match listed {
             Some(resource) => Choice::Resource(resource),
-            None if db.is_complete(view.id) => Choice::Absent,
+            None if db.is_complete(cursor.id) => Choice::Absent,
             None => Choice::Unknown,
         })
     }
 
-    /// The wants of a name.
+    /// The subscriptions of a name.
     pub(crate) fn subscriptions_of(
         &self,
         db: &Database,
@@ -311,7 +315,7 @@ impl TypeStream {
             .collect()
     }
 
-    /// Whether the peer asks for this name by itself, with these parameters.
+    /// Whether the client is subscribed to this name with these parameters.
     pub(crate) fn is_subscribed(&self, db: &Database, name: &Name, params: ParamsId) -> bool {
         let entry = db.find(self.type_id, name);
         entry.is_some_and(|entry| {
@@ -321,8 +325,7 @@ impl TypeStream {
         })
     }
 
-    /// Whether the peer asks for a name in any way, or for something that leads
-    /// to it.
+    /// Whether any subscription covers a name or resolves to it.
     pub(crate) fn has_interest(&self, db: &Database, name: &Name) -> bool {
         let entry = db.find(self.type_id, name);
         let by_name = |entry| self.subscriptions.of_entry(entry).next().is_some();
@@ -331,23 +334,23 @@ impl TypeStream {
             || self.client_cache.covering_cursor(name).is_some()
     }
 
-    /// All resources of a name that the peer is meant to hold.
+    /// The desired resources of a name.
     pub(crate) fn desired_resources(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
-        let own = self
+        let of_name = self
             .subscriptions_of(db, name)
             .into_iter()
             .map(|(key, _)| key);
         let resolving = self.subscriptions.resolving_to(name);
-        let mut wanted: Vec<_> = own
+        let mut choices: Vec<_> = of_name
             .chain(resolving)
             .map(|key| self.resolve(db, key))
             .collect();
-        wanted.extend(self.cursor_choice(db, name));
-        let resources = wanted.into_iter().filter_map(|c| c.resource().cloned());
+        choices.extend(self.cursor_choice(db, name));
+        let resources = choices.into_iter().filter_map(|c| c.resource().cloned());
         resources.filter(|r| r.name == *name).collect()
     }
 
-    /// Whether this very version was rejected on its own (S12).
+    /// Whether this version was NACKed alone (S12).
     pub(crate) fn is_quarantined(&self, resource: &Resource) -> bool {
         let quarantined = self.quarantine.get(&client_cache::variant_of(resource));
         quarantined.is_some_and(|(version, _)| *version == resource.version)
@@ -367,15 +370,15 @@ impl TypeStream {
             return true;
         }
         let holds = !self.client_cache.held(db, name).is_empty();
-        let selectors = |(key, subscription): &(SubscriptionKey, Subscription)| {
-            let unheard = subscription.acked_answer == AnswerKind::Unanswered
+        let waits = |(key, subscription): &(SubscriptionKey, Subscription)| {
+            let unanswered = subscription.acked_answer == AnswerKind::Unanswered
                 && self.subscriptions.resolved_name(*key).is_none();
-            subscription.resend || (unheard && !holds)
+            subscription.resend || (unanswered && !holds)
         };
-        !self.subscriptions_of(db, name).iter().any(selectors)
+        !self.subscriptions_of(db, name).iter().any(waits)
     }
 
-    /// Something has happened on the stream: what waits may go on.
+    /// Marks deferred names dirty, after something has happened on the stream.
     pub(crate) fn mark_deferred_dirty(&mut self) {
         match self.dirty.is_empty() {
             true => std::mem::swap(&mut self.dirty, &mut self.deferred),
@@ -406,65 +409,67 @@ impl TypeStream {
         };
         let mut ended: Vec<Variant> = Vec::new();
         if !self.quarantine.is_empty() {
-            let gone = self.quarantine.extract_if(.., ends);
-            ended.extend(gone.map(|(variant, _)| variant));
-            // Without the one that went, the others may be accepted.
+            let ended_nacks = self.quarantine.extract_if(.., ends);
+            ended.extend(ended_nacks.map(|(variant, _)| variant));
+            // Without the one that changed, the client may accept the others.
             if !ended.is_empty() && self.quarantined_together.remove(requested_name) {
                 self.quarantine.retain(|_, (_, of)| of != requested_name);
             }
         }
         if !self.suspects.is_empty() {
-            let gone = self.suspects.extract_if(.., ends);
+            let ended_nacks = self.suspects.extract_if(.., ends);
             let before = ended.len();
-            ended.extend(gone.map(|(variant, _)| variant));
-            // With the one that changed, the others are said anew.
+            ended.extend(ended_nacks.map(|(variant, _)| variant));
+            // With the one that changed, the others are sent again.
             if ended.len() > before {
                 self.suspects.retain(|_, (_, of)| of != requested_name);
             }
         }
-        // A peer may have taken it all the same (S17).
+        // The client may have taken the NACKed resource (S17).
         let others = ended.into_iter().map(|(name, _)| name);
         self.dirty
             .extend(others.filter(|name| name != requested_name));
         self.forget_error();
     }
 
-    /// What the peer said is of no interest once nothing is rejected (S83).
+    /// Forgets the last error, once nothing is NACKed any more (S83).
     pub(crate) fn forget_error(&mut self) {
         if self.quarantine.is_empty() && self.suspects.is_empty() {
             self.last_error = None;
         }
     }
 
-    /// Proves that wants and holdings agree with themselves and each other.
+    /// Proves the invariants of subscriptions and client cache.
     pub(crate) fn check(&self, db: &mut Database) -> Result<(), String> {
         self.subscriptions.check()?;
-        let wanted = |name: &Name| self.has_interest(db, name) || self.is_in_progress(name);
-        self.client_cache.check(wanted)?;
+        let is_expected = |name: &Name| self.has_interest(db, name) || self.is_in_progress(name);
+        self.client_cache.check(is_expected)?;
         for (key, _) in self.subscriptions.iter() {
             let name = db.name(self.type_id, key.entry).clone();
             let covered = self.client_cache.covering_cursor(&name).is_some();
             if covered && !self.client_cache.exceptions().contains(&name) {
-                return Err(format!("{name} is asked for, and a view speaks for it"));
+                return Err(format!(
+                    "{name} is subscribed to by name, and is no exception of its cursor"
+                ));
             }
         }
         for variant in self.suspects.keys() {
             let tried = self.trials.iter().flatten().any(|other| other == variant);
             if !tried {
-                return Err(format!("{variant:?} is suspected and never tried again"));
+                return Err(format!("{variant:?} is a suspect and in no trial"));
             }
         }
         if self.quarantine.is_empty() && self.suspects.is_empty() && self.last_error.is_some() {
-            return Err("an error is shown, and nothing is rejected".into());
+            return Err("there is a last error, and nothing is NACKed".into());
         }
         Ok(())
     }
 
-    /// Whether a name will be looked at, or is spoken of without an answer yet.
+    /// Whether a name will be evaluated, or has a pending ACK.
     fn is_in_progress(&self, name: &Name) -> bool {
         let mut pending_acks = self.client_cache.pending_acks().iter();
-        let mut rejected = self.quarantine.keys().chain(self.suspects.keys());
-        rejected.any(|(of, _)| of == name)
+        let mut nacked = self.quarantine.keys().chain(self.suspects.keys());
+        nacked.any(|(of, _)| of == name)
             || self.dirty.contains(name)
             || self.deferred.contains(name)
             || pending_acks.any(|pending_ack| !pending_ack.updates_of(name).is_empty())

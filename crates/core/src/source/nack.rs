@@ -1,9 +1,9 @@
-//! What a NACK does to the client cache, and which resources it makes suspects.
+//! Applies a NACK to the client cache, and makes suspects of its resources.
 //!
 //! A NACK says nothing about which resource of a response is bad, nor about
 //! which took effect. So the resources become suspects, which `trials.rs` sends
-//! again (S12). Removals and negative answers are no reason for a NACK: they are
-//! resent at once.
+//! again (S12). Removals and negative answers are no reason for a NACK: they
+//! are resent at once.
 
 use std::sync::Arc;
 
@@ -22,15 +22,15 @@ use crate::resource::{Nonce, Resource};
 #[derive(Debug)]
 pub(crate) struct Unverified {
     resource: Arc<Resource>,
-    /// What the peer has if it did not take it.
+    /// The resource that the client has if it did not take this one.
     before: Option<CachedResource>,
 }
 
-/// Rejected sets whose versions are remembered.
+/// Versions of NACKed sets that are remembered.
 const MAX_NACKED_VERSIONS: usize = 4;
 
 impl TypeStream {
-    /// The peer rejected the response. Returns what failed alone.
+    /// Handles a NACK. Returns the resources that were NACKed alone.
     pub(crate) fn handle_nack(
         &mut self,
         db: &mut Database,
@@ -40,18 +40,21 @@ impl TypeStream {
         if let Some((updates, answers)) = self.client_cache.take_merged(nonce) {
             let mut suspects = self.suspects_among(db, updates, answers, error);
             self.repeat_in_later_pending(&suspects.updates);
-            // What was in the response itself is not known: one that is left of
-            // several did not fail alone.
+            // Which of the updates were in this response is not known: one of
+            // several that is left was not NACKed alone.
             suspects.upsert_count = 0;
             return self.schedule_trials(db, suspects, error);
         }
         let pending_acks = self.client_cache.pending_acks();
-        let Some(place) = pending_acks.iter().position(|f| f.nonce == *nonce) else {
+        let Some(index) = pending_acks
+            .iter()
+            .position(|pending_ack| pending_ack.nonce == *nonce)
+        else {
             return Vec::new();
         };
-        // What was sent before and is not answered is as good as accepted: the
-        // peer works in order, and would have said otherwise.
-        if let Some(before) = place.checked_sub(1) {
+        // Pending responses before this one count as ACKed: the client handles
+        // responses in order, and would have NACKed them.
+        if let Some(before) = index.checked_sub(1) {
             let nonce = pending_acks[before].nonce.clone();
             self.handle_ack(db, &nonce);
         }
@@ -72,8 +75,8 @@ impl TypeStream {
         quarantined
     }
 
-    /// Everything that a rejected response brought, with what the peer may hold
-    /// of it noted. What it took away, and what it answered, is said again.
+    /// Makes suspects of the resources of a NACKed response, and records that
+    /// the client may have taken them. Removals and answers are repeated.
     fn suspects_of(
         &mut self,
         db: &mut Database,
@@ -103,10 +106,11 @@ impl TypeStream {
             }
             self.client_cache.advance_cursor(db, &advance);
         }
-        // What was suspected once is not the reason again, unless there is no other.
-        let brings = updates.iter().any(|update| update.resource.is_some());
+        // A resource that was suspected once is not the reason again, unless
+        // there is no other.
+        let has_upserts = updates.iter().any(|update| update.resource.is_some());
         for (variant, new) in std::mem::take(&mut self.unverified) {
-            match brings && self.was_suspected(&variant, &new.resource) {
+            match has_upserts && self.was_suspected(&variant, &new.resource) {
                 true => _ = self.unverified.insert(variant, new),
                 false => {
                     updates.push(Update::upsert(&new.resource, None));
@@ -124,13 +128,13 @@ impl TypeStream {
         answers: Vec<Answer>,
         error: &ErrorDetail,
     ) -> Suspects {
-        let brought = updates
+        let upsert_count = updates
             .iter()
             .filter(|update| update.resource.is_some())
             .count();
-        let brings = brought > 0;
+        let has_upserts = upsert_count > 0;
         for answer in answers {
-            self.repeat_answer(answer, brings);
+            self.repeat_answer(answer, has_upserts);
         }
         let mut suspects = Vec::new();
         for update in updates {
@@ -140,26 +144,27 @@ impl TypeStream {
                         || self.has_interest(db, update.requested_name()) =>
                 {
                     if update.removed_earlier {
-                        // The removal in between was not rejected, maybe.
+                        // The removal in between was maybe not NACKed.
                         let name = update.name().clone();
-                        let gone = |held: &CachedResource| {
+                        let is_removed = |held: &CachedResource| {
                             held.is_accepted() && held.is_variant(&update.variant)
                         };
                         self.client_cache
-                            .edit_records(db, &name, |held| held.retain(|held| !gone(held)));
+                            .edit_records(db, &name, |held| held.retain(|held| !is_removed(held)));
                     }
-                    let blamed = brought == 1 || error_names(error, &resource.name);
+                    let blamed = upsert_count == 1 || error_names(error, &resource.name);
                     self.record_maybe_taken(db, resource, blamed);
                     suspects.push(update);
                 }
-                // The peer gave it up meanwhile. A set that went out since lists it,
-                // and what that takes away is not all that it says.
+                // The client unsubscribed meanwhile. A set that was sent since
+                // lists the resource, and removals are not its only updates.
                 Some(_) => self.repeat_in_later_pending(&[update]),
-                None if brings => {
+                None if has_upserts => {
                     self.record_maybe_dropped(db, &update);
                     self.repeat_in_later_pending(&[update]);
                 }
-                // A removal that is rejected on its own has nothing to park.
+                // A removal that is NACKed alone has nothing for the
+                // quarantine.
                 None => {
                     let name = update.name().clone();
                     self.client_cache
@@ -169,7 +174,7 @@ impl TypeStream {
         }
         Suspects {
             updates: suspects,
-            upsert_count: brought,
+            upsert_count,
         }
     }
 
@@ -182,8 +187,9 @@ impl TypeStream {
         }
     }
 
-    /// The peer may have taken what it rejected (S17). What it was given because
-    /// it had it before stays what it has, unless that is `blamed`.
+    /// Records that the client may have taken a NACKed resource (S17). A
+    /// resource that it was sent because it had it before stays its own, unless
+    /// it is `blamed`.
     fn record_maybe_taken(&mut self, db: &mut Database, resource: &Arc<Resource>, blamed: bool) {
         let had = |held: &CachedResource| {
             held.certainty == Certainty::Resumed
@@ -194,7 +200,7 @@ impl TypeStream {
         if !blamed && self.client_cache.held(db, &name).iter().any(had) {
             return;
         }
-        // What failed alone was not taken.
+        // A resource that was NACKed alone was not taken.
         let quarantined = self.quarantine.get(&variant_of(resource)).cloned();
         let failed = |held: &CachedResource| {
             let version = quarantined.as_ref().map(|(version, _)| version);
@@ -209,25 +215,25 @@ impl TypeStream {
             .record(db, CachedResource::maybe_taken(Arc::clone(resource)));
     }
 
-    /// The peer may have dropped what a rejected response took away, or not
-    /// (S17). It is said again.
+    /// Records that the client may have dropped a resource that a NACKed
+    /// response removes, or not (S17). The removal is repeated.
     fn record_maybe_dropped(&mut self, db: &mut Database, update: &Update) {
         let name = update.name().clone();
         self.client_cache.edit_records(db, &name, |held| {
-            let own: Vec<CachedResource> = held
+            let of_variant: Vec<CachedResource> = held
                 .extract_if(.., |held| held.is_variant(&update.variant))
                 .collect();
-            // One is enough to say it again: best what was accepted.
-            let accepted = own.iter().find(|held| held.was_accepted());
-            let state = match accepted {
+            // One record is enough to repeat the removal: best an accepted one.
+            let accepted = of_variant.iter().find(|held| held.was_accepted());
+            let certainty = match accepted {
                 Some(_) => Certainty::MaybeDropped,
                 None => Certainty::MaybeTaken,
             };
-            let known = accepted.or(own.first()).map(|held| &held.resource);
+            let known = accepted.or(of_variant.first()).map(|held| &held.resource);
             held.extend(known.or(update.earlier_resource.as_ref()).map(|resource| {
                 CachedResource {
                     resource: Arc::clone(resource),
-                    certainty: state,
+                    certainty,
                 }
             }));
         });
@@ -236,8 +242,8 @@ impl TypeStream {
 
     /// Repeats an answer of a NACKed response. One that came without any
     /// resource counts as ACKed, or it would be repeated for ever.
-    fn repeat_answer(&mut self, answer: Answer, brings: bool) {
-        if !brings {
+    fn repeat_answer(&mut self, answer: Answer, has_upserts: bool) {
+        if !has_upserts {
             return self.record_answer(answer);
         }
         if let Some(subscription) = self.subscriptions.get_mut(answer.subscription) {
@@ -256,20 +262,20 @@ impl TypeStream {
         let Some(pending_ack) = pending_ack else {
             return;
         };
-        let brought: Vec<_> = pending_ack.resources().cloned().collect();
-        for resource in brought {
+        let resources: Vec<_> = pending_ack.resources().cloned().collect();
+        for resource in resources {
             let held = self.client_cache.held(db, &resource.name);
-            let own = |held: &&CachedResource| {
+            let is_known = |held: &&CachedResource| {
                 let same = held.has_unknown_body() || same_variant(&held.resource, &resource);
                 same && held.certainty != Certainty::MaybeTaken
             };
-            let own: Vec<&CachedResource> = held.iter().filter(own).collect();
+            let known: Vec<&CachedResource> = held.iter().filter(is_known).collect();
             let had = |held: &&CachedResource| held.resource.version == resource.version;
-            if own.iter().any(had) {
+            if known.iter().any(had) {
                 continue;
             }
-            let accepted = own.iter().find(|held| held.is_accepted());
-            let before = accepted.or(own.first()).copied();
+            let accepted = known.iter().find(|held| held.is_accepted());
+            let before = accepted.or(known.first()).copied();
             let key = variant_of(&resource);
             let before = match self.unverified.remove(&key) {
                 Some(older) => older.before,
@@ -279,14 +285,14 @@ impl TypeStream {
         }
     }
 
-    /// Whether something was suspected after it had counted as accepted.
+    /// Whether a resource became a suspect after it had counted as accepted.
     fn was_suspected(&self, variant: &Variant, resource: &Resource) -> bool {
         let sent = (variant.clone(), resource.version.clone());
         self.suspected_once.contains(&sent)
     }
 
-    /// What counted as accepted, and may not have been, is suspected: the peer may
-    /// have what it had before.
+    /// Makes an unverified resource a suspect: the client may have the one that
+    /// it had before.
     fn suspect_unverified(&mut self, db: &mut Database, variant: Variant, new: Unverified) {
         let Unverified { resource, before } = new;
         self.client_cache.edit_records(db, &variant.0, |held| {

@@ -1,4 +1,4 @@
-//! How "it does not exist" and "it is gone" are said: the one table of S35 and S74.
+//! The forms of negative answers and removals: the one table of S35 and S74.
 
 use std::sync::Arc;
 
@@ -10,59 +10,62 @@ use crate::message::Mode;
 use crate::name::Name;
 use crate::resource::{Resource, Version};
 
-/// Whose habits a peer has.
+/// The client implementation whose behaviour is assumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// Envoy, as it was seen on the wire.
+    /// Envoy, as observed on the wire.
     Envoy,
-    /// gRPC and others: the specification.
+    /// gRPC and others, as specified.
     Standard,
 }
 
-/// How to say that a name does not exist; `held` is whether the peer may hold it.
+/// The form of a negative answer; `held` is whether the client may hold the
+/// resource.
 pub(crate) fn negative_form(kind: &Kind, dialect: Dialect, mode: Mode, held: bool) -> NegativeForm {
     let form = match (mode, dialect) {
         (Mode::Delta, Dialect::Envoy) => kind.envoy_negative,
         (Mode::Delta, Dialect::Standard) => NegativeForm::Removed,
         (Mode::Sotw, Dialect::Envoy) => kind.envoy_negative_in_sotw,
-        // A whole set says it itself (S38); elsewhere there is no clean way (S39).
+        // A whole set says it by leaving the name out (S38); otherwise SotW has
+        // no clean way (S39).
         (Mode::Sotw, Dialect::Standard) => NegativeForm::Silence,
     };
     match form {
-        // A virtual host that Envoy holds goes by its name; one that it waits
+        // A virtual host that Envoy holds is removed by name; one that it waits
         // for needs the other form.
         NegativeForm::Bodyless if held => NegativeForm::Removed,
-        // Who holds one does not wait, and keeps it whatever it is told (S57).
+        // A client that holds one does not wait, and keeps it whatever it is
+        // sent (S57).
         NegativeForm::Unreadable if held => NegativeForm::Silence,
         form => form,
     }
 }
 
-/// A resource that has its name in field 1 and nothing else: how an empty
-/// assignment and an empty route configuration look.
+/// A resource that has its name in field 1 and no other field: an empty
+/// assignment or route configuration.
 pub(crate) fn empty_body(name: &Name) -> Arc<Resource> {
     Arc::new(Resource::new(name.clone(), name_only(name).freeze()))
 }
 
-/// A resource that no one can read: after its name comes a field that cannot
-/// be. An empty one would not do. Envoy takes an empty secret, where it asked
-/// for what to trust, for trust in everyone.
+/// A resource that cannot be decoded: an invalid field follows its name. An
+/// empty body would not do: where Envoy requested a validation context, an
+/// empty secret trusts everyone.
 pub(crate) fn unreadable(name: &Name) -> Arc<Resource> {
     let mut body = name_only(name);
     body.put_u8(0x07);
     Arc::new(Resource::new(name.clone(), body.freeze()))
 }
 
-/// A cluster that Envoy refuses when it makes it, and keeps what it has of that
-/// name: of type EDS, without a source of endpoints (S82). One with a name alone
-/// would be taken in the place of what there is.
+/// A cluster that Envoy refuses to create, so that it keeps the one that it
+/// has: of type EDS, without a source of endpoints (S82). A cluster with a name
+/// alone would replace it.
 pub(crate) fn invalid_cluster(name: &Name) -> Arc<Resource> {
     let mut body = name_only(name);
     body.put_slice(&[0x10, 0x03]);
     Arc::new(Resource::new(name.clone(), body.freeze()))
 }
 
-/// A message that has a name in field 1.
+/// A message with a name in field 1.
 fn name_only(name: &Name) -> BytesMut {
     let text = name.as_str().as_bytes();
     let mut body = BytesMut::with_capacity(text.len() + 7);
@@ -72,18 +75,18 @@ fn name_only(name: &Name) -> BytesMut {
     body
 }
 
-/// A resource without a body that has the name that was asked for as alias. It
-/// has that as its own name, too, unless something else is called so.
+/// A resource without a body that has the requested name as an alias, and as
+/// its own name, too, unless that is taken.
 ///
-/// Its version has a number that the peer was not told before. Envoy takes what
-/// has no body and the version that it knows for a heartbeat, and who waits for
-/// the name would wait for ever.
-pub(crate) fn bodyless(own: Name, asked: &Name, number: u64) -> Arc<Resource> {
+/// Its version has a number that the client was not sent before. Envoy takes a
+/// resource without a body at a version that it knows for a heartbeat, and a
+/// request for the name would wait for ever.
+pub(crate) fn bodyless(name: Name, requested: &Name, number: u64) -> Arc<Resource> {
     Arc::new(Resource {
-        aliases: Box::new([asked.clone()]),
+        aliases: Box::new([requested.clone()]),
         version: Version::new(format!("-{number:x}")),
         body: None,
-        ..Resource::new(own, Bytes::new())
+        ..Resource::new(name, Bytes::new())
     })
 }
 
@@ -210,7 +213,7 @@ mod tests {
         assert_eq!(&long.body.as_ref().unwrap()[..3], [0x0a, 0xac, 0x02]);
         assert_eq!(long.body.as_ref().unwrap().len(), 303);
     }
-    /// Field 0 is no field, in any version of any library.
+    /// Field 0 is not valid in any protobuf implementation.
     #[test]
     fn an_unreadable_body_ends_in_what_is_no_field() {
         let negative = unreadable(&Name::new("s1"));

@@ -1,4 +1,4 @@
-//! What the next response says: worked out from state, when it can be sent.
+//! The next push: worked out from the present state when it can be sent.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,25 +16,26 @@ use crate::name::Name;
 use crate::order::Order;
 use crate::resource::Resource;
 
-/// What one response says.
+/// The updates and answers of one response, before it is written.
 #[derive(Debug, Default)]
 pub(crate) struct Push {
     /// Sorted by variant once it is complete.
     pub(crate) updates: Vec<Update>,
     pub(crate) answers: Vec<Answer>,
-    /// Steps along views.
+    /// Advances of cursors.
     pub(crate) advances: Vec<Advance>,
-    /// Names that never exist, said to be gone (S76).
+    /// Names that never exist, sent as removed (S76).
     pub(crate) placeholders: Vec<Name>,
-    /// Names that are refused.
+    /// Refused names, answered as absent.
     pub(crate) refused: Vec<Name>,
-    /// What is still good and must be said to be (S59).
+    /// Resources whose TTL is renewed (S59).
     pub(crate) heartbeats: Vec<Arc<Resource>>,
-    /// Whether this is what the peer is meant to reject, and nothing else.
+    /// Whether the client is expected to NACK this, so that nothing else is in
+    /// it.
     pub(crate) expects_nack: bool,
 }
 
-/// What a selection is made with.
+/// The surroundings in which a push is made.
 pub(crate) struct PushContext<'a> {
     pub(crate) order: &'a Order<'a>,
     pub(crate) limits: &'a Limits,
@@ -44,16 +45,16 @@ pub(crate) struct PushContext<'a> {
     pub(crate) now: Moment,
 }
 
-/// How long things take at most.
+/// The timeouts of a session.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timeouts {
-    /// An answer.
+    /// For an ACK.
     pub(crate) ack_timeout: Duration,
-    /// A client that comes back, to ask for all its types.
+    /// For a reconnected client, to subscribe to all its types.
     pub(crate) resume_window: Duration,
-    /// An addition, for what it refers to.
+    /// For a dependency of an addition.
     pub(crate) dependency_timeout: Duration,
-    /// What was replaced, to be out of use.
+    /// For a replaced resource, to drain.
     pub(crate) drain_time: Duration,
 }
 
@@ -67,8 +68,8 @@ impl Push {
             && self.advances.iter().all(Advance::is_empty)
     }
 
-    /// Whether there is more behind a part of a step: the rest of it, or what
-    /// happened since it began.
+    /// Whether there is more behind a partial advance: the rest of it, or
+    /// changes since it began.
     pub(crate) fn has_more(&self, db: &Database) -> bool {
         let behind = |advance: &Advance| {
             advance
@@ -80,7 +81,7 @@ impl Push {
         self.advances.iter().any(more)
     }
 
-    /// The resources that it brings.
+    /// The resources of the push.
     pub(crate) fn resources(&self) -> impl Iterator<Item = &Arc<Resource>> {
         let single = self
             .updates
@@ -90,7 +91,7 @@ impl Push {
         single.chain(items.filter_map(|(_, item)| item.as_ref()))
     }
 
-    /// What it changes, for a question to holdings.
+    /// The changes to the client cache.
     pub(super) fn changes(&self) -> (&[Advance], &[Update]) {
         (&self.advances, &self.updates)
     }
@@ -100,11 +101,11 @@ impl Push {
 /// to find one bad resource among all that there can be.
 const MAX_CONSECUTIVE_NACKS: u32 = 256;
 
-/// How long lies between two trials then.
+/// The time between two trials then.
 const TRIAL_PAUSE: Duration = Duration::from_millis(50);
 
 impl TypeStream {
-    /// Works out what to say now; empty if there is nothing.
+    /// Works out the next push; it is empty if there is nothing to send.
     pub(crate) fn select_push(&mut self, db: &mut Database, context: &PushContext<'_>) -> Push {
         let room = SLICE.saturating_sub(self.dirty.len());
         for (entry, _) in db.take_dirty(self.subscriber, room) {
@@ -143,7 +144,7 @@ impl TypeStream {
         push
     }
 
-    /// The next group of suspects, as far as they are still what was rejected.
+    /// Selects the next group of suspects, as far as they are unchanged.
     fn select_trial(&mut self, db: &mut Database, context: &PushContext<'_>, push: &mut Push) {
         if self
             .next_trial_at()
@@ -157,7 +158,7 @@ impl TypeStream {
                 let Some((version, requested_name)) = self.suspects.remove(&variant) else {
                     continue;
                 };
-                // What has changed since is news.
+                // A changed resource is no longer a suspect.
                 match self.is_current(db, &requested_name, &variant, &version) {
                     true => requested_names.push(requested_name),
                     false => _ = self.dirty.insert(requested_name),
@@ -171,8 +172,8 @@ impl TypeStream {
                     self.deferred.insert(name);
                     continue;
                 }
-                let part = self.evaluate(db, context, &name, false);
-                if self.add_to_push(db, &name, part, context, push) {
+                let evaluation = self.evaluate(db, context, &name, false);
+                if self.add_to_push(db, &name, evaluation, context, push) {
                     self.dirty.insert(name);
                 }
             }
@@ -184,11 +185,11 @@ impl TypeStream {
         self.forget_error();
     }
 
-    /// When the next group may be tried, if that has to wait: a peer that
-    /// rejects all it is sent is not worth much of our time (S69).
+    /// When the next trial may be sent, if it has to wait: a client that NACKs
+    /// everything gets a bounded share of the work (S69).
     fn next_trial_at(&self) -> Option<Moment> {
-        let hopeless = self.consecutive_nacks > MAX_CONSECUTIVE_NACKS && !self.trials.is_empty();
-        hopeless.then(|| self.last_trial_at + TRIAL_PAUSE)
+        let is_slow = self.consecutive_nacks > MAX_CONSECUTIVE_NACKS && !self.trials.is_empty();
+        is_slow.then(|| self.last_trial_at + TRIAL_PAUSE)
     }
 
     fn select_changes(&mut self, db: &mut Database, context: &PushContext<'_>, push: &mut Push) {
@@ -207,21 +208,21 @@ impl TypeStream {
         }
         self.mark_changed_exceptions(db);
         self.select_names(db, context, &mut budget, push);
-        let follows: Vec<_> = self.client_cache.cursors().iter().map(|v| v.id).collect();
-        for cursor in follows {
+        let cursor_ids: Vec<_> = self.client_cache.cursors().iter().map(|v| v.id).collect();
+        for cursor in cursor_ids {
             if budget > 0 {
                 self.select_advance(db, context, cursor, &mut budget, push);
             }
         }
-        // Items that cannot be taken as they are.
+        // Items that the client cannot take as they are.
         if !self.dirty.is_empty() {
             self.select_names(db, context, &mut budget, push);
         }
         self.defer_groups(db, push);
     }
 
-    /// Looks at names, as many as one response has room for. What only goes gets
-    /// at most half of that: additions do not wait for removals.
+    /// Evaluates names, as many as one response has room for. Removals get at
+    /// most half of that: additions do not wait for them.
     pub(super) fn select_names(
         &mut self,
         db: &mut Database,
@@ -244,54 +245,57 @@ impl TypeStream {
                 continue;
             }
             self.merge_suspects(db, &name);
-            let part = self.evaluate(db, context, &name, push.expects_nack);
-            // Hosts that a peer holds change together, whatever that takes: one
-            // may have got a domain that was another's, and twice it would be
-            // rejected.
-            let together = self.kind.on_demand && self.holds_any(db, &name, &part);
-            let size = estimated_size(&part);
-            let only_goes = part.updates.iter().all(|update| update.resource.is_none())
-                && part.answers.is_empty();
-            let room = match only_goes {
+            let evaluation = self.evaluate(db, context, &name, push.expects_nack);
+            // Hosts that a client holds change together, however many: one may
+            // have got a domain of another, and the client would NACK a domain
+            // that is there twice.
+            let together = self.kind.on_demand && self.holds_any(db, &name, &evaluation);
+            let size = estimated_size(&evaluation);
+            let only_removals = evaluation
+                .updates
+                .iter()
+                .all(|update| update.resource.is_none())
+                && evaluation.answers.is_empty();
+            let room = match only_removals {
                 true => &mut removals,
                 false => budget,
             };
             let first = push.updates.is_empty() && push.answers.is_empty();
-            let empty = part.updates.is_empty() && part.answers.is_empty();
+            let empty = evaluation.updates.is_empty() && evaluation.answers.is_empty();
             if !empty && !together && (*room == 0 || (size > *room && !first)) {
                 later.insert(name);
                 *room = 0;
-                if !only_goes {
+                if !only_removals {
                     break;
                 }
                 continue;
             }
             *room = room.saturating_sub(size);
-            if only_goes {
+            if only_removals {
                 *budget = budget.saturating_sub(size);
             }
-            if self.add_to_push(db, &name, part, context, push) {
+            if self.add_to_push(db, &name, evaluation, context, push) {
                 later.insert(name);
             }
         }
         self.dirty.append(&mut later);
     }
 
-    /// Whether the peer holds anything of what a part is about.
-    fn holds_any(&self, db: &mut Database, name: &Name, part: &Evaluation) -> bool {
-        let names = part.updates.iter().map(|update| update.name());
+    /// Whether the client holds a resource that an evaluation is about.
+    fn holds_any(&self, db: &mut Database, name: &Name, evaluation: &Evaluation) -> bool {
+        let names = evaluation.updates.iter().map(|update| update.name());
         let mut names = names.chain([name]);
         names.any(|name| !self.client_cache.held(db, name).is_empty())
     }
 
-    /// Takes what is said of a name into a response. Returns whether it has to
-    /// be looked at again.
+    /// Adds the evaluation of a name to a push. Returns whether the name has to
+    /// be evaluated again.
     #[must_use]
     fn add_to_push(
         &mut self,
         db: &mut Database,
         name: &Name,
-        part: Evaluation,
+        evaluation: Evaluation,
         context: &PushContext<'_>,
         push: &mut Push,
     ) -> bool {
@@ -299,8 +303,8 @@ impl TypeStream {
             updates,
             answers,
             deferral,
-            awaits_trial: is_tried,
-        } = part;
+            awaits_trial,
+        } = evaluation;
         let drops_host = self.kind.on_demand
             && answers.is_empty()
             && !updates.is_empty()
@@ -320,7 +324,7 @@ impl TypeStream {
             }
             Deferral::None => {}
         }
-        if is_tried {
+        if awaits_trial {
             self.deferred.insert(name.clone());
             self.clear_resend_of_sent(db, name, &updates, &answers);
             push.updates.extend(updates);
@@ -329,32 +333,39 @@ impl TypeStream {
         }
         self.addition_deadlines.remove(name);
         self.resend_names.remove(name);
-        let gone =
+        let removes =
             deferral == Deferral::None && updates.iter().any(|update| update.resource.is_none());
         push.updates.extend(updates);
         push.answers.extend(answers);
-        self.clear_resend(db, name, gone, drops_host)
+        self.clear_resend(db, name, removes, drops_host)
     }
 
     /// Clears the resend flags of a name that was put into a push. A host whose
     /// old virtual host is removed first is answered after that. A name stays
     /// resumed until something of it is removed: its old referrers may be
     /// draining (S82).
-    fn clear_resend(&mut self, db: &Database, name: &Name, gone: bool, drops_host: bool) -> bool {
+    fn clear_resend(
+        &mut self,
+        db: &Database,
+        name: &Name,
+        removes: bool,
+        drops_host: bool,
+    ) -> bool {
         let mut more = false;
         for (key, subscription) in self.subscriptions_of(db, name) {
             if subscription.resend && drops_host {
                 more = true;
             } else if let Some(subscription) = self.subscriptions.get_mut(key) {
                 subscription.resend = false;
-                subscription.is_resumed &= !gone;
+                subscription.is_resumed &= !removes;
             }
         }
         more
     }
 
-    /// Something of a name waits to be tried: those that have their answer, or get
-    /// what they asked for, do not ask again with the next response.
+    /// Clears the resend flags of a name that awaits a trial, for the
+    /// subscriptions that are answered or get their resource: they are not
+    /// resent with the next push.
     fn clear_resend_of_sent(
         &mut self,
         db: &mut Database,
@@ -364,9 +375,9 @@ impl TypeStream {
     ) {
         for (key, _) in self.subscriptions_of(db, name) {
             let target = self.resolve(db, key);
-            let updated = target.resource().is_some_and(|to| {
-                let to = variant_of(to);
-                updates.iter().any(|update| update.variant == to)
+            let updated = target.resource().is_some_and(|resource| {
+                let variant = variant_of(resource);
+                updates.iter().any(|update| update.variant == variant)
             });
             let answered = answers.iter().any(|answer| answer.subscription == key);
             if let Some(subscription) = self.subscriptions.get_mut(key) {
@@ -375,7 +386,7 @@ impl TypeStream {
         }
     }
 
-    /// Marks exceptions as dirty where their view changed. Their records may be
+    /// Marks exceptions dirty where their cursor changed. Their records may be
     /// ahead of the cursor's position, so the advance does not cover them.
     fn mark_changed_exceptions(&mut self, db: &Database) {
         let exceptions = self.client_cache.exceptions();
@@ -383,73 +394,83 @@ impl TypeStream {
             return;
         }
         let mut found: Vec<Name> = Vec::new();
-        for view in self.client_cache.cursors() {
-            if db.has_forgotten_since(view.id, view.sent_position) {
-                found.extend(exceptions.iter().filter(|name| view.covers(name)).cloned());
+        for cursor in self.client_cache.cursors() {
+            if db.has_forgotten_since(cursor.id, cursor.sent_position) {
+                found.extend(
+                    exceptions
+                        .iter()
+                        .filter(|name| cursor.covers(name))
+                        .cloned(),
+                );
             } else {
-                let news = db.changed_names(view.id, view.sent_position).into_iter();
-                found.extend(news.filter(|name| exceptions.contains(name)));
+                let changed = db
+                    .changed_names(cursor.id, cursor.sent_position)
+                    .into_iter();
+                found.extend(changed.filter(|name| exceptions.contains(name)));
             }
         }
         self.dirty.extend(found);
     }
 
-    /// Whether the peer may be spoken to: one response at a time (S6, S77),
-    /// unless it is silent for long.
-    pub(crate) fn may_send(&self, now: Moment, patience: Duration) -> bool {
+    /// Whether a response may be sent: one at a time (S6, S77), unless the ACK
+    /// of the last one is overdue.
+    pub(crate) fn may_send(&self, now: Moment, ack_timeout: Duration) -> bool {
         let last = self.client_cache.pending_acks().back();
-        last.is_none_or(|last| last.sent_at + patience <= now)
+        last.is_none_or(|last| last.sent_at + ack_timeout <= now)
     }
 
-    /// Whether there is nothing to say until something happens or a deadline
-    /// passes: the peer was told everything.
+    /// Whether there is nothing to send until something happens or a deadline
+    /// passes.
     pub(crate) fn is_quiet(&self, db: &Database) -> bool {
-        let told = |view: &Cursor| {
-            !view.has_changes(db) && view.partial_advances.iter().all(PartialAdvance::is_sent)
+        let is_at_head = |cursor: &Cursor| {
+            !cursor.has_changes(db) && cursor.partial_advances.iter().all(PartialAdvance::is_sent)
         };
         !self.owes_response
             && self.dirty.is_empty()
             && self.trials.is_empty()
             && self.placeholders.is_empty()
             && self.refused.is_empty()
-            && self.client_cache.cursors().iter().all(told)
+            && self.client_cache.cursors().iter().all(is_at_head)
             && db.dirty(self.subscriber).next().is_none()
     }
 
-    /// Whether the database has something for the peer that was not looked at.
+    /// Whether the database has changes for the client that were not evaluated.
     pub(crate) fn has_changes(&self, db: &Database) -> bool {
-        let mut views = self.client_cache.cursors().iter();
-        views.any(|view| view.has_changes(db)) || db.dirty(self.subscriber).next().is_some()
+        let mut cursors = self.client_cache.cursors().iter();
+        cursors.any(|cursor| cursor.has_changes(db)) || db.dirty(self.subscriber).next().is_some()
     }
 
-    /// Takes note of a response that goes out.
+    /// Records a response that is sent.
     pub(crate) fn record_sent(&mut self, db: &mut Database, pending_ack: PendingAck) {
         self.last_nonce = Some(pending_ack.nonce.clone());
         self.negative_counter = self.negative_counter.wrapping_add(1);
         self.client_cache.add_pending_ack(db, pending_ack);
     }
 
-    /// The moments at which something may have to be said although nothing happens.
+    /// The moments at which a push may be due although nothing happens.
     pub(crate) fn deadlines(&self, times: Timeouts) -> impl Iterator<Item = Moment> + '_ {
-        let waiting = self.addition_deadlines.values().copied();
-        let silent = self.client_cache.pending_acks().back();
-        let silent = silent.map(|last| last.sent_at + times.ack_timeout);
-        waiting
-            .chain(silent)
+        let additions = self.addition_deadlines.values().copied();
+        let last = self.client_cache.pending_acks().back();
+        let overdue = last.map(|last| last.sent_at + times.ack_timeout);
+        additions
+            .chain(overdue)
             .chain(self.ttl_timers.next())
             .chain(self.next_trial_at())
             .chain(self.resume_deadlines(times))
     }
 }
 
-/// About how many bytes a part takes in a response.
-fn estimated_size(part: &Evaluation) -> usize {
+/// The approximate size of an evaluation in a response, in bytes.
+fn estimated_size(evaluation: &Evaluation) -> usize {
     let of = |update: &Update| match &update.resource {
         Some(resource) => resource.wire_size(),
         None => update.name().as_str().len() + 8,
     };
-    let updates: usize = part.updates.iter().map(of).sum();
-    let answers = part.answers.iter().filter(|answer| !answer.is_implicit);
+    let updates: usize = evaluation.updates.iter().map(of).sum();
+    let answers = evaluation
+        .answers
+        .iter()
+        .filter(|answer| !answer.is_implicit);
     updates
         + answers
             .map(|answer| 2 * answer.name.as_str().len() + 16)

@@ -1,5 +1,5 @@
-//! A client that leaves: what it held is remembered by version, for when it
-//! comes back to state of the world (S82).
+//! Remembers the whole set of a client that disconnects, by version, for when
+//! it resumes (S82).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use crate::name::Name;
 use crate::resource::Version;
 
 impl TypeStream {
-    /// The peer leaves: what it holds is remembered for when it comes back to
-    /// state of the world (S82), by the version of every set that it may name.
+    /// Remembers what the client holds, by the version of every set that it may
+    /// send when it reconnects (S82).
     pub(crate) fn remember_set(&mut self, db: &mut Database) {
         if !self.sends_whole_sets() {
             return;
@@ -20,24 +20,26 @@ impl TypeStream {
         let mut versions: Vec<(usize, Version)> = Vec::new();
         let resumed = self.resumption.as_mut().and_then(|r| r.version.take());
         let accepted = self.acked_version.take();
-        let stood_at = accepted.clone().or(resumed);
+        let last_version = accepted.clone().or(resumed);
         versions.extend(accepted.map(|version| (0, version)));
-        let rejected = std::mem::take(&mut self.nacked_versions).into_iter();
-        versions.extend(rejected.map(|version| (0, version)));
+        let nacked = std::mem::take(&mut self.nacked_versions).into_iter();
+        versions.extend(nacked.map(|version| (0, version)));
         let pending_acks = self.client_cache.pending_acks().iter().enumerate();
-        let pending_acks = pending_acks.filter_map(|(nth, f)| Some((nth + 1, f.version.clone()?)));
+        let pending_acks = pending_acks
+            .filter_map(|(nth, pending_ack)| Some((nth + 1, pending_ack.version.clone()?)));
         versions.extend(pending_acks);
-        // What is held by names alone is less than was sent, once some are given up:
-        // another client that names the version may hold more of it.
+        // A client that is subscribed to names alone, and unsubscribed from
+        // some, holds less than it was sent: another client with this version
+        // may hold more of the set.
         let by_names = self.client_cache.cursors().is_empty();
         versions.retain(|(_, version)| by_names || !db.remembers_set(self.type_id, version));
         for (pending_acks, version) in versions {
             let set = Arc::new(self.client_set(db, pending_acks));
             db.remember_set(self.type_id, version, &set);
         }
-        if let Some(version) = stood_at.filter(|_| self.sends_invalid_clusters()) {
-            let tried = self.unacked_resources();
-            db.remember_unacked(self.type_id, &version, tried.into_iter());
+        if let Some(version) = last_version.filter(|_| self.sends_invalid_clusters()) {
+            let unacked = self.unacked_resources();
+            db.remember_unacked(self.type_id, &version, unacked.into_iter());
         }
     }
 
@@ -48,31 +50,37 @@ impl TypeStream {
             .client_cache
             .pending_acks()
             .iter()
-            .filter(|f| !f.expects_nack);
-        let brought = pending_acks.flat_map(|pending_ack| pending_ack.resources());
+            .filter(|pending_ack| !pending_ack.expects_nack);
+        let pending = pending_acks.flat_map(|pending_ack| pending_ack.resources());
         let records = self.client_cache.records();
-        let rejected = records.filter(|held| held.certainty == Certainty::MaybeTaken);
-        let rejected = rejected.map(|held| &held.resource);
-        let tried = rejected.chain(brought);
-        tried.map(|r| (r.name.clone(), r.version.clone())).collect()
+        let nacked = records.filter(|held| held.certainty == Certainty::MaybeTaken);
+        let nacked = nacked.map(|held| &held.resource);
+        let unacked = nacked.chain(pending);
+        unacked
+            .map(|r| (r.name.clone(), r.version.clone()))
+            .collect()
     }
 
-    /// What the peer holds once it has accepted so many of the responses without
-    /// an answer.
+    /// The set of the client once it has ACKed this number of pending
+    /// responses.
     fn client_set(&self, db: &mut Database, pending_acks: usize) -> ClientSet {
-        let accepted = || self.client_cache.pending_acks().iter().take(pending_acks);
-        let members = |db: &mut Database, view: &Cursor| {
-            let advances = accepted().flat_map(|pending_ack| &pending_ack.advances);
-            let own = advances.filter(|advance| advance.cursor == Some(view.id) && advance.is_last);
-            let at = own.map(|advance| advance.to).max().unwrap_or(view.position);
-            db.resources_at(view.id, at)
+        let acked = || self.client_cache.pending_acks().iter().take(pending_acks);
+        let members = |db: &mut Database, cursor: &Cursor| {
+            let advances = acked().flat_map(|pending_ack| &pending_ack.advances);
+            let completed =
+                advances.filter(|advance| advance.cursor == Some(cursor.id) && advance.is_last);
+            let at = completed
+                .map(|advance| advance.to)
+                .max()
+                .unwrap_or(cursor.position);
+            db.resources_at(cursor.id, at)
         };
         let quarantined = self.quarantine.iter();
-        let rejected = quarantined.map(|((name, constraints), (version, _))| {
+        let quarantined = quarantined.map(|((name, constraints), (version, _))| {
             (name.clone(), constraints.clone(), version.clone())
         });
         ClientSet {
-            quarantined: rejected.collect(),
+            quarantined: quarantined.collect(),
             unacked: BTreeMap::new(),
             resources: self
                 .set_after(db, pending_acks, members)

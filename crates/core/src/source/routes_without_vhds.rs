@@ -12,7 +12,7 @@ use crate::hosts::HostName;
 use crate::name::Name;
 use crate::resource::Nonce;
 
-/// See the module's documentation.
+/// Route configurations without VHDS, as the client knows them.
 #[derive(Debug, Default)]
 pub(crate) struct RoutesWithoutVhds {
     routes: HashSet<Name>,
@@ -30,41 +30,41 @@ struct RoutesFingerprint {
 }
 
 impl RoutesWithoutVhds {
-    /// Reads from what a peer was told of its route configurations, if that
-    /// changed, which of them have no VHDS.
+    /// Computes which route configurations of the client have no VHDS, if they
+    /// may have changed.
     pub(crate) fn update(&mut self, db: &mut Database, routes: &TypeStream) {
-        let as_of = Some(RoutesFingerprint {
+        let fingerprint = Some(RoutesFingerprint {
             subscriptions: routes.subscriptions.len(),
             held: routes.client_cache.fingerprint_sum(),
             last_nonce: routes.last_nonce.clone(),
             pending_acks: routes.client_cache.pending_acks().len(),
         });
-        if self.read_at == as_of {
+        if self.read_at == fingerprint {
             return;
         }
-        self.read_at = as_of;
+        self.read_at = fingerprint;
         self.routes.clear();
         for (key, subscription) in routes.subscriptions.iter() {
             let name = db.name(routes.type_id, key.entry).clone();
             let mut pending_acks = routes.client_cache.pending_acks().iter().rev();
             let answer = pending_acks.find_map(|pending_ack| pending_ack.answer_to(key));
-            let heard = answer.map_or(subscription.acked_answer, |answer| answer.kind);
+            let last_answer = answer.map_or(subscription.acked_answer, |answer| answer.kind);
             let after = routes.client_cache.held_after_acks(db, &name);
-            let leaves = |held: &CachedResource| held.resource.facts().vhds_version().is_some();
-            let closed = match after.iter().find(|held| held.is_accepted()) {
-                Some(held) => !leaves(held),
-                None => heard == AnswerKind::Absent,
+            let uses_vhds = |held: &CachedResource| held.resource.facts().vhds_version().is_some();
+            let lacks_vhds = match after.iter().find(|held| held.is_accepted()) {
+                Some(held) => !uses_vhds(held),
+                None => last_answer == AnswerKind::Absent,
             };
-            if closed {
+            if lacks_vhds {
                 self.routes.insert(name);
             }
         }
     }
 
-    /// Whether a host, or a virtual host, is under one of them.
+    /// Whether a host, or a virtual host, belongs to one of them.
     pub(super) fn contains_host(&self, name: &Name) -> bool {
-        let under = HostName::split(name.as_str()).map(|name| name.route);
-        let is_closed = |route: &str| self.routes.contains(&Name::new(route));
-        !self.routes.is_empty() && under.is_some_and(is_closed)
+        let route = HostName::split(name.as_str()).map(|name| name.route);
+        let lacks_vhds = |route: &str| self.routes.contains(&Name::new(route));
+        !self.routes.is_empty() && route.is_some_and(lacks_vhds)
     }
 }

@@ -1,4 +1,4 @@
-//! State of the world: reading requests and writing responses.
+//! SotW: reads requests and writes responses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
@@ -22,9 +22,9 @@ use crate::resource_list::ResourceList;
 type ResourceSet = BTreeMap<Variant, Arc<Resource>>;
 
 impl TypeStream {
-    /// What the list of all that the peer asks for changes (S10). `names` is
-    /// whether it names anything but `*`, be it refused (S27); `first` is the
-    /// version that the first request of a stream names.
+    /// The changes of subscriptions by a new list (S10). `names` is whether the
+    /// list has anything but `*`, even if it is refused (S27); `first` is the
+    /// version in the first request of a stream.
     pub(crate) fn read_sotw(
         &mut self,
         db: &Database,
@@ -37,11 +37,11 @@ impl TypeStream {
             .iter()
             .any(|(selector, _)| *selector == Selector::Wildcard);
         self.wildcard = before.after_sotw(lists_star, names, self.kind.legacy_wildcard);
-        let mut reading = RequestChanges {
+        let mut request_changes = RequestChanges {
             version: first,
             ..RequestChanges::default()
         };
-        self.unsubscribe_unlisted(db, selectors, &mut reading);
+        self.unsubscribe_unlisted(db, selectors, &mut request_changes);
         self.update_origins(db, selectors);
         let mut scopes = BTreeSet::new();
         if self.wildcard.is_on() && !self.kind.on_demand {
@@ -54,10 +54,11 @@ impl TypeStream {
                     scopes.insert(Scope::Glob(glob.clone()));
                 }
                 // A name that is new on the list is sent whatever was sent
-                // before (S30), and the whole with it where the type is whole (S38).
+                // before (S30), and with it the whole set, for types that have
+                // one (S38).
                 Selector::Name(name) if !self.is_subscribed(db, name, *params) => {
-                    let act = SubscriptionChange::Subscribe(name.clone(), *params);
-                    reading.changes.push_back(act);
+                    let change = SubscriptionChange::Subscribe(name.clone(), *params);
+                    request_changes.changes.push_back(change);
                 }
                 Selector::Name(_) => {}
             }
@@ -65,16 +66,16 @@ impl TypeStream {
         for scope in scopes {
             if self.client_cache.cursor_of(&scope).is_none() {
                 self.owes_response = true;
-                reading
+                request_changes
                     .changes
                     .push_back(SubscriptionChange::SubscribeScope(scope));
             }
         }
-        reading
+        request_changes
     }
 
-    /// The list says anew whether what is asked for with the parameters of plain
-    /// names is asked for by a plain name, by one with parameters, or by both (TP2).
+    /// Sets for each subscription with the plain parameters whether the new
+    /// list makes it by a plain name, by a locator, or by both (TP2).
     fn update_origins(&mut self, db: &Database, selectors: &[(Selector, ParamsId)]) {
         if self.located_names.is_empty() && !self.subscriptions.has_located() {
             return;
@@ -108,51 +109,52 @@ impl TypeStream {
         }
     }
 
-    /// A client repeats its list with every answer: what was refused and said
-    /// once is not said again, or it would answer for ever (S9, S72).
-    /// `due` is whether it was not said yet. Returns whether it is another list.
+    /// Whether the refused names differ from those of the last list. A client
+    /// repeats its list with every ACK: a refusal that was sent is not
+    /// repeated, or the client would acknowledge for ever (S9, S72). `due` is
+    /// whether it was not sent yet.
     pub(crate) fn refusals_changed(&mut self, due: bool) -> bool {
         let mut hasher = std::hash::DefaultHasher::new();
         self.refused.hash(&mut hasher);
         let sum = hasher.finish();
-        let anew = std::mem::replace(&mut self.refused_hash, sum) != sum;
-        if !anew && !due {
+        let changed = std::mem::replace(&mut self.refused_hash, sum) != sum;
+        if !changed && !due {
             self.refused.clear();
         }
-        anew
+        changed
     }
 
-    /// Ends what the list no longer has.
+    /// Ends the subscriptions that the new list no longer has.
     fn unsubscribe_unlisted(
         &self,
         db: &Database,
         selectors: &[(Selector, ParamsId)],
-        reading: &mut RequestChanges,
+        request_changes: &mut RequestChanges,
     ) {
         let listed = listed_names(selectors);
         for key in self.subscriptions.keys() {
             let name = db.name(self.type_id, key.entry);
             if !listed.contains(&(name, key.params)) {
-                let act = SubscriptionChange::Unsubscribe(name.clone(), key.params);
-                reading.changes.push_back(act);
+                let change = SubscriptionChange::Unsubscribe(name.clone(), key.params);
+                request_changes.changes.push_back(change);
             }
         }
-        for view in self.client_cache.cursors() {
-            let keep = match &view.scope {
+        for cursor in self.client_cache.cursors() {
+            let keep = match &cursor.scope {
                 Scope::All => self.wildcard.is_on(),
                 Scope::Glob(glob) => selectors
                     .iter()
                     .any(|(a, _)| *a == Selector::Glob(glob.clone())),
             };
             if !keep {
-                reading
+                request_changes
                     .changes
-                    .push_back(SubscriptionChange::UnsubscribeScope(view.scope.clone()));
+                    .push_back(SubscriptionChange::UnsubscribeScope(cursor.scope.clone()));
             }
         }
     }
 
-    /// Writes a response; `None` if all of it is said by silence.
+    /// Writes a response; `None` if there is nothing to write.
     pub(crate) fn write_sotw(
         &self,
         db: &mut Database,
@@ -191,7 +193,7 @@ impl TypeStream {
         })
     }
 
-    /// What is told of names that cannot be had (TP3).
+    /// The errors of a response (TP3).
     fn sotw_errors(&self, db: &mut Database, push: &Push) -> Vec<(Name, Arc<ResourceError>)> {
         let mut errors = Vec::new();
         for answer in &push.answers {
@@ -212,10 +214,10 @@ impl TypeStream {
         errors
     }
 
-    /// The view whose members are all that the peer shall hold, if nothing is
-    /// to be said beside them: every such peer gets the same set.
+    /// The cursor whose view is all that the client should hold, if the
+    /// response has nothing beside it: every such client gets the same list.
     fn shared_set_cursor(&self, push: &Push) -> Option<CursorId> {
-        let [view] = self.client_cache.cursors() else {
+        let [cursor] = self.client_cache.cursors() else {
             return None;
         };
         let plain = self.kind.whole_set
@@ -223,15 +225,17 @@ impl TypeStream {
             && self.subscriptions.is_empty()
             && push.updates.is_empty()
             && push.answers.is_empty();
-        plain.then_some(view.id)
+        plain.then_some(cursor.id)
     }
 
-    /// Everything that the peer will hold once it has accepted the response: in
-    /// place of what it may not have yet, what it was told before (S12, S38).
+    /// The whole set that the client will hold once it has ACKed the response.
+    /// A resource that it may not have taken yet is replaced by the one that it
+    /// had (S12, S38).
     fn whole_set(&self, db: &mut Database, push: &Push) -> ResourceSet {
-        // With the steps of the response, views are where they are now.
+        // With the advances of the response, cursors are at their sent
+        // positions.
         let pending_acks = self.client_cache.pending_acks().len();
-        let mut set = self.set_after(db, pending_acks, |db, view| db.list(view.id));
+        let mut set = self.set_after(db, pending_acks, |db, cursor| db.list(cursor.id));
         for update in &push.updates {
             apply_update(&mut set, update);
         }
@@ -242,9 +246,9 @@ impl TypeStream {
         set
     }
 
-    /// Everything that the peer will hold once it has accepted the first of the
-    /// responses without an answer, as far as its body is known; `members` are
-    /// those of a view.
+    /// The set that the client will hold once it has ACKed this number of
+    /// pending responses, as far as bodies are known; `members` lists those of
+    /// a cursor.
     pub(crate) fn set_after(
         &self,
         db: &mut Database,
@@ -252,12 +256,12 @@ impl TypeStream {
         members: impl Fn(&mut Database, &Cursor) -> Vec<Arc<Resource>>,
     ) -> ResourceSet {
         let mut set = ResourceSet::new();
-        for view in self.client_cache.cursors() {
-            for resource in members(db, view) {
+        for cursor in self.client_cache.cursors() {
+            for resource in members(db, cursor) {
                 let name = &resource.name;
                 let owner = self.client_cache.covering_cursor(name);
-                let own = owner.is_some_and(|owner| owner.id == view.id);
-                if own && !self.client_cache.exceptions().contains(name) {
+                let is_owner = owner.is_some_and(|owner| owner.id == cursor.id);
+                if is_owner && !self.client_cache.exceptions().contains(name) {
                     set.insert(variant_of(&resource), resource);
                 }
             }
@@ -302,8 +306,8 @@ impl TypeStream {
         set
     }
 
-    /// Clusters that an Envoy holds and of which nothing but the name is known,
-    /// where the set lists what it refuses: it keeps what it has (S82).
+    /// Clusters that an Envoy holds with unknown bodies, where the set lists an
+    /// invalid cluster: Envoy refuses that and keeps its own (S82).
     pub(crate) fn invalid_clusters(&self, push: &Push) -> BTreeSet<Name> {
         if !self.sends_invalid_clusters() || !self.client_cache.has_unknown_bodies() {
             return BTreeSet::new();
@@ -322,17 +326,19 @@ impl TypeStream {
         names
     }
 
-    /// What changed, for types where absence means nothing (S39).
+    /// The changed resources, for types where a missing resource means nothing
+    /// (S39).
     fn changed_resources(&self, db: &mut Database, push: &Push) -> ResourceSet {
-        let mut part = ResourceSet::new();
-        let mut add = |resource: Arc<Resource>| part.insert(variant_of(&resource), resource);
+        let mut listed = ResourceSet::new();
+        let mut add = |resource: Arc<Resource>| listed.insert(variant_of(&resource), resource);
         for update in &push.updates {
             let after = self
                 .client_cache
                 .held_after_push(db, update.name(), push.changes());
             let several = after.iter().filter(|held| held.was_accepted()).count() > 1;
             match &update.resource {
-                // A name has the variants that are listed, all of them (TP2).
+                // A response with some variants of a name replaces all of them
+                // (TP2).
                 _ if several || (update.resource.is_none() && !after.is_empty()) => {
                     let accepted = after.into_iter().filter(CachedResource::was_accepted);
                     accepted.for_each(|held| _ = add(held.resource));
@@ -352,42 +358,43 @@ impl TypeStream {
         for name in refused.filter(|_| self.refusal_as_error().is_none()) {
             self.negative_resource(false, name).map(&mut add);
         }
-        let stepped = push.advances.iter().flat_map(Advance::items);
-        for resource in stepped.filter_map(|(_, item)| item.as_ref()) {
+        let advanced = push.advances.iter().flat_map(Advance::items);
+        for resource in advanced.filter_map(|(_, item)| item.as_ref()) {
             add(Arc::clone(resource));
         }
-        part
+        listed
     }
 
-    /// How a name that does not exist is spoken of, if it is.
+    /// The resource that answers that a name does not exist, if there is such
+    /// an answer.
     fn negative_resource(&self, held: bool, name: &Name) -> Option<Arc<Resource>> {
         match self.negative_form(held) {
             NegativeForm::EmptyBody => Some(negative::empty_body(name)),
             NegativeForm::Unreadable => Some(negative::unreadable(name)),
-            // What is not among the resources, this protocol cannot say.
+            // SotW has no form for these.
             NegativeForm::Removed | NegativeForm::Bodyless | NegativeForm::Silence => None,
         }
     }
 
-    /// The sum of what the peer holds once it has accepted the response, and all
-    /// before it. For a whole set that is the set itself; else what was held,
-    /// with the changes.
+    /// The fingerprint sum of the client once it has ACKed the response, and
+    /// all before it. For a whole set that is the set itself; else the sum
+    /// before, with the changes.
     fn sum_after(&self, db: &mut Database, push: &Push, listed: &ResourceSet) -> u128 {
         if self.kind.whole_set {
             return listed
                 .values()
                 .fold(0, |sum, r| sum.wrapping_add(r.fingerprint()));
         }
-        let views = self
+        let sums = self
             .client_cache
             .cursors()
             .iter()
-            .map(|v| db.fingerprint_sum(v.id));
-        let mut sum = views.fold(self.client_cache.fingerprint_sum(), u128::wrapping_add);
+            .map(|c| db.fingerprint_sum(c.id));
+        let mut sum = sums.fold(self.client_cache.fingerprint_sum(), u128::wrapping_add);
         let pending_acks = self.client_cache.pending_acks().iter();
         let updated = pending_acks.flat_map(|pending_ack| &pending_ack.updates);
-        let wanted = updated.filter(|update| self.has_interest(db, update.name()));
-        let names: BTreeSet<&Name> = wanted.chain(&push.updates).map(Update::name).collect();
+        let interesting = updated.filter(|update| self.has_interest(db, update.name()));
+        let names: BTreeSet<&Name> = interesting.chain(&push.updates).map(Update::name).collect();
         for name in names {
             let after = self.client_cache.held_after_push(db, name, push.changes());
             sum = sum
@@ -400,8 +407,8 @@ impl TypeStream {
         }
     }
 
-    /// Whether a peer may hold something although it accepted nothing: it does
-    /// not name the version of nothing then (S17, S82).
+    /// Whether the client may hold resources although it ACKed none: the
+    /// version of the empty set would be wrong then (S17, S82).
     fn may_hold_more(&self, db: &mut Database, push: &Push) -> bool {
         let mut names = self.client_cache.records().map(|held| &held.resource.name);
         names.any(|name| {

@@ -1,5 +1,4 @@
-//! Subscribing to names and unsubscribing from them: how a request changes what
-//! the peer wants.
+//! Subscribes to names and unsubscribes from them, as requests say.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,7 +21,8 @@ use crate::resource::{Resource, Version};
 pub(crate) type UnsubscribedResources = Vec<Arc<Resource>>;
 
 impl TypeStream {
-    /// The peer asks for a name. If it did before, it gets it again (S28).
+    /// Subscribes to a name. If the client was subscribed before, the resource
+    /// is resent (S28).
     pub(crate) fn subscribe(
         &mut self,
         db: &mut Database,
@@ -33,35 +33,36 @@ impl TypeStream {
         let entry = db.subscribe(self.subscriber, name, params);
         let key = SubscriptionKey { entry, params };
         self.dirty.insert(name.clone());
-        let explicit = self.located_names.remove(&(name.clone(), params));
+        let located = self.located_names.remove(&(name.clone(), params));
         if let Some(subscription) = self.subscriptions.get_mut(key) {
             subscription.resend = true;
-            if params == self.params && explicit != self.subscriptions.is_located_only(key) {
+            if params == self.params && located != self.subscriptions.is_located_only(key) {
                 self.subscriptions.mark_plain_and_located(key);
             }
             return;
         }
         self.client_cache.make_exception(db, name);
-        let strange = self.kind.on_demand && !db.is_bounded_host(self.type_id, name);
+        let unbounded = self.kind.on_demand && !db.is_bounded_host(self.type_id, name);
         let subscription = Subscription {
-            unbounded: strange,
+            unbounded,
             is_resumed: self.resumption.as_ref().is_some_and(|r| r.first_request),
             ..Subscription::default()
         };
         self.subscriptions.insert(key, subscription);
-        if explicit {
+        if located {
             self.subscriptions.mark_located_only(key);
         }
         if self.kind.on_demand || initial.get(name).is_some() {
             self.record_named_version(db, key, name, initial);
         } else {
-            // What something else brought before is sent again (S28, S30).
+            // A resource that the client has by other means is sent again (S28,
+            // S30).
             let target = self.resolve(db, key);
-            let given = target.resource().map_or(name, |resource| &resource.name);
-            let held = self.client_cache.held_after_acks(db, given);
-            let brought = held.iter().any(|held| !held.has_unknown_body());
+            let resolved_name = target.resource().map_or(name, |resource| &resource.name);
+            let held = self.client_cache.held_after_acks(db, resolved_name);
+            let is_held = held.iter().any(|held| !held.has_unknown_body());
             if let Some(subscription) = self.subscriptions.get_mut(key) {
-                subscription.resend = brought;
+                subscription.resend = is_held;
             }
         }
     }
@@ -77,15 +78,16 @@ impl TypeStream {
         initial: &InitialVersions,
     ) {
         let target = self.resolve(db, key);
-        let given = target.resource().map_or(name, |resource| &resource.name);
-        // What has this name and is not given here is given elsewhere.
-        let is_own = given == name || db.unused_name(self.type_id, name) == *name;
-        let mut names = [Some(given), Some(name).filter(|_| is_own)].into_iter();
-        let told = names.find_map(|name| Some((name?, initial.get(name?)?)));
-        let Some((held, version)) = told else {
+        let resolved_name = target.resource().map_or(name, |resource| &resource.name);
+        // A virtual host of this name that is not the answer here is another's
+        // answer.
+        let is_unused = resolved_name == name || db.unused_name(self.type_id, name) == *name;
+        let mut names = [Some(resolved_name), Some(name).filter(|_| is_unused)].into_iter();
+        let found = names.find_map(|name| Some((name?, initial.get(name?)?)));
+        let Some((held, version)) = found else {
             return;
         };
-        let (heard, held) = match &target {
+        let (answer, held) = match &target {
             Choice::Resource(current)
                 if current.name == *held
                     && current.version == *version
@@ -104,11 +106,11 @@ impl TypeStream {
                 self.resumed_resource(db, held, version),
             ),
         };
-        let given = held.resource.name.clone();
+        let held_name = held.resource.name.clone();
         self.client_cache.record(db, held);
-        self.subscriptions.record_answer(key, heard, None);
+        self.subscriptions.record_answer(key, answer, None);
         self.subscriptions
-            .set_resolved_name(key, Some(given).filter(|given| given != name));
+            .set_resolved_name(key, Some(held_name).filter(|held_name| held_name != name));
     }
 
     /// Records the hosts that a reconnected client holds and that no
@@ -124,8 +126,7 @@ impl TypeStream {
         }
     }
 
-    /// Whether the peer asks for this host, and it counts as one of which there
-    /// may be any number.
+    /// Whether the client is subscribed to this name as an unbounded host.
     pub(crate) fn has_unbounded_host(&self, db: &Database, name: &Name, params: ParamsId) -> bool {
         let entry = db.find(self.type_id, name);
         let subscription =
@@ -133,8 +134,7 @@ impl TypeStream {
         subscription.is_some_and(|subscription| subscription.unbounded)
     }
 
-    /// Whether a version is that of how the peer was told that a name does not
-    /// exist, on an earlier stream.
+    /// Whether a version is that of a negative answer on an earlier stream.
     fn is_negative_for(&self, name: &Name, version: &Version) -> bool {
         match negative::negative_form(&self.kind, self.dialect, self.mode, false) {
             NegativeForm::EmptyBody => negative::empty_body(name).version == *version,
@@ -143,8 +143,8 @@ impl TypeStream {
         }
     }
 
-    /// Counts what a client that comes back holds, and not what it knows not to
-    /// exist.
+    /// Counts the resources that a client resumed with, without negative
+    /// answers.
     pub(crate) fn count_resumed(&mut self, versions: &InitialVersions) {
         let negative = |(name, version): &&(Name, Version)| self.is_negative_for(name, version);
         let form = negative::negative_form(&self.kind, self.dialect, self.mode, false);
@@ -159,8 +159,8 @@ impl TypeStream {
         self.resumption.iter_mut().for_each(|r| r.held_count = held);
     }
 
-    /// The peer asks for a name no longer. Unknown names are ignored (S32).
-    /// Returns what it held by that name alone.
+    /// Unsubscribes from a name. Unknown names are ignored (S32). Returns the
+    /// resources that the client held by that name alone.
     pub(crate) fn unsubscribe(
         &mut self,
         db: &mut Database,
@@ -171,10 +171,11 @@ impl TypeStream {
             return UnsubscribedResources::new();
         };
         let key = SubscriptionKey { entry, params };
-        // A plain name and one with parameters asked for the same: one is left.
-        let explicit = self.located_names.remove(&(name.clone(), params));
+        // A plain name and a locator made the subscription: one of them is
+        // left.
+        let located = self.located_names.remove(&(name.clone(), params));
         if self.subscriptions.unmark_plain_and_located(key) {
-            if !explicit {
+            if !located {
                 self.subscriptions.mark_located_only(key);
             }
             return UnsubscribedResources::new();
@@ -183,28 +184,29 @@ impl TypeStream {
         let Some((_, left)) = self.subscriptions.remove(key) else {
             return UnsubscribedResources::new();
         };
-        let mut given_up = Vec::new();
+        let mut unsubscribed = Vec::new();
         for name in [Some(name), resolved_name.as_ref()].into_iter().flatten() {
             if !self.has_interest(db, name) {
-                given_up.extend(self.client_cache.maybe_held(db, name));
-                let now = self.client_cache.held(db, name).into_iter();
-                let unknown = now.filter(|held| held.has_unknown_body());
-                given_up.extend(unknown.map(|held| held.resource));
+                unsubscribed.extend(self.client_cache.maybe_held(db, name));
+                let held = self.client_cache.held(db, name).into_iter();
+                let unknown = held.filter(|held| held.has_unknown_body());
+                unsubscribed.extend(unknown.map(|held| held.resource));
             }
         }
         self.client_cache.forget_answers(key);
         let still = self.desired_resources(db, name);
         self.forget_nacks(name, &still);
         match self.kind.on_demand && self.wildcard.is_on() {
-            // A proxy that asks for the whole goes on holding what it no longer
-            // asks for by name. The whole has no hosts: it hears that they are
-            // gone (S23), unless another name brings them.
+            // A client with a wildcard keeps the resource. But the wildcard of
+            // VHDS covers no hosts: their removal is sent (S23), unless another
+            // name resolves to them.
             true => self.dirty.extend([name.clone()].into_iter().chain(left)),
             false => self.forget_undesired(db, [name.clone()].into_iter().chain(left)),
         }
         self.forget_variants(db, name, params);
         if self.has_interest(db, name) {
-            // What was rejected, and kept something in its place, may be gone.
+            // A resource that was kept in place of a NACKed one may be removed
+            // now.
             self.dirty.insert(name.clone());
         }
         if self.client_cache.covering_cursor(name).is_some()
@@ -213,15 +215,15 @@ impl TypeStream {
             self.return_to_wildcard(db, name);
         }
         db.unsubscribe(self.subscriber, entry, params);
-        given_up
+        unsubscribed
     }
 
     /// Forgets the variant that the ended subscription matched, unless another
     /// subscription of the name matches it too: the client drops it by itself
     /// (TP2).
     fn forget_variants(&mut self, db: &mut Database, name: &Name, params: ParamsId) {
-        let own = params == self.params && self.client_cache.covering_cursor(name).is_some();
-        if own || !self.has_interest(db, name) {
+        let by_cursor = params == self.params && self.client_cache.covering_cursor(name).is_some();
+        if by_cursor || !self.has_interest(db, name) {
             return;
         }
         let others = self.subscriptions_of(db, name).into_iter();
@@ -229,15 +231,15 @@ impl TypeStream {
         if self.client_cache.covering_cursor(name).is_some() {
             others.push(self.params);
         }
-        let is_for = |db: &Database, held: &CachedResource, params| {
+        let matches = |db: &Database, held: &CachedResource, params| {
             let constraints = held.resource.constraints.as_ref();
             constraints.is_none_or(|c| c.matches(db.params(params)))
         };
-        let led = self.subscriptions.resolved_count(name) > 0;
+        let is_resolved = self.subscriptions.resolved_count(name) > 0;
         let held = self.client_cache.held(db, name).into_iter();
         let dropped = held.filter(|held| {
-            let by_others = others.iter().any(|other| is_for(db, held, *other));
-            !led && is_for(db, held, params) && !by_others
+            let by_others = others.iter().any(|other| matches(db, held, *other));
+            !is_resolved && matches(db, held, params) && !by_others
         });
         let dropped: Vec<_> = dropped.collect();
         if !dropped.is_empty() {
@@ -257,18 +259,18 @@ impl TypeStream {
         if params == self.params {
             return false;
         }
-        let brought = self.cursor_choice(db, name);
+        let listed = self.cursor_choice(db, name);
         let params = db.params(params);
-        brought
+        listed
             .as_ref()
             .and_then(Choice::resource)
-            .is_some_and(|brought| {
-                let constraints = brought.constraints.as_ref();
+            .is_some_and(|listed| {
+                let constraints = listed.constraints.as_ref();
                 !constraints.is_none_or(|c| c.matches(params))
             })
     }
 
-    /// A peer drops what it asks for no longer.
+    /// Forgets resources that the client drops when it unsubscribes.
     pub(super) fn forget_undesired(&mut self, db: &Database, names: impl Iterator<Item = Name>) {
         for name in names {
             if !self.has_interest(db, &name) {
@@ -278,15 +280,16 @@ impl TypeStream {
         }
     }
 
-    /// A host is asked for no longer. Envoy ends what it asked for when it finds
-    /// its hosts another way, and a request that waits goes on waiting (S76).
+    /// Ends the subscription to a host. Envoy unsubscribes when it finds its
+    /// hosts in another way, and a request that waits goes on waiting (S76).
     pub(super) fn unsubscribe_host(&mut self, db: &mut Database, name: &Name, params: ParamsId) {
         let subscriptions = self.subscriptions_of(db, name);
         let subscription = subscriptions.iter().find(|(key, _)| key.params == params);
         let Some((key, subscription)) = subscription else {
             return;
         };
-        // What is called like the host may be there for another.
+        // A virtual host with the name of the host may be the answer for
+        // another host.
         let held = self.subscriptions.resolved_name(*key).is_some()
             || subscription.acked_answer != AnswerKind::Unanswered
             || self
@@ -308,8 +311,8 @@ impl TypeStream {
         if self.mode != Mode::Delta {
             return;
         }
-        let brought = self.cursor_choice(db, name);
-        match brought.as_ref().and_then(Choice::resource) {
+        let listed = self.cursor_choice(db, name);
+        match listed.as_ref().and_then(Choice::resource) {
             Some(_) => _ = self.resend_names.insert(name.clone()),
             None if self.client_cache.held_after_acks(db, name).is_empty() => {
                 let held = CachedResource::unknown_body(name.clone(), Version::new(""));
@@ -319,7 +322,8 @@ impl TypeStream {
         }
     }
 
-    /// Says a name again even if nothing changed, if the peer asks for it (S53).
+    /// Resends a name that the client is subscribed to, even if nothing changed
+    /// (S53).
     pub(crate) fn resend_plain(&mut self, db: &Database, name: &Name) {
         let Some(entry) = db.find(self.type_id, name) else {
             return;
@@ -334,7 +338,7 @@ impl TypeStream {
         }
     }
 
-    /// Says all hosts of a route configuration again: the peer may have lost
+    /// Resends all hosts of a route configuration: the client may have lost
     /// them, or not (S76).
     pub(crate) fn resend_hosts(&mut self, db: &Database, route: &Name) {
         let under = format!("{route}/");
@@ -354,13 +358,13 @@ impl TypeStream {
         }
     }
 
-    /// Whether other parameters can be taken up: an answer that is awaited was
-    /// sent under the old ones.
+    /// Whether the parameters can change: a pending response was made with the
+    /// old ones.
     pub(crate) fn can_change_params(&self) -> bool {
         self.client_cache.pending_acks().is_empty()
     }
 
-    /// The parameters to take up, if the stream has these.
+    /// The parameters of this type if the stream has `stream`.
     pub(crate) fn next_params(&self, stream: ParamsId) -> ParamsId {
         self.scope_params.unwrap_or(stream)
     }
@@ -443,7 +447,7 @@ impl TypeStream {
         let entry = db.subscribe(self.subscriber, &name, params);
         let key = SubscriptionKey { entry, params };
         let subscription = match self.subscriptions.unmark_plain_and_located(old) {
-            // The one with parameters of its own stays.
+            // The locator's subscription stays.
             true => Subscription::default(),
             false => {
                 let Some((subscription, _)) = self.subscriptions.remove(old) else {
@@ -454,7 +458,7 @@ impl TypeStream {
             }
         };
         self.dirty.insert(name);
-        // One that was asked for with these parameters already is the same want
+        // A subscription with these parameters exists already: the two are one
         // from now on.
         match self.subscriptions.get_mut(key) {
             Some(other) => {
@@ -471,16 +475,16 @@ impl TypeStream {
     }
 }
 
-/// Whether who holds a virtual host has no more to ask about a host. One that
-/// is only called like the host leaves a request for it waiting.
-fn serves(held: &Resource, asked: &Name) -> bool {
+/// Whether a virtual host that a client holds serves a host. One that only has
+/// the host as its name leaves a request for it waiting.
+fn serves(held: &Resource, requested: &Name) -> bool {
     let domains = &held.facts().domains;
-    let host = HostName::split(asked.as_str()).map_or("", |name| name.host);
+    let host = HostName::split(requested.as_str()).map_or("", |name| name.host);
     let serves = |host| domains.iter().any(|domain| domain.matches(host));
-    domains.is_empty() || serves(host) || (held.other_names().any(|name| name == *asked))
+    domains.is_empty() || serves(host) || (held.other_names().any(|name| name == *requested))
 }
 
-/// The names of a list of subscriptions.
+/// The names in a list of selectors.
 pub(super) fn listed_names(
     selectors: &[(crate::name::Selector, ParamsId)],
 ) -> HashSet<(&Name, ParamsId)> {

@@ -1,4 +1,4 @@
-//! What a peer asks for by name, and which answers it has heard.
+//! The subscriptions of a client by name, and the answers that it ACKed.
 //!
 //! A subscription is not what the client holds: that is in `client_cache`. One
 //! resource may answer several subscriptions, by its name, by an alias, or as
@@ -15,24 +15,24 @@ use crate::name::Name;
 use crate::params::ParamsId;
 use crate::resource::ResourceError;
 
-/// One named subscription.
+/// Identifies one subscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct SubscriptionKey {
     pub(crate) entry: EntryId,
     pub(crate) params: ParamsId,
 }
 
-/// Which answer to a want the peer has accepted.
+/// The kind of the last answer that the client ACKed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum AnswerKind {
-    /// None yet.
+    /// No answer yet.
     #[default]
     Unanswered,
-    /// There is no such resource.
+    /// The name does not exist.
     Absent,
-    /// The resource that the want leads to, by another name than the asked one.
+    /// A resource with another name than the requested one.
     Resource,
-    /// It cannot be given; why is in [`Subscriptions::error`] (S61).
+    /// An error, which is in [`Subscriptions::error`] (S61).
     Error,
 }
 
@@ -41,26 +41,28 @@ pub(crate) enum AnswerKind {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Subscription {
     pub(crate) acked_answer: AnswerKind,
-    /// The peer asked (again): it is answered even if nothing changed (S28, S30, S53).
+    /// The client subscribed (again): it is answered even if nothing changed
+    /// (S28, S30, S53).
     pub(crate) resend: bool,
-    /// It is a host of which a client could invent any number (S72).
+    /// The name is an unbounded host (S72).
     pub(crate) unbounded: bool,
-    /// It was in the first request of a client that came back (S82).
+    /// The name was in the first request of a client that reconnected (S82).
     pub(crate) is_resumed: bool,
 }
 
-/// See the module's documentation.
+/// All subscriptions of a type stream by name.
 #[derive(Debug)]
 pub(crate) struct Subscriptions {
     /// The parameters of plain names.
     plain_params: ParamsId,
     by_key: HashMap<SubscriptionKey, Subscription>,
-    /// Names that are asked for with other parameters than `own` (TP2).
+    /// Names that are subscribed to with other parameters than `plain_params`
+    /// (TP2).
     locator_params: BTreeMap<EntryId, Vec<ParamsId>>,
     /// The name of the resource that last answered a subscription, where it
     /// differs from the requested one.
     resolved_names: HashMap<SubscriptionKey, Name>,
-    /// How many wants lead to each of these names.
+    /// How many subscriptions resolve to each of these names.
     resolved_counts: HashMap<Name, u32>,
     errors: HashMap<SubscriptionKey, Arc<ResourceError>>,
     /// Subscriptions that a plain name and a locator both make (TP2).
@@ -72,9 +74,9 @@ pub(crate) struct Subscriptions {
 }
 
 impl Subscriptions {
-    pub(crate) fn new(own: ParamsId) -> Self {
+    pub(crate) fn new(plain_params: ParamsId) -> Self {
         Self {
-            plain_params: own,
+            plain_params,
             by_key: HashMap::new(),
             locator_params: BTreeMap::new(),
             resolved_names: HashMap::new(),
@@ -94,7 +96,7 @@ impl Subscriptions {
         self.by_key.is_empty()
     }
 
-    /// How many are hosts of which there may be any number (S72).
+    /// The number of unbounded hosts (S72).
     pub(crate) fn unbounded_hosts(&self) -> usize {
         self.unbounded_hosts
     }
@@ -117,7 +119,7 @@ impl Subscriptions {
         self.by_key.keys().copied()
     }
 
-    /// Takes out some of the wants of a conversation that ends.
+    /// Takes out some subscriptions of a type stream that is closed.
     pub(crate) fn drain_some(&mut self, most: usize) -> Vec<SubscriptionKey> {
         let some = self.by_key.extract_if(|_, _| true).take(most);
         some.map(|(key, _)| key).collect()
@@ -134,7 +136,8 @@ impl Subscriptions {
         }
     }
 
-    /// Ends a want. Returns it, and the resource to which no want leads now.
+    /// Ends a subscription. Returns it, and its resolved name if no other
+    /// subscription resolves to that.
     pub(crate) fn remove(&mut self, key: SubscriptionKey) -> Option<(Subscription, Option<Name>)> {
         let subscription = self.by_key.remove(&key)?;
         self.unbounded_hosts -= usize::from(subscription.unbounded);
@@ -154,7 +157,7 @@ impl Subscriptions {
         Some((subscription, left))
     }
 
-    /// The wants of one name, with whatever parameters.
+    /// The subscriptions of one name, with any parameters.
     pub(crate) fn of_entry(
         &self,
         entry: EntryId,
@@ -170,13 +173,15 @@ impl Subscriptions {
         keys.filter_map(|key| Some((key, self.by_key.get(&key)?)))
     }
 
-    /// The resource that a want last led to, if that has another name.
+    /// The name of the resource that last answered a subscription, where it
+    /// differs from the requested one.
     pub(crate) fn resolved_name(&self, key: SubscriptionKey) -> Option<&Name> {
         self.resolved_names.get(&key)
     }
 
-    /// Takes note of what a want leads to; `None` for a resource of the asked
-    /// name, or for nothing. Returns the resource to which no want leads now.
+    /// Sets the resolved name of a subscription; `None` if the resource has the
+    /// requested name, or there is none. Returns the old one if no other
+    /// subscription resolves to that.
     pub(crate) fn set_resolved_name(
         &mut self,
         key: SubscriptionKey,
@@ -200,13 +205,13 @@ impl Subscriptions {
         })
     }
 
-    /// How many wants lead to a resource of this name.
+    /// The number of subscriptions that resolve to this name.
     pub(crate) fn resolved_count(&self, name: &Name) -> u32 {
         self.resolved_counts.get(name).copied().unwrap_or_default()
     }
 
-    /// The wants that lead to a resource of this name. Looks at all that lead
-    /// anywhere.
+    /// The subscriptions that resolve to this name. Visits all that resolve to
+    /// another name than the requested one.
     pub(crate) fn resolving_to(&self, name: &Name) -> Vec<SubscriptionKey> {
         if self.resolved_count(name) == 0 {
             return Vec::new();
@@ -219,25 +224,25 @@ impl Subscriptions {
         self.errors.get(&key)
     }
 
-    /// The peer has accepted an answer.
+    /// Records an answer that the client ACKed.
     pub(crate) fn record_answer(
         &mut self,
         key: SubscriptionKey,
-        heard: AnswerKind,
+        answer: AnswerKind,
         error: Option<Arc<ResourceError>>,
     ) {
         let Some(subscription) = self.by_key.get_mut(&key) else {
             return;
         };
-        subscription.acked_answer = heard;
+        subscription.acked_answer = answer;
         match error {
             Some(error) => _ = self.errors.insert(key, error),
             None => _ = self.errors.remove(&key),
         }
     }
 
-    /// A name with parameters asks for what a plain name would: it stays when
-    /// plain names are asked for with others.
+    /// Marks a subscription with the plain parameters as made by a locator
+    /// alone: it stays when the plain parameters change.
     pub(crate) fn mark_located_only(&mut self, key: SubscriptionKey) {
         if key.params == self.plain_params && self.by_key.contains_key(&key) {
             self.located_only.insert(key);
@@ -248,13 +253,13 @@ impl Subscriptions {
         self.located_only.contains(&key)
     }
 
-    /// Whether some wants are asked for by names with parameters that plain names
-    /// have, too.
+    /// Whether locators with the plain parameters made some of the
+    /// subscriptions.
     pub(crate) fn has_located(&self) -> bool {
         !self.located_only.is_empty() || !self.plain_and_located.is_empty()
     }
 
-    /// Whether a plain name asks for this, by itself or as well.
+    /// Whether a plain name makes this subscription, alone or beside a locator.
     pub(crate) fn is_plain(&self, key: SubscriptionKey) -> bool {
         key.params == self.plain_params && !self.located_only.contains(&key)
     }
@@ -271,7 +276,7 @@ impl Subscriptions {
         }
     }
 
-    /// A plain name asks for what a name with these parameters asks for, too.
+    /// Marks a subscription that a locator made as made by a plain name, too.
     pub(crate) fn mark_plain_and_located(&mut self, key: SubscriptionKey) {
         self.located_only.remove(&key);
         self.plain_and_located.insert(key);
@@ -283,11 +288,11 @@ impl Subscriptions {
         self.plain_and_located.remove(&key)
     }
 
-    /// From now on plain names are asked for with other parameters. Returns the
-    /// plain wants, which are still asked for with the old ones.
+    /// Changes the plain parameters. Returns the plain subscriptions, which
+    /// still have the old ones.
     pub(crate) fn set_plain_params(&mut self, params: ParamsId) -> Vec<SubscriptionKey> {
         let old = std::mem::replace(&mut self.plain_params, params);
-        let fixed = std::mem::take(&mut self.located_only);
+        let located_only = std::mem::take(&mut self.located_only);
         self.locator_params.retain(|entry, all| {
             if all.contains(&params) {
                 let entry = *entry;
@@ -301,43 +306,47 @@ impl Subscriptions {
         for key in &plain {
             self.locator_params.entry(key.entry).or_default().push(old);
         }
-        plain.retain(|key| !fixed.contains(key));
+        plain.retain(|key| !located_only.contains(key));
         plain
     }
 
-    /// Proves that counts and indices agree with the wants.
+    /// Proves that counts and indexes agree with the subscriptions.
     pub(crate) fn check(&self) -> Result<(), String> {
-        let strange = self
+        let unbounded = self
             .by_key
             .values()
             .filter(|subscription| subscription.unbounded)
             .count();
-        if strange != self.unbounded_hosts {
+        if unbounded != self.unbounded_hosts {
             return Err(format!(
-                "{strange} strange hosts, counted {}",
+                "{unbounded} unbounded hosts, counted {}",
                 self.unbounded_hosts
             ));
         }
         for key in self.resolved_names.keys().chain(self.errors.keys()) {
             if !self.by_key.contains_key(key) {
-                return Err(format!("{key:?} is not asked for and has an answer"));
+                return Err(format!("{key:?} is not subscribed to and has an answer"));
             }
         }
-        let fixed = |key: &SubscriptionKey| {
+        let is_valid = |key: &SubscriptionKey| {
             key.params == self.plain_params && self.by_key.contains_key(key)
         };
-        if let Some(key) = self.located_only.iter().find(|key| !fixed(key)) {
-            return Err(format!("{key:?} is fixed, and not where plain names are"));
+        if let Some(key) = self.located_only.iter().find(|key| !is_valid(key)) {
+            return Err(format!(
+                "{key:?} is marked as located only, and has not the plain parameters"
+            ));
         }
-        let mut led: HashMap<&Name, u32> = HashMap::new();
+        let mut resolved_counts: HashMap<&Name, u32> = HashMap::new();
         for name in self.resolved_names.values() {
-            *led.entry(name).or_default() += 1;
+            *resolved_counts.entry(name).or_default() += 1;
         }
-        if led.len() != self.resolved_counts.len()
-            || led.iter().any(|(name, n)| self.resolved_count(name) != *n)
+        if resolved_counts.len() != self.resolved_counts.len()
+            || resolved_counts
+                .iter()
+                .any(|(name, n)| self.resolved_count(name) != *n)
         {
             return Err(format!(
-                "wants lead to {led:?}, counted {:?}",
+                "subscriptions resolve to {resolved_counts:?}, counted {:?}",
                 self.resolved_counts
             ));
         }
@@ -349,7 +358,7 @@ impl Subscriptions {
             let located = self.locator_params.get(&key.entry);
             if !located.is_some_and(|all| all.contains(&key.params)) {
                 return Err(format!(
-                    "{key:?} has parameters of its own and is not found by its name"
+                    "{key:?} has locator parameters and is not found by its name"
                 ));
             }
         }
@@ -362,7 +371,7 @@ impl Subscriptions {
         match located == other {
             true => Ok(()),
             false => Err(format!(
-                "{other} wants with parameters of their own, {located} found by name"
+                "{other} subscriptions with locator parameters, {located} found by name"
             )),
         }
     }
@@ -372,15 +381,15 @@ impl Subscriptions {
 mod tests {
     use super::*;
 
-    /// There is one for every named subscription: what it grows by, a large
-    /// server pays a hundred million times.
+    /// There is one for every name of every stream: a large server pays for
+    /// each byte a hundred million times.
     #[test]
-    fn a_want_is_small() {
+    fn a_subscription_is_small() {
         assert!(size_of::<(SubscriptionKey, Subscription)>() <= 12);
     }
 
     #[test]
-    fn what_does_not_add_up_is_found() {
+    fn check_finds_counts_that_disagree() {
         let mut db = crate::database::Database::new();
         let type_id = db.type_id(&"t".into());
         let stream = db.open_stream();
@@ -390,23 +399,25 @@ mod tests {
             entry: db.subscribe(subscriber, &name.into(), params),
             params,
         };
-        let (asked, other) = (key(&mut db, "a"), key(&mut db, "b"));
+        let (subscribed, other) = (key(&mut db, "a"), key(&mut db, "b"));
         let faults: [fn(&mut Subscriptions, SubscriptionKey, SubscriptionKey); 5] = [
             |subscriptions, _, _| subscriptions.unbounded_hosts += 1,
             |subscriptions, _, other| _ = subscriptions.resolved_names.insert(other, "c".into()),
-            |subscriptions, asked, _| _ = subscriptions.resolved_names.insert(asked, "c".into()),
+            |subscriptions, subscribed, _| {
+                _ = subscriptions.resolved_names.insert(subscribed, "c".into())
+            },
             |subscriptions, _, other| _ = subscriptions.located_only.insert(other),
-            |subscriptions, asked, _| {
+            |subscriptions, subscribed, _| {
                 _ = subscriptions
                     .locator_params
-                    .insert(asked.entry, vec![asked.params])
+                    .insert(subscribed.entry, vec![subscribed.params])
             },
         ];
         for (nth, fault) in faults.into_iter().enumerate() {
             let mut subscriptions = Subscriptions::new(params);
-            subscriptions.insert(asked, Subscription::default());
+            subscriptions.insert(subscribed, Subscription::default());
             assert_eq!(subscriptions.check(), Ok(()));
-            fault(&mut subscriptions, asked, other);
+            fault(&mut subscriptions, subscribed, other);
             assert!(subscriptions.check().is_err(), "{nth}");
         }
     }

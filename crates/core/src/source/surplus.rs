@@ -1,5 +1,5 @@
 //! The surplus of a name (resources that the client holds and that are not
-//! desired), and the answers to subscriptions that resolve to nothing.
+//! desired), and the answers to subscriptions that resolve to no resource.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use crate::params::ParamsId;
 use crate::resource::Resource;
 
 impl TypeStream {
-    /// What the peer holds by this name and is not meant to, as what goes.
+    /// The surplus of a name, as removals.
     pub(super) fn surplus(
         &self,
         db: &mut Database,
         name: &Name,
         matching: &[MatchingSubscription],
-        wanted: &[Arc<Resource>],
-        part: &Evaluation,
+        desired: &[Arc<Resource>],
+        evaluation: &Evaluation,
     ) -> Vec<Update> {
         let keys = matching.iter().filter_map(|s| Some(s.named?.0));
         let resolved_names = keys.filter_map(|key| self.subscriptions.resolved_name(key));
@@ -31,25 +31,25 @@ impl TypeStream {
         resolved_names.sort();
         resolved_names.dedup();
         let names = || resolved_names.iter().chain([name]);
-        let mut drops: Vec<Update> = Vec::new();
+        let mut removals: Vec<Update> = Vec::new();
         for other in names() {
-            let replaced = wanted.iter().any(|new| new.name == *other);
+            let replaced = desired.iter().any(|new| new.name == *other);
             for held in self.client_cache.held_after_acks(db, other) {
-                let kept = wanted.iter().any(|new| same_variant(new, &held.resource));
+                let kept = desired.iter().any(|new| same_variant(new, &held.resource));
                 let unknown = replaced && held.has_unknown_body();
                 let key = variant_of(&held.resource);
                 if !kept
                     && !unknown
-                    && !drops.iter().any(|update| update.variant == key)
+                    && !removals.iter().any(|update| update.variant == key)
                     && !self.is_desired_elsewhere(db, name, &held.resource)
                 {
                     let requested_name = (other != name).then(|| name.clone());
-                    drops.push(Update::remove(key, requested_name));
+                    removals.push(Update::remove(key, requested_name));
                 }
             }
         }
-        self.remove_pending_variants(db, names(), wanted, part, &mut drops);
-        drops
+        self.remove_pending_variants(db, names(), desired, evaluation, &mut removals);
+        removals
     }
 
     /// Whether a pending response removes something of the name, or replaces a
@@ -71,80 +71,88 @@ impl TypeStream {
                 .any(CachedResource::has_unknown_body)
     }
 
-    /// Says all that a name has and that can be had.
+    /// Adds upserts for all desired variants of a name that can be delivered.
     pub(super) fn add_all_variants(
         &self,
         name: &Name,
-        wanted: &[Arc<Resource>],
-        blocked: &[Arc<Resource>],
-        part: &mut Evaluation,
+        desired: &[Arc<Resource>],
+        undeliverable: &[Arc<Resource>],
+        evaluation: &mut Evaluation,
     ) {
-        for new in wanted.iter().filter(|new| new.name == *name) {
-            let blocked = blocked.iter().any(|other| same_variant(other, new));
-            let updated = part
+        for new in desired.iter().filter(|new| new.name == *name) {
+            let undeliverable = undeliverable.iter().any(|other| same_variant(other, new));
+            let updated = evaluation
                 .updates
                 .iter()
                 .any(|update| update.variant == variant_of(new));
-            if !blocked && !updated {
-                part.updates.push(Update::upsert(new, None));
+            if !undeliverable && !updated {
+                evaluation.updates.push(Update::upsert(new, None));
             }
         }
     }
 
-    /// Sends again what the client accepted, and removes what it may have taken
-    /// instead from a response that it NACKed. `asked` are the parameters of
-    /// its subscriptions of the name. A client with several matches variants by
-    /// itself: only what one of them would see as a second variant is removed.
-    /// A client with one may not match, and uses whatever it has, so everything
-    /// else is removed.
+    /// Resends a resource that the client accepted, and removes resources that
+    /// it may have taken instead from a response that it NACKed.
+    /// `subscribed_params` are the parameters of its subscriptions of the name.
+    /// A client with several matches variants by itself: only what one of them
+    /// would see as a second variant is removed. A client with one may not
+    /// match, and uses whatever it has, so everything else is removed.
     pub(super) fn restore_accepted(
         &self,
         db: &Database,
         name: &Name,
         (good, held): (&CachedResource, &[CachedResource]),
-        asked: &[ParamsId],
-        part: &mut Evaluation,
+        subscribed_params: &[ParamsId],
+        evaluation: &mut Evaluation,
     ) {
-        let to = &good.resource;
-        let requested_name = (to.name != *name).then(|| name.clone());
-        let updated = |part: &Evaluation, key: &Variant| {
-            part.updates.iter().any(|update| update.variant == *key)
+        let accepted = &good.resource;
+        let requested_name = (accepted.name != *name).then(|| name.clone());
+        let updated = |evaluation: &Evaluation, key: &Variant| {
+            evaluation
+                .updates
+                .iter()
+                .any(|update| update.variant == *key)
         };
-        if !updated(part, &variant_of(to)) {
-            part.updates.push(Update::upsert(to, requested_name));
+        if !updated(evaluation, &variant_of(accepted)) {
+            evaluation
+                .updates
+                .push(Update::upsert(accepted, requested_name));
         }
-        let beside = |other: &Resource| {
-            let both =
-                |params| resource_matches(db, params, other) && resource_matches(db, params, to);
-            asked.len() < 2 || asked.iter().any(|params| both(*params))
+        let is_second = |other: &Resource| {
+            let both = |params| {
+                resource_matches(db, params, other) && resource_matches(db, params, accepted)
+            };
+            subscribed_params.len() < 2 || subscribed_params.iter().any(|params| both(*params))
         };
         let mut dropped: Vec<&Resource> = Vec::new();
         for other in held.iter().filter(|_| !self.kind.on_demand) {
             let other = (other.certainty == Certainty::MaybeTaken).then_some(&other.resource);
-            let other = other.filter(|other| other.name == to.name && !same_variant(other, to));
-            let Some(other) = other.filter(|other| beside(other)) else {
+            let other =
+                other.filter(|other| other.name == accepted.name && !same_variant(other, accepted));
+            let Some(other) = other.filter(|other| is_second(other)) else {
                 continue;
             };
             let key = variant_of(other);
-            if !updated(part, &key) {
-                part.updates.push(Update::remove(key, None));
+            if !updated(evaluation, &key) {
+                evaluation.updates.push(Update::remove(key, None));
             }
             dropped.push(other);
         }
-        // Another subscription may have used what goes: it, too, gets what it had.
-        for params in asked {
+        // Another subscription may have used a removed variant: it, too, gets
+        // back what it had.
+        for params in subscribed_params {
             let loses = dropped
                 .iter()
                 .any(|other| resource_matches(db, *params, other));
             let had = |held: &&CachedResource| {
                 let good = held.was_accepted() && !self.is_quarantined(&held.resource);
-                good && held.resource.name == to.name
+                good && held.resource.name == accepted.name
                     && resource_matches(db, *params, &held.resource)
             };
             let had = held.iter().find(had);
-            let had = had.filter(|_| loses && !resource_matches(db, *params, to));
-            if let Some(had) = had.filter(|had| !updated(part, &variant_of(&had.resource))) {
-                self.restore_accepted(db, name, (had, held), asked, part);
+            let had = had.filter(|_| loses && !resource_matches(db, *params, accepted));
+            if let Some(had) = had.filter(|had| !updated(evaluation, &variant_of(&had.resource))) {
+                self.restore_accepted(db, name, (had, held), subscribed_params, evaluation);
             }
         }
     }
@@ -156,33 +164,34 @@ impl TypeStream {
         &self,
         db: &mut Database,
         matching: &[MatchingSubscription],
-        mut blocked: Vec<Arc<Resource>>,
-        mut drops: Vec<Update>,
-        part: &mut Evaluation,
+        mut undeliverable: Vec<Arc<Resource>>,
+        mut removals: Vec<Update>,
+        evaluation: &mut Evaluation,
     ) -> Vec<Update> {
-        if blocked.is_empty() {
-            return drops;
+        if undeliverable.is_empty() {
+            return removals;
         }
-        // A peer that does not match by itself uses the one that it has.
+        // A client that does not match constraints itself uses the variant that
+        // it has.
         if self.kind.on_demand || matching.len() == 1 {
-            self.withhold_second_variant(db, matching, &drops, part);
+            self.withhold_second_variant(db, matching, &removals, evaluation);
             return Vec::new();
         }
         let mut kept: Vec<Update> = Vec::new();
-        while !blocked.is_empty() {
+        while !undeliverable.is_empty() {
             let resolving =
-                |s: &&MatchingSubscription| blocked.iter().any(|new| resolves_to(s, new));
+                |s: &&MatchingSubscription| undeliverable.iter().any(|new| resolves_to(s, new));
             let resolving: Vec<&MatchingSubscription> = matching.iter().filter(resolving).collect();
             let stays = |update: &mut Update| {
                 resolving
                     .iter()
                     .any(|s| self.variant_matches(db, s, &update.variant))
             };
-            kept.extend(drops.extract_if(.., stays));
-            blocked = self.withhold_second_variant(db, matching, &kept, part);
+            kept.extend(removals.extract_if(.., stays));
+            undeliverable = self.withhold_second_variant(db, matching, &kept, evaluation);
         }
-        drops.extend(self.drop_redundant_kept(db, matching, &mut kept));
-        drops
+        removals.extend(self.drop_redundant_kept(db, matching, &mut kept));
+        removals
     }
 
     /// Of several kept variants that one client matches, since its parameters
@@ -199,15 +208,15 @@ impl TypeStream {
         let held = names
             .iter()
             .flat_map(|name| self.client_cache.held_after_acks(db, name));
-        // A whole set lists what may have been dropped, too.
+        // A whole set lists resources that may have been dropped, too.
         let sure = |held: &CachedResource| {
             held.is_accepted() || (self.sends_whole_sets() && held.was_accepted())
         };
         let held: Vec<CachedResource> = held.filter(sure).collect();
         let mut second = Vec::new();
-        let mut place = 0;
-        while let Some(update) = kept.get(place) {
-            let mut own = matching
+        let mut index = 0;
+        while let Some(update) = kept.get(index) {
+            let mut users = matching
                 .iter()
                 .filter(|s| self.variant_matches(db, s, &update.variant))
                 .peekable();
@@ -218,22 +227,22 @@ impl TypeStream {
                     sure && self.variant_matches(db, matching, &other.variant)
                 })
             };
-            match own.peek().is_some() && own.all(others) {
-                true => second.push(kept.remove(place)),
-                false => place += 1,
+            match users.peek().is_some() && users.all(others) {
+                true => second.push(kept.remove(index)),
+                false => index += 1,
             }
         }
         second
     }
 
-    /// Takes out of what is said what would be a second variant for somebody,
-    /// beside what stays.
+    /// Withholds updates that would be a second variant for some subscription,
+    /// beside a kept one.
     fn withhold_second_variant(
         &self,
         db: &Database,
         matching: &[MatchingSubscription],
         kept: &[Update],
-        part: &mut Evaluation,
+        evaluation: &mut Evaluation,
     ) -> Vec<Arc<Resource>> {
         if self.kind.on_demand {
             return Vec::new();
@@ -246,11 +255,11 @@ impl TypeStream {
             })
         };
         let second = |update: &mut Update| update.resource.as_ref().is_some_and(twice);
-        let held_back = part.updates.extract_if(.., second);
-        held_back.filter_map(|update| update.resource).collect()
+        let withheld = evaluation.updates.extract_if(.., second);
+        withheld.filter_map(|update| update.resource).collect()
     }
 
-    /// Whether a variant is for the parameters of a subject.
+    /// Whether a variant matches the parameters of a subscription.
     pub(super) fn variant_matches(
         &self,
         db: &Database,
@@ -261,32 +270,33 @@ impl TypeStream {
         constraints.is_none_or(|c| c.matches(db.params(self.params_of_subscription(matching))))
     }
 
-    /// The parameters that a subject asks with.
+    /// The parameters of a subscription.
     fn params_of_subscription(&self, matching: &MatchingSubscription) -> ParamsId {
         matching.named.map_or(self.params, |(key, _)| key.params)
     }
 
-    /// What goes, now or when nothing uses it any more.
+    /// Evaluates removals: they are sent now, or once the resource is no
+    /// longer in use.
     pub(super) fn evaluate_removals(
         &self,
         db: &mut Database,
         context: &PushContext<'_>,
         name: &Name,
         matching: &[MatchingSubscription],
-        drops: Vec<Update>,
-        part: &mut Evaluation,
+        removals: Vec<Update>,
+        evaluation: &mut Evaluation,
     ) {
         let named = matching.iter().any(|s| s.named.is_some());
-        let wanted = matching.iter().any(|s| s.choice.resource().is_some());
+        let desired = matching.iter().any(|s| s.choice.resource().is_some());
         let several = matching.len() > 1;
-        let goes = !wanted && !self.kind.on_demand && !several && !drops.is_empty();
-        // Only a name that is gone altogether can be missed; and who came back
-        // and holds what leads to it waits for a word on it (S82).
+        let removes = !desired && !self.kind.on_demand && !several && !removals.is_empty();
+        // Only an absent name leaves a client waiting; and a client that
+        // resumed with a referrer waits for an answer about the name (S82).
         let resumed = |s: &MatchingSubscription| {
             s.named
                 .is_some_and(|(_, subscription)| subscription.is_resumed)
         };
-        let dangles = goes
+        let is_missed = removes
             && matching.iter().any(resumed)
             && context.order.is_referenced(db, &self.type_url, name);
         let order = context.order;
@@ -296,35 +306,37 @@ impl TypeStream {
                 .held(db, name)
                 .iter()
                 .all(CachedResource::has_unknown_body);
-        let deferral = |db| order.must_defer_removal(db, &self.type_url, name, (named, refused));
-        if goes && !dangles && deferral(db) {
-            part.deferral = Deferral::Removal;
-            self.answer_while_kept(db, name, matching, part);
+        let must_defer = |db| order.must_defer_removal(db, &self.type_url, name, (named, refused));
+        if removes && !is_missed && must_defer(db) {
+            evaluation.deferral = Deferral::Removal;
+            self.answer_while_kept(db, name, matching, evaluation);
             return;
         }
-        part.updates.extend(drops);
+        evaluation.updates.extend(removals);
     }
 
-    /// A peer that asks for what is about to go gets it, while it stays (S23).
+    /// Answers a subscription with a resource that is to be removed, while it
+    /// is kept (S23).
     fn answer_while_kept(
         &self,
         db: &mut Database,
         name: &Name,
         matching: &[MatchingSubscription],
-        part: &mut Evaluation,
+        evaluation: &mut Evaluation,
     ) {
         let held = self.client_cache.held_after_acks(db, name);
-        let forced = matching.iter().any(|s| s.resend);
-        // A set lists what a client has from before, and so says it (S82).
+        let resend = matching.iter().any(|s| s.resend);
+        // A whole set lists resources that the client resumed with, which is an
+        // answer (S82).
         let listed =
             |held: &CachedResource| self.sends_whole_sets() && held.certainty == Certainty::Resumed;
         let updated = |held: &&CachedResource| {
-            !held.has_unknown_body() && ((held.was_accepted() && forced) || listed(held))
+            !held.has_unknown_body() && ((held.was_accepted() && resend) || listed(held))
         };
         if let Some(good) = held.iter().find(updated) {
-            let asked = matching.iter().map(|s| self.params_of_subscription(s));
-            let asked: Vec<ParamsId> = asked.collect();
-            self.restore_accepted(db, name, (good, &held), &asked, part);
+            let subscribed_params = matching.iter().map(|s| self.params_of_subscription(s));
+            let subscribed_params: Vec<ParamsId> = subscribed_params.collect();
+            self.restore_accepted(db, name, (good, &held), &subscribed_params, evaluation);
         }
     }
 
@@ -334,25 +346,25 @@ impl TypeStream {
         &self,
         db: &mut Database,
         names: impl Iterator<Item = &'n Name>,
-        wanted: &[Arc<Resource>],
-        part: &Evaluation,
-        drops: &mut Vec<Update>,
+        desired: &[Arc<Resource>],
+        evaluation: &Evaluation,
+        removals: &mut Vec<Update>,
     ) {
         if self.client_cache.pending_acks().is_empty()
-            || (part.updates.is_empty() && drops.is_empty())
+            || (evaluation.updates.is_empty() && removals.is_empty())
         {
             return;
         }
         for name in names {
             for held in self.client_cache.maybe_held(db, name) {
                 let key = variant_of(&held);
-                let kept = wanted.iter().any(|new| same_variant(new, &held));
-                let updated = drops
+                let kept = desired.iter().any(|new| same_variant(new, &held));
+                let updated = removals
                     .iter()
-                    .chain(&part.updates)
+                    .chain(&evaluation.updates)
                     .any(|update| update.variant == key);
                 if !kept && !updated {
-                    drops.push(Update::remove(key, None));
+                    removals.push(Update::remove(key, None));
                 }
             }
         }
@@ -363,11 +375,11 @@ impl TypeStream {
     /// domain.
     fn is_desired_elsewhere(&self, db: &mut Database, but: &Name, held: &Resource) -> bool {
         let name = &held.name;
-        let own = self
+        let of_name = self
             .subscriptions_of(db, but)
             .into_iter()
             .map(|(key, _)| key);
-        let own: Vec<SubscriptionKey> = own.collect();
+        let of_name: Vec<SubscriptionKey> = of_name.collect();
         let wide = held.facts().domains.have_wildcards() || held.body.is_none();
         let keys: Vec<SubscriptionKey> = match self.kind.on_demand && wide {
             true => self.subscriptions.keys().collect(),
@@ -380,71 +392,76 @@ impl TypeStream {
                     .collect()
             }
         };
-        let others = keys.into_iter().filter(|key| !own.contains(key));
+        let others = keys.into_iter().filter(|key| !of_name.contains(key));
         let mut targets = others.map(|key| self.resolve(db, key));
-        let led = targets.any(|target| {
+        let is_desired = targets.any(|target| {
             let resource = target.resource();
             resource
                 .is_some_and(|r| same_variant(r, held) || (held.body.is_none() && r.name == *name))
         });
-        led || (name != but && self.client_cache.covering_cursor(name).is_some())
+        is_desired || (name != but && self.client_cache.covering_cursor(name).is_some())
     }
 
-    /// Wants for which there is nothing.
+    /// Answers the subscriptions that resolve to no resource.
     pub(super) fn evaluate_absence(
         &self,
         db: &mut Database,
         context: &PushContext<'_>,
         name: &Name,
         matching: &[MatchingSubscription],
-        part: &mut Evaluation,
+        evaluation: &mut Evaluation,
     ) {
-        let nothing = matching.iter().filter(|s| s.choice.resource().is_none());
-        let nothing: Vec<&MatchingSubscription> = nothing.collect();
-        if nothing.is_empty() || part.deferral != Deferral::None {
+        let absent = matching.iter().filter(|s| s.choice.resource().is_none());
+        let absent: Vec<&MatchingSubscription> = absent.collect();
+        if absent.is_empty() || evaluation.deferral != Deferral::None {
             return;
         }
-        if self.evaluate_errors(name, &nothing, part) {
+        if self.evaluate_errors(name, &absent, evaluation) {
             return;
         }
-        // While another variant of it is left, the name itself is not gone (S41).
-        let left = matching.len() > nothing.len();
-        let drops = part.updates.iter().any(|update| update.resource.is_none());
+        // While another variant is left, the name itself is not removed (S41).
+        let left = matching.len() > absent.len();
+        let removals = evaluation
+            .updates
+            .iter()
+            .any(|update| update.resource.is_none());
         let mut withheld = false;
-        for matching in nothing {
+        for matching in absent {
             let Some((key, subscription)) = matching.named else {
                 continue;
             };
             let mut pending_acks = self.client_cache.pending_acks().iter().rev();
-            let heard = pending_acks.find_map(|pending_ack| pending_ack.answer_to(key));
-            let heard = heard.map_or(subscription.acked_answer, |answer| answer.kind);
-            let owed = subscription.resend || heard != AnswerKind::Absent;
-            if !owed && !drops {
+            let last_answer = pending_acks.find_map(|pending_ack| pending_ack.answer_to(key));
+            let last_answer = last_answer.map_or(subscription.acked_answer, |answer| answer.kind);
+            let owed = subscription.resend || last_answer != AnswerKind::Absent;
+            if !owed && !removals {
                 continue;
             }
             if !left && self.withholds_absence(db, context, name, subscription) {
                 withheld = true;
                 continue;
             }
-            // Who asks for a host waits for more than the removal of what it had.
-            if drops && subscription.resend && self.kind.on_demand {
+            // A client that requests a host waits for more than the removal of
+            // its old one.
+            if removals && subscription.resend && self.kind.on_demand {
                 continue;
             }
-            // Who never had one waits for an answer of its own.
-            let had = !self.kind.on_demand || heard == AnswerKind::Resource;
-            part.answers
-                .push(absent_answer(key, name, left || (drops && had)));
+            // A client that never had one waits for a separate answer.
+            let had = !self.kind.on_demand || last_answer == AnswerKind::Resource;
+            evaluation
+                .answers
+                .push(absent_answer(key, name, left || (removals && had)));
         }
         if withheld {
-            part.updates.clear();
-            part.answers.clear();
-            part.deferral = Deferral::Removal;
-            self.answer_while_kept(db, name, matching, part);
+            evaluation.updates.clear();
+            evaluation.answers.clear();
+            evaluation.deferral = Deferral::Removal;
+            self.answer_while_kept(db, name, matching, evaluation);
         }
     }
 }
 
-/// Whether a resource is for who asks with these parameters.
+/// Whether a resource matches these parameters.
 fn resource_matches(db: &Database, params: ParamsId, resource: &Resource) -> bool {
     let constraints = resource.constraints.as_ref();
     constraints.is_none_or(|c| c.matches(db.params(params)))

@@ -13,22 +13,23 @@ use crate::message::{ErrorDetail, Mode};
 use crate::name::Name;
 use crate::resource::{Resource, Version};
 
-/// One resource that failed alone.
+/// A resource that was NACKed alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Quarantined {
     pub(crate) name: Name,
     pub(crate) version: Version,
 }
 
-/// What may be the reason of a rejection.
+/// The resources that may be the reason of a NACK.
 pub(super) struct Suspects {
     pub(super) updates: Vec<Update>,
-    /// How many resources the rejected response brought.
+    /// The number of resources in the NACKed response.
     pub(super) upsert_count: usize,
 }
 
 impl TypeStream {
-    /// Sends suspects again in groups; one that failed alone is parked.
+    /// Schedules trials of suspects; one that was NACKed alone goes into
+    /// quarantine.
     pub(super) fn schedule_trials(
         &mut self,
         db: &mut Database,
@@ -37,12 +38,13 @@ impl TypeStream {
     ) -> Vec<Quarantined> {
         let Suspects {
             updates: mut suspects,
-            upsert_count: brought,
+            upsert_count,
         } = suspects;
-        // Variants that take the place of another cannot be tried one by one.
-        let alone =
-            brought == 1 || (brought == suspects.len() && self.is_variant_swap(db, &suspects));
-        // Where one is known to be bad, that is why.
+        // Variants that replace another one together cannot be tried one by
+        // one.
+        let alone = upsert_count == 1
+            || (upsert_count == suspects.len() && self.is_variant_swap(db, &suspects));
+        // A resource that is known to be bad is the reason.
         let quarantined = |update: &Update| {
             update
                 .resource
@@ -57,8 +59,8 @@ impl TypeStream {
             return Vec::new();
         }
         self.drop_changed_suspects(db, &mut suspects);
-        if alone && suspects.len() < brought {
-            // Without the one that changed, the others may be accepted.
+        if alone && suspects.len() < upsert_count {
+            // Without the one that changed, the client may accept the others.
             let requested_names = suspects
                 .iter()
                 .map(|update| update.requested_name().clone());
@@ -76,7 +78,7 @@ impl TypeStream {
             return quarantined.collect();
         }
         suspects.sort_by(|a, b| a.variant.cmp(&b.variant));
-        let complete = suspects.len() == brought;
+        let complete = suspects.len() == upsert_count;
         let groups = self.bisect(db, &suspects, complete, error);
         for group in groups.into_iter().rev() {
             self.trials.push_front(group);
@@ -92,8 +94,8 @@ impl TypeStream {
         Vec::new()
     }
 
-    /// What has changed since is news, not a suspect; and with it all variants of
-    /// its name, which are said together.
+    /// Drops suspects that have changed since, with all variants of their
+    /// names, which are sent together.
     fn drop_changed_suspects(&mut self, db: &mut Database, suspects: &mut Vec<Update>) {
         let is_changed = |update: &&Update| {
             let sent = update.resource.as_ref();
@@ -106,9 +108,9 @@ impl TypeStream {
             .filter(is_changed)
             .map(|update| update.name().clone())
             .collect();
-        let news = suspects.extract_if(.., |update| changed.contains(update.name()));
+        let dropped = suspects.extract_if(.., |update| changed.contains(update.name()));
         self.dirty
-            .extend(news.map(|update| update.requested_name().clone()));
+            .extend(dropped.map(|update| update.requested_name().clone()));
     }
 
     /// Merges the suspects of a name into its update where the update replaces
@@ -118,10 +120,10 @@ impl TypeStream {
         if self.kind.on_demand || self.suspects.is_empty() {
             return;
         }
-        let own = self.suspects.range((name.clone(), None)..);
-        let own = own.map(|(variant, _)| variant.clone());
-        let own: Vec<Variant> = own.take_while(|(of, _)| of == name).collect();
-        if own.is_empty() {
+        let suspected = self.suspects.range((name.clone(), None)..);
+        let suspected = suspected.map(|(variant, _)| variant.clone());
+        let suspected: Vec<Variant> = suspected.take_while(|(of, _)| of == name).collect();
+        if suspected.is_empty() {
             return;
         }
         let replaces = self.mode == Mode::Sotw
@@ -131,37 +133,37 @@ impl TypeStream {
                 .iter()
                 .any(CachedResource::has_unknown_body);
         let after = self.client_cache.held_after_acks(db, name);
-        let is_news = |new: &Arc<Resource>| {
+        let is_new = |new: &Arc<Resource>| {
             let held = |held: &CachedResource| {
                 let same = held.resource.version == new.version;
                 same && same_variant(&held.resource, new)
             };
-            let suspected = self.suspects.contains_key(&variant_of(new));
-            !suspected && !self.is_quarantined(new) && !after.iter().any(held)
+            let is_suspect = self.suspects.contains_key(&variant_of(new));
+            !is_suspect && !self.is_quarantined(new) && !after.iter().any(held)
         };
-        if replaces && self.desired_resources(db, name).iter().any(is_news) {
-            for variant in &own {
+        if replaces && self.desired_resources(db, name).iter().any(is_new) {
+            for variant in &suspected {
                 self.suspects.remove(variant);
             }
         }
     }
 
-    /// Whether suspects are variants of one name that take the place of another
+    /// Whether suspects are variants of one name that replace another one
     /// together (TP2).
     fn is_variant_swap(&self, db: &mut Database, suspects: &[Update]) -> bool {
         let Some(name) = suspects.first().map(|update| update.name().clone()) else {
             return false;
         };
         let one = suspects.iter().all(|update| *update.name() == name);
-        let wanted = self.desired_resources(db, &name);
-        let gives_way = |held: &CachedResource| {
-            let stays = wanted.iter().any(|new| same_variant(new, &held.resource));
+        let desired = self.desired_resources(db, &name);
+        let is_replaced = |held: &CachedResource| {
+            let stays = desired.iter().any(|new| same_variant(new, &held.resource));
             !held.has_unknown_body() && !stays
         };
-        one && !self.kind.on_demand && self.client_cache.held(db, &name).iter().any(gives_way)
+        one && !self.kind.on_demand && self.client_cache.held(db, &name).iter().any(is_replaced)
     }
 
-    /// Whether the peer is still meant to hold this.
+    /// Whether this version of a variant is still desired.
     pub(super) fn is_current(
         &self,
         db: &mut Database,
@@ -169,13 +171,13 @@ impl TypeStream {
         sent: &Variant,
         version: &Version,
     ) -> bool {
-        let requested_name = self.subscriptions_of(db, requested_name).into_iter();
-        let mut wanted: Vec<_> = requested_name
+        let subscriptions = self.subscriptions_of(db, requested_name).into_iter();
+        let mut choices: Vec<_> = subscriptions
             .map(|(key, _)| self.resolve(db, key))
             .collect();
-        wanted.extend(self.cursor_choice(db, &sent.0));
-        let mut wanted = wanted.iter().filter_map(|choice| choice.resource());
-        wanted.any(|new| variant_of(new) == *sent && new.version == *version)
+        choices.extend(self.cursor_choice(db, &sent.0));
+        let mut desired = choices.iter().filter_map(|choice| choice.resource());
+        desired.any(|new| variant_of(new) == *sent && new.version == *version)
     }
 
     /// Bisects suspects. If the text of the NACK names some of them, those and
@@ -210,8 +212,8 @@ impl TypeStream {
         halves.into_iter().filter(|half| !half.is_empty()).collect()
     }
 
-    /// A resource failed alone: it is not sent again unchanged. A virtual host
-    /// that a request waits for is answered in the negative.
+    /// Puts a resource that was NACKed alone into quarantine. A virtual host
+    /// that a client waits for gets a negative answer.
     fn quarantine_update(&mut self, db: &mut Database, update: Update) -> Option<Quarantined> {
         let requested_name = update.requested_name().clone();
         let resource = update.resource?;
@@ -221,13 +223,13 @@ impl TypeStream {
         );
         if self.kind.on_demand {
             for (key, subscription) in self.subscriptions_of(db, &requested_name) {
-                let led = self
+                let resolved_name = self
                     .subscriptions
                     .resolved_name(key)
                     .unwrap_or(&requested_name);
                 let holds = self
                     .client_cache
-                    .held(db, led)
+                    .held(db, resolved_name)
                     .iter()
                     .any(CachedResource::is_accepted);
                 if !holds
@@ -239,7 +241,7 @@ impl TypeStream {
             }
             self.dirty.insert(requested_name);
         } else {
-            // Who asks is told what there is instead.
+            // The subscriptions get an answer instead.
             self.dirty.insert(requested_name);
         }
         Some(Quarantined {

@@ -1,8 +1,8 @@
-//! Resources with a ttl are spoken of again before it runs out (S58-S60).
+//! Renews resources with a TTL before it runs out (S58-S60).
 //!
-//! On delta by name, version and ttl alone. On a state-of-the-world stream
-//! Envoy takes that for the whole state and deletes everything, so there the
-//! resource itself goes out again.
+//! In delta, a heartbeat has the name, version and TTL alone. On a SotW stream
+//! Envoy takes such a response for the whole set and deletes everything, so
+//! there the resource itself is resent.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ use crate::name::Name;
 use crate::resource::Resource;
 
 impl TypeStream {
-    /// Starts the clocks of what a response brings. What was just sent needs
-    /// no word for a while (S59), what has no ttl any more needs none (S60).
-    /// `wraps` is whether a state-of-the-world peer is told of a ttl at all (S58).
+    /// Starts the timers of the resources in a push. A resource that was just
+    /// sent needs no renewal for a while (S59), one without a TTL needs none
+    /// (S60). `wraps` is whether a SotW client reads a TTL at all (S58).
     pub(crate) fn start_ttl_timers(&mut self, push: &Push, wraps: bool, now: Moment) {
-        let news = push.resources().any(|r| r.ttl.is_some());
-        if !news && self.ttl_timers.next().is_none() {
+        let has_ttl = push.resources().any(|r| r.ttl.is_some());
+        if !has_ttl && self.ttl_timers.next().is_none() {
             return;
         }
         let single = push
@@ -47,8 +47,8 @@ impl TypeStream {
         !self.kind.on_demand && (self.mode == Mode::Delta || in_sotw)
     }
 
-    /// What has to be spoken of again now. Returns the heartbeats; on a
-    /// state-of-the-world stream the resources are marked instead.
+    /// The heartbeats that are due. On a SotW stream the names are marked for a
+    /// resend instead.
     pub(crate) fn due_heartbeats(&mut self, db: &mut Database, now: Moment) -> Vec<Arc<Resource>> {
         let mut heartbeats = Vec::new();
         for name in self.ttl_timers.expire(now) {
@@ -72,13 +72,13 @@ impl TypeStream {
     /// The resources of a name that the client surely holds and that are
     /// desired as they are.
     fn held_and_desired(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
-        let wanted = self.desired_resources(db, name);
+        let desired = self.desired_resources(db, name);
         let held = self.client_cache.held(db, name).into_iter();
         let good = held.filter(|held| {
             held.is_accepted()
-                && wanted
+                && desired
                     .iter()
-                    .any(|wanted| same_resource(wanted, &held.resource))
+                    .any(|desired| same_resource(desired, &held.resource))
         });
         good.map(|held| held.resource).collect()
     }

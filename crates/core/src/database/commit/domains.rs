@@ -1,7 +1,8 @@
-//! No client may find two virtual hosts by one domain: Envoy would reject both.
+//! Checks that no client sees two virtual hosts with the same domain: Envoy
+//! would reject both.
 //!
-//! So a transaction that would give a domain to two is refused, and virtual
-//! hosts that take domains from one another change in one slice.
+//! A transaction that would give a domain to two virtual hosts is refused.
+//! Virtual hosts that take domains from one another change in one slice.
 
 use std::sync::Arc;
 
@@ -17,31 +18,31 @@ use crate::kind::Kind;
 use crate::name::Name;
 use crate::resource::Resource;
 
-/// The domains that a transaction brings, and who takes them from whom.
+/// The domains of a transaction, and the groups of edits that exchange them.
 #[derive(Debug, Default)]
 pub(super) struct DomainCheck {
     seen: HashTable<NewDomain>,
     groups: Groups,
 }
 
-/// A domain of one of the virtual hosts that a transaction brings.
+/// A domain of a virtual host in the transaction.
 #[derive(Debug)]
 struct NewDomain {
     hash: u32,
     edit: u32,
 }
 
-/// A virtual host that is checked.
+/// A virtual host to check.
 pub(super) struct CheckedHost<'a> {
     pub(super) edit: usize,
     pub(super) entry: Option<EntryId>,
     pub(super) contents: &'a [Arc<Resource>],
-    /// Whether to note who takes domains from whom.
+    /// Whether to record which edits exchange domains.
     pub(super) records_groups: bool,
 }
 
 impl DomainCheck {
-    /// With room for the domains of these edits: a table that grows does so
+    /// With capacity for the domains of these edits: a table that grows does so
     /// while others wait.
     pub(super) fn with_capacity_for(edits: &TypeEdits) -> Self {
         let domains = |edit: &Edit| match edit {
@@ -56,8 +57,8 @@ impl DomainCheck {
         }
     }
 
-    /// Refuses a virtual host if a client could find another by one of its
-    /// domains. Costs what is new, not what there is.
+    /// Refuses a virtual host if a client could see another one with one of its
+    /// domains. The cost depends on the transaction, not on the database.
     pub(super) fn check(
         &mut self,
         table: &Table,
@@ -109,18 +110,18 @@ impl DomainCheck {
         Ok(())
     }
 
-    /// All domains were checked.
+    /// Frees the memory of the check, once all domains were checked.
     pub(super) fn free_memory(&mut self) {
         self.seen = HashTable::new();
     }
 
-    /// How many edits have to be made together with this one, itself included.
+    /// The number of edits in the group of this one, itself included.
     pub(super) fn group_size(&self, edit: usize) -> usize {
         self.groups.of(edit as u32).map_or(1, <[u32]>::len)
     }
 
-    /// The edits that have to be made together with this one, itself included;
-    /// none if there are no others.
+    /// Takes the edits in the group of this one, itself included; none if it
+    /// has no group.
     pub(super) fn take_group(&mut self, edit: usize) -> Vec<u32> {
         self.groups.take(edit as u32)
     }
@@ -149,8 +150,9 @@ fn check_exclusive(
     Ok(())
 }
 
-/// Edits that have to be made together, by number. A group is made as a whole,
-/// however large it is: every part of it would be a domain twice, or nowhere.
+/// Edits that have to be applied together, by number. A group is applied as a
+/// whole, however large it is: after a part of it a domain would be there
+/// twice, or not at all.
 #[derive(Debug, Default)]
 struct Groups {
     groups: Vec<Vec<u32>>,
@@ -185,7 +187,7 @@ impl Groups {
         Some(&self.groups[*group as usize])
     }
 
-    /// By number, as they would be made alone.
+    /// In the order in which they would be applied alone.
     fn take(&mut self, edit: u32) -> Vec<u32> {
         let Some(group) = self.by_edit.get(&edit) else {
             return Vec::new();

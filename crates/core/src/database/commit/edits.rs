@@ -1,7 +1,7 @@
-//! The changes of a transaction, by type and name: what it makes of each name.
+//! The changes of a transaction, by type and name.
 //!
-//! Nothing here needs the database, so a large transaction is put in order
-//! before anybody has to wait for it.
+//! Nothing here needs the database, so a large transaction is sorted before
+//! anybody has to wait for it.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -14,46 +14,48 @@ use crate::name::Name;
 use crate::params::Constraints;
 use crate::resource::{Resource, ResourceError, TypeUrl};
 
-/// What a transaction does to one type.
+/// The edits of a transaction to one type.
 #[derive(Debug)]
 pub(super) struct TypeEdits {
     pub(super) url: TypeUrl,
-    /// Every name begins from nothing, and names without an edit go.
+    /// The type is replaced: old contents do not count, and names without an
+    /// edit are removed.
     pub(super) replaces: bool,
-    /// One for each name, sorted by it; then what [`Self::add_removal`] added.
+    /// One for each name, sorted by name; then those of [`Self::add_removal`].
     pub(super) edits: Vec<Edit>,
-    /// How many of the edits are sorted.
+    /// The number of edits that are sorted by name.
     named: usize,
 }
 
-/// What a transaction does to one name: two words, for there may be millions.
+/// The edit of one name: two words, since there may be millions.
 #[derive(Debug)]
 pub(super) enum Edit {
-    /// One variant gets these contents.
+    /// One variant gets this body.
     Put(Arc<Resource>),
     /// Anything else.
     Rework(Box<Rework>),
-    /// The name goes, because the type is replaced.
+    /// The name is removed, because the type is replaced.
     Remove(EntryId),
-    /// It has taken effect.
+    /// The edit was applied.
     Applied,
 }
 
-/// What several changes make of one name.
+/// The result of several changes to one name.
 #[derive(Debug)]
 pub(super) struct Rework {
     pub(super) name: Name,
-    /// What the name holds does not count.
+    /// The old contents of the name do not count.
     from_nothing: bool,
-    /// None has constraints that another has.
+    /// No two have the same constraints.
     puts: Vec<Arc<Resource>>,
-    /// Variants that go.
+    /// Variants to remove.
     drops: Vec<Option<Constraints>>,
     failed: Option<Arc<ResourceError>>,
 }
 
 impl TypeEdits {
-    /// All changes by type, in the order of the types' ranks (S52).
+    /// The edits of all changes by type, in the order of the types' ranks
+    /// (S52).
     pub(super) fn of(changes: Vec<Change>) -> Result<Vec<Self>, ApplyError> {
         let mut types: Vec<Self> = Vec::new();
         for change in changes {
@@ -66,7 +68,7 @@ impl TypeEdits {
 
     fn find<'t>(types: &'t mut Vec<Self>, url: &TypeUrl) -> &'t mut Self {
         let found = types.iter().rposition(|edits| edits.url == *url);
-        let place = found.unwrap_or_else(|| {
+        let index = found.unwrap_or_else(|| {
             types.push(Self {
                 url: url.clone(),
                 replaces: false,
@@ -75,7 +77,7 @@ impl TypeEdits {
             });
             types.len() - 1
         });
-        &mut types[place]
+        &mut types[index]
     }
 
     fn add(&mut self, change: Change) -> Result<(), ApplyError> {
@@ -95,7 +97,7 @@ impl TypeEdits {
                 ..Rework::new(name)
             },
             Change::Fail(_, name, error) => Rework {
-                // Otherwise what there is stays in use (S61).
+                // A transient error leaves the old contents in use (S61).
                 from_nothing: error.code.is_data_error(),
                 failed: Some(error),
                 ..Rework::new(name)
@@ -114,7 +116,7 @@ impl TypeEdits {
         Ok(())
     }
 
-    /// Makes one edit of all that are about one name.
+    /// Merges all edits of one name into one.
     fn fold(&mut self) {
         self.edits.sort_by(|a, b| a.name().cmp(&b.name()));
         self.edits.dedup_by(|later, edit| {
@@ -127,13 +129,13 @@ impl TypeEdits {
         self.named = self.edits.len();
     }
 
-    /// How many edits have a name.
+    /// The number of edits that are sorted by name.
     pub(super) fn named(&self) -> usize {
         self.named
     }
 
-    /// A name goes, because the type is replaced. Called by ascending place,
-    /// for names that have no edit.
+    /// Removes a name, because the type is replaced. Called in the order of
+    /// slots, for names that have no edit.
     pub(super) fn add_removal(&mut self, entry: EntryId) {
         self.edits.push(Edit::Remove(entry));
     }
@@ -145,19 +147,19 @@ impl TypeEdits {
         found.ok()
     }
 
-    /// The edit of a name that is in the database.
+    /// The edit of an entry of the database.
     pub(super) fn by_entry(&self, entry: EntryId, name: &Name) -> Option<usize> {
         let order = |edit: &Edit| match edit {
             Edit::Remove(other) => other.cmp(&entry),
             Edit::Put(_) | Edit::Rework(_) | Edit::Applied => Ordering::Less,
         };
         let listed = || self.edits[self.named..].binary_search_by(order).ok();
-        let listed = || listed().map(|place| self.named + place);
+        let listed = || listed().map(|index| self.named + index);
         self.by_name(name).or_else(listed)
     }
 
-    /// Whether an edit leaves a name with one resource, so that no other can
-    /// overlap with it.
+    /// Whether an edit leaves a name with a single resource, which can overlap
+    /// with nothing.
     pub(super) fn is_plain(&self, edit: usize, old: &[Arc<Resource>]) -> bool {
         match &self.edits[edit] {
             Edit::Put(new) => self.replaces || old.iter().all(|r| r.constraints == new.constraints),
@@ -165,7 +167,7 @@ impl TypeEdits {
         }
     }
 
-    /// What a name will hold that holds `old` now.
+    /// The contents of a name after the edit; `old` are the contents before.
     pub(super) fn contents(&self, edit: usize, old: &[Arc<Resource>]) -> Vec<Arc<Resource>> {
         let old = if self.replaces { &[] } else { old };
         self.edits[edit].contents(old)
@@ -173,7 +175,7 @@ impl TypeEdits {
 }
 
 impl Edit {
-    /// The name, of an edit that has one.
+    /// The name of the edit, if it has one.
     pub(super) fn name(&self) -> Option<&Name> {
         match self {
             Self::Put(resource) => Some(&resource.name),
@@ -182,7 +184,7 @@ impl Edit {
         }
     }
 
-    /// Why the name cannot be given, if it cannot.
+    /// The error that the edit gives the name, if it does.
     pub(super) fn failure(self) -> Option<Arc<ResourceError>> {
         match self {
             Self::Rework(rework) => rework.failed,
@@ -206,7 +208,7 @@ impl Edit {
         contents
     }
 
-    /// This edit, and then another of the same name.
+    /// Merges a later edit of the same name into this one.
     fn then(&mut self, later: Self) {
         let earlier = std::mem::replace(self, Self::Applied);
         let (Some(mut all), Some(later)) = (earlier.into_rework(), later.into_rework()) else {
@@ -250,7 +252,7 @@ impl Rework {
         });
         self.puts.extend(later.puts);
         self.drops.extend(later.drops);
-        // What arrives ends a failure.
+        // A resource ends an error.
         self.failed = later.failed;
     }
 }

@@ -1,23 +1,23 @@
-//! A transaction on its way into the database, in slices.
+//! A transaction that is applied to the database in slices.
 //!
-//! Whoever shares a database behind a lock lets others have it between two
-//! slices (S85). A transaction that fits into one slice is made in one.
+//! Those who share a database behind a lock let others have it between two
+//! slices (S85). A transaction that fits into one slice is applied in one.
 //!
 //! ```text
-//!   new ──▶ list ──▶ check ──▶ make ──▶ remove ──▶ done
-//!            │         │        │          └ names that go, the last rank first
-//!            │         │        └ names that come or change, the first rank first
-//!            │         └ may refuse it: nothing has changed yet
-//!            └ what a replaced type holds and will not
+//!   new ──▶ list ──▶ check ──▶ apply ──▶ remove ──▶ done
+//!            │         │        │           └ names to remove, last rank first
+//!            │         │        └ names to add or change, first rank first
+//!            │         └ may refuse the transaction: nothing has changed yet
+//!            └ names of a replaced type that have no edit
 //! ```
 //!
 //! Every state between two slices is one that an operator could have made step
-//! by step: what is referred to is there before what refers to it (S52), nothing
-//! goes before all that comes is there, the variants of a name change together,
+//! by step: a resource is there before those that refer to it (S52), nothing is
+//! removed before everything is added, the variants of a name change together,
 //! and so do virtual hosts that take domains from one another.
 //!
-//! Only one commit may be under way, and nothing else may change contents
-//! meanwhile. Streams may come, ask, be told and go.
+//! There may be only one commit at a time, and nothing else may change contents
+//! before it is done. Streams may open, subscribe, poll and close meanwhile.
 
 mod domains;
 mod edits;
@@ -33,9 +33,9 @@ use crate::resource::{Resource, TypeUrl};
 use domains::DomainCheck;
 use edits::{Edit, TypeEdits};
 
-/// Names that one slice touches at most, but for what one name drags along: the
-/// virtual hosts that it exchanges domains with, and the hosts that are asked
-/// for under its domains.
+/// Names that one slice touches at most. Beyond that, a name brings along the
+/// virtual hosts that it exchanges domains with, and the requested hosts that
+/// its domains match.
 pub const SLICE: usize = 1024;
 
 /// Whether a commit is done.
@@ -47,26 +47,26 @@ pub enum Progress {
     Done,
 }
 
-/// A name that has other contents now.
+/// A name whose contents have changed.
 #[derive(Clone, Copy, Debug)]
 pub struct ChangedName<'a> {
     /// Its type.
     pub type_url: &'a TypeUrl,
     /// The name.
     pub name: &'a Name,
-    /// Every variant there was.
+    /// All variants before the change.
     pub before: &'a [Arc<Resource>],
-    /// Every variant there is.
+    /// All variants after it.
     pub after: &'a [Arc<Resource>],
 }
 
-/// See the module's documentation.
+/// A transaction that is being applied.
 #[derive(Debug)]
 pub struct Commit {
     /// By rank.
     types: Vec<TypeCommit>,
     stage: Stage,
-    /// Everything is done in one slice.
+    /// Everything fits into one slice.
     is_one_slice: bool,
 }
 
@@ -76,15 +76,15 @@ struct TypeCommit {
     edits: TypeEdits,
     type_id: TypeId,
     domains: DomainCheck,
-    /// Edits after which their name holds nothing: made last.
+    /// Edits that remove their name, applied last.
     removals: Vec<u32>,
-    /// There are several slices.
+    /// The commit has several slices.
     sliced: bool,
-    /// What names held that were changed in this slice.
+    /// The old contents of the names that were changed in this slice.
     replaced_contents: Vec<Content>,
 }
 
-/// What is to be done next: with which type, and where in it.
+/// The next step: the type, and the index in it.
 #[derive(Clone, Copy, Debug)]
 enum Stage {
     New,
@@ -97,12 +97,12 @@ enum Stage {
 }
 
 impl Commit {
-    /// Puts changes in order. Takes its time, and needs no database for it.
+    /// Sorts changes. This may take long, and needs no database.
     ///
     /// # Errors
     /// If a resource has no body.
     pub fn new(changes: Vec<Change>) -> Result<Self, ApplyError> {
-        let part = |edits: TypeEdits| TypeCommit {
+        let type_commit = |edits: TypeEdits| TypeCommit {
             domains: DomainCheck::with_capacity_for(&edits),
             edits,
             type_id: TypeId(u32::MAX),
@@ -110,7 +110,7 @@ impl Commit {
             sliced: false,
             replaced_contents: Vec::new(),
         };
-        let types = TypeEdits::of(changes)?.into_iter().map(part);
+        let types = TypeEdits::of(changes)?.into_iter().map(type_commit);
         Ok(Self {
             types: types.collect(),
             stage: Stage::New,
@@ -118,28 +118,28 @@ impl Commit {
         })
     }
 
-    /// Gives back what is not needed any more. Takes its time, and needs no
-    /// database: to be called between two slices.
+    /// Frees memory that is not needed any more. This may take long, and needs
+    /// no database: call it between two slices.
     pub fn free_memory(&mut self) {
         let is_checked = matches!(self.stage, Stage::Apply(..) | Stage::Remove(..));
-        for part in &mut self.types {
-            part.replaced_contents = Vec::new();
+        for type_commit in &mut self.types {
+            type_commit.replaced_contents = Vec::new();
             if is_checked {
-                part.domains.free_memory();
+                type_commit.domains.free_memory();
             }
         }
         if let Stage::Remove(nth, _) = self.stage {
             let made = self.types.iter_mut().rev().take(nth);
-            made.for_each(|part| part.edits.edits = Vec::new());
+            made.for_each(|type_commit| type_commit.edits.edits = Vec::new());
         }
     }
 
-    /// Does the next slice, of about `budget` names, and says which names have
-    /// other contents now.
+    /// Applies the next slice, of about `budget` names, and tells which names
+    /// have changed.
     ///
     /// # Errors
-    /// If the contents that would result are not sound; nothing has changed, and
-    /// the commit is to be dropped.
+    /// If the resulting contents would be invalid; nothing has changed, and the
+    /// commit is to be dropped.
     pub fn advance(
         &mut self,
         db: &mut Database,
@@ -149,8 +149,8 @@ impl Commit {
         if matches!(self.stage, Stage::New) {
             self.begin(db, budget);
         }
-        for part in &mut self.types {
-            part.replaced_contents.clear();
+        for type_commit in &mut self.types {
+            type_commit.replaced_contents.clear();
         }
         let end = db.work.entries.saturating_add(budget as u64);
         let mut first = true;
@@ -170,21 +170,21 @@ impl Commit {
 
     fn begin(&mut self, db: &mut Database, budget: usize) {
         let mut names = 0;
-        for part in &mut self.types {
-            part.type_id = db.type_id(&part.edits.url);
-            names += part.edits.edits.len();
-            if part.edits.replaces {
-                names += db.table(part.type_id).entries.len();
+        for type_commit in &mut self.types {
+            type_commit.type_id = db.type_id(&type_commit.edits.url);
+            names += type_commit.edits.edits.len();
+            if type_commit.edits.replaces {
+                names += db.table(type_commit.type_id).entries.len();
             }
         }
         self.is_one_slice = names <= budget;
-        for part in &mut self.types {
-            part.sliced = !self.is_one_slice;
+        for type_commit in &mut self.types {
+            type_commit.sliced = !self.is_one_slice;
         }
         self.stage = Stage::List(0, 0);
     }
 
-    /// Does one thing; false if it has to wait for the next slice.
+    /// Does one step; false if it has to wait for the next slice.
     fn step(
         &mut self,
         db: &mut Database,
@@ -195,9 +195,9 @@ impl Commit {
         let count = self.types.len();
         self.stage = match self.stage {
             Stage::List(nth, _) if nth == count => Stage::Check(0, 0),
-            Stage::List(nth, place) => {
-                match self.types[nth].list_removal(db, place, self.is_one_slice) {
-                    true => Stage::List(nth, place + 1),
+            Stage::List(nth, slot) => {
+                match self.types[nth].list_removal(db, slot, self.is_one_slice) {
+                    true => Stage::List(nth, slot + 1),
                     false => Stage::List(nth + 1, 0),
                 }
             }
@@ -206,7 +206,7 @@ impl Commit {
                 Stage::Check(nth + 1, 0)
             }
             Stage::Check(nth, edit) => {
-                // In one slice with its making, a name is touched once.
+                // In one slice with its edit, a name counts once.
                 db.work.entries += u64::from(!self.is_one_slice);
                 self.types[nth].check(db, edit, self.is_one_slice)?;
                 Stage::Check(nth, edit + 1)
@@ -223,12 +223,12 @@ impl Commit {
                 Stage::Apply(nth, edit + 1)
             }
             Stage::Remove(nth, _) if nth == count => Stage::Done,
-            Stage::Remove(nth, place) => {
-                let part = &mut self.types[count - 1 - nth];
-                match part.removals.get(place) {
+            Stage::Remove(nth, index) => {
+                let type_commit = &mut self.types[count - 1 - nth];
+                match type_commit.removals.get(index) {
                     Some(edit) => {
-                        part.apply_edit(db, *edit as usize, tell);
-                        Stage::Remove(nth, place + 1)
+                        type_commit.apply_edit(db, *edit as usize, tell);
+                        Stage::Remove(nth, index + 1)
                     }
                     None => Stage::Remove(nth + 1, 0),
                 }
@@ -240,26 +240,26 @@ impl Commit {
 }
 
 impl TypeCommit {
-    /// Looks whether the name at a place goes because the type is replaced;
-    /// false if there is no such place.
-    fn list_removal(&mut self, db: &mut Database, place: usize, fits: bool) -> bool {
+    /// Adds a removal for the name in a slot, if the type is replaced and the
+    /// name has no edit; false if there is no such slot.
+    fn list_removal(&mut self, db: &mut Database, slot: usize, is_one_slice: bool) -> bool {
         let table = &db.tables[self.type_id.0 as usize];
-        if !self.edits.replaces || place >= table.entries.slots() {
+        if !self.edits.replaces || slot >= table.entries.slots() {
             return false;
         }
-        db.work.entries += u64::from(!fits);
-        let place = place as u32;
-        if let Some(entry) = table.entries.get(place)
+        db.work.entries += u64::from(!is_one_slice);
+        let slot = slot as u32;
+        if let Some(entry) = table.entries.get(slot)
             && !matches!(entry.content, Content::Absent | Content::Unknown)
             && self.edits.by_name(&entry.name).is_none()
         {
-            self.edits.add_removal(super::EntryId(place));
+            self.edits.add_removal(super::EntryId(slot));
         }
         true
     }
 
-    /// Refuses what must not be (S62).
-    fn check(&mut self, db: &Database, edit: usize, fits: bool) -> Result<(), ApplyError> {
+    /// Refuses an edit whose result would be invalid (S62).
+    fn check(&mut self, db: &Database, edit: usize, is_one_slice: bool) -> Result<(), ApplyError> {
         let Some(name) = self.edits.edits[edit].name() else {
             return Ok(());
         };
@@ -276,15 +276,14 @@ impl TypeCommit {
                 edit,
                 entry: old,
                 contents: &contents,
-                records_groups: !fits,
+                records_groups: !is_one_slice,
             };
             self.domains.check(table, &self.edits, &of)?;
         }
         Ok(())
     }
 
-    /// Makes an edit unless it leaves nothing, and those that have to be made
-    /// together with it.
+    /// Applies an edit and its group; an edit that removes its name is put off.
     fn apply(&mut self, db: &mut Database, edit: usize, tell: &mut impl FnMut(ChangedName<'_>)) {
         let together = self.domains.take_group(edit);
         if together.is_empty() {
@@ -309,7 +308,7 @@ impl TypeCommit {
         }
     }
 
-    /// Makes an edit, unless it was made with others.
+    /// Applies an edit, unless it was applied with its group.
     fn apply_edit(
         &mut self,
         db: &mut Database,

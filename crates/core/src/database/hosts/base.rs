@@ -1,5 +1,5 @@
-//! Base sets: virtual hosts that a client gets without asking, by the name of
-//! the set.
+//! Base sets: virtual hosts that a client gets without requesting them, by the
+//! name of the set.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::resource::Resource;
 pub(super) struct BaseSets(HashMap<Box<str>, BTreeSet<EntryId>>);
 
 impl BaseSets {
-    /// A virtual host changes from some variants to others.
+    /// Replaces the variants of a virtual host.
     pub(super) fn change(&mut self, id: EntryId, old: &[Arc<Resource>], new: &[Arc<Resource>]) {
         for set in sets(old) {
             if let Some(members) = self.0.get_mut(set) {
@@ -48,8 +48,8 @@ fn sets(variants: &[Arc<Resource>]) -> impl Iterator<Item = &str> {
 }
 
 impl Database {
-    /// The hosts of a route configuration that a base set brings, each under
-    /// the name that a client would ask for it by.
+    /// The hosts of a route configuration in a base set, each under the name by
+    /// which a client would request it.
     #[must_use]
     pub fn base_hosts(&self, type_id: TypeId, set: &str, route: &str) -> Vec<Name> {
         let table = self.table(type_id);

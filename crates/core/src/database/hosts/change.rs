@@ -1,5 +1,5 @@
-//! From a change of domains to the hosts that are asked for and may get
-//! something else.
+//! Finds the requested hosts whose answer may change with the domains of a
+//! virtual host.
 
 use super::super::content::Content;
 use super::super::entry::EntryId;
@@ -11,8 +11,8 @@ use crate::kind;
 use crate::resource::TypeUrl;
 
 impl Table {
-    /// Takes note of what domains a virtual host has now, and had in `old`.
-    /// Returns the hosts that are asked for and may get something else.
+    /// Updates the index after the contents of a virtual host changed from
+    /// `old`. Returns the requested hosts whose answer may have changed.
     pub(in super::super) fn move_domains(&mut self, id: EntryId, old: &Content) -> Vec<EntryId> {
         if self.hosts.is_none() {
             return Vec::new();
@@ -34,7 +34,7 @@ impl Table {
         let moved: Vec<_> = moved
             .filter(|d| before.contains(d) != after.contains(d))
             .collect();
-        let crowded = self.affected_wildcards(route, &moved, id);
+        let affected = self.affected_wildcards(route, &moved, id);
         if let Some(hosts) = &mut self.hosts {
             hosts.forget_rewrites(id);
             for domain in moved {
@@ -44,22 +44,22 @@ impl Table {
                 }
             }
         }
-        let mut concerned = self.requested_matching(route, &all);
-        for (owner, wildcard, alone) in crowded {
+        let mut affected_hosts = self.requested_matching(route, &all);
+        for (owner, wildcard, exclusive) in affected {
             let hosts = self.hosts.as_deref();
-            if hosts
-                .is_some_and(|hosts| hosts.is_exclusive(&self.entries, owner, wildcard) != alone)
-            {
+            if hosts.is_some_and(|hosts| {
+                hosts.is_exclusive(&self.entries, owner, wildcard) != exclusive
+            }) {
                 let own = own_domains(self.entry(owner));
-                concerned.extend(self.requested_matching(route, &own));
-                concerned.push(owner);
+                affected_hosts.extend(self.requested_matching(route, &own));
+                affected_hosts.push(owner);
             }
         }
-        concerned
+        affected_hosts
     }
 
-    /// The wildcards of other virtual hosts that may be alone no longer, or
-    /// again, once some domains moved; and whether they are now.
+    /// The wildcards of other virtual hosts whose exclusiveness may change with
+    /// some domains, and whether they are exclusive now.
     fn affected_wildcards<'d>(
         &self,
         route: &str,
@@ -87,13 +87,13 @@ impl Table {
         });
         owners
             .map(|(owner, wildcard)| {
-                let alone = hosts.is_exclusive(&self.entries, owner, wildcard);
-                (owner, wildcard, alone)
+                let exclusive = hosts.is_exclusive(&self.entries, owner, wildcard);
+                (owner, wildcard, exclusive)
             })
             .collect()
     }
 
-    /// The hosts that are asked for and that one of these domains matches.
+    /// The requested hosts that one of these domains matches.
     fn requested_matching(&self, route: &str, domains: &[Domain<'_>]) -> Vec<EntryId> {
         let hosts = self
             .hosts
@@ -110,7 +110,8 @@ impl Table {
 }
 
 impl Database {
-    /// A route configuration changed: ports may count now, or no longer.
+    /// Updates whether the hosts of a route configuration are matched without
+    /// ports.
     pub(in super::super) fn update_portless(&mut self, type_id: TypeId, entry: EntryId) {
         let routes = self.table(type_id);
         if routes.url.as_str() != kind::RDS {
@@ -125,11 +126,11 @@ impl Database {
             None => self.type_id(&TypeUrl::from(kind::VHDS)),
         };
         let table = self.table_mut(hosts);
-        let asked = table.hosts.as_mut().map(|hosts| {
+        let requested = table.hosts.as_mut().map(|hosts| {
             let entries = &table.entries;
             hosts.set_portless(entries, name.as_str(), portless)
         });
-        for host in asked.into_iter().flatten() {
+        for host in requested.into_iter().flatten() {
             self.notify_all_subscribers(hosts, host);
         }
     }

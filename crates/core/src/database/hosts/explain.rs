@@ -1,4 +1,4 @@
-//! Why a host gets what it gets, for people.
+//! Explains the answer that a client gets for a host.
 
 use std::sync::Arc;
 
@@ -9,60 +9,61 @@ use crate::name::Name;
 use crate::params::{Constraints, ParamsId};
 use crate::resource::Resource;
 
-/// Why a host gets what it gets.
+/// Why a client gets its answer for a host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostExplanation {
-    /// The host as domains are compared with it: in lower case, and without its
-    /// port where the route configuration ignores ports.
+    /// The host as it is compared with domains: in lower case, and without its
+    /// port if the route configuration ignores ports.
     pub normalized: String,
-    /// The virtual hosts that match, the first to be preferred.
+    /// The virtual hosts that match, in order of precedence.
     pub candidates: Vec<HostCandidate>,
-    /// The one that it is.
+    /// The virtual host of the host.
     pub matched: Option<MatchedHost>,
 }
 
 /// A virtual host that matches a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostCandidate {
-    /// By which of its domains.
+    /// The domain that matches.
     pub domain: String,
     /// Its name.
     pub name: Name,
-    /// For whom its variants are that have the domain; `None` is everybody.
+    /// The constraints of its variants that have the domain; `None` is for all
+    /// clients.
     pub variants: Vec<Option<Constraints>>,
-    /// Whether one is for clients with these parameters.
+    /// Whether a client with these parameters sees one of them.
     pub is_seen: bool,
 }
 
 /// The virtual host of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MatchedHost {
-    /// As its author wrote it.
+    /// The virtual host as its author wrote it.
     pub host: Arc<Resource>,
-    /// By which of its domains; `None` if it is only called so.
+    /// The domain that matches; `None` if only the name or an alias does.
     pub domain: Option<String>,
-    /// What the client is given, and in which form. `None` if no form of it
-    /// would hide nothing.
+    /// The resource that the client gets, and its form. `None` if every form
+    /// would hide another virtual host.
     pub answer: Option<(Arc<Resource>, HostForm)>,
-    /// The wildcard of it that would hide something, or might.
+    /// The wildcard that hides, or may hide, another virtual host.
     pub hiding_wildcard: Option<String>,
 }
 
 impl Database {
-    /// Why a client with these parameters gets what it gets for a host.
+    /// Explains what a client with these parameters gets for a host.
     pub fn explain_host(
         &mut self,
         type_id: TypeId,
-        asked: &Name,
+        requested: &Name,
         params: ParamsId,
     ) -> HostExplanation {
         let table = &mut self.tables[type_id.0 as usize];
-        let (Some(hosts), Some(name)) = (&table.hosts, HostName::split(asked.as_str())) else {
+        let (Some(hosts), Some(name)) = (&table.hosts, HostName::split(requested.as_str())) else {
             return HostExplanation::default();
         };
-        let sought = hosts.normalize(name);
-        let mut considered = Vec::new();
-        for domain in hosts.candidates(name.route, &sought) {
+        let normalized = hosts.normalize(name);
+        let mut candidates = Vec::new();
+        for domain in hosts.candidates(name.route, &normalized) {
             let has_it = |r: &Arc<Resource>| r.facts().domains.contains(domain);
             for owner in table.domain_owners(name.route, domain) {
                 let entry = table.entry(owner);
@@ -70,7 +71,7 @@ impl Database {
                 let variants = variants.map(|r| r.constraints.clone()).collect();
                 let name = entry.name.clone();
                 let choice = table.own_choice(owner, params, &mut self.params, &mut self.work);
-                considered.push(HostCandidate {
+                candidates.push(HostCandidate {
                     domain: domain.to_string(),
                     name,
                     variants,
@@ -78,33 +79,33 @@ impl Database {
                 });
             }
         }
-        let by_domain = table.match_host(asked, params, &mut self.params, &mut self.work);
+        let by_domain = table.match_host(requested, params, &mut self.params, &mut self.work);
         let domain = by_domain.as_ref().and_then(|_| {
-            let mut seen = considered.iter().filter(|one| one.is_seen);
+            let mut seen = candidates.iter().filter(|one| one.is_seen);
             Some(seen.next()?.domain.clone())
         });
-        let asked_at = table.intern(asked);
-        let called = table.matches_by_name(asked_at, params, &mut self.params, &mut self.work);
-        let mut found = by_domain.into_iter().chain(called);
-        let found = found.find_map(|found: HostMatch| {
+        let entry_id = table.intern(requested);
+        let by_name = table.matches_by_name(entry_id, params, &mut self.params, &mut self.work);
+        let mut found = by_domain.into_iter().chain(by_name);
+        let matched = found.find_map(|found: HostMatch| {
             let host = Arc::clone(found.choice.resource()?);
-            let given = table.rewrite_host(asked_at, asked, &host, &found);
+            let answer = table.rewrite_host(entry_id, requested, &host, &found);
             let hosts = table.hosts.as_ref()?;
             let domains = host.facts().domains.iter();
-            let is_crowded = |d: &Domain<'_>| !hosts.is_exclusive(&table.entries, found.owner, *d);
-            let crowded = domains.filter(is_crowded).map(|d| d.to_string()).next();
+            let is_hiding = |d: &Domain<'_>| !hosts.is_exclusive(&table.entries, found.owner, *d);
+            let hiding_wildcard = domains.filter(is_hiding).map(|d| d.to_string()).next();
             Some(MatchedHost {
                 domain: domain.clone(),
-                answer: given,
-                hiding_wildcard: crowded,
+                answer,
+                hiding_wildcard,
                 host,
             })
         });
-        table.remove_unused(asked_at);
+        table.remove_unused(entry_id);
         HostExplanation {
-            normalized: sought,
-            candidates: considered,
-            matched: found,
+            normalized,
+            candidates,
+            matched,
         }
     }
 }
@@ -131,26 +132,27 @@ mod tests {
         Change::Upsert(kind::VHDS.into(), Arc::new(resource))
     }
 
-    /// What is given, by what, in which form, and what else was looked at.
-    fn explained(db: &mut Database, asked: &str, params: ParamsId) -> String {
+    /// The matched host, its domain, form and hiding wildcard, and the
+    /// candidates.
+    fn explained(db: &mut Database, requested: &str, params: ParamsId) -> String {
         let hosts = db.find_type(&kind::VHDS.into()).unwrap();
-        let explained = db.explain_host(hosts, &Name::new(asked), params);
-        let considered = explained.candidates.iter().map(|one| {
+        let explained = db.explain_host(hosts, &Name::new(requested), params);
+        let candidates = explained.candidates.iter().map(|one| {
             let sign = if one.is_seen { "" } else { "!" };
             format!("{sign}{} {}", one.domain, one.name)
         });
-        let considered = considered.collect::<Vec<_>>().join(", ");
+        let candidates = candidates.collect::<Vec<_>>().join(", ");
         let found = explained.matched.map(|found| {
-            let given = found
+            let answer = found
                 .answer
-                .map(|(given, form)| format!("{} {form:?}", given.name));
+                .map(|(answer, form)| format!("{} {form:?}", answer.name));
             format!(
                 "{} {:?} {:?} {:?}",
-                found.host.name, found.domain, given, found.hiding_wildcard
+                found.host.name, found.domain, answer, found.hiding_wildcard
             )
         });
         assert_eq!(db.check(), Ok(()));
-        format!("{}: {found:?} of [{considered}]", explained.normalized).replace('\\', "")
+        format!("{}: {found:?} of [{candidates}]", explained.normalized).replace('\\', "")
     }
 
     #[test]
@@ -205,8 +207,12 @@ mod tests {
             ("r/none", none, "none: None of []"),
             ("other/b.foo.com", none, "b.foo.com: None of []"),
         ];
-        for (asked, params, expected) in table {
-            assert_eq!(explained(&mut db, asked, params), expected, "{asked}");
+        for (requested, params, expected) in table {
+            assert_eq!(
+                explained(&mut db, requested, params),
+                expected,
+                "{requested}"
+            );
         }
         assert_eq!(explained(&mut db, "b", none), ": None of []");
     }

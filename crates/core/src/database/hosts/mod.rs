@@ -1,12 +1,12 @@
-//! Which virtual host a host gets: every domain of every virtual host, by route
-//! configuration, so that finding one costs the same for a thousand hosts and
-//! for a million.
+//! The index of domains, which finds the virtual host of a host. It has every
+//! domain of every virtual host by route configuration, so that a lookup costs
+//! the same for a thousand hosts and for a million.
 //!
 //! ```text
 //!   route ─▶ the lengths of its wildcards ─┐
 //!   (route, domain) ─▶ virtual hosts ◀─────┴── a host, by precedence
-//!   (route, .label.suffix) ─▶ how many domains are under it
-//!   route / tsoh ─▶ hosts that are asked for, under one suffix together
+//!   (route, .label.suffix) ─▶ the number of domains under it
+//!   route / tsoh ─▶ requested hosts, those with a common suffix together
 //! ```
 
 mod base;
@@ -34,7 +34,7 @@ pub use resolve::HostForm;
 use rewrite::RewrittenHosts;
 use suffix_counts::SuffixCounts;
 
-/// See the module's documentation.
+/// The index of domains.
 #[derive(Debug, Default)]
 pub(super) struct HostIndex {
     hasher: DefaultHashBuilder,
@@ -43,20 +43,20 @@ pub(super) struct HostIndex {
     routes: HashMap<Box<str>, RouteDomains>,
     suffix_counts: SuffixCounts,
     base: BaseSets,
-    /// Route configurations that find hosts without regard to their port.
+    /// Route configurations that ignore the port when they match hosts.
     portless: HashSet<Box<str>>,
     pub(super) requested: RequestedHosts,
     rewrites: RewrittenHosts,
 }
 
-/// One domain of one virtual host: eight bytes, for there are millions.
+/// One domain of one virtual host: eight bytes, since there are millions.
 #[derive(Clone, Copy, Debug)]
 struct DomainEntry {
     hash: u32,
     owner: EntryId,
 }
 
-/// The wildcards of a route configuration, by length: how many there are of each.
+/// The wildcards of a route configuration: how many there are of each length.
 #[derive(Debug, Default)]
 struct RouteDomains {
     domains: usize,
@@ -76,7 +76,7 @@ impl RouteDomains {
 }
 
 impl HostIndex {
-    /// A virtual host has this domain from now on.
+    /// Adds a domain of a virtual host.
     pub(super) fn insert(&mut self, route: &str, domain: Domain<'_>, owner: EntryId) {
         let hash = self.hash(route, domain);
         let item = DomainEntry { hash, owner };
@@ -95,7 +95,7 @@ impl HostIndex {
         self.suffix_counts.add(route, domain);
     }
 
-    /// A virtual host no longer has this domain.
+    /// Removes a domain of a virtual host.
     pub(super) fn remove(&mut self, route: &str, domain: Domain<'_>, owner: EntryId) {
         let hash = self.hash(route, domain);
         let same = |item: &DomainEntry| item.hash == hash && item.owner == owner;
@@ -121,7 +121,7 @@ impl HostIndex {
         }
     }
 
-    /// The virtual hosts that have this very domain.
+    /// The virtual hosts that have exactly this domain.
     pub(super) fn owners(
         &self,
         entries: &Slab<Entry>,
@@ -147,8 +147,8 @@ impl HostIndex {
         owners
     }
 
-    /// The domains that a host may be found by, the first to be preferred: its
-    /// own, then as many of each kind of wildcard as there are lengths.
+    /// The domains that match a host, in order of precedence: the host itself,
+    /// then wildcards of each kind, by the lengths that occur.
     pub(super) fn candidates<'h>(&self, route: &str, host: &'h str) -> Vec<Domain<'h>> {
         let Some(route) = self.routes.get(route) else {
             return Vec::new();
@@ -170,8 +170,8 @@ impl HostIndex {
             .collect()
     }
 
-    /// Whether a virtual host that has this domain can be given it as it is:
-    /// nothing of another virtual host is under it, so it hides nothing.
+    /// Whether a virtual host can be sent with this domain as it is: no other
+    /// virtual host has a domain under it, so it hides nothing.
     pub(super) fn is_exclusive(
         &self,
         entries: &Slab<Entry>,
@@ -188,7 +188,8 @@ impl HostIndex {
         match of {
             Domain::Exact(_) => true,
             Domain::Any => self.routes.get(route).map_or(0, |r| r.domains) == own.len(),
-            // What is under half a label is not counted: it may hide something.
+            // Domains under a part of a label are not counted: the wildcard may
+            // hide one.
             Domain::Suffix(text) if text.starts_with('.') => {
                 let under = own
                     .iter()
@@ -196,7 +197,7 @@ impl HostIndex {
                     .count();
                 self.suffix_counts.count(route, text) == under
             }
-            // Every suffix goes before it.
+            // Every suffix has precedence over it.
             Domain::Suffix(_) | Domain::Prefix(_) => false,
         }
     }
@@ -227,8 +228,8 @@ impl HostIndex {
             .collect()
     }
 
-    /// A host as its route configuration looks for it: in lower case, and with
-    /// its port where that counts.
+    /// A host as its route configuration matches it: in lower case, and without
+    /// its port if the route configuration ignores ports.
     pub(super) fn normalize(&self, name: HostName<'_>) -> String {
         let host = match self.portless.contains(name.route) {
             true => without_port(name.host),
@@ -237,7 +238,7 @@ impl HostIndex {
         host.to_ascii_lowercase()
     }
 
-    /// Somebody asks for a name.
+    /// Adds a host that has a subscriber.
     pub(super) fn add_requested(&mut self, name: &str, entry: EntryId) {
         if let Some(name) = HostName::split(name) {
             let host = self.normalize(name);
@@ -245,7 +246,7 @@ impl HostIndex {
         }
     }
 
-    /// Nobody asks for a name any more.
+    /// Removes a host that has no subscriber any more.
     pub(super) fn remove_requested(&mut self, name: &str, entry: EntryId) {
         if let Some(name) = HostName::split(name) {
             let host = self.normalize(name);
@@ -254,8 +255,8 @@ impl HostIndex {
         self.forget_rewrites(entry);
     }
 
-    /// Says whether ports count in a route configuration. Returns the hosts
-    /// that are asked for there, if that is news.
+    /// Sets whether a route configuration ignores ports. Returns its requested
+    /// hosts, if that has changed.
     pub(super) fn set_portless(
         &mut self,
         entries: &Slab<Entry>,
@@ -265,28 +266,27 @@ impl HostIndex {
         if self.portless.contains(route) == portless {
             return Vec::new();
         }
-        let asked = self.requested.matching(route, Domain::Any);
+        let requested = self.requested.matching(route, Domain::Any);
         let name = |id: &EntryId| entries.get(id.0).map(|entry| entry.name.clone());
-        for (name, id) in asked.iter().filter_map(|id| Some((name(id)?, *id))) {
+        for (name, id) in requested.iter().filter_map(|id| Some((name(id)?, *id))) {
             self.remove_requested(name.as_str(), id);
         }
         match portless {
             true => self.portless.insert(route.into()),
             false => self.portless.remove(route),
         };
-        for (name, id) in asked.iter().filter_map(|id| Some((name(id)?, *id))) {
+        for (name, id) in requested.iter().filter_map(|id| Some((name(id)?, *id))) {
             self.add_requested(name.as_str(), id);
         }
-        asked
+        requested
     }
 
-    /// Nobody asks for a name any more, or it holds something else.
+    /// Forgets the rewritten virtual hosts for a name, or of one.
     pub(super) fn forget_rewrites(&mut self, entry: EntryId) {
         self.rewrites.forget(entry);
     }
 
-    /// How many domains there are, of all virtual hosts, and how many hosts that
-    /// are asked for.
+    /// The number of domains of all virtual hosts, and of requested hosts.
     pub(super) fn counts(&self) -> (usize, usize) {
         (self.domains.len(), self.requested.entries().count())
     }
@@ -296,7 +296,7 @@ impl HostIndex {
     }
 }
 
-/// A short hash made to use all of a long one.
+/// Spreads a short hash over all bits of a long one.
 pub(super) fn spread(hash: u32) -> u64 {
     u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }

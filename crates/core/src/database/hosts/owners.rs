@@ -1,12 +1,13 @@
-//! Who has a domain, for whoever is about to give it to another.
+//! Finds the owners of a domain, for a caller that is about to give it to
+//! another virtual host.
 
 use super::super::{Database, TypeId};
 use crate::hosts::Domain;
 use crate::name::Name;
 
 impl Database {
-    /// The virtual hosts of a route configuration that have a domain, whoever
-    /// sees them. None of a type that has no virtual hosts.
+    /// The virtual hosts of a route configuration that have a domain, whichever
+    /// clients they are for; none if the type has no virtual hosts.
     #[must_use]
     pub fn hosts_with_domain(&self, type_id: TypeId, route: &str, domain: Domain<'_>) -> Vec<Name> {
         let table = self.table(type_id);

@@ -1,24 +1,24 @@
-//! The hosts that somebody asks for, so that who is under a wildcard is found
-//! when that comes or goes.
+//! The hosts that have subscribers. When a wildcard is added or removed, the
+//! hosts under it are found here.
 //!
-//! Sorted by the host read backwards: what ends alike stands together.
+//! Sorted by the reversed host: hosts with a common suffix are together.
 
 use std::collections::BTreeSet;
 
 use super::EntryId;
 use crate::hosts::Domain;
 
-/// See the module's documentation.
+/// The hosts that have subscribers.
 #[derive(Debug, Default)]
 pub(in super::super) struct RequestedHosts(BTreeSet<(Box<str>, EntryId)>);
 
 impl RequestedHosts {
-    /// A host of a route configuration is asked for.
+    /// Adds a host of a route configuration.
     pub(super) fn insert(&mut self, route: &str, host: &str, entry: EntryId) {
         self.0.insert((reversed_key(route, host).into(), entry));
     }
 
-    /// Nobody asks for a host any more.
+    /// Removes a host.
     pub(super) fn remove(&mut self, route: &str, host: &str, entry: EntryId) {
         self.0.remove(&(reversed_key(route, host).into(), entry));
     }
@@ -27,7 +27,7 @@ impl RequestedHosts {
         self.0.is_empty()
     }
 
-    /// All that are asked for.
+    /// All requested hosts.
     pub(in super::super) fn entries(&self) -> impl Iterator<Item = EntryId> + '_ {
         self.0.iter().map(|(_, entry)| *entry)
     }
@@ -64,8 +64,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_under_a_domain_is_found() {
-        let mut asked = RequestedHosts::default();
+    fn hosts_under_a_domain_are_found() {
+        let mut requested = RequestedHosts::default();
         let names = [
             "r/a.foo.com",
             "r/b.foo.com",
@@ -73,24 +73,27 @@ mod tests {
             "r2/a.foo.com",
             "r/é.bar",
         ];
-        for (place, name) in names.iter().enumerate() {
+        for (index, name) in names.iter().enumerate() {
             let (route, host) = name.split_once('/').unwrap();
-            asked.insert(route, host, EntryId(place as u32));
+            requested.insert(route, host, EntryId(index as u32));
         }
-        let under = |asked: &RequestedHosts, text| {
-            let mut found = asked.matching("r", Domain::of(text));
+        let under = |requested: &RequestedHosts, text| {
+            let mut found = requested.matching("r", Domain::of(text));
             found.sort_unstable();
             found
                 .into_iter()
                 .map(|id| names[id.0 as usize])
                 .collect::<Vec<_>>()
         };
-        assert_eq!(under(&asked, "*.foo.com"), ["r/a.foo.com", "r/b.foo.com"]);
-        assert_eq!(under(&asked, "foo.com"), ["r/foo.com"]);
-        assert_eq!(under(&asked, "a.*"), ["r/a.foo.com"]);
-        assert_eq!(under(&asked, "*.bar"), ["r/é.bar"]);
-        assert_eq!(under(&asked, "*").len(), 4);
-        asked.remove("r", "a.foo.com", EntryId(0));
-        assert_eq!(under(&asked, "*.foo.com"), ["r/b.foo.com"]);
+        assert_eq!(
+            under(&requested, "*.foo.com"),
+            ["r/a.foo.com", "r/b.foo.com"]
+        );
+        assert_eq!(under(&requested, "foo.com"), ["r/foo.com"]);
+        assert_eq!(under(&requested, "a.*"), ["r/a.foo.com"]);
+        assert_eq!(under(&requested, "*.bar"), ["r/é.bar"]);
+        assert_eq!(under(&requested, "*").len(), 4);
+        requested.remove("r", "a.foo.com", EntryId(0));
+        assert_eq!(under(&requested, "*.foo.com"), ["r/b.foo.com"]);
     }
 }

@@ -1,4 +1,4 @@
-//! From a host to what its client is given.
+//! Resolves a host to the resource that its client gets.
 
 use std::sync::Arc;
 
@@ -13,19 +13,20 @@ use crate::name::Name;
 use crate::params::{ParamsId, ParamsTable};
 use crate::resource::Resource;
 
-/// In which form a virtual host is given.
+/// The form in which a virtual host is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostForm {
     /// As its author wrote it.
     Whole,
-    /// Without its wildcards, for something else is under one of them.
+    /// Without its wildcards, since another virtual host has a domain under
+    /// one.
     WithoutWildcards,
-    /// For this host alone: a wildcard matched it, and something else is under
-    /// that.
+    /// For this host alone: a wildcard matched it, and another virtual host has
+    /// a domain under that.
     Narrowed,
 }
 
-/// What matched a host.
+/// A virtual host that matches a host.
 pub(super) struct HostMatch {
     pub(super) owner: EntryId,
     pub(super) choice: Choice,
@@ -33,9 +34,9 @@ pub(super) struct HostMatch {
 }
 
 impl Table {
-    /// What a client sees of a host: the virtual host that has it as a domain,
-    /// else the one that has it as its name or alias; in a form that hides
-    /// nothing. `None` if the type has no hosts, or not all are known.
+    /// The choice of a host for a client: the virtual host that has it as a
+    /// domain, else the one that has it as its name or alias, in a form that
+    /// hides nothing. `None` if the type has no hosts, or the table is a cache.
     pub(in super::super) fn choose_host(
         &mut self,
         id: EntryId,
@@ -59,7 +60,7 @@ impl Table {
         Some(Choice::Absent)
     }
 
-    /// The virtual hosts that are called as a host is: by name, or by alias.
+    /// The virtual hosts that have the host as their name or alias.
     pub(super) fn matches_by_name(
         &mut self,
         id: EntryId,
@@ -78,17 +79,18 @@ impl Table {
             .collect()
     }
 
-    fn rewritten_choice(&mut self, asked: EntryId, name: &Name, found: HostMatch) -> Choice {
+    fn rewritten_choice(&mut self, requested: EntryId, name: &Name, found: HostMatch) -> Choice {
         let source = found.choice.resource();
-        let given = source.and_then(|source| self.rewrite_host(asked, name, source, &found));
-        let given = given.map(|(given, _)| given);
+        let rewritten =
+            source.and_then(|source| self.rewrite_host(requested, name, source, &found));
+        let rewritten = rewritten.map(|(resource, _)| resource);
         match found.choice {
-            Choice::Failed(error, _) => Choice::Failed(error, given),
-            _ => given.map_or(Choice::Absent, Choice::Resource),
+            Choice::Failed(error, _) => Choice::Failed(error, rewritten),
+            _ => rewritten.map_or(Choice::Absent, Choice::Resource),
         }
     }
 
-    /// The virtual host that a host belongs to.
+    /// The virtual host that a domain gives a host.
     pub(super) fn match_host(
         &mut self,
         name: &Name,
@@ -121,31 +123,31 @@ impl Table {
         hosts.map_or_else(Vec::new, |hosts| hosts.owners(&self.entries, route, domain))
     }
 
-    /// A virtual host in the form in which it hides nothing; `None` if there is
-    /// no such form.
+    /// A virtual host in a form that hides nothing; `None` if there is no such
+    /// form.
     pub(super) fn rewrite_host(
         &mut self,
-        asked: EntryId,
+        requested: EntryId,
         name: &Name,
         source: &Arc<Resource>,
         found: &HostMatch,
     ) -> Option<(Arc<Resource>, HostForm)> {
-        let (made, given) = self.choose_rewrite(asked, name, source, found)?;
+        let (made, form) = self.choose_rewrite(requested, name, source, found)?;
         let answers = made.name == *name || made.other_names().any(|other| other == *name);
         if answers {
-            return Some((made, given));
+            return Some((made, form));
         }
-        // Who asked waits until it is named.
-        let forms = &mut self.hosts.as_mut()?.rewrites;
-        let named = forms.get(asked, Rewrite::WithAlias, &made, || {
+        // The client waits until a resource has the name that it requested.
+        let rewrites = &mut self.hosts.as_mut()?.rewrites;
+        let named = rewrites.get(requested, Rewrite::WithAlias, &made, || {
             rewrite::with_alias(&made, name)
         });
-        Some((named, given))
+        Some((named, form))
     }
 
     fn choose_rewrite(
         &mut self,
-        asked: EntryId,
+        requested: EntryId,
         name: &Name,
         source: &Arc<Resource>,
         found: &HostMatch,
@@ -156,35 +158,34 @@ impl Table {
         }
         let narrowed = self.narrowed_name(name);
         let hosts = self.hosts.as_mut()?;
-        let alone = |domain| hosts.is_exclusive(&self.entries, found.owner, domain);
-        if domains.iter().all(alone) {
+        let exclusive = |domain| hosts.is_exclusive(&self.entries, found.owner, domain);
+        if domains.iter().all(exclusive) {
             return Some((Arc::clone(source), HostForm::Whole));
         }
-        let forms = &mut hosts.rewrites;
+        let rewrites = &mut hosts.rewrites;
         if found.by_wildcard {
             let (narrowed, host) = narrowed?;
             let make = || rewrite::for_one_host(source, narrowed, &host);
-            let made = forms.get(asked, Rewrite::OneHost, source, make);
+            let made = rewrites.get(requested, Rewrite::OneHost, source, make);
             return Some((made, HostForm::Narrowed));
         }
         domains.exact().next()?;
-        let place = found.owner;
-        let made = forms.get(place, Rewrite::WithoutWildcards, source, || {
+        let made = rewrites.get(found.owner, Rewrite::WithoutWildcards, source, || {
             rewrite::without_wildcards(source)
         });
         Some((made, HostForm::WithoutWildcards))
     }
 
-    /// What a virtual host for one host alone is called: as it was asked for,
-    /// unless an author called another so.
-    fn narrowed_name(&self, asked: &Name) -> Option<(Name, String)> {
-        let asked = HostName::split(asked.as_str())?;
-        let host = self.hosts.as_ref()?.normalize(asked);
-        let name = self.unused_name(&format!("{}/{host}", asked.route));
+    /// The name of a virtual host for one host alone: the requested name,
+    /// unless an author used it for another.
+    fn narrowed_name(&self, requested: &Name) -> Option<(Name, String)> {
+        let requested = HostName::split(requested.as_str())?;
+        let host = self.hosts.as_ref()?.normalize(requested);
+        let name = self.unused_name(&format!("{}/{host}", requested.route));
         rewrite::can_be_domain(&host).then_some((name, host))
     }
 
-    /// This name, or one like it, that no author gave to anything.
+    /// This name, or a longer one, that has no contents.
     fn unused_name(&self, name: &str) -> Name {
         let is_taken = |name: &str| {
             let entry = self.find(name).map(|id| self.entry(id));
@@ -199,16 +200,16 @@ impl Table {
 }
 
 impl Database {
-    /// A name under which nothing is held: the one that was asked for, if it may be.
-    pub(crate) fn unused_name(&self, type_id: TypeId, asked: &Name) -> Name {
-        self.table(type_id).unused_name(asked.as_str())
+    /// A name that has no contents: the requested one, if possible.
+    pub(crate) fn unused_name(&self, type_id: TypeId, requested: &Name) -> Name {
+        self.table(type_id).unused_name(requested.as_str())
     }
 
-    /// Whether a virtual host names this host itself.
+    /// Whether a virtual host has exactly this host as a domain.
     #[must_use]
-    pub fn has_exact_domain(&self, type_id: TypeId, asked: &Name) -> bool {
+    pub fn has_exact_domain(&self, type_id: TypeId, requested: &Name) -> bool {
         let table = self.table(type_id);
-        let (Some(hosts), Some(name)) = (&table.hosts, HostName::split(asked.as_str())) else {
+        let (Some(hosts), Some(name)) = (&table.hosts, HostName::split(requested.as_str())) else {
             return false;
         };
         let host = hosts.normalize(name);
@@ -216,13 +217,13 @@ impl Database {
         !owners.is_empty()
     }
 
-    /// Whether a virtual host names this host itself, or is given whole to who
-    /// asks for it. A client asks for no more of those than there are virtual
-    /// hosts; of all others there is no end.
+    /// Whether a virtual host has exactly this host as a domain, or is sent
+    /// whole to a client that requests it. A client can request only as many of
+    /// these as there are virtual hosts; all others are unbounded.
     #[must_use]
-    pub fn is_bounded_host(&self, type_id: TypeId, asked: &Name) -> bool {
+    pub fn is_bounded_host(&self, type_id: TypeId, requested: &Name) -> bool {
         let table = self.table(type_id);
-        let (Some(hosts), Some(name)) = (&table.hosts, HostName::split(asked.as_str())) else {
+        let (Some(hosts), Some(name)) = (&table.hosts, HostName::split(requested.as_str())) else {
             return false;
         };
         let host = hosts.normalize(name);
@@ -230,11 +231,11 @@ impl Database {
         let mut found = candidates.map(|domain| (domain, table.domain_owners(name.route, domain)));
         let found = found.find(|(_, owners)| !owners.is_empty());
         found.is_some_and(|(domain, owners)| {
-            let alone = |owner: &EntryId| {
+            let exclusive = |owner: &EntryId| {
                 let mut own = own_domains(table.entry(*owner)).into_iter();
                 own.all(|domain| hosts.is_exclusive(&table.entries, *owner, domain))
             };
-            !domain.is_wildcard() || owners.iter().all(alone)
+            !domain.is_wildcard() || owners.iter().all(exclusive)
         })
     }
 }

@@ -16,12 +16,12 @@ use crate::hosts::{self, Domain, Domains};
 use crate::name::Name;
 use crate::resource::Resource;
 
-/// How a virtual host differs from what its author wrote.
+/// How a virtual host differs from the author's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rewrite {
     /// Without its wildcards.
     WithoutWildcards,
-    /// As it is, and it answers to one name more.
+    /// With one alias more.
     WithAlias,
     /// For one host alone.
     OneHost,
@@ -34,38 +34,38 @@ struct RewrittenHost {
     made: Arc<Resource>,
 }
 
-/// What was made for hosts that are asked for: many clients share one.
+/// The rewritten virtual hosts for requested hosts, which many clients share.
 #[derive(Debug, Default)]
 pub(super) struct RewrittenHosts(HashMap<EntryId, Vec<RewrittenHost>>);
 
 impl RewrittenHosts {
-    /// The form for a place, made unless it is there.
+    /// The rewritten virtual host of an entry, made if need be.
     pub(super) fn get(
         &mut self,
-        place: EntryId,
-        shape: Rewrite,
+        entry: EntryId,
+        rewrite: Rewrite,
         source: &Arc<Resource>,
         make: impl FnOnce() -> Resource,
     ) -> Arc<Resource> {
-        let forms = self.0.entry(place).or_default();
+        let rewrites = self.0.entry(entry).or_default();
         let same =
-            |form: &&RewrittenHost| form.rewrite == shape && Arc::ptr_eq(&form.source, source);
-        if let Some(found) = forms.iter().find(same) {
+            |made: &&RewrittenHost| made.rewrite == rewrite && Arc::ptr_eq(&made.source, source);
+        if let Some(found) = rewrites.iter().find(same) {
             return Arc::clone(&found.made);
         }
-        // What nothing else keeps is not given to anybody any more.
-        forms.retain(|form| Arc::strong_count(&form.source) > 1);
+        // A source that is in use nowhere else is not sent to anybody any more.
+        rewrites.retain(|made| Arc::strong_count(&made.source) > 1);
         let made = Arc::new(make());
-        forms.push(RewrittenHost {
-            rewrite: shape,
+        rewrites.push(RewrittenHost {
+            rewrite,
             source: Arc::clone(source),
             made: Arc::clone(&made),
         });
         made
     }
 
-    pub(super) fn forget(&mut self, place: EntryId) {
-        self.0.remove(&place);
+    pub(super) fn forget(&mut self, entry: EntryId) {
+        self.0.remove(&entry);
     }
 }
 
@@ -75,7 +75,7 @@ pub(super) fn without_wildcards(source: &Resource) -> Resource {
     rewritten(source, source.name.clone(), domains)
 }
 
-/// A virtual host that answers to this name as well.
+/// A virtual host with one alias more.
 pub(super) fn with_alias(source: &Resource, name: &Name) -> Resource {
     let aliases = source.aliases.iter().chain([name]).cloned();
     Resource {
@@ -84,12 +84,12 @@ pub(super) fn with_alias(source: &Resource, name: &Name) -> Resource {
     }
 }
 
-/// A virtual host for one host alone, under a name that nothing else has.
+/// A virtual host for one host alone, under a name that is used nowhere else.
 pub(super) fn for_one_host(source: &Resource, name: Name, host: &str) -> Resource {
     rewritten(source, name, [host].into_iter())
 }
 
-/// Whether a host can be the domain of a virtual host and mean itself alone.
+/// Whether a host can be a domain that matches it alone.
 pub(super) fn can_be_domain(host: &str) -> bool {
     let plain = |c: char| !c.is_control() && !c.is_whitespace();
     !host.is_empty() && !Domain::of(host).is_wildcard() && host.chars().all(plain)

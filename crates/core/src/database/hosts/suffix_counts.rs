@@ -1,9 +1,9 @@
-//! How many domains are under a suffix that begins at a label: `.foo.com` has
+//! Counts the domains under each suffix that begins at a label: `.foo.com` has
 //! `a.foo.com` and `*.b.foo.com` under it.
 //!
-//! Kept for every suffix that occurs, as a number by its hash. Two suffixes
-//! that share a hash count together; then a wildcard is taken to hide
-//! something though it does not, which costs a request and no truth.
+//! The counts are kept by the hashes of the suffixes. Two suffixes with the
+//! same hash are counted together; then a wildcard counts as hiding another
+//! domain when it does not, which costs a request and is never wrong.
 
 use std::hash::BuildHasher;
 
@@ -12,11 +12,11 @@ use hashbrown::DefaultHashBuilder;
 use super::super::shards::Shards;
 use crate::hosts::Domain;
 
-/// See the module's documentation.
+/// Counts of domains by suffix.
 #[derive(Debug, Default)]
 pub(super) struct SuffixCounts {
     hasher: DefaultHashBuilder,
-    /// A hash, and how often it was met.
+    /// Hashes, and how often each occurs.
     counts: Shards<(u64, u32)>,
 }
 
@@ -43,7 +43,7 @@ impl SuffixCounts {
         }
     }
 
-    /// How many domains of a route configuration are under a suffix.
+    /// The number of domains of a route configuration under a suffix.
     pub(super) fn count(&self, route: &str, suffix: &str) -> usize {
         let hash = self.hasher.hash_one((route, suffix));
         let found = self.counts.find(hash, |(of, _)| *of == hash);
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn domains_are_counted_under_their_labels() {
-        let mut crowd = SuffixCounts::default();
+        let mut counts = SuffixCounts::default();
         for text in [
             "a.foo.com",
             "*.b.foo.com",
@@ -81,15 +81,15 @@ mod tests {
             "foo.*",
             "*",
         ] {
-            crowd.add("r", Domain::of(text));
+            counts.add("r", Domain::of(text));
         }
-        assert_eq!(crowd.count("r", ".foo.com"), 4);
-        assert_eq!(crowd.count("r", ".b.foo.com"), 1);
-        assert_eq!(crowd.count("r", "-x.foo.com"), 0);
-        assert_eq!(crowd.count("other", ".foo.com"), 0);
-        crowd.remove("r", Domain::of("*.b.foo.com"));
-        assert_eq!(crowd.count("r", ".foo.com"), 3);
-        assert_eq!(crowd.count("r", ".b.foo.com"), 0);
+        assert_eq!(counts.count("r", ".foo.com"), 4);
+        assert_eq!(counts.count("r", ".b.foo.com"), 1);
+        assert_eq!(counts.count("r", "-x.foo.com"), 0);
+        assert_eq!(counts.count("other", ".foo.com"), 0);
+        counts.remove("r", Domain::of("*.b.foo.com"));
+        assert_eq!(counts.count("r", ".foo.com"), 3);
+        assert_eq!(counts.count("r", ".b.foo.com"), 0);
         assert!(is_under(Domain::of("a.foo.com"), ".com"));
         assert!(!is_under(Domain::of("foo.*"), "."));
     }

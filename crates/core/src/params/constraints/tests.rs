@@ -1,5 +1,5 @@
-//! Meaning, identity, text and limits of constraints, case by case. What holds
-//! for all of them is in `tests/params_properties.rs`.
+//! Meaning, identity, text and limits of constraints, case by case. Laws that
+//! hold for all of them are in `tests/params_properties.rs`.
 
 use std::collections::HashSet;
 
@@ -90,7 +90,7 @@ fn one_text_for_one_meaning() {
             "NOT a exists OR (NOT a=1 AND b=1)",
             "NOT a exists OR (NOT a=1 AND b=1)",
         ),
-        // Of two guards that are equally short, the one that says more.
+        // Of two guards of equal length, the stricter.
         (
             "(NOT a=1 AND NOT a=2) OR (NOT a=1 AND b=1)",
             "(NOT a=1 AND NOT a=2) OR (a=2 AND b=1)",

@@ -1,11 +1,11 @@
-//! What it means to be left out: C29-C31.
+//! Names that a response leaves out: C29-C31.
 
 use super::*;
 
 #[test]
 fn c29_what_a_whole_set_leaves_out_is_deleted() {
     for short in ["cds", "lds"] {
-        let mut bench = Bench::asking(Mode::Sotw, &[&format!("{short} *")]);
+        let mut bench = Bench::subscribed(Mode::Sotw, &[&format!("{short} *")]);
         bench.accept(sotw(short, "1", "n1", &["a@1", "b@1"]));
         bench.requests();
         let effects = bench.accept(sotw(short, "2", "n2", &["b@1"]));
@@ -20,7 +20,7 @@ fn c29_what_a_whole_set_leaves_out_is_deleted() {
 
 #[test]
 fn c29_a_name_that_was_asked_for_is_remembered_as_deleted() {
-    let mut bench = Bench::asking(Mode::Sotw, &["lds a"]);
+    let mut bench = Bench::subscribed(Mode::Sotw, &["lds a"]);
     bench.accept(sotw("lds", "1", "n1", &["a@1"]));
     bench.requests();
     bench.accept(sotw("lds", "2", "n2", &[]));
@@ -34,7 +34,7 @@ fn c29_a_name_that_was_asked_for_is_remembered_as_deleted() {
 fn c29_what_a_partial_set_leaves_out_means_nothing() {
     for short in ["eds", "rds", "other"] {
         let wants = [format!("{short} a"), format!("{short} b")];
-        let mut bench = Bench::asking(Mode::Sotw, &[&wants[0], &wants[1]]);
+        let mut bench = Bench::subscribed(Mode::Sotw, &[&wants[0], &wants[1]]);
         bench.accept(sotw(short, "1", "n1", &["a@1", "b@1"]));
         bench.requests();
         assert_eq!(bench.accept(sotw(short, "2", "n2", &[])), [""; 0]);
@@ -44,7 +44,7 @@ fn c29_what_a_partial_set_leaves_out_means_nothing() {
 
 #[test]
 fn c29_what_a_delta_response_leaves_out_means_nothing() {
-    let mut bench = Bench::asking(Mode::Delta, &["cds *"]);
+    let mut bench = Bench::subscribed(Mode::Delta, &["cds *"]);
     bench.accept(delta("cds", "n1", &["a@1", "b@1"], &[]));
     bench.requests();
     assert_eq!(bench.accept(delta("cds", "n2", &[], &[])), [""; 0]);
@@ -57,7 +57,7 @@ fn c29_what_a_delta_response_leaves_out_means_nothing() {
 
 #[test]
 fn c30_absence_proves_nothing_of_what_was_never_there() {
-    let mut bench = Bench::asking(Mode::Sotw, &["cds a", "cds b"]);
+    let mut bench = Bench::subscribed(Mode::Sotw, &["cds a", "cds b"]);
     let effects = bench.accept(sotw("cds", "1", "n1", &["a@1"]));
     assert_eq!(effects, ["+cds a@1", "cds a = 1"]);
     assert_eq!(bench.states(), ["cds a Acked 1", "cds b Requested"]);
@@ -66,7 +66,7 @@ fn c30_absence_proves_nothing_of_what_was_never_there() {
 
 #[test]
 fn c30_a_rejected_member_that_is_left_out_is_forgotten() {
-    let mut bench = Bench::asking(Mode::Sotw, &["cds *"]);
+    let mut bench = Bench::subscribed(Mode::Sotw, &["cds *"]);
     bench.judge(sotw("cds", "1", "n1", &["a@1"]), &[("a", "bad")]);
     bench.requests();
     assert_eq!(bench.accept(sotw("cds", "2", "n2", &[])), [""; 0]);
@@ -75,7 +75,7 @@ fn c30_a_rejected_member_that_is_left_out_is_forgotten() {
 
 #[test]
 fn c31_what_is_invalid_is_not_absent() {
-    let mut bench = Bench::asking(Mode::Sotw, &["cds *"]);
+    let mut bench = Bench::subscribed(Mode::Sotw, &["cds *"]);
     bench.accept(sotw("cds", "1", "n1", &["a@1", "b@1"]));
     bench.requests();
     let (_, effects) = bench.judge(sotw("cds", "2", "n2", &["a@2"]), &[("a", "bad")]);
@@ -92,7 +92,7 @@ fn c31_what_is_invalid_is_not_absent() {
 
 #[test]
 fn c31_what_cannot_be_named_may_be_any_of_them() {
-    let mut bench = Bench::asking(Mode::Sotw, &["cds *"]);
+    let mut bench = Bench::subscribed(Mode::Sotw, &["cds *"]);
     bench.accept(sotw("cds", "1", "n1", &["a@1", "b@1"]));
     bench.requests();
     let (_, effects) = bench.judge(sotw("cds", "2", "n2", &["a@1"]), &[("", "unreadable")]);
@@ -102,7 +102,7 @@ fn c31_what_cannot_be_named_may_be_any_of_them() {
 
 #[test]
 fn c31_what_has_an_error_is_not_absent() {
-    let mut bench = Bench::asking(Mode::Sotw, &["cds *"]);
+    let mut bench = Bench::subscribed(Mode::Sotw, &["cds *"]);
     bench.accept(sotw("cds", "1", "n1", &["a@1"]));
     bench.requests();
     let mut response = sotw("cds", "2", "n2", &[]);
@@ -113,11 +113,12 @@ fn c31_what_has_an_error_is_not_absent() {
     );
 }
 
-/// A name is asked for again before the source heard that it was not: what is
-/// known of it is said at once, for the source's own word would be no news.
+/// A name is subscribed to again before its unsubscription was sent: what is
+/// known of it is applied at once, since a repetition by the server would be no
+/// change.
 #[test]
 fn c28_that_a_name_does_not_exist_is_known_to_who_asks_again() {
-    let mut bench = Bench::asking(Mode::Delta, &["lds a"]);
+    let mut bench = Bench::subscribed(Mode::Delta, &["lds a"]);
     bench.unsub("lds a");
     assert_eq!(bench.accept(delta("lds", "n1", &[], &["a"])), [""; 0]);
     assert_eq!(bench.sub_again("lds a"), ["-lds a"]);

@@ -1,10 +1,10 @@
-//! Resources that answer under other names, and the form that says no (S35, S36).
+//! Resources with aliases, and the negative answer of VHDS (S35, S36).
 
 use super::*;
 
 #[test]
 fn an_alias_answers_for_the_name_that_was_asked_for() {
-    let mut bench = Bench::asking(Mode::Delta, &["vhds r/a", "vhds r/b"]);
+    let mut bench = Bench::subscribed(Mode::Delta, &["vhds r/a", "vhds r/b"]);
     let effects = bench.accept(delta("vhds", "n1", &["r/w@1#r/a#r/b#r/c"], &[]));
     assert_eq!(
         effects,
@@ -17,7 +17,7 @@ fn an_alias_answers_for_the_name_that_was_asked_for() {
     );
     assert_eq!(bench.due(), None, "both are answered");
     bench.requests();
-    // An alias that is lost does not exist.
+    // A lost alias does not exist.
     let effects = bench.accept(delta("vhds", "n2", &["r/w@2#r/a"], &[]));
     let gone =
         |name: &str| format!("vhds {name} ! Deleted: the source says that it does not exist");
@@ -32,7 +32,7 @@ fn an_alias_answers_for_the_name_that_was_asked_for() {
 
 #[test]
 fn an_alias_may_pass_to_another_resource() {
-    let mut bench = Bench::asking(Mode::Delta, &["vhds r/a"]);
+    let mut bench = Bench::subscribed(Mode::Delta, &["vhds r/a"]);
     bench.accept(delta("vhds", "n1", &["r/w@1#r/a"], &[]));
     bench.requests();
     let effects = bench.accept(delta("vhds", "n2", &["r/v@2#r/a"], &["r/w"]));
@@ -46,7 +46,7 @@ fn an_alias_may_pass_to_another_resource() {
 
 #[test]
 fn versions_are_told_under_the_resources_own_name() {
-    let mut bench = Bench::asking(Mode::Delta, &["vhds r/a"]);
+    let mut bench = Bench::subscribed(Mode::Delta, &["vhds r/a"]);
     bench.accept(delta("vhds", "n1", &["r/w@1#r/a"], &[]));
     bench.sink.handle_connected();
     assert_eq!(bench.requests(), ["node:n vhds +r/a held=r/w@1"]);
@@ -54,7 +54,7 @@ fn versions_are_told_under_the_resources_own_name() {
 
 #[test]
 fn a_resource_without_a_body_does_not_exist() {
-    let mut bench = Bench::asking(Mode::Delta, &["vhds r/a"]);
+    let mut bench = Bench::subscribed(Mode::Delta, &["vhds r/a"]);
     let mut response = delta("vhds", "n1", &[], &[]);
     response.resources.extend([nothing("r/a@#r/a")]);
     let gone = "vhds r/a ! Deleted: the source says that it does not exist";
@@ -69,7 +69,7 @@ fn a_resource_without_a_body_does_not_exist() {
 
 #[test]
 fn an_alias_holds_the_variants_of_one_resource() {
-    let mut bench = Bench::asking(Mode::Delta, &["vhds r/a"]);
+    let mut bench = Bench::subscribed(Mode::Delta, &["vhds r/a"]);
     bench.accept(delta("vhds", "n1", &["r/w@1[k=v]#r/a"], &[]));
     bench.requests();
     bench.accept(delta("vhds", "n2", &["r/x@2#r/a"], &[]));
@@ -78,7 +78,7 @@ fn an_alias_holds_the_variants_of_one_resource() {
 
 #[test]
 fn one_alias_is_enough_to_keep_a_resource() {
-    let mut bench = Bench::asking(Mode::Delta, &["vhds r/a", "vhds r/b"]);
+    let mut bench = Bench::subscribed(Mode::Delta, &["vhds r/a", "vhds r/b"]);
     bench.accept(delta("vhds", "n1", &["r/w@1#r/a#r/b"], &[]));
     bench.requests();
     bench.judge(

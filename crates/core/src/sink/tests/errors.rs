@@ -1,8 +1,8 @@
-//! What those who watch hear of errors: C36, C39-C44.
+//! Errors that watchers get: C36, C39-C44.
 
 use super::*;
 
-/// `cds a` is held at 1, `cds b` is not; both are asked for.
+/// `cds a` is cached at 1, `cds b` is not; both are subscribed to.
 fn half_held(mode: Mode, policy: DataErrors) -> Bench {
     let bench = Bench::new(mode, |config| config.data_errors = policy);
     let mut bench = bench.up(&["cds a", "cds b"]);
@@ -48,7 +48,7 @@ fn c36_a_stream_that_answered_may_end() {
 
 #[test]
 fn c36_any_response_counts() {
-    let mut bench = Bench::asking(Mode::Sotw, &["eds a"]);
+    let mut bench = Bench::subscribed(Mode::Sotw, &["eds a"]);
     let unasked = bench.sink.handle_response(sotw("cds", "1", "n", &[]));
     assert!(unasked.is_err());
     assert!(bench.sink.got_response());
@@ -60,7 +60,7 @@ fn c36_any_response_counts() {
 
 #[test]
 fn c36_nobody_hears_of_what_nobody_wants() {
-    let mut bench = Bench::asking(Mode::Sotw, &["eds a", "eds b"]);
+    let mut bench = Bench::subscribed(Mode::Sotw, &["eds a", "eds b"]);
     bench.unsub("eds a");
     assert_eq!(bench.down("reset"), ["eds b ! Unreachable: reset"]);
 }
@@ -241,7 +241,7 @@ fn c43_an_error_of_the_source_is_remembered_until_replaced() {
 
 #[test]
 fn c43_members_of_a_wildcard_can_have_errors_too() {
-    let mut bench = Bench::asking(Mode::Delta, &["cds *"]);
+    let mut bench = Bench::subscribed(Mode::Delta, &["cds *"]);
     let mut response = delta("cds", "n1", &[], &[]);
     response.errors = vec![said("a", ErrorCode::Unavailable, "busy")];
     bench.accept(response);
@@ -286,7 +286,7 @@ fn c43_an_error_of_a_collection_is_passed_on_and_nobodys() {
         ("cds *", ""),
         (&format!("cds {glob}"), glob),
     ] {
-        let mut bench = Bench::asking(Mode::Delta, &[want]);
+        let mut bench = Bench::subscribed(Mode::Delta, &[want]);
         let mut response = delta("cds", "n1", &[], &[]);
         response.errors = vec![
             said(name, ErrorCode::Unavailable, "busy"),

@@ -1,10 +1,11 @@
-//! A source that breaks the protocol costs the response in which it did so.
+//! A server that breaks the protocol loses the response in which it did so.
 
 use super::*;
 
-/// Rejected with this text; nothing was used, and other types go on.
+/// The response is NACKed with this text; nothing was used, and other types go
+/// on.
 fn is_rejected(mode: Mode, response: impl Into<Response>, fault: ProtocolFault) {
-    let mut bench = Bench::asking(mode, &["cds *", "eds a"]);
+    let mut bench = Bench::subscribed(mode, &["cds *", "eds a"]);
     let before = match mode {
         Mode::Sotw => bench.accept(sotw("cds", "1", "n1", &["held@1"])),
         Mode::Delta => bench.accept(delta("cds", "n1", &["held@1"], &[])),

@@ -1,4 +1,4 @@
-//! Tests of the asking side, named for their rules.
+//! Tests of the sink, named for their rules.
 //!
 //! A bench holds a sink and writes what it does in short lines:
 //!
@@ -62,8 +62,8 @@ impl Bench {
         }
     }
 
-    /// Connected, with these asked for and the requests for them sent.
-    fn asking(mode: Mode, wants: &[&str]) -> Self {
+    /// A connected sink with these subscriptions, whose requests are sent.
+    fn subscribed(mode: Mode, wants: &[&str]) -> Self {
         Self::new(mode, |_| {}).up(wants)
     }
 
@@ -74,7 +74,7 @@ impl Bench {
         self
     }
 
-    /// `cds a`: asks for one name of a type.
+    /// `cds a`: subscribes to one name of a type.
     fn sub(&mut self, want: &str) {
         assert_eq!(self.sub_again(want), [""; 0]);
     }
@@ -108,7 +108,8 @@ impl Bench {
         self.judge(response, &[]).1
     }
 
-    /// Hands a response over and judges it; `("", why)` is a fault without a name.
+    /// Hands a response over and judges it; `("", why)` is a fault without a
+    /// name.
     fn judge(
         &mut self,
         response: impl Into<Response>,
@@ -137,7 +138,7 @@ impl Bench {
         events.iter().map(show_event).collect()
     }
 
-    /// Lets time pass; what follows from that.
+    /// Lets time pass; returns the effects.
     fn wait(&mut self, millis: u64) -> Vec<String> {
         self.now = self.now + Duration::from_millis(millis);
         let effects = self.sink.handle_timeout(self.now);
@@ -145,7 +146,7 @@ impl Bench {
         show(&effects)
     }
 
-    /// In how many milliseconds something is due.
+    /// The time until the next deadline, in milliseconds.
     fn due(&self) -> Option<u128> {
         let at = self.sink.poll_timeout()?;
         Some((at - self.now).as_millis())
@@ -157,7 +158,7 @@ impl Bench {
         events.iter().map(show_event).collect()
     }
 
-    /// `cds a Acked 1`: name, state, versions held.
+    /// `cds a Acked 1`: name, state, cached versions.
     fn states(&self) -> Vec<String> {
         let state = |status: Status<'_>| {
             let held: Vec<_> = status.held.iter().map(|r| r.version.as_str()).collect();
@@ -201,7 +202,7 @@ fn split(want: &str) -> (TypeUrl, &str) {
     (type_of(short), name)
 }
 
-/// `a@1`, `a@1[k=v]` for some clients, `a@1#x` with alias x, `a@1!5` with a ttl
+/// `a@1`, `a@1[k=v]` for some clients, `a@1#x` with alias x, `a@1!5` with a TTL
 /// of 5 ms; the body is name and version.
 fn resource(text: &str) -> Arc<Resource> {
     let (rest, ttl) = match text.split_once('!') {
@@ -236,7 +237,7 @@ fn beat(text: &str) -> WireResource {
     }
 }
 
-/// The form in which VHDS says that a name does not exist.
+/// The negative answer of VHDS.
 fn nothing(text: &str) -> WireResource {
     let mut beat = beat(text);
     beat.form = Form::Full;

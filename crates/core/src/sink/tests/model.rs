@@ -1,4 +1,4 @@
-//! What the source believes, against a naive reading of the requests.
+//! Compares the sink with a naive server that reads its requests.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,8 @@ enum Step {
     Unsubscribe(usize),
     /// The transport takes one request.
     Poll,
-    /// The source pushes what it believes is wanted, and the owner judges it.
+    /// The server pushes all that it believes to be subscribed to, and the
+    /// owner judges it.
     Push {
         reject: bool,
     },
@@ -33,7 +34,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 0..40)
 }
 
-/// A source that only listens.
+/// A server that only reads requests.
 #[derive(Default)]
 struct Listener {
     wildcard: Wildcard,
@@ -76,7 +77,7 @@ impl Listener {
 }
 
 fn run(mode: Mode, short: &str, steps: Vec<Step>) -> Result<(), TestCaseError> {
-    let mut bench = Bench::asking(mode, &[]);
+    let mut bench = Bench::subscribed(mode, &[]);
     let type_url = type_of(short);
     let legacy = Kind::of(&type_url).legacy_wildcard;
     let mut listener = Listener::default();
@@ -124,7 +125,8 @@ fn run(mode: Mode, short: &str, steps: Vec<Step>) -> Result<(), TestCaseError> {
     for type_state in &bench.sink.types {
         prop_assert_eq!(type_state.interest.wildcard(), listener.wildcard);
     }
-    // Nothing is held that nobody wants, and every name that is wanted is known.
+    // Every cached name is subscribed to, and every name that is subscribed to
+    // has an entry.
     for status in bench.sink.states() {
         prop_assert!(wanted.contains(status.name), "{:?}", status);
     }

@@ -1,10 +1,11 @@
-//! What outlives a stream, and what lingers until a request leaves: C19, C25, E9.
+//! State that outlives a stream, or stays until a request is sent: C19, C25,
+//! E9.
 
 use super::*;
 
 #[test]
 fn c19_a_new_stream_keeps_versions_and_clears_nonces() {
-    let mut bench = Bench::asking(Mode::Sotw, &["cds *", "eds a"]);
+    let mut bench = Bench::subscribed(Mode::Sotw, &["cds *", "eds a"]);
     bench.accept(sotw("cds", "1", "n1", &["a@1"]));
     bench.accept(sotw("eds", "7", "n2", &["a@7"]));
     bench.requests();
@@ -19,12 +20,12 @@ fn c19_a_new_stream_keeps_versions_and_clears_nonces() {
 #[test]
 fn c19_what_was_due_on_the_old_stream_is_not_said_on_the_new() {
     for mode in BOTH {
-        let mut bench = Bench::asking(mode, &["rds r", "eds a"]);
+        let mut bench = Bench::subscribed(mode, &["rds r", "eds a"]);
         match mode {
             Mode::Sotw => bench.accept(sotw("eds", "1", "n1", &["a@1"])),
             Mode::Delta => bench.accept(delta("eds", "n1", &["a@1"], &[])),
         };
-        // The stream may be replaced without word of its end.
+        // A stream may be replaced without word of its end.
         bench.sink.handle_connected();
         let expected = match mode {
             Mode::Sotw => ["node:n rds [r]", "eds [a] version=1"],
@@ -36,7 +37,7 @@ fn c19_what_was_due_on_the_old_stream_is_not_said_on_the_new() {
 
 #[test]
 fn c19_an_unjudged_response_is_dropped_with_its_stream() {
-    let mut bench = Bench::asking(Mode::Sotw, &["eds a"]);
+    let mut bench = Bench::subscribed(Mode::Sotw, &["eds a"]);
     let response = sotw("eds", "1", "n1", &["a@1"]);
     bench.sink.handle_response(response).unwrap();
     bench.down("gone");
@@ -53,7 +54,7 @@ fn c19_an_unjudged_response_is_dropped_with_its_stream() {
 #[test]
 fn c25_a_new_stream_does_not_mention_what_nobody_wants() {
     for mode in BOTH {
-        let mut bench = Bench::asking(mode, &["cds a", "eds b"]);
+        let mut bench = Bench::subscribed(mode, &["cds a", "eds b"]);
         bench.unsub("cds a");
         bench.down("gone");
         assert_eq!(bench.states(), ["eds b Requested"]);
@@ -68,7 +69,7 @@ fn c25_a_new_stream_does_not_mention_what_nobody_wants() {
 
 #[test]
 fn c25_a_version_goes_with_what_it_was_of() {
-    let mut bench = Bench::asking(Mode::Sotw, &["eds a"]);
+    let mut bench = Bench::subscribed(Mode::Sotw, &["eds a"]);
     bench.accept(sotw("eds", "1", "n1", &["a@1"]));
     bench.down("gone");
     bench.unsub("eds a");
@@ -79,7 +80,7 @@ fn c25_a_version_goes_with_what_it_was_of() {
 
 #[test]
 fn e9_removed_then_added_is_asked_for_again() {
-    let mut bench = Bench::asking(Mode::Delta, &["eds a", "cds *"]);
+    let mut bench = Bench::subscribed(Mode::Delta, &["eds a", "cds *"]);
     bench.accept(delta("eds", "n1", &["a@1"], &[]));
     bench.requests();
     bench.unsub("eds a");
@@ -92,11 +93,12 @@ fn e9_removed_then_added_is_asked_for_again() {
 
 #[test]
 fn e9_removed_then_added_changes_nothing_in_sotw() {
-    let mut bench = Bench::asking(Mode::Sotw, &["eds a"]);
+    let mut bench = Bench::subscribed(Mode::Sotw, &["eds a"]);
     bench.accept(sotw("eds", "1", "n1", &["a@1"]));
     bench.requests();
     bench.unsub("eds a");
-    // The source does not know, and sends on. It is kept, but nobody hears.
+    // The server does not know, and sends on. The resource is kept, without
+    // events.
     assert_eq!(bench.accept(sotw("eds", "2", "n2", &["a@2"])), [""; 0]);
     assert_eq!(bench.sub_again("eds a"), ["+eds a@2"]);
     assert_eq!(bench.replay("eds a"), ["eds a = 2"]);
@@ -108,7 +110,7 @@ fn e9_removed_then_added_changes_nothing_in_sotw() {
 
 #[test]
 fn e9_a_wildcard_finds_what_lingers_and_not_what_is_wanted_anyway() {
-    let mut bench = Bench::asking(Mode::Sotw, &["cds *", "cds a"]);
+    let mut bench = Bench::subscribed(Mode::Sotw, &["cds *", "cds a"]);
     bench.accept(sotw("cds", "1", "n1", &["a@1", "b@1"]));
     bench.requests();
     bench.unsub("cds *");
@@ -117,12 +119,12 @@ fn e9_a_wildcard_finds_what_lingers_and_not_what_is_wanted_anyway() {
 
 #[test]
 fn e9_versions_are_told_in_the_first_request_of_a_type_only() {
-    let mut bench = Bench::asking(Mode::Delta, &["eds a", "eds b", "eds c"]);
+    let mut bench = Bench::subscribed(Mode::Delta, &["eds a", "eds b", "eds c"]);
     bench.accept(delta("eds", "n1", &["a@1", "c@"], &[]));
     bench.requests();
     bench.down("gone");
     bench.sink.handle_connected();
-    // b is not held, and c has no version.
+    // b is not cached, and c has no version.
     assert_eq!(bench.requests(), ["node:n eds +a +b +c held=a@1"]);
     bench.sub("eds d");
     assert_eq!(bench.requests(), ["eds +d"]);
@@ -146,7 +148,7 @@ fn e9_members_of_a_wildcard_are_listed_and_withdrawn_names_are_not() {
         ]
     );
     bench.sink.handle_connected();
-    // The source believes that b is gone; of c it knows what we accepted.
+    // The server believes that b is removed; of c it knows what we ACKed.
     assert_eq!(bench.requests(), ["node:n cds held=a@1 held=c@1"]);
 }
 
@@ -180,7 +182,7 @@ fn e9_members_of_globs_are_listed_only_if_so_configured() {
 
 #[test]
 fn e9_another_server_is_told_no_versions() {
-    let mut bench = Bench::asking(Mode::Delta, &["eds a", "eds b"]);
+    let mut bench = Bench::subscribed(Mode::Delta, &["eds a", "eds b"]);
     bench.accept(delta("eds", "n1", &["a@1", "b@1"], &[]));
     bench.down("gone");
     bench.sink.forget_versions();
@@ -190,7 +192,7 @@ fn e9_another_server_is_told_no_versions() {
     bench.sink.handle_connected();
     assert_eq!(bench.requests(), ["node:n eds +a +b held=a@1"]);
 
-    let mut bench = Bench::asking(Mode::Sotw, &["eds a"]);
+    let mut bench = Bench::subscribed(Mode::Sotw, &["eds a"]);
     bench.accept(sotw("eds", "1", "n1", &["a@1"]));
     bench.sink.forget_versions();
     bench.sink.handle_connected();
@@ -200,7 +202,7 @@ fn e9_another_server_is_told_no_versions() {
 
 #[test]
 fn c25_a_version_stays_with_what_is_wanted_again() {
-    let mut bench = Bench::asking(Mode::Sotw, &["eds a"]);
+    let mut bench = Bench::subscribed(Mode::Sotw, &["eds a"]);
     bench.accept(sotw("eds", "1", "n1", &["a@1"]));
     bench.unsub("eds a");
     bench.requests();
@@ -213,12 +215,13 @@ fn c25_a_version_stays_with_what_is_wanted_again() {
 
 #[test]
 fn c25_a_version_of_which_nothing_was_kept_is_not_told() {
-    let mut bench = Bench::asking(Mode::Sotw, &["cds *"]);
+    let mut bench = Bench::subscribed(Mode::Sotw, &["cds *"]);
     bench.requests();
     bench.unsub("cds *");
     assert_eq!(bench.requests(), ["cds [*]", "cds []"]);
     bench.sub("cds *");
-    // The answer to the first asking, of which the source knows no end yet.
+    // The response to the first subscription, whose end the server does not
+    // know yet.
     bench.accept(sotw("cds", "1", "n1", &["a@1"]));
     bench.sink.handle_connected();
     assert_eq!(bench.requests(), ["node:n cds []"]);
@@ -227,7 +230,7 @@ fn c25_a_version_of_which_nothing_was_kept_is_not_told() {
 #[test]
 fn e9_a_glob_finds_only_its_own_members_again() {
     let globs = ["cds xdstp://x/T/d/*", "cds xdstp://x/T/e/*"];
-    let mut bench = Bench::asking(Mode::Sotw, &globs);
+    let mut bench = Bench::subscribed(Mode::Sotw, &globs);
     let members = ["xdstp://x/T/d/1@1", "xdstp://x/T/e/1@1"];
     bench.accept(sotw("cds", "1", "n1", &members));
     bench.requests();

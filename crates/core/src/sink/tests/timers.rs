@@ -34,22 +34,22 @@ fn c32_time_runs_from_the_message_that_asks() {
 #[test]
 fn c32_an_answer_ends_the_wait() {
     for rejected in [&[][..], &[("a", "bad")]] {
-        let mut bench = Bench::asking(Mode::Delta, &["eds a"]);
+        let mut bench = Bench::subscribed(Mode::Delta, &["eds a"]);
         bench.judge(delta("eds", "n1", &["a@1"], &[]), rejected);
         assert_eq!(bench.due(), None);
     }
-    let mut bench = Bench::asking(Mode::Delta, &["eds a"]);
+    let mut bench = Bench::subscribed(Mode::Delta, &["eds a"]);
     bench.accept(delta("eds", "n1", &[], &["a"]));
     assert_eq!(bench.due(), None);
 }
 
 #[test]
 fn c32_nobody_waits_for_what_nobody_wants() {
-    let mut bench = Bench::asking(Mode::Delta, &["eds a", "eds b"]);
+    let mut bench = Bench::subscribed(Mode::Delta, &["eds a", "eds b"]);
     bench.unsub("eds a");
     assert_eq!(bench.due(), Some(15_000), "not told yet");
     bench.wait(15_000);
-    let mut bench = Bench::asking(Mode::Delta, &["eds a"]);
+    let mut bench = Bench::subscribed(Mode::Delta, &["eds a"]);
     bench.unsub("eds a");
     bench.requests();
     assert_eq!(bench.due(), None);
@@ -57,7 +57,7 @@ fn c32_nobody_waits_for_what_nobody_wants() {
 
 #[test]
 fn c32_silence_about_what_is_about_to_be_dropped_is_told_to_nobody() {
-    let mut bench = Bench::asking(Mode::Sotw, &["eds a"]);
+    let mut bench = Bench::subscribed(Mode::Sotw, &["eds a"]);
     bench.unsub("eds a");
     assert_eq!(bench.wait(15_000), [""; 0]);
     assert_eq!(bench.sub_again("eds a"), ["-eds a"]);
@@ -66,7 +66,7 @@ fn c32_silence_about_what_is_about_to_be_dropped_is_told_to_nobody() {
 
 #[test]
 fn c33_time_stops_with_the_stream_and_starts_in_full() {
-    let mut bench = Bench::asking(Mode::Sotw, &["eds a", "eds b", "eds c"]);
+    let mut bench = Bench::subscribed(Mode::Sotw, &["eds a", "eds b", "eds c"]);
     bench.accept(sotw("eds", "1", "n1", &["a@1"]));
     bench.wait(14_000);
     bench.down("gone");
@@ -91,7 +91,7 @@ fn c33_time_stops_with_the_stream_and_starts_in_full() {
 
 #[test]
 fn c34_what_was_silent_may_still_appear() {
-    let mut bench = Bench::asking(Mode::Sotw, &["eds a"]);
+    let mut bench = Bench::subscribed(Mode::Sotw, &["eds a"]);
     bench.wait(15_000);
     let effects = bench.accept(sotw("eds", "1", "n1", &["a@1"]));
     assert_eq!(effects, ["+eds a@1", "eds a = 1"]);
@@ -108,7 +108,7 @@ fn c35_silence_can_be_a_passing_failure() {
     let effects = bench.wait(30_000);
     assert_eq!(effects, [format!("eds a ! TimedOut: {SILENT}")]);
     assert_eq!(bench.states(), ["eds a Timeout TimedOut"]);
-    // It is not known that it does not exist, so a new stream waits again.
+    // Whether it exists is not known, so a new stream waits again.
     bench.sink.handle_connected();
     bench.requests();
     assert_eq!(bench.due(), Some(30_000));
@@ -171,7 +171,7 @@ fn e10_what_is_not_refreshed_is_removed() {
 
 #[test]
 fn e10_a_ttl_goes_on_without_a_stream() {
-    let mut bench = Bench::asking(Mode::Delta, &["eds a"]);
+    let mut bench = Bench::subscribed(Mode::Delta, &["eds a"]);
     bench.accept(delta("eds", "n1", &["a@1!100"], &[]));
     bench.down("gone");
     assert_eq!(bench.due(), Some(100));
@@ -179,7 +179,7 @@ fn e10_a_ttl_goes_on_without_a_stream() {
 
 #[test]
 fn e10_a_heartbeat_refreshes_and_is_no_news() {
-    let mut bench = Bench::asking(Mode::Delta, &["eds a"]);
+    let mut bench = Bench::subscribed(Mode::Delta, &["eds a"]);
     bench.accept(delta("eds", "n1", &["a@1!100"], &[]));
     bench.requests();
     for (nonce, wait, text, due) in [
@@ -200,7 +200,7 @@ fn e10_a_heartbeat_refreshes_and_is_no_news() {
 
 #[test]
 fn e10_a_heartbeat_is_no_whole_set() {
-    let mut bench = Bench::asking(Mode::Sotw, &["cds *"]);
+    let mut bench = Bench::subscribed(Mode::Sotw, &["cds *"]);
     bench.accept(sotw("cds", "1", "n1", &["a@1!100", "b@1"]));
     bench.requests();
     bench.wait(50);
@@ -213,7 +213,7 @@ fn e10_a_heartbeat_is_no_whole_set() {
 
 #[test]
 fn e10_a_resource_without_a_ttl_has_none() {
-    let mut bench = Bench::asking(Mode::Delta, &["eds a"]);
+    let mut bench = Bench::subscribed(Mode::Delta, &["eds a"]);
     bench.accept(delta("eds", "n1", &["a@1!100"], &[]));
     bench.requests();
     let effects = bench.accept(delta("eds", "n2", &["a@1"], &[]));
@@ -223,7 +223,7 @@ fn e10_a_resource_without_a_ttl_has_none() {
 
 #[test]
 fn e10_what_is_rejected_does_not_refresh() {
-    let mut bench = Bench::asking(Mode::Delta, &["eds a"]);
+    let mut bench = Bench::subscribed(Mode::Delta, &["eds a"]);
     bench.accept(delta("eds", "n1", &["a@1!100"], &[]));
     bench.requests();
     bench.wait(50);
@@ -233,7 +233,7 @@ fn e10_what_is_rejected_does_not_refresh() {
 
 #[test]
 fn e10_what_is_gone_has_no_ttl() {
-    let mut bench = Bench::asking(Mode::Delta, &["eds a", "eds b"]);
+    let mut bench = Bench::subscribed(Mode::Delta, &["eds a", "eds b"]);
     bench.accept(delta("eds", "n1", &["a@1!100", "b@1!200"], &[]));
     bench.requests();
     bench.accept(delta("eds", "n2", &[], &["a"]));
@@ -245,14 +245,14 @@ fn e10_what_is_gone_has_no_ttl() {
 
 #[test]
 fn e10_hosts_learned_on_demand_do_not_run_out() {
-    let mut bench = Bench::asking(Mode::Delta, &["vhds r/a"]);
+    let mut bench = Bench::subscribed(Mode::Delta, &["vhds r/a"]);
     bench.accept(delta("vhds", "n1", &["r/a@1!100"], &[]));
     assert_eq!(bench.due(), None);
 }
 
 #[test]
 fn e10_an_alias_runs_out_with_its_resource() {
-    let mut bench = Bench::asking(Mode::Delta, &["eds x"]);
+    let mut bench = Bench::subscribed(Mode::Delta, &["eds x"]);
     bench.accept(delta("eds", "n1", &["a@1#x!100"], &[]));
     let effects = bench.wait(100);
     assert_eq!(effects[..2], ["-eds a", "-eds x"]);

@@ -2,9 +2,9 @@
 
 use super::*;
 
-/// `cds a` is held in two variants.
+/// `cds a` is cached in two variants.
 fn two(mode: Mode) -> Bench {
-    let mut bench = Bench::asking(mode, &["cds a"]);
+    let mut bench = Bench::subscribed(mode, &["cds a"]);
     let both = ["a@1[env=prod]", "a@2[env=test]"];
     let effects = match mode {
         Mode::Sotw => bench.accept(sotw("cds", "1", "n1", &both)),
@@ -73,7 +73,7 @@ fn a_name_goes_with_all_its_variants() {
 
 #[test]
 fn one_variant_may_take_the_place_of_another() {
-    let mut bench = Bench::asking(Mode::Delta, &["cds a"]);
+    let mut bench = Bench::subscribed(Mode::Delta, &["cds a"]);
     bench.accept(delta("cds", "n1", &["a@1[env=prod]"], &[]));
     bench.requests();
     let mut swap = delta("cds", "n2", &["a@2"], &[]);
@@ -88,7 +88,7 @@ fn one_variant_may_take_the_place_of_another() {
 
 #[test]
 fn variants_may_take_the_place_of_the_one_for_all() {
-    let mut bench = Bench::asking(Mode::Delta, &["cds a"]);
+    let mut bench = Bench::subscribed(Mode::Delta, &["cds a"]);
     bench.accept(delta("cds", "n1", &["a@1"], &[]));
     bench.requests();
     let mut swap = delta("cds", "n2", &["a@2[env=prod]", "a@3[env=test]"], &[]);
@@ -141,7 +141,7 @@ fn s41_a_variant_that_is_there_twice_rejects_the_response() {
 
 #[test]
 fn e10_each_variant_has_its_own_ttl() {
-    let mut bench = Bench::asking(Mode::Delta, &["cds a"]);
+    let mut bench = Bench::subscribed(Mode::Delta, &["cds a"]);
     let both = ["a@1[env=prod]!100", "a@2[env=test]!200"];
     bench.accept(delta("cds", "n1", &both, &[]));
     bench.requests();

@@ -1,10 +1,10 @@
-//! What a verdict brings about: C21-C24, C26-C28, E8.
+//! Effects of verdicts: C21-C24, C26-C28, E8.
 
 use super::*;
 
 #[test]
 fn c21_what_was_not_asked_for_is_left_out() {
-    let mut bench = Bench::asking(Mode::Sotw, &["cds a"]);
+    let mut bench = Bench::subscribed(Mode::Sotw, &["cds a"]);
     let response = sotw("cds", "1", "n1", &["a@1", "b@1"]);
     let delivery = bench.sink.handle_response(response).unwrap();
     assert_eq!(delivery.resources, [resource("a@1")]);
@@ -19,14 +19,14 @@ fn c21_what_was_not_asked_for_is_left_out() {
 
 #[test]
 fn c21_everything_is_asked_for_by_a_wildcard() {
-    let mut bench = Bench::asking(Mode::Delta, &["cds *"]);
+    let mut bench = Bench::subscribed(Mode::Delta, &["cds *"]);
     let effects = bench.accept(delta("cds", "n1", &["a@1", "b@1"], &["never"]));
     assert_eq!(effects, ["+cds a@1", "+cds b@1", "cds a = 1", "cds b = 1"]);
 }
 
 #[test]
 fn c21_a_delivery_has_all_that_must_be_judged() {
-    let mut bench = Bench::asking(Mode::Delta, &["eds a", "eds b", "eds c", "eds d"]);
+    let mut bench = Bench::subscribed(Mode::Delta, &["eds a", "eds b", "eds c", "eds d"]);
     bench.accept(delta("eds", "n0", &["a@1"], &[]));
     bench.requests();
     let mut response = delta("eds", "n1", &["b@1", "x@1"], &["c", "x2"]);
@@ -65,7 +65,7 @@ fn c22_nothing_is_read_until_the_last_response_is_finished_with() {
     let error = SinkError::Busy(eds.clone());
     assert_eq!(error.blame(), Blame::Caller);
     assert_eq!(early, Err(error));
-    // Another type may be read by who looks.
+    // A transport that looks into messages may read another type.
     bench.accept(delta("rds", "n3", &["r@1"], &[]));
     let other = bench
         .sink
@@ -84,7 +84,7 @@ fn c22_nothing_is_read_until_the_last_response_is_finished_with() {
 
 #[test]
 fn c22_one_verdict_for_each_response() {
-    let mut bench = Bench::asking(Mode::Sotw, &["eds a"]);
+    let mut bench = Bench::subscribed(Mode::Sotw, &["eds a"]);
     bench.accept(sotw("eds", "1", "n1", &["a@1"]));
     for short in ["eds", "cds"] {
         let type_url = type_of(short);
@@ -101,14 +101,14 @@ fn c22_one_verdict_for_each_response() {
 
 #[test]
 fn c23_two_who_ask_for_one_name_ask_once() {
-    let mut bench = Bench::asking(Mode::Sotw, &["eds a"]);
+    let mut bench = Bench::subscribed(Mode::Sotw, &["eds a"]);
     bench.sub("eds a");
     assert_eq!(bench.requests(), [""; 0]);
 }
 
 #[test]
 fn c23_who_comes_later_hears_what_is_known() {
-    let mut bench = Bench::asking(Mode::Sotw, &["cds a", "cds b", "cds c", "cds d"]);
+    let mut bench = Bench::subscribed(Mode::Sotw, &["cds a", "cds b", "cds c", "cds d"]);
     bench.accept(sotw("cds", "1", "n1", &["a@1", "b@1", "c@1"]));
     bench.requests();
     bench.judge(sotw("cds", "2", "n2", &["a@1", "b@2"]), &[("b", "bad")]);
@@ -127,12 +127,12 @@ fn c23_who_comes_later_hears_what_is_known() {
 
 #[test]
 fn c24_the_same_again_is_no_news() {
-    let mut bench = Bench::asking(Mode::Sotw, &["eds a"]);
+    let mut bench = Bench::subscribed(Mode::Sotw, &["eds a"]);
     bench.accept(sotw("eds", "1", "n1", &["a@1"]));
     bench.requests();
     assert_eq!(bench.accept(sotw("eds", "2", "n2", &["a@1"])), [""; 0]);
     bench.requests();
-    // Another version of the same contents is news for a database only.
+    // Another version of the same body is a change for the database only.
     let mut response = sotw("eds", "3", "n3", &[]);
     let mut same = Arc::unwrap_or_clone(resource("a@1"));
     same.version = "1b".into();
@@ -145,7 +145,7 @@ fn c24_the_same_again_is_no_news() {
 
 #[test]
 fn c24_the_same_again_is_news_if_it_ends_an_error() {
-    let mut bench = Bench::asking(Mode::Sotw, &["eds a"]);
+    let mut bench = Bench::subscribed(Mode::Sotw, &["eds a"]);
     bench.accept(sotw("eds", "1", "n1", &["a@1"]));
     bench.requests();
     bench.judge(sotw("eds", "2", "n2", &["a@2"]), &[("a", "bad")]);
@@ -157,7 +157,7 @@ fn c24_the_same_again_is_news_if_it_ends_an_error() {
 
 #[test]
 fn c26_what_is_good_is_used_though_the_response_is_rejected() {
-    let mut bench = Bench::asking(Mode::Sotw, &["cds *"]);
+    let mut bench = Bench::subscribed(Mode::Sotw, &["cds *"]);
     let (acked, effects) = bench.judge(
         sotw("cds", "1", "n1", &["a@1", "b@1", "c@1"]),
         &[("b", "no port"), ("c", "no name")],
@@ -186,7 +186,7 @@ fn c26_what_is_good_is_used_though_the_response_is_rejected() {
 
 #[test]
 fn c26_delta_counts_each_accepted_resource_as_held() {
-    let mut bench = Bench::asking(Mode::Delta, &["eds a", "eds b"]);
+    let mut bench = Bench::subscribed(Mode::Delta, &["eds a", "eds b"]);
     bench.judge(delta("eds", "n1", &["a@1", "b@1"], &[]), &[("b", "bad")]);
     bench.sink.handle_connected();
     assert_eq!(bench.requests(), ["node:n eds +a +b held=a@1"]);
@@ -194,7 +194,7 @@ fn c26_delta_counts_each_accepted_resource_as_held() {
 
 #[test]
 fn c27_a_fault_without_a_name_is_told_to_the_source_only() {
-    let mut bench = Bench::asking(Mode::Sotw, &["eds a"]);
+    let mut bench = Bench::subscribed(Mode::Sotw, &["eds a"]);
     let (acked, effects) = bench.judge(
         sotw("eds", "1", "n1", &["a@1"]),
         &[("", "resource 3 cannot be read")],
@@ -207,7 +207,7 @@ fn c27_a_fault_without_a_name_is_told_to_the_source_only() {
 
 #[test]
 fn c27_a_fault_of_one_name_is_told_to_those_who_watch_it() {
-    let mut bench = Bench::asking(Mode::Sotw, &["eds a", "eds b"]);
+    let mut bench = Bench::subscribed(Mode::Sotw, &["eds a", "eds b"]);
     let (_, effects) = bench.judge(
         sotw("eds", "1", "n1", &["a@1", "b@1"]),
         &[("b", "bad"), ("unasked", "bad")],
@@ -218,7 +218,7 @@ fn c27_a_fault_of_one_name_is_told_to_those_who_watch_it() {
 
 #[test]
 fn c28_the_same_error_again_is_no_news() {
-    let mut bench = Bench::asking(Mode::Delta, &["eds a"]);
+    let mut bench = Bench::subscribed(Mode::Delta, &["eds a"]);
     for (nonce, reason, effects) in [
         ("n1", "bad", vec!["eds a ! Rejected: bad"]),
         ("n2", "bad", vec![]),
@@ -242,12 +242,12 @@ fn c28_the_same_error_again_is_no_news() {
 
 #[test]
 fn e8_listeners_go_before_others_come() {
-    let mut bench = Bench::asking(Mode::Sotw, &["lds *"]);
+    let mut bench = Bench::subscribed(Mode::Sotw, &["lds *"]);
     bench.accept(sotw("lds", "1", "n1", &["a@1"]));
     bench.requests();
     let effects = bench.accept(sotw("lds", "2", "n2", &["b@1"]));
     assert_eq!(effects[..2], ["-lds a", "+lds b@1"]);
-    let mut bench = Bench::asking(Mode::Sotw, &["cds *"]);
+    let mut bench = Bench::subscribed(Mode::Sotw, &["cds *"]);
     bench.accept(sotw("cds", "1", "n1", &["a@1"]));
     bench.requests();
     let effects = bench.accept(sotw("cds", "2", "n2", &["b@1"]));
@@ -279,7 +279,7 @@ fn e8_a_long_rejection_is_cut() {
 
 #[test]
 fn what_is_unsubscribed_while_it_is_judged_is_not_used() {
-    let mut bench = Bench::asking(Mode::Delta, &["eds a", "eds b"]);
+    let mut bench = Bench::subscribed(Mode::Delta, &["eds a", "eds b"]);
     let response = delta("eds", "n1", &["a@1", "b@1"], &[]);
     let delivery = bench.sink.handle_response(response).unwrap();
     bench.unsub("eds a");
@@ -295,20 +295,20 @@ fn what_is_unsubscribed_while_it_is_judged_is_not_used() {
 
 #[test]
 fn a_name_dropped_beside_a_wildcard_stays_if_it_is_held() {
-    let mut bench = Bench::asking(Mode::Delta, &["cds *", "cds a", "cds b"]);
+    let mut bench = Bench::subscribed(Mode::Delta, &["cds *", "cds a", "cds b"]);
     bench.accept(delta("cds", "n1", &["a@1"], &[]));
     bench.requests();
     bench.unsub("cds a");
     bench.unsub("cds b");
     assert_eq!(bench.requests(), ["cds -a -b"]);
-    // Whether a is one of all is for the source to say (S23).
+    // Whether the wildcard covers a is for the server to say (S23).
     assert_eq!(bench.states(), ["cds a Acked 1"]);
     assert_eq!(bench.due(), None, "nobody waits for b");
 }
 
 #[test]
 fn a_name_dropped_beside_a_wildcard_stays_if_it_has_an_error() {
-    let mut bench = Bench::asking(Mode::Delta, &["cds *", "cds a"]);
+    let mut bench = Bench::subscribed(Mode::Delta, &["cds *", "cds a"]);
     bench.judge(delta("cds", "n1", &["a@1"], &[]), &[("a", "bad")]);
     bench.requests();
     bench.unsub("cds a");
