@@ -32,7 +32,6 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod bell;
 mod bind;
 mod descriptors;
 pub mod explain;
@@ -45,6 +44,7 @@ pub mod rest;
 mod server;
 pub mod status;
 pub mod tls;
+mod wake;
 pub mod wire;
 
 /// The engine, for types in signatures such as [`core::limits::Limits`]: the

@@ -19,13 +19,13 @@ use trunkline_core::resource::{Resource, TypeUrl};
 use trunkline_core::session::{Config, Session};
 
 use super::contents::{Changed, Contents};
-use super::engine::{Engine, Held};
-use super::flight::Flight;
+use super::convergence::Convergence;
+use super::engine::{Engine, EngineGuard};
 use super::hook_set::HookSet;
 use super::options::Options;
+use super::push_budget::PushBudget;
 use super::services;
 use super::stream::Stream;
-use super::wave::Wave;
 use crate::health::Health;
 use crate::load::{Load, LoadLimits};
 use crate::node::{BaseRules, NodeRules};
@@ -55,7 +55,7 @@ pub(super) struct Shared {
     pub(super) rules: NodeRules,
     pub(super) hooks: Arc<HookSet>,
     pub(super) contents: Vec<Arc<dyn Contents>>,
-    pub(super) flight: Arc<Flight>,
+    pub(super) push_budget: Arc<PushBudget>,
     pub(super) load: Load,
     pub(super) health: Health,
 }
@@ -67,7 +67,7 @@ struct State {
     /// How many transactions there were.
     revision: u64,
     /// What changed since the streams were last woken.
-    wave: Option<Arc<Wave>>,
+    convergence: Option<Arc<Convergence>>,
     /// Whether somebody will wake them.
     armed: bool,
     /// Contents of which the first part is not there yet.
@@ -105,7 +105,7 @@ impl Shared {
                 db,
                 streams: Vec::new(),
                 revision: 0,
-                wave: None,
+                convergence: None,
                 armed: false,
                 awaited: (0..contents.len()).collect(),
                 started: false,
@@ -116,7 +116,7 @@ impl Shared {
             draining: CancellationToken::new(),
             stopped: CancellationToken::new(),
             ready: watch::Sender::new(ready),
-            flight: Arc::new(Flight::new(options.pushes, options.bytes_in_flight)),
+            push_budget: Arc::new(PushBudget::new(options.pushes, options.bytes_in_flight)),
             load: Load::new(options.load.clone(), LoadLimits::default(), {
                 let this = Weak::clone(this);
                 move || this.upgrade().map_or_else(Vec::new, |this| this.clusters())
@@ -175,8 +175,8 @@ impl Shared {
             state.revision += u64::from(progress == Progress::Done);
             if self.hooks.are_any() && (progress == Progress::Done || !some.is_empty()) {
                 state
-                    .wave
-                    .get_or_insert_with(|| Arc::new(Wave::new(&self.hooks)));
+                    .convergence
+                    .get_or_insert_with(|| Arc::new(Convergence::new(&self.hooks)));
             }
             progress
         };
@@ -260,16 +260,16 @@ impl Shared {
     }
 
     fn wake(&self) {
-        let (woken, wave) = {
+        let (woken, convergence) = {
             let mut state = self.lock();
             state.armed = false;
             let woken = state.db.take_woken_streams();
             let find = |id: &StreamId| state.streams.get(id.index())?.clone();
             let woken: Vec<Arc<Stream>> = woken.iter().filter_map(find).collect();
-            (woken, state.wave.take())
+            (woken, state.convergence.take())
         };
         for stream in woken {
-            stream.wake(wave.as_ref());
+            stream.wake(convergence.as_ref());
         }
     }
 
@@ -356,7 +356,7 @@ impl Shared {
         self.ready.subscribe()
     }
 
-    fn lock(&self) -> Held<'_, State> {
+    fn lock(&self) -> EngineGuard<'_, State> {
         self.engine.lock()
     }
 
