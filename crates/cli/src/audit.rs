@@ -11,11 +11,11 @@ use trunkline::{Changed, Hooks};
 
 use crate::admin::time;
 
-/// Resources of one change that are told one by one in the log; the first load
-/// of a large set would drown everything else.
+/// Resources of one change that are logged one by one; the first load of a
+/// large set would drown everything else.
 const IN_LOG: usize = 20;
 
-/// A server's hooks that write down who changed what.
+/// Hooks that write down who changed what.
 #[derive(Debug)]
 pub(crate) struct Audit {
     /// `None` writes to the log, with the target `audit`.
@@ -35,7 +35,7 @@ struct Line<'a> {
 }
 
 impl Audit {
-    /// Adds to a file, or to the log.
+    /// Appends to a file, or to the log.
     ///
     /// # Errors
     /// The file cannot be opened.

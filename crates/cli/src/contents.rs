@@ -1,4 +1,4 @@
-//! Contents from files: how they are watched, and what is logged of them.
+//! Contents from files: options of watching, and the log of their problems.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(crate) fn options(dangling: OnDangling) -> Options {
 /// Begins to watch files.
 ///
 /// # Errors
-/// The system does not give another thread.
+/// The thread cannot be started.
 pub(crate) fn watch(settings: &Settings) -> std::io::Result<FileContents> {
     let options = Options {
         quiet: settings.config_quiet,
@@ -45,7 +45,7 @@ pub(crate) async fn tell(mut status: watch::Receiver<Arc<FilesStatus>>) {
     }
 }
 
-/// What was said already.
+/// The problems that were logged.
 #[derive(Default)]
 struct Told {
     errors: HashSet<String>,

@@ -1,9 +1,9 @@
-//! How a command fails: what it says, and the code with which it ends.
+//! Failures of commands: their messages and exit codes.
 
 use std::fmt;
 use std::process::ExitCode;
 
-/// Why a command did not do what it was asked for.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
     kind: Kind,
@@ -13,7 +13,7 @@ pub(crate) struct Failure {
 /// Whose fault it is; each has an exit code, which is a contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// What the user gave is wrong, or a check failed: 1.
+    /// The input is wrong, or a check failed: 1.
     Wrong,
     /// The command line or the settings make no sense: 2, as clap has it.
     Usage,
@@ -21,15 +21,15 @@ enum Kind {
     Unreachable,
 }
 
-/// What the exit codes mean, for `--help`.
+/// The meaning of the exit codes, for `--help`.
 pub(crate) const CODES: &str = "Exit codes: 0 done; 1 what was given is wrong, or a check failed; \
      2 the command line or the settings make no sense; 3 the server cannot be reached.";
 
-/// What commands return.
+/// The result of a command.
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
 impl Failure {
-    /// What the user gave is wrong.
+    /// The input is wrong.
     pub(crate) fn wrong(message: impl fmt::Display) -> Self {
         Self::new(Kind::Wrong, message)
     }
@@ -49,13 +49,13 @@ impl Failure {
         Self { kind, message }
     }
 
-    /// With more to say.
+    /// Adds to the message.
     pub(crate) fn and(mut self, more: impl fmt::Display) -> Self {
         self.message.push_str(&more.to_string());
         self
     }
 
-    /// With what the process ends.
+    /// The exit code.
     pub(crate) fn code(&self) -> ExitCode {
         match self.kind {
             Kind::Wrong => 1.into(),

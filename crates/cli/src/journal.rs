@@ -1,5 +1,5 @@
-//! What is logged of streams: rejections and what is too large always, the rest
-//! when it is asked for.
+//! The log of streams: NACKs and oversized responses always, the rest at level
+//! debug.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -9,22 +9,22 @@ use trunkline_proto::redact;
 
 use crate::kinds;
 
-/// Resources that are remembered for each reason to speak of them.
+/// Resources that are remembered for each kind of line.
 const REMEMBERED: usize = 1000;
 
-/// A server's hooks that log.
+/// Hooks that log.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
     rejected: Known,
     oversized: Known,
 }
 
-/// What was spoken of last: what concerns a whole fleet is one line.
+/// The resources that were logged last: a problem of a whole fleet is one line.
 #[derive(Debug, Default)]
 struct Known(Mutex<VecDeque<(TypeUrl, Name, Version)>>);
 
 impl Known {
-    /// Whether it was not spoken of before, as far as is remembered.
+    /// Whether it was not logged before, as far as is remembered.
     fn is_first(&self, type_url: &TypeUrl, name: &Name, version: &Version) -> bool {
         let key = (type_url.clone(), name.clone(), version.clone());
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -40,7 +40,7 @@ impl Known {
 }
 
 impl Journal {
-    /// gRPC does not say so itself: it comes back for ever.
+    /// gRPC does not report it itself: it reconnects for ever.
     fn oversized(&self, peer: Peer<'_>, response: Oversized<'_>) {
         let Some(largest) = response.largest else {
             return;
@@ -71,7 +71,7 @@ impl Hooks for Journal {
         match report {
             Report::Opened => tracing::debug!(stream, node, "a stream begins"),
             Report::Closed => tracing::debug!(stream, node, "a stream ends"),
-            // Of a NACK of many it is found out which one is at fault, and
+            // The resource at fault in a NACK of many is found by trials, and
             // that one is logged.
             Report::Event(Event::Quarantined {
                 type_url,

@@ -1,4 +1,4 @@
-//! What people call types: `cds`, a message's name, or a type URL.
+//! Names of types for people: `cds`, a message's name, or a type URL.
 
 use trunkline::TypeUrl;
 use trunkline::kind::{ALL, Kind};
@@ -14,7 +14,7 @@ pub(crate) const LABELS: [&str; 11] = [
     "lds", "cds", "rds", "eds", "sds", "srds", "vhds", "rtds", "ecds", "leds", "other",
 ];
 
-/// A word that is no type.
+/// A word that is not a type.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "unknown type {0:?}; give one of {list}, or a type URL such as \
@@ -23,7 +23,7 @@ pub(crate) const LABELS: [&str; 11] = [
 )]
 pub(crate) struct UnknownType(String);
 
-/// The type that a person means.
+/// The type of a word.
 pub(crate) fn parse(text: &str) -> Result<TypeUrl, UnknownType> {
     let lower = text.to_ascii_lowercase();
     if SHORT.contains(&lower.as_str()) || text.contains('/') || text.contains('.') {
@@ -61,8 +61,8 @@ pub(crate) fn short(type_url: &TypeUrl) -> &str {
     }
 }
 
-/// The short name of a type, or `other`: peers choose type URLs, and a label
-/// must not grow with what they say.
+/// The short name of a type, or `other`: clients choose type URLs, and a label
+/// must not grow with them.
 pub(crate) fn label(type_url: &TypeUrl) -> &'static str {
     match Kind::of(type_url).short {
         "" => "other",

@@ -21,7 +21,7 @@ pub(crate) fn start(format: LogFormat, level: LogLevel) {
     let _ = registry().with(lines.with_filter(filter(level))).try_init();
 }
 
-/// What libraries log is of interest where it is a warning, or where all is.
+/// Of libraries, warnings are logged, and everything at the most verbose level.
 fn filter(level: LogLevel) -> Targets {
     let own = match level {
         LogLevel::Error => LevelFilter::ERROR,

@@ -1,5 +1,11 @@
-//! The program `trunkline`. Each command is a file in `command`; what they
-//! share is beside it. Wiring only: the rules and the server are in the library.
+//! The program `trunkline`.
+//!
+//! Each command is a file in `command`. The others are parts that commands
+//! share: `settings`, `running` (a server with its contents and APIs), `admin`
+//! (the HTTP API) and `client` (its user), `metrics`, `audit` and `journal`
+//! (hooks), `demo`. Wiring only: the server is in the crate `trunkline`, the
+//! rules of the protocol in `trunkline-core`. Rule numbers such as S12 or TP2
+//! are explained in `docs/rules.md` of the repository.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::print_stdout,

@@ -5,7 +5,7 @@ use trunkline_proto::text::{Format, Limits, parse};
 
 use crate::failure::{Failure, Result};
 
-/// Lines of columns that are as wide as they need to be.
+/// A table with columns as wide as they need to be.
 #[derive(Debug)]
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,
@@ -24,7 +24,7 @@ impl Table {
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         let clean = |cell: String| match cell.is_empty() {
             true => "-".to_owned(),
-            // A peer's text must not move the cursor.
+            // A client's text must not move the cursor.
             false => cell.replace(|c: char| c.is_control(), " "),
         };
         self.rows.push(cells.into_iter().map(clean).collect());
@@ -54,7 +54,7 @@ impl Table {
 
 /// JSON with line breaks.
 pub(crate) fn json(value: &Value) -> String {
-    // A value of JSON is always text.
+    // A JSON value can always be serialized.
     serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }
 

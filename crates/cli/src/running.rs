@@ -1,5 +1,5 @@
-//! A server that runs with its contents and its admin API: what `serve` and
-//! `demo` have in common.
+//! A running server with its contents and its admin API: the common part of
+//! `serve` and `demo`.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -26,11 +26,11 @@ use crate::settings::{Address, Settings};
 /// A server on its two addresses.
 pub(crate) struct Running {
     pub(crate) server: Server,
-    /// Where xDS is served.
+    /// The address of xDS.
     pub(crate) listen: SocketAddr,
-    /// Where the admin API is served.
+    /// The address of the admin API.
     pub(crate) admin: SocketAddr,
-    /// Ends when nobody is served any more.
+    /// Ends when no client is served any more.
     pub(crate) serving: JoinHandle<()>,
     api: JoinHandle<()>,
     api_stopped: CancellationToken,
@@ -42,7 +42,7 @@ impl Running {
         Self::start_with(settings, |builder| builder).await
     }
 
-    /// The same, with something more in the server.
+    /// The same, with additions to the server.
     pub(crate) async fn start_with(
         settings: &Settings,
         more: impl FnOnce(Builder) -> Builder,
@@ -85,7 +85,7 @@ impl Running {
 
     /// Waits until streams have ended, then ends the admin API.
     pub(crate) async fn finish(self) {
-        // Neither ends otherwise than it should: what panics is logged.
+        // Neither ends otherwise than it should: a panic is logged.
         if !self.serving.is_finished() {
             let _ = self.serving.await;
         }
@@ -94,18 +94,18 @@ impl Running {
     }
 }
 
-/// Serves on all listeners until nobody is served any more.
+/// Serves on all listeners until they end.
 async fn serve(server: Server, listeners: Vec<TcpListener>, tls: Option<Tls>) {
     let each = listeners.into_iter().map(|listener| {
         let (server, tls) = (server.clone(), tls.clone());
         async move { server.serve_with(listener, tls).await }
     });
     let mut serving: JoinSet<()> = each.collect();
-    // What panics is logged.
+    // A panic is logged.
     while serving.join_next().await.is_some() {}
 }
 
-/// A server, and what its admin API needs.
+/// A server, and the state of its admin API.
 fn build(settings: &Settings, more: impl FnOnce(Builder) -> Builder) -> Result<(Server, Admin)> {
     let metrics = Metrics::new();
     let audit = Audit::open(settings.audit_log.as_deref()).map_err(|error| {

@@ -13,7 +13,7 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// From now on.
+    /// Listens from now on.
     pub(crate) fn new() -> Result<Self> {
         let on = |kind| {
             signal(kind).map_err(|error| Failure::wrong(format!("no signal handler: {error}")))
@@ -25,7 +25,7 @@ impl Ends {
         })
     }
 
-    /// Waits for one.
+    /// Waits for a signal.
     pub(crate) async fn next(&mut self) {
         tokio::select! {
             _ = self.term.recv() => {}

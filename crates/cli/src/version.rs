@@ -1,8 +1,8 @@
-//! What this program was built from.
+//! The version of this program.
 
 /// The version of the package.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// The commit, if that was known.
+/// The commit, if it is known.
 pub(crate) const COMMIT: &str = env!("TRUNKLINE_COMMIT");
 
 /// For `--version`.

@@ -1,4 +1,4 @@
-//! Who may ask and who may write: tokens, certificates, browsers.
+//! Access to the API: tokens, certificates, browsers.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -20,7 +20,7 @@ fn a_token_is_asked_for_and_may_be_replaced() {
     let with = ["apply", "-f", "-", "--token-file", path];
     good(&server.ask_with(&with, CLUSTER));
     good(&server.ask(&["get", "cds"]));
-    // The server reads the file anew; who still has the old token is refused.
+    // The server reads the file anew; the old token is refused.
     let old = dir.path().join("old");
     put(&old, "sesame");
     put(&file, "rose\n");

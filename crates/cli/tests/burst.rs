@@ -1,4 +1,4 @@
-//! A fleet that comes all at once.
+//! A fleet that connects all at once.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;
@@ -12,8 +12,8 @@ use support::Server;
 /// Descriptors that are needed beside those of the fleet.
 const OTHERS: u64 = 100;
 
-/// How many can come at once, to each of two addresses: the system has limits
-/// of its own.
+/// How many clients can connect at once, to each of two addresses: the system
+/// has limits of its own.
 fn fleet() -> u64 {
     let most = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
     let waiting = std::fs::read_to_string("/proc/sys/net/core/somaxconn");
@@ -21,14 +21,15 @@ fn fleet() -> u64 {
     2000.min((most - OTHERS) / 2).min(waiting)
 }
 
-/// What this process may have open, and those that it starts from now on.
+/// Sets the limit of descriptors of this process, and of those that it starts
+/// from now on.
 fn descriptors(current: Option<u64>) {
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current, ..limit }).unwrap();
 }
 
-/// While the server is busy, who connects waits; nobody is turned away, however
-/// few descriptors it was given.
+/// While the server is busy, new connections wait; none is turned away, however
+/// few descriptors the server was started with.
 #[test]
 fn a_fleet_that_comes_at_once_is_let_in() {
     let fleet = fleet();

@@ -1,4 +1,4 @@
-//! What is seen of clients: a real stream, and what the program says of it.
+//! The state of clients: a real stream, and the program's output about it.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;
@@ -143,7 +143,7 @@ async fn a_client_is_stale_then_synced_then_nacked_with_its_reason() {
     metric(&server, "trunkline_streams 0");
 }
 
-/// The client here is as others on gRPC are: it takes no more than 4 MiB.
+/// The client here is as others on gRPC are: it accepts no more than 4 MiB.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s80_what_grpc_does_not_take_is_told_counted_and_shown() {
     let server = Server::start(&[]);

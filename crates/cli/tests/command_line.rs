@@ -1,4 +1,4 @@
-//! The command line itself: what does not need a server.
+//! The command line itself: commands that need no server.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -74,7 +74,8 @@ fn the_example_settings_are_settings() {
     assert!(text.contains("\nlisten: 127.0.0.1:18000\n"), "{text}");
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("s.yaml");
-    // The last line is wrong, so that nothing is served; all before are right.
+    // The last line is wrong, so that nothing is served; all before it are
+    // right.
     std::fs::write(&file, text + "\nlisten_to: 1\n").unwrap();
     let error = bad(&run(&["serve", "--settings", file.to_str().unwrap()]), 2);
     assert!(error.contains("unknown key \"listen_to\""), "{error}");
@@ -126,7 +127,7 @@ fn an_address_that_is_taken_is_named_with_its_flag() {
 
 #[test]
 fn a_server_that_is_not_there_is_exit_code_3() {
-    // Taken and not listening any more: nobody is there.
+    // A port that was bound and is closed again.
     let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = gone.local_addr().unwrap().to_string();
     drop(gone);

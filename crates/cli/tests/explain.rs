@@ -118,7 +118,7 @@ impl Client {
     }
 }
 
-/// What is said, without the versions.
+/// The explanation, without the versions.
 fn explain(server: &Server, node: &str, host: &str) -> String {
     let args = ["explain", "--node", node, "--route", "r1", "--host", host];
     versionless(&good(&server.ask(&args)))

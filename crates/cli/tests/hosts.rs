@@ -22,7 +22,7 @@ const PILOT: &str = concat!(
     "/../store/tests/fixtures/pilot.json"
 );
 
-/// A route configuration that leaves these to VHDS.
+/// A route configuration with VHDS and these virtual hosts.
 fn routes(hosts: &[(&str, &str)]) -> String {
     let hosts = hosts.iter().map(|(name, domains)| {
         let fields = format!("name: {name}, domains: [{domains}]");
@@ -39,7 +39,7 @@ fn alone(name: &str, domains: &str) -> String {
     format!("resources:\n- {{\"@type\": {VHDS}, name: {name}, domains: [{domains}]}}\n")
 }
 
-/// The names of what the server has, and no more of it.
+/// The names of the server's resources.
 fn names(server: &Server, kind: &str) -> Vec<String> {
     let (status, body) = server.get(&format!("/api/v1/resources/{kind}?summary=true"));
     assert_eq!(status, 200, "{body}");
@@ -64,7 +64,7 @@ fn hosts_come_with_their_route_configuration_and_go_with_it() {
     assert!(changed.contains("vhds/r/a deleted "), "{changed}");
     assert!(changed.contains("vhds/r/c created "), "{changed}");
     assert_eq!(names(&server, "vhds"), ["r/b", "r/c", "r/own"]);
-    // Who applied it last is its author.
+    // The last author counts.
     apply(&server, &alone("r/b", "b"));
     let gone = good(&server.ask(&["delete", "rds", "r"]));
     assert!(gone.contains("vhds/r/c deleted "), "{gone}");
@@ -84,7 +84,7 @@ fn what_get_shows_of_a_route_configuration_can_be_applied() {
     assert!(said(&again).contains(stay), "{}", said(&again));
     let host = good(&server.ask(&["get", "vhds", "r/a", "-o", "yaml"]));
     assert_eq!(apply(&server, &host), "1 unchanged\n");
-    // Without vhds, they are where they are written.
+    // Without vhds, they stay in the route configuration.
     apply(&server, &routes(&[("a", "a")]));
     let inline = routes(&[("a", "a")]).replace("  vhds: {config_source: {ads: {}}}\n", "");
     assert!(apply(&server, &inline).contains("vhds/r/a deleted "));
@@ -205,7 +205,7 @@ fn many_hosts_are_applied_in_parts_and_replaced_as_a_whole() {
     let left = names(&server, "vhds");
     assert_eq!(left.len(), MANY + 1);
     assert_eq!((left[0].as_str(), left[1].as_str()), ("r/own", "r/w00000"));
-    // What cannot be tried in parts is not.
+    // A change in parts cannot be rehearsed.
     let error = bad(&server.ask(&["apply", "-f", &file, "--dry-run"]), 1);
     assert!(error.contains("give --atomic"), "{error}");
     let same = good(&server.ask(&["apply", "-f", &file, "--dry-run", "--atomic"]));

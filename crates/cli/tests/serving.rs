@@ -1,4 +1,4 @@
-//! A server and those who ask it, over sockets.
+//! A server and its clients, over sockets.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -192,7 +192,8 @@ fn a_signal_drains_and_ends_well() {
 
 #[test]
 fn a_second_signal_ends_the_drain() {
-    // Somebody who stays: a connection of HTTP/2 that is told to go and does not.
+    // A client that stays: a connection of HTTP/2 that is told to go and does
+    // not.
     let mut server = Server::start(&["--drain-time", "1h"]);
     let mut socket = std::net::TcpStream::connect(server.listen).unwrap();
     std::io::Write::write_all(

@@ -26,7 +26,7 @@ fn apply(server: &Server, text: &str) -> String {
     good(&server.ask_with(&["apply", "-f", "-"], text))
 }
 
-/// What the table says: name and constraints.
+/// The table: name and constraints.
 fn listed(server: &Server, kind: &str) -> Vec<String> {
     let table = good(&server.ask(&["get", kind]));
     let rows = table.lines().skip(1).map(|row| {
@@ -150,10 +150,11 @@ fn who_writes_without_constraints_writes_all_of_it() {
     let plain = apply(&server, &routes(&[], ""));
     assert_eq!(plain.matches(" deleted ").count(), 2, "{plain}");
     assert_eq!(listed(&server, "rds").len(), 1);
-    // And back: the one for all is not in the way.
+    // And back: the one for all clients does not conflict.
     let parts = apply(&server, &routes(&["env=prod"], ""));
     assert_eq!(parts.matches(" created ").count(), 2, "{parts}");
-    // A variant beside one for all is, if it was not written by the same hand.
+    // A variant beside one for all clients does, if it was not made of the same
+    // resource.
     apply(&server, &routes(&[], ""));
     let beside = bad(&server.ask_with(&["apply", "-f", "-"], &one), 1);
     assert!(
@@ -166,8 +167,7 @@ fn who_writes_without_constraints_writes_all_of_it() {
     );
 }
 
-/// Also where the keys that they ask differ, as the document's transition has
-/// it.
+/// Also where their keys differ, as in the document's transition.
 #[test]
 fn s62_variants_of_which_a_client_matches_two_are_refused_with_both_places() {
     let server = Server::start(&[]);
@@ -263,7 +263,7 @@ fn tp2_a_value_that_no_variant_serves_is_a_warning() {
     quiet(ask(&apply, &file(&[("env=qa", "x")])));
     let warned = support::said(&ask(&["delete", "cds", "c", "--variant", "env=qa"], ""));
     assert!(warned.contains("cds \"c\" serves env=qa"), "{warned}");
-    // What nobody speaks of any more is not known.
+    // A value that no variant mentions any more is not known.
     quiet(ask(&["delete", "cds", "d"], ""));
     quiet(ask(&apply, &file(&[("env=prod", "y")])));
 }

@@ -38,7 +38,7 @@ pub enum CanonicalError {
     Malformed {
         /// The type.
         type_url: String,
-        /// What the decoder says.
+        /// The decoder's error.
         source: prost::DecodeError,
     },
     /// Messages nest too deep.
@@ -109,7 +109,7 @@ fn any_body(any: &DynamicMessage, depth: usize) -> Result<Option<Vec<u8>>, Canon
     let Some(of) = descriptor::message(&url) else {
         return Ok(None);
     };
-    // What cannot be read is for validation to refuse; here it stays as it is.
+    // An unreadable body is for validation to refuse; here it stays as it is.
     let Ok(message) = DynamicMessage::decode(of, body) else {
         return Ok(None);
     };

@@ -1,24 +1,24 @@
-//! The wire: what xDS peers and the files of an operator say, turned into
-//! values and back.
+//! The wire format: xDS messages and an operator's files, to values and back.
 //!
 //! | module | concern |
 //! |---|---|
 //! | [`discovery`] | the messages of every stream, with bodies that share the received bytes |
-//! | [`descriptor`] | what Envoy's messages look like, as data |
+//! | [`descriptor`] | descriptors of Envoy's messages |
 //! | [`text`] | YAML and JSON both ways, every mistake with its place |
-//! | [`validate`] | the rules that Envoy puts on fields |
-//! | [`conditions`] | which parts of a resource are for some clients only |
+//! | [`validate`] | Envoy's rules on fields |
+//! | [`conditions`] | parts of a resource that are for some clients only |
 //! | [`facts`] | name, references and domains of a resource |
 //! | [`pieces`] | binary files, a resource at a time |
-//! | [`quick`] | validation, facts and encoding of what is plain, in one pass |
+//! | [`quick`] | validation, facts and encoding of plain bodies, in one pass |
 //! | [`canonical`] | the one encoding of a message |
 //! | [`redact`] | messages without their secrets |
 //! | [`vhosts`] | virtual hosts taken out of a route configuration, and renamed |
 //! | [`envoy`] | Envoy's own messages, typed, from the crate `envoy-types` |
 //!
-//! What it is not: no rule of the protocol lives here (those are in
-//! `trunkline-core`, which this crate does not know), no socket, no runtime,
-//! no clock.
+//! No rule of the protocol lives here (those are in `trunkline-core`, which this
+//! crate does not know), no socket, no runtime, no clock. A number in
+//! parentheses, such as S12 or TP2, names a rule of the protocol that a format
+//! serves; `docs/rules.md` in the repository lists them.
 
 pub mod canonical;
 pub mod conditions;
@@ -34,7 +34,7 @@ pub mod validate;
 pub mod vhosts;
 
 pub use path::{Path, Step};
-/// The crate whose types appear in this one's.
+/// The crate of the dynamic messages in this crate's signatures.
 pub use prost_reflect;
 
 /// Envoy's typed messages, as the crate `envoy-types` generates them.

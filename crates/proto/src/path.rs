@@ -1,7 +1,7 @@
 //! A path into a message: `load_assignment.endpoints[0].metadata["k"]`.
 //!
-//! Reading text and validating fields both walk messages with one of these, so
-//! what a validator finds can be looked up in the text that it came from.
+//! Reading text and validating fields both walk messages with a path, so the
+//! place of a violation can be found in the text.
 
 use std::fmt;
 

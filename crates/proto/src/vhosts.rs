@@ -1,8 +1,8 @@
 //! Virtual hosts on the wire: taken out of a route configuration, and renamed.
 //!
 //! Both work on encoded bytes, without descriptors, because a route
-//! configuration may have a million of them. What is not known here is kept,
-//! and canonical bytes stay canonical.
+//! configuration may have a million of them. Unknown fields are kept, and
+//! canonical bytes stay canonical.
 
 use bytes::Bytes;
 use prost::DecodeError;
@@ -15,13 +15,14 @@ pub(crate) const VIRTUAL_HOSTS: u32 = 2;
 /// `RouteConfiguration.vhds`.
 pub(crate) const VHDS: u32 = 9;
 
-/// A route configuration that leaves its virtual hosts to VHDS, and those that
-/// are written in it.
+/// A route configuration with VHDS, and the virtual hosts that are written in
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Split {
     /// The route configuration without virtual hosts.
     pub rest: Bytes,
-    /// The virtual hosts in their order, each a slice of what it was in.
+    /// The virtual hosts in their order, each a slice of the route
+    /// configuration.
     pub hosts: Vec<Bytes>,
 }
 
@@ -67,14 +68,14 @@ pub fn split(route: &Bytes) -> Result<Option<Split>, DecodeError> {
 /// # Errors
 /// The bytes are no message.
 pub fn rename(host: &[u8], name: &str) -> Result<Vec<u8>, DecodeError> {
-    // Of a field that is there twice the last one counts, so none is left.
+    // Of a repeated singular field the last one counts, so none is left.
     let others = || {
         let is_name = |f: &Field<'_>| (f.number, f.wire_type) == (NAME, WireType::LengthDelimited);
         fields(host).filter(move |field| !field.as_ref().is_ok_and(is_name))
     };
     let kept = others().map(|field| Ok(field?.whole.len()));
     let kept = kept.sum::<Result<usize, DecodeError>>()?;
-    // Exactly as long as it gets: there may be a million of them.
+    // Of exact capacity: there may be a million of them.
     let mut renamed = Vec::with_capacity(kept + text_len(name));
     if !name.is_empty() {
         wire::encode_key(NAME, WireType::LengthDelimited, &mut renamed);
@@ -98,13 +99,13 @@ fn text_len(text: &str) -> usize {
 pub(crate) struct Field<'a> {
     pub(crate) number: u32,
     pub(crate) wire_type: WireType,
-    /// What is in it, if it says how long that is.
+    /// Its value, if it is length-delimited.
     pub(crate) value: &'a [u8],
-    /// With its key.
+    /// The field with its key.
     whole: &'a [u8],
 }
 
-/// The fields of an encoded message, and an error where it ends to be one.
+/// The fields of an encoded message, or an error at the first malformed one.
 pub(crate) fn fields(bytes: &[u8]) -> impl Iterator<Item = Result<Field<'_>, DecodeError>> {
     let mut left = bytes;
     std::iter::from_fn(move || {
@@ -148,7 +149,7 @@ mod tests {
     use proptest::prelude::*;
     use prost::Message;
 
-    /// A field that no version knows, of each wire type, a group included.
+    /// An unknown field of each wire type, a group included.
     fn unknown() -> impl Strategy<Value = Vec<u8>> {
         prop::sample::select(vec![
             &b"\xa0\x3f\x05"[..],
@@ -248,7 +249,7 @@ mod tests {
         }
     }
 
-    /// The numbers of fields stand in this file by hand.
+    /// The numbers of fields are written in this file by hand.
     #[test]
     fn fields_have_the_numbers_that_envoy_gave_them() {
         use crate::descriptor::{message, types};

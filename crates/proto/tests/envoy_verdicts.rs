@@ -1,5 +1,5 @@
-//! What Envoy 1.40 said to 109 small resources (`envoy --mode validate`, recorded
-//! in `data/envoy-1.40-verdicts.txt`), and what is said here.
+//! The verdicts of Envoy 1.40 on 109 small resources (`envoy --mode validate`,
+//! recorded in `data/envoy-1.40-verdicts.txt`) against ours.
 //!
 //! Each line of the file is a verdict, a name and a resource.
 

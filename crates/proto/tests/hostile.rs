@@ -1,5 +1,5 @@
-//! Bodies inside bodies, as deep as a peer likes: every walk stops at a stated
-//! depth, with a typed answer, and no stack overflows.
+//! Bodies inside bodies, as deep as their sender likes: every walk stops at a
+//! stated depth, with a typed error, and no stack overflows.
 
 use bytes::Bytes;
 use prost::Message;

@@ -20,11 +20,11 @@ use crate::item::{At, Item};
 use crate::problem::{Fault, MOST, Problem};
 use crate::read::{Outcome, said};
 
-/// Resources that are made at once.
+/// Resources in one batch.
 const BATCH: usize = 1 << 14;
-/// Their bytes at most, by about one resource.
+/// The maximum of bytes in one batch, give or take a resource.
 const BATCH_BYTES: usize = 8 << 20;
-/// More threads than this wait for memory.
+/// More threads than this would wait for memory.
 const MOST_THREADS: usize = 8;
 
 /// Reads a file, unless its bytes are those that were read before.
@@ -74,20 +74,20 @@ fn hash(source: &mut File) -> io::Result<u128> {
     }
 }
 
-/// One for each thread.
+/// One intake for each thread.
 fn intakes() -> Vec<Intake> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let threads = cores.min(MOST_THREADS);
     (0..threads).map(|_| Intake::default()).collect()
 }
 
-/// Something that is to become a resource.
+/// A piece of the file, to be made into resources.
 enum Job {
     Whole(usize, Any),
     Host(Arc<Parent>, usize, Bytes),
 }
 
-/// What came of some of them.
+/// The results of some jobs.
 #[derive(Default)]
 struct Made {
     items: Vec<Item>,
@@ -101,10 +101,10 @@ struct Reading<'a> {
     file: &'a Arc<str>,
     intakes: Vec<Intake>,
     jobs: Vec<Job>,
-    /// Of the jobs.
+    /// The bytes of the jobs.
     bytes: usize,
-    /// The route configuration whose virtual hosts are read; none if it cannot
-    /// be taken.
+    /// The route configuration whose virtual hosts are read; `None` if it has a
+    /// mistake.
     parent: Option<Arc<Parent>>,
     outcome: Outcome,
 }
@@ -163,7 +163,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Does what has gathered.
+    /// Runs the batch.
     fn work(&mut self) {
         let jobs = std::mem::take(&mut self.jobs);
         self.bytes = 0;

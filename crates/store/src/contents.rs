@@ -9,12 +9,12 @@ use trunkline::{ApplyError, BoxFuture, Change, Contents, Resource, TypeUrl, Writ
 use crate::status::FilesStatus;
 use crate::watch::{Update, Watcher};
 
-/// Files that are named as the origin of a change.
+/// Files that are named in the origin of a change.
 const NAMED: usize = 3;
-/// First changes that are made at once.
+/// Changes in one part of the first load.
 const PART: usize = 100_000;
 
-/// Gives a server what files say, and keeps it up to date.
+/// The resources of files as the contents of a server, kept up to date.
 ///
 /// ```no_run
 /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
@@ -31,13 +31,13 @@ const PART: usize = 100_000;
 /// ```
 #[derive(Debug)]
 pub struct FileContents {
-    /// Taken by who runs it.
+    /// Taken by the task that runs it.
     watcher: Mutex<Option<Watcher>>,
     status: watch::Receiver<Arc<FilesStatus>>,
 }
 
 impl FileContents {
-    /// What a watcher sees.
+    /// The contents of a watcher.
     #[must_use]
     pub fn new(watcher: Watcher) -> Self {
         let status = watcher.status();
@@ -45,7 +45,7 @@ impl FileContents {
         Self { watcher, status }
     }
 
-    /// What is known of all files, now and whenever it changes.
+    /// The status of all files, now and whenever it changes.
     #[must_use]
     pub fn status(&self) -> watch::Receiver<Arc<FilesStatus>> {
         self.status.clone()
@@ -74,9 +74,9 @@ impl Contents for FileContents {
     }
 }
 
-/// Makes the first changes a part at a time: nobody is served before all of
-/// them are made (S51), and what a change takes is not small, so it is given
-/// back as the database grows. All of them put something in.
+/// Applies the first changes a part at a time: no stream is served before all
+/// of them are applied (S51), and a change takes memory, which is freed as the
+/// database grows. All of them are upserts.
 async fn apply_first(writer: &Writer, mut update: Update, part: usize) -> Result<(), ApplyError> {
     let origin = origin(&update);
     let mut done = Done::new();
@@ -100,7 +100,7 @@ async fn apply_first(writer: &Writer, mut update: Update, part: usize) -> Result
     Ok(())
 }
 
-/// What was put in, in as little as can be.
+/// The resources that were applied, in as little memory as possible.
 type Done = HashMap<TypeUrl, Vec<Arc<Resource>>>;
 
 fn put(change: &Change) -> Option<(TypeUrl, Arc<Resource>)> {
@@ -110,7 +110,7 @@ fn put(change: &Change) -> Option<(TypeUrl, Arc<Resource>)> {
     }
 }
 
-/// Takes first changes back, for they were not all wanted.
+/// Removes the first changes again, because a later part was refused.
 fn undo(writer: &Writer, origin: &str, done: Done) {
     let removals = done.into_iter().flat_map(|(type_url, resources)| {
         let of_type = resources.into_iter();
@@ -119,7 +119,7 @@ fn undo(writer: &Writer, origin: &str, done: Done) {
             Change::RemoveVariant(type_url.clone(), name, constraints)
         })
     });
-    // What is only removed contradicts nothing.
+    // A removal contradicts nothing.
     let _ = writer.apply(origin, removals.collect());
 }
 
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
     use trunkline::{Resource, Server, kind};
 
-    /// Applies these, one by one, and says what came of it.
+    /// Applies the update in parts, and sends whether it worked.
     struct Parts(Mutex<Option<(Update, tokio::sync::oneshot::Sender<bool>)>>);
 
     impl Contents for Parts {

@@ -1,5 +1,6 @@
-//! Values that variants somewhere are for, and that no variant of another name
-//! is for: clients with such a value would be told that it does not exist.
+//! Values that some variants are for, and that no variant of another name
+//! serves: clients with such a value would be told that the other name does not
+//! exist.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,7 +11,7 @@ use crate::file::FileId;
 use crate::item::{Item, Parsed};
 use crate::problem::{Fault, MOST, Problem, Unserved};
 
-/// A variant, and where it is.
+/// A variant, and its place.
 #[derive(Clone, Copy)]
 struct Variant<'a> {
     file: &'a FileId,
@@ -19,11 +20,11 @@ struct Variant<'a> {
     constraints: &'a Constraints,
 }
 
-/// What is known: by key and value, a variant that speaks of it.
+/// The known values: by key and value, a variant that mentions it.
 type Known<'a> = BTreeMap<&'a str, BTreeMap<&'a str, Variant<'a>>>;
 
-/// What is not served, by the file that has the first variant of the name. The
-/// cost follows the files in which something has constraints.
+/// Unserved values, by the file with the first variant of the name. The cost
+/// follows the number of files with constraints.
 pub(crate) fn uncovered<'a>(
     files: impl Iterator<Item = (&'a FileId, &'a Parsed)>,
 ) -> BTreeMap<FileId, Vec<Problem>> {
@@ -68,7 +69,7 @@ struct Judge<'a> {
     known: Known<'a>,
     found: BTreeMap<FileId, Vec<Problem>>,
     count: usize,
-    /// Many names have the same variants.
+    /// Results by variants: many names have the same ones.
     judged: HashMap<Vec<&'a Constraints>, Vec<(String, &'a str)>>,
 }
 
@@ -84,7 +85,7 @@ impl<'a> Judge<'a> {
             let values = known.get(key).into_iter();
             values.flat_map(|values| values.keys().copied())
         };
-        // What cannot be decided is nothing to warn of.
+        // An undecidable case is no warning.
         let judge = |all: &[&'a Constraints]| {
             let unserved = Constraints::unserved(all, values);
             unserved.unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What has to change, from what files said to what they say.
+//! The changes from what files said to what they say.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -8,15 +8,15 @@ use trunkline_core::params::Constraints;
 
 use crate::item::{Item, Parsed};
 
-/// Which resource, and which variant of it.
+/// The key of a resource: type, name and variant.
 type Key<'a> = (&'a TypeUrl, &'a Name, Option<&'a Constraints>);
 
-/// The changes that make everything from nothing.
+/// The changes that create everything.
 pub(crate) fn all<'a>(files: impl Iterator<Item = &'a Parsed>) -> Vec<Change> {
     files.flat_map(|parsed| &parsed.items).map(upsert).collect()
 }
 
-/// The changes between what some files said and what they say. What stays the
+/// The changes between two states of some files. A resource that stays the
 /// same, in whichever of them, is no change.
 pub(crate) fn between<'a>(
     before: impl Iterator<Item = &'a Parsed>,
@@ -39,7 +39,7 @@ pub(crate) fn between<'a>(
     upserts
 }
 
-/// All of them in order. They are names that no other of them has.
+/// All items in the order of their keys, which differ.
 fn by_key<'a>(files: impl Iterator<Item = &'a Parsed>) -> Vec<&'a Item> {
     let mut items: Vec<_> = files.flat_map(|parsed| &parsed.items).collect();
     items.sort_by(|a, b| key(a).cmp(&key(b)));

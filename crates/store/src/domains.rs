@@ -1,8 +1,8 @@
-//! Which virtual host has which domain, over all files.
+//! The domains of virtual hosts, over all files.
 //!
 //! Envoy refuses two virtual hosts of one route configuration that have the
 //! same domain, whatever the letters' case. Variants that no client sees
-//! together do not meet.
+//! together do not conflict.
 
 use std::hash::BuildHasher as _;
 
@@ -24,8 +24,8 @@ const ITEM_BITS: u32 = 27;
 struct Entry(u64);
 
 impl Entry {
-    /// None if there are more than can be counted in one; what is not checked
-    /// here is checked when it is served.
+    /// `None` if a number does not fit; a domain that is not checked here is
+    /// checked when it is applied.
     fn new(held: Held, domain: usize) -> Option<Self> {
         let domain = u64::try_from(domain).ok()?;
         let (file, item) = (u64::from(held.file), u64::from(held.item));
@@ -62,7 +62,8 @@ impl Domains {
             .reserve(domains, |entry| hash_of(hasher, *entry, files));
     }
 
-    /// Puts in all domains of an item, or says which other one has one.
+    /// Inserts all domains of an item, or returns the item that has one of
+    /// them.
     pub(crate) fn insert(&mut self, held: Held, files: &Slots) -> Result<(), (Held, Fault)> {
         let Some(found) = files.get(held) else {
             return Ok(());
@@ -86,7 +87,7 @@ impl Domains {
         Ok(())
     }
 
-    /// Takes out those domains of an item that are in.
+    /// Removes the domains of an item, as far as they were inserted.
     pub(crate) fn remove(&mut self, held: Held, files: &Slots) {
         let Some(found) = files.get(held) else {
             return;
@@ -103,7 +104,7 @@ impl Domains {
     }
 }
 
-/// How many domains an item has.
+/// The number of an item's domains.
 pub(crate) fn count(item: &Item) -> usize {
     domains(item).count()
 }
@@ -118,7 +119,7 @@ fn hash_of(hasher: &DefaultHashBuilder, entry: Entry, files: &Slots) -> u64 {
     domain.map_or(0, |(item, domain)| hash(hasher, route(item), domain))
 }
 
-/// The route configuration that a virtual host is of.
+/// The route configuration of a virtual host.
 fn route(item: &Item) -> &str {
     let name = HostName::split(item.resource.name.as_str());
     name.map_or("", |name| name.route)
@@ -130,7 +131,7 @@ fn domains(item: &Item) -> impl Iterator<Item = Domain<'_>> {
     all.filter(move |_| is_host)
 }
 
-/// Whether two have a domain in common, and a client sees both.
+/// Whether two items have a domain in common, and a client sees both.
 fn clash(
     found: &Found<'_>,
     held: Held,

@@ -1,4 +1,4 @@
-//! One file: what it says, what of it is served, and what is wrong.
+//! One file: its resources, those of it that are served, and its mistakes.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::item::Parsed;
 use crate::problem::Problem;
 use crate::scan::Stamp;
 
-/// Which file: the order is that of the paths, then by name.
+/// The key of a file: the order is that of the paths, then by name.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct FileKey {
     pub(crate) root: usize,
@@ -22,16 +22,16 @@ pub(crate) type FileId = Arc<FileKey>;
 #[derive(Default)]
 pub(crate) struct File {
     pub(crate) stamp: Option<Stamp>,
-    /// Of what was last read.
+    /// The hash of the bytes that were last read.
     pub(crate) hash: Option<u128>,
-    /// Since when it looks half written; after a while that counts.
+    /// Since when it looks half written; after a while it counts as complete.
     pub(crate) suspect: Option<Instant>,
-    /// What it says, if that is not what is served.
+    /// Its new state, if that is not the one served.
     pub(crate) wish: Option<Wish>,
-    /// Its wish was turned down before.
+    /// Whether its new state was turned down before.
     pub(crate) lost: bool,
-    /// What it last said without a mistake. In the index, except while files
-    /// are settled.
+    /// Its last state without a mistake. In the index, except while files are
+    /// settled.
     pub(crate) served: Option<Arc<Parsed>>,
     pub(crate) errors: Vec<Problem>,
     pub(crate) warnings: Vec<Problem>,
@@ -41,14 +41,14 @@ pub(crate) struct File {
     pub(crate) since: Option<SystemTime>,
 }
 
-/// What a file wants to become.
+/// The new state of a file.
 pub(crate) enum Wish {
     New(Arc<Parsed>),
     Gone,
 }
 
 impl File {
-    /// What is to be served instead.
+    /// The contents to be served instead.
     pub(crate) fn candidate(&self) -> Option<&Arc<Parsed>> {
         match &self.wish {
             Some(Wish::New(parsed)) => Some(parsed),
@@ -56,7 +56,7 @@ impl File {
         }
     }
 
-    /// It is bad; since when stays, if it was.
+    /// Marks it as bad; the time stays, if it was bad before.
     pub(crate) fn fail(&mut self, errors: Vec<Problem>) {
         if self.errors.is_empty() {
             self.since = Some(SystemTime::now());
@@ -64,7 +64,7 @@ impl File {
         self.errors = errors;
     }
 
-    /// It is good.
+    /// Marks it as good.
     pub(crate) fn take(&mut self, parsed: Arc<Parsed>) {
         self.served = Some(parsed);
         self.errors.clear();

@@ -1,4 +1,4 @@
-//! All files: looks at them, reads what changed, and says what has to change.
+//! All files: scans them, reads those that changed, and computes the changes.
 //!
 //! Nothing here waits or watches.
 
@@ -25,46 +25,46 @@ pub struct Files {
     pub(crate) roots: Vec<PathBuf>,
     pub(crate) options: Options,
     pub(crate) files: BTreeMap<FileId, File>,
-    /// What is served of all files.
+    /// The served resources of all files.
     pub(crate) index: Index,
-    /// Paths that could not be looked at, and since when.
+    /// Paths that could not be scanned, and since when.
     pub(crate) failed: BTreeMap<PathBuf, (Problem, SystemTime)>,
     pub(crate) loaded: bool,
-    /// What the last update consists of.
+    /// The steps of the last update.
     pub(crate) steps: Vec<Step>,
 }
 
-/// What files hold, read once.
+/// The resources of files, read once.
 #[derive(Debug)]
 pub struct Loaded {
     /// The resources of good files.
     pub resources: Vec<(TypeUrl, Arc<Resource>)>,
-    /// How many files there are.
+    /// The number of files.
     pub files: usize,
-    /// Everything that is wrong.
+    /// All mistakes.
     pub errors: Vec<Problem>,
-    /// Everything that may be wrong.
+    /// All warnings.
     pub warnings: Vec<Problem>,
 }
 
-/// How often files are looked at again because one changes meanwhile.
+/// How often files are scanned again because one changes meanwhile.
 const MOST_LOOKS: usize = 4;
 
-/// What one look brought.
+/// The result of one scan.
 struct Absorbed {
     changed: bool,
     retry: bool,
 }
 
-/// What a look at the files found.
+/// The result of a refresh.
 pub(crate) struct Refresh {
-    /// What has to change, if anything.
+    /// The changes to apply, if any.
     pub(crate) changes: Option<Vec<Change>>,
     /// The files that changed.
     pub(crate) files: Vec<Arc<str>>,
-    /// Everything is good for the first time.
+    /// Whether everything is good for the first time.
     pub(crate) first: bool,
-    /// Some file looks half written and should be read again soon.
+    /// Whether some file looks half written and should be read again soon.
     pub(crate) retry: bool,
 }
 
@@ -82,7 +82,7 @@ impl Files {
         }
     }
 
-    /// Reads everything there is, once.
+    /// Reads everything, once.
     pub fn load(&mut self) -> Loaded {
         let roots = self.roots.clone();
         self.refresh(&mut || scan(&roots), &HashSet::new(), true);
@@ -97,15 +97,15 @@ impl Files {
         }
     }
 
-    /// What good files say.
+    /// The contents of good files.
     fn served(&self) -> impl Iterator<Item = &Parsed> {
         let files = self.files.values();
         files.filter_map(|file| file.served.as_deref())
     }
 
-    /// Looks at the files. Those at `touched`, as absolute paths, are read even
-    /// if they look the same. If it is the last try, a file that looks half
-    /// written is bad.
+    /// Scans the files. Those at `touched`, as absolute paths, are read even if
+    /// they look the same. On the last try, a file that looks half written is
+    /// bad.
     pub(crate) fn refresh(
         &mut self,
         look: &mut dyn FnMut() -> Scan,
@@ -113,7 +113,7 @@ impl Files {
         last_try: bool,
     ) -> Refresh {
         let mut retry = self.absorb(look(), Some(touched), last_try).retry;
-        // What is swapped while files are read is seen as one, not in parts.
+        // A swap of several files is seen as one change, not in parts.
         for _ in 0..MOST_LOOKS {
             let more = self.absorb(look(), None, last_try);
             retry |= more.retry;
@@ -142,7 +142,7 @@ impl Files {
         }
     }
 
-    /// Reads what changed.
+    /// Reads the files that changed.
     fn absorb(
         &mut self,
         scan: Scan,
@@ -182,7 +182,7 @@ impl Files {
         }
     }
 
-    /// A file that is not there, and would have been seen, is gone.
+    /// Marks files that are missing, and would have been found, as removed.
     fn note_gone(&mut self, scan: &Scan) {
         let found: HashSet<_> = scan.files.iter().map(|f| (f.root, &f.path)).collect();
         let blind = |id: &FileKey| {
@@ -198,8 +198,8 @@ impl Files {
         }
     }
 
-    /// The files that have to be read. On a second look, when nobody was
-    /// touched, these are only such as changed since the first.
+    /// The files that have to be read. On a second scan, when no path was
+    /// touched, these are only those that changed since the first.
     fn note_found(
         &mut self,
         found: Vec<Found>,
@@ -212,7 +212,7 @@ impl Files {
             let id = FileId::new(FileKey { root, path, name });
             let file = self.files.entry(Arc::clone(&id)).or_default();
             if matches!(file.wish, Some(Wish::Gone)) {
-                // It was to go and could not, and is back.
+                // Its removal was turned down, and it is back.
                 file.wish = None;
                 file.hash = None;
             }
@@ -248,7 +248,8 @@ impl Files {
         if errors.is_empty() {
             file.wish = Some(Wish::New(parsed));
         } else {
-            // What it contradicts itself in is said with the rest.
+            // Contradictions within the file are reported with its other
+            // mistakes.
             let inside = Index::default().insert(id, &parsed);
             errors.extend(inside.err().into_iter().flat_map(|clash| clash.problems));
             file.wish = None;

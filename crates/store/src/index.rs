@@ -1,8 +1,8 @@
-//! Who has which name, and which domain, over all files.
+//! The names and domains of all files.
 //!
-//! Holds exactly what the files that are in it say, and no two resources that
-//! contradict each other. There may be a million, so what is kept of each is a
-//! number: where its item is.
+//! Holds exactly the resources of the files that are in it, and no two that
+//! contradict each other. There may be a million, so each is kept as a number:
+//! the place of its item.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -26,14 +26,14 @@ pub(crate) struct Index {
     hasher: DefaultHashBuilder,
     names: HashTable<Held>,
     domains: Domains,
-    /// How many there are of each type.
+    /// The number of resources of each type.
     types: HashMap<TypeUrl, usize>,
-    /// How many resources answer to a name that is not their own.
+    /// How many resources have an alias.
     aliases: HashMap<(TypeUrl, Name), usize>,
 }
 
 impl Index {
-    /// Puts in all that a file says, or says why not.
+    /// Inserts all resources of a file, or returns why not.
     pub(crate) fn insert(&mut self, file: &FileId, parsed: &Arc<Parsed>) -> Result<(), Clash> {
         self.files.add(file, parsed);
         self.reserve(parsed);
@@ -55,7 +55,7 @@ impl Index {
         Err(clash)
     }
 
-    /// So that the tables do not grow step by step.
+    /// Reserves room, so that the tables do not grow step by step.
     fn reserve(&mut self, parsed: &Parsed) {
         let Self { files, hasher, .. } = self;
         let hash = |held: &Held| {
@@ -67,7 +67,7 @@ impl Index {
         self.domains.reserve(domains, files);
     }
 
-    /// Puts one in; or says which other one is in the way, and why.
+    /// Inserts one item; or returns the one that contradicts it, and why.
     fn put(&mut self, held: Held) -> Result<(), (Held, Fault)> {
         let Some(at) = self.files.get(held) else {
             return Ok(());
@@ -93,7 +93,7 @@ impl Index {
         Ok(())
     }
 
-    /// Takes out what is in of a file.
+    /// Removes all items of a file.
     pub(crate) fn remove(&mut self, file: &FileId) {
         for held in self.files.all(file) {
             let Some(at) = self.files.get(held) else {
@@ -114,7 +114,7 @@ impl Index {
         self.files.remove(file);
     }
 
-    /// Whether something answers to a name.
+    /// Whether a resource has this name or alias.
     pub(crate) fn answers(&self, type_url: &TypeUrl, name: &Name) -> bool {
         let hash = self.hasher.hash_one((type_url, name));
         let is = |held: &Held| {
@@ -126,7 +126,7 @@ impl Index {
                 && self.aliases.contains_key(&(type_url.clone(), name.clone())))
     }
 
-    /// Whether there is anything of a type.
+    /// Whether there is a resource of a type.
     pub(crate) fn has_type(&self, type_url: &TypeUrl) -> bool {
         self.types.contains_key(type_url)
     }
@@ -136,7 +136,7 @@ fn name_hash(hasher: &DefaultHashBuilder, item: &Item) -> u64 {
     hasher.hash_one((&item.type_url, &item.resource.name))
 }
 
-/// One less; none of none.
+/// Decrements a count, and removes it at zero.
 fn forget<K: Eq + std::hash::Hash>(counts: &mut HashMap<K, usize>, key: K) {
     if let Entry::Occupied(mut count) = counts.entry(key) {
         *count.get_mut() -= 1;
@@ -146,7 +146,7 @@ fn forget<K: Eq + std::hash::Hash>(counts: &mut HashMap<K, usize>, key: K) {
     }
 }
 
-/// Why a file cannot be put in.
+/// Why a file cannot be inserted.
 #[derive(Default)]
 pub(crate) struct Clash {
     pub(crate) problems: Vec<Problem>,
@@ -156,7 +156,7 @@ pub(crate) struct Clash {
 
 impl Clash {
     fn add(&mut self, other: Option<FileId>, problem: Option<Problem>) {
-        // Of variants that were made of one resource, one says it.
+        // Of variants that were made of one resource, one reports it.
         let said = |problem: &Problem| {
             let last = self.problems.last();
             last.is_some_and(|last| (&last.place, &last.field) == (&problem.place, &problem.field))
@@ -173,7 +173,7 @@ impl Clash {
     }
 }
 
-/// Why two resources of one name cannot both be there.
+/// Why two resources of one name cannot both exist.
 fn exclude(item: &Item, files: &Slots, other: Held) -> Option<Fault> {
     let other = files.get(other)?;
     let (mine, others) = (&*item.resource, &*other.item.resource);
@@ -206,7 +206,7 @@ fn exclude(item: &Item, files: &Slots, other: Held) -> Option<Fault> {
     }
 }
 
-/// A client that would see both.
+/// The parameters of a client that would see both.
 pub(crate) fn overlap(one: &Resource, other: &Resource) -> Result<Option<Params>, ConstraintError> {
     one.clients().overlap(&other.clients())
 }

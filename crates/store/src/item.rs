@@ -1,6 +1,6 @@
-//! What a file without a mistake says: its resources, and where each is.
+//! The resources of a file without a mistake, with their places.
 //!
-//! There may be a million, so a place takes no more than it must.
+//! There may be a million, so a place takes as little memory as possible.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use trunkline_proto::text;
 
 use crate::problem::{Fault, Place, Problem};
 
-/// A resource and where it stands.
+/// A resource and its place.
 #[derive(Debug)]
 pub(crate) struct Item {
     pub(crate) type_url: TypeUrl,
@@ -17,7 +17,7 @@ pub(crate) struct Item {
     pub(crate) at: At,
 }
 
-/// Where a resource stands in its file.
+/// The place of a resource in its file.
 #[derive(Debug)]
 pub(crate) enum At {
     Text(Box<InText>),
@@ -29,7 +29,7 @@ pub(crate) enum At {
     },
 }
 
-/// In a text.
+/// The place in a text.
 #[derive(Debug)]
 pub(crate) struct InText {
     pub(crate) line: u32,
@@ -46,7 +46,7 @@ impl At {
         }))
     }
 
-    /// As far as lines go.
+    /// The place, without a field where there are lines.
     fn place(&self, file: &Arc<str>) -> Place {
         let (line, column) = match self {
             Self::Text(at) => (at.line, at.column),
@@ -97,12 +97,12 @@ impl From<text::Spot> for At {
     }
 }
 
-/// A number that is small enough, or as large as it gets.
+/// The number, or the maximum if it does not fit.
 pub(crate) fn number(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-/// What a file without a mistake says.
+/// The contents of a file without a mistake.
 #[derive(Debug)]
 pub(crate) struct Parsed {
     pub(crate) file: Arc<str>,
@@ -117,7 +117,7 @@ impl Parsed {
         self.items.push(item);
     }
 
-    /// Where another one can be found.
+    /// The place of one of its items.
     pub(crate) fn place(&self, item: &Item) -> Place {
         let place = item.at.place(&self.file);
         let field = (place.line == 0).then(|| item.at.field());

@@ -9,28 +9,33 @@
 //!                     status ◀── files ──▶ update: one transaction
 //! ```
 //!
-//! | module | question it answers |
+//! | module | concern |
 //! |---|---|
-//! | `scan` | which files count, and did one change |
-//! | `read`, `binary`, `item` | what does one file say |
-//! | `index`, `domains`, `slots` | who has this name, or this domain; do two resources exclude each other |
-//! | `coverage` | which values of a key does no variant serve |
-//! | `settle` | which files can be taken together, and which reference leads nowhere |
-//! | `file`, `files` | what is served, what is bad and since when |
-//! | `steps`, `diff` | what has to change, and how is it taken back |
-//! | `eyes`, `mailbox`, `watch` | when to look again |
-//! | `contents` | how does it reach a server |
+//! | `scan` | finds files, and those that changed |
+//! | `read`, `read_all`, `binary`, `item` | the resources of one file, or of several at once |
+//! | `index`, `domains`, `slots` | names and domains over all files; contradictions |
+//! | `coverage` | values of a key that no variant serves |
+//! | `settle` | the files that can be served together; dangling references |
+//! | `file`, `files`, `status` | good and bad files, and since when |
+//! | `steps`, `diff` | the changes of an update, and how it is undone |
+//! | `notifications`, `mailbox`, `watch` | when to scan again |
+//! | `contents` | the way to a server |
+//! | `problem` | mistakes, with place and remedy |
 //!
 //! The rules:
 //!
-//! - An update is one transaction, from what is served to what the files say.
+//! - An update is one transaction, from the served resources to those of the
+//!   files.
 //! - A file with a mistake changes nothing: its last good contents stay, and
-//!   other files go on. Also what two files contradict each other about is a
-//!   mistake of one of them: of the one that changed, or else of the later one.
-//! - A file that is gone from a directory takes its resources with it. A path
-//!   that was named and is gone is a mistake: nobody removes a fleet by a slip
-//!   in a mount.
-//! - Nothing is handed out before every file is good (S51).
+//!   other files go on. A contradiction of two files is a mistake of one of
+//!   them: of the one that changed, or else of the later one.
+//! - A file that is removed from a directory takes its resources with it. A
+//!   configured path that does not exist is a mistake: a slip in a mount must
+//!   not remove a fleet's configuration.
+//! - No update is handed out before every file is good (S51).
+//!
+//! A number in parentheses, such as S51 or TP2, names a rule of the protocol;
+//! `docs/rules.md` in the repository lists them.
 //!
 //! ```
 //! use trunkline_store::{Files, Options};
@@ -49,12 +54,12 @@ mod contents;
 mod coverage;
 mod diff;
 mod domains;
-mod eyes;
 mod file;
 mod files;
 mod index;
 mod item;
 mod mailbox;
+mod notifications;
 mod options;
 mod problem;
 mod read;

@@ -1,6 +1,6 @@
-//! What the thread that reads files is told while it is busy or waits.
+//! Messages to the thread that reads files, which may be busy or waiting.
 //!
-//! Whatever happens in between becomes one letter, so nothing piles up.
+//! All events in between are merged into one message, so nothing piles up.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -9,20 +9,21 @@ use std::time::{Duration, Instant};
 
 use trunkline::ApplyError;
 
-/// Paths that are remembered; beyond them every file is looked at by its stamp.
+/// The maximum of remembered paths; beyond it every file is checked by its
+/// stamp.
 const MOST_PATHS: usize = 10_000;
 
-/// What was told since the last look.
+/// The events since the last call.
 #[derive(Default)]
 pub(crate) struct Mail {
-    /// Where something happened.
+    /// Paths of changes.
     pub(crate) touched: HashSet<PathBuf>,
-    /// Something happened, nobody knows where.
+    /// Whether there were changes at unknown paths.
     pub(crate) somewhere: bool,
-    /// What became of the last update.
+    /// The result of the last update.
     verdict: Option<Result<(), ApplyError>>,
     stop: bool,
-    /// Grows with every change that is told.
+    /// Grows with every change.
     count: u64,
 }
 
@@ -32,7 +33,7 @@ pub(crate) struct Mailbox {
     bell: Condvar,
 }
 
-/// Nobody listens any more.
+/// The watcher was dropped.
 pub(crate) struct Stopped;
 
 impl Mailbox {
@@ -66,7 +67,7 @@ impl Mailbox {
         self.tell(|mail| mail.stop = true);
     }
 
-    /// Waits for what becomes of an update.
+    /// Waits for the result of an update.
     pub(crate) fn verdict(&self) -> Result<Result<(), ApplyError>, Stopped> {
         let mut mail = self.lock();
         loop {
@@ -80,8 +81,8 @@ impl Mailbox {
         }
     }
 
-    /// Waits until something happened and then nothing more for `quiet`, though
-    /// not longer than `patience`; or until the deadline.
+    /// Waits for an event and then for none during `quiet`, though not longer
+    /// than `patience`; or until the deadline.
     pub(crate) fn wait(
         &self,
         deadline: Instant,
@@ -116,7 +117,7 @@ impl Mailbox {
         Ok(told)
     }
 
-    /// Sleeps until a time; or, while nothing has happened, until something does.
+    /// Sleeps until a time; or, while there is no event, until there is one.
     fn sleep<'a>(
         &'a self,
         mut mail: MutexGuard<'a, Mail>,

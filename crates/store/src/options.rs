@@ -5,23 +5,24 @@ use std::time::Duration;
 use trunkline::wire;
 use trunkline_proto::text;
 
-/// How files are read and watched.
+/// Options of reading and watching files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// What a reference to a resource that no file has means.
+    /// The treatment of a reference to a resource that no file has.
     pub dangling: Dangling,
-    /// How text is read, and how much of it.
+    /// Options of reading text, with limits.
     pub text: text::Options,
-    /// Whether the system is asked to tell of changes. Without that, only the
-    /// rescan finds them.
+    /// Whether the system notifies of changes. Without that, only the rescan
+    /// finds them.
     pub notify: bool,
-    /// How long nothing may happen before files are read.
+    /// How long no change may be seen before files are read.
     pub quiet: Duration,
-    /// How long reading is put off at most while something happens.
+    /// How long reading is put off at most while changes go on.
     pub patience: Duration,
-    /// After which time a file that looks half written is read again.
+    /// The delay after which a file that looks half written is read again.
     pub retry: Duration,
-    /// How often all files are looked at, for file systems that tell nothing.
+    /// The interval at which all files are scanned, for file systems without
+    /// notifications.
     pub rescan: Duration,
 }
 
@@ -39,17 +40,17 @@ impl Default for Options {
     }
 }
 
-/// What a reference to a resource that no file has means.
+/// The treatment of a reference to a resource that no file has.
 ///
-/// References to routes and clusters are looked at always. Endpoints, secrets,
+/// References to routes and clusters are always checked. Endpoints, secrets,
 /// scopes and the like often come from another server: references to such a
-/// type are looked at if the files have some of it.
+/// type are checked if the files have some of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dangling {
     /// A warning: an Envoy may have the resource from its bootstrap.
     #[default]
     Warn,
-    /// A mistake, of the file that refers or of the one that took the resource
-    /// away.
+    /// A mistake, of the file with the reference or of the one that removed the
+    /// resource.
     Refuse,
 }

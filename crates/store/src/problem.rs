@@ -1,4 +1,4 @@
-//! What can be wrong with files, in words that name the place and the remedy.
+//! Mistakes in files, in words that name the place and the remedy.
 
 use std::fmt;
 use std::io;
@@ -22,31 +22,31 @@ pub struct Place {
     pub line: u32,
     /// The column in characters, from one.
     pub column: u32,
-    /// What is meant, where there are no lines and it is not said beside.
+    /// The field, where there are no lines and it is not given elsewhere.
     pub field: Option<Box<str>>,
 }
 
-/// One thing wrong at one place; prints as `file:line:column: field: what`.
+/// One mistake at one place; prints as `file:line:column: field: what`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Problem {
-    /// Where.
+    /// Its place.
     pub place: Place,
     /// The field, such as `resources[2].name`; empty if it is about the file.
     pub field: Box<str>,
-    /// What.
+    /// The mistake.
     pub fault: Fault,
 }
 
-/// What is wrong.
+/// The kinds of mistakes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// The text is not right, or a field breaks a rule of Envoy.
+    /// The text has a mistake, or a field breaks a rule of Envoy.
     #[error(transparent)]
     Text(text::Problem),
-    /// What is around a resource does not fit it.
+    /// The wrapper of a resource does not fit it.
     #[error(transparent)]
     Accept(AcceptError),
-    /// A condition on a part is hardly meant as it is.
+    /// A condition on a part is hardly intended.
     #[error(transparent)]
     Doubt(Doubt),
     /// Two resources have one name.
@@ -56,7 +56,7 @@ pub enum Fault {
         type_url: TypeUrl,
         /// Its name.
         name: Name,
-        /// Where the other one is.
+        /// The place of the other one.
         first: Place,
     },
     /// A client could match two variants of one name (TP2).
@@ -69,7 +69,7 @@ pub enum Fault {
         type_url: TypeUrl,
         /// Its name.
         name: Name,
-        /// Where the other one is.
+        /// The place of the other one.
         first: Place,
         /// Parameters that match both.
         witness: Params,
@@ -79,25 +79,25 @@ pub enum Fault {
     Undecided {
         /// The name.
         name: Name,
-        /// Where the other one is.
+        /// The place of the other one.
         first: Place,
-        /// Why.
+        /// The reason.
         source: ConstraintError,
     },
-    /// A client could be given two virtual hosts for one domain, which it
+    /// A client could be sent two virtual hosts of one domain, which it
     /// refuses.
     #[error(
         "virtual hosts {name:?}, this one, and {other:?}, at {first}, both have the domain \
          {domain:?}{}; take it out of one", who(.witness)
     )]
     Domain {
-        /// The domain, in small letters.
+        /// The domain, in lower case.
         domain: Box<str>,
         /// The virtual host.
         name: Name,
         /// The other one.
         other: Name,
-        /// Where the other one is.
+        /// The place of the other one.
         first: Place,
         /// Parameters of a client that would see both.
         witness: Params,
@@ -105,7 +105,7 @@ pub enum Fault {
     /// A virtual host has a domain twice.
     #[error("virtual host {name:?} has the domain {domain:?} twice; take one out")]
     DomainTwice {
-        /// The domain, in small letters.
+        /// The domain, in lower case.
         domain: Box<str>,
         /// The virtual host.
         name: Name,
@@ -113,7 +113,7 @@ pub enum Fault {
     /// A value that some variant is for, and no variant of this name.
     #[error(transparent)]
     Unserved(Box<Unserved>),
-    /// A reference leads nowhere.
+    /// A reference to a resource that no file has.
     #[error("refers to {} {name:?}, which no file has; add it or correct the name", short(.type_url))]
     Dangling {
         /// The type that is referred to.
@@ -121,43 +121,43 @@ pub enum Fault {
         /// The name.
         name: Name,
     },
-    /// Something that another file refers to would go.
+    /// A resource that another file refers to would be removed.
     #[error(
         "no longer has {} {name:?}, to which {by} refers; take the reference away first",
         short(.type_url)
     )]
     StillNeeded {
-        /// The type of what would go.
+        /// The type of the resource.
         type_url: TypeUrl,
         /// Its name.
         name: Name,
-        /// Where it is referred to.
+        /// The place of the reference.
         by: Place,
     },
-    /// A path that was named is not there.
+    /// A configured path does not exist.
     #[error("does not exist; create it, or name another path")]
     Missing,
     /// The system does not let it be read.
     #[error("cannot be read: {reason}; see to its permissions and its kind")]
     Unreadable {
-        /// What kind of failure.
+        /// The kind of error.
         kind: io::ErrorKind,
-        /// The same in words.
+        /// The error in words.
         reason: String,
     },
-    /// There are more files than can be meant.
+    /// There are more files than can be intended.
     #[error("has more than {max} files; name a directory that holds resources only")]
     TooManyFiles {
         /// The limit.
         max: usize,
     },
-    /// The system does not tell of changes, so they are seen late.
+    /// The system does not notify of changes, so they are seen late.
     #[error("is not watched: {reason}; changes are found by looking every now and then")]
     Unwatched {
-        /// What the system says.
+        /// The error of the system.
         reason: String,
     },
-    /// The database does not take it.
+    /// The database refuses it.
     #[error(transparent)]
     Refused(ApplyError),
 }
@@ -170,7 +170,7 @@ pub enum Fault {
     short(.type_url), short(.by_type)
 )]
 pub struct Unserved {
-    /// The type of what does not serve it.
+    /// The type of the resource that does not serve it.
     pub type_url: TypeUrl,
     /// Its name.
     pub name: Name,
@@ -178,11 +178,11 @@ pub struct Unserved {
     pub key: String,
     /// The value.
     pub value: String,
-    /// The type of what speaks of the value.
+    /// The type of the resource that mentions the value.
     pub by_type: TypeUrl,
     /// Its name.
     pub by_name: Name,
-    /// Where it is.
+    /// Its place.
     pub by: Place,
 }
 
@@ -200,7 +200,7 @@ impl Place {
 }
 
 impl Problem {
-    /// Something wrong with a file as a whole.
+    /// A mistake in a file as a whole.
     pub(crate) fn whole(file: &Arc<str>, fault: Fault) -> Self {
         Self {
             place: Place::whole(Arc::clone(file)),
@@ -249,7 +249,7 @@ fn client(witness: &Params) -> String {
     }
 }
 
-/// Of whom this is true, if it is not of all.
+/// The client for whom this is true, if it is not true for all.
 fn who(witness: &Params) -> String {
     match witness.is_empty() {
         true => String::new(),
@@ -257,7 +257,7 @@ fn who(witness: &Params) -> String {
     }
 }
 
-/// What a person calls a type: `cluster`, or the name of its message.
+/// The short name of a type: `cluster`, or the name of its message.
 fn short(type_url: &TypeUrl) -> &str {
     match Kind::of(type_url).short {
         "cds" => "cluster",

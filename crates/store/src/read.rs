@@ -14,13 +14,13 @@ use crate::binary;
 use crate::item::{At, Item, Parsed};
 use crate::problem::{Fault, MOST, Problem};
 
-/// What was read.
+/// The result of reading.
 pub(crate) struct Outcome {
     /// All resources, those of a file with mistakes too.
     pub(crate) parsed: Parsed,
     pub(crate) errors: Vec<Problem>,
     pub(crate) warnings: Vec<Problem>,
-    /// Of the bytes; `None` if there were none to be had.
+    /// The hash of the bytes; `None` if they could not be read.
     pub(crate) hash: Option<u128>,
 }
 
@@ -40,14 +40,14 @@ impl Outcome {
         }
     }
 
-    /// Notes a mistake, unless there are many.
+    /// Adds a mistake, unless there are many.
     pub(crate) fn wrong(&mut self, problem: impl FnOnce() -> Problem) {
         if self.errors.len() < MOST {
             self.errors.push(problem());
         }
     }
 
-    /// Notes what may be one, unless there are many.
+    /// Adds a warning, unless there are many.
     pub(crate) fn doubtful(&mut self, problem: impl FnOnce() -> Problem) {
         if self.warnings.len() < MOST {
             self.warnings.push(problem());
@@ -93,7 +93,8 @@ fn read_text(
     Ok(Some(outcome))
 }
 
-/// The bytes of a file, one more than the limit at most: then reading says so.
+/// The bytes of a file, up to one more than the limit, which the reader then
+/// reports.
 fn bytes(path: &Path, limit: usize) -> io::Result<Bytes> {
     let mut bytes = Vec::new();
     let limit = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
@@ -109,7 +110,7 @@ fn parse(file: &Arc<str>, bytes: Bytes, options: &text::Options) -> Outcome {
     outcome.warnings = warnings.map(|e| said(file, e)).collect();
     outcome.parsed.items.reserve(document.resources.len());
     let mut intake = Intake::default();
-    // One after the other, so that the tree of each is gone before the next.
+    // One after the other, so that the tree of each is freed before the next.
     for read in document.resources {
         for error in read.validate() {
             outcome.wrong(|| said(file, error));
@@ -119,7 +120,7 @@ fn parse(file: &Arc<str>, bytes: Bytes, options: &text::Options) -> Outcome {
     outcome
 }
 
-/// A resource, and the virtual hosts that are written in it.
+/// Takes in a resource, and the virtual hosts that are written in it.
 fn take(outcome: &mut Outcome, intake: &mut Intake, file: &Arc<str>, read: &text::Resource) {
     let place = |inner: &Field| {
         let field = read.path.join(inner).to_string();

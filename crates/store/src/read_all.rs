@@ -8,13 +8,13 @@ use trunkline_proto::text;
 use crate::file::FileId;
 use crate::read::{Outcome, read};
 
-/// More threads than this wait for the disk and for memory.
+/// More threads than this would wait for the disk and for memory.
 const MOST_THREADS: usize = 4;
 
-/// A file, and the hash of what was read from it before.
+/// A file, and the hash of the bytes that were read before.
 pub(crate) type Job = (FileId, Option<u128>);
 
-/// Reads files; nothing comes of one that says what it said before.
+/// Reads files; the result of an unchanged one is `None`.
 pub(crate) fn read_all(jobs: Vec<Job>, options: &text::Options) -> Vec<(FileId, Option<Outcome>)> {
     let one = |(id, before): &Job| {
         let outcome = read(&id.path, &id.name, *before, options);

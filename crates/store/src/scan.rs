@@ -1,7 +1,7 @@
-//! Which files count, and whether one changed.
+//! Finds files, and those that changed.
 //!
-//! In a directory, and in those below it, files count by their names; what is
-//! hidden does not. A mounted ConfigMap fits in with that: its files are links
+//! In a directory, and in those below it, files count by their names; hidden
+//! ones do not. A mounted ConfigMap fits in with that: its files are links
 //! through `..data`, which is hidden, to a directory that is hidden too, and a
 //! link to a file is a file.
 
@@ -13,15 +13,15 @@ use std::time::SystemTime;
 
 use crate::problem::Fault;
 
-/// Files of all paths together.
+/// The maximum of files of all paths together.
 const MAX_FILES: usize = 100_000;
-/// Directories inside each other.
+/// The maximum of directories inside each other.
 const MAX_DEPTH: usize = 32;
-/// What the names of files in a directory end in.
+/// The extensions of files in a directory.
 const ENDS: [&str; 4] = ["yaml", "yml", "json", "pb"];
 
-/// Two equal stamps are of the same contents, as far as can be told without
-/// reading them.
+/// Two equal stamps mean equal contents, as far as can be told without reading
+/// them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     len: u64,
@@ -29,8 +29,7 @@ pub(crate) struct Stamp {
     identity: Identity,
 }
 
-/// Which file or directory it is, whatever it is called, and when something
-/// about it last changed.
+/// Identifies a file or directory, whatever its name, and its last change.
 pub(crate) type Identity = (u64, u64, i64, i64);
 
 #[cfg(unix)]
@@ -44,7 +43,7 @@ fn identity(_: &Metadata) -> Identity {
     (0, 0, 0, 0)
 }
 
-/// Which directory a path leads to now.
+/// The identity of the directory that a path leads to.
 pub(crate) fn directory(path: &Path) -> Option<(u64, u64)> {
     let (device, inode, ..) = identity(&fs::metadata(path).ok()?);
     Some((device, inode))
@@ -60,20 +59,20 @@ impl Stamp {
     }
 }
 
-/// A file that counts.
+/// A file that was found.
 pub(crate) struct Found {
-    /// Which of the paths led to it.
+    /// The index of the path that led to it.
     pub(crate) root: usize,
     pub(crate) path: PathBuf,
     pub(crate) stamp: Stamp,
 }
 
-/// Directories in which a change would be seen.
+/// Directories to watch.
 #[derive(Default)]
 pub(crate) struct Places {
     /// Any change in them may matter.
     within: BTreeSet<PathBuf>,
-    /// A path that was named may appear there or be replaced.
+    /// A configured path may appear there or be replaced.
     above: BTreeSet<PathBuf>,
 }
 
@@ -90,7 +89,7 @@ impl Places {
         self.within.iter().chain(&self.above)
     }
 
-    /// Whether something at this path can concern a file.
+    /// Whether a change at this path can concern a file.
     pub(crate) fn concern(&self, path: &Path, roots: &[PathBuf]) -> bool {
         let within = |dir: &Path| self.within.contains(dir);
         path.parent().is_some_and(within)
@@ -99,19 +98,19 @@ impl Places {
     }
 }
 
-/// What is there.
+/// The result of a scan.
 #[derive(Default)]
 pub(crate) struct Scan {
-    /// In the order of the paths, then by name.
+    /// Files in the order of the paths, then by name.
     pub(crate) files: Vec<Found>,
     pub(crate) places: Places,
-    /// What could not be looked at. Nothing is known of files below.
+    /// Paths that could not be read. Nothing is known of files below.
     pub(crate) failed: Vec<(PathBuf, Fault)>,
     /// By real path: a file that is reached twice counts once.
     seen: HashSet<PathBuf>,
 }
 
-/// Looks at all paths.
+/// Scans all paths.
 pub(crate) fn scan(roots: &[PathBuf]) -> Scan {
     let mut scan = Scan::default();
     for (root, path) in roots.iter().enumerate() {
@@ -122,7 +121,7 @@ pub(crate) fn scan(roots: &[PathBuf]) -> Scan {
                 scan.directory(root, path, 0);
             }
             Ok(meta) => {
-                // Of a link through links, any may change.
+                // Any link in a chain of links may change.
                 scan.places.within(&above);
                 scan.file(root, path.clone(), &meta);
             }
@@ -148,8 +147,8 @@ impl Scan {
         let listed = real(path).and_then(|real| Ok((real, list(path)?)));
         let (real, names) = match listed {
             Ok(listed) => listed,
-            // One below that has just gone is not there; one that was named is
-            // missed.
+            // A path below that was just removed is ignored; a configured one
+            // is reported.
             Err(error) if error.kind() == io::ErrorKind::NotFound && depth > 0 => return,
             Err(error) => return self.fail(path, &error),
         };
@@ -162,7 +161,7 @@ impl Scan {
             match fs::metadata(&path) {
                 Ok(meta) if meta.is_dir() => self.directory(root, &path, depth + 1),
                 Ok(meta) if meta.is_file() && counts(&path) => self.file(root, path, &meta),
-                // Others do not count, nor does a link that leads nowhere.
+                // Other kinds do not count, nor does a dangling link.
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) if counts(&path) => self.fail(&path, &error),
@@ -180,7 +179,7 @@ impl Scan {
             return;
         }
         if let Ok(real) = real(&path) {
-            // What is behind a link changes where it is.
+            // A link's target changes where it is.
             if let Some(dir) = real.parent() {
                 self.places.within(dir);
             }
@@ -193,7 +192,7 @@ impl Scan {
     }
 }
 
-/// A path as the system tells of it, whatever it leads to.
+/// The absolute path, as notifications have it, links not resolved.
 pub(crate) fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
@@ -202,7 +201,7 @@ fn real(path: &Path) -> io::Result<PathBuf> {
     fs::canonicalize(path)
 }
 
-/// What a directory holds and does not hide, by name.
+/// The entries of a directory that are not hidden, by name.
 fn list(path: &Path) -> io::Result<Vec<PathBuf>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(path)? {
@@ -220,7 +219,7 @@ fn counts(path: &Path) -> bool {
     end.is_some_and(|end| ENDS.iter().any(|known| end.eq_ignore_ascii_case(known)))
 }
 
-/// The nearest directory above a path that exists: there the path will appear.
+/// The nearest existing directory above a path: there the path will appear.
 fn parent_that_is(path: &Path) -> PathBuf {
     let above = path.ancestors().skip(1);
     let mut above = above.map(|dir| match dir.as_os_str().is_empty() {

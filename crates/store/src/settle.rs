@@ -1,9 +1,10 @@
-//! Which files can be taken together.
+//! Decides which files can be served together.
 //!
 //! Every file that changed is a candidate, and so is one that was turned down
-//! before: what it contradicted may be gone. All of them are tried at once, so
-//! that a resource can move from one file to another. One that is turned down
-//! leaves what it last said in place, and that may turn down another.
+//! before: the file that it contradicted may be gone. All of them are tried at
+//! once, so that a resource can move from one file to another. A candidate that
+//! is turned down leaves its last good state in place, and that may turn down
+//! another.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -19,15 +20,16 @@ use crate::problem::{Fault, MOST, Place, Problem};
 /// By file.
 type Problems = BTreeMap<FileId, Vec<Problem>>;
 
-/// What came of it.
+/// The result of settling.
 pub(crate) struct Settled {
-    /// Candidates that are turned down, and why.
+    /// Candidates that were turned down, and why.
     pub(crate) rejected: Problems,
-    /// References of what is served that lead nowhere.
+    /// Dangling references of the served resources.
     pub(crate) dangling: Problems,
 }
 
-/// Puts what can be taken into the index, in place of what was there.
+/// Replaces files in the index by their candidates, as far as they fit
+/// together.
 pub(crate) fn settle(
     index: &mut Index,
     files: &BTreeMap<FileId, File>,
@@ -39,7 +41,8 @@ pub(crate) fn settle(
         files,
         rejected: Problems::new(),
     };
-    // Who is at fault is found with all of them; else a few of a file will do.
+    // To find the file at fault takes all of them; else a few of each file will
+    // do.
     let most = match dangling {
         Dangling::Warn => MOST,
         Dangling::Refuse => usize::MAX,
@@ -68,7 +71,7 @@ struct Settling<'a> {
     rejected: Problems,
 }
 
-/// A reference that leads nowhere.
+/// A dangling reference.
 struct Loose {
     file: FileId,
     problem: Problem,
@@ -86,7 +89,7 @@ impl Settling<'_> {
         let mut candidates: Vec<_> = wishes()
             .filter_map(|(id, file)| Some((file.lost, id, file.candidate()?)))
             .collect();
-        // One that is served comes before one that was turned down.
+        // A file that is served comes before one that was turned down.
         candidates.sort_by_key(|(lost, id, _)| (*lost, *id));
         let mut down = Vec::new();
         for (_, id, parsed) in candidates {
@@ -98,8 +101,8 @@ impl Settling<'_> {
         self.restore(down);
     }
 
-    /// Puts back what files said before. Candidates that contradict it are
-    /// turned down as well: what is served stays served.
+    /// Puts the last good state of files back. Candidates that contradict it
+    /// are turned down as well: served resources stay.
     fn restore(&mut self, mut down: Vec<FileId>) {
         while let Some(id) = down.pop() {
             let Some(served) = self.files.get(&id).and_then(|file| file.served.as_ref()) else {
@@ -109,7 +112,7 @@ impl Settling<'_> {
                 continue;
             };
             let evicted = self.evict(clash);
-            // It was in before, so nothing else contradicts it.
+            // It was in the index before, so nothing else contradicts it.
             let _ = self.index.insert(&id, served);
             for (other, parsed) in evicted {
                 if let Err(clash) = self.index.insert(&other, &parsed) {
@@ -140,7 +143,7 @@ impl Settling<'_> {
         wish.is_some() && !self.rejected.contains_key(id)
     }
 
-    /// What a file will say.
+    /// The contents that a file will have.
     fn says(&self, id: &FileId) -> Option<&Arc<Parsed>> {
         let file = self.files.get(id)?;
         match (&file.wish, self.taken(id)) {
@@ -150,8 +153,8 @@ impl Settling<'_> {
         }
     }
 
-    /// References that lead nowhere. As long as the contents of some file are
-    /// not known, nobody can say.
+    /// Dangling references. As long as the contents of some file are not known,
+    /// none can be told.
     fn dangling(&self, all_known: bool, most: usize) -> Vec<Loose> {
         let gone = |file: &File| matches!(file.wish, Some(Wish::Gone));
         let known = |(id, file): (&FileId, &File)| gone(file) || self.says(id).is_some();
@@ -191,7 +194,7 @@ impl Settling<'_> {
         ours && !collection && !self.index.answers(&to.type_url, &to.name)
     }
 
-    /// Turns down who made references lead nowhere; whether there was anyone.
+    /// Turns down the files that made references dangle; true if there was one.
     fn refuse(&mut self, found: &[Loose]) -> bool {
         let takers = self.takers();
         let mut down = Problems::new();
@@ -218,7 +221,7 @@ impl Settling<'_> {
         any
     }
 
-    /// Who is about to take which names away.
+    /// The names that files are about to remove.
     fn takers(&self) -> HashMap<(TypeUrl, Name), &FileId> {
         let taken = self.files.iter().filter(|(id, _)| self.taken(id));
         let mut takers = HashMap::new();

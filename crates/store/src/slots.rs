@@ -1,5 +1,5 @@
-//! The files that are in an index, by number, so that an item can be named in
-//! few bytes.
+//! The files of an index, by number, so that an item can be identified in few
+//! bytes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use std::sync::Arc;
 use crate::file::FileId;
 use crate::item::{Item, Parsed, number};
 
-/// An item of a file that is in.
+/// An item of a file in the index, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Held {
     pub(crate) file: u32,
     pub(crate) item: u32,
 }
 
-/// What is held.
+/// The item and its file.
 pub(crate) struct Found<'a> {
     pub(crate) file: &'a FileId,
     pub(crate) parsed: &'a Parsed,

@@ -1,4 +1,4 @@
-//! What is known of all files at one time: for `status` and for metrics.
+//! The status of all files at one time: for `status` and for metrics.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -11,19 +11,20 @@ use crate::problem::Problem;
 /// All files; cheap to share, never changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FilesStatus {
-    /// Whether every file has been good once, so that contents were handed out.
+    /// Whether every file has been good once, so that the first update was
+    /// handed out.
     pub loaded: bool,
-    /// In the order in which files were named, then by path. A path that was
-    /// named and is not there, and a directory that cannot be read, are in it.
+    /// In the order of the configured paths, then by path. Configured paths
+    /// that do not exist, and directories that cannot be read, are included.
     pub files: Vec<FileStatus>,
-    /// What keeps changes from being seen at once.
+    /// Why changes are not seen at once.
     pub unwatched: Vec<Problem>,
 }
 
 /// One file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileStatus {
-    /// Its path, as it was named or found.
+    /// Its path, as configured or found.
     pub path: Arc<str>,
     /// For a bad file, since when; for a good one, when its contents were last
     /// taken.
@@ -31,14 +32,14 @@ pub struct FileStatus {
     /// How many of its resources are served; of a bad file, those that were
     /// last good.
     pub resources: usize,
-    /// What is wrong; a file with nothing here is good.
+    /// Its mistakes; a file without any is good.
     pub errors: Arc<[Problem]>,
-    /// What may be wrong.
+    /// Its warnings.
     pub warnings: Arc<[Problem]>,
 }
 
 impl FileStatus {
-    /// Whether what the file says is what is served.
+    /// Whether the file's current contents are served.
     #[must_use]
     pub fn is_good(&self) -> bool {
         self.errors.is_empty()
@@ -46,23 +47,24 @@ impl FileStatus {
 }
 
 impl FilesStatus {
-    /// Files that are bad.
+    /// The bad files.
     pub fn bad(&self) -> impl Iterator<Item = &FileStatus> {
         self.files.iter().filter(|file| !file.is_good())
     }
 
-    /// Everything that is wrong.
+    /// The mistakes of all files.
     pub fn errors(&self) -> impl Iterator<Item = &Problem> {
         self.files.iter().flat_map(|file| file.errors.iter())
     }
 
-    /// Everything that may be wrong.
+    /// The warnings of all files.
     pub fn warnings(&self) -> impl Iterator<Item = &Problem> {
         let own = self.files.iter().flat_map(|file| file.warnings.iter());
         own.chain(&self.unwatched)
     }
 
-    /// Resources that are served, or will be once all files are good.
+    /// The number of resources that are served, or will be once all files are
+    /// good.
     #[must_use]
     pub fn resources(&self) -> usize {
         self.files.iter().map(|file| file.resources).sum()
@@ -70,7 +72,7 @@ impl FilesStatus {
 }
 
 impl Files {
-    /// What is wrong with a file.
+    /// The mistakes of a file.
     pub(crate) fn errors<'a>(&self, file: &'a File) -> &'a [Problem] {
         match self.options.dangling {
             Dangling::Refuse if file.errors.is_empty() => &file.dangling,
@@ -78,7 +80,7 @@ impl Files {
         }
     }
 
-    /// What is known of all files.
+    /// The status of all files.
     pub(crate) fn status(&self) -> FilesStatus {
         let now = SystemTime::now();
         let failed = self.failed.values().map(|(problem, since)| FileStatus {

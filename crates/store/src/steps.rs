@@ -1,5 +1,5 @@
-//! Taking files: what settles becomes what is served, step by step, so that it
-//! can be taken back when the database does not want it.
+//! Steps of an update, one for each file, so that it can be undone when the
+//! database refuses it.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::item::Parsed;
 use crate::problem::{Fault, Problem};
 use crate::settle::{Settled, settle};
 
-/// A change of one file, to be taken back if it is refused.
+/// A change of one file, to be undone if it is refused.
 pub(crate) struct Step {
     pub(crate) id: FileId,
     before: Option<Arc<Parsed>>,
@@ -21,14 +21,14 @@ pub(crate) struct Step {
 }
 
 impl Files {
-    /// What the steps amount to.
+    /// The changes that the steps amount to.
     pub(crate) fn changes(&self) -> Vec<Change> {
         let before = self.steps.iter().filter_map(|step| step.before.as_deref());
         let after = self.steps.iter().filter_map(|step| step.after.as_deref());
         diff::between(before, after)
     }
 
-    /// Takes what can be taken.
+    /// Settles the files, and records the steps.
     pub(crate) fn settle(&mut self) {
         let all_known = self.failed.is_empty();
         let dangling = self.options.dangling;
@@ -66,7 +66,7 @@ impl Files {
         }
     }
 
-    /// Looks which values no variant serves.
+    /// Finds values that no variant serves.
     fn cover(&mut self) {
         let files = self.files.iter();
         let served = files.filter_map(|(id, file)| Some((id, file.served.as_deref()?)));
@@ -76,8 +76,8 @@ impl Files {
         }
     }
 
-    /// Takes the last update back: the database does not want it. Files that
-    /// have a name that it complains of are bad until they change.
+    /// Undoes the last update, which the database refused. Files with a name in
+    /// the error are bad until they change.
     pub(crate) fn refused(&mut self, error: &ApplyError, first: bool) {
         let names = match error {
             ApplyError::Overlap { name, .. }
@@ -111,7 +111,7 @@ impl Files {
             let file = self.files.entry(Arc::clone(&step.id)).or_default();
             file.served = step.before;
             if let Some(before) = &file.served {
-                // They stood together before.
+                // They were in the index together before.
                 let _ = self.index.insert(&step.id, before);
             }
             file.wish = match step.after {

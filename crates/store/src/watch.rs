@@ -1,5 +1,5 @@
-//! Files that are watched: a thread of its own looks at them and hands out one
-//! update at a time.
+//! Watched files: a thread of its own scans them and hands out one update at a
+//! time.
 //!
 //! ```text
 //! the system tells ─┐                 ┌─▶ status
@@ -8,8 +8,8 @@
 //!                                   └──────────────────────────────┘
 //! ```
 //!
-//! Nothing further is handed out before it is known what became of the last
-//! update. So whoever takes them slowly gets the newest state next.
+//! The next update is handed out after the result of the last one is known. So
+//! a slow consumer gets the newest state next.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -20,24 +20,24 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 use trunkline::{ApplyError, Change};
 
-use crate::eyes::Eyes;
 use crate::files::{Files, Refresh};
 use crate::mailbox::{Mail, Mailbox, Stopped};
+use crate::notifications::Notifications;
 use crate::scan::{Places, scan};
 use crate::status::FilesStatus;
 
-/// How often directories are looked at again because new ones appear in them.
+/// How often directories are scanned again because new ones appear in them.
 const MOST_LOOKS: usize = 8;
 
-/// One transaction: what files changed since the update before.
+/// One transaction: the changes of files since the update before.
 #[derive(Debug)]
 pub struct Update {
     /// The changes; they belong together.
     pub changes: Vec<Change>,
-    /// The files that they come from, those that are gone among them.
+    /// The files that changed, removed ones included.
     pub files: Vec<Arc<str>>,
-    /// These are the whole contents: every file is good, for the first time.
-    /// Once they are applied, loading is done (S51).
+    /// Whether this is the whole first contents: every file is good, for the
+    /// first time. Once it is applied, loading is done (S51).
     pub first: bool,
 }
 
@@ -47,7 +47,7 @@ pub struct Watcher {
     updates: mpsc::Receiver<Update>,
     status: watch::Receiver<Arc<FilesStatus>>,
     mailbox: Handle,
-    /// An update was handed out, and nobody said what became of it.
+    /// Whether an update was handed out and its result is not known.
     open: bool,
 }
 
@@ -67,10 +67,10 @@ impl Drop for Handle {
 }
 
 impl Watcher {
-    /// The next update. Asking for it says that the one before was applied.
-    /// `None` if files are watched no longer.
+    /// The next update. A call means that the one before was applied. `None` if
+    /// files are no longer watched.
     ///
-    /// May be dropped and called again at any time.
+    /// Cancel safe.
     pub async fn next(&mut self) -> Option<Update> {
         if std::mem::take(&mut self.open) {
             self.mailbox.0.judge(Ok(()));
@@ -80,16 +80,16 @@ impl Watcher {
         Some(update)
     }
 
-    /// Says that the last update was not applied. The files that are to blame
-    /// are bad from now on, with this reason, until they change; what the
-    /// others say comes again.
+    /// Reports that the last update was not applied. The files at fault are bad
+    /// from now on, with this reason, until they change; the changes of the
+    /// others come again.
     pub fn refused(&mut self, error: ApplyError) {
         if std::mem::take(&mut self.open) {
             self.mailbox.0.judge(Err(error));
         }
     }
 
-    /// What is known of all files, now and whenever it changes.
+    /// The status of all files, now and whenever it changes.
     #[must_use]
     pub fn status(&self) -> watch::Receiver<Arc<FilesStatus>> {
         self.status.clone()
@@ -97,18 +97,18 @@ impl Watcher {
 }
 
 impl Files {
-    /// Reads the files and goes on watching them, in a thread of its own.
+    /// Reads the files and watches them, in a thread of its own.
     ///
     /// # Errors
-    /// If the system does not give another thread.
+    /// If the thread cannot be started.
     pub fn watch(self) -> std::io::Result<Watcher> {
         let (updates, receiver) = mpsc::channel(1);
         let (report, status) = watch::channel(Arc::default());
         let mailbox = Arc::new(Mailbox::default());
-        let eyes = Eyes::open(&mailbox, self.options.notify);
+        let notifications = Notifications::open(&mailbox, self.options.notify);
         let watching = Watching {
             files: self,
-            eyes,
+            notifications,
             places: Places::default(),
             mailbox: Arc::clone(&mailbox),
             updates,
@@ -128,8 +128,8 @@ impl Files {
 
 struct Watching {
     files: Files,
-    eyes: Eyes,
-    /// Of the last look.
+    notifications: Notifications,
+    /// The directories of the last scan.
     places: Places,
     mailbox: Arc<Mailbox>,
     updates: mpsc::Sender<Update>,
@@ -156,7 +156,7 @@ impl Watching {
         }
     }
 
-    /// Waits until something happened that may concern a file, or for a time.
+    /// Waits for an event that may concern a file, or for the deadline.
     fn wait(&self, deadline: Instant) -> Result<Mail, Stopped> {
         let Files { options, roots, .. } = &self.files;
         loop {
@@ -174,13 +174,13 @@ impl Watching {
     }
 
     fn refresh(&mut self, touched: &HashSet<PathBuf>, last_try: bool) -> Refresh {
-        let (eyes, places) = (&mut self.eyes, &mut self.places);
+        let (notifications, places) = (&mut self.notifications, &mut self.places);
         let roots = self.files.roots.clone();
         let mut look = || {
             let mut found = scan(&roots);
             // Until all directories are watched.
             for _ in 0..MOST_LOOKS {
-                if !eyes.turn_to(found.places.all()) {
+                if !notifications.watch_only(found.places.all()) {
                     break;
                 }
                 found = scan(&roots);
@@ -191,8 +191,8 @@ impl Watching {
         self.files.refresh(&mut look, touched, last_try)
     }
 
-    /// Tells what was found; whether it was refused, so that files have to be
-    /// looked at again.
+    /// Hands out the changes. True if they were refused, so that files have to
+    /// be scanned again.
     fn hand_out(&mut self, refresh: &mut Refresh) -> Result<bool, Stopped> {
         self.publish();
         let Some(changes) = refresh.changes.take() else {
@@ -220,7 +220,7 @@ impl Watching {
 
     fn publish(&self) {
         let mut status = self.files.status();
-        status.unwatched.clone_from(&self.eyes.blind);
+        status.unwatched.clone_from(&self.notifications.unwatched);
         self.report.send_if_modified(|known| {
             let changed = **known != status;
             if changed {

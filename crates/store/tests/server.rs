@@ -1,4 +1,4 @@
-//! Files in a server: not ready until they are good, then followed.
+//! Files in a server: not ready until they are good, then watched.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

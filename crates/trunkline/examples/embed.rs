@@ -1,5 +1,5 @@
-//! A control plane in a program of one's own: contents from a text, what
-//! happens on its streams printed, mounted beside another route on axum.
+//! A control plane inside another program: resources from a text, events of its
+//! streams printed, mounted beside another route on axum.
 //!
 //! ```text
 //! cargo run -p trunkline --example embed          # serves on 127.0.0.1:18000

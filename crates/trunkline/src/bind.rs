@@ -1,21 +1,21 @@
-//! Taking an address to listen on.
+//! Binding an address to listen on.
 
 use std::io;
 use std::net::SocketAddr;
 
 use tokio::net::{TcpListener, TcpSocket, ToSocketAddrs, lookup_host};
 
-/// Connections that may wait to be accepted. A fleet comes back all at once
-/// when a server is started again, and whom the system turns away then comes
-/// later than it could. The system has a limit of its own, and the smaller of
-/// the two counts: `net.core.somaxconn` on Linux, 4096 unless it was changed.
+/// Connections that may wait to be accepted. A fleet reconnects all at once
+/// when a server restarts, and a connection that the system turns away is
+/// retried late. The system has a limit of its own, and the smaller of the two
+/// counts: `net.core.somaxconn` on Linux, 4096 unless it was changed.
 const WAITING: u32 = 1 << 14;
 
-/// Listens on the first of the addresses that can be had. Unlike
-/// [`TcpListener::bind`] it lets as many connections wait as the system does.
+/// Listens on the first address that is free. Unlike [`TcpListener::bind`] it
+/// lets as many connections wait as the system does.
 ///
 /// # Errors
-/// If none of them can be had; why, of the last one.
+/// If none of them is free: the error of the last one.
 pub async fn bind(addresses: impl ToSocketAddrs) -> io::Result<TcpListener> {
     let mut last = None;
     for address in lookup_host(addresses).await? {
@@ -32,8 +32,8 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
     };
-    // A server that is started again need not wait for the connections of the
-    // one before it. On Windows it would mean that two may have the address.
+    // A server that restarts need not wait for the connections of the one
+    // before it. On Windows this would let two processes have the address.
     #[cfg(not(windows))]
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
@@ -64,7 +64,7 @@ mod tests {
         let address = first.local_addr().unwrap();
         let client = tokio::net::TcpStream::connect(address).await.unwrap();
         let (accepted, _) = first.accept().await.unwrap();
-        // The side that ends a connection first is the one that has to wait.
+        // The side that closes a connection first has the wait.
         drop((accepted, first));
         drop(client);
         bind(address).await.unwrap();

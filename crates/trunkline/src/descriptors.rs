@@ -1,14 +1,14 @@
-//! How many connections a process may have open.
+//! The limit of open descriptors of a process.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Lets this process, and those that it starts, have as many descriptors as the
-/// system allows it: what it has by default is often a thousand, which is not
-/// enough for clients by the thousand. Not for a program in which something
-/// calls `select`, which knows no more than that.
+/// Raises the limit of file descriptors of this process, and of those that it
+/// starts, to what the system allows. The default is often a thousand, too few
+/// for thousands of clients. Not for a program in which something calls
+/// `select`, which cannot handle larger descriptors.
 pub fn raise_descriptors() {
     let limit = getrlimit(Resource::Nofile);
-    // Where it cannot, connections wait, and that is told of when it happens.
+    // If it fails, connections beyond the limit wait to be accepted.
     let _ = setrlimit(
         Resource::Nofile,
         Rlimit {

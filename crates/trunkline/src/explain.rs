@@ -1,5 +1,23 @@
-//! Why a client gets what it gets: what [`Server::explain_host`] and
-//! [`Server::explain_resource`] find out. For people; it changes nothing.
+//! Why a client gets what it gets: the results of [`Server::explain_host`] and
+//! [`Server::explain_resource`]. For people; nothing is changed.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use trunkline::explain::Asker;
+//! use trunkline::{Change, Resource, Server, core::params::Params, kind};
+//!
+//! let server = Server::default();
+//! let cluster = Arc::new(Resource::new("backend".into(), "...".into()));
+//! server.apply(vec![Change::Upsert(kind::CDS.into(), cluster)])?;
+//! let params = Params::new([("env", "prod")])?;
+//! let why = server.explain_resource(
+//!     Asker::Params(&params),
+//!     &kind::CDS.into(),
+//!     &"backend".into(),
+//! )?;
+//! assert!(why.variants[0].unmet.is_empty()); // this client gets it
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! [`Server::explain_host`]: crate::Server::explain_host
 //! [`Server::explain_resource`]: crate::Server::explain_resource
@@ -14,89 +32,89 @@ use trunkline_core::resource::{Resource, TypeUrl};
 use trunkline_core::session::NameStatus;
 use trunkline_proto::discovery::Node;
 
-/// Of whom it is asked.
+/// The client that a question is about.
 #[derive(Clone, Copy, Debug)]
 pub enum Asker<'a> {
     /// A client that is connected, by the id of its node.
     Client(&'a str),
-    /// One that describes itself like this.
+    /// A client whose node is this one.
     Node(&'a Node),
-    /// One with these parameters (TP2).
+    /// A client with these parameters (TP2).
     Params(&'a Params),
 }
 
-/// A parameter of a client, and how it came by it.
+/// A parameter of a client, and where it comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
     /// Its key.
     pub key: String,
     /// Its value.
     pub value: String,
-    /// Who says so, in words.
+    /// Its origin, in words.
     pub by: String,
 }
 
-/// What there is to say of a resource and a client.
+/// Why a client gets a variant of a resource, or none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResourceExplained {
     /// Its type.
     pub type_url: TypeUrl,
     /// Its name.
     pub name: Name,
-    /// By which parameters the client is given variants.
+    /// The client's parameters, by which variants are chosen.
     pub params: Vec<Parameter>,
     /// Every variant.
     pub variants: Vec<VariantExplained>,
-    /// The streams of the client on which it stands; `None` if the question
-    /// was about no client that is connected.
+    /// The state on each of the client's streams; `None` if the question was
+    /// about no connected client.
     pub client: Option<Vec<OnStream>>,
 }
 
-/// A variant, and whether it is the one.
+/// A variant, and whether the client matches it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VariantExplained {
     /// The variant.
     pub resource: Arc<Resource>,
-    /// What it asks for and the client does not fulfil; if that is nothing, it
-    /// is the one.
+    /// The constraints that the client does not meet; it gets the variant of
+    /// which this is empty.
     pub unmet: Vec<String>,
 }
 
-/// How a resource stands on a stream.
+/// The state of a resource on a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OnStream {
-    /// Which stream.
+    /// The number of the stream.
     pub stream: u64,
     /// The protocol.
     pub mode: Mode,
     /// The only type of the stream; `None` on an aggregated one.
     pub only: Option<TypeUrl>,
-    /// Whether the client may see the type at all.
+    /// Whether the client is authorised to see the type.
     pub may_see: bool,
-    /// How the name stands that it asks for; `None` if it does not.
+    /// The state of the subscription; `None` if the client has none.
     pub asked: Option<NameStatus>,
-    /// What it holds of it, whatever brought that.
+    /// The resource in the client cache, by whatever subscription.
     pub holds: Option<Arc<Resource>>,
-    /// What it last said of something of the type that it rejects.
+    /// The error of the client's last NACK of the type.
     pub error: Option<ErrorDetail>,
 }
 
-/// What there is to say of a host and a client.
+/// Why a client gets a virtual host, or none, for a host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explained {
-    /// What the client would ask for: `<route configuration>/<host>`.
+    /// The name that the client subscribes to: `<route configuration>/<host>`.
     pub asked: Name,
-    /// Which virtual host it is, and why that one.
+    /// The virtual host that matches, and why that one.
     pub host: HostExplanation,
-    /// What the virtual host would hide if it were given whole; one of perhaps
-    /// many, and only if it is found soon.
+    /// A domain that the virtual host would hide if it were sent with all its
+    /// domains; one of perhaps many, and only if a short search finds it.
     pub hidden: Option<Hidden>,
-    /// By which parameters the client is given variants.
+    /// The client's parameters, by which variants are chosen.
     pub params: Vec<Parameter>,
-    /// What the client gets without asking.
+    /// The client's base subscriptions.
     pub base: BaseExplained,
-    /// How it stands; `None` if the question was about no client that is
-    /// connected.
+    /// The client's streams; `None` if the question was about no connected
+    /// client.
     pub client: Option<Connected>,
 }
 
@@ -109,36 +127,36 @@ pub struct Hidden {
     pub domain: String,
 }
 
-/// What a client gets without asking, and whether the host is in it.
+/// The base subscriptions of a client, and whether the host is among them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BaseExplained {
     /// The rules that apply to the node, in words.
     pub rules: Vec<String>,
-    /// The sets that they give it.
+    /// The base sets that the rules give it.
     pub sets: Vec<Box<str>>,
-    /// Those of them that bring the host.
+    /// The sets that contain the host.
     pub by_sets: Vec<Box<str>>,
-    /// Whether a rule brings the host by its name.
+    /// Whether a rule names the host itself.
     pub by_name: bool,
 }
 
 /// A client that is connected.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Connected {
-    /// Whether it holds the route configuration.
+    /// Whether its client cache has the route configuration.
     pub has_route: bool,
-    /// Its streams that speak of virtual hosts.
+    /// Its streams with a subscription to virtual hosts.
     pub streams: Vec<HostOnStream>,
 }
 
-/// How a host stands on a stream.
+/// The state of a host on a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostOnStream {
-    /// How the host stands that it asks for, and what it holds of the virtual
-    /// host that it is given.
+    /// The state of the host's subscription, and the virtual host in the client
+    /// cache.
     pub on: OnStream,
-    /// Whether it asks for so many hosts that this one would not be
-    /// remembered.
+    /// Whether the stream has its limit of unbounded hosts, so that this one
+    /// would be refused.
     pub is_full: bool,
 }
 
@@ -146,15 +164,16 @@ pub struct HostOnStream {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExplainError {
-    /// What is not there yet cannot be told from what does not exist.
+    /// Not loaded yet: a missing resource cannot be told from one that does not
+    /// exist.
     #[error("the first contents are not complete; ask again when the server is ready")]
     NotReady,
-    /// Nobody is connected who calls itself so.
+    /// No connected client has this node id.
     #[error("no client with the node id {node:?} is connected{}", hint(.near))]
     UnknownNode {
         /// The node.
         node: String,
-        /// One that may have been meant.
+        /// A similar node id.
         near: Option<String>,
     },
     /// There is no such resource.
@@ -164,10 +183,10 @@ pub enum ExplainError {
         kind: String,
         /// Its name.
         name: Name,
-        /// One that may have been meant.
+        /// A similar name.
         near: Option<String>,
     },
-    /// It cannot be asked for.
+    /// Not a host that a client can subscribe to.
     #[error("{host:?} is no host: it is empty, or has a slash in it")]
     NoHost {
         /// The host.
@@ -178,16 +197,16 @@ pub enum ExplainError {
     NoRoute {
         /// Its name.
         route: String,
-        /// One that may have been meant.
+        /// A similar name.
         near: Option<String>,
     },
-    /// It is there, for others.
+    /// It exists, but not for this client.
     #[error("no variant of the route configuration {route:?} is for this client")]
     NoVariant {
         /// Its name.
         route: String,
     },
-    /// Its virtual hosts are all in itself.
+    /// It has no `vhds`: all its virtual hosts are inside of it.
     #[error(
         "the route configuration {route:?} has no `vhds`: its virtual hosts are all in itself, \
          and none is asked for on demand"

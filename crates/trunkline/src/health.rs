@@ -1,5 +1,16 @@
 //! gRPC health: `SERVING` while the server is ready, `NOT_SERVING` before and
-//! while it drains. All services of one server stand alike.
+//! while it drains. All services of a server have the same status.
+//!
+//! A [`Server`](crate::Server) has one; this is for other services of a program:
+//!
+//! ```
+//! use trunkline::health::Health;
+//!
+//! let health = Health::new(["example.Greeter"]);
+//! let service = health.service(); // for a tonic server
+//! health.set_ready(true);
+//! # drop(service);
+//! ```
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -23,7 +34,7 @@ use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse, health_server};
 use tonic_prost::ProstCodec;
 use tower_service::Service;
 
-/// The name of the service, first in every path of it.
+/// The full name of the service.
 pub const NAME: &str = "grpc.health.v1.Health";
 
 const LIST: &str = "/grpc.health.v1.Health/List";
@@ -41,8 +52,8 @@ struct Shared {
 }
 
 impl Health {
-    /// Not ready yet. `services` are those that can be asked for by name; the
-    /// empty name, which stands for the server, is always one.
+    /// Not ready. `services` are the names that a client can check; the empty
+    /// name, which stands for the server, is always one.
     #[must_use]
     pub fn new(services: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let named = services.into_iter().map(Into::into);
@@ -53,14 +64,15 @@ impl Health {
         }
     }
 
-    /// Says whether the server is ready; whoever watches hears of a change.
+    /// Sets whether the server is ready; clients that watch are told of a
+    /// change.
     pub fn set_ready(&self, ready: bool) {
         self.shared
             .ready
             .send_if_modified(|now| std::mem::replace(now, ready) != ready);
     }
 
-    /// Whether it is.
+    /// Whether the server is ready.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         *self.shared.ready.borrow()
@@ -116,14 +128,14 @@ impl health_server::Health for Health {
                 ready.map(|ready| Ok(response(ready))),
             )));
         }
-        // The stream stays open, so that the client does not ask again.
+        // The stream stays open, so that the client does not retry.
         let unknown = tokio_stream::once(Ok(status(ServingStatus::ServiceUnknown)));
         let unknown = unknown.chain(tokio_stream::pending());
         Ok(Response::new(Box::pin(unknown)))
     }
 }
 
-/// The service: what is generated for it, and the method that is not.
+/// The generated service, and the method that the generated code lacks.
 #[derive(Clone)]
 pub struct HealthService {
     generated: HealthServer<Health>,

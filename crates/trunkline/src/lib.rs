@@ -1,8 +1,21 @@
 //! The library: xDS servers over gRPC.
 //!
-//! Thin on purpose. The rules are in `trunkline-core`, the messages in
-//! `trunkline-proto`; here they meet ([`wire`]) and are given sockets, tasks and
-//! a clock ([`Server`]). Nothing is decided here.
+//! The rules of the protocol are in `trunkline-core`, the messages in
+//! `trunkline-proto`. This crate joins them and adds sockets, tasks and a
+//! clock; it decides nothing. A number in parentheses, such as S12, C32, M5 or
+//! TP2, names a rule of the protocol; `docs/rules.md` in the repository lists
+//! them with their tests.
+//!
+//! | part | concern |
+//! |---|---|
+//! | [`Server`], [`Builder`], [`Options`] | a server, how it is made, its settings |
+//! | [`Contents`], [`Writer`] | where its resources come from |
+//! | [`Hooks`], [`Report`] | an embedder's decisions, and the events it is told |
+//! | [`listen`], [`tls`] | sockets, connections, certificates |
+//! | [`node`] | rules about nodes: parameters, base sets |
+//! | [`status`], [`explain`] | the state of clients, and why a client gets what it gets |
+//! | [`load`], [`health`], [`reflection`], [`rest`] | the services beside discovery |
+//! | [`wire`] | messages to values of the engine and back |
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -19,7 +32,6 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod bell;
 mod bind;
 mod descriptors;
 pub mod explain;
@@ -33,7 +45,15 @@ pub mod rest;
 mod server;
 pub mod status;
 pub mod tls;
+mod wake;
 pub mod wire;
+
+/// The engine, for types in signatures such as [`core::limits::Limits`]: the
+/// version that this crate is built with.
+pub use trunkline_core as core;
+/// The messages, for types in signatures such as [`proto::discovery::Node`]:
+/// the version that this crate is built with.
+pub use trunkline_proto as proto;
 
 pub use server::{
     Body, BoxFuture, Builder, Call, Changed, Connection, Contents, Hooks, Limit, Options,

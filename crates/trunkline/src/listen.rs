@@ -1,5 +1,5 @@
-//! Connections: HTTP/1.1 and HTTP/2 on one port, behind TLS or not, asked
-//! whether they are still there, and ended when they are too old (S79).
+//! Connections: HTTP/1.1 and HTTP/2 on one port, with or without TLS, kept
+//! alive by pings, and closed when they are too old (S79).
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -18,37 +18,53 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::bell::{Bell, Listener};
 pub use crate::bind::bind;
 pub use crate::descriptors::raise_descriptors;
 use crate::server::Connection;
 use crate::tls::{PeerCertificate, Tls};
+use crate::wake::{WakeFlags, WakeListener};
 
-/// How long a peer may take to say what it wants.
+/// The timeout for the headers of an HTTP/1.1 request.
 const HEADERS: Duration = Duration::from_secs(10);
-/// How long to wait when connections cannot be accepted, for want of
-/// descriptors as a rule.
+/// The wait after an error of `accept`, as a rule for want of descriptors.
 const BREATH: Duration = Duration::from_millis(100);
 
-/// How connections are accepted and served.
+/// How connections are accepted and served. [`Server::serve`](crate::Server::serve)
+/// makes one of its options; with one's own, the server can be wrapped in
+/// middleware.
+///
+/// ```no_run
+/// use trunkline::Server;
+/// use trunkline::listen::{self, Listening};
+///
+/// # async fn run() -> std::io::Result<()> {
+/// let server = Server::default();
+/// server.start();
+/// let listener = listen::bind("127.0.0.1:18000").await?;
+/// let listening = Listening { connections: 500, ..Listening::default() };
+/// let full = || eprintln!("500 connections are open, the next one waits");
+/// listening.serve(listener, server.service(), full).await;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Listening {
-    /// With what they are encrypted.
+    /// TLS, if connections are encrypted.
     pub tls: Option<Tls>,
-    /// How many there may be at once; one more waits to be accepted.
+    /// Connections at once; one more waits to be accepted.
     pub connections: usize,
-    /// How many requests there may be at once on one connection of HTTP/2.
+    /// Requests at once on one connection of HTTP/2.
     pub streams: usize,
-    /// How often a silent connection is asked whether it is still there.
+    /// The interval of pings on an idle connection.
     pub keep_alive: Duration,
-    /// How long it may take to answer.
+    /// The timeout of a ping.
     pub keep_alive_timeout: Duration,
-    /// How old a connection may become, give or take a tenth.
+    /// The age at which a connection is closed, give or take a tenth.
     pub max_age: Option<Duration>,
-    /// Cancelled when no more connections are wanted, and those that are open
-    /// are to end when their requests have.
+    /// Cancelled to accept no more connections, and to close each open one when
+    /// its requests have ended.
     pub draining: CancellationToken,
-    /// Cancelled when everything is to end.
+    /// Cancelled to close everything.
     pub stopped: CancellationToken,
 }
 
@@ -67,12 +83,13 @@ impl Default for Listening {
     }
 }
 
-/// In the extensions of a request: its connection is about to end.
+/// In the extensions of a request: cancelled when its connection is about to
+/// close.
 #[derive(Clone, Debug)]
 pub(crate) struct Closing(pub(crate) CancellationToken);
 
-/// What serves the requests of a connection. Each finds a [`Connection`] in its
-/// extensions.
+/// The service of a connection's requests. Each request has a [`Connection`] in
+/// its extensions.
 pub trait Answers<B>:
     tower_service::Service<
         Request<Incoming>,
@@ -101,8 +118,8 @@ impl<B, S> Answers<B> for S where
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 impl Listening {
-    /// Accepts until it is to drain, then waits until all connections have
-    /// ended or have to. `full` is told when there are too many.
+    /// Accepts connections until it drains, then waits until all of them are
+    /// closed. `full` is called when there are too many.
     pub async fn serve<B>(self, listener: TcpListener, service: impl Answers<B>, full: impl Fn())
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
@@ -115,14 +132,14 @@ impl Listening {
             () = listening.draining.cancelled() => {}
             () = listening.stopped.cancelled() => {}
         }
-        // Who connects now is told by the system to go elsewhere.
+        // New connections are refused by the system, so clients go elsewhere.
         drop(listener);
         connections.close();
         tokio::select! {
             () = connections.wait() => {}
             () = async {
                 listening.stopped.cancelled().await;
-                // What was said last should arrive.
+                // The last messages should arrive.
                 tokio::time::sleep(BREATH).await;
             } => {}
         }
@@ -143,7 +160,7 @@ impl Listening {
             if places.available_permits() == 0 {
                 full();
             }
-            // It is never closed.
+            // The semaphore is never closed.
             let Ok(place) = Arc::clone(&places).acquire_owned().await else {
                 return;
             };
@@ -174,12 +191,12 @@ impl Listening {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        // A connection that cannot be told so works all the same.
+        // A connection without `TCP_NODELAY` works as well.
         let _ = socket.set_nodelay(true);
         let Some(tls) = &self.tls else {
             return self.speak(socket, connection, service).await;
         };
-        // Whoever does not get through the handshake knows why.
+        // The client knows why its handshake failed.
         if let Ok(stream) = tls.accept(socket).await {
             connection.secure = true;
             let certificate = PeerCertificate::of(&stream);
@@ -210,26 +227,27 @@ impl Listening {
         let protocol = self.protocol();
         let mut serving = pin!(protocol.serve_connection(TokioIo::new(io), service));
         let mut over = pin!(self.over());
-        let mut listener = Listener::new(Bell::new());
+        let mut flags = WakeListener::new(WakeFlags::new());
         let mut leaving = false;
         std::future::poll_fn(|cx| {
-            // A connection is polled for every message, and seldom over.
-            if listener.heard(cx) != 0
+            // A connection is polled for every message and ends once.
+            if flags.take(cx) != 0
                 && !leaving
-                && over.as_mut().poll(&mut listener.context()).is_ready()
+                && over.as_mut().poll(&mut flags.context()).is_ready()
             {
-                // New streams go elsewhere; those that are open end one by one.
+                // New streams go elsewhere; open ones end one by one.
                 leaving = true;
                 serving.as_mut().graceful_shutdown();
                 closing.cancel();
             }
-            // What a connection died of is of no interest to others.
+            // The error of a connection concerns nobody else.
             serving.as_mut().poll(cx).map(drop)
         })
         .await;
     }
 
-    /// Waits until a connection has to end: it is too old, or all have to.
+    /// Waits until a connection has to close: it is too old, or the server
+    /// drains.
     async fn over(&self) {
         tokio::select! {
             () = self.age() => {}
@@ -252,8 +270,8 @@ impl Listening {
         protocol
     }
 
-    /// Waits until a connection is too old: nine to eleven tenths of what it
-    /// may become, so that not all of them come back at once.
+    /// Waits until a connection is too old: nine to eleven tenths of the
+    /// maximum, so that clients do not reconnect all at once.
     async fn age(&self) {
         static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
         let Some(max) = self.max_age else {
@@ -264,8 +282,7 @@ impl Listening {
     }
 }
 
-/// Spreads numbers evenly over the range from zero to one, neighbours far from
-/// each other.
+/// Maps numbers evenly to the range from zero to one, neighbours far apart.
 pub(crate) fn spread(number: u64) -> f64 {
     let bits = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
     bits as f64 / f64::from(1u32 << 24)

@@ -88,6 +88,7 @@ fn listings(workspace: &Workspace, check: bool) -> Result<()> {
         println!("warning: the items of {call} are not seen");
     }
     let mut differ = 0;
+    let mut unnamed = 0;
     for (name, _, file) in CRATES {
         let Some(file) = file else { continue };
         let listing = listing::list(&tree, name);
@@ -100,7 +101,7 @@ fn listings(workspace: &Workspace, check: bool) -> Result<()> {
         } else if old != text {
             write(workspace, file, &text)?;
         }
-        tell_unnamed(name, &listing, check);
+        unnamed += tell_unnamed(name, &listing);
     }
     if differ > 0 {
         let what = "the public API is not the one that is listed";
@@ -108,24 +109,21 @@ fn listings(workspace: &Workspace, check: bool) -> Result<()> {
             "if the change is meant, `cargo xtask api` writes the listings; commit them with it",
         ));
     }
+    if unnamed > 0 {
+        let what = format!("{unnamed} types of public signatures are not exported");
+        return Err(Failure::new(what).remedy("re-export each, or the crate that it is of"));
+    }
     Ok(())
 }
 
-/// Tells of types in signatures that the crate does not export: its users
-/// cannot name them without another crate. The gate only counts them.
-fn tell_unnamed(name: &str, listing: &Listing, count: bool) {
-    let unnamed = &listing.unnamed;
-    if count && !unnamed.is_empty() {
-        println!(
-            "warning: {name} does not export {} types of its signatures; `cargo xtask api` tells which",
-            unnamed.len()
-        );
-        return;
-    }
-    for (ty, places) in unnamed {
+/// Prints the types in signatures that the crate does not export: its users
+/// cannot name them without another crate. Returns their number.
+fn tell_unnamed(name: &str, listing: &Listing) -> usize {
+    for (ty, places) in &listing.unnamed {
         let places = Vec::from_iter(places.iter().map(String::as_str)).join(", ");
-        println!("warning: {name} does not export {ty}, which is in {places}");
+        println!("{name} does not export {ty}, which is in {places}");
     }
+    listing.unnamed.len()
 }
 
 fn page(name: &str, listing: &Listing) -> String {

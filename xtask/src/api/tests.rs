@@ -159,6 +159,29 @@ fn of_another_crate_the_re_export_is_listed_and_what_lacks_one_is_told() {
 }
 
 #[test]
+fn a_re_export_of_a_whole_crate_names_its_public_types() {
+    let listing = listed(
+        "pub use b as core; pub use b::Short; pub fn f(x: b::m::Deep, y: Short) {}
+         pub fn g(x: b::Hidden) {}",
+        "mod private { pub struct Hidden; } use private::Hidden;
+         pub mod m { pub struct Deep; } pub struct Short;",
+    );
+    assert_eq!(
+        listing.lines,
+        [
+            "pub use b::Short as a::Short",
+            "pub use b as a::core",
+            "pub fn a::f(x: a::core::m::Deep, y: a::Short)",
+            "pub fn a::g(x: b::private::Hidden)",
+        ]
+    );
+    assert_eq!(
+        Vec::from_iter(listing.unnamed.keys()),
+        ["b::private::Hidden"]
+    );
+}
+
+#[test]
 fn modules_are_found_in_both_kinds_of_files() {
     let files = |path: &str| {
         let text = match path {

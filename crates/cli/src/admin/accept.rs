@@ -4,21 +4,21 @@ use bytes::Bytes;
 use trunkline::{Name, Server, TypeUrl};
 use trunkline_proto::redact::REDACTED;
 
+use super::body::{BodyResource, Form, MOST, Read};
 use super::dangling::dangling;
 use super::error::{Detail, Refusal};
-use super::given::{Form, Given, MOST, Read};
 use super::{clash, domains};
 use crate::settings::OnDangling;
 
-/// Resources without a mistake, and what may be one.
+/// Resources without a mistake, and warnings.
 pub(super) struct Accepted {
-    pub(super) given: Vec<Given>,
-    /// Names of which all is given and nothing is left.
+    pub(super) given: Vec<BodyResource>,
+    /// Names of which the body has the whole and no variant is left.
     pub(super) empty: Vec<(TypeUrl, Name)>,
     pub(super) warnings: Vec<Detail>,
 }
 
-/// Reads a body and checks it against what the server holds.
+/// Reads a body and checks it against the resources of the server.
 pub(super) fn accept(
     server: &Server,
     body: Bytes,
@@ -52,8 +52,8 @@ pub(super) fn accept(
     })
 }
 
-/// What `get` shows must not become the secret when it is given back.
-fn secrets(given: &[Given]) -> Vec<Detail> {
+/// A redacted secret, as `get` shows it, must not replace the secret.
+fn secrets(given: &[BodyResource]) -> Vec<Detail> {
     let shown = given.iter().filter(|one| {
         let body = one.resource.body.as_deref().unwrap_or_default();
         holds(body, REDACTED.as_bytes())

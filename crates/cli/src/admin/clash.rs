@@ -1,5 +1,5 @@
-//! Resources that cannot be there together: two of one name for one client, or
-//! two virtual hosts of one domain. Said with both of them, the place of each,
+//! Resources that contradict each other: two of one name for one client, or two
+//! virtual hosts of one domain. Reported with both of them, the place of each,
 //! and a client that would see both.
 
 use std::collections::HashMap;
@@ -7,14 +7,14 @@ use std::collections::HashMap;
 use trunkline::{ApplyError, Name};
 use trunkline_core::params::{Constraints, Params};
 
+use super::body::{BodyResource, MOST};
 use super::error::Detail;
-use super::given::{Given, MOST};
 use crate::kinds;
 
-/// What a body contradicts itself in.
-pub(super) fn within(given: &[Given]) -> Vec<Detail> {
-    // Of each name the last, and of each the one before: most names are there
-    // once.
+/// Contradictions within a body.
+pub(super) fn within(given: &[BodyResource]) -> Vec<Detail> {
+    // The last resource of each name, and of each resource the one before it:
+    // most names are there once.
     let mut last: HashMap<_, usize> = HashMap::with_capacity(given.len());
     let mut before: Vec<Option<usize>> = Vec::with_capacity(given.len());
     let (mut found, mut told) = (Vec::new(), None);
@@ -23,9 +23,9 @@ pub(super) fn within(given: &[Given]) -> Vec<Detail> {
         before.push(last.insert(name, place));
         let others = std::iter::successors(before[place], |other| before[*other]);
         let others = others.map(|other| &given[other]);
-        // Those that were made of one resource exclude each other.
+        // Variants that were made of one resource exclude each other.
         let mut apart = others.filter(|other| other.place != one.place);
-        // And of those one says it.
+        // One of them reports it.
         if found.len() < MOST && told != Some(&one.place) {
             let clash = apart.find_map(|other| between(one, other));
             told = clash.as_ref().map(|_| &one.place);
@@ -35,8 +35,8 @@ pub(super) fn within(given: &[Given]) -> Vec<Detail> {
     found
 }
 
-/// Why two resources of one name cannot both be there.
-fn between(one: &Given, other: &Given) -> Option<String> {
+/// Why two resources of one name cannot both exist.
+fn between(one: &BodyResource, other: &BodyResource) -> Option<String> {
     let kind = kinds::short(&one.type_url);
     let (name, first) = (&one.resource.name, &other.place);
     let (mine, theirs) = (&one.resource.constraints, &other.resource.constraints);
@@ -60,7 +60,7 @@ fn between(one: &Given, other: &Given) -> Option<String> {
     }
 }
 
-/// Of a variant without them, those that match all clients.
+/// The constraints of a variant; without any, those that match all clients.
 fn constraints(of: &Option<Constraints>) -> Constraints {
     of.clone().unwrap_or_else(Constraints::always)
 }
@@ -72,8 +72,8 @@ fn client(witness: &Params) -> String {
     }
 }
 
-/// Why the database does not want it, at the place of what it does not want.
-pub(super) fn refused(error: &ApplyError, given: &[Given]) -> Detail {
+/// The database's error, at the place of the resource that it refuses.
+pub(super) fn refused(error: &ApplyError, given: &[BodyResource]) -> Detail {
     let find = |name: &Name| given.iter().find(|one| one.resource.name == *name);
     let (one, message) = match error {
         ApplyError::Domain {
@@ -113,9 +113,14 @@ pub(super) fn refused(error: &ApplyError, given: &[Given]) -> Detail {
     }
 }
 
-/// A variant that is given, beside one that the server has.
-fn overlap(name: &Name, variants: [&String; 2], witness: &Params, given: &[Given]) -> Detail {
-    let is = |one: &&Given, variant: &str| {
+/// A variant of the body that overlaps with one of the server.
+fn overlap(
+    name: &Name,
+    variants: [&String; 2],
+    witness: &Params,
+    given: &[BodyResource],
+) -> Detail {
+    let is = |one: &&BodyResource, variant: &str| {
         one.resource.name == *name && constraints(&one.resource.constraints).to_string() == variant
     };
     let [first, second] = variants;

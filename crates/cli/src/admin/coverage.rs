@@ -1,8 +1,9 @@
-//! Values that variants somewhere are for, and that no variant of another name
-//! is for: clients with such a value would be told that it does not exist.
+//! Values that some variants are for, and that no variant of another name
+//! serves: clients with such a value would be told that the other name does not
+//! exist.
 //!
-//! Which values are known is kept from change to change, so that a change costs
-//! what it brings with constraints, and not what the server has.
+//! The known values are kept from change to change, so that a change costs as
+//! much as its own constraints, not as much as the server's.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -10,11 +11,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use trunkline::{Changed, Name, Resource, TypeUrl};
 use trunkline_core::params::Constraints;
 
+use super::body::{BodyResource, MOST};
 use super::error::Detail;
-use super::given::{Given, MOST};
 use crate::kinds;
 
-/// Names that are looked at again when a value comes up that was not known.
+/// Names that are checked again when a new value comes up.
 const MOST_NAMES: usize = 1000;
 
 /// A variant of a name of a type.
@@ -22,11 +23,11 @@ type Variant = (TypeUrl, Name, Constraints);
 /// A name of a type.
 type Key = (TypeUrl, Name);
 
-/// What is known: by key and value, the variants that speak of it.
+/// The known values: by key and value, the variants that mention it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known(BTreeMap<String, BTreeMap<String, Speak>>);
 
-/// Variants that speak of a value.
+/// Variants that mention a value.
 #[derive(Clone, Debug, Default)]
 struct Speak {
     count: usize,
@@ -35,7 +36,8 @@ struct Speak {
 }
 
 impl Known {
-    /// A change was made. Says which names may have become incomplete by it.
+    /// Takes note of a change. Returns the names that may have become
+    /// incomplete by it.
     pub(super) fn note(&mut self, changed: &[Changed]) -> BTreeSet<Key> {
         let mut concerned = BTreeSet::new();
         let mut new = BTreeSet::new();
@@ -64,7 +66,7 @@ impl Known {
         concerned
     }
 
-    /// Whether nobody spoke of it before.
+    /// True if no variant mentioned it before.
     fn add(&mut self, key: &str, value: &str, variant: &Variant) -> bool {
         let values = self.0.entry(key.to_owned()).or_default();
         let speak = values.entry(value.to_owned()).or_default();
@@ -96,7 +98,7 @@ impl Known {
     pub(super) fn warn<R: AsRef<Resource>>(
         &self,
         names: &BTreeSet<Key>,
-        given: &[Given],
+        given: &[BodyResource],
         held: impl Fn(&TypeUrl, &Name) -> Vec<R>,
     ) -> Vec<Detail> {
         let mut found = Vec::new();
@@ -117,7 +119,7 @@ impl Known {
                     new.insert(unserved)
                 }
             };
-            let is = |one: &&Given| one.type_url == *url && one.resource.name == *name;
+            let is = |one: &&BodyResource| one.type_url == *url && one.resource.name == *name;
             let place = match unserved.is_empty() {
                 true => None,
                 false => given.iter().find(is).map(|one| &one.place),
@@ -139,7 +141,7 @@ impl Known {
             let values = self.0.get(key).into_iter();
             values.flat_map(|values| values.keys().map(String::as_str))
         };
-        // What cannot be decided is nothing to warn of.
+        // An undecidable case is no warning.
         Constraints::unserved(&variants, values).unwrap_or_default()
     }
 
@@ -160,8 +162,8 @@ impl Known {
     }
 }
 
-/// The names of which variants are given.
-pub(super) fn given_names(given: &[Given]) -> impl Iterator<Item = Key> {
+/// The names with variants in the body.
+pub(super) fn given_names(given: &[BodyResource]) -> impl Iterator<Item = Key> {
     let variants = given.iter();
     let variants = variants.filter(|one| one.resource.constraints.is_some());
     variants.map(|one| (one.type_url.clone(), one.resource.name.clone()))

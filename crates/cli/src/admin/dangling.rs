@@ -1,20 +1,20 @@
-//! References that lead nowhere, once a change is made.
+//! References that dangle once a change is made.
 
 use std::collections::{HashMap, HashSet};
 
 use trunkline::{Name, Reference, Server, TypeUrl, kind};
 use trunkline_core::database::Database;
 
+use super::body::{BodyResource, MOST};
 use super::error::Detail;
-use super::given::{Given, MOST};
 use crate::kinds;
 
-/// What these resources refer to, and neither they nor the server have; not all,
-/// if there are many.
+/// References of these resources to names that neither they nor the server
+/// have; not all, if there are many.
 ///
-/// References to routes and clusters are looked at always. Other types often
-/// come from another server, so they are looked at if there are some of them.
-pub(super) fn dangling(server: &Server, given: &[Given]) -> Vec<Detail> {
+/// References to routes and clusters are always checked. Other types often come
+/// from another server, so they are checked if there are some of them.
+pub(super) fn dangling(server: &Server, given: &[BodyResource]) -> Vec<Detail> {
     let mut own = Own::default();
     for one in given {
         let (url, resource) = (&one.type_url, &one.resource);
@@ -23,7 +23,7 @@ pub(super) fn dangling(server: &Server, given: &[Given]) -> Vec<Detail> {
         own.names
             .extend(resource.aliases.iter().map(|alias| (url, alias)));
     }
-    let loose: Vec<(&Given, &Reference)> = server.read(|db| {
+    let loose: Vec<(&BodyResource, &Reference)> = server.read(|db| {
         let all = given.iter().flat_map(|one| {
             let references = one.resource.facts().references.iter();
             references.map(move |reference| (one, reference))
@@ -40,7 +40,7 @@ pub(super) fn dangling(server: &Server, given: &[Given]) -> Vec<Detail> {
         .collect()
 }
 
-/// What is given.
+/// The resources of the body.
 #[derive(Default)]
 struct Own<'a> {
     names: HashSet<(&'a TypeUrl, &'a Name)>,
@@ -53,7 +53,7 @@ impl Own<'_> {
     }
 }
 
-/// Whether the server has it, or need not have it.
+/// Whether the server has the resource, or need not have it.
 fn holds(db: &Database, own: &Own<'_>, Reference { type_url, name }: &Reference) -> bool {
     let id = db.find_type(type_url);
     let some = own.types.contains(type_url) || id.is_some_and(|id| db.len(id) > 0);
@@ -61,7 +61,7 @@ fn holds(db: &Database, own: &Own<'_>, Reference { type_url, name }: &Reference)
     !expected || id.is_some_and(|id| !db.variants(id, name).is_empty())
 }
 
-/// The other names of what the server has; taken once for each type.
+/// The aliases of the server's resources; collected once for each type.
 struct Aliases<'a> {
     server: &'a Server,
     by_type: HashMap<TypeUrl, HashSet<Name>>,
@@ -83,7 +83,7 @@ impl<'a> Aliases<'a> {
     }
 }
 
-fn detail(one: &Given, reference: &Reference) -> Detail {
+fn detail(one: &BodyResource, reference: &Reference) -> Detail {
     let kind = kinds::short(&reference.type_url);
     let (by, name) = (&one.resource.name, &reference.name);
     one.place.wrong(format!(

@@ -1,18 +1,18 @@
 //! Domains that two virtual hosts of a body have, where a client would see both.
 //!
-//! What the server has already is the database's to compare with.
+//! The database compares with the virtual hosts that the server has.
 
 use std::collections::HashMap;
 
 use trunkline::kind;
 use trunkline_core::hosts::{Domain, HostName};
 
+use super::body::BodyResource;
 use super::error::Detail;
-use super::given::Given;
 
 /// Virtual hosts that Envoy would refuse together.
-pub(super) fn conflicts(given: &[Given]) -> Vec<Detail> {
-    let mut seen: HashMap<(&str, Domain<'_>), Vec<&Given>> = HashMap::new();
+pub(super) fn conflicts(given: &[BodyResource]) -> Vec<Detail> {
+    let mut seen: HashMap<(&str, Domain<'_>), Vec<&BodyResource>> = HashMap::new();
     let mut found = Vec::new();
     let hosts = given.iter();
     for one in hosts.filter(|one| one.type_url.as_str() == kind::VHDS) {
@@ -43,9 +43,9 @@ pub(super) fn conflicts(given: &[Given]) -> Vec<Detail> {
     found
 }
 
-/// Whether a client could see both; what cannot be decided is refused later,
-/// with the reason.
-fn together(one: &Given, other: &Given) -> bool {
+/// Whether a client could see both; an undecidable pair is refused later, with
+/// the reason.
+fn together(one: &BodyResource, other: &BodyResource) -> bool {
     let overlap = one.resource.clients().overlap(&other.resource.clients());
     matches!(overlap, Ok(Some(_)))
 }

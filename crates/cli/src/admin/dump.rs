@@ -1,5 +1,5 @@
-//! What the server serves, in the shape of Envoy's own `/config_dump`, so that
-//! what reads that reads this.
+//! The server's resources in the shape of Envoy's own `/config_dump`, for the
+//! same tools.
 //!
 //! Envoy has no dump for runtimes, virtual hosts and single endpoints; those are
 //! under `/api/v1/resources` only.
@@ -14,12 +14,12 @@ use trunkline::{Resource, Server, TypeUrl, kind};
 use super::error::Refusal;
 use super::{Shared, resources, view};
 
-/// How the resources of a type stand in a dump.
+/// The shape of a type in a dump.
 struct Shape {
     type_url: &'static str,
     dump: &'static str,
     list: &'static str,
-    /// One of them, of its name, its version and its body.
+    /// One resource, by its name, version and body.
     one: fn(name: &str, version: &str, body: Value) -> Value,
 }
 

@@ -1,10 +1,10 @@
-//! What the API answers when it does not do what it was asked for.
+//! Errors of the API.
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
 
-/// A refusal: why, and what of.
+/// An error response: the reason, and its details.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
@@ -12,7 +12,7 @@ pub(crate) struct Refusal {
     pub(crate) details: Vec<Detail>,
 }
 
-/// One thing that is wrong, with its place in the body if it has one.
+/// One mistake, with its place in the body if it has one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Detail {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -25,7 +25,7 @@ pub(crate) struct Detail {
 }
 
 impl Detail {
-    /// Without a place.
+    /// A mistake without a place.
     pub(crate) fn new(message: impl ToString) -> Self {
         Self {
             message: message.to_string(),
@@ -35,7 +35,7 @@ impl Detail {
 }
 
 impl Refusal {
-    /// A refusal without details.
+    /// An error without details.
     pub(crate) fn new(status: StatusCode, message: impl ToString) -> Self {
         Self {
             status,
@@ -44,12 +44,12 @@ impl Refusal {
         }
     }
 
-    /// What was asked for makes no sense.
+    /// The request makes no sense.
     pub(crate) fn bad(message: impl ToString) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
 
-    /// What was given is wrong, in these places.
+    /// The body has mistakes.
     pub(crate) fn invalid(message: impl ToString, details: Vec<Detail>) -> Self {
         Self {
             details,

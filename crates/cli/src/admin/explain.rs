@@ -1,4 +1,4 @@
-//! Why a client gets what it gets, as JSON; for a host on demand, whole.
+//! Why a client gets what it gets, as JSON; in full for a host on demand.
 
 use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
@@ -14,14 +14,14 @@ use trunkline_core::params::{Constraints, Params};
 use trunkline_proto::text;
 
 use super::Shared;
+use super::body::{self, Form};
 use super::error::Refusal;
-use super::given::{self, Form};
 use super::query::Query;
 use super::variant::{self, Parameter, Stream};
 use super::write;
 use crate::kinds;
 
-/// All that there is to say.
+/// The whole explanation.
 #[derive(Debug, Serialize)]
 struct Shown {
     asked: String,
@@ -39,18 +39,18 @@ struct Shown {
 struct VirtualHost {
     name: String,
     version: String,
-    /// By which domain it was found; nothing if it is only called so.
+    /// The domain that matches; nothing if only its name does.
     domain: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     constraints: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     base_sets: Vec<String>,
-    /// Why it is not given as it is.
+    /// Why it is not sent as it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     because: Option<String>,
 }
 
-/// What the client is given.
+/// The virtual host that the client is sent.
 #[derive(Debug, Serialize)]
 struct Whole {
     name: String,
@@ -133,7 +133,7 @@ pub(super) async fn of_node(
         let text = text.map_err(|_| Refusal::bad("the body is not text; send it in UTF-8"))?;
         let node = text::read_node(format, "body", text, &text::Options::default());
         let node = node.map_err(|errors| {
-            let details = errors.into_iter().map(given::detail).collect();
+            let details = errors.into_iter().map(body::detail).collect();
             Refusal::invalid("this is no node", details)
         })?;
         question.answer(&admin.server, Asker::Node(&node))
@@ -141,7 +141,7 @@ pub(super) async fn of_node(
     .await?
 }
 
-/// What is asked: of a host on demand, or of a resource.
+/// A question about a host on demand, or about a resource.
 enum Question {
     Host { route: String, host: String },
     Resource { type_url: TypeUrl, name: Name },
@@ -236,7 +236,7 @@ fn virtual_host(found: MatchedHost, because: Option<String>) -> VirtualHost {
     }
 }
 
-/// Why a virtual host is not given as it is.
+/// Why a virtual host is not sent as it is.
 fn because(explained: &Explained) -> Option<String> {
     let found = explained.host.matched.as_ref()?;
     if found.answer.is_none() {

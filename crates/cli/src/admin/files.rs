@@ -1,4 +1,4 @@
-//! The files that contents come from, and load reports: as JSON.
+//! The files of the contents, and load reports: as JSON.
 
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
@@ -12,7 +12,7 @@ struct List {
     /// Whether every file has been good once.
     loaded: bool,
     files: Vec<Shown>,
-    /// What keeps changes from being seen at once.
+    /// Why changes are not seen at once.
     warnings: Vec<String>,
 }
 
@@ -63,7 +63,7 @@ fn texts(problems: &[Problem]) -> Vec<String> {
 #[derive(Serialize)]
 struct Loads {
     loads: Vec<trunkline::load::ClusterLoad>,
-    /// Reports that were left out because there were too many.
+    /// The number of reports that did not fit.
     refused: u64,
 }
 

@@ -1,13 +1,13 @@
-//! Who may ask, and who may write.
+//! Access to the API: who may read, and who may write.
 //!
 //! ```text
 //! Host ──▶ a name of this machine, where only this machine should reach us
 //! write ─▶ Origin is ours ─▶ a token or a certificate, or local and neither is set up
 //! ```
 //!
-//! A page in somebody's browser can send requests to addresses of their
-//! machine. It cannot leave out `Origin` when it writes, and when it got here
-//! by a name of its own that it bent to this address, `Host` shows that name.
+//! A page in a browser can send requests to addresses of its user's machine. It
+//! cannot omit `Origin` when it writes, and when it got here by DNS rebinding,
+//! `Host` has the page's own name.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -19,37 +19,37 @@ use trunkline::Connection;
 
 use super::error::Refusal;
 
-/// Nobody outside this machine can be at either end.
+/// Whether both ends are on this machine.
 fn is_local(connection: &Connection) -> bool {
     let loopback = |address: SocketAddr| address.ip().to_canonical().is_loopback();
     connection.peer.is_some_and(loopback) && connection.local.is_some_and(loopback)
 }
 
-/// Where a connection comes from, in words.
+/// The address of a connection's client, in words.
 fn address(connection: &Connection) -> String {
     let peer = connection.peer;
     peer.map_or_else(|| "unknown".to_owned(), |peer| peer.ip().to_string())
 }
 
-/// What writing takes.
+/// The conditions for writing.
 #[derive(Debug, Default)]
 pub(crate) struct Guard {
     token_file: Option<PathBuf>,
 }
 
-/// Paths that monitoring asks for by whatever name.
+/// Paths that monitoring requests, by whatever `Host`.
 const OPEN: [&str; 2] = ["/ready", "/metrics"];
 
 /// Paths at which a `POST` is a question: it changes nothing.
 const QUESTIONS: [&str; 1] = ["/api/v1/explain"];
 
 impl Guard {
-    /// With a token, if there is a file with one.
+    /// With the token of a file, if there is one.
     pub(crate) fn new(token_file: Option<PathBuf>) -> Self {
         Self { token_file }
     }
 
-    /// The token of this moment: files are replaced when tokens are.
+    /// The current token: the file is replaced when the token is.
     ///
     /// # Errors
     /// It cannot be read, or is empty.
@@ -145,13 +145,12 @@ fn bearer(request: &Parts) -> Option<&str> {
         .then_some(token.trim())
 }
 
-/// In a time that does not tell how much of it is right.
+/// Compares in constant time.
 fn same(token: &str, shown: &str) -> bool {
     token.as_bytes().ct_eq(shown.as_bytes()).into()
 }
 
-/// The authority by which the server is asked for: of the URI in HTTP/2, else
-/// of the header.
+/// The authority of a request: of the URI in HTTP/2, else of the header.
 fn authority(request: &Parts) -> Option<String> {
     if let Some(authority) = request.uri.authority() {
         return Some(authority.to_string());
@@ -236,7 +235,7 @@ mod tests {
         assert_eq!(status(&open, &write, &remote), 403);
         let read = request(Method::GET, &[("host", "10.0.0.1:18001")]);
         assert_eq!(status(&open, &read, &remote), 200);
-        // TLS alone says who we are, not who they are.
+        // TLS alone authenticates the server, not the client.
         remote.secure = true;
         assert_eq!(status(&open, &write, &remote), 403);
         remote.certified = true;
@@ -245,7 +244,7 @@ mod tests {
             open.admit(&write, &remote).unwrap(),
             "api spiffe://example/ops"
         );
-        // One end that is not local is enough to be from elsewhere.
+        // One end that is not local is enough to be remote.
         let write = request(Method::POST, &[HERE]);
         assert_eq!(status(&open, &write, &caller("127.0.0.1", "10.0.0.1")), 403);
         assert_eq!(
@@ -269,7 +268,7 @@ mod tests {
             let value = format!("Bearer {token}");
             request(Method::DELETE, &[HERE, ("authorization", &value)])
         };
-        // In the clear it would be everybody's.
+        // In the clear the token would be everybody's.
         assert_eq!(status(&guard, &with("sesame"), &remote), 403);
         remote.secure = true;
         for who in [&local, &remote] {

@@ -1,16 +1,17 @@
-//! The admin API: what the server holds and whom it serves, over HTTP.
+//! The admin API: the server's resources and clients, over HTTP.
 //!
 //! | file | concern |
 //! |---|---|
-//! | `guard` | who may ask, who may write |
-//! | `resources`, `view` | what is held, shown without secrets |
-//! | `write`, `remove`, `accept`, `given`, `clash`, `dangling`, `domains`, `coverage`, `derived`, `replace`, `outcome` | changes |
+//! | `guard` | who may read, who may write |
+//! | `resources`, `view` | resources, shown without secrets |
+//! | `write`, `remove`, `accept`, `body`, `clash`, `dangling`, `domains`, `coverage`, `derived`, `replace`, `outcome` | changes |
 //! | `status`, `explain`, `variant` | clients; why one gets what it gets |
 //! | `files` | files and load reports |
 //! | `dump`, `pages` | `/config_dump`; the index, `/ready`, `/metrics` |
 //! | `query`, `error` | parameters and refusals |
 
 mod accept;
+mod body;
 mod clash;
 mod coverage;
 mod dangling;
@@ -20,7 +21,6 @@ mod dump;
 mod error;
 mod explain;
 mod files;
-mod given;
 mod guard;
 mod outcome;
 mod pages;
@@ -53,20 +53,21 @@ pub(crate) use self::guard::Guard;
 use crate::metrics::Metrics;
 use crate::settings::OnDangling;
 
-/// What the API is about.
+/// The state of the API.
 pub(crate) struct Admin {
     pub(crate) server: Server,
     pub(crate) metrics: Arc<Metrics>,
-    /// How the files stand, if contents come from files.
+    /// The status of the files, if contents come from files.
     pub(crate) files: Option<watch::Receiver<Arc<FilesStatus>>>,
     pub(crate) guard: Guard,
     pub(crate) dangling: OnDangling,
     pub(crate) body_limit: usize,
-    /// One change after the other: each is checked against what it finds.
+    /// One change after the other: each is checked against the state that it
+    /// finds.
     pub(crate) writes: Arc<Mutex<Writes>>,
 }
 
-/// What is remembered of changes.
+/// The state that outlives a change.
 #[derive(Debug, Default)]
 pub(crate) struct Writes {
     derived: Derived,
@@ -75,11 +76,11 @@ pub(crate) struct Writes {
 
 type Shared = Arc<Admin>;
 
-/// Who makes a request, for the audit log.
+/// The author of a request, for the audit log.
 #[derive(Clone, Debug)]
 struct Who(String);
 
-/// One way to ask.
+/// One route of the API.
 struct Route {
     method: &'static str,
     path: &'static str,
@@ -99,7 +100,7 @@ macro_rules! routes {
     (@ DELETE, $handler:path) => { delete($handler) };
 }
 
-/// Every way to ask; `openapi.json` describes each.
+/// Every route; `openapi.json` describes each.
 const ROUTES: &[Route] = routes! {
     GET "/api/v1/resources/{type}" resources::list;
     POST "/api/v1/resources" write::apply;
@@ -135,7 +136,7 @@ pub(crate) fn router(admin: Admin) -> Router {
         .with_state(admin)
 }
 
-/// Lets a request on to what answers it, if it may.
+/// Passes a request on, if it is allowed.
 async fn admit(State(admin): State<Shared>, request: Request, next: Next) -> Response {
     let (mut head, body) = request.into_parts();
     let admitted = match head.extensions.get::<Connection>() {
@@ -154,7 +155,7 @@ async fn admit(State(admin): State<Shared>, request: Request, next: Next) -> Res
     }
 }
 
-/// Does something long where it keeps nobody waiting.
+/// Runs long work where it blocks no stream.
 async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
     let failed = |_| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the answer was dropped");
     tokio::task::spawn_blocking(work).await.map_err(failed)

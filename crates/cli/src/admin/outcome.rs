@@ -1,28 +1,28 @@
-//! Makes a change, or tries it, and says what came of it.
+//! Makes a change, or rehearses it, and returns the outcome.
 
 use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
 use trunkline::{ApplyError, Change, Changed, Name, Server, TypeUrl, kind};
 use trunkline_core::hosts::HostName;
 
+use super::body::BodyResource;
 use super::error::{Detail, Refusal};
-use super::given::Given;
 use super::{Admin, Who, clash, resources};
 
-/// What a change did, or would do.
+/// The effect of a change.
 #[derive(Debug, Serialize)]
 struct Outcome {
-    /// Left out of a summary.
+    /// Omitted in a summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     changed: Option<Vec<One>>,
     counts: Counts,
-    /// How many were given that are as they were.
+    /// How many resources of the request are as they were.
     unchanged: usize,
     warnings: Vec<Detail>,
     dry_run: bool,
 }
 
-/// How many there are of each kind of change.
+/// The number of each kind of change.
 #[derive(Debug, Default, Serialize)]
 struct Counts {
     created: usize,
@@ -44,7 +44,7 @@ impl Counts {
     }
 }
 
-/// What became of one variant of a name.
+/// The effect on one variant of a name.
 #[derive(Debug, Serialize)]
 struct One {
     #[serde(rename = "type")]
@@ -68,10 +68,10 @@ impl From<&Changed> for One {
     }
 }
 
-/// How a change is made, and told of.
+/// How a change is made and reported.
 #[derive(Clone, Copy)]
 pub(super) struct How {
-    /// It is only said what would change.
+    /// Nothing is changed; only the effect is returned.
     pub(super) dry_run: bool,
     /// Changes are counted and not listed.
     pub(super) summary: bool,
@@ -81,15 +81,15 @@ pub(super) struct How {
 pub(super) struct Making<'a> {
     pub(super) admin: &'a Admin,
     pub(super) who: &'a Who,
-    /// What was given, with its places.
-    pub(super) given: &'a [Given],
+    /// The resources of the body, with their places.
+    pub(super) given: &'a [BodyResource],
     pub(super) how: How,
 }
 
-/// A change that was made, or tried.
+/// A change that was made, or rehearsed.
 pub(super) struct Made {
     pub(super) changed: Vec<Changed>,
-    /// What the change concerns, as it would be, if it was only tried.
+    /// A server with the change made, if it was only rehearsed.
     pub(super) scratch: Option<Server>,
     asked: usize,
 }
@@ -129,7 +129,7 @@ impl Making<'_> {
     }
 }
 
-/// Makes changes to a copy of what they concern.
+/// Makes changes to a copy of the resources that they concern.
 fn rehearse(server: &Server, changes: Vec<Change>) -> Result<(Server, Vec<Changed>), ApplyError> {
     let mut names: Vec<(TypeUrl, Name)> = changes
         .iter()
@@ -154,7 +154,7 @@ fn rehearse(server: &Server, changes: Vec<Change>) -> Result<(Server, Vec<Change
     Ok((scratch, changed))
 }
 
-/// The virtual hosts that have a domain that another is given.
+/// The virtual hosts with a domain that another one takes.
 fn neighbours(server: &Server, changes: &[Change]) -> Vec<(TypeUrl, Name)> {
     let vhds = TypeUrl::from(kind::VHDS);
     let hosts = changes.iter().filter_map(|change| match change {

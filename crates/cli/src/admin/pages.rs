@@ -1,4 +1,4 @@
-//! What stands beside the API: an index, readiness, metrics, the description.
+//! Pages beside the API: an index, readiness, metrics, the description.
 
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};

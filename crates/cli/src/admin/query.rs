@@ -1,16 +1,16 @@
-//! The parameters of a request: strict, because a slip in `dry_run` must not
+//! The parameters of a request: strict, because a typo in `dry_run` must not
 //! make a change.
 
 use http::Uri;
 
 use super::error::Refusal;
 
-/// What stands behind the question mark.
+/// The query of a URI.
 #[derive(Debug, Default)]
 pub(super) struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Reads the parameters, of which only these are known.
+    /// Reads the parameters; others than these are refused.
     pub(super) fn read(uri: &Uri, known: &[&str]) -> Result<Self, Refusal> {
         let query = uri.query().unwrap_or_default();
         let pairs: Vec<(String, String)> = form_urlencoded::parse(query.as_bytes())
@@ -31,7 +31,7 @@ impl Query {
         pairs.map(|(_, value)| value.as_str())
     }
 
-    /// The value of a parameter that is given once.
+    /// The value of a parameter that may be given once.
     pub(super) fn one<'a>(&'a self, key: &'a str) -> Result<Option<&'a str>, Refusal> {
         let mut all = self.all(key);
         let first = all.next();
@@ -41,7 +41,7 @@ impl Query {
         }
     }
 
-    /// Whether something is switched on.
+    /// Whether a switch is on.
     pub(super) fn switch(&self, key: &str) -> Result<bool, Refusal> {
         match self.one(key)? {
             None | Some("false") => Ok(false),

@@ -1,4 +1,4 @@
-//! Removals over the API: all that are named, or nothing.
+//! Removals over the API: all names of a request, or none.
 
 use std::sync::Arc;
 
@@ -17,20 +17,20 @@ use super::write::writable;
 use super::{Admin, Shared, Who, Writes, resources};
 use crate::kinds;
 
-/// Variants that are named to somebody who asked for another.
+/// Variants that are listed in the error about an unknown one.
 const MOST_NAMED: usize = 10;
 
-/// For whom a variant is; none is for all.
+/// The constraints of a variant; `None` is for all clients.
 type Clients = Option<Constraints>;
 
-/// What is to go.
+/// The parts of a removal.
 #[derive(Default)]
 struct Split {
     /// Names as a whole.
     names: Vec<Name>,
     /// Variants of other names.
     parts: Vec<Variant>,
-    /// All variants that go.
+    /// All variants that are removed.
     all: Vec<Variant>,
 }
 
@@ -91,7 +91,7 @@ pub(super) async fn delete(
     .await?
 }
 
-/// A variant as people say it; the one for all clients is `always`.
+/// A variant as people write it; the one for all clients is `always`.
 fn variant(text: &str) -> Result<Clients, Refusal> {
     let read: Constraints = text.parse().map_err(|error| {
         Refusal::bad(format!(
@@ -104,12 +104,12 @@ fn variant(text: &str) -> Result<Clients, Refusal> {
 struct Removing<'a> {
     admin: &'a Admin,
     type_url: TypeUrl,
-    /// The one that goes; without it all of a name.
+    /// The variant to remove; without it all of a name.
     variant: Option<Clients>,
 }
 
 impl Removing<'_> {
-    /// Names that go as a whole, and variants of others.
+    /// Names to remove as a whole, and variants of others.
     fn split(&self, names: &[String]) -> Result<Split, Refusal> {
         let (mut split, mut missing) = (Split::default(), Vec::new());
         for text in names {

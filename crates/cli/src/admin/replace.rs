@@ -1,18 +1,19 @@
-//! Who writes a resource without constraints, plain or with conditions on its
-//! parts, writes all of it: other variants of its name are gone. Who writes one
-//! with constraints around it writes that variant.
+//! A resource without constraints, plain or with conditions on its parts, is
+//! the whole of its name: other variants are removed. A resource with
+//! constraints in its wrapper is that variant.
 
 use std::collections::HashSet;
 
 use trunkline::{Change, Name, Server, TypeUrl};
 use trunkline_core::params::Constraints;
 
-use super::given::Given;
+use super::body::BodyResource;
 
-/// What is gone when these take its place, and is not gone for another reason.
+/// The variants that these resources replace, and that are not removed for
+/// another reason.
 pub(super) fn replaced(
     server: &Server,
-    given: &[Given],
+    given: &[BodyResource],
     empty: &[(TypeUrl, Name)],
     removed: &[Change],
 ) -> Vec<Change> {
@@ -46,7 +47,7 @@ pub(super) fn replaced(
     });
     let known: HashSet<_> = stay.chain(gone).collect();
     others.retain(|(url, name, constraints)| !known.contains(&(url, name, constraints)));
-    // Of a name with several variants each finds the others.
+    // Each of several variants of a name finds the others.
     others.sort();
     others.dedup();
     let remove = |(url, name, constraints)| Change::RemoveVariant(url, name, constraints);

@@ -1,4 +1,4 @@
-//! What the server holds: shown as a list, or one of them.
+//! The server's resources: as a list, or one of them.
 
 use std::sync::Arc;
 
@@ -73,7 +73,7 @@ pub(super) fn all(server: &Server, type_url: &TypeUrl) -> Vec<Arc<Resource>> {
     all
 }
 
-/// Names that do not exist, and what may have been meant.
+/// The error for names that do not exist, with similar ones.
 pub(super) fn missing(server: &Server, type_url: &TypeUrl, names: &[&str]) -> Refusal {
     let known = all(server, type_url);
     let detail = |name: &&str| {

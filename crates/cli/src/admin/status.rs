@@ -1,4 +1,4 @@
-//! Clients and how each stands, as JSON.
+//! The state of clients, as JSON.
 
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
@@ -25,7 +25,7 @@ struct Shown {
     aggregated: bool,
     connected_at: String,
     types: Vec<Type>,
-    /// Each resource, where they are asked for.
+    /// Each resource, if the request asks for them.
     #[serde(skip_serializing_if = "Option::is_none")]
     resources: Option<Vec<One>>,
 }
@@ -127,7 +127,7 @@ fn of_type(state: TypeState) -> Type {
         wildcard: state.wildcard,
         sent_version: state.sent_version,
         acked_version: state.acked_version,
-        // Envoy quotes what it rejects, secrets too.
+        // Envoy quotes the resource that it rejects, secrets too.
         error: state
             .error
             .map(|error| redact::quoted(&error.message).into_owned()),

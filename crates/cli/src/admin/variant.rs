@@ -1,4 +1,4 @@
-//! Which variant of a resource a client gets, and why, as JSON.
+//! The variant of a resource that a client gets, and why, as JSON.
 
 use serde::Serialize;
 use trunkline::Version;
@@ -10,14 +10,14 @@ use trunkline_proto::redact;
 
 use crate::kinds;
 
-/// All that there is to say.
+/// The whole explanation.
 #[derive(Debug, Serialize)]
 pub(super) struct Shown {
     r#type: String,
     name: String,
     parameters: Vec<Parameter>,
     given: Option<Variant>,
-    /// Those that are for others.
+    /// The variants for other clients.
     others: Vec<Variant>,
     #[serde(skip_serializing_if = "Option::is_none")]
     streams: Option<Vec<Stream>>,
@@ -34,22 +34,22 @@ pub(super) struct Parameter {
 #[derive(Debug, Serialize)]
 struct Variant {
     version: String,
-    /// For whom; nothing if for all.
+    /// Its constraints; nothing if it is for all.
     #[serde(skip_serializing_if = "Option::is_none")]
     constraints: Option<String>,
-    /// What the client does not fulfil.
+    /// The constraints that the client does not meet.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unmet: Vec<String>,
 }
 
-/// How a name stands on a stream.
+/// The state of a name on a stream.
 #[derive(Debug, Serialize)]
 pub(super) struct Stream {
     stream: u64,
     protocol: &'static str,
     aggregated: bool,
     may_see: bool,
-    /// How the name stands that it asks for; nothing if it does not.
+    /// The state of the subscription; nothing if there is none.
     status: Option<&'static str>,
     holds: Option<Held>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,7 +104,7 @@ impl Stream {
             _ => None,
         };
         let asked = on.asked.as_ref().and_then(|asked| asked.resource.as_ref());
-        // Envoy quotes what it rejects, secrets too.
+        // Envoy quotes the resource that it rejects, secrets too.
         let error = on.error.filter(|_| rejected.is_some());
         Self {
             stream: on.stream,

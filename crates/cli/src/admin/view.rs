@@ -16,14 +16,14 @@ pub(crate) struct Shown {
     pub(crate) type_url: String,
     pub(crate) name: String,
     pub(crate) version: String,
-    /// For whom it is, if not for all.
+    /// Its constraints, if it is not for all clients.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) constraints: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) aliases: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ttl_seconds: Option<f64>,
-    /// As it would stand in a file; left out of summaries.
+    /// As it would be written in a file; omitted in summaries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) resource: Option<Value>,
 }
@@ -57,15 +57,15 @@ pub(crate) fn body(type_url: &TypeUrl, resource: &Resource) -> Value {
     shown(type_url.as_str(), body).unwrap_or_else(|| json!({"@type": type_url.as_str()}))
 }
 
-/// A message without its secrets; none if it cannot be read, for then it cannot
-/// be told what in it is secret.
+/// A message without its secrets; `None` if it cannot be read, for then its
+/// secrets cannot be found.
 fn shown(type_url: &str, body: Bytes) -> Option<Value> {
     let message = redact::redact(type_url, body).ok()?;
     let text = text::to_node(&message, Some(type_url)).to_json();
     serde_json::from_str(&text).ok()
 }
 
-/// The body, in a wrapper if something belongs to it.
+/// The body, in a wrapper if it needs one.
 fn in_a_file(type_url: &TypeUrl, resource: &Resource) -> Value {
     let rare = resource.facts().rare.as_deref();
     let bare = facts::names_itself(type_url.as_str())

@@ -1,4 +1,4 @@
-//! Changes over the API: all of a request, or nothing.
+//! Changes over the API: all of a request, or none.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use http::{HeaderMap, StatusCode, Uri, header};
 use trunkline::Change;
 use trunkline_proto::text::Format;
 
+use super::body::{BodyResource, Form};
 use super::derived::Part;
 use super::error::{Detail, Refusal};
-use super::given::{Form, Given};
 use super::outcome::{How, Making};
 use super::query::Query;
 use super::replace::replaced;
@@ -51,10 +51,11 @@ pub(super) async fn apply(
             ))
         }));
         derived.give_way(&mut plan, given, &admin.server);
-        // What goes makes room for what comes.
+        // Removals make room for additions.
         let mut changes = std::mem::take(&mut plan.removed);
         changes.extend(replaced(&admin.server, given, empty, &changes));
-        let upsert = |one: &Given| Change::Upsert(one.type_url.clone(), Arc::clone(&one.resource));
+        let upsert =
+            |one: &BodyResource| Change::Upsert(one.type_url.clone(), Arc::clone(&one.resource));
         changes.extend(given.iter().map(upsert));
         let making = Making {
             admin: &admin,
@@ -84,7 +85,7 @@ pub(super) async fn apply(
     .await?
 }
 
-/// Which part of a change that takes several requests this one is.
+/// The part of a change that this request is, if the change takes several.
 fn part(query: &Query) -> Result<Option<Part>, Refusal> {
     let Some(name) = query.one("bulk")? else {
         return match query.one("part")?.or(query.one("last")?) {
@@ -113,7 +114,7 @@ fn part(query: &Query) -> Result<Option<Part>, Refusal> {
 /// The longest name of a change.
 const LONGEST_NAME: usize = 64;
 
-/// Files have the last word where there are files.
+/// Where there are files, they are the only source.
 pub(super) fn writable(admin: &super::Admin) -> Result<(), Refusal> {
     match admin.files {
         None => Ok(()),

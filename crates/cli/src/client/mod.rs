@@ -1,4 +1,4 @@
-//! Asks the admin API of a server: one connection for each question.
+//! A client of the admin API: one connection for each request.
 
 mod tls;
 
@@ -20,10 +20,10 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use crate::cli::Remote;
 use crate::failure::{Failure, Result};
 
-/// An answer longer than this is none that a person asked for.
+/// A longer response is none that a person asked for.
 const LONGEST: usize = 1 << 30;
 
-/// A server, as its admin API shows it.
+/// The admin API of a server.
 #[derive(Debug)]
 pub(crate) struct Client {
     base: Uri,
@@ -31,7 +31,7 @@ pub(crate) struct Client {
     tls: Option<Arc<ClientConfig>>,
 }
 
-/// What the API says when it refuses.
+/// The body of an error response.
 #[derive(Debug, Deserialize)]
 struct Envelope {
     error: Refused,
@@ -44,7 +44,7 @@ struct Refused {
     details: Vec<Detail>,
 }
 
-/// One thing that is wrong, with its place in what was sent.
+/// One mistake, with its place in the request's body.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Detail {
     pub(crate) line: Option<usize>,
@@ -55,7 +55,7 @@ pub(crate) struct Detail {
 }
 
 impl Detail {
-    /// As a compiler would say it.
+    /// The mistake as a compiler would print it.
     pub(crate) fn in_file(&self, file: &str) -> String {
         let mut text = match (self.line, self.column) {
             (Some(line), Some(column)) => format!("{file}:{line}:{column}: "),
@@ -95,7 +95,7 @@ impl Client {
         Ok(Self { base, token, tls })
     }
 
-    /// Asks; the body of a good answer.
+    /// Sends a request; returns the body of a good response.
     pub(crate) async fn ask(
         &self,
         method: Method,
@@ -109,8 +109,8 @@ impl Client {
             .await
     }
 
-    /// The same, about a part of a file: what is said of it is told with the
-    /// places of the file.
+    /// The same for a part of a file: mistakes are reported with their places
+    /// in the file.
     pub(crate) async fn ask_about(
         &self,
         (method, path, kind): (Method, &str, &'static str),
@@ -126,7 +126,7 @@ impl Client {
         }
     }
 
-    /// Asks for something.
+    /// Sends a `GET` request.
     pub(crate) async fn get(&self, path: &str) -> Result<Bytes> {
         self.ask(Method::GET, path, "application/json", Vec::new(), "")
             .await

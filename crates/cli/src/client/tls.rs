@@ -1,4 +1,4 @@
-//! TLS of the client: whom it trusts, and who it says it is.
+//! TLS of the client: the authorities that it trusts, and its certificate.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What `apply` and `delete` print of what they did.
+//! The output of `apply` and `delete`.
 
 use bytes::Bytes;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! `trunkline completions`: what a shell needs to complete the command line.
+//! `trunkline completions`: completions of the command line for a shell.
 
 use clap::CommandFactory as _;
 use clap_complete::{Shell, generate};

@@ -1,4 +1,4 @@
-//! `trunkline delete`: resources that a server should no longer have.
+//! `trunkline delete`: removes resources of a server.
 
 use http::Method;
 

@@ -1,4 +1,4 @@
-//! `trunkline explain`: which variant of a resource a client gets, or which
+//! `trunkline explain`: the variant of a resource that a client gets, or the
 //! virtual host for a host, and why.
 
 mod variant;
@@ -33,10 +33,10 @@ pub(super) fn run(args: &cli::Explain) -> Result<()> {
     print(text.as_bytes())
 }
 
-/// What ends like this is meant to be a file.
+/// Endings of names that are files.
 const SUFFIXES: [&str; 3] = [".yaml", ".yml", ".json"];
 
-/// Asks for a client that is connected, unless there is a file of the name.
+/// Asks about a connected client, unless there is a file of the name.
 fn answer(args: &cli::Explain) -> Result<Bytes> {
     let client = Client::new(&args.remote)?;
     let path = format!("/api/v1/explain?{}", question(args)?);
@@ -63,7 +63,8 @@ fn answer(args: &cli::Explain) -> Result<Bytes> {
     ask(client.ask(Method::POST, &path, kind, text, node))
 }
 
-/// Of a resource or of a host; clap sees to it that one of them is given.
+/// The question about a resource or a host; clap ensures that one of them is
+/// given.
 fn question(args: &cli::Explain) -> Result<String> {
     let given = |text: &Option<String>| encoded(text.as_deref().unwrap_or_default());
     let Some(kind) = &args.kind else {
@@ -75,7 +76,7 @@ fn question(args: &cli::Explain) -> Result<String> {
     Ok(format!("type={kind}&name={name}"))
 }
 
-/// What it is, and why: one thing in a line.
+/// The explanation, one fact in a line.
 fn lines(answer: &Value) -> String {
     let mut lines = vec![
         ("asked for", text(&answer["asked"])),
@@ -111,7 +112,7 @@ fn lines(answer: &Value) -> String {
 
 fn shown(lines: Vec<(&str, String)>) -> String {
     let line = |(key, value): (&str, String)| {
-        // A peer's text must not move the cursor.
+        // A client's text must not move the cursor.
         let value = value.replace(|c: char| c.is_control(), " ");
         format!("{key:<13} {value}\n")
     };
@@ -179,7 +180,7 @@ fn base(base: &Value) -> String {
     }
 }
 
-/// How the host stands with a client that is connected.
+/// The state of the host on a stream of a connected client.
 fn on_stream(client: &Value, stream: &Value) -> String {
     let stands = match variant::stands(stream, "virtual hosts") {
         Some(stands) => stands,

@@ -1,4 +1,4 @@
-//! `trunkline get`: what a server serves.
+//! `trunkline get`: the resources of a server.
 
 use serde_json::{Value, json};
 

@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::cli::{Cli, Command};
 use crate::failure::{Failure, Result};
 
-/// Does what the command line says.
+/// Runs the command.
 pub(crate) fn run(cli: Cli) -> Result<()> {
     match cli.command {
         Command::Serve(args) => serve::run(args, cli.global),
@@ -36,7 +36,7 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
     }
 }
 
-/// Writes to standard output. Whoever reads it may stop early: no failure.
+/// Writes to standard output. A reader that stops early is no failure.
 fn print(bytes: &[u8]) -> Result<()> {
     use std::io::{ErrorKind, Write as _};
     let mut out = std::io::stdout().lock();
@@ -53,20 +53,20 @@ fn runtime() -> Result<tokio::runtime::Runtime> {
         .map_err(|error| Failure::wrong(format!("the runtime cannot start: {error}")))
 }
 
-/// Waits for the answer to a question.
+/// Runs a request to its end.
 fn ask<T>(question: impl Future<Output = Result<T>>) -> Result<T> {
     runtime()?.block_on(question)
 }
 
-/// A text as it stands in a part of a URL.
+/// A text, encoded for a URL.
 fn encoded(text: &str) -> String {
     form_urlencoded::byte_serialize(text.as_bytes())
         .collect::<String>()
-        // What a space becomes in a form is a plus in a path.
+        // A form has a plus for a space; in a path it stands for itself.
         .replace('+', "%20")
 }
 
-/// A list in an answer.
+/// A list in a response.
 fn list(answer: &Bytes, key: &str) -> Result<Vec<Value>> {
     let mut answer: Value = serde_json::from_slice(answer).unwrap_or_default();
     match answer[key].take() {

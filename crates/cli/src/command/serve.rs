@@ -12,7 +12,7 @@ use crate::running::Running;
 use crate::settings::{Choice as _, Raw, Settings, resolve};
 use crate::signals::Ends;
 
-/// The first contents are there by then, unless something is wrong.
+/// The first load is done by then, unless something is wrong.
 const SOON: Duration = Duration::from_millis(500);
 
 pub(super) fn run(args: cli::Serve, global: Global) -> Result<()> {
@@ -22,7 +22,7 @@ pub(super) fn run(args: cli::Serve, global: Global) -> Result<()> {
     super::runtime()?.block_on(serve(&settings))
 }
 
-/// Flags, the file that they name, defaults.
+/// Settings from flags, the file that they name, and defaults.
 fn settings(args: cli::Serve, global: Global) -> Result<Settings> {
     let mut flags = args.flags.0;
     if let Some(format) = global.log_format {
@@ -58,7 +58,7 @@ async fn serve(settings: &Settings) -> Result<()> {
     Ok(())
 }
 
-/// The one line that says that clients are served.
+/// Logs the one line that says that clients are served.
 async fn say_when_ready(running: &Running, start: Instant) {
     let Running {
         server,
@@ -75,8 +75,8 @@ async fn say_when_ready(running: &Running, start: Instant) {
     tracing::info!(%listen, %admin, resources, millis, "ready");
 }
 
-/// Until nobody is connected, for as long as is allowed, unless there is a
-/// second signal.
+/// Drains until no client is connected, for as long as is allowed, unless there
+/// is a second signal.
 async fn drain(running: &mut Running, settings: &Settings, ends: &mut Ends) {
     let seconds = settings.times.drain.as_secs_f64();
     tracing::info!(seconds, "draining; a second signal stops at once");

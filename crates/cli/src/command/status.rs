@@ -1,4 +1,4 @@
-//! `trunkline status`: each client of a server, and files that are bad.
+//! `trunkline status`: each client of a server, and bad files.
 
 use serde_json::{Value, json};
 use trunkline::TypeUrl;
@@ -63,7 +63,7 @@ fn row(client: &Value, state: &Value) -> Vec<String> {
     ]
 }
 
-/// What the client rejects, and why; or why it will likely not answer.
+/// The error of the client's NACK; or why it will likely not acknowledge.
 fn reason(state: &Value) -> String {
     if let Some(bytes) = state["oversized_bytes"].as_u64() {
         return format!("a response of {bytes} bytes; gRPC clients take 4194304 by default");

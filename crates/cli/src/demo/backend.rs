@@ -1,4 +1,4 @@
-//! A service for traffic to reach: says which version of it answers.
+//! A service for traffic to reach, which responds with its version.
 
 use std::convert::Infallible;
 

@@ -1,4 +1,4 @@
-//! An Envoy that takes its configuration from the demo, where one is installed.
+//! An Envoy configured by the demo, where one is installed.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use tokio::process::{Child, Command};
 
 use crate::failure::{Failure, Result};
 
-/// One that was installed for the tests of this project.
+/// The Envoy that the tests of this project install.
 const FOR_TESTS: &str = "target/venv/bin/envoy";
 
-/// An Envoy that runs; it ends when it is dropped.
+/// A running Envoy; it ends when it is dropped.
 pub(super) struct Envoy {
     pub(super) process: Child,
     log: PathBuf,
@@ -34,7 +34,7 @@ pub(super) fn find(named: Option<&Path>) -> Result<Option<PathBuf>> {
     Ok(all.into_iter().find(|path| path.is_file()))
 }
 
-/// Starts it; what it logs is in the folder.
+/// Starts it; its log is in the folder.
 pub(super) fn start(path: &Path, folder: &Path, xds: u16) -> Result<Envoy> {
     let failed = |error: std::io::Error| {
         Failure::wrong(format!("{} does not start: {error}", path.display()))
@@ -56,7 +56,7 @@ pub(super) fn start(path: &Path, folder: &Path, xds: u16) -> Result<Envoy> {
     Ok(Envoy { process, log })
 }
 
-/// Waits until it ends by itself, which it should not; says so.
+/// Waits until it ends by itself, which it should not; returns a message.
 pub(super) async fn died(envoy: Option<&mut Envoy>) -> String {
     let Some(envoy) = envoy else {
         return std::future::pending().await;

@@ -1,16 +1,16 @@
-//! Virtual hosts on demand, as they are asked for and answered: by Envoy, when
-//! the first request for a host comes.
+//! Virtual hosts on demand, as Envoy subscribes to them when the first request
+//! for a host comes.
 
 use trunkline::{Hooks, Peer, Report, kind};
 
 use super::view;
 
-/// Prints what clients ask for on demand, and what they are told.
+/// Prints on-demand subscriptions, and their answers.
 pub(super) struct Live;
 
 impl Hooks for Live {
     fn report(&self, peer: Peer<'_>, report: Report<'_>) {
-        // That one prints by itself what it receives.
+        // The demo's own client prints by itself.
         if peer.node == view::NODE {
             return;
         }

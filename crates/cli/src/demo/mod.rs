@@ -4,11 +4,11 @@
 //! | file | what it is |
 //! |---|---|
 //! | `sample` | the resources, as files |
-//! | `backend` | what traffic should reach |
-//! | `view` | a client that prints what it receives |
-//! | `hosts` | prints what is asked for on demand |
+//! | `backend` | the service that traffic reaches |
+//! | `view` | a client that prints its responses |
+//! | `hosts` | prints on-demand subscriptions |
 //! | `envoy` | an Envoy, where there is one |
-//! | `words` | what is said to the person in front of it |
+//! | `words` | the text for the person in front of it |
 
 mod backend;
 mod envoy;
@@ -27,7 +27,7 @@ use crate::running::Running;
 use crate::settings::{Address, Settings};
 use crate::signals::Ends;
 
-/// Where Envoy listens, if the ports are free.
+/// The port of Envoy, if it is free.
 const INGRESS: u16 = 10_000;
 const ON_DEMAND: u16 = 10_001;
 
@@ -68,7 +68,7 @@ pub(crate) async fn run(args: &cli::Demo) -> Result<()> {
     }
     view.abort();
     if let Some(mut envoy) = envoy {
-        // It goes when it is dropped, too; this waits for it.
+        // Dropping would end it, too; this waits for it.
         let _ = envoy.process.kill().await;
     }
     running.server.stop();

@@ -4,7 +4,7 @@
 use std::io;
 use std::path::Path;
 
-/// Where things are, on loopback.
+/// The ports on loopback.
 pub(super) struct Ports {
     pub(super) ingress: u16,
     pub(super) on_demand: u16,
@@ -47,8 +47,8 @@ resources:
       route: {cluster: v1}
 "#;
 
-/// The virtual hosts are no part of what Envoy gets with the route
-/// configuration: it asks for each when it is needed.
+/// The virtual hosts are not in the route configuration that Envoy gets: it
+/// subscribes to each when it is needed.
 const HOSTS: &str = r#"# Virtual hosts on demand: Envoy asks for each when the first request comes.
 resources:
 - "@type": type.googleapis.com/envoy.config.route.v3.RouteConfiguration

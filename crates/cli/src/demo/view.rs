@@ -1,4 +1,4 @@
-//! A client that prints what it receives: incremental ADS, over the wire.
+//! A client that prints its responses: delta ADS, over the wire.
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -15,13 +15,13 @@ use trunkline_proto::envoy::envoy::service::discovery::v3::{
 
 use crate::kinds;
 
-/// What it calls itself.
+/// The id of its node.
 pub(super) const NODE: &str = "demo-view";
 
-/// What it asks for, all of each.
+/// The types that it subscribes to by wildcard.
 const TYPES: [&str; 4] = [kind::LDS, kind::CDS, kind::RDS, kind::EDS];
 
-/// A host that it asks for on demand.
+/// A host that it subscribes to on demand.
 const HOST: &str = "on-demand/shop.example";
 
 /// Prints until the stream ends.
@@ -74,7 +74,7 @@ fn first(type_url: &str, name: &str) -> DeltaDiscoveryRequest {
     }
 }
 
-/// New, changed, gone: one line each.
+/// New, changed, removed: one line each.
 fn show(response: &DeltaDiscoveryResponse, held: &mut HashSet<(String, String)>) {
     let type_url = TypeUrl::new(&response.type_url);
     let kind = kinds::short(&type_url);
@@ -84,7 +84,7 @@ fn show(response: &DeltaDiscoveryResponse, held: &mut HashSet<(String, String)>)
         println!("  {sign} {kind} {:<16} {}", resource.name, resource.version);
     }
     for name in &response.removed_resources {
-        // What it never had is not gone.
+        // A name that it never had is not removed.
         if held.remove(&(response.type_url.clone(), name.clone())) {
             println!("  - {kind} {name}");
         }

@@ -1,11 +1,11 @@
-//! What the demo says: where everything is, and what to try.
+//! The text of the demo: where everything is, and what to try.
 
 use std::path::Path;
 
 use super::sample::Ports;
 use crate::running::Running;
 
-/// Says it.
+/// Prints the text.
 pub(super) fn say(running: &Running, config: &Path, ports: &Ports, envoy: bool) {
     let Running { listen, admin, .. } = running;
     let Ports {
@@ -66,7 +66,7 @@ pub(super) fn say(running: &Running, config: &Path, ports: &Ports, envoy: bool) 
     println!("and what is asked for on demand (? asked, ! answered):\n");
 }
 
-/// How this program is called from where it was.
+/// The path of this program as it was called.
 fn program() -> String {
     let Ok(path) = std::env::current_exe() else {
         return "trunkline".to_owned();

@@ -1,4 +1,4 @@
-//! Counting what happens, as it happens.
+//! Counts events as they happen.
 
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::table::Counters;
 use super::{Metrics, lock};
 use crate::kinds;
 
-/// A server's hooks that count.
+/// Hooks that count.
 pub(crate) struct Count(pub(crate) Arc<Metrics>);
 
 fn one(counters: &Counters, type_url: &TypeUrl) {

@@ -1,8 +1,8 @@
 //! Metrics of a server, in the text that Prometheus reads.
 //!
-//! What happens is counted as it happens (`count`); what is there is looked up
-//! when somebody asks. Labels are short names of types and of limits: peers
-//! choose neither.
+//! Events are counted as they happen (`count`); states are looked up on each
+//! scrape. Labels are short names of types and of limits: clients choose
+//! neither.
 
 mod count;
 mod table;
@@ -28,12 +28,12 @@ pub(crate) struct Metrics {
     table: Table,
     /// Streams by node: a client may have several.
     nodes: Mutex<HashMap<String, usize>>,
-    /// What is looked up is written to shared gauges, by one at a time.
+    /// Looked-up values are written to shared gauges, by one scrape at a time.
     scrape: Mutex<()>,
 }
 
 impl Metrics {
-    /// Nothing has happened yet.
+    /// Metrics at zero.
     pub(crate) fn new() -> Arc<Self> {
         let mut registry = Registry::default();
         let table = Table::register(&mut registry);
@@ -109,7 +109,7 @@ impl std::fmt::Debug for Metrics {
     }
 }
 
-/// Every label, so that a type that is gone is shown as none.
+/// Every label at zero, so that a type without resources is shown.
 fn zeroes() -> HashMap<&'static str, i64> {
     kinds::LABELS.map(|label| (label, 0)).into()
 }

@@ -27,7 +27,7 @@ const SECONDS: [f64; 17] = [
     5.0, 15.0, 60.0,
 ];
 
-/// Every limit that can be met.
+/// Every limit that can be reached.
 const LIMITS: [Limit; 6] = [
     Limit::Streams,
     Limit::Connections,
@@ -37,7 +37,7 @@ const LIMITS: [Limit; 6] = [
     Limit::NotReady,
 ];
 
-/// All metrics but those that never change.
+/// All metrics but the constant ones.
 pub(super) struct Table {
     pub(super) connected_clients: Gauge,
     pub(super) streams: Gauge,
@@ -139,7 +139,8 @@ impl Adder<'_> {
         self.add(name, help, Counter::default())
     }
 
-    /// By type; each begins at zero, so that the first one is seen as a step.
+    /// A counter by type; each begins at zero, so that the first event is seen
+    /// as a step.
     fn by_type(&mut self, name: &str, help: &str) -> Counters {
         self.counters(name, help, "type", &kinds::LABELS)
     }

@@ -17,7 +17,7 @@ use super::rules::Reader;
 /// Its key in the file. It has no flag.
 pub(super) const KEY: &str = "base_sets";
 
-/// What the example file says of it.
+/// Its text in the example file.
 pub(super) const EXAMPLE: &str = r#"
 # ── Nodes
 

@@ -1,4 +1,4 @@
-//! What holds where nothing is said: what the library has, and the addresses.
+//! Default settings: those of the library, and the addresses.
 
 use std::time::Duration;
 
@@ -7,14 +7,13 @@ use trunkline::load::LoadClusters;
 use super::types::{ByteSize, LogFormat, LogLevel, OnDangling};
 use super::{Address, Limits, Load, Rules, Sending, Settings, Times};
 
-/// Where xDS is served.
+/// The default address of xDS.
 const LISTEN: &str = "127.0.0.1:18000";
-/// Where the admin API is served.
+/// The default address of the admin API.
 pub(crate) const ADMIN: &str = "127.0.0.1:18001";
 
 impl Settings {
-    /// The defaults. The literals are good addresses, so this is an address
-    /// each time.
+    /// The defaults. The literals are valid addresses.
     pub(crate) fn new() -> Self {
         let options = trunkline::Options::default();
         let load = Load {
@@ -51,7 +50,7 @@ impl Settings {
         }
     }
 
-    /// What the library is told.
+    /// Sets the options of the library.
     pub(crate) fn fill(&self, options: &mut trunkline::Options) {
         let Self {
             sending,

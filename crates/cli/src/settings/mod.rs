@@ -6,9 +6,9 @@
 //! flags ───────┘
 //! ```
 //!
-//! Each setting is one row of a table: its key in the file, its flag, what it
-//! means and where it is kept. So no flag is without a key, and the example
-//! file cannot forget one. Rules about nodes are more than values: they are in the
+//! Each setting is one row of a table: its key in the file, its flag, its
+//! meaning and its field. So no flag is without a key, and the example file
+//! cannot forget one. Rules about nodes are more than values: they are in the
 //! file alone.
 
 mod base;
@@ -62,7 +62,7 @@ pub(crate) struct Settings {
     pub(crate) load: Load,
 }
 
-/// What the nodes of clients decide.
+/// Rules about the nodes of clients.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Rules {
     pub(crate) base_sets: Vec<BaseRule>,
@@ -79,7 +79,7 @@ pub(crate) struct Sending {
     pub(crate) named_only: Vec<String>,
 }
 
-/// What peers may make the server hold and do.
+/// Limits on the state and work that clients cause.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Limits {
     pub(crate) streams: usize,
@@ -100,7 +100,7 @@ pub(crate) struct Limits {
     pub(crate) admin_body: ByteSize,
 }
 
-/// How long things may take.
+/// Timeouts and intervals.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Times {
     pub(crate) drain: Duration,
@@ -111,7 +111,7 @@ pub(crate) struct Times {
     pub(crate) max_connection_age: Duration,
 }
 
-/// What clients are asked to report of their load.
+/// The load reports that clients are asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Load {
     pub(crate) clusters: Vec<String>,

@@ -23,7 +23,7 @@ pub(super) const KEY: &str = "parameters";
 /// The key of clients that understand errors. It has no flag.
 pub(super) const ERRORS: &str = "resource_errors";
 
-/// What the example file says of them.
+/// Their text in the example file.
 pub(super) const EXAMPLE: &str = r#"
 # Dynamic parameters (TP2) of clients that do not send any: they choose among the
 # variants of a resource. Of two rules that set one key the later one counts. What
@@ -75,7 +75,7 @@ fn rule(reader: &Reader<'_>, path: &str, node: Node) -> Result<ParamRule, Settin
     }
 }
 
-/// Reads which clients understand errors.
+/// Reads the nodes of clients that understand errors.
 pub(super) fn errors(raw: &Raw, node: Node) -> Result<Vec<NodeMatch>, SettingsError> {
     let reader = Reader { raw, key: ERRORS };
     reader.list(node, |reader, path, node| {

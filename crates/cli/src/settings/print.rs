@@ -42,7 +42,7 @@ fn one(text: &mut String, setting: &Setting) {
     };
 }
 
-/// A plain value may start with what YAML takes for something else.
+/// In quotes where YAML would read a plain value as something else.
 fn quoted(value: &str) -> String {
     match value.starts_with(|c: char| c.is_ascii_alphanumeric()) {
         true => value.to_owned(),

@@ -13,13 +13,13 @@ pub(crate) struct Raw {
     /// The file, if it is one.
     pub(super) file: Option<String>,
     pub(super) values: BTreeMap<&'static str, Given>,
-    /// Those that are not made of values.
+    /// Settings that are rules.
     pub(super) rules: Rules,
-    /// The keys of those that were met.
+    /// The keys of rules that were read.
     met: BTreeSet<&'static str>,
 }
 
-/// The keys of what is not made of values.
+/// The keys of rules.
 const RULES: [&str; 3] = [base::KEY, params::KEY, params::ERRORS];
 
 /// The values of one key, each with its place in the file.
@@ -44,7 +44,7 @@ impl Raw {
         Ok(raw)
     }
 
-    /// Sets what was given by a flag.
+    /// Sets the values of a flag.
     pub(crate) fn set(&mut self, key: &'static str, values: Vec<String>) {
         let at = Position::default();
         let values = values.into_iter().map(|value| (value, at));
@@ -104,7 +104,7 @@ impl Raw {
     fn values(&self, key: &str, node: Node) -> Result<Given, SettingsError> {
         let at = node.at;
         match node.value {
-            // Nothing said: the default.
+            // Without a value, the default.
             Value::Null => Ok(Given::default()),
             Value::List(list) => {
                 let one = |node| self.scalar(key, node);

@@ -1,5 +1,5 @@
-//! From what is written to settings that are complete: flags win over the
-//! file, the file over the defaults.
+//! From written settings to complete ones: flags win over the file, the file
+//! over the defaults.
 
 use trunkline_proto::text::{Position, TextError};
 
@@ -8,28 +8,28 @@ use super::table::{self, Setting};
 use super::value::{Arity, BadValue};
 use super::{Settings, flags};
 
-/// What is wrong with settings.
+/// Mistakes in settings.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SettingsError {
     /// The file is not YAML or JSON.
     #[error(transparent)]
     Text(#[from] Box<TextError>),
-    /// Something in the file.
+    /// A mistake in the file.
     #[error("{file}:{at}: {what}")]
     File {
         /// The file.
         file: String,
-        /// Where.
+        /// Its place.
         at: Position,
-        /// What.
+        /// The mistake.
         what: String,
     },
-    /// Something about a flag.
+    /// A mistake in a flag.
     #[error("--{flag}: {bad}")]
     Flag {
         /// The flag.
         flag: String,
-        /// What.
+        /// The mistake.
         bad: BadValue,
     },
     /// One setting needs another.
@@ -76,7 +76,7 @@ fn put(
     Ok(())
 }
 
-/// What settings mean only together.
+/// Checks settings that depend on each other.
 fn check(settings: &Settings) -> Result<(), SettingsError> {
     let wrong = match (
         &settings.tls_cert,

@@ -6,8 +6,7 @@ use trunkline_proto::text::{Entry, Node, Position, Value, nearest};
 use super::raw::Raw;
 use super::resolve::SettingsError;
 
-/// Rules of one kind; more are not wanted, for each is looked at for each
-/// stream.
+/// The maximum of rules of one kind, for each is evaluated for each stream.
 const MOST: usize = 1000;
 
 /// Reads the rules of one key.
@@ -37,7 +36,7 @@ impl Reader<'_> {
             .collect()
     }
 
-    /// Which nodes a rule is for.
+    /// The nodes of a rule.
     pub(super) fn nodes(&self, path: &str, node: Node) -> Result<NodeMatch, SettingsError> {
         let mut conditions = Vec::new();
         for entry in self.entries(path, node)? {
@@ -87,7 +86,7 @@ impl Reader<'_> {
         }
     }
 
-    /// One text or several, each of which means something.
+    /// One text or several, each parsed.
     pub(super) fn texts<T: std::str::FromStr<Err = RuleError>>(
         &self,
         path: &str,
@@ -101,7 +100,7 @@ impl Reader<'_> {
         list.into_iter().map(one).collect()
     }
 
-    /// A text that means something.
+    /// A text, parsed.
     pub(super) fn text<T: std::str::FromStr<Err = RuleError>>(
         &self,
         path: &str,

@@ -3,15 +3,15 @@
 use super::Settings;
 use super::value::Field;
 
-/// One setting: a key of the file, a flag of `serve`, a place.
+/// One setting: a key of the file, a flag of `serve`, a field.
 pub(crate) struct Setting {
-    /// In the file; the flag is the same with dashes.
+    /// The key in the file; the flag is the same with dashes.
     pub(crate) key: &'static str,
-    /// What stands for a value in help.
+    /// The placeholder of a value in help.
     pub(crate) value: &'static str,
-    /// What it means, in a line.
+    /// Its meaning, in a line.
     pub(crate) about: &'static str,
-    /// Where it is kept.
+    /// Its field.
     pub(crate) field: fn(&mut Settings) -> &mut dyn Field,
 }
 

@@ -29,7 +29,7 @@ fn uncommented(text: &str, key: &str) -> String {
     format!("{key}:\n{rules}")
 }
 
-/// What is commented out in the example has to work when it is not.
+/// Keys that are commented out in the example have to work when they are not.
 #[test]
 fn keys_without_a_default_are_read() {
     let text = example();
@@ -142,7 +142,7 @@ fn rules_of(text: &str, key: &str) -> String {
     format!("{key}:\n{rules}")
 }
 
-/// What is commented out in the example has to work when it is not.
+/// Rules that are commented out in the example have to work when they are not.
 #[test]
 fn the_example_of_base_sets_is_read() {
     let text = example();

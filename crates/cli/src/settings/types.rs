@@ -10,7 +10,7 @@ use super::value::BadValue;
 pub(crate) struct Address(String);
 
 impl Address {
-    /// One that is known to be good.
+    /// An address that is known to be valid.
     pub(super) fn known(text: &str) -> Self {
         Self(text.to_owned())
     }
@@ -77,9 +77,9 @@ impl fmt::Display for ByteSize {
     }
 }
 
-/// One of few words.
+/// A setting with few words for values.
 pub(crate) trait Choice: Copy + 'static {
-    /// All of them.
+    /// All values.
     const ALL: &'static [Self];
     /// Their words, in the same order.
     const NAMES: &'static [&'static str];
@@ -106,7 +106,7 @@ macro_rules! choice {
 }
 
 choice!(
-    /// What a reference to a resource that is not there means.
+    /// The treatment of a dangling reference.
     OnDangling {
         /// A warning.
         Warn = "warn",
@@ -116,7 +116,7 @@ choice!(
 );
 
 choice!(
-    /// How lines of the log look.
+    /// The format of the log.
     LogFormat {
         /// For people.
         Text = "text",
@@ -126,15 +126,15 @@ choice!(
 );
 
 choice!(
-    /// How much is logged.
+    /// The level of the log.
     LogLevel {
-        /// What needs somebody.
+        /// Failures that need an operator.
         Error = "error",
-        /// And what may need somebody.
+        /// And problems that may need an operator.
         Warn = "warn",
-        /// And what happened to the server and its contents.
+        /// And events of the server and its contents.
         Info = "info",
-        /// And what happens on streams.
+        /// And events of streams.
         Debug = "debug",
         /// Everything.
         Trace = "trace",

@@ -23,26 +23,26 @@ impl BadValue {
     }
 }
 
-/// How often a setting is given.
+/// How many values a setting takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arity {
     /// One value.
     One,
-    /// As many as are wanted.
+    /// Any number of values.
     Many,
     /// `true` or `false`; the flag alone is `true`.
     Switch,
 }
 
-/// A place in the settings that text goes into and comes from.
+/// A field of the settings that text goes into and comes from.
 pub(crate) trait Field {
-    /// Takes a value; one more, where there may be many.
+    /// Sets the value; adds one, where there may be many.
     fn put(&mut self, text: &str) -> Result<(), BadValue>;
 
     /// All values, as `put` takes them. Nothing, if there is none.
     fn show(&self) -> Vec<String>;
 
-    /// How often it may be given.
+    /// How many values it takes.
     fn arity(&self) -> Arity {
         Arity::One
     }
@@ -250,7 +250,8 @@ pub(crate) fn duration(text: &str) -> Result<Duration, BadValue> {
     };
     let count: f64 = count.parse().map_err(|_| bad())?;
     let seconds = count * seconds;
-    // More than a century is a slip, and would not fit the clocks of some systems.
+    // More than a century is a typo, and would not fit the clocks of some
+    // systems.
     if seconds > 3.2e9 {
         return Err(bad());
     }

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The program with these arguments, and what is on its standard input.
+/// Runs the program with these arguments and this standard input.
 pub fn run_with(args: &[&str], input: &str) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_trunkline"))
         .args(args)
@@ -31,18 +31,18 @@ pub fn run_with(args: &[&str], input: &str) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// The program with these arguments.
+/// Runs the program with these arguments.
 pub fn run(args: &[&str]) -> Output {
     run_with(args, "")
 }
 
-/// What it printed, once it is known to have succeeded.
+/// Its output, after a check that it succeeded.
 pub fn good(output: &Output) -> String {
     assert_eq!(output.status.code(), Some(0), "{}", said(output));
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-/// What it complained of, once it is known to have ended with this code.
+/// Its error output, after a check that it ended with this code.
 pub fn bad(output: &Output, code: i32) -> String {
     assert_eq!(output.status.code(), Some(code), "{}", said(output));
     said(output)
@@ -52,7 +52,7 @@ pub fn said(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// Asks until there is an answer.
+/// Calls `ask` until it returns something.
 pub fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -64,7 +64,7 @@ pub fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// A program that runs; it is ended when it is dropped.
+/// A running program; it is ended when it is dropped.
 pub struct Running {
     child: Child,
     lines: Arc<Mutex<Vec<String>>>,
@@ -143,7 +143,7 @@ impl Server {
         Self::start_until(flags, "ready")
     }
 
-    /// The same, until it logs this.
+    /// The same, until it logs this message.
     pub fn start_until(flags: &[&str], message: &str) -> Self {
         let mut args = vec!["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
         args.extend(flags);
@@ -157,7 +157,7 @@ impl Server {
         }
     }
 
-    /// The program, with `--admin` for this server.
+    /// Runs the program with `--admin` for this server.
     pub fn ask(&self, args: &[&str]) -> Output {
         self.ask_with(args, "")
     }
@@ -173,7 +173,7 @@ impl Server {
         self.http("GET", path, &[], "")
     }
 
-    /// A request as it stands on the wire.
+    /// Sends an HTTP request.
     pub fn http(
         &self,
         method: &str,

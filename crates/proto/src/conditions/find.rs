@@ -1,4 +1,4 @@
-//! Which conditions there are, and what is wrong with them.
+//! Finds conditions, and the mistakes in them.
 
 use prost_reflect::{DynamicMessage, ReflectMessage as _, Value};
 
@@ -12,7 +12,7 @@ use crate::text::nearest;
 /// Every condition in a resource, from the outside in.
 ///
 /// # Errors
-/// The first thing that is wrong with what is said of a part.
+/// The first mistake in a part's metadata.
 pub fn find(message: &DynamicMessage) -> Result<Vec<Condition>, ConditionError> {
     let mut walk = Walk {
         path: Path::default(),
@@ -22,11 +22,11 @@ pub fn find(message: &DynamicMessage) -> Result<Vec<Condition>, ConditionError> 
     Ok(walk.found)
 }
 
-/// What a message is a part of.
+/// The place of a message in the one around it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Root,
-    /// Of a field or of a list.
+    /// In a field or in a list.
     Part,
     Other,
 }
@@ -115,7 +115,7 @@ impl Walk {
         }
     }
 
-    /// What is said of the message itself.
+    /// The condition on the message itself.
     fn own(
         &mut self,
         message: &DynamicMessage,

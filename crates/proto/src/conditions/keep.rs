@@ -8,8 +8,8 @@ use crate::canonical::{self, CanonicalError, MAX_DEPTH, any_parts};
 use crate::descriptor;
 use crate::facts::NAMESPACE;
 
-/// The resource as it is when these conditions hold. One on the resource as a
-/// whole is taken to hold.
+/// The resource as it is when these conditions hold. A condition on the
+/// resource as a whole counts as true.
 ///
 /// # Errors
 /// A body inside it is not of its type, or nests too deep.
@@ -87,7 +87,7 @@ fn any(
     Ok(())
 }
 
-/// Takes the condition away, and what is empty without it.
+/// Removes the condition, and metadata that is empty without it.
 fn strip(message: &mut DynamicMessage) {
     if !has_metadata(message) {
         return;

@@ -3,8 +3,8 @@
 //!
 //! Such a part is a message that has `metadata`, in a field or in a list: a
 //! route, a virtual host, endpoints of a locality, a filter chain; or it is the
-//! resource itself. What a condition means is not known here: it is a text, and whoever
-//! knows says whether it holds.
+//! resource itself. A condition is only a text here: the caller decides whether
+//! it holds.
 //!
 //! ```
 //! use trunkline_proto::{conditions, text};
@@ -36,52 +36,52 @@ use crate::Path;
 use crate::canonical::MAX_DEPTH;
 use crate::facts::{BASE_SETS, NAMESPACE};
 
-/// The key of a condition among what is for this server.
+/// The key of a condition in this server's metadata.
 pub const WHEN: &str = "when";
 
-/// Every key that means something there.
+/// Every key that this server's metadata may have.
 const KEYS: [&str; 2] = [WHEN, BASE_SETS];
 
 /// A condition on a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
-    /// Where it stands, from within the resource.
+    /// Its place, from within the resource.
     pub path: Path,
-    /// What it says.
+    /// Its text.
     pub text: String,
     /// Whether it is on the resource as a whole.
     pub whole: bool,
 }
 
-/// What is wrong with what is said of a part.
+/// A mistake in the metadata of a part.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {problem}")]
 pub struct ConditionError {
-    /// Where it stands, from within the resource.
+    /// Its place, from within the resource.
     pub path: Path,
-    /// What it is.
+    /// The mistake.
     pub problem: ConditionProblem,
 }
 
-/// What is wrong with what is said of a part.
+/// The mistakes in the metadata of a part.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConditionProblem {
-    /// A condition that is no text.
+    /// A condition that is not a text.
     #[error("a condition must be a text such as \"env=prod\"")]
     NotText,
-    /// A key that means nothing.
+    /// An unknown key.
     #[error(
         "unknown key {key:?}{}; known are: {}",
         .near.as_ref().map(|near| format!(", did you mean {near:?}?")).unwrap_or_default(),
         KEYS.join(", ")
     )]
     UnknownKey {
-        /// What was written.
+        /// The key as written.
         key: String,
         /// The nearest one.
         near: Option<String>,
     },
-    /// A condition on something that cannot be left out.
+    /// A condition on a part that cannot be left out.
     #[error(
         "a condition can only be on the resource itself, or on a part that stands in a field or \
          a list, such as a route"
@@ -92,25 +92,25 @@ pub enum ConditionProblem {
     Malformed {
         /// The type.
         type_url: String,
-        /// What the decoder says.
+        /// The decoder's error.
         source: prost::DecodeError,
     },
-    /// Bodies nest in bodies.
+    /// Bodies nest too deep.
     #[error("messages nest deeper than {MAX_DEPTH} levels")]
     TooDeep,
 }
 
-/// Whether a body may have a condition in it. Says yes too often, but costs
-/// next to nothing.
+/// Whether a body may have a condition in it. It may err on the side of yes,
+/// but is cheap.
 #[must_use]
 pub fn mentions(body: &[u8]) -> bool {
-    // A key of a map: field 1, and how long it is.
+    // A key of a map: field 1, and its length.
     const KEY: &[u8] = b"\x0a\x09trunkline";
     debug_assert_eq!(&KEY[2..], NAMESPACE.as_bytes());
     body.windows(KEY.len()).any(|part| part == KEY)
 }
 
-/// The field of a message in which its author may say something.
+/// The field of a message for its author's annotations.
 const METADATA: &str = "metadata";
 
 fn has_metadata(message: &DynamicMessage) -> bool {
@@ -122,7 +122,7 @@ fn has_metadata(message: &DynamicMessage) -> bool {
     })
 }
 
-/// What an author says of a message to this server, by key.
+/// The annotations of a message for this server, by key.
 fn said(message: &DynamicMessage) -> Option<Vec<(String, Value)>> {
     if !has_metadata(message) {
         return None;

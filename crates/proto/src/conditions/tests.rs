@@ -1,4 +1,4 @@
-//! Conditions wherever they may stand, and where they may not.
+//! Conditions in all places, allowed and not.
 
 use super::*;
 use crate::{canonical, text};
@@ -128,7 +128,7 @@ fn what_means_nothing_is_a_mistake_with_its_place() {
             "{said}"
         );
     }
-    // Of what is no item of a list nothing can be left out.
+    // A part that is no item of a list cannot be left out.
     let inner = read(&format!(
         "\"@type\": type.googleapis.com/envoy.config.cluster.v3.Cluster\nname: c\n\
          load_assignment:\n  cluster_name: c\n\

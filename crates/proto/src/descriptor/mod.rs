@@ -1,4 +1,4 @@
-//! What Envoy's messages look like: every message, field, enum and option, as
+//! Descriptors of Envoy's messages: every message, field, enum and option, as
 //! data.
 //!
 //! The typed messages of `envoy-types` carry no names and no rules, so text
@@ -32,9 +32,9 @@ pub fn pool() -> &'static DescriptorPool {
     &POOL
 }
 
-/// The message that a type URL names, if it is known here.
+/// The message of a type URL, if it is known here.
 ///
-/// Only what follows the last slash counts, as everywhere in xDS.
+/// Only the text after the last slash counts, as everywhere in xDS.
 ///
 /// ```
 /// let url = "type.googleapis.com/envoy.config.cluster.v3.Cluster";

@@ -24,7 +24,7 @@ fn every_file_and_message_is_there() {
     assert!(message("no.such.Message").is_none());
 }
 
-/// What `message` can hold, directly or not.
+/// The messages that `message` can hold, directly or not.
 fn reach(message: MessageDescriptor, seen: &mut BTreeSet<String>) {
     if !seen.insert(message.full_name().to_owned()) {
         return;
@@ -50,7 +50,7 @@ fn what_resources_can_hold_is_defined() {
     assert!(seen.iter().all(|name| message(name).is_some()));
 }
 
-/// A file, what it imports, and what that imports publicly.
+/// A file, its imports, and their public imports.
 fn visible(file: &FileDescriptor) -> BTreeSet<String> {
     fn add(file: &FileDescriptor, names: &mut BTreeSet<String>) {
         if names.insert(file.name().to_owned()) {

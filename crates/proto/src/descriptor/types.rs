@@ -32,5 +32,5 @@ types! {
     TYPED_EXTENSION_CONFIG = "envoy.config.core.v3.TypedExtensionConfig";
 }
 
-/// A resource with its name, version and TTL around it (S58).
+/// The wrapper of a resource, with name, version and TTL (S58).
 pub const RESOURCE: &str = "type.googleapis.com/envoy.service.discovery.v3.Resource";

@@ -1,7 +1,7 @@
-//! Constraints on dynamic parameters, as they travel (TP2, S62).
+//! Constraints on dynamic parameters, as messages (TP2, S62).
 //!
-//! Only the shape lives here. What it means (match, overlap, normal form) is
-//! the business of `trunkline-core`. The type is recursive, so a peer chooses
+//! Only the shape lives here. The meaning (match, overlap, normal form) is the
+//! business of `trunkline-core`. The type is recursive, so the sender chooses
 //! how deep it goes: [`Limits::constraint_depth`](super::Limits) refuses more
 //! with a typed error. Below that, `prost` itself stops at 100 levels of any
 //! message.
@@ -54,7 +54,7 @@ pub struct SingleConstraint {
 pub mod constraint {
     use super::Exists;
 
-    /// What is asked of the parameter.
+    /// The test of a parameter's value.
     #[derive(Clone, PartialEq, Eq, prost::Oneof)]
     pub enum Test {
         /// It has exactly this value.

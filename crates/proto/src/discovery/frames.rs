@@ -1,10 +1,10 @@
 //! Responses as lists of shared byte frames.
 //!
-//! A resource is encoded once, as the [`Field`] of a response that it will be
-//! in every stream; a response is the stream's own small head followed by
-//! fields. Large bodies are spliced in by reference, small ones are copied
-//! together, because a frame of its own costs a transport more than copying a
-//! few hundred bytes.
+//! A resource is encoded once, as the [`Field`] that it is in every stream's
+//! response; a response is the stream's own small head followed by fields.
+//! Large bodies are spliced in by reference, small ones are copied together,
+//! because a frame of its own costs a transport more than copying a few hundred
+//! bytes.
 //!
 //! ```text
 //! head: nonce, removed … ┐ one frame   ┌ shared body ┐ ┌ small fields, copied ┐ …
@@ -12,7 +12,7 @@
 //!
 //! Protobuf lets the fields of a message come in any order and in pieces, so
 //! the concatenation of all frames is one valid message, behind the five bytes
-//! that gRPC puts before one.
+//! of the gRPC prefix.
 
 use std::ops::Range;
 
@@ -35,7 +35,7 @@ const RESOURCE_BODY: u32 = 2;
 const ANY_VALUE: u32 = 2;
 /// The number of `ControlPlane.identifier`.
 const IDENTIFIER: u32 = 1;
-/// gRPC's own bytes before a message: whether it is compressed, and its length.
+/// The gRPC prefix of a message: whether it is compressed, and its length.
 const PREFIX: usize = 5;
 
 /// One entry of `resources` (or a segment of them), key and length included:
@@ -106,7 +106,7 @@ impl Field {
         }
     }
 
-    /// What it is in a response, in order.
+    /// Its pieces in a response, in order.
     #[must_use]
     pub fn pieces(&self) -> [&Bytes; 2] {
         [&self.head, &self.body]
@@ -118,7 +118,7 @@ impl Field {
         self.head.len() + self.body.len()
     }
 
-    /// True only for a segment of nothing.
+    /// True only for an empty segment.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -153,8 +153,7 @@ fn delimited_len(number: u32, len: usize) -> usize {
     key_len(number) + encoded_len_varint(len as u64) + len
 }
 
-/// A message as frames that share bytes, behind the five bytes that gRPC puts
-/// before it.
+/// A message as frames that share bytes, behind the gRPC prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frames {
     /// Most messages have one frame.
@@ -198,16 +197,17 @@ impl IntoIterator for Frames {
     }
 }
 
-/// The texts that a response has beside its resources.
+/// The texts of a response beside its resources.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Head<'a> {
     /// The type of the resources.
     pub type_url: &'a str,
-    /// Names the response on its stream.
+    /// The nonce of the response.
     pub nonce: &'a str,
-    /// Of the whole set; in delta, of the contents, and for people only (S68).
+    /// The version of the whole set; in delta, of the contents, and for people
+    /// only (S68).
     pub version: &'a str,
-    /// Who speaks.
+    /// The identifier of the server.
     pub identifier: &'a str,
 }
 
@@ -251,13 +251,13 @@ fn put_text(buf: &mut BytesMut, number: u32, text: &str) {
     }
 }
 
-/// Whether a piece is copied behind what is before it.
+/// Whether a piece is copied behind the one before it.
 fn is_small(piece: &Bytes) -> bool {
     piece.len() < SPLICE_BYTES
 }
 
-/// Writes a message. All that is copied, gRPC's own bytes included, is written
-/// into one buffer of just the right size: this is done for every stream.
+/// Writes a message. All copied bytes, the gRPC prefix included, go into one
+/// buffer of just the right size: this is done for every stream.
 fn encode<'a>(
     head: Head<'_>,
     control_plane: u32,
@@ -271,8 +271,8 @@ fn encode<'a>(
     let len = copied + spliced.map(Bytes::len).sum::<usize>();
 
     let mut tail = BytesMut::with_capacity(PREFIX + copied);
-    // Not compressed, and how long it is. A set larger than four gigabytes is
-    // beyond gRPC, and beyond any peer.
+    // Not compressed, and the length. A set larger than four gigabytes is
+    // beyond gRPC, and beyond any client.
     tail.put_u8(0);
     tail.put_u32(u32::try_from(len).unwrap_or(u32::MAX));
     head.write(control_plane, &mut tail);
@@ -306,8 +306,8 @@ fn encode<'a>(
     }
 }
 
-/// A SotW response: the texts of its head, the rest of what it says, and then
-/// the shared pieces.
+/// A SotW response: the texts of its head, the rest of its fields, and then the
+/// shared pieces.
 #[must_use]
 pub fn encode_sotw<'a>(
     head: Head<'_>,
@@ -317,7 +317,7 @@ pub fn encode_sotw<'a>(
     encode(head, 6, rest, pieces.into_iter())
 }
 
-/// A delta response: the texts of its head, the rest of what it says, and then
+/// A delta response: the texts of its head, the rest of its fields, and then
 /// the shared pieces.
 ///
 /// ```
@@ -341,7 +341,7 @@ pub fn encode_delta<'a>(
 
 /// Cuts a list of fields into runs whose bytes stay under `max` (S44, S80). A
 /// field that is larger than `max` alone gets a run of its own: it cannot be
-/// cut, and whoever sends it knows from [`Field::len`].
+/// cut, and the sender knows from [`Field::len`].
 #[must_use]
 pub fn batches(lens: impl IntoIterator<Item = usize>, max: usize) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();

@@ -1,9 +1,9 @@
-//! A message looked at without being taken apart: nothing is allocated, and
-//! every text is a slice of what was received.
+//! Reads parts of a message without decoding it: nothing is allocated, and
+//! every text is a slice of the received bytes.
 //!
-//! For whoever needs little of much: the name in a body, or the names and
-//! versions of a response of megabytes. What is not valid protobuf ends the
-//! walk; whoever must know the difference decodes the message.
+//! For callers that need little of much: the name in a body, or the names and
+//! versions of a response of megabytes. Invalid protobuf ends the walk; a
+//! caller that must know the difference decodes the message.
 
 use super::message::Resource;
 use super::scan;
@@ -30,11 +30,11 @@ pub fn fields(mut bytes: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
 
 /// The name in the body of a resource, if it has one.
 ///
-/// Every type of xDS has it in its first field, so a body needs not be known
-/// to be named. It is no proof that the rest of the body is good.
+/// Every type of xDS has it in its first field, so the body may be of an
+/// unknown type. It is no proof that the rest of the body is good.
 #[must_use]
 pub fn name_of(body: &[u8]) -> Option<&str> {
-    // Of a field that is there twice, the last one counts.
+    // Of a repeated singular field, the last one counts.
     let last = fields(body).filter(|(number, _)| *number == 1).last();
     let name = std::str::from_utf8(last?.1).ok()?;
     Some(name).filter(|name| !name.is_empty())
@@ -47,8 +47,8 @@ const INITIAL_VERSIONS: u32 = 5;
 /// request: `each` is given the bytes of each, and the rest is returned. `None`
 /// if the bytes are no message.
 ///
-/// A client that reconnects names all that it holds, and the clients of a fleet
-/// hold the same: they need not be read one by one to be known again.
+/// A client that reconnects lists its whole cache, and the caches of a fleet are
+/// equal: the entries need not be decoded to be recognised.
 pub fn split_initial_versions(mut bytes: &[u8], mut each: impl FnMut(&[u8])) -> Option<Vec<u8>> {
     let mut rest = Vec::new();
     while !bytes.is_empty() {
@@ -61,38 +61,38 @@ pub fn split_initial_versions(mut bytes: &[u8], mut each: impl FnMut(&[u8])) -> 
     Some(rest)
 }
 
-/// A response, as far as one glance goes.
+/// The parts of a response that can be read at a glance.
 #[derive(Debug, Clone, Copy)]
 pub struct Glance<'a> {
     bytes: &'a [u8],
     delta: bool,
     /// The type of the bodies.
     pub type_url: &'a str,
-    /// Names the response on its stream.
+    /// The nonce of the response.
     pub nonce: &'a str,
-    /// Of the whole set; delta has one for each resource instead.
+    /// The version of the whole set; delta has one for each resource instead.
     pub version: &'a str,
 }
 
 /// One resource at a glance.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Entry<'a> {
-    /// What it is called: outside, or else in its body.
+    /// Its name: in the wrapper, or else in its body.
     pub name: &'a str,
-    /// Its own version; state of the world has none unless it is wrapped.
+    /// Its own version; SotW has none unless it is wrapped.
     pub version: &'a str,
     /// The encoded message; none in a heartbeat.
     pub body: Option<&'a [u8]>,
 }
 
 impl<'a> Glance<'a> {
-    /// At an incremental response.
+    /// Of a delta response.
     #[must_use]
     pub fn delta(bytes: &'a [u8]) -> Self {
         Self::at(bytes, true)
     }
 
-    /// At a state-of-the-world response.
+    /// Of a SotW response.
     #[must_use]
     pub fn sotw(bytes: &'a [u8]) -> Self {
         Self::at(bytes, false)
@@ -127,7 +127,7 @@ impl<'a> Glance<'a> {
         })
     }
 
-    /// The names that are gone.
+    /// The names that it removes.
     pub fn removed(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let delta = self.delta;
         let removed = fields(self.bytes).filter(move |(number, _)| delta && *number == 6);
@@ -135,27 +135,27 @@ impl<'a> Glance<'a> {
     }
 }
 
-/// A request that answers a response and says nothing else, as most do.
+/// A request that only acknowledges a response, as most do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answer<'a> {
-    /// Who speaks, encoded, if that is repeated.
+    /// The encoded node, if it is repeated.
     pub node: Option<&'a [u8]>,
-    /// Of what.
+    /// The type.
     pub type_url: &'a str,
-    /// Which response.
+    /// The nonce of the response.
     pub nonce: &'a str,
-    /// The version that was accepted; delta has none.
+    /// The version that was ACKed; delta has none.
     pub version: &'a str,
 }
 
 impl<'a> Answer<'a> {
-    /// In an incremental request; none if there is more in it, or less.
+    /// Of a delta request; `None` if it has other fields, or no nonce.
     #[must_use]
     pub fn delta(bytes: &'a [u8]) -> Option<Self> {
         Self::read(bytes, [1, 2, 6, 0])
     }
 
-    /// In a state-of-the-world request; none if there is more in it, or less.
+    /// Of a SotW request; `None` if it has other fields, or no nonce.
     #[must_use]
     pub fn sotw(bytes: &'a [u8]) -> Option<Self> {
         Self::read(bytes, [2, 4, 5, 1])
@@ -183,7 +183,7 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// An `Any` of a state-of-the-world response.
+/// An `Any` of a SotW response.
 fn bare(any: &[u8]) -> Entry<'_> {
     let (url, body) = open(any);
     if url == Resource::TYPE_URL {

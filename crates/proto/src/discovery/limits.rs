@@ -1,17 +1,18 @@
-//! How much a peer may say. Every number here has a typed error or a refusal.
+//! Limits on received messages. Every number here has a typed error or a
+//! refusal.
 
 /// Bounds on what is decoded.
 ///
-/// Two kinds, because no limit may end an ADS stream that a real client could
-/// reach (S72): names that are too long are *refused* one by one and the rest
-/// of the message stands; what no real client sends is an *error*.
+/// Two kinds, because no limit that a real client could reach may end an ADS
+/// stream (S72): names that are too long are *refused* one by one and the rest
+/// of the message stands; a message that no real client sends is an *error*.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of one message. Error. At least 64 MiB, see S80.
     pub message_bytes: usize,
     /// Strings, map entries and nested messages in one message, counted
-    /// together before anything is allocated. Error. A client that asks for
-    /// a million names with their versions passes.
+    /// together before anything is allocated. Error. A client that subscribes
+    /// to a million names with their versions passes.
     pub entries: usize,
     /// Bytes of one resource name. Refused, the message stands.
     pub name_bytes: usize,
@@ -27,7 +28,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// What a server uses that has no reason to choose otherwise.
+    /// The limits of a server that has no reason to choose others.
     pub const DEFAULT: Self = Self {
         message_bytes: 256 << 20,
         entries: 4 << 20,

@@ -2,11 +2,11 @@
 //! `discovery.proto`, TP2 and TP3 fields included (S61, S62).
 //!
 //! `prost`'s derive reads and writes them. A `Bytes` field that is decoded from
-//! a `Bytes` buffer is a slice of it. Messages that nobody here needs to look
-//! into (`node`, `metadata`) are declared as bytes: on the wire the two are the
-//! same. One difference follows: a singular message that occurs twice is
-//! merged by the specification, while here the last one wins. No known client
-//! sends one twice.
+//! a `Bytes` buffer is a slice of it. Messages that are not read here (`node`,
+//! `metadata`) are declared as bytes: on the wire the two are the same. One
+//! difference follows: a singular message that occurs twice is merged by the
+//! specification, while here the last one wins. No known client sends one
+//! twice.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ pub struct Status {
     /// A gRPC status code.
     #[prost(int32, tag = "1")]
     pub code: i32,
-    /// What went wrong, in words.
+    /// The error in words.
     #[prost(string, tag = "2")]
     pub message: String,
     /// Typed details.
@@ -53,15 +53,15 @@ pub struct Status {
 /// `envoy.config.core.v3.ControlPlane` (S68).
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct ControlPlane {
-    /// Who answered.
+    /// The identifier of the server.
     #[prost(string, tag = "1")]
     pub identifier: String,
 }
 
-/// A name and the parameters with which it is asked for (TP2).
+/// A name and the parameters of its subscription (TP2).
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct ResourceLocator {
-    /// The name that is asked for.
+    /// The requested name.
     #[prost(string, tag = "1")]
     pub name: String,
     /// The parameters of the subscription.
@@ -75,18 +75,18 @@ pub struct ResourceName {
     /// The name.
     #[prost(string, tag = "1")]
     pub name: String,
-    /// Which parameters the variant is for; absent means all.
+    /// The constraints of the variant; absent means all clients.
     #[prost(message, optional, tag = "2")]
     pub dynamic_parameter_constraints: Option<DynamicParameterConstraints>,
 }
 
-/// Why a resource cannot be given (TP3, S61).
+/// Why a resource cannot be sent (TP3, S61).
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct ResourceError {
-    /// Which resource.
+    /// The resource.
     #[prost(message, optional, tag = "1")]
     pub resource_name: Option<ResourceName>,
-    /// Why.
+    /// The error.
     #[prost(message, optional, tag = "2")]
     pub error_detail: Option<Status>,
 }
@@ -112,7 +112,7 @@ pub struct Resource {
     /// resource without it under the empty name.
     #[prost(string, tag = "3")]
     pub name: String,
-    /// Other names that this answers (S36).
+    /// Other names that this resource answers (S36).
     #[prost(string, repeated, tag = "4")]
     pub aliases: Vec<String>,
     /// How long the client may use it (S58-S60).
@@ -137,22 +137,22 @@ impl Resource {
 /// A SotW request: a subscription, an ACK or a NACK (S11).
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct DiscoveryRequest {
-    /// The version last accepted.
+    /// The version last ACKed.
     #[prost(string, tag = "1")]
     pub version_info: String,
     /// The node, raw: see [`Node::parse`](super::Node::parse).
     #[prost(bytes = "bytes", optional, tag = "2")]
     pub node: Option<Bytes>,
-    /// The whole list of names of interest.
+    /// The whole list of subscribed names.
     #[prost(string, repeated, tag = "3")]
     pub resource_names: Vec<String>,
-    /// The type that is asked for.
+    /// The type of the subscription.
     #[prost(string, tag = "4")]
     pub type_url: String,
-    /// The nonce of the response that this answers.
+    /// The nonce of the response that this acknowledges.
     #[prost(string, tag = "5")]
     pub response_nonce: String,
-    /// Present exactly when the response is rejected (S11).
+    /// Present exactly in a NACK (S11).
     #[prost(message, optional, tag = "6")]
     pub error_detail: Option<Status>,
     /// Names with parameters (TP2).
@@ -178,16 +178,16 @@ pub struct DiscoveryResponse {
     /// Unique on the stream (S4).
     #[prost(string, tag = "5")]
     pub nonce: String,
-    /// Who answers.
+    /// The server.
     #[prost(message, optional, tag = "6")]
     pub control_plane: Option<ControlPlane>,
-    /// What cannot be given (TP3).
+    /// Resources that cannot be sent (TP3).
     #[prost(message, repeated, tag = "7")]
     pub resource_errors: Vec<ResourceError>,
 }
 
-/// What a client holds under a name: an entry of a map, which is on the wire
-/// what a repeated message is. Of two for one name the last counts.
+/// A resource that a client holds: an entry of a map, which on the wire is a
+/// repeated message. Of two for one name the last counts.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct HeldVersion {
     /// The name.
@@ -213,29 +213,29 @@ pub struct DeltaDiscoveryRequest {
     /// The node, raw: see [`Node::parse`](super::Node::parse).
     #[prost(bytes = "bytes", optional, tag = "1")]
     pub node: Option<Bytes>,
-    /// The type that is asked for.
+    /// The type of the subscriptions.
     #[prost(string, tag = "2")]
     pub type_url: String,
-    /// Names to add.
+    /// Names to subscribe.
     #[prost(string, repeated, tag = "3")]
     pub resource_names_subscribe: Vec<String>,
-    /// Names to drop.
+    /// Names to unsubscribe.
     #[prost(string, repeated, tag = "4")]
     pub resource_names_unsubscribe: Vec<String>,
-    /// What the client holds from an earlier stream (S45-S49). The name may be
-    /// empty: Envoy says so after a resource without a name.
+    /// The resources that the client holds from an earlier stream (S45-S49).
+    /// The name may be empty: Envoy sends this after a resource without a name.
     #[prost(message, repeated, tag = "5")]
     pub initial_resource_versions: Vec<HeldVersion>,
-    /// The nonce of the response that this answers.
+    /// The nonce of the response that this acknowledges.
     #[prost(string, tag = "6")]
     pub response_nonce: String,
-    /// Present exactly when the response is rejected (S11).
+    /// Present exactly in a NACK (S11).
     #[prost(message, optional, tag = "7")]
     pub error_detail: Option<Status>,
-    /// Names with parameters to add (TP2).
+    /// Names with parameters to subscribe (TP2).
     #[prost(message, repeated, tag = "8")]
     pub resource_locators_subscribe: Vec<ResourceLocator>,
-    /// Names with parameters to drop (TP2).
+    /// Names with parameters to unsubscribe (TP2).
     #[prost(message, repeated, tag = "9")]
     pub resource_locators_unsubscribe: Vec<ResourceLocator>,
 }
@@ -246,7 +246,7 @@ pub struct DeltaDiscoveryResponse {
     /// For people only (S68).
     #[prost(string, tag = "1")]
     pub system_version_info: String,
-    /// What is new or changed.
+    /// New and changed resources.
     #[prost(message, repeated, tag = "2")]
     pub resources: Vec<Resource>,
     /// The type of the bodies.
@@ -255,16 +255,16 @@ pub struct DeltaDiscoveryResponse {
     /// Unique on the stream (S4).
     #[prost(string, tag = "5")]
     pub nonce: String,
-    /// Names that are gone.
+    /// Removed names.
     #[prost(string, repeated, tag = "6")]
     pub removed_resources: Vec<String>,
-    /// Who answers.
+    /// The server.
     #[prost(message, optional, tag = "7")]
     pub control_plane: Option<ControlPlane>,
-    /// Variants that are gone (TP2), in addition to `removed_resources`.
+    /// Removed variants (TP2), in addition to `removed_resources`.
     #[prost(message, repeated, tag = "8")]
     pub removed_resource_names: Vec<ResourceName>,
-    /// What cannot be given (TP3).
+    /// Resources that cannot be sent (TP3).
     #[prost(message, repeated, tag = "9")]
     pub resource_errors: Vec<ResourceError>,
 }

@@ -1,11 +1,10 @@
-//! The messages of a discovery stream: requests, responses, and what they
-//! carry.
+//! The messages of a discovery stream: requests, responses, and their parts.
 //!
-//! They are written here instead of taken from `envoy-types` for two reasons:
-//! a body is a [`bytes::Bytes`] slice of the buffer that was received, never a
-//! copy, and the node (61 KB in every message of some clients) stays raw until
-//! someone asks for it. Field numbers are those of Envoy's `discovery.proto`;
-//! the tests prove both directions against `envoy-types`.
+//! They are written here instead of taken from `envoy-types` for two reasons: a
+//! body is a [`bytes::Bytes`] slice of the received buffer, never a copy, and
+//! the node (61 KB in every message of some clients) stays raw until it is
+//! needed. Field numbers are those of Envoy's `discovery.proto`; the tests
+//! prove both directions against `envoy-types`.
 //!
 //! ```text
 //! received Bytes ── scan (limits, no allocation) ── decode ── Checked { message, refused }
@@ -14,7 +13,8 @@
 //! ```
 //!
 //! Reading starts at [`decode`](Inbound::decode_checked), writing at
-//! [`encode_sotw`] and [`encode_delta`]; a [`Glance`] is for who needs little.
+//! [`encode_sotw`] and [`encode_delta`]; a [`Glance`] reads a few fields
+//! without decoding.
 
 mod constraints;
 mod frames;

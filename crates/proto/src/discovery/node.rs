@@ -1,9 +1,9 @@
-//! The node: who asks. Parsed on demand from the raw bytes of a request.
+//! The node of a client, parsed on demand from the raw bytes of a request.
 //!
-//! Envoy sends 61 KB of node with some messages, nearly all of it a list of
-//! 516 extensions that no rule reads. Only the fields that identity,
-//! parameters and client quirks (S58) depend on are kept; the rest is skipped,
-//! and metadata stays raw because only chosen keys of it are ever asked for.
+//! Envoy sends 61 KB of node with some messages, nearly all of it a list of 516
+//! extensions that no rule reads. Only the fields that identity, parameters and
+//! client quirks (S58) depend on are kept; the rest is skipped, and metadata
+//! stays raw because only chosen keys of it are ever read.
 
 use std::collections::BTreeMap;
 
@@ -19,16 +19,16 @@ use super::{
 /// `envoy.config.core.v3.Node`, the parts that matter.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Node {
-    /// Which node.
+    /// The id of the node.
     #[prost(string, tag = "1")]
     pub id: String,
-    /// Which service it belongs to.
+    /// The cluster of the node itself.
     #[prost(string, tag = "2")]
     pub cluster: String,
     /// `google.protobuf.Struct`, raw.
     #[prost(bytes = "bytes", optional, tag = "3")]
     pub metadata: Option<Bytes>,
-    /// Where it runs.
+    /// Its locality.
     #[prost(message, optional, tag = "4")]
     pub locality: Option<Locality>,
     /// The name of the program.
@@ -37,7 +37,7 @@ pub struct Node {
     /// Its version, in one of two forms.
     #[prost(oneof = "UserAgentVersion", tags = "7, 8")]
     pub user_agent_version: Option<UserAgentVersion>,
-    /// What the client says it can do.
+    /// The client's features.
     #[prost(string, repeated, tag = "10")]
     pub client_features: Vec<String>,
     /// For each type URL, the context parameters of its names.

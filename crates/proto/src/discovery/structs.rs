@@ -1,9 +1,9 @@
 //! Chosen values of an encoded `google.protobuf.Struct`, without decoding the
 //! rest of it: the metadata of a node may be large, and few of its keys are
-//! ever asked for.
+//! ever read.
 //!
-//! Every byte is looked at once for each level that a path leads through, and
-//! nothing is kept but what is found. How deep the rest nests costs nothing.
+//! Every byte is read once for each level that a path leads through, and only
+//! the values found are kept. How deep the rest nests costs nothing.
 
 use bytes::Bytes;
 use prost::Message;
@@ -40,8 +40,8 @@ enum Kind {
 
 /// The values at some paths, in the order of the paths, which must be sorted.
 ///
-/// A text is given as it is, a number and a boolean as they are written in
-/// JSON. Anything else, and what cannot be read, is none. Of two entries with
+/// A text is returned as it is, a number and a boolean as they are written in
+/// JSON. Anything else, and an unreadable value, is `None`. Of two entries with
 /// the same key the last one counts, as everywhere in protobuf.
 #[must_use]
 pub fn values_at<P: AsRef<[String]>>(raw: &Bytes, paths: &[P]) -> Vec<Option<String>> {

@@ -13,7 +13,7 @@ use super::*;
 
 const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
-/// A message of theirs, read and written by ours, is the same again.
+/// A message of `envoy-types`, read and written by ours, is the same again.
 fn both_ways<T, O>(theirs: &T) -> O
 where
     T: Message + Default + PartialEq + std::fmt::Debug,
@@ -317,7 +317,7 @@ fn a_segment_is_the_same_entries_in_one_piece() {
     let resources: Vec<_> = [10, 3_000, 20].map(our_resource).into();
     let fields: Vec<_> = resources.iter().map(Field::delta).collect();
     let frames = delta_of([&Field::segment(&fields)]);
-    // The first is what gRPC puts before a message.
+    // The first is the gRPC prefix.
     assert_eq!(
         frames.iter().map(Bytes::len).collect::<Vec<_>>(),
         [5, frames.len()]

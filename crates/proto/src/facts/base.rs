@@ -1,5 +1,5 @@
-//! The base sets of a virtual host: which clients get it without asking. Its
-//! author says so in the virtual host's own metadata.
+//! The base sets of a virtual host, by which clients are subscribed to it
+//! without asking. Its author names them in the virtual host's own metadata.
 
 use prost_reflect::{DynamicMessage, MapKey, Value};
 
@@ -25,7 +25,7 @@ pub(super) fn sets(host: &DynamicMessage) -> Result<Vec<String>, FactsError> {
     Ok(names)
 }
 
-/// The `google.protobuf.Value` that stands there, if there is one.
+/// The `google.protobuf.Value` of the base sets, if there is one.
 fn said(host: &DynamicMessage) -> Option<DynamicMessage> {
     let metadata = message(host, "metadata")?;
     let ours = entry(&metadata, "filter_metadata", NAMESPACE)?;

@@ -1,9 +1,10 @@
-//! Facts: the little that ordering and on-demand rules need to know of a body.
+//! Facts: the little that make before break and on-demand rules need to know of
+//! a body.
 //!
-//! Bodies are opaque to the rules of the protocol. When a resource is accepted,
-//! its facts are computed once and kept beside the bytes: its name, what it
-//! refers to (S73), the domains and base sets of a virtual host (S36), and whether
-//! a route configuration, or one inside it, asks for virtual hosts itself (S76).
+//! Bodies are opaque to the engine. When a resource is accepted, its facts are
+//! computed once and kept beside the bytes: its name, its references (S73), the
+//! domains and base sets of a virtual host (S36), and whether a route
+//! configuration, or one inside it, uses VHDS (S76).
 //!
 //! ```
 //! use trunkline_proto::{facts, text};
@@ -32,34 +33,35 @@ use crate::{
     descriptor::{self, full_name, types},
 };
 
-/// The part of a resource's own metadata that is for this server.
+/// The namespace of this server in a resource's own metadata.
 pub const NAMESPACE: &str = "trunkline";
 
 /// The key of the base sets in it.
 pub const BASE_SETS: &str = "base_sets";
 
-/// References of one resource.
+/// The maximum of references of one resource.
 pub const MAX_REFERENCES: usize = 1 << 20;
 
-/// What the rules of the protocol need to know of a resource.
+/// The facts of a resource.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
     /// Its name in its own body; `None` for a type that has none or is not
     /// known.
     pub name: Option<String>,
-    /// What it refers to: type URL and name, sorted, each once.
+    /// Its references: type URL and name, sorted, each once.
     pub references: Vec<(&'static str, String)>,
     /// The domains, if it is a virtual host.
     pub domains: Vec<String>,
-    /// The base sets that a virtual host counts itself to, sorted, each once.
+    /// The base sets of a virtual host, sorted, each once.
     pub base_sets: Vec<String>,
-    /// How the virtual hosts of a route configuration are asked for on demand,
-    /// if they are: its `vhds`, encoded canonically, so that a change shows.
+    /// The `vhds` of a route configuration, encoded canonically, so that a
+    /// change shows; `None` if it does not use VHDS.
     pub vhds: Option<Vec<u8>>,
-    /// The names of route configurations inside it that ask for their virtual
-    /// hosts on demand, sorted, each once.
+    /// The names of route configurations inside it that use VHDS, sorted, each
+    /// once.
     pub leaves: Vec<String>,
-    /// Whether a route configuration finds hosts without regard to their port.
+    /// Whether a route configuration matches hosts without regard to their
+    /// port.
     pub ignores_port: bool,
 }
 
@@ -71,13 +73,13 @@ pub enum FactsError {
     Malformed {
         /// The type.
         type_url: String,
-        /// What the decoder says.
+        /// The decoder's error.
         source: prost::DecodeError,
     },
-    /// Bodies nest in bodies.
+    /// Bodies nest too deep.
     #[error("messages nest deeper than {MAX_DEPTH} levels")]
     TooDeep,
-    /// What a virtual host says of base sets is not a list of names.
+    /// The base sets of a virtual host are not a list of names.
     #[error(
         "metadata.filter_metadata.{NAMESPACE}.{BASE_SETS} must be a list of names, each a text \
          that is not empty"
@@ -97,7 +99,7 @@ impl From<CanonicalError> for FactsError {
     }
 }
 
-/// The facts of an encoded resource. One of a type that is not known has none.
+/// The facts of an encoded resource. A resource of an unknown type has none.
 ///
 /// # Errors
 /// The bytes are not of the type, or pass a limit.
@@ -108,10 +110,10 @@ pub fn of(type_url: &str, body: &Bytes) -> Result<Facts, FactsError> {
     }
 }
 
-/// The facts of a resource that is decoded already.
+/// The facts of a decoded resource.
 ///
 /// # Errors
-/// A body inside it is not of its type, or a limit is passed.
+/// A body inside it is not of its type, or a limit is exceeded.
 pub fn of_message(message: &DynamicMessage) -> Result<Facts, FactsError> {
     let of = message.descriptor();
     let is = |url| of.full_name() == full_name(url);
@@ -153,10 +155,10 @@ fn vhds(route: &DynamicMessage) -> Result<Option<Vec<u8>>, FactsError> {
     Ok(message.map(canonical::encode).transpose()?)
 }
 
-/// Whether a resource of this type says in its own body what it is called by.
+/// Whether a resource of this type has its own name in its body.
 ///
-/// A virtual host does not: it has a name, but VHDS asks for it by the route
-/// configuration and a domain (S36).
+/// A virtual host does not: its body has a name, but VHDS subscribes by the
+/// route configuration and a domain (S36).
 #[must_use]
 pub fn names_itself(type_url: &str) -> bool {
     let message = full_name(type_url);
@@ -168,7 +170,7 @@ pub(crate) fn name_field(message: &str) -> Option<&'static str> {
     let named = |url: &&&str| full_name(url) == message;
     let field = match *types::ALL.iter().find(named)? {
         types::CLUSTER_LOAD_ASSIGNMENT => "cluster_name",
-        // It has no name of its own: what it is called is in the collection.
+        // It has no name of its own: its name is in the collection.
         types::LB_ENDPOINT => return None,
         _ => "name",
     };

@@ -1,4 +1,4 @@
-//! What a resource refers to.
+//! The references of a resource.
 //!
 //! The whole message is walked, through every `Any` of a known type, and a few
 //! messages are known to hold references wherever they stand. So a filter that
@@ -7,7 +7,7 @@
 //!
 //! Not counted: a source that is a file (nobody serves it), `cluster_header`
 //! (decided by each request), and the clusters of `EnvoyGrpc` and `HttpUri`,
-//! which mostly name what the bootstrap defines.
+//! which mostly name clusters of the bootstrap.
 
 use std::collections::BTreeSet;
 
@@ -54,7 +54,7 @@ const CLUSTERS: &[(&str, &str)] = &[
     ),
 ];
 
-/// A message that names a resource and says where it comes from.
+/// A message that names a resource and its source.
 struct Named {
     message: &'static str,
     name: &'static str,
@@ -99,7 +99,7 @@ const NAMED: &[Named] = &[
     },
 ];
 
-/// What a walk finds, sorted, each once.
+/// The references that a walk finds, sorted, each once.
 pub(super) struct Found {
     pub(super) references: Vec<(&'static str, String)>,
     /// Route configurations inside the message that have VHDS.
@@ -120,14 +120,15 @@ pub(crate) fn names_cluster(message: &str, field: &str) -> bool {
     CLUSTERS.contains(&(message, field))
 }
 
-/// The field of a filter that is asked for by the filter's name (ECDS).
+/// The field of a filter that is subscribed to by the filter's name (ECDS).
 const EXTENSION: &str = "config_discovery";
 
-/// Fields of any message in which something is found otherwise than by its name.
+/// Fields of any message in which a reference is found otherwise than by a
+/// field that names a cluster.
 pub(crate) const ODD_FIELDS: [&str; 2] = [EXTENSION, "route_config"];
 
-/// Whether a message refers to something otherwise than by a field that names
-/// a cluster.
+/// Whether a message has references otherwise than by a field that names a
+/// cluster.
 pub(crate) fn is_odd(message: &str) -> bool {
     NAMED.iter().any(|named| named.message == message)
         || [CLUSTER, SCOPED_ROUTE, SCOPED_RDS].contains(&message)
@@ -185,7 +186,7 @@ impl Walk {
         }
     }
 
-    /// A body of a type that is not known refers to nothing that is known.
+    /// A body of an unknown type has no known references.
     fn any(&mut self, any: &DynamicMessage, depth: usize) -> Result<(), FactsError> {
         let Some((url, body)) = any_parts(any) else {
             return Ok(());
@@ -219,7 +220,7 @@ impl Walk {
                 self.add(types::ROUTE_CONFIGURATION, name);
             }
             SCOPED_RDS if source(message, "scoped_rds_config_source") == Source::Server => {
-                // Without a locator the client asks for all of them.
+                // Without a locator the client subscribes to the wildcard.
                 let name = text(message, "srds_resources_locator").unwrap_or("*".into());
                 self.add(types::SCOPED_ROUTE_CONFIGURATION, Some(name));
             }
@@ -227,7 +228,7 @@ impl Walk {
         }
     }
 
-    /// A route configuration that stands inside another message.
+    /// A route configuration inside another message.
     fn inner_routes(&mut self, routes: &DynamicMessage) {
         let vhds = routes.get_field_by_name("vhds");
         let vhds = vhds.as_ref().and_then(|value| value.as_message());
@@ -236,8 +237,8 @@ impl Walk {
         }
     }
 
-    /// A cluster of type EDS asks for its endpoints by its service name, or by
-    /// its own name if it has none.
+    /// A cluster of type EDS subscribes to its endpoints by its service name,
+    /// or by its own name if it has none.
     fn cluster(&mut self, cluster: &DynamicMessage) {
         const EDS: i32 = 3;
         let kind = cluster.get_field_by_name("type");
@@ -254,7 +255,8 @@ impl Walk {
         self.add(types::CLUSTER_LOAD_ASSIGNMENT, name);
     }
 
-    /// A filter whose configuration is asked for by the filter's name (ECDS).
+    /// A filter whose configuration is subscribed to by the filter's name
+    /// (ECDS).
     fn extension(&mut self, filter: &DynamicMessage) {
         let config = filter.get_field_by_name(EXTENSION);
         let config = config.as_ref().and_then(|v| v.as_message());
@@ -268,7 +270,7 @@ impl Walk {
     }
 }
 
-/// Where a resource comes from.
+/// The source of a resource.
 #[derive(PartialEq)]
 enum Source {
     /// A stream, this one or another.

@@ -1,4 +1,4 @@
-//! References, by the example of what each type can hold.
+//! References, by an example of each type.
 
 use super::*;
 use crate::text::{self, Options};

@@ -1,9 +1,8 @@
 //! A binary `DiscoveryResponse` in pieces: one resource after another, and of a
-//! route configuration that leaves its virtual hosts to VHDS one virtual host
-//! after another.
+//! route configuration with VHDS one virtual host after another.
 //!
-//! The response is never in memory as a whole, however large it is. What is
-//! inside of a piece is not looked at here.
+//! The response is never in memory as a whole, however large it is. The
+//! contents of a piece are not read here.
 //!
 //! ```
 //! use std::io::Cursor;
@@ -37,15 +36,15 @@ const INSIDE: u32 = 2;
 /// `Any.type_url`.
 const TYPE_URL: u32 = 1;
 
-/// A part of a response.
+/// A piece of a response.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Piece {
     /// A resource, as it stands.
     Whole(Any),
     /// A route configuration; its virtual hosts come next.
     Route(Box<Route>),
-    /// A virtual host of the route configuration before it, as it stands, and
-    /// which one.
+    /// A virtual host of the route configuration before it, as it stands, with
+    /// its index.
     Host(usize, Bytes),
 }
 
@@ -54,13 +53,13 @@ pub enum Piece {
 pub struct Route {
     /// Its type, in the spelling of the response.
     pub type_url: String,
-    /// What is left of it.
+    /// The rest of its body.
     pub rest: Bytes,
-    /// What stands around it, if something does.
+    /// Its wrapper, if it has one.
     pub wrapper: Option<Resource>,
 }
 
-/// Why a response ends.
+/// Why a response cannot be read further.
 #[derive(Debug, thiserror::Error)]
 pub enum PiecesError {
     /// It cannot be read.
@@ -69,10 +68,10 @@ pub enum PiecesError {
     /// It ends in the middle of a field.
     #[error("it ends inside of a field, after {0} bytes")]
     Cut(u64),
-    /// What should be a field is none.
+    /// Not a field.
     #[error("there is no field at byte {0}")]
     NoField(u64),
-    /// What is around a resource is not what it should be.
+    /// The wrapper of a resource is malformed.
     #[error(transparent)]
     Malformed(#[from] prost::DecodeError),
 }
@@ -81,10 +80,10 @@ pub enum PiecesError {
 #[derive(Debug)]
 pub struct Pieces<R> {
     window: Window<R>,
-    /// Where the next field of the response is.
+    /// The offset of the next field of the response.
     at: u64,
     index: usize,
-    /// What is left of a route configuration.
+    /// The rest of a route configuration.
     hosts: Option<Hosts>,
 }
 
@@ -95,7 +94,7 @@ struct Hosts {
 }
 
 impl<R: Read + Seek> Pieces<R> {
-    /// All of what can be read.
+    /// All pieces of a readable source.
     pub fn new(source: R) -> Self {
         Self {
             window: Window::new(source),
@@ -105,13 +104,13 @@ impl<R: Read + Seek> Pieces<R> {
         }
     }
 
-    /// The next piece, and the number of the resource that it is of.
+    /// The next piece, and the index of its resource.
     ///
-    /// The bytes of small pieces are slices of larger ones: who keeps a few of
-    /// them makes copies.
+    /// The bytes of small pieces are slices of larger ones: copy them to keep a
+    /// few.
     ///
     /// # Errors
-    /// It cannot be read, or is no response.
+    /// The source cannot be read, or is no response.
     #[allow(
         clippy::should_implement_trait,
         reason = "an iterator would go on after an error"
@@ -178,7 +177,7 @@ impl<R: Read + Seek> Pieces<R> {
         Ok(Piece::Whole(Any::decode(self.window.load(range)?)?))
     }
 
-    /// The type of an `Any` and where its body is, if both are there once.
+    /// The type of an `Any` and the range of its body, if both are there once.
     fn any(&mut self, range: Range<u64>) -> Result<Option<(String, Range<u64>)>, PiecesError> {
         let (mut url, mut value) = (None, None);
         let mut left = range;
@@ -200,7 +199,8 @@ impl<R: Read + Seek> Pieces<R> {
         Ok(url.ok().map(|url| (url, value)))
     }
 
-    /// What a wrapper says, and where what it wraps is, if that is there once.
+    /// The wrapper's own fields, and the range of the wrapped resource, if it
+    /// is there once.
     fn wrapper(&mut self, range: Range<u64>) -> Result<Option<(Bytes, Range<u64>)>, PiecesError> {
         let mut rest = Vec::new();
         let mut inner = None;
@@ -216,7 +216,7 @@ impl<R: Read + Seek> Pieces<R> {
         Ok(inner.map(|inner| (rest.into(), inner)))
     }
 
-    /// A route configuration whose virtual hosts come one by one; none if it
+    /// A route configuration whose virtual hosts come one by one; `None` if it
     /// keeps them.
     fn route(
         &mut self,

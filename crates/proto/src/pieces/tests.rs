@@ -37,7 +37,7 @@ fn wrapped(any: Any, name: &str) -> Any {
 fn route(hosts: usize, vhds: bool) -> Any {
     let host = |n: usize| VirtualHost {
         name: format!("v{n}"),
-        // One of them is longer than what is read at once.
+        // One of them is longer than a chunk.
         domains: vec!["d".repeat(if n == 3 { 2 << 20 } else { n })],
         ..VirtualHost::default()
     };
@@ -50,7 +50,7 @@ fn route(hosts: usize, vhds: bool) -> Any {
     any(types::ROUTE_CONFIGURATION, route.encode_to_vec())
 }
 
-/// The same, by taking the whole apart.
+/// The same, from the decoded whole.
 fn expected(response: &DiscoveryResponse) -> Vec<(usize, Piece)> {
     let mut all = Vec::new();
     for (index, any) in response.resources.iter().enumerate() {
@@ -124,7 +124,7 @@ proptest! {
         let bytes = [lead, &bytes].concat();
         let decoded = DiscoveryResponse::decode(&bytes[..]);
         let found = pieces(&bytes);
-        // Fields that are not used are not looked into.
+        // Unused fields are not read.
         if let Ok(response) = decoded {
             prop_assert_eq!(found.unwrap(), expected(&response));
         }

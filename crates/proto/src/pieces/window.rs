@@ -1,4 +1,4 @@
-//! A part of a source at a time, and the fields in it.
+//! A window into a source, and the fields in it.
 
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
@@ -7,25 +7,25 @@ use bytes::Bytes;
 
 use super::PiecesError;
 
-/// What is read at once.
+/// The number of bytes read at once.
 const CHUNK: u64 = 1 << 20;
-/// The longest number.
+/// The length of the longest varint.
 const LONGEST: u64 = 10;
-/// Groups inside each other.
+/// The maximum of groups inside each other.
 const DEEPEST: usize = 100;
 
-/// A field, by where it is.
+/// A field, by its range.
 #[derive(Debug)]
 pub(super) struct Field {
     pub(super) number: u32,
-    /// What it says how long it is.
+    /// The range of its value, if it is length-delimited.
     value: Option<Range<u64>>,
-    /// With its key.
+    /// The range with its key.
     pub(super) whole: Range<u64>,
 }
 
 impl Field {
-    /// What is in it, if it is the one of this number.
+    /// The range of its value, if it has this number.
     pub(super) fn is(&self, number: u32) -> Option<Range<u64>> {
         self.value.clone().filter(|_| self.number == number)
     }
@@ -34,7 +34,7 @@ impl Field {
 #[derive(Debug)]
 pub(super) struct Window<R> {
     source: R,
-    /// How long the source is, once that is known.
+    /// The length of the source, once it is known.
     end: Option<u64>,
     start: u64,
     bytes: Bytes,
@@ -68,7 +68,7 @@ impl<R: Read + Seek> Window<R> {
             let len = usize::try_from(until - range.start);
             let mut bytes = vec![0; len.map_err(|_| PiecesError::Cut(end))?];
             self.source.seek(SeekFrom::Start(range.start))?;
-            // One that became shorter meanwhile ends too early.
+            // A source that became shorter meanwhile ends too early.
             self.source.read_exact(&mut bytes)?;
             (self.start, self.bytes) = (range.start, bytes.into());
         }
@@ -115,9 +115,9 @@ impl<R: Read + Seek> Window<R> {
         })
     }
 
-    /// Where a group ends that began before the range.
+    /// The end of a group that began before the range.
     fn group(&mut self, key: u64, mut left: Range<u64>, depth: usize) -> Result<u64, PiecesError> {
-        // Its key but for the wire type, which is 3 at the start.
+        // The start key but for the wire type, which is 3 there and 4 here.
         let last = key + 1;
         loop {
             let (next, after) = self.varint(left.clone())?;
@@ -128,7 +128,7 @@ impl<R: Read + Seek> Window<R> {
         }
     }
 
-    /// A number, and where it ends.
+    /// A varint, and its end.
     fn varint(&mut self, within: Range<u64>) -> Result<(u64, u64), PiecesError> {
         let bytes = self.load(within.start..within.end.min(within.start + LONGEST))?;
         let mut number = 0;

@@ -1,11 +1,11 @@
-//! One pass over encoded bytes that says of most bodies all there is to say:
-//! they are in canonical form, break no rule, and these are their facts.
+//! One pass over encoded bytes that finds most bodies canonical and valid, with
+//! their facts.
 //!
-//! What is not plain, above all every mistake, is left to the descriptors: those
-//! know what to say of it, and where. So there is one place that judges, and
-//! this is a short way past it, some twenty times as fast, for the million of
-//! bodies in which there is nothing to judge. The tables that it goes by are
-//! made of the same descriptors and the same rules.
+//! Everything that is not plain, above all every mistake, is left to the
+//! descriptors: those have the words and the place for it. So there is one
+//! place that judges, and this is a short way past it, some twenty times as
+//! fast, for the million bodies in which there is nothing to judge. Its tables
+//! are made of the same descriptors and the same rules.
 //!
 //! ```
 //! use trunkline_proto::{descriptor::types, quick};
@@ -32,8 +32,8 @@ const DOMAINS: u32 = 2;
 /// `RouteConfiguration.ignore_port_in_host_matching`.
 const IGNORE_PORT: u32 = 14;
 
-/// The facts of a body that is canonical and breaks no rule; `None` if that is
-/// not certain.
+/// The facts of a body that is canonical and valid; `None` if that is not
+/// certain.
 #[must_use]
 pub fn look(type_url: &str, body: &[u8]) -> Option<Facts> {
     let plans = plan::all();
@@ -56,7 +56,7 @@ pub fn look(type_url: &str, body: &[u8]) -> Option<Facts> {
             }
             DOMAINS if is_host => facts.domains.push(text(field.value)?),
             VHDS if is_route => facts.vhds = Some(field.value.to_vec()),
-            // What is canonical is not written if it is false.
+            // The canonical form has no false value.
             IGNORE_PORT if is_route => facts.ignores_port = true,
             _ => {}
         }

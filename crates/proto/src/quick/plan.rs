@@ -1,5 +1,5 @@
-//! The tables that the walk goes by: of each message its fields, and the rules
-//! on them, without a look at a descriptor.
+//! The tables of the walk: the fields of each message and their rules, without
+//! a descriptor.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -12,20 +12,20 @@ use crate::descriptor::pool;
 use crate::facts::references;
 use crate::validate::{self, Rules};
 
-/// Of all messages.
+/// The plans of all messages.
 pub(super) struct Plans {
     by_name: HashMap<String, usize>,
     plans: Vec<Plan>,
 }
 
-/// Of one message.
+/// The plan of one message.
 pub(super) struct Plan {
     pub(super) special: Special,
-    /// By number.
+    /// Its fields, by number.
     pub(super) fields: Box<[Field]>,
     /// Groups of which one must be set, as bits.
     pub(super) required: u64,
-    /// It is not looked at here.
+    /// Whether the walk leaves it to the descriptors.
     pub(super) odd: bool,
 }
 
@@ -43,16 +43,16 @@ pub(super) struct Field {
     name: Box<str>,
     pub(super) shape: Shape,
     pub(super) of: Of,
-    /// Whether it can be told from one that is not there when it is empty.
+    /// Whether an empty value can be told from an absent one.
     pub(super) presence: bool,
-    /// A rule is broken if it is not set.
+    /// Whether its absence breaks a rule.
     pub(super) needed: bool,
     /// The bit of its group.
     pub(super) oneof: u64,
     pub(super) rules: Option<&'static Rules>,
-    /// What is in it names a cluster.
+    /// Whether it names a cluster.
     pub(super) cluster: bool,
-    /// It is not looked at here.
+    /// Whether the walk leaves it to the descriptors.
     pub(super) odd: bool,
 }
 
@@ -61,15 +61,15 @@ pub(super) enum Shape {
     One,
     List,
     Packed,
-    /// By text; what `of` says is of the values.
+    /// With text keys; `of` is the kind of the values.
     Map,
 }
 
-/// What a field is of.
+/// The kind of a field's value.
 pub(super) enum Of {
     Scalar(Kind),
     Enum(EnumDescriptor),
-    /// The plan of it.
+    /// The index of its plan.
     Message(usize),
 }
 
@@ -181,7 +181,7 @@ fn field(
         shape,
         of,
         presence: field.supports_presence(),
-        // What the judge says of a message in which nothing is set.
+        // The validator's result for a message in which nothing is set.
         needed: rules.is_some_and(|rules| {
             validate::breaks(&DynamicMessage::new(parent.clone()), field, rules)
         }),

@@ -1,5 +1,4 @@
-//! What the short way says, the long way says too; and of plain bodies it says
-//! something.
+//! The short way agrees with the long way, and takes plain bodies.
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -9,8 +8,7 @@ use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MapKey, MessageDescri
 use super::*;
 use crate::{canonical, descriptor, facts, text, validate};
 
-/// Says whether the short way was taken, and that it leads where the long one
-/// does.
+/// Whether the short way was taken; asserts that it agrees with the long one.
 fn agree(type_url: &str, body: &[u8]) -> bool {
     let Some(found) = look(type_url, body) else {
         return false;
@@ -23,7 +21,7 @@ fn agree(type_url: &str, body: &[u8]) -> bool {
     true
 }
 
-/// Numbers that look random and are the same for the same seed.
+/// Pseudo-random numbers, the same for the same seed.
 struct Dice(u64);
 
 impl Dice {
@@ -40,7 +38,7 @@ impl Dice {
     }
 }
 
-/// Any message of a type, most of them with something that is not right.
+/// A random message of a type, most of them with a mistake.
 fn made(of: MessageDescriptor, dice: &mut Dice, depth: usize) -> DynamicMessage {
     let mut message = DynamicMessage::new(of.clone());
     match of.full_name() {
@@ -61,7 +59,7 @@ fn made(of: MessageDescriptor, dice: &mut Dice, depth: usize) -> DynamicMessage 
     }
     for field in of.fields() {
         let rare = if depth > 5 { 40 } else { 6 };
-        // What a message must have, it mostly has.
+        // Required fields are mostly there.
         let named = [
             "name", "domains", "match", "route", "cluster", "prefix", "header", "key",
         ];
@@ -130,7 +128,7 @@ proptest! {
         let url = dice.of(types::ALL);
         let message = made(descriptor::message(url).unwrap(), &mut dice, 0);
         agree(url, &canonical::encode(&message).unwrap());
-        // In any order of maps, with defaults where the encoder leaves them.
+        // With maps in any order, and defaults where the encoder leaves them.
         let mut bytes = message.encode_to_vec();
         agree(url, &bytes);
         if !bytes.is_empty() {
@@ -208,7 +206,7 @@ fn plain_bodies_are_taken_the_short_way() {
     assert_eq!(names, ["a", "b", "c", "m"]);
 }
 
-/// The numbers of fields that stand in the code by hand.
+/// The numbers of fields that are written in the code by hand.
 #[test]
 fn fields_have_the_numbers_that_envoy_gave_them() {
     for (url, field, number) in [
@@ -224,7 +222,7 @@ fn fields_have_the_numbers_that_envoy_gave_them() {
     }
 }
 
-/// Of each of these, the long way has something to say or to change.
+/// For each of these, the long way has an error or a change.
 #[test]
 fn what_is_not_plain_is_left() {
     for (bytes, why) in [

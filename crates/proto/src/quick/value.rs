@@ -1,10 +1,10 @@
-//! Values on the wire, in the one form that the canonical encoding has for each.
+//! Values on the wire, in the one form of the canonical encoding.
 
 use prost_reflect::Kind;
 
 use super::plan::Of;
 
-/// A value that was read.
+/// A decoded value.
 #[derive(Clone, Copy)]
 pub(super) enum Value<'a> {
     Bool(bool),
@@ -29,7 +29,7 @@ impl Value<'_> {
     }
 }
 
-/// What stands before each kind of value.
+/// The wire type of each kind of value.
 pub(super) fn wire_type(of: &Of) -> u64 {
     match of {
         Of::Message(_) | Of::Scalar(Kind::String | Kind::Bytes) => LEN,
@@ -39,10 +39,10 @@ pub(super) fn wire_type(of: &Of) -> u64 {
     }
 }
 
-/// The wire type of what says how long it is.
+/// The wire type of a length-delimited value.
 pub(super) const LEN: u64 = 2;
 
-/// One value; `None` also for one that the canonical encoding writes otherwise.
+/// One value; `None` also for one that is not in canonical form.
 pub(super) fn read<'a>(of: &Of, left: &mut &'a [u8]) -> Option<Value<'a>> {
     let kind = match of {
         Of::Message(_) => return delimited(left).map(Value::Message),
@@ -73,7 +73,7 @@ pub(super) fn read<'a>(of: &Of, left: &mut &'a [u8]) -> Option<Value<'a>> {
     })
 }
 
-/// A number, in as few bytes as it takes.
+/// A varint, in as few bytes as possible.
 pub(super) fn varint(left: &mut &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for shift in (0..64).step_by(7) {
@@ -92,7 +92,7 @@ pub(super) fn varint(left: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Bytes, and how many before them.
+/// Length-delimited bytes.
 pub(super) fn delimited<'a>(left: &mut &'a [u8]) -> Option<&'a [u8]> {
     let len = usize::try_from(varint(left)?).ok()?;
     let (value, rest) = left.split_at_checked(len)?;

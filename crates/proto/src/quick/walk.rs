@@ -1,4 +1,4 @@
-//! The walk: ends with `None` at the first thing that is not plain.
+//! The walk: ends with `None` at the first part that is not plain.
 
 use super::plan::{Field, Of, Plan, Plans, Shape, Special};
 use super::value::{LEN, Value, delimited, read, varint, wire_type};
@@ -9,7 +9,7 @@ use crate::validate::{Check, Checker, Number, Rules};
 /// Messages inside each other. Fewer than decoders allow, whatever they count.
 const DEEPEST: usize = 40;
 
-/// Nothing is wrong so far.
+/// `Some` while all is plain.
 type Plain = Option<()>;
 
 pub(super) struct Walk<'a> {
@@ -27,7 +27,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What was referred to, sorted, each once.
+    /// The references that were found, sorted, each once.
     pub(super) fn references(mut self) -> Vec<(&'static str, String)> {
         self.clusters.sort_unstable();
         self.clusters.dedup();
@@ -145,7 +145,7 @@ impl<'a> Walk<'a> {
         (counts && !twice).then_some(())
     }
 
-    /// Numbers behind each other.
+    /// Packed numbers.
     fn packed(&mut self, field: &'static Field, left: &mut &'a [u8]) -> Plain {
         let mut numbers = delimited(left).filter(|numbers| !numbers.is_empty())?;
         let lists = match field.rules.map(|rules| &rules.check) {
@@ -185,7 +185,7 @@ impl<'a> Walk<'a> {
             if last.is_some_and(|last| name <= last) || varint(&mut entry)? != value_key {
                 return None;
             }
-            // What an author says to this server is for others to read.
+            // The annotations for this server are read elsewhere.
             if name == NAMESPACE {
                 return None;
             }
@@ -208,13 +208,13 @@ impl<'a> Walk<'a> {
         counts.then_some(())
     }
 
-    /// What is in a message, and whom a text names.
+    /// A message inside, and the cluster that a text names.
     fn inside(&mut self, field: &'static Field, value: Value<'a>, depth: usize) -> Plain {
         match (&field.of, value) {
             (Of::Message(plan), Value::Message(bytes)) => {
                 self.message(self.plans.get(*plan)?, bytes, depth + 1)
             }
-            // One that is set and empty does not count, but in a list it does.
+            // A set and empty field does not count, but in a list it does.
             (_, Value::Text("")) if field.cluster => (field.shape == Shape::One).then_some(()),
             (_, Value::Text(name)) if field.cluster => {
                 // Routes of one host mostly lead to one cluster.
@@ -227,7 +227,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// One whose type is not known is not looked into.
+    /// An `Any` of an unknown type is not walked.
     fn any(&mut self, bytes: &'a [u8], depth: usize) -> Plain {
         let (url, body) = any_parts(bytes)?;
         match self.plans.find(full_name(url)) {
@@ -257,7 +257,7 @@ impl<'a> Walk<'a> {
             (Check::Any(rules), Value::Message(any)) => {
                 self.checker.any_type(any_parts(any)?.0, rules)
             }
-            // Seldom.
+            // Rare.
             _ => false,
         };
         fits.then_some(())
@@ -313,7 +313,7 @@ fn any_parts(mut left: &[u8]) -> Option<(&str, &[u8])> {
     Some((url, body.unwrap_or_default()))
 }
 
-/// One that is not below zero, and that protobuf allows.
+/// A duration that is not negative, and within the bounds of protobuf.
 fn plain_duration(bytes: &[u8]) -> Plain {
     const MAX_SECONDS: i64 = 315_576_000_000;
     let (seconds, nanos) = duration(bytes)?;

@@ -1,12 +1,12 @@
-//! Messages without their secrets, for whoever looks at them.
+//! Messages without their secrets, to be shown.
 //!
-//! Secret is what Envoy's files mark as sensitive, and a few fields that they
-//! should (see `table`). It is found wherever it is, through every `Any` and
-//! `TypedStruct`. A text becomes [`REDACTED`], anything else that is part of a
-//! secret becomes empty; where a secret comes from a file or a variable of the
+//! Secret are the fields that Envoy's files mark as sensitive, and a few that
+//! they should (see `table`), wherever they are, through every `Any` and
+//! `TypedStruct`. A text becomes [`REDACTED`], any other part of a secret
+//! becomes empty; where a secret comes from a file or a variable of the
 //! environment, the place is kept.
 //!
-//! What is not known cannot be known to be harmless, so bodies of unknown types
+//! An unknown field cannot be known to be harmless, so bodies of unknown types
 //! and unknown fields are not shown either.
 
 mod structs;
@@ -25,7 +25,7 @@ use crate::{
     descriptor,
 };
 
-/// What stands for a secret.
+/// The text in place of a secret.
 pub const REDACTED: &str = "[redacted]";
 
 const ANY: &str = "google.protobuf.Any";
@@ -45,7 +45,7 @@ pub enum RedactError {
     Malformed {
         /// The type.
         type_url: String,
-        /// What the decoder says.
+        /// The decoder's error.
         source: prost::DecodeError,
     },
 }
@@ -74,9 +74,9 @@ pub fn redact_message(message: &mut DynamicMessage) {
     clean(message, 0);
 }
 
-/// A text of a client without the secrets that it may quote: Envoy's reasons
-/// for a rejection can end with a dump of what it rejects. The text is cut where
-/// a dump comes to a secret.
+/// A client's text without the secrets that it may quote: the error of Envoy's
+/// NACK can end with a dump of the resource. The text is cut where a dump comes
+/// to a secret.
 #[must_use]
 pub fn quoted(text: &str) -> Cow<'_, str> {
     match table::quoted_at(text) {
@@ -85,7 +85,7 @@ pub fn quoted(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Hides what is secret in a message.
+/// Hides the secrets in a message.
 fn clean(message: &mut DynamicMessage, depth: usize) {
     if depth >= MAX_DEPTH {
         return hide_all(message, depth);
@@ -116,7 +116,7 @@ fn messages(value: &mut Value, each: &mut impl FnMut(&mut DynamicMessage)) {
     }
 }
 
-/// Changes the body of an `Any`; one that cannot be read is hidden.
+/// Changes the body of an `Any`; an unreadable one is hidden.
 fn inside(any: &mut DynamicMessage, change: impl FnOnce(&mut DynamicMessage)) {
     let body = any_parts(any).and_then(|(url, body)| {
         let of = descriptor::message(&url)?;
@@ -165,7 +165,7 @@ fn hide_all(message: &mut DynamicMessage, depth: usize) {
     }
 }
 
-/// What is written in the configuration is hidden, where it comes from is not.
+/// A secret in the configuration is hidden, the place of one elsewhere is not.
 fn data_source(source: &mut DynamicMessage) {
     let inline = ["inline_bytes", "inline_string"];
     if inline.iter().any(|field| source.has_field_by_name(field)) {

@@ -10,7 +10,7 @@ const STRUCT: &str = "struct_value";
 const LIST: &str = "list_value";
 const TEXT: &str = "string_value";
 
-/// Hides what is secret in a `TypedStruct`.
+/// Hides the secrets in a `TypedStruct`.
 pub(super) fn typed(message: &mut DynamicMessage, depth: usize) {
     let url = message.get_field_by_number(1);
     let of = url
@@ -29,14 +29,14 @@ pub(super) fn typed(message: &mut DynamicMessage, depth: usize) {
     }
 }
 
-/// Hides what is secret in a `Struct` that stands for a message.
+/// Hides the secrets in a `Struct` that stands for a message.
 fn structure(of: &MessageDescriptor, message: &mut DynamicMessage, depth: usize) {
     if depth >= MAX_DEPTH {
         return hide_all(message, depth);
     }
     match of.full_name() {
         ANY => match text_at(message, "@type").and_then(|url| descriptor::message(&url)) {
-            // An `Any` in an `Any` gets no further than the depth.
+            // The depth bounds an `Any` in an `Any`.
             Some(inner) => structure(&inner, message, depth + 1),
             None => hide_all(message, depth),
         },

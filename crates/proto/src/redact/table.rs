@@ -1,4 +1,4 @@
-//! Which fields are secret, read from the descriptors once.
+//! The fields that are secret, read from the descriptors once.
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -43,12 +43,12 @@ static SECRET: LazyLock<HashSet<String>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Whether what a field holds is secret.
+/// Whether the value of a field is secret.
 pub(super) fn is_secret(field: &FieldDescriptor) -> bool {
     SECRET.contains(field.full_name())
 }
 
-/// What stands before a secret in a dump of a message, as protobuf prints it and
+/// The texts before a secret in a dump of a message, as protobuf prints it and
 /// as JSON has it.
 static BEFORE: LazyLock<Vec<String>> = LazyLock::new(|| {
     let texts = |message: MessageDescriptor| {
@@ -68,12 +68,12 @@ static BEFORE: LazyLock<Vec<String>> = LazyLock::new(|| {
     printed.chain(json).chain(pem).collect()
 });
 
-/// Where a text begins to quote a secret, if it does.
+/// The offset at which a text begins to quote a secret, if it does.
 pub(super) fn quoted_at(text: &str) -> Option<usize> {
     BEFORE.iter().filter_map(|name| text.find(name)).min()
 }
 
-/// How many there are, for the tests.
+/// The number of secret fields, for the tests.
 #[cfg(test)]
 pub(super) fn count() -> usize {
     SECRET.len()

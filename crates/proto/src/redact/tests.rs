@@ -1,4 +1,4 @@
-//! What is shown, and what is not.
+//! Redacted and shown fields.
 
 use super::*;
 use crate::text;
@@ -164,7 +164,7 @@ fn what_is_not_known_is_not_shown() {
     any.set_field_by_number(1, Value::String("t/no.such.Type".into()));
     any.set_field_by_number(2, Value::Bytes("hunter2".into()));
     let mut body = message.encode_to_vec();
-    // Field 1000, which no one knows.
+    // Field 1000, which is unknown.
     body.extend(b"\xc2\x3e\x07hunter2");
     let redacted = redact(url, body.into()).unwrap().encode_to_vec();
     let has = |text: &str| redacted.windows(text.len()).any(|w| w == text.as_bytes());

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::discovery;
 
-/// Reads a file as its name says: `.json` is JSON, `.pb` a binary
+/// Reads a file by its name: `.json` is JSON, `.pb` a binary
 /// `DiscoveryResponse`, anything else YAML.
 #[must_use]
 pub fn read_bytes(file: &str, bytes: Bytes, options: &Options) -> Document {

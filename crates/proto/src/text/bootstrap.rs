@@ -1,6 +1,6 @@
 //! A bootstrap of Envoy: its `static_resources` are resources like others.
 //!
-//! The rest of it configures one Envoy. It is read, so that a slip in it is
+//! The rest of it configures one Envoy. It is read, so that a mistake in it is
 //! seen, and not used.
 
 use super::{
@@ -15,7 +15,7 @@ use crate::{
 
 /// The field, under both of its names.
 const STATIC: [&str; 2] = ["static_resources", "staticResources"];
-/// Its lists, and what is in them.
+/// Its lists, and the types of their items.
 const LISTS: [(&str, &str); 3] = [
     ("listeners", types::LISTENER),
     ("clusters", types::CLUSTER),

@@ -1,5 +1,5 @@
-//! A file of resources: which parts of the tree are resources, and what each
-//! became.
+//! A file of resources: the parts of the tree that are resources, and the
+//! results of reading them.
 
 use std::fmt;
 
@@ -20,14 +20,14 @@ use crate::{
     path::{Path, Step},
 };
 
-/// What a file gave: the good resources and the mistakes, together.
+/// The result of reading a file: good resources and mistakes, together.
 #[derive(Debug, Default)]
 pub struct Document {
     /// Resources without a mistake, in the order of the file.
     pub resources: Vec<Resource>,
     /// Mistakes. A resource with one is not in `resources`.
     pub errors: Vec<TextError>,
-    /// Fields that were not known, if the options say that they are left out.
+    /// Unknown fields, if the options say that they are left out.
     pub warnings: Vec<TextError>,
 }
 
@@ -36,17 +36,16 @@ pub struct Document {
 pub struct Resource {
     /// Its type.
     pub type_url: String,
-    /// Its contents; an empty message if its type is not known.
+    /// Its contents; an empty message if its type is unknown.
     pub message: DynamicMessage,
-    /// Its canonical bytes; as they came, if its type is not known (S70).
+    /// Its canonical bytes; as they came, if its type is unknown (S70).
     pub body: Bytes,
-    /// What the file says around it, without the body; default if the
-    /// resource is not wrapped.
+    /// Its wrapper, without the body; default if the resource is not wrapped.
     pub wrapper: discovery::Resource,
-    /// Where it stands in the document, such as `resources[2]`.
+    /// Its place in the document, such as `resources[2]`.
     pub path: Path,
     pub(super) file: String,
-    /// What it was read from; null if that was not text.
+    /// The tree that it was read from; null if that was not text.
     pub(super) node: Node,
 }
 
@@ -64,8 +63,8 @@ impl fmt::Debug for Resource {
 }
 
 impl Resource {
-    /// Where a field of this resource stands in the text; if it is not
-    /// written there, where the nearest part around it stands.
+    /// The place of a field of this resource in the text; if it is not written
+    /// there, the place of the nearest part around it.
     #[must_use]
     pub fn position(&self, path: &Path) -> Position {
         let mut node = &self.node;
@@ -101,14 +100,14 @@ impl Resource {
         path
     }
 
-    /// The file that it stands in.
+    /// The file of the resource.
     #[must_use]
     pub fn file(&self) -> &str {
         &self.file
     }
 }
 
-/// Reads a file; whether it is YAML or JSON is told by its name.
+/// Reads a file; its name decides between YAML and JSON.
 #[must_use]
 pub fn read(file: &str, text: &str, options: &Options) -> Document {
     read_as(Format::of(file), file, text, options)
@@ -150,7 +149,7 @@ fn trees(format: Format, text: &str, options: &Options) -> Result<Vec<Node>, (Po
     }
 }
 
-/// Collects what the parts of a document are.
+/// Collects the resources of a document.
 pub(super) struct Reader<'a> {
     pub(super) walk: Walk<'a>,
     resources: Vec<Resource>,
@@ -266,7 +265,7 @@ impl<'a> Reader<'a> {
         Some(self.made(type_url, message, body, wrapper, node))
     }
 
-    /// A resource whose type is told by its place.
+    /// A resource whose place tells its type.
     pub(super) fn plain(&mut self, of: MessageDescriptor, node: Node) -> Option<Resource> {
         let type_url = format!("{PREFIX}{}", of.full_name());
         let message = self.walk.fields(&of, &node, &[])?;
@@ -309,10 +308,10 @@ impl<'a> Reader<'a> {
 
 /// The field of a wrapper that holds the resource.
 pub(super) const BODY: &str = "resource";
-/// What type URLs begin with.
+/// The prefix of type URLs.
 const PREFIX: &str = "type.googleapis.com/";
 
-/// What stands for the contents of a type that is not known.
+/// Stands for the contents of an unknown type.
 pub(super) fn opaque() -> DynamicMessage {
     ().transcode_to_dynamic()
 }

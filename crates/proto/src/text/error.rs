@@ -1,22 +1,22 @@
-//! What can be wrong with a text, in words that name the file, the line, the
-//! field and the fix.
+//! Mistakes in a text, in words that name the file, the line, the field and the
+//! fix.
 
 use std::fmt;
 
 use super::tree::Position;
 use crate::validate::Broken;
 
-/// One thing wrong at one place.
+/// One mistake at one place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct TextError {
     /// The file, as the caller named it.
     pub file: String,
-    /// Where; line zero in a file that has no lines.
+    /// Its place; line zero in a file that has no lines.
     pub at: Position,
     /// The field, such as `resources[2].load_assignment.endpoints[0]`; empty
     /// when the text is not even a document.
     pub path: String,
-    /// What.
+    /// The mistake.
     pub problem: Problem,
 }
 
@@ -36,7 +36,7 @@ impl fmt::Display for TextError {
     }
 }
 
-/// What is wrong. The author of the file is at fault in every case.
+/// The kinds of mistakes. The author of the file is at fault in every case.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// Not YAML or not JSON.
@@ -68,7 +68,7 @@ pub enum Problem {
     /// `<<` with something other than mappings.
     #[error("a merge key `<<` needs a mapping or a list of mappings")]
     BadMerge,
-    /// A tag that means nothing here.
+    /// A tag without a meaning here.
     #[error("the tag {0} has no meaning here; remove it")]
     UnknownTag(String),
     /// A key that is not text.
@@ -86,14 +86,14 @@ pub enum Problem {
     /// A text that is not in UTF-8.
     #[error("the text is not UTF-8; save it as such, or call a binary file .pb")]
     NotUtf8,
-    /// A binary file that is not one.
+    /// A binary file that cannot be decoded.
     #[error(
         "is not a binary {message}: {reason}; write it again, or give it the name of its format"
     )]
     NotBinary {
-        /// What it should be.
+        /// The message that it should be.
         message: &'static str,
-        /// What the decoder says.
+        /// The decoder's error.
         reason: String,
     },
     /// Neither a list of resources nor a resource.
@@ -102,16 +102,16 @@ pub enum Problem {
          or with a bootstrap's `static_resources:`, found {0}"
     )]
     NotADocument(String),
-    /// A mapping that should say its type and does not.
+    /// A mapping that lacks its type.
     #[error("the key \"@type\" is missing; add \"@type\": type.googleapis.com/<message>")]
     MissingType,
     /// A wrapper without a resource in it.
     #[error("the field `resource` is missing: the wrapper holds nothing")]
     MissingBody,
-    /// A type that is not known.
+    /// An unknown type.
     #[error("unknown type {name:?}{}", did_you_mean(.near.as_deref()))]
     UnknownType {
-        /// What was written.
+        /// The type as written.
         name: String,
         /// The nearest known one.
         near: Option<String>,
@@ -119,7 +119,7 @@ pub enum Problem {
     /// A field that the message does not have.
     #[error("unknown field {name:?} in {message}{}", did_you_mean(.near.as_deref()))]
     UnknownField {
-        /// What was written.
+        /// The field as written.
         name: String,
         /// The message.
         message: String,
@@ -142,15 +142,15 @@ pub enum Problem {
     /// A value of the wrong kind.
     #[error("expected {expected}, found {found}")]
     WrongKind {
-        /// What the field takes, with an example where that helps.
+        /// The kind that the field takes, with an example where that helps.
         expected: String,
-        /// What is there.
+        /// The value that is there.
         found: String,
     },
     /// A number that does not fit.
     #[error("{value} is not a valid {kind}")]
     OutOfRange {
-        /// What was written.
+        /// The number as written.
         value: String,
         /// The type of the field.
         kind: &'static str,
@@ -158,14 +158,14 @@ pub enum Problem {
     /// A name that the enum does not have.
     #[error("unknown value {name:?} of {of}{}", did_you_mean(.near.as_deref()))]
     UnknownEnumValue {
-        /// What was written.
+        /// The name as written.
         name: String,
         /// The enum.
         of: String,
         /// The nearest name.
         near: Option<String>,
     },
-    /// A text that is to be constraints and is not.
+    /// A text that should be constraints and is not.
     #[error("{0}; write such as env=prod AND NOT version=v1")]
     Constraints(String),
     /// A field breaks a rule of its message.

@@ -1,7 +1,7 @@
-//! What text cannot say of a message.
+//! The parts of a message that text cannot express.
 //!
-//! Writing leaves out what it has no words for, which is right for people. A
-//! program that reads the text would take the rest for the whole.
+//! Writing leaves out the parts that it has no words for, which is right for
+//! people. A program that reads the text would take the rest for the whole.
 
 use prost_reflect::{DynamicMessage, ReflectMessage, Value};
 
@@ -10,16 +10,16 @@ use crate::{
     descriptor,
 };
 
-/// Something in a message that its text would not have.
+/// A part of a message that its text would not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Loss {
-    /// A body of a type that is not known.
+    /// A body of an unknown type.
     #[error("a body of the type {0:?}, which is not known here")]
     Type(String),
     /// A body that is not of its type.
     #[error("a body that is not a valid {0}")]
     Malformed(String),
-    /// A field that is not known.
+    /// An unknown field.
     #[error("field {number} of {message}, which is not known here")]
     Field {
         /// The message.
@@ -32,7 +32,7 @@ pub enum Loss {
     Depth,
 }
 
-/// The first thing in a message that its text would not have.
+/// The first part of a message that its text would not have.
 #[must_use]
 pub fn loss(message: &DynamicMessage) -> Option<Loss> {
     in_message(message, 0)
@@ -68,7 +68,7 @@ fn in_value(value: &Value, depth: usize) -> Option<Loss> {
 
 fn in_any(any: &DynamicMessage, depth: usize) -> Option<Loss> {
     let (url, body) = any_parts(any)?;
-    // Nothing at all is written as such.
+    // An empty `Any` is written as such.
     if url.is_empty() && body.is_empty() {
         return None;
     }
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(lost, Some(Loss::Type("t/no.such.Type".into())));
         let lost = loss(&config(CONFIG, b"\xff"));
         assert_eq!(lost, Some(Loss::Malformed(CONFIG.into())));
-        // Field 1000, which no one knows.
+        // Field 1000, which is unknown.
         let lost = loss(&config(CONFIG, b"\xc2\x3e\x01x"));
         assert!(
             matches!(lost, Some(Loss::Field { number: 1000, .. })),

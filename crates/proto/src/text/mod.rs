@@ -6,8 +6,8 @@
 //! TTL or aliases. Or it is a bootstrap of Envoy, of which `static_resources`
 //! are taken. Several YAML documents may stand in one file.
 //!
-//! A resource of a type that is not known is written as `"@type"` and `value`,
-//! its bytes in base64.
+//! A resource of an unknown type is written as `"@type"` and `value`, its bytes
+//! in base64.
 //!
 //! ```text
 //! text ── yaml / json ── tree with positions ── read (descriptor walk) ── DynamicMessage
@@ -66,19 +66,19 @@ pub use time::print_timestamp;
 pub use tree::{Entry, Node, Position, Value};
 pub use write::{to_json, to_node, to_yaml};
 
-/// How to read.
+/// Options of reading.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Options {
-    /// What a field that is not known means.
+    /// The treatment of unknown fields.
     pub unknown: Unknown,
-    /// Who reads constraints that are written as a text; if nobody does, they
-    /// have to be messages.
+    /// Reads constraints that are written as a text; without it, they have to
+    /// be messages.
     pub readable: Option<Readable>,
-    /// How much is read.
+    /// Limits of reading.
     pub limits: Limits,
 }
 
-/// What a field that is not known means.
+/// The treatment of unknown fields.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Unknown {
     /// A mistake: the resource is refused.
@@ -115,7 +115,7 @@ impl Default for Limits {
     }
 }
 
-/// Which of the two a text is.
+/// The format of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// YAML 1.2.
@@ -125,7 +125,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// By the name of the file: JSON if it ends in `.json`.
+    /// The format by the name of the file: JSON if it ends in `.json`.
     #[must_use]
     pub fn of(file: &str) -> Self {
         match file.rsplit_once('.') {

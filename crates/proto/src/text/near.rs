@@ -1,6 +1,7 @@
 //! The nearest of some names, for "did you mean".
 
-/// The candidate that is a slip of the fingers away from `name`, if there is one.
+/// The candidate that is a slip of the fingers away from `name`, if there is
+/// one.
 pub fn nearest(name: &str, candidates: impl IntoIterator<Item = String>) -> Option<String> {
     // Longer names are not compared: the cost grows with the square.
     const LONGEST: usize = 128;

@@ -11,7 +11,7 @@ use crate::{
     discovery::{Limits, Node},
 };
 
-/// Reads the node of a text: the text itself, or what is under `node` in it.
+/// Reads the node of a text: the text itself, or its entry `node`.
 ///
 /// ```
 /// use trunkline_proto::text::{Format, Options, read_node};
@@ -23,7 +23,7 @@ use crate::{
 /// ```
 ///
 /// # Errors
-/// What is wrong with it, each with its place.
+/// The mistakes, each with its place.
 pub fn read_node(
     format: Format,
     file: &str,

@@ -1,4 +1,4 @@
-//! Text that holds no resources: as a tree, for whoever has keys of their own.
+//! Text that holds no resources: as a tree, for callers with keys of their own.
 
 use super::{
     Format, Limits,

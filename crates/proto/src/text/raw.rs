@@ -19,19 +19,19 @@ use crate::{
     pieces::Route,
 };
 
-/// Which resource of a binary file.
+/// The place of a resource in a binary file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spot {
-    /// The number of the resource.
+    /// The index of the resource.
     pub index: usize,
-    /// Whether something stands around it.
+    /// Whether it has a wrapper.
     pub wrapped: bool,
-    /// The number of a virtual host in it, if it is about that one.
+    /// The index of a virtual host in it, if the place is that one.
     pub host: Option<usize>,
 }
 
 impl Spot {
-    /// Such as `resources[2].resource`.
+    /// The path, such as `resources[2].resource`.
     #[must_use]
     pub fn path(&self) -> Path {
         let mut path = Path::default();
@@ -47,7 +47,7 @@ impl Spot {
         path
     }
 
-    /// A mistake there.
+    /// A mistake at this place.
     #[must_use]
     pub fn error(&self, file: &str, problem: Problem) -> Box<TextError> {
         Box::new(TextError {
@@ -62,21 +62,21 @@ impl Spot {
 /// A resource of a binary file, not yet decoded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Raw {
-    /// Where it is.
+    /// Its place.
     pub spot: Spot,
     /// Its type.
     pub type_url: String,
     /// Its contents.
     pub body: Bytes,
-    /// What stands around it, without the body.
+    /// Its wrapper, without the body.
     pub wrapper: Option<Box<discovery::Resource>>,
 }
 
 impl Raw {
-    /// The resource of a number; out of its wrapper, if it has one.
+    /// The resource of an index, out of its wrapper if it has one.
     ///
     /// # Errors
-    /// It has no type, or what is around it is not what it should be.
+    /// It has no type, or its wrapper is malformed.
     pub fn new(file: &str, index: usize, any: discovery::Any) -> Result<Self, Box<TextError>> {
         let mut spot = Spot {
             index,
@@ -100,7 +100,7 @@ impl Raw {
     /// A route configuration whose virtual hosts come one by one.
     ///
     /// # Errors
-    /// What is around it is not what it should be.
+    /// Its wrapper is malformed.
     pub fn of_route(file: &str, index: usize, route: Route) -> Result<Self, Box<TextError>> {
         let mut wrapper = route.wrapper;
         let spot = Spot {
@@ -117,10 +117,10 @@ impl Raw {
             wrapper: wrapper.map(Box::new),
         })
     }
-    /// Decodes it, and brings it into its one form.
+    /// Decodes it, and encodes it canonically.
     ///
     /// # Errors
-    /// It is not what its type says.
+    /// It is not of its type.
     pub fn decode(self, file: &str) -> Result<Resource, Box<TextError>> {
         let (message, body) = match descriptor::message(&self.type_url) {
             None => (opaque(), self.body),
@@ -150,7 +150,7 @@ fn encoding(error: &canonical::CanonicalError) -> Problem {
     Problem::Encoding(error.to_string())
 }
 
-/// What is in a wrapper, and what the wrapper says of it.
+/// The resource in a wrapper, and the wrapper.
 fn unwrap(any: discovery::Any) -> Result<(discovery::Any, Option<discovery::Resource>), Problem> {
     let wrapper = descriptor::full_name(descriptor::types::RESOURCE);
     if descriptor::full_name(&any.type_url) != wrapper {

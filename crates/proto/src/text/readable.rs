@@ -1,6 +1,7 @@
 //! Constraints on dynamic parameters as people write them: a text such as
-//! `env=prod AND NOT version=v1` in the place of the message. What such a text
-//! means is not known here, so whoever reads files says who reads it.
+//! `env=prod AND NOT version=v1` in the place of the message. The meaning of
+//! such a text is not known here, so the caller passes a function that reads
+//! it.
 
 use std::fmt;
 
@@ -18,7 +19,7 @@ use crate::discovery::DynamicParameterConstraints;
 /// The message that a text may stand for.
 const CONSTRAINTS: &str = "envoy.service.discovery.v3.DynamicParameterConstraints";
 
-/// Reads a text as constraints, or says what is wrong with it.
+/// Reads a text as constraints, or returns its mistake in words.
 #[derive(Clone, Copy)]
 pub struct Readable(pub fn(&str) -> Result<DynamicParameterConstraints, String>);
 

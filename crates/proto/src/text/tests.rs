@@ -1,4 +1,4 @@
-//! Reading and writing, and where mistakes are said to be.
+//! Reading and writing, and the places of mistakes.
 
 use prost_reflect::ReflectMessage;
 

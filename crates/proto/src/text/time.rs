@@ -1,6 +1,6 @@
 //! Durations (`1.5s`) and timestamps (RFC 3339), as protobuf's JSON has them.
 
-/// What protobuf allows: about ten thousand years.
+/// The bound of protobuf: about ten thousand years.
 const MAX_SECONDS: i64 = 315_576_000_000;
 
 /// Seconds and nanoseconds of `-1.5s`.
@@ -117,8 +117,8 @@ fn fraction(nanos: u32) -> String {
 /// Year, month and day of a day counted from 1970: a guess at the year, and
 /// then the months one by one.
 fn date(days: i64) -> (i64, i64, i64) {
-    // 400 years have 146 097 days. What a peer sends may lie outside of what
-    // a timestamp can be.
+    // 400 years have 146 097 days. A received value may be out of the range of
+    // timestamps.
     let days = days.clamp(-719_162, 2_932_896);
     let mut year = 1970 + days * 400 / 146_097;
     while days_since_1970(year, 1, 1) > days {

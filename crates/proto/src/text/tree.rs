@@ -1,6 +1,7 @@
-//! A document as a tree of values that remember where they stood.
+//! A document as a tree of values with their places.
 //!
-//! YAML and JSON both end here; what follows does not know which it was.
+//! YAML and JSON both end here; the readers of the tree do not know which it
+//! was.
 
 use std::fmt;
 
@@ -22,9 +23,9 @@ impl fmt::Display for Position {
 /// A value and its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// Where it starts.
+    /// The place at which it starts.
     pub at: Position,
-    /// What it is.
+    /// The value.
     pub value: Value,
 }
 
@@ -49,7 +50,7 @@ pub enum Value {
 /// One pair of a mapping.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// Where the key starts.
+    /// The place at which the key starts.
     pub at: Position,
     /// The key.
     pub key: String,
@@ -72,7 +73,7 @@ impl Node {
         }
     }
 
-    /// What a person would call it, without what it says.
+    /// The kind of value in words, without the value.
     pub(crate) fn kind(&self) -> &'static str {
         match &self.value {
             Value::Null => "null",
@@ -84,7 +85,7 @@ impl Node {
         }
     }
 
-    /// What a person would call it.
+    /// The value in words.
     pub(crate) fn describe(&self) -> String {
         match &self.value {
             Value::Bool(b) => format!("the boolean {b}"),

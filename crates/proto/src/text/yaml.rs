@@ -1,9 +1,9 @@
 //! YAML into a tree: positions, anchors, merge keys, and bounds on all of it.
 //!
-//! The parser gives events, so nothing here recurses. An alias is expanded by
-//! copying what it names; how much may be copied is bounded, which makes a
-//! "billion laughs" a typed error. Plain scalars are read by the core schema
-//! of YAML 1.2: `on` and `yes` are text.
+//! The parser yields events, so nothing here recurses. An alias is expanded by
+//! copying its anchor's value; how much may be copied is bounded, which makes a
+//! "billion laughs" a typed error. Plain scalars are read by the core schema of
+//! YAML 1.2: `on` and `yes` are text.
 
 use std::collections::HashMap;
 
@@ -40,7 +40,7 @@ fn position(marker: &Marker) -> Position {
 /// A collection that is not complete.
 enum Open {
     List(Vec<Node>),
-    /// Merge keys wait in `merges`, because what is written out wins over them.
+    /// Merge keys wait in `merges`, because written entries win over them.
     Map {
         entries: Vec<Entry>,
         key: Option<(Position, String)>,
@@ -141,7 +141,7 @@ impl<'a> Builder<'a> {
         Ok(node.clone())
     }
 
-    /// A whole value has come: it goes where it belongs.
+    /// Adds a complete value to the collection that is open.
     fn complete(&mut self, node: Node, anchor: usize) -> Result<(), Problem> {
         if anchor != 0 {
             let (count, _) = measure(&node);
@@ -182,7 +182,7 @@ fn key_text(node: Node) -> Result<String, Problem> {
     }
 }
 
-/// Adds what is merged to what is written out, and refuses equal keys.
+/// Adds merged entries to the written ones, and refuses equal keys.
 fn merged(mut entries: Vec<Entry>, merges: Vec<Node>) -> Result<Vec<Entry>, Fault> {
     super::json::refuse_duplicates(&entries)?;
     for merge in merges {
@@ -203,7 +203,7 @@ fn merged(mut entries: Vec<Entry>, merges: Vec<Node>) -> Result<Vec<Entry>, Faul
     Ok(entries)
 }
 
-/// How many values a tree has, and how deep it is. Depth is bounded already.
+/// The number of values in a tree, and its depth. Depth is already bounded.
 fn measure(node: &Node) -> (usize, usize) {
     let add = |(count, depth): (usize, usize), node: &Node| {
         let (c, d) = measure(node);

@@ -25,29 +25,29 @@ pub enum Broken {
     /// Too long or too short.
     #[error("has {found} {unit}, must have {bound}")]
     Length {
-        /// How many there are.
+        /// The number found.
         found: u64,
-        /// Of what.
+        /// The unit.
         unit: &'static str,
-        /// How many there may be.
+        /// The number allowed.
         bound: String,
     },
-    /// Not, or wrongly, one of a list.
+    /// Not in a list of allowed values, or in one of forbidden values.
     #[error("is {found}, must {}be one of {list}", if *.negated { "not " } else { "" })]
     In {
         /// The value.
         found: String,
         /// The list.
         list: String,
-        /// Whether the list is of what is forbidden.
+        /// Whether the list is of forbidden values.
         negated: bool,
     },
-    /// Text that does not look right.
+    /// Text of the wrong form.
     #[error("is {found:?}, must {rule}")]
     Text {
         /// The beginning of the value.
         found: String,
-        /// What it must do, such as `begin with "%"`.
+        /// The required form, such as `begin with "%"`.
         rule: String,
     },
     /// A number that the enum does not define.
@@ -63,7 +63,7 @@ pub enum Broken {
     /// Two equal items in a list of different ones.
     #[error("the items must differ, and number {0} occurs before; remove one")]
     Duplicate(usize),
-    /// A duration outside of what protobuf allows.
+    /// A duration out of the range of protobuf.
     #[error("is not a valid duration: seconds or nanos are out of range")]
     InvalidDuration,
     /// A duration below zero, which Envoy refuses everywhere.
@@ -74,10 +74,10 @@ pub enum Broken {
     Body {
         /// The type.
         type_url: String,
-        /// What the decoder says.
+        /// The decoder's error.
         reason: String,
     },
-    /// Bodies nest in bodies.
+    /// Bodies nest too deep.
     #[error("nests deeper than {0} messages")]
     TooDeep(usize),
 }

@@ -1,11 +1,11 @@
-//! The rules of one value as a yes or no, for who walks a message otherwise.
+//! The rules of one value as a yes or no, for callers with a walk of their own.
 
 use prost_reflect::{DynamicMessage, EnumDescriptor, FieldDescriptor};
 
 use super::rules::{Anys, Count, Enums, Number, Numbers, Rules, Text};
 use super::walk::Walk;
 
-/// Applies rules. Once one is broken it says no to everything.
+/// Applies rules. Once one is broken, every further check fails.
 #[derive(Default)]
 pub(crate) struct Checker(Walk);
 

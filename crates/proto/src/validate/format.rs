@@ -23,14 +23,15 @@ pub(super) fn matches(format: Format, text: &str) -> bool {
         Format::HeaderValue { strict: true } => {
             text.chars().all(|c| c == '\t' || !ascii_control(c))
         }
-        // An empty name is one, too: where there has to be one, a length says so.
+        // An empty name is valid here: where one is required, a rule on its
+        // length says so.
         Format::HeaderName { strict: false } | Format::HeaderValue { strict: false } => {
             text.chars().all(no_break)
         }
     }
 }
 
-/// What the text must do, for an error.
+/// The required form in words, for an error.
 pub(super) fn describe(format: Format) -> &'static str {
     match format {
         Format::Ip => "be an IP address",

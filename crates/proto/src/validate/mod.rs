@@ -8,10 +8,10 @@
 //! (`table`), and then applied to any message (`walk`), through every `Any`
 //! whose type is known.
 //!
-//! What it is not: Envoy also rejects what these rules allow (two virtual
-//! hosts with one domain, an address that is no IP); that is construction, not
-//! validation. Rules that need a clock (`lt_now`, `gt_now`, `within`) are not
-//! evaluated; no field has one.
+//! What it is not: Envoy also rejects resources that these rules allow (two
+//! virtual hosts with one domain, an address that is no IP); that is
+//! construction, not validation. Rules that need a clock (`lt_now`, `gt_now`,
+//! `within`) are not evaluated; no field has one.
 
 mod broken;
 mod checker;
@@ -45,11 +45,11 @@ pub const MAX_VIOLATIONS: usize = 100;
 pub struct Violation {
     /// The field.
     pub path: Path,
-    /// The rule, what was found, and what would be right.
+    /// The broken rule, the value, and the remedy.
     pub broken: Broken,
 }
 
-/// Why a body could not even be looked at.
+/// Why a body could not be validated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ValidateError {
     /// The type is not known here.
@@ -60,18 +60,18 @@ pub enum ValidateError {
     Malformed {
         /// The type.
         type_url: String,
-        /// What the decoder says.
+        /// The decoder's error.
         source: prost::DecodeError,
     },
 }
 
-/// Everything that is wrong with a message, at most [`MAX_VIOLATIONS`].
+/// All violations of a message, at most [`MAX_VIOLATIONS`].
 #[must_use]
 pub fn validate(message: &DynamicMessage) -> Vec<Violation> {
     walk::run(message)
 }
 
-/// Everything that is wrong with an encoded message.
+/// All violations of an encoded message.
 ///
 /// # Errors
 /// The type is not known, or the bytes are not of it.
@@ -86,8 +86,7 @@ pub fn validate_bytes(type_url: &str, body: &Bytes) -> Result<Vec<Violation>, Va
 }
 
 impl text::Resource {
-    /// Everything that is wrong with the contents, at the places where it
-    /// stands in the file.
+    /// All violations, at their places in the file.
     #[must_use]
     pub fn validate(&self) -> Vec<TextError> {
         let place = |violation: Violation| TextError {

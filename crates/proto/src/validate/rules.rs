@@ -12,14 +12,14 @@ use crate::text::{print_duration, print_timestamp};
 #[derive(Default)]
 pub(crate) struct Rules {
     pub(super) required: bool,
-    /// The message in the field is not looked into.
+    /// Whether the message in the field is not validated.
     pub(crate) skip: bool,
-    /// The empty value is always right.
+    /// Whether the empty value is always valid.
     pub(crate) ignore_empty: bool,
     pub(crate) check: Option<Check>,
 }
 
-/// What depends on the kind of field.
+/// The rules that depend on the kind of field.
 pub(crate) enum Check {
     Number(Numbers),
     Bool(bool),
@@ -73,7 +73,7 @@ impl fmt::Display for Number {
     }
 }
 
-/// How many of something there may be.
+/// Bounds on a number of items.
 #[derive(Default)]
 pub(crate) struct Count {
     pub(super) equal: Option<u64>,
@@ -177,7 +177,7 @@ impl Rules {
     }
 }
 
-/// Reads one message of rules; a field of it that is not set is no rule.
+/// Reads one message of rules; an unset field is no rule.
 struct From<'a>(&'a DynamicMessage);
 
 impl From<'_> {
@@ -324,7 +324,7 @@ impl From<'_> {
     }
 }
 
-/// A value as a number, also when it stands in a wrapper.
+/// A value as a number, also when it is in a wrapper.
 pub(super) fn number(value: &Value) -> Option<Number> {
     Some(match value {
         Value::I32(v) => Number::Int(i128::from(*v)),

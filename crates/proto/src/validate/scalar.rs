@@ -11,8 +11,8 @@ use super::{
 use crate::canonical::any_parts;
 
 impl Walk {
-    /// A value that is no list and no map. One in a wrapper such as
-    /// `UInt32Value` follows the rules of what is inside.
+    /// A value that is no list and no map. A wrapper such as `UInt32Value`
+    /// follows the rules of its value.
     pub(super) fn scalar(&mut self, value: &Value, kind: &Kind, rules: &Rules) {
         let Some(check) = &rules.check else { return };
         let inner;

@@ -1,9 +1,9 @@
-//! The rules against what Envoy was seen to reject, and against themselves.
+//! The rules against Envoy's recorded rejections, and against themselves.
 
 use super::{table, *};
 use crate::{descriptor::pool, text::Options};
 
-/// What is wrong with a file, as text.
+/// The violations of a file, as text.
 fn wrong(yaml: &str) -> Vec<String> {
     let read = text::read("f.yaml", yaml, &Options::default());
     assert_eq!(read.errors, [], "{yaml}");
@@ -95,7 +95,7 @@ fn a_good_file_breaks_nothing() {
     );
 }
 
-/// Each has a name, so neither has the name of a header that would name it.
+/// Each has a name, so neither needs the name of a header.
 #[test]
 fn a_cluster_that_is_named_needs_no_header_that_names_it() {
     let routes = |action: &str| {
@@ -172,7 +172,7 @@ fn enums_outside_of_their_names() {
     );
 }
 
-/// A field of a oneof that is not the chosen one is nobody's business.
+/// An unset field of a oneof breaks nothing.
 #[test]
 fn the_fields_of_a_oneof_that_are_not_set_break_nothing() {
     let found = wrong("\"@type\": x/envoy.type.matcher.v3.StringMatcher\nexact: a");

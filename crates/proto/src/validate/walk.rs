@@ -1,4 +1,4 @@
-//! The walk over a message: which rules apply where.
+//! The walk over a message, which applies the rules.
 //!
 //! A field of a oneof is checked only when it is the one that is set; a
 //! message that is not set breaks no rule but `required`; a scalar that is not
@@ -212,7 +212,7 @@ impl Walk {
         last.take(1).any(name)
     }
 
-    /// A rule of the field may have said it already.
+    /// A rule of the field may have reported it already.
     fn broken_once(&mut self, broken: Broken) {
         if !self.violations.iter().any(|v| v.path == self.path) {
             self.broken(broken);

@@ -1,4 +1,4 @@
-//! Files with mistakes, and paths that are not there.
+//! Files with mistakes, and paths that do not exist.
 
 use std::fs;
 
@@ -126,7 +126,7 @@ async fn a_file_that_is_written_in_two_steps_is_read_when_it_is_whole() {
     );
     watched.next().await;
     let mut file = fs::File::create(place.path("a.yaml")).unwrap();
-    // What else happens meanwhile shows that the empty file has been seen.
+    // Another change shows that the empty file has been seen.
     place.write("b.yaml", clusters([("b", 1)]));
     assert_eq!(said(&watched.next().await), ["+b"]);
     write!(file, "{text}{}", cluster("c", 1)).unwrap();
@@ -143,7 +143,7 @@ async fn what_the_database_refuses_is_a_mistake_of_its_file() {
     watched.next().await;
     place.write("a.yaml", clusters([("a", 2), ("x", 1)]));
     place.write("b.yaml", clusters([("b", 2)]));
-    // Both in one, or one after the other: only what has `x` is to blame.
+    // In one update or in two: only the file with `x` is at fault.
     let refusal = ApplyError::NoBody {
         name: Name::new("x"),
     };

@@ -124,7 +124,7 @@ async fn tp2_a_value_that_no_variant_serves_is_a_warning() {
     };
     place.write("a.yaml", of(&[("a", "env=prod"), ("a", "env=test")]));
     place.write("b.yaml", of(&[("b", "env=prod"), ("b", "NOT env=prod")]));
-    // Who is for some clients only may well be.
+    // A resource for some clients only need not serve the others.
     place.write("c.yaml", of(&[("c", "zone=z AND env=prod")]));
     let mut watched = place.watch();
     watched.next().await;
@@ -144,7 +144,7 @@ async fn tp2_a_value_that_no_variant_serves_is_a_warning() {
          (cluster \"d\", at d.yaml:7:13, has a variant that speaks of it): clients with it are told \
          that it does not exist"
     );
-    // It goes with what spoke of it.
+    // The warning goes with the variant that mentioned the value.
     place.remove("d.yaml");
     watched.next().await;
     assert!(watched.good().await.warnings().next().is_none());

@@ -1,4 +1,4 @@
-//! Every way in which a file changes, and what comes of it.
+//! Every way in which a file changes, and the resulting updates.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -130,7 +130,7 @@ async fn a_mounted_configmap_is_swapped_as_one() {
     mount(&place, 2, &["a", "b"]);
     assert_eq!(said(&watched.next().await), ["+a", "+b"]);
     fs::remove_dir_all(place.path("..2024_1")).unwrap();
-    // A key that is gone: the link leads nowhere first, and goes then.
+    // A removed key: the link dangles first, and is removed then.
     mount(&place, 3, &["a"]);
     place.remove("b.yaml");
     assert_eq!(said(&watched.next().await), ["+a", "-b"]);
@@ -158,7 +158,7 @@ async fn a_directory_that_is_a_link_may_be_swapped() {
     symlink("r2", place.path("next")).unwrap();
     fs::rename(place.path("next"), place.path("current")).unwrap();
     assert_eq!(said(&watched.next().await), ["-a"]);
-    // What is behind the link now is what is watched.
+    // The link's new target is watched.
     place.write("r2/b.yaml", clusters([("b", 1)]));
     assert_eq!(said(&watched.next().await), ["+b"]);
 }
@@ -185,8 +185,8 @@ async fn a_resource_may_move_to_another_file() {
     place.write("b.yaml", clusters([("b", 1)]));
     let mut watched = place.watch();
     watched.next().await;
-    // Both are seen at once, or the second when the first gave the name up;
-    // either way nothing goes that should stay.
+    // Both are seen at once, or the second when the first lost the name; either
+    // way no resource is removed that should stay.
     place.replace("b.yaml", &clusters([("b", 2), ("m", 1)]));
     place.replace("a.yaml", &clusters([("a", 2)]));
     let mut changes = said(&watched.next().await);

@@ -1,4 +1,4 @@
-//! What a file may be, and what of it reaches clients.
+//! The forms of files, and the resources that result.
 
 use prost::Message as _;
 use trunkline_proto::discovery::{Any, DiscoveryResponse};

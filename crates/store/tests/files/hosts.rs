@@ -1,5 +1,5 @@
-//! Virtual hosts: written in their route configuration or by themselves, and
-//! domains that two of them have.
+//! Virtual hosts: in their route configuration or by themselves, and domains
+//! that two of them have.
 
 use prost::Message as _;
 use trunkline::kind;
@@ -11,7 +11,7 @@ use trunkline_store::Loaded;
 
 use crate::place::{Place, clusters, errors, said};
 
-/// A route configuration that leaves these to VHDS, or keeps them.
+/// A route configuration with these virtual hosts, with or without VHDS.
 fn routes(vhds: bool, hosts: &[(&str, &str)]) -> String {
     let mut text = format!("resources:\n- \"@type\": {}\n  name: r\n", kind::RDS);
     if vhds {
@@ -71,7 +71,7 @@ fn names(loaded: &Loaded) -> Vec<String> {
     names.map(|(_, r)| r.name.to_string()).collect()
 }
 
-/// What Pilot generates, as the design of on-demand virtual hosts shows it.
+/// The output of Pilot, as the design of on-demand virtual hosts shows it.
 #[test]
 fn the_hosts_of_pilots_routes_are_resources_of_their_own() {
     let place = Place::new();
@@ -205,7 +205,7 @@ fn a_domain_of_two_hosts_is_an_error_that_names_both_places() {
     place.write("c.yaml", alone("r/c", "x"));
     let other = "at b.pb: resources[0], both";
     assert!(wrong(&place)[0].contains(other), "{:?}", wrong(&place));
-    // Another route configuration is another matter.
+    // Another route configuration does not conflict.
     place.write("c.yaml", alone("s/c", "x, X"));
     assert_eq!(
         wrong(&place),
@@ -246,7 +246,7 @@ async fn a_file_that_takes_a_domain_is_bad_and_others_go_on() {
     assert!(errors(&status, &place)[0].starts_with("b.yaml:2:3: "));
     place.write("c.yaml", clusters([("c", 1)]));
     assert_eq!(said(&watched.next().await), ["+c"]);
-    // What stood in the way goes, and the one that waited is taken.
+    // When the conflicting file changes, the waiting one is taken.
     place.replace("a.yaml", &alone("r/a", "z"));
     assert_eq!(said(&watched.next().await), ["+r/a", "+r/b"]);
     watched.good().await;

@@ -1,4 +1,4 @@
-//! A directory of files, and what comes of watching it.
+//! A directory of files, and a watcher of it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,8 +14,8 @@ use trunkline_store::{Files, FilesStatus, Loaded, Options, Update, Watcher};
 /// Far more than anything here takes, so that only a fault waits that long.
 const LONG: Duration = Duration::from_secs(30);
 
-/// Short times, so that tests are quick; none of them is measured. Only what
-/// the system tells counts, unless a test says otherwise.
+/// Short times, so that tests are quick; none of them is measured. Only
+/// notifications count, unless a test says otherwise.
 pub(crate) fn options() -> Options {
     Options {
         quiet: Duration::from_millis(20),
@@ -75,7 +75,8 @@ pub(crate) fn clusters<'a>(names: impl IntoIterator<Item = (&'a str, usize)>) ->
 
 pub(crate) const BROKEN: &str = "resources:\n- \"@type\": \n  nonsense: [";
 
-/// What a database that takes every update holds: name and variant, version.
+/// The state of a database that takes every update: version by name and
+/// variant.
 pub(crate) struct Watched {
     pub(crate) watcher: Watcher,
     pub(crate) held: BTreeMap<(String, String), String>,
@@ -118,11 +119,11 @@ impl Watched {
         update
     }
 
-    /// Waits until the status is as it should be. An update that comes in the
+    /// Waits until the status satisfies `is`. An update that comes in the
     /// meantime stays where it is.
     pub(crate) async fn status(&mut self, is: impl Fn(&FilesStatus) -> bool) -> Arc<FilesStatus> {
         let mut status = self.watcher.status();
-        // To ask for the next update says that the last one was applied.
+        // Asking for the next update would mean that the last one was applied.
         let waiting = async {
             tokio::select! {
                 biased;
@@ -148,7 +149,7 @@ fn key(name: &str, constraints: Option<&impl ToString>) -> (String, String) {
     (name.to_owned(), constraints)
 }
 
-/// What changed, as text: `+a` or `-a`.
+/// The changes as text: `+a` or `-a`.
 pub(crate) fn said(update: &Update) -> Vec<String> {
     let said = update.changes.iter().map(|change| match change {
         Change::Upsert(_, resource) => format!("+{}", resource.name),

@@ -1,5 +1,5 @@
-//! After any sequence of edits, what was handed out is what a fresh load of
-//! the files' last good contents finds.
+//! After any sequence of edits, the updates amount to a fresh load of the
+//! files' last good contents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,8 +8,8 @@ use crate::place::{BROKEN, Place, clusters};
 const FILES: [&str; 3] = ["a.yaml", "b.yaml", "c.yaml"];
 const NAMES: [&str; 6] = ["n1", "n2", "n3", "n4", "n5", "n6"];
 
-/// Writes something into a file; what it last said without a mistake
-/// is in `good`. Each file has names of its own, so that none contradict.
+/// Writes random contents into a file; its last good state is in `good`. Each
+/// file has names of its own, so that none contradict.
 fn edit(file: usize, rng: &mut fastrand::Rng, place: &Place, good: &mut BTreeMap<usize, String>) {
     match rng.usize(..6) {
         0 if place.path(FILES[file]).exists() => {
@@ -42,13 +42,13 @@ async fn what_is_held_is_what_the_files_last_said() {
         let mut watched = place.watch();
         watched.next().await;
         for round in 0..6 {
-            // Each once: what is overwritten unread was never good.
+            // Each once: a state that is overwritten unread was never good.
             for file in 0..FILES.len() {
                 if rng.bool() {
                     edit(file, &mut rng, &place, &mut good);
                 }
             }
-            // There is something new in every round.
+            // Every round has a change.
             let marker = format!("marker{round}");
             place.replace("z.yaml", &clusters([(&*marker, round)]));
             good.insert(9, clusters([(&*marker, round)]));

@@ -1,5 +1,4 @@
-//! What files say together: names twice, variants that overlap, references
-//! that lead nowhere.
+//! Files as a set: duplicate names, overlapping variants, dangling references.
 
 use trunkline_store::{Dangling, Files, Loaded, Options};
 
@@ -51,7 +50,7 @@ async fn of_two_files_that_contradict_each_other_the_one_that_changed_is_bad() {
     place.write("b.yaml", clusters([("x", 3)]));
     assert_eq!(said(&watched.next().await), ["+x"]);
     watched.bad().await;
-    // What stood in the way goes, and the one that waited is taken.
+    // When the conflicting file changes, the waiting one is taken.
     place.write("b.yaml", clusters([("b", 1)]));
     assert_eq!(said(&watched.next().await), ["+a", "+b", "+x"]);
     watched.good().await;
@@ -205,7 +204,8 @@ async fn a_reference_that_leads_nowhere_may_be_an_error() {
     let update = watched.next().await;
     assert!(update.first);
     assert_eq!(said(&update), ["+c", "+r"]);
-    // Who takes away what is needed is at fault, by an edit or by removal.
+    // The file that removes a needed resource is at fault, by an edit or by
+    // removal.
     place.write("c.yaml", clusters([("d", 1)]));
     let status = watched.bad().await;
     assert_eq!(

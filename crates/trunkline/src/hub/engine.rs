@@ -1,8 +1,8 @@
-//! The lock around the database: who waits for it, and for how long.
+//! The lock around the database, and how long threads wait for it.
 //!
-//! Most find it free. What is large is done in slices (S85), and between two of
-//! them those who wait have it first: a lock of the standard library goes to
-//! whoever is fastest, which is the thread that just let go of it.
+//! Most threads find it free. Large work is done in slices (S85), and between
+//! two slices the threads that wait get the lock first: a lock of the standard
+//! library goes to the fastest thread, which is the one that just released it.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -17,15 +17,15 @@ pub(super) struct Engine<T> {
     state: Mutex<T>,
     /// Threads that wait now.
     waiting: AtomicUsize,
-    /// How often a thread had it that had to wait for it.
+    /// How many times a thread that had waited got the lock.
     served: AtomicUsize,
     /// The longest wait, in nanoseconds.
     longest: AtomicU64,
 }
 
-/// The engine while somebody has it: one hold.
+/// The locked engine. Its drop ends a slice.
 #[derive(Debug)]
-pub(super) struct Held<'a, T: AsMut<Database>>(MutexGuard<'a, T>);
+pub(super) struct EngineGuard<'a, T: AsMut<Database>>(MutexGuard<'a, T>);
 
 impl<T: AsMut<Database>> Engine<T> {
     pub(super) fn new(state: T) -> Self {
@@ -37,18 +37,18 @@ impl<T: AsMut<Database>> Engine<T> {
         }
     }
 
-    /// A stream whose task panicked does not end the others.
-    pub(super) fn lock(&self) -> Held<'_, T> {
+    /// Ignores poison: a stream whose task panicked does not end the others.
+    pub(super) fn lock(&self) -> EngineGuard<'_, T> {
         match self.state.try_lock() {
-            Ok(state) => Held(state),
-            Err(TryLockError::Poisoned(poisoned)) => Held(poisoned.into_inner()),
+            Ok(state) => EngineGuard(state),
+            Err(TryLockError::Poisoned(poisoned)) => EngineGuard(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) => self.wait(),
         }
     }
 
-    /// The clock is read only here: most holds begin without a wait.
+    /// The clock is read only here: most calls of `lock` do not wait.
     #[cold]
-    fn wait(&self) -> Held<'_, T> {
+    fn wait(&self) -> EngineGuard<'_, T> {
         let since = Instant::now();
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -56,11 +56,11 @@ impl<T: AsMut<Database>> Engine<T> {
         self.waiting.fetch_sub(1, Ordering::SeqCst);
         let waited = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.longest.fetch_max(waited, Ordering::Relaxed);
-        Held(state)
+        EngineGuard(state)
     }
 
-    /// Lets those have the engine who wait for it now, each once. To be called
-    /// without it, between two holds.
+    /// Lets each thread that waits now have the lock once. To be called between
+    /// two slices, without the lock.
     pub(super) fn give_way(&self) {
         let waiting = self.waiting.load(Ordering::SeqCst);
         let before = self.served.load(Ordering::SeqCst);
@@ -71,18 +71,18 @@ impl<T: AsMut<Database>> Engine<T> {
         }
     }
 
-    /// The longest that a thread had to wait, since this was forgotten.
+    /// The longest wait of a thread since it was last taken.
     pub(super) fn longest_wait(&self) -> Duration {
         Duration::from_nanos(self.longest.load(Ordering::Relaxed))
     }
 
-    /// Forgets the longest wait, and says how long it was.
+    /// Resets the longest wait, and returns it.
     pub(super) fn take_longest_wait(&self) -> Duration {
         Duration::from_nanos(self.longest.swap(0, Ordering::Relaxed))
     }
 }
 
-impl<T: AsMut<Database>> Deref for Held<'_, T> {
+impl<T: AsMut<Database>> Deref for EngineGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -90,13 +90,13 @@ impl<T: AsMut<Database>> Deref for Held<'_, T> {
     }
 }
 
-impl<T: AsMut<Database>> DerefMut for Held<'_, T> {
+impl<T: AsMut<Database>> DerefMut for EngineGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
         &mut self.0
     }
 }
 
-impl<T: AsMut<Database>> Drop for Held<'_, T> {
+impl<T: AsMut<Database>> Drop for EngineGuard<'_, T> {
     fn drop(&mut self) {
         self.0.as_mut().end_slice();
     }

@@ -15,7 +15,7 @@ mod engine;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use engine::{Engine, Held};
+use engine::{Engine, EngineGuard};
 use trunkline_core::Moment;
 use trunkline_core::database::{
     ApplyError, ChangedName, Commit, Completion, Database, Progress, SLICE, StreamId,
@@ -216,7 +216,7 @@ impl<W: Watcher> Hub<W> {
         (self.start + moment.since_start()).into()
     }
 
-    fn lock(&self) -> Held<'_, State<W>> {
+    fn lock(&self) -> EngineGuard<'_, State<W>> {
         self.engine.lock()
     }
 

@@ -1,5 +1,5 @@
-//! Load reports (LRS): clients count what they send to each cluster, and say it
-//! at an interval that the server chooses.
+//! Load reports (LRS): clients count their requests to each cluster, and report
+//! them at an interval that the server chooses.
 //!
 //! ```text
 //! C>S  node

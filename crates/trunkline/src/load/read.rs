@@ -1,4 +1,4 @@
-//! From Envoy's messages to what is kept.
+//! From Envoy's messages to the values that are kept.
 
 use std::time::{Duration, SystemTime};
 
@@ -14,7 +14,7 @@ use trunkline_proto::envoy::google::protobuf;
 
 use super::report::{ClusterFigures, Drops, EndpointLoad, LocalityLoad, Metric, Place, Requests};
 
-/// What a report says of a cluster, received at `received`.
+/// The report on one cluster, received at `received`.
 pub(super) fn cluster(
     stats: ClusterStats,
     received: SystemTime,
@@ -35,7 +35,7 @@ pub(super) fn cluster(
     (figures, localities.collect())
 }
 
-/// A negative duration is none.
+/// A negative duration becomes zero.
 fn duration(duration: Option<protobuf::Duration>) -> Duration {
     let Some(duration) = duration else {
         return Duration::ZERO;

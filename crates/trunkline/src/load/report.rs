@@ -1,53 +1,54 @@
-//! What is kept of load reports, as plain values for whoever asks.
+//! Load reports as plain values.
 
 use std::time::{Duration, SystemTime};
 
 use serde::{Serialize, Serializer};
 use trunkline_proto::text::print_timestamp;
 
-/// What one client last said of one cluster.
+/// One client's latest report on one cluster.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClusterLoad {
     /// The id of the client's node.
     pub node: String,
-    /// The group that the node counts itself to.
+    /// The cluster of the node itself.
     pub node_cluster: String,
     /// The cluster.
     pub cluster: String,
-    /// The name under which EDS knows it, if the client says one.
+    /// The cluster's EDS service name, if the client reports one.
     pub service: String,
-    /// What was last said of it.
+    /// The figures of the cluster as a whole.
     #[serde(flatten)]
     pub latest: ClusterFigures,
-    /// By locality and priority, in their order.
+    /// The figures by locality and priority, in their order.
     pub localities: Vec<LocalityLoad>,
 }
 
 /// The figures of a cluster as a whole.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClusterFigures {
-    /// When it was received.
+    /// The time at which the report was received.
     #[serde(serialize_with = "time")]
     pub received: SystemTime,
-    /// How long the client counted; all counts are of this time only.
+    /// The time over which the client counted; all counts are of this time
+    /// only.
     #[serde(rename = "interval_seconds", serialize_with = "seconds")]
     pub interval: Duration,
     /// Requests that were dropped before a locality was picked.
     pub dropped: u64,
-    /// The same by reason, as far as the client tells reasons.
+    /// The same by category, as far as the client reports categories.
     pub drops: Vec<Drops>,
 }
 
-/// Requests dropped for one reason.
+/// Requests dropped for one category.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Drops {
-    /// The reason, as it was configured.
+    /// The category, as the cluster's drop overloads name it.
     pub category: String,
-    /// How many.
+    /// The number of requests.
     pub count: u64,
 }
 
-/// Which endpoints of a cluster.
+/// A locality and priority of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Place {
     /// The region.
@@ -56,33 +57,33 @@ pub struct Place {
     pub zone: String,
     /// The part of the zone.
     pub sub_zone: String,
-    /// Their priority.
+    /// The priority.
     pub priority: u32,
 }
 
-/// What one client last said of one locality of a cluster. It may be older than
-/// what is said of the cluster: a locality without requests is left out.
+/// One client's latest report on one locality of a cluster. It may be older
+/// than that of the cluster: clients leave out a locality without requests.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LocalityLoad {
-    /// Which.
+    /// The locality.
     #[serde(flatten)]
     pub place: Place,
-    /// When it was received.
+    /// The time at which the report was received.
     #[serde(serialize_with = "time")]
     pub received: SystemTime,
-    /// How long the client counted.
+    /// The time over which the client counted.
     #[serde(rename = "interval_seconds", serialize_with = "seconds")]
     pub interval: Duration,
     /// The counts.
     #[serde(flatten)]
     pub requests: Requests,
-    /// Figures that the endpoints reported themselves.
+    /// Metrics that the endpoints reported themselves.
     pub metrics: Vec<Metric>,
-    /// By endpoint, if that was asked for.
+    /// The figures by endpoint, if the settings ask for them.
     pub endpoints: Vec<EndpointLoad>,
 }
 
-/// What one endpoint got.
+/// The load of one endpoint.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EndpointLoad {
     /// `address:port`, a path, or the name of a listener inside the client.
@@ -90,31 +91,31 @@ pub struct EndpointLoad {
     /// The counts.
     #[serde(flatten)]
     pub requests: Requests,
-    /// Figures that it reported itself.
+    /// Metrics that the endpoint reported itself.
     pub metrics: Vec<Metric>,
 }
 
 /// Counts of requests in an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Requests {
-    /// Ended well.
+    /// Requests that succeeded.
     pub successful: u64,
-    /// Not ended yet, at its end.
+    /// Requests that had not ended when the interval did.
     pub in_progress: u64,
-    /// Ended badly.
+    /// Requests that failed.
     pub errors: u64,
-    /// Begun.
+    /// Requests that began.
     pub issued: u64,
 }
 
-/// A figure that endpoints reported with their answers.
+/// A metric that endpoints report with their responses (ORCA).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Metric {
-    /// What it is called.
+    /// The name of the metric.
     pub name: String,
-    /// How many answers had it.
+    /// The number of responses that had it.
     pub answers: u64,
-    /// The sum over them.
+    /// The sum of its values.
     pub total: f64,
 }
 
@@ -131,7 +132,7 @@ fn seconds<S: Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error>
     to.serialize_f64(duration.as_secs_f64())
 }
 
-/// About how many bytes a value takes here.
+/// The approximate size of a value, in bytes.
 pub(super) trait Weight {
     fn weight(&self) -> usize;
 }

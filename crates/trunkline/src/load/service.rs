@@ -16,11 +16,10 @@ use trunkline_proto::envoy::envoy::service::load_stats::v3::{LoadStatsRequest, L
 use super::settings::LoadSettings;
 use super::store::{LoadLimits, LoadReports};
 
-/// A report on every endpoint of a large client.
+/// Room for a report on every endpoint of a large client.
 const MESSAGE_BYTES: usize = 16 << 20;
 
-/// Load reporting: its settings, its streams and what they brought. Clones
-/// share it.
+/// Load reporting: settings, streams and reports. Clones share them.
 #[derive(Clone)]
 pub struct Load {
     shared: Arc<Shared>,
@@ -42,8 +41,8 @@ impl fmt::Debug for Load {
 }
 
 impl Load {
-    /// Reports are kept for three intervals at least. `known` gives the
-    /// clusters that the server has, for clients that need a list.
+    /// Reports are kept for three intervals at least. `known` returns the
+    /// server's clusters, for clients that need a list.
     #[must_use]
     pub fn new(
         settings: LoadSettings,
@@ -70,30 +69,30 @@ impl Load {
         LoadReportingServiceServer::new(service).max_decoding_message_size(MESSAGE_BYTES)
     }
 
-    /// What clients reported.
+    /// The reports of all clients.
     #[must_use]
     pub fn reports(&self) -> &LoadReports {
         &self.shared.reports
     }
 
-    /// How many streams are open.
+    /// The number of open streams.
     #[must_use]
     pub fn streams(&self) -> usize {
         self.shared.streams.load(Ordering::Relaxed)
     }
 
-    /// Changes what clients are asked for, those with open streams too.
+    /// Changes what clients report, also on open streams.
     pub fn set(&self, settings: LoadSettings) {
         self.shared.settings.send_replace(settings);
     }
 
-    /// Tells clients that need a list of clusters when it is another one now.
+    /// Sends the list of clusters to clients that need one, if it changed.
     pub fn clusters_changed(&self) {
         self.shared.settings.send_modify(|_| ());
     }
 }
 
-/// Answers the streams of [`Load`].
+/// The gRPC service of [`Load`].
 pub struct LoadService {
     shared: Arc<Shared>,
 }
@@ -148,7 +147,7 @@ struct Stream {
 
 impl Stream {
     async fn run(mut self) {
-        // The client hears of a failure if it still listens.
+        // The client is told of a failure if it still reads.
         if let Err(status) = self.converse().await {
             let _ = self.out.send(Err(status)).await;
         }
@@ -158,7 +157,7 @@ impl Stream {
         let Some(first) = self.next().await? else {
             return Ok(());
         };
-        // gRPC sends it once, Envoy each time; it does not change.
+        // gRPC sends the node once, Envoy each time; it does not change.
         let node = first.node.ok_or_else(|| {
             Status::invalid_argument("the first message of a load report has no node")
         })?;

@@ -1,35 +1,34 @@
-//! What clients are asked to report.
+//! Settings of load reports.
 
 use std::time::Duration;
 
 use trunkline_proto::envoy::envoy::service::load_stats::v3::LoadStatsResponse;
 use trunkline_proto::envoy::google::protobuf;
 
-/// A client that says this understands "all clusters".
+/// The client feature of understanding "all clusters".
 pub(super) const SENDS_ALL: &str = "envoy.lrs.supports_send_all_clusters";
 
-/// Clients count over no shorter time: a report for every few requests helps
-/// nobody.
+/// The shortest interval: a report for every few requests helps nobody.
 const SHORTEST: Duration = Duration::from_millis(100);
 
-/// What clients are asked to report.
+/// Settings of load reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadSettings {
-    /// On which clusters.
+    /// The clusters to report on.
     pub clusters: LoadClusters,
-    /// How often; a tenth of a second at least.
+    /// The interval of reports; a tenth of a second at least.
     pub interval: Duration,
-    /// Whether on each endpoint too.
+    /// Whether to report on each endpoint, too.
     pub endpoint_granularity: bool,
 }
 
-/// On which clusters clients report.
+/// The clusters that clients report on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoadClusters {
-    /// On all that they know. A client that does not understand this is asked
-    /// for those that the server knows.
+    /// All that a client knows. A client that does not understand this is sent
+    /// the server's clusters by name.
     All,
-    /// On these.
+    /// These clusters.
     Named(Vec<String>),
 }
 
@@ -44,7 +43,7 @@ impl Default for LoadSettings {
 }
 
 impl LoadSettings {
-    /// What a client is told. `known` is asked only if it matters.
+    /// The response for a client. `known` is called only if it is needed.
     pub(super) fn response(
         &self,
         features: &[String],

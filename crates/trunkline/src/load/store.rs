@@ -1,8 +1,8 @@
 //! The latest report of every client, cluster and locality.
 //!
-//! Clients choose the names, so what is kept is bounded in bytes, for each
-//! client and for all. What does not fit is refused and counted; what is kept
-//! already stays. What is not reported again in a while is forgotten: clients
+//! Clients choose the names, so the reports are bounded in bytes, for each
+//! client and for all. A report that does not fit is refused and counted; kept
+//! reports stay. A report that is not renewed in a while is dropped: clients
 //! name every cluster in each report, so silence means that the cluster or the
 //! client is gone.
 
@@ -17,12 +17,12 @@ use trunkline_proto::envoy::envoy::config::endpoint::v3::ClusterStats;
 use super::read;
 use super::report::{ClusterFigures, ClusterLoad, LocalityLoad, Place, Weight};
 
-/// Bounds on what reports may make this process hold.
+/// Bounds on the memory of reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadLimits {
-    /// Bytes for all clients, about.
+    /// Approximate bytes for all clients.
     pub bytes: usize,
-    /// Bytes for one client, about.
+    /// Approximate bytes for one client.
     pub node_bytes: usize,
     /// How long a report is kept without a newer one.
     pub keep: Duration,
@@ -73,7 +73,7 @@ struct Cluster {
 }
 
 impl LoadReports {
-    /// None yet.
+    /// A store without reports.
     #[must_use]
     pub fn new(limits: LoadLimits) -> Self {
         Self {
@@ -85,7 +85,7 @@ impl LoadReports {
         }
     }
 
-    /// All that is kept, by node, cluster and locality.
+    /// All reports, by node, cluster and locality.
     #[must_use]
     pub fn snapshot(&self) -> Vec<ClusterLoad> {
         let mut nodes = self.nodes();
@@ -94,7 +94,7 @@ impl LoadReports {
         all.collect()
     }
 
-    /// How many reports of a cluster or a locality did not fit.
+    /// How many reports on a cluster or a locality did not fit.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.inner.refused.load(Ordering::Relaxed)
@@ -105,12 +105,12 @@ impl LoadReports {
         nodes.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets what is old. Reading does so too, but nobody may be reading.
+    /// Drops old reports. Reading does so too, but nobody may be reading.
     pub(super) fn tidy(&self) {
         self.nodes().forget(self.inner.limits.keep);
     }
 
-    /// Takes what a client says.
+    /// Stores a client's report.
     pub(super) fn take(&self, id: &str, cluster: &str, stats: Vec<ClusterStats>) {
         let (now, received) = (Instant::now(), SystemTime::now());
         let mut nodes = self.nodes();
@@ -133,7 +133,7 @@ impl LoadReports {
     }
 }
 
-/// One cluster of one client's report, on its way into the store.
+/// One cluster of one client's report, while it is stored.
 struct Taking<'a> {
     nodes: &'a mut Nodes,
     limits: &'a LoadLimits,
@@ -142,7 +142,7 @@ struct Taking<'a> {
 }
 
 impl Taking<'_> {
-    /// Whether so many bytes more, and so many less, are within the limits.
+    /// Whether so many more bytes, and so many fewer, are within the limits.
     fn fits(&self, more: usize, less: usize) -> bool {
         let held = self.nodes.by_id.get(self.node.0).map_or(0, |n| n.bytes);
         let within = |held: usize, limit: usize| {
@@ -223,7 +223,7 @@ impl Nodes {
         self.count();
     }
 
-    /// Counts anew, which is simpler than to follow each removal.
+    /// Counts anew, which is simpler than accounting for each removal.
     fn count(&mut self) {
         for (id, node) in &mut self.by_id {
             node.bytes = node.weight(id);

@@ -89,7 +89,7 @@ fn named(names: &[&str]) -> LoadClusters {
     LoadClusters::Named(names.iter().map(|&n| n.to_owned()).collect())
 }
 
-/// Waits until the reports are as they should be.
+/// Waits until the reports satisfy `done`.
 async fn until(load: &Load, done: impl Fn(&[ClusterLoad]) -> bool) -> Vec<ClusterLoad> {
     loop {
         let reports = load.reports().snapshot();
@@ -119,7 +119,7 @@ async fn a_change_of_settings_reaches_open_streams() {
     let told = client.told().await;
     assert!(!told.send_all_clusters);
     assert_eq!(told.clusters, ["a"]);
-    // The same again is not said.
+    // An equal list is not sent again.
     load.clusters_changed();
     load.set(LoadSettings {
         clusters: named(&["b"]),
@@ -145,7 +145,8 @@ async fn reports_are_kept_by_node_cluster_and_locality() {
     }];
     client.report(vec![first]).await;
     until(&load, |all| !all.is_empty()).await;
-    // Without its node, as gRPC does, and without the zone that had no requests.
+    // Without its node, as gRPC does, and without the zone that had no
+    // requests.
     client
         .report(vec![stats("c", vec![locality("z1", 5)])])
         .await;
@@ -197,7 +198,7 @@ fn what_does_not_fit_is_refused_and_counted() {
     let kept = reports.snapshot()[0].localities.len();
     assert!((1..100).contains(&kept), "{kept}");
     assert_eq!(reports.refused(), 100 - kept as u64);
-    // The next has what is left; the same again costs nothing.
+    // The next client has what is left; an equal report costs nothing.
     reports.take("b", "", vec![stats("c", many())]);
     let left = reports.snapshot()[1].localities.len();
     assert!((1..kept).contains(&left), "{left}");
@@ -205,7 +206,7 @@ fn what_does_not_fit_is_refused_and_counted() {
     reports.take("a", "", vec![stats("c", vec![locality("0", 9)])]);
     assert_eq!(reports.refused(), before);
     assert_eq!(reports.snapshot()[0].localities[0].requests.issued, 9);
-    // A name that is too long is refused with what belongs to it.
+    // A name that is too long is refused with its figures.
     let long = "x".repeat(4000);
     reports.take("a", "", vec![stats(&long, vec![locality("z", 1)])]);
     assert_eq!(reports.refused(), before + 2);

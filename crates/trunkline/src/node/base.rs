@@ -1,5 +1,5 @@
-//! Which virtual hosts a client gets without asking, by what it says of
-//! itself.
+//! Base subscriptions: the virtual hosts that a client is subscribed to without
+//! asking, by its node.
 
 use std::collections::BTreeSet;
 
@@ -12,14 +12,13 @@ use super::field::Field;
 use super::matcher::NodeMatch;
 use super::template::Template;
 
-/// One rule: to which nodes it applies, and what it gives them. All rules that
-/// match a node count for it.
+/// One rule: the nodes that it applies to, and the base subscriptions of these.
+/// All rules that match a node apply to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BaseRule {
     /// The nodes.
     pub node: NodeMatch,
-    /// Names of sets; virtual hosts say in their own metadata to which they
-    /// belong.
+    /// Names of base sets; virtual hosts name their sets in their own metadata.
     pub sets: Vec<Template>,
     hosts: Vec<Template>,
 }
@@ -42,7 +41,7 @@ impl BaseRule {
         }
     }
 
-    /// The hosts that it gives.
+    /// The hosts that it names.
     #[must_use]
     pub fn hosts(&self) -> &[Template] {
         &self.hosts
@@ -54,7 +53,7 @@ impl BaseRule {
 pub struct BaseRules(Vec<BaseRule>);
 
 impl BaseRules {
-    /// The rules, in the order in which they are counted.
+    /// The rules, in the order in which they apply.
     #[must_use]
     pub fn new(rules: Vec<BaseRule>) -> Self {
         Self(rules)
@@ -66,7 +65,7 @@ impl BaseRules {
         self.0.is_empty()
     }
 
-    /// The fields that they ask for.
+    /// The fields that the rules read.
     pub fn fields(&self) -> impl Iterator<Item = &Field> {
         self.0.iter().flat_map(|rule| {
             let templates = rule.sets.iter().chain(&rule.hosts);
@@ -81,7 +80,7 @@ impl BaseRules {
         self.0.iter().filter(|rule| rule.node.matches(node))
     }
 
-    /// What a node gets without asking.
+    /// The base subscriptions of a node.
     #[must_use]
     pub fn base(&self, node: &Described) -> BaseSubscriptions {
         let (mut sets, mut hosts) = (BTreeSet::new(), BTreeSet::new());

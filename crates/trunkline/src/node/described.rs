@@ -1,4 +1,4 @@
-//! A node as far as rules ask for it, read once from the wire.
+//! A node as far as rules need it, read once from the wire.
 
 use std::net::SocketAddr;
 
@@ -7,23 +7,23 @@ use trunkline_proto::discovery::{self, Locality, Node};
 
 use super::field::{Field, MetadataPath};
 
-/// Bytes of metadata that are looked through. No proxy has as many; what a
-/// client says beyond them has no value for any rule.
+/// Bytes of metadata that are searched. No proxy has as many; a value beyond
+/// them is not found.
 const METADATA_BYTES: usize = 1 << 20;
 
 /// Bytes of one value. A longer one is no name of anything.
 const VALUE_BYTES: usize = 1 << 10;
 
-/// Types of which a node may say parameters of its own, and how many of each.
+/// Types for which a node may send dynamic parameters, and how many of each.
 const DYNAMIC_TYPES: usize = 64;
 const DYNAMIC_KEYS: usize = 64;
 
-/// The places in metadata that a set of rules asks for.
+/// The places in metadata that a set of rules reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted(Vec<MetadataPath>);
 
 impl Wanted {
-    /// What of these fields is metadata.
+    /// The metadata paths among these fields.
     pub fn new<'a>(fields: impl IntoIterator<Item = &'a Field>) -> Self {
         let paths = fields.into_iter().filter_map(|field| match field {
             Field::Metadata(path) => Some(path.clone()),
@@ -36,8 +36,7 @@ impl Wanted {
     }
 }
 
-/// What a node says of itself, as far as some rules ask for it. It has not
-/// more to keep than the rules name.
+/// The fields of a node that some rules read. It keeps nothing else.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Described {
     id: String,
@@ -79,26 +78,25 @@ impl Described {
         }
     }
 
-    /// The same node, come in at an address of the server.
+    /// The same node, connected to this address of the server.
     #[must_use]
     pub fn on(mut self, listener: Option<SocketAddr>) -> Self {
         self.listener = listener.map_or_else(String::new, |at| at.to_string());
         self
     }
 
-    /// Whether it says parameters itself.
+    /// Whether the node sends dynamic parameters.
     pub(crate) fn says_parameters(&self) -> bool {
         !self.dynamic.is_empty()
     }
 
-    /// For each type, the parameters that the node says itself
-    /// (`dynamic_parameters`).
+    /// For each type, the parameters in the node's `dynamic_parameters`.
     pub(super) fn dynamic(&self) -> &[(TypeUrl, Vec<(String, String)>)] {
         &self.dynamic
     }
 
-    /// The value of a field; `None` if the node does not say it, or nobody
-    /// said that it is wanted.
+    /// The value of a field; `None` if the node does not have it, or no rule
+    /// reads it.
     #[must_use]
     pub fn get(&self, field: &Field) -> Option<&str> {
         let value = match field {

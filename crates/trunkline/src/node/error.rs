@@ -1,4 +1,4 @@
-//! What is wrong with a rule. Whoever wrote it mends it.
+//! Mistakes in rules, for their author to mend.
 
 /// Why a part of a rule cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -9,22 +9,22 @@ pub enum RuleError {
          locality.sub_zone, user_agent, listener and metadata.KEY"
     )]
     Field {
-        /// What was written.
+        /// The text as written.
         found: String,
     },
-    /// A path leads nowhere.
+    /// Not a path into metadata.
     #[error(
         "{found:?} is no path into metadata; write keys with dots between them, and a key that \
          has dots itself in quotes: labels.'app.example.com/name'"
     )]
     Path {
-        /// What was written.
+        /// The text as written.
         found: String,
     },
-    /// A path is longer than any metadata.
+    /// A path with too many keys.
     #[error("{found:?} has more than {max} keys")]
     Deep {
-        /// What was written.
+        /// The text as written.
         found: String,
         /// The limit.
         max: usize,
@@ -35,13 +35,13 @@ pub enum RuleError {
          written twice"
     )]
     Brace {
-        /// What was written.
+        /// The text as written.
         found: String,
     },
     /// A host is not under a route configuration.
     #[error("{found:?} names no host; write <route configuration>/<host>")]
     Host {
-        /// What was written.
+        /// The text as written.
         found: String,
     },
     /// Rules set too many parameters.

@@ -1,4 +1,4 @@
-//! Fields of a node that a rule can ask for.
+//! Fields of a node that a rule can read.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,21 +10,21 @@ use super::error::RuleError;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Field {
-    /// Its own name.
+    /// The id of the node.
     Id,
-    /// The group it counts itself to.
+    /// The cluster of the node itself.
     Cluster,
-    /// Where it runs.
+    /// The region in which it runs.
     Region,
-    /// Where in the region.
+    /// The zone in the region.
     Zone,
-    /// Where in the zone.
+    /// The sub-zone in the zone.
     SubZone,
     /// The name of its program.
     UserAgent,
-    /// The server's address at which it came in, as `IP:PORT`.
+    /// The server's address that it connected to, as `IP:PORT`.
     Listener,
-    /// What it says beside.
+    /// A value in its metadata.
     Metadata(MetadataPath),
 }
 
@@ -73,7 +73,7 @@ impl fmt::Display for Field {
 pub struct MetadataPath(Vec<String>);
 
 impl MetadataPath {
-    /// Keys in a path.
+    /// The maximum of keys in a path.
     pub const MAX_KEYS: usize = 16;
 }
 
@@ -105,7 +105,7 @@ impl FromStr for MetadataPath {
     }
 }
 
-/// The first key of a path, and what is behind its dot.
+/// The first key of a path, and the text after its dot.
 fn key(path: &str) -> Option<(&str, Option<&str>)> {
     let quote = path.chars().next().filter(|c| matches!(c, '\'' | '"'));
     let (key, after) = match quote {

@@ -1,4 +1,4 @@
-//! Which nodes a rule is for.
+//! Matching nodes.
 
 use std::fmt;
 
@@ -7,12 +7,12 @@ use super::field::Field;
 use super::pattern::Pattern;
 
 /// Conditions on fields of a node. All must hold; without any, every node
-/// matches. A field that a node does not say matches nothing, not even `*`.
+/// matches. A field that a node does not have matches nothing, not even `*`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeMatch(Vec<(Field, Vec<Pattern>)>);
 
 impl NodeMatch {
-    /// Each field has to look like one of its patterns.
+    /// Each field has to match one of its patterns.
     pub fn new(conditions: impl IntoIterator<Item = (Field, Vec<Pattern>)>) -> Self {
         Self(conditions.into_iter().collect())
     }
@@ -27,7 +27,7 @@ impl NodeMatch {
         self.0.iter().all(holds)
     }
 
-    /// The fields that it asks for.
+    /// The fields that it reads.
     pub fn fields(&self) -> impl Iterator<Item = &Field> {
         self.0.iter().map(|(field, _)| field)
     }

@@ -1,18 +1,19 @@
-//! Rules about nodes: what a client says of itself decides what it gets.
+//! Rules about nodes: the node of a client decides its parameters, its base
+//! subscriptions and the form of errors.
 //!
 //! ```text
-//! node on the wire ── Described: the fields and metadata that rules ask for
+//! node on the wire ── Described: the fields and metadata that rules read
 //!                        │
 //!            NodeMatch ──┴──▶ does a rule apply?
 //!            Template  ──────▶ what does it say for this node?
 //! ```
 //!
-//! A node is what a client says, and nobody checks it: do not guard secrets
-//! with it.
+//! A client chooses its node, and nobody verifies it: do not guard secrets with
+//! it.
 //!
 //! ```
 //! use trunkline::node::{Described, NodeMatch, Template, Wanted};
-//! use trunkline_proto::discovery::{Limits, Node};
+//! use trunkline::proto::discovery::{Limits, Node};
 //!
 //! let rule = NodeMatch::new([("cluster".parse()?, vec!["edge-*".parse()?])]);
 //! let set: Template = "{cluster}/{locality.zone}".parse()?;

@@ -1,5 +1,5 @@
-//! Parameters of clients that do not send any: derived from what they say of
-//! themselves (TP2, "Migrating From Node Metadata").
+//! Parameters of clients that do not send any, derived from their nodes (TP2,
+//! "Migrating From Node Metadata").
 
 use std::collections::BTreeMap;
 
@@ -12,19 +12,19 @@ use super::field::Field;
 use super::matcher::NodeMatch;
 use super::template::Template;
 
-/// One rule: to which nodes it applies, and which parameters it gives them. All
-/// rules that match a node count for it; of two that give one key, the later
-/// one does. A template of which the node does not say a part gives nothing.
+/// One rule: the nodes that it applies to, and the parameters that it gives
+/// them. All rules that match a node apply to it; of two that set one key, the
+/// later one wins. A template with a field that the node lacks sets nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ParamRule {
     /// The nodes.
     pub node: NodeMatch,
-    /// Keys, and what they are set to.
+    /// Keys, and their values.
     pub set: Vec<(String, Template)>,
 }
 
 impl ParamRule {
-    /// The fields that it asks for.
+    /// The fields that it reads.
     pub fn fields(&self) -> impl Iterator<Item = &Field> {
         let templates = self.set.iter().flat_map(|(_, template)| template.fields());
         self.node.fields().chain(templates)
@@ -34,10 +34,9 @@ impl ParamRule {
 /// The parameters of one client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeParams {
-    /// For every type that has none of its own.
+    /// For every type without parameters of its own.
     pub all: Params,
-    /// For types of which the node says something beside, in
-    /// `dynamic_parameters`.
+    /// For types that the node's `dynamic_parameters` name.
     pub own: Vec<(TypeUrl, Params)>,
 }
 
@@ -78,8 +77,8 @@ impl ParamRules {
         &self.0
     }
 
-    /// The parameters of a node. What a rule says wins over what the node says
-    /// in `dynamic_parameters`.
+    /// The parameters of a node. A rule wins over the node's
+    /// `dynamic_parameters`.
     #[must_use]
     pub fn params(&self, node: &Described) -> NodeParams {
         let by_rules = self.by_rules(node);
@@ -103,7 +102,7 @@ impl ParamRules {
         }
     }
 
-    /// For each key that a rule gives a node: its value, and which rule it is.
+    /// For each key that a rule sets for a node: its value and the rule.
     #[must_use]
     pub fn by_rules(&self, node: &Described) -> BTreeMap<&str, (String, &ParamRule)> {
         let mut given = BTreeMap::new();
@@ -118,7 +117,8 @@ impl ParamRules {
     }
 }
 
-/// As much as a client may say: a hostile one gets less, not nothing.
+/// As many parameters as a client may have: a hostile client gets fewer, not
+/// none.
 fn fitting<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Params {
     let mut bytes = 0;
     let fits = |(key, value): &(&str, &str)| {
@@ -128,7 +128,7 @@ fn fitting<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Params {
         fits
     };
     let pairs = pairs.filter(fits).take(Params::MAX_KEYS);
-    // Within the limits there is nothing that could be wrong.
+    // Cannot fail within the limits.
     Params::new(pairs).unwrap_or_default()
 }
 

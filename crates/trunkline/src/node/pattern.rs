@@ -1,16 +1,16 @@
-//! A text in which `*` stands for anything.
+//! Patterns in which `*` stands for any text.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::error::RuleError;
 
-/// What a field has to look like: a star stands for any text, also for none.
+/// A pattern for a field: a star stands for any text, also for none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern(String);
 
 impl Pattern {
-    /// Whether a text looks like this.
+    /// Whether a text matches.
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {
         let Some((head, rest)) = self.0.split_once('*') else {
@@ -18,7 +18,8 @@ impl Pattern {
         };
         let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
         let inner = text.strip_prefix(head).and_then(|t| t.strip_suffix(tail));
-        // The first place for each part leaves most room for those behind it.
+        // The first place for each part leaves most room for the parts after
+        // it.
         let place = |left: &mut &str, part: &str| {
             let at = left.find(part)?;
             *left = &left[at + part.len()..];

@@ -1,4 +1,4 @@
-//! All rules of a server, and what of a node they ask for.
+//! All rules of a server, and the fields of nodes that they read.
 
 use super::base::BaseRules;
 use super::described::Wanted;
@@ -8,7 +8,7 @@ use super::params::{ParamRule, ParamRules};
 /// All rules of a server.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NodeRules {
-    /// What clients get without asking.
+    /// The base subscriptions of clients.
     pub(crate) base: BaseRules,
     /// The parameters of clients that do not send any.
     pub(crate) params: ParamRules,
@@ -36,7 +36,7 @@ impl NodeRules {
         self.base.is_empty() && self.params.rules().is_empty() && self.errors.is_empty()
     }
 
-    /// What of a node they ask for.
+    /// The metadata that they read.
     pub(crate) fn wanted(&self) -> &Wanted {
         &self.wanted
     }

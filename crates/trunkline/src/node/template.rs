@@ -19,8 +19,7 @@ enum Part {
 }
 
 impl Template {
-    /// What it says for a node; `None` if the node does not say something that
-    /// a placeholder stands for.
+    /// The text for a node; `None` if the node lacks a field of a placeholder.
     #[must_use]
     pub fn fill(&self, node: &Described) -> Option<String> {
         let mut text = String::new();
@@ -33,7 +32,7 @@ impl Template {
         Some(text)
     }
 
-    /// The fields that it asks for.
+    /// The fields that it reads.
     pub fn fields(&self) -> impl Iterator<Item = &Field> {
         self.0.iter().filter_map(|part| match part {
             Part::Field(field) => Some(field),
@@ -41,7 +40,7 @@ impl Template {
         })
     }
 
-    /// Whether its own text has this in it, whatever the node says.
+    /// Whether its own text has this character, whatever the node.
     pub(super) fn always_has(&self, wanted: char) -> bool {
         let mut parts = self.0.iter();
         parts.any(|part| matches!(part, Part::Text(text) if text.contains(wanted)))

@@ -1,4 +1,4 @@
-//! Questions about descriptors, and their answers.
+//! Reflection requests, and their responses.
 
 use std::collections::HashSet;
 use std::sync::{Arc, LazyLock};
@@ -23,7 +23,7 @@ static OURS: LazyLock<DescriptorPool> = LazyLock::new(|| {
         v1alpha::FILE_DESCRIPTOR_SET,
     ] {
         // A set that cannot be read leaves its service undescribed; a test
-        // says that all can.
+        // ensures that all can.
         let _ = pool.decode_file_descriptor_set(set);
     }
     pool
@@ -33,7 +33,7 @@ fn pools() -> [&'static DescriptorPool; 2] {
     [descriptor::pool(), &OURS]
 }
 
-/// One stream: what was asked for is not sent twice.
+/// One stream: a file is sent once as a dependency.
 pub(super) struct Conversation {
     services: Arc<[String]>,
     sent: HashSet<String>,
@@ -87,8 +87,8 @@ impl Conversation {
         MessageResponse::ListServicesResponse(ListServiceResponse { service })
     }
 
-    /// The file, and what it needs, as far as it was not sent. The file itself
-    /// is always sent: a client may ask again.
+    /// The file and its dependencies, as far as they were not sent. The file
+    /// itself is always sent: a client may request it again.
     fn files(&mut self, file: FileDescriptor) -> MessageResponse {
         let mut files = vec![file.encode_to_vec()];
         self.sent.insert(file.name().to_owned());

@@ -1,8 +1,8 @@
-//! gRPC reflection, v1 and v1alpha: what tools like `grpcurl` ask to learn how
-//! to talk to a server.
+//! gRPC reflection, v1 and v1alpha, by which tools like `grpcurl` learn a
+//! server's services.
 //!
-//! Answers come from the descriptors that the process has anyway, so the
-//! service costs nothing until it is asked. Both versions are the same on the
+//! Responses come from the descriptors that the process has anyway, so the
+//! service costs nothing until it is used. Both versions are the same on the
 //! wire.
 
 mod lookup;
@@ -21,10 +21,10 @@ use tonic_reflection::pb::{v1, v1alpha};
 
 use lookup::Conversation;
 
-/// The name of the service, first in every path of it.
+/// The full name of the service.
 pub const NAME: &str = v1_server::SERVICE_NAME;
 
-/// The name of its older version.
+/// The full name of its older version.
 pub const NAME_V1ALPHA: &str = v1alpha_server::SERVICE_NAME;
 
 /// Describes the services of a server.
@@ -34,7 +34,7 @@ pub struct Reflection {
 }
 
 impl Reflection {
-    /// `services` are the full names of those that the server has.
+    /// `services` are the full names of the server's services.
     #[must_use]
     pub fn new(services: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let services = services.into_iter().map(Into::into).collect();
@@ -47,7 +47,7 @@ impl Reflection {
         v1_server::ServerReflectionServer::new(self.clone())
     }
 
-    /// Its older version, which many tools still ask for.
+    /// The older version, which many tools still use.
     #[must_use]
     pub fn v1alpha(&self) -> v1alpha_server::ServerReflectionServer<Self> {
         v1alpha_server::ServerReflectionServer::new(self.clone())

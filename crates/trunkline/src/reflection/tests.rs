@@ -1,4 +1,4 @@
-//! Questions as `grpcurl` asks them.
+//! Requests as `grpcurl` sends them.
 
 use std::collections::HashSet;
 

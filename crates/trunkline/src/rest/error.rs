@@ -1,4 +1,4 @@
-//! Why a poll is refused. All of it is the client's to mend.
+//! Errors of polls. All of them are the client's to mend.
 
 use http::StatusCode;
 use serde_json::json;
@@ -24,14 +24,14 @@ pub enum RestError {
         /// The limit.
         limit: usize,
     },
-    /// It asks for another type than its path gives.
+    /// It requests another type than that of its path.
     #[error(
         "type_url is {found:?}, but this path gives {expected}; leave it out or use the path of that type"
     )]
     WrongType {
-        /// What the path gives.
+        /// The type of the path.
         expected: &'static str,
-        /// What the request says.
+        /// The type in the request.
         found: String,
     },
 }

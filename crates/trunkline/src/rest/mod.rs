@@ -1,13 +1,23 @@
-//! REST polling, as far as it is text: which path asks for which type, a
-//! request from JSON, a response to JSON.
+//! REST polling, as far as it is text: the type of a path, a request from JSON,
+//! a response to JSON.
 //!
 //! ```text
 //! POST /v3/discovery:clusters  {"node": …, "version_info": …, "resource_names": […]}
 //!   kind_of_path ── read ──▶ SotwRequest ──▶ a session ──▶ SotwResponse ── write ──▶ {"resources": […]}
 //! ```
 //!
-//! Connections, status codes and sessions are others' matter. A client that
-//! polls has no nonce and says nothing of what it rejects.
+//! Connections, status codes and sessions are elsewhere. A client that polls
+//! has no nonce and sends no NACK.
+//!
+//! ```
+//! use trunkline::rest::{self, RestLimits};
+//!
+//! let kind = rest::kind_of_path("/v3/discovery:clusters").unwrap_or_default();
+//! let body = br#"{"node": {"id": "envoy-1"}, "resource_names": ["backend"]}"#;
+//! let read = rest::read(kind, body, &RestLimits::default())?;
+//! assert_eq!(read.request.node.unwrap_or_default().id, "envoy-1");
+//! # Ok::<(), rest::RestError>(())
+//! ```
 
 mod error;
 mod node;
@@ -22,8 +32,7 @@ pub use error::RestError;
 pub use request::{Read, RestLimits, read};
 pub use response::{LeftOut, Written, write};
 
-/// Every path that can be polled, and the type that it gives: those that
-/// Envoy's services have.
+/// Every path that can be polled, and its type: the paths of Envoy's services.
 pub const PATHS: &[(&str, &str)] = &[
     ("/v3/discovery:clusters", kind::CDS),
     ("/v3/discovery:endpoints", kind::EDS),
@@ -35,7 +44,7 @@ pub const PATHS: &[(&str, &str)] = &[
     ("/v3/discovery:secrets", kind::SDS),
 ];
 
-/// The type that a path gives.
+/// The type of a path.
 ///
 /// ```
 /// use trunkline::{kind, rest::kind_of_path};

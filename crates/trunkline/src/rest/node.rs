@@ -1,4 +1,4 @@
-//! The node of a poll, in JSON, as far as rules may ask for it.
+//! The node of a poll, in JSON, as far as rules may read it.
 
 use prost::Message as _;
 use serde::Deserialize;
@@ -6,8 +6,8 @@ use serde_json::value::RawValue;
 use trunkline_proto::discovery::{Locality, Node};
 use trunkline_proto::envoy::google::protobuf::{ListValue, Struct, Value, value::Kind};
 
-/// What is read of a node, by the names of both kinds of JSON. Metadata is
-/// looked into only if somebody asks.
+/// The fields of a node that are read, by their names in both kinds of JSON.
+/// Metadata is kept only if a rule reads it.
 #[derive(Default, Deserialize)]
 pub(super) struct RequestNode {
     pub(super) id: Option<String>,
@@ -29,7 +29,7 @@ struct Place {
 }
 
 impl RequestNode {
-    /// What the protocol does not need: where it runs, and its metadata.
+    /// The part that the protocol does not need: locality and metadata.
     pub(super) fn beside(&mut self, metadata: bool) -> Node {
         let place = self.locality.take().unwrap_or_default();
         let raw = self.metadata.take().filter(|_| metadata);
@@ -53,7 +53,7 @@ fn structure(map: serde_json::Map<String, serde_json::Value>) -> Struct {
     }
 }
 
-/// Recurses as deep as what was read, which is bounded.
+/// Recurses as deep as the JSON, which is bounded.
 fn value(json: serde_json::Value) -> Value {
     use serde_json::Value as Json;
     let kind = match json {

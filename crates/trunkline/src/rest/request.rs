@@ -1,7 +1,7 @@
 //! A `DiscoveryRequest` in JSON.
 //!
-//! Envoy sends some 77 KB of node each time. What is not needed is passed over,
-//! whatever it is, and costs nothing.
+//! Envoy sends some 77 KB of node each time. A field that is not needed is
+//! skipped, whatever it is, and costs nothing.
 
 use serde::Deserialize;
 use trunkline_core::message::{Locator, Node, SotwRequest};
@@ -15,18 +15,18 @@ use super::node::RequestNode;
 /// Bounds on a poll.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RestLimits {
-    /// Bytes of the body. Beyond it the poll is refused.
+    /// Bytes of the body. A larger poll is refused.
     pub body_bytes: usize,
-    /// Bytes of a version, a type, or a text of the node. Beyond it the poll is
-    /// refused.
+    /// Bytes of a version, a type, or a text of the node. A poll with a longer
+    /// one is refused.
     pub text_bytes: usize,
-    /// Bytes of one name. Beyond it the name is refused (S72).
+    /// Bytes of one name. A longer name is refused (S72).
     pub name_bytes: usize,
-    /// Names. Those beyond it are refused.
+    /// Names. Further ones are refused.
     pub names: usize,
-    /// Features that the client says it has. Those beyond it are ignored.
+    /// Client features. Further ones are ignored.
     pub features: usize,
-    /// Whether the metadata of the node are read.
+    /// Whether the metadata of the node is read.
     pub metadata: bool,
 }
 
@@ -46,16 +46,16 @@ impl Default for RestLimits {
 /// A poll.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Read {
-    /// What it says. It always has a node and a type.
+    /// The request. It always has a node and a type.
     pub request: SotwRequest,
-    /// What else the node says, where it runs; and its metadata, if they are
-    /// wanted.
+    /// The rest of the node: its locality, and its metadata if rules read it.
     pub node: discovery::Node,
-    /// How many names were taken out because they are too long or too many.
+    /// How many names were refused because they are too long or too many.
     pub refused: usize,
 }
 
-/// What is read of a `DiscoveryRequest`, by the names of both kinds of JSON.
+/// The fields of a `DiscoveryRequest` that are read, by their names in both
+/// kinds of JSON.
 #[derive(Deserialize)]
 struct Request {
     #[serde(alias = "versionInfo")]
@@ -67,10 +67,10 @@ struct Request {
     type_url: Option<String>,
 }
 
-/// Reads a poll of the type that its path gives.
+/// Reads a poll of the type of its path.
 ///
 /// # Errors
-/// The body is no such request, is too large, or asks for another type.
+/// The body is no such request, is too large, or is for another type.
 pub fn read(kind: &'static str, body: &[u8], limits: &RestLimits) -> Result<Read, RestError> {
     if body.len() > limits.body_bytes {
         let limit = limits.body_bytes;

@@ -1,7 +1,8 @@
 //! A `DiscoveryResponse` in JSON.
 //!
-//! Everything that is not said in it would be taken for absent, so a resource
-//! that JSON cannot say in full is left out as a whole, and the caller is told.
+//! A client takes a field that is not in the JSON for absent, so a resource
+//! that JSON cannot express in full is left out as a whole, and the caller is
+//! told.
 
 use trunkline_core::message::{SotwResponse, WireResource};
 use trunkline_core::name::Name;
@@ -23,14 +24,15 @@ pub struct Written {
     pub left_out: Vec<LeftOut>,
 }
 
-/// A resource that JSON cannot say. Where a response is the whole set (S38), a
-/// client that polls takes it for deleted, so someone should hear of it.
+/// A resource that JSON cannot express. Where a response is the whole set
+/// (S38), a client that polls takes it for deleted, so someone should hear of
+/// it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name} cannot be written as JSON: it has {loss}")]
 pub struct LeftOut {
     /// Its name.
     pub name: Name,
-    /// What would be lost.
+    /// The part that would be lost.
     pub loss: Loss,
 }
 
@@ -50,11 +52,11 @@ pub fn write(response: &SotwResponse, identifier: &str) -> Written {
     }
     let said = SotwResponse {
         resources: listed.into(),
-        // Older clients do not know them, and refuse what they do not know.
+        // Older clients do not know this field, and refuse unknown ones.
         errors: Vec::new(),
         ..response.clone()
     };
-    // One encoder for both: what JSON says is what gRPC says.
+    // One encoder for both, so JSON and gRPC say the same.
     let bytes = sotw_frames(&said, identifier).to_bytes();
     let message = descriptor::message(RESPONSE)
         .and_then(|of| DynamicMessage::decode(of, bytes).ok())

@@ -49,7 +49,7 @@ fn paths_are_envoys_own() {
     for (path, _) in PATHS {
         assert!(paths.iter().any(|known| known == path), "{path}");
     }
-    // Beside ours: the status of clients and health checks.
+    // The others are client status and health discovery.
     assert_eq!(paths.len(), PATHS.len() + 2, "{paths:?}");
 }
 
@@ -195,7 +195,7 @@ fn a_response_is_written_as_envoy_reads_it() {
 
 #[test]
 fn what_json_cannot_say_is_left_out_and_told() {
-    // Field 1000, which no one knows.
+    // Field 1000, which is unknown.
     let newer = Resource::new("newer".into(), Bytes::from_static(b"\xc2\x3e\x01x"));
     let all = [cluster("a"), newer];
     let all = all.map(|resource| WireResource::full(Arc::new(resource)));

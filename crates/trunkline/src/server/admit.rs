@@ -1,5 +1,5 @@
-//! Whether a stream may begin: decided before its first response, because a
-//! peer that is turned away after one comes back at once, for ever (S78).
+//! Admission of streams, decided before the first response: a client that is
+//! turned away after one reconnects at once, for ever (S78).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use tonic::Status;
 use super::hooks::{Call, Limit};
 use super::shared::Shared;
 
-/// Refused streams that are held at once; one more ends at once.
+/// Refused streams that are held open at once; one more ends at once.
 const HELD: usize = 10_000;
 
 static HOLDING: AtomicUsize = AtomicUsize::new(0);
@@ -24,8 +24,8 @@ impl Drop for Admission {
     }
 }
 
-/// Lets a stream in and says who is at its other end, or says why not, after a
-/// while.
+/// Admits a stream and returns the client's identity, or the reason why not,
+/// after a delay.
 pub(super) async fn admit(
     shared: &Arc<Shared>,
     call: &Call,

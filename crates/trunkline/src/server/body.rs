@@ -1,13 +1,14 @@
-//! The body of a response. A stream is one, and driven by whoever sends it.
+//! The body of a response. A stream is such a body, driven by the transport
+//! that sends it.
 //!
 //! ```text
 //!   transport has room ──▶ poll_frame ──▶ frames that are left of the last message
 //!                                    └──▶ requests, time, changes ──▶ the next message
 //! ```
 //!
-//! There is no task and no queue: a message is built at the moment at which the
-//! transport asks for one, from the newest state. A peer that does not read is
-//! not asked what it wants either.
+//! There is no task and no queue: a message is built when the transport polls
+//! for one, from the newest state. Requests of a client that does not read are
+//! not read either.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -23,8 +24,8 @@ use super::driver::Driver;
 use super::hooks::BoxFuture;
 use crate::listen::BoxError;
 
-/// The body of a response of a server: a stream of discovery over requests that
-/// arrive in a body `B`, or what another service answers.
+/// The body of a server's response: a discovery stream over requests that
+/// arrive in a body `B`, or the response of another service.
 pub struct Body<B>(Answer<B>);
 
 enum Answer<B> {
@@ -35,24 +36,24 @@ enum Answer<B> {
 /// A stream, in place: it is polled for every message.
 struct Stream<B> {
     state: State<B>,
-    /// What is left of the message that was built.
+    /// The rest of the message that was built.
     frames: VecDeque<Bytes>,
 }
 
-/// How a stream is let in.
+/// The admission of a stream.
 type Admitting<B> = BoxFuture<'static, Result<Box<Driver<B>>, Status>>;
 
 enum State<B> {
-    /// Whether it may begin is being found out.
+    /// The admission is being decided.
     Admitting(Admitting<B>),
-    /// It speaks.
+    /// The stream is admitted.
     Open(Box<Driver<B>>),
-    /// The status has been said.
+    /// The status was sent.
     Ended,
 }
 
 impl<B> Body<B> {
-    /// A stream that begins when it is let in.
+    /// A stream that begins when it is admitted.
     pub(super) fn stream(admitting: Admitting<B>) -> Self {
         Self(Answer::Stream(Stream {
             state: State::Admitting(admitting),
@@ -60,7 +61,7 @@ impl<B> Body<B> {
         }))
     }
 
-    /// What another service answers.
+    /// The response of another service.
     pub(super) fn other(body: tonic::body::Body) -> Self {
         Self(Answer::Other(body))
     }
@@ -70,7 +71,8 @@ impl<B> Stream<B>
 where
     B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
 {
-    /// Adds the next message, or says how the stream ended.
+    /// Adds the next message, or returns the status with which the stream
+    /// ended.
     fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Status>> {
         loop {
             match &mut self.state {
@@ -92,7 +94,7 @@ where
                 return Poll::Ready(None);
             }
             if let Err(status) = ready!(self.poll_message(cx)) {
-                // Of which nothing is left when the peer hears of the end.
+                // The stream is dropped before the client hears of its end.
                 self.state = State::Ended;
                 return Poll::Ready(Some(Frame::trailers(trailers(&status))));
             }
@@ -143,7 +145,7 @@ impl<B> fmt::Debug for Body<B> {
 fn trailers(status: &Status) -> HeaderMap {
     let mut headers = HeaderMap::new();
     if status.add_header(&mut headers).is_err() {
-        // Its text is no header; its code is.
+        // The text is not a valid header; the code is.
         headers.insert(Status::GRPC_STATUS, (status.code() as i32).into());
     }
     headers

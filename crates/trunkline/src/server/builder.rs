@@ -1,4 +1,4 @@
-//! How a server is made.
+//! Building a server.
 
 use std::sync::Arc;
 
@@ -10,7 +10,22 @@ use super::options::Options;
 use super::report::{Peer, Report};
 use super::shared::Shared;
 
-/// See [`Server::builder`].
+/// Builds a [`Server`].
+///
+/// ```
+/// use trunkline::{Report, Server};
+///
+/// let server = Server::builder()
+///     .identifier("plane-1")
+///     .options(|options| options.max_age = None)
+///     .observe(|peer, report| {
+///         if let Report::Closed = report {
+///             println!("stream {} of {} has ended", peer.stream, peer.node);
+///         }
+///     })
+///     .build();
+/// assert!(server.is_ready());
+/// ```
 #[derive(Default)]
 pub struct Builder {
     options: Options,
@@ -19,7 +34,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// What the server calls itself in its responses (S68).
+    /// The name of the server in its responses (S68).
     #[must_use]
     pub fn identifier(mut self, identifier: impl Into<String>) -> Self {
         self.options.identifier = identifier.into();
@@ -39,30 +54,28 @@ impl Builder {
         self
     }
 
-    /// Adds somebody who takes part. There may be several: each is told, and
-    /// each may object.
+    /// Adds hooks. There may be several: each is told, and each may object.
     #[must_use]
     pub fn hooks(mut self, hooks: impl Hooks) -> Self {
         self.hooks.0.push(Box::new(hooks));
         self
     }
 
-    /// Adds somebody who is told what happens on streams, called by the
-    /// stream's own task.
+    /// Adds an observer of streams, which each stream's own task calls.
     #[must_use]
     pub fn observe(self, observer: impl Fn(Peer<'_>, Report<'_>) + Send + Sync + 'static) -> Self {
         self.hooks(Observe(observer))
     }
 
-    /// Adds something that fills the server; until all of them are loaded, the
-    /// server is not ready (S51).
+    /// Adds a source of resources; until all of them are loaded, the server is
+    /// not ready (S51).
     #[must_use]
     pub fn contents(mut self, contents: impl Contents) -> Self {
         self.contents.push(Arc::new(contents));
         self
     }
 
-    /// The server.
+    /// Builds the server.
     #[must_use]
     pub fn build(self) -> Server {
         let shared =

@@ -1,4 +1,4 @@
-//! Where contents come from.
+//! Sources of a server's resources.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use trunkline_core::resource::{Resource, TypeUrl, Version};
 use super::hooks::BoxFuture;
 use super::shared::Shared;
 
-/// Something that fills a server: files, a database, another server.
+/// A source of a server's resources: files, a database, another server.
 ///
-/// A server with contents refuses streams until all of them said that they are
-/// [loaded](Writer::loaded), so that what is not there yet is not taken for
-/// gone (S51).
+/// A server with contents refuses streams until all of them are
+/// [loaded](Writer::loaded), so that a resource that is not loaded yet is not
+/// taken for removed (S51).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -38,13 +38,13 @@ use super::shared::Shared;
 /// assert!(!server.is_ready());
 /// ```
 pub trait Contents: Send + Sync + 'static {
-    /// Keeps the server's contents up to date for as long as it runs; started
+    /// Keeps the server's resources up to date for as long as it runs; started
     /// with the first call to [`Server::start`](super::Server::start) or
     /// [`Server::serve`](super::Server::serve).
     fn run(self: Arc<Self>, writer: Writer) -> BoxFuture<'static, ()>;
 
-    /// A name that does not exist got its first subscriber: whoever can make
-    /// contents on demand may do so now. Called by the stream's task; should be
+    /// A name that does not exist got its first subscriber: contents that are
+    /// made on demand can be made now. Called by the stream's task; should be
     /// quick.
     fn wanted(&self, type_url: &TypeUrl, name: &Name) {
         let _ = (type_url, name);
@@ -56,7 +56,7 @@ pub trait Contents: Send + Sync + 'static {
     }
 }
 
-/// So that whoever fills a server can be kept in hand.
+/// Lets an embedder keep a handle on its contents.
 impl<C: Contents> Contents for Arc<C> {
     fn run(self: Arc<Self>, writer: Writer) -> BoxFuture<'static, ()> {
         Arc::clone(&*self).run(writer)
@@ -71,25 +71,37 @@ impl<C: Contents> Contents for Arc<C> {
     }
 }
 
-/// By which contents reach a server; clones are the same one.
+/// Changes a server's resources on behalf of its [`Contents`]; clones are the
+/// same one.
+///
+/// ```
+/// use trunkline::{Change, Name, Writer, kind};
+///
+/// fn remove(writer: &Writer, name: Name) {
+///     if let Err(error) = writer.apply("cleanup", vec![Change::Remove(kind::CDS.into(), name)]) {
+///         eprintln!("nothing was removed: {error}");
+///     }
+/// }
+/// # let _ = remove;
+/// ```
 #[derive(Clone)]
 pub struct Writer {
     pub(super) shared: Arc<Shared>,
-    /// Which of the server's contents it belongs to.
+    /// The index of the contents that it belongs to.
     pub(super) place: usize,
 }
 
 impl Writer {
-    /// Makes all changes, or none; then tells the streams that they concern.
+    /// Applies all changes, or none; then wakes the streams that they concern.
     /// The origin says who made them, for logs.
     ///
     /// # Errors
-    /// If the contents that would result are not sound; nothing has changed.
+    /// If the resources that would result are not sound; nothing has changed.
     pub fn apply(&self, origin: &str, changes: Vec<Change>) -> Result<Vec<Changed>, ApplyError> {
         self.shared.apply(origin, changes)
     }
 
-    /// Says that the first contents are complete.
+    /// Declares the first load complete (S51).
     pub fn loaded(&self) {
         self.shared.loaded(self.place);
     }
@@ -103,23 +115,23 @@ impl fmt::Debug for Writer {
     }
 }
 
-/// What a change did to one variant of a name.
+/// The effect of a change on one variant of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changed {
     /// Its type.
     pub type_url: TypeUrl,
     /// Its name.
     pub name: Name,
-    /// Which variant.
+    /// The constraints of the variant.
     pub constraints: Option<Constraints>,
     /// Its version before; `None` if it did not exist.
     pub from: Option<Version>,
-    /// Its version now; `None` if it is gone.
+    /// Its version now; `None` if it is removed.
     pub to: Option<Version>,
 }
 
 impl Changed {
-    /// What became different under a name.
+    /// The variants of a name that became different.
     pub(super) fn of(made: ChangedName<'_>) -> impl Iterator<Item = Self> + '_ {
         let find = |all: &[Arc<Resource>], which: &Resource| {
             let found = all.iter().find(|r| r.constraints == which.constraints);

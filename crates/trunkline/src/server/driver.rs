@@ -1,5 +1,5 @@
-//! What makes a stream act: requests, changes, time, and its end. It waits for
-//! the first of them, and decides nothing.
+//! Drives a stream: requests, changes, time, and its end. It waits for the
+//! first of them, and decides nothing.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -12,37 +12,40 @@ use tokio::time::{Instant, Sleep};
 use tonic::Status;
 
 use super::admit::Admission;
-use super::flight::{self, Ticket};
 use super::hooks::{BoxFuture, Limit};
 use super::pace::Pace;
+use super::push_budget::{self, PushPermit};
 use super::requests::Requests;
 use super::shared::Shared;
 use super::stream::{Fault, NEWS, Next, Stream};
-use crate::bell::{BY_WAKER, Listener};
 use crate::listen::BoxError;
+use crate::wake::{BY_WAKER, WakeListener};
 
 /// See the module's documentation.
 pub(super) struct Driver<B> {
     shared: Arc<Shared>,
     stream: Arc<Stream>,
     requests: Requests<B>,
-    /// Hears of news, and of what is seldom ready: the end and the timer.
-    listener: Listener,
+    /// Woken by changes, and by two futures that are rarely ready: the end and
+    /// the timer.
+    flags: WakeListener,
     /// Ready when the stream has to end.
     ending: BoxFuture<'static, Status>,
     pace: Pace,
-    /// Whether requests wait because there were too many.
+    /// Whether requests wait because of the rate limit.
     paced: bool,
-    /// Whether there may be something to say.
-    curious: bool,
-    /// Ready when others leave room for what there is to say.
+    /// Whether there may be something to push.
+    poll_due: bool,
+    /// Ready when the push budget has room.
     room: Option<BoxFuture<'static, Option<Limit>>>,
-    /// What the transport may still have, and until when that counts.
-    flying: Option<(Ticket, Instant)>,
-    /// Fires when the next moment has come, or before: moments pass more often
-    /// than they come, and setting it anew each time costs more.
+    /// The permit of the message that the transport may still have, and until
+    /// when it counts.
+    permit: Option<(PushPermit, Instant)>,
+    /// Fires at the next deadline, or before: deadlines are moved more often
+    /// than they pass, and resetting the timer each time costs more.
     timer: Option<Pin<Box<Sleep>>>,
-    /// When there may be something to say although nothing happens.
+    /// The time at which there may be something to push although nothing
+    /// happens.
     due: Option<Instant>,
     _admission: Admission,
 }
@@ -60,50 +63,50 @@ where
     ) -> Self {
         Self {
             pace: Pace::new(shared.options.requests_per_second),
-            listener: Listener::new(Arc::clone(&stream.bell)),
+            flags: WakeListener::new(Arc::clone(&stream.wake_flags)),
             shared,
             stream: Arc::new(stream),
             requests,
             ending,
             paced: false,
-            curious: false,
+            poll_due: false,
             room: None,
-            flying: None,
+            permit: None,
             timer: None,
             due: None,
             _admission: admission,
         }
     }
 
-    /// Adds the next message, or says how the stream ended. Called when the
-    /// transport has taken all that was built before.
+    /// Adds the next message, or returns the status with which the stream
+    /// ended. Called when the transport has taken all that was built before.
     pub(super) fn poll(
         &mut self,
         cx: &mut Context<'_>,
         out: &mut VecDeque<Bytes>,
     ) -> Poll<Result<(), Status>> {
-        // What was built counts no longer.
-        self.flying = None;
+        // The transport has taken the message.
+        self.permit = None;
         loop {
-            let heard = self.listener.heard(cx);
-            if heard & BY_WAKER != 0 {
-                self.look()?;
+            let raised = self.flags.take(cx);
+            if raised & BY_WAKER != 0 {
+                self.poll_rare()?;
             }
-            // What was asked counts before what is said.
+            // Requests are handled before a response is built.
             self.read(cx)?;
-            self.curious |= heard & NEWS != 0;
-            if self.curious && self.has_room(cx) && self.speak(out) {
+            self.poll_due |= raised & NEWS != 0;
+            if self.poll_due && self.has_room(cx) && self.push(out) {
                 return Poll::Ready(Ok(()));
             }
-            if !self.passes() {
+            if !self.deadline_passed() {
                 return Poll::Pending;
             }
         }
     }
 
-    /// Looks at what is seldom ready.
-    fn look(&mut self) -> Result<(), Status> {
-        let mut cx = self.listener.context();
+    /// Polls the futures that are rarely ready.
+    fn poll_rare(&mut self) -> Result<(), Status> {
+        let mut cx = self.flags.context();
         if let Poll::Ready(status) = self.ending.as_mut().poll(&mut cx) {
             return Err(status);
         }
@@ -114,7 +117,7 @@ where
         Ok(())
     }
 
-    /// Reads requests as far as there are any.
+    /// Reads all requests that have arrived.
     fn read(&mut self, cx: &mut Context<'_>) -> Result<(), Status> {
         loop {
             let paced = self.pace.wait().is_some();
@@ -130,7 +133,7 @@ where
                     self.pace.take();
                     let handled = self.stream.handle(raw);
                     let refused = |fault: Fault| Status::invalid_argument(fault.to_string());
-                    self.expect(handled.map_err(refused)?);
+                    self.schedule(handled.map_err(refused)?);
                 }
                 Poll::Ready(Some(Err(status))) => return Err(status),
                 Poll::Ready(None) => return Err(Status::ok("")),
@@ -140,12 +143,12 @@ where
     }
 
     fn has_room(&mut self, cx: &mut Context<'_>) -> bool {
-        if self.room.is_none() && self.shared.flight.full().is_none() {
+        if self.room.is_none() && self.shared.push_budget.full().is_none() {
             return true;
         }
         let room = self.room.get_or_insert_with(|| {
-            let flight = Arc::clone(&self.shared.flight);
-            Box::pin(async move { flight.room().await })
+            let budget = Arc::clone(&self.shared.push_budget);
+            Box::pin(async move { budget.room().await })
         });
         let Poll::Ready(waited) = room.as_mut().poll(cx) else {
             return false;
@@ -157,50 +160,51 @@ where
         true
     }
 
-    /// Takes note of when there may be something to say.
-    fn expect(&mut self, next: Next) {
-        self.curious |= next.now;
+    /// Notes when there may be something to push.
+    fn schedule(&mut self, next: Next) {
+        self.poll_due |= next.now;
         self.due = next.due;
     }
 
-    /// Says something; false if there is nothing.
-    fn speak(&mut self, out: &mut VecDeque<Bytes>) -> bool {
-        self.curious = false;
+    /// Builds a response; false if there is nothing to push.
+    fn push(&mut self, out: &mut VecDeque<Bytes>) -> bool {
+        self.poll_due = false;
         let spoken = self.stream.poll();
-        self.expect(spoken.next);
+        self.schedule(spoken.next);
         let Some(message) = spoken.message else {
             return false;
         };
-        let ticket = self.shared.flight.start(message.len());
-        self.flying = Some((ticket, spoken.at + flight::PATIENCE));
+        let permit = self.shared.push_budget.start(message.len());
+        self.permit = Some((permit, spoken.at + push_budget::TIMEOUT));
         out.extend(message);
         true
     }
 
-    /// Whether a moment has come that was waited for.
-    fn passes(&mut self) -> bool {
-        let due = self.due.filter(|_| !self.curious);
-        let late = self.flying.as_ref().map(|(_, until)| *until);
+    /// Whether a deadline has passed.
+    fn deadline_passed(&mut self) -> bool {
+        let due = self.due.filter(|_| !self.poll_due);
+        let late = self.permit.as_ref().map(|(_, until)| *until);
         let Some(next) = [due, late, self.pace.wait()].into_iter().flatten().min() else {
             return false;
         };
-        if self.waits_for(next) {
+        if self.arm(next) {
             return false;
         }
         if late == Some(next) {
-            // What takes too long counts no longer.
-            self.flying = None;
+            // A message that the transport does not take in time no longer
+            // counts.
+            self.permit = None;
         }
         if due == Some(next) {
             self.due = None;
-            self.curious = true;
+            self.poll_due = true;
         }
         true
     }
 
-    /// Sees to it that the timer fires at a moment, or before; false if the
-    /// moment has come.
-    fn waits_for(&mut self, next: Instant) -> bool {
+    /// Arms the timer for a deadline, or an earlier one; false if the deadline
+    /// has passed.
+    fn arm(&mut self, next: Instant) -> bool {
         if self.timer.as_ref().is_some_and(|t| t.deadline() <= next) {
             return true;
         }
@@ -211,16 +215,13 @@ where
         if timer.deadline() != next {
             timer.as_mut().reset(next);
         }
-        let waits = timer
-            .as_mut()
-            .poll(&mut self.listener.context())
-            .is_pending();
+        let waits = timer.as_mut().poll(&mut self.flags.context()).is_pending();
         self.timer = waits.then_some(timer);
         waits
     }
 }
 
-/// Whatever ends it, the stream is forgotten.
+/// Closes the stream, whatever ends it.
 impl<B> Drop for Driver<B> {
     fn drop(&mut self) {
         self.stream.close();

@@ -1,4 +1,4 @@
-//! When a stream has to end although its peer does not want it to.
+//! The end of a stream by the server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,9 +26,10 @@ pub(super) async fn ending(shared: Arc<Shared>, closing: Option<Closing>, number
     }
 }
 
-/// When within the time for draining a stream ends: streams are spread evenly.
+/// The delay within the draining time after which a stream ends: streams are
+/// spread evenly.
 fn delay(shared: &Shared, number: u64) -> Duration {
-    // Some time is left for the transport to say goodbye.
+    // Some time is left for the transport to close.
     shared
         .options
         .drain

@@ -1,4 +1,4 @@
-//! Finding out why a client gets what it gets.
+//! Explains why a client gets what it gets.
 
 use std::sync::Arc;
 
@@ -19,12 +19,11 @@ use crate::explain::{
 };
 use crate::node::Described;
 
-/// Resources that are looked through for one that a wildcard would hide, and
-/// names for one that was meant.
+/// Resources that are searched for one that a wildcard would hide, and names
+/// for a similar one.
 const LOOKED_AT: usize = 10_000;
 
-/// A client: what it says of itself, by which parameters it is given variants,
-/// and its streams.
+/// The client of a question: its node, its parameters and its streams.
 struct Known {
     described: Option<Box<Described>>,
     params: Params,
@@ -32,10 +31,10 @@ struct Known {
 }
 
 impl Server {
-    /// Why a client gets what it gets for a host on demand.
+    /// Explains which virtual host a client gets for a host on demand.
     ///
     /// # Errors
-    /// If there is no such client, or nothing to ask for.
+    /// If there is no such client, or the host cannot be subscribed to.
     pub fn explain_host(
         &self,
         asker: Asker<'_>,
@@ -57,7 +56,7 @@ impl Server {
         Ok(explained)
     }
 
-    /// Which variant of a resource a client gets, and why that one (TP2).
+    /// Explains which variant of a resource a client gets (TP2).
     ///
     /// # Errors
     /// If there is no such client, or no such resource.
@@ -108,7 +107,8 @@ impl Server {
         }
     }
 
-    /// A client by its streams; the one that speaks of a type says most of it.
+    /// A client by its streams; a stream with the type decides its node and
+    /// parameters.
     fn connected(&self, streams: Vec<Arc<Stream>>, type_url: &TypeUrl) -> Known {
         let (mut described, mut params) = (None, None);
         for stream in &streams {
@@ -128,7 +128,7 @@ impl Server {
         }
     }
 
-    /// Each parameter of a client, and who says so.
+    /// Each parameter of a client, with its origin.
     fn parameters(&self, known: &Known) -> Vec<Parameter> {
         let described = known.described.as_deref();
         let rules = &self.shared.rules.params;
@@ -220,8 +220,8 @@ impl Server {
         }
     }
 
-    /// How a host stands on a stream, if that speaks of virtual hosts; and
-    /// whether its client holds the route configuration.
+    /// The state of a host on a stream, if the stream has virtual hosts; and
+    /// whether the client cache has the route configuration.
     fn host_on_stream(
         &self,
         stream: &Stream,
@@ -248,7 +248,7 @@ impl Server {
         Some((on_stream, has_route))
     }
 
-    /// How a name stands on a stream, if that speaks of its type.
+    /// The state of a name on a stream, if the stream has its type.
     fn on_stream(
         &self,
         stream: &Stream,
@@ -280,7 +280,7 @@ impl Server {
     }
 }
 
-/// What a client asks for: Envoy asks in lower case.
+/// The name that a client subscribes to: Envoy uses lower case.
 fn asked(route: &str, host: &str) -> Result<Name, ExplainError> {
     if host.is_empty() || host.contains('/') {
         let host = host.to_owned();
@@ -294,7 +294,7 @@ fn given(explained: &Explained) -> Option<&Resource> {
     Some(given)
 }
 
-/// Every variant of a name, which has to exist.
+/// Every variant of a name; an error if there is none.
 fn variants(
     db: &Database,
     type_url: &TypeUrl,
@@ -324,7 +324,7 @@ fn short(type_url: &TypeUrl) -> &str {
     }
 }
 
-/// The route configuration has to be one that asks for virtual hosts.
+/// The route configuration has to exist and to use VHDS.
 fn check_route(db: &mut Database, route: &str, params: ParamsId) -> Result<(), ExplainError> {
     let routes = db.type_id(&kind::RDS.into());
     let name = Name::new(route);
@@ -345,7 +345,7 @@ fn check_route(db: &mut Database, route: &str, params: ParamsId) -> Result<(), E
     }
 }
 
-/// What is under the wildcard for which a virtual host is not given whole.
+/// A domain under the wildcard for which a virtual host is not sent whole.
 fn hidden_by(db: &Database, hosts: TypeId, route: &str, found: &MatchedHost) -> Option<Hidden> {
     let crowded = Domain::of(found.hiding_wildcard.as_deref()?);
     let is_under = |domain: &Domain<'_>| match (crowded, domain) {

@@ -9,17 +9,17 @@ use super::contents::Changed;
 use super::hooks::{Call, Hooks, Limit};
 use super::report::{Peer, Report};
 
-/// Everybody is told; nobody may object.
+/// All are called; for a decision, each may object.
 #[derive(Default)]
 pub(super) struct HookSet(pub(super) Vec<Box<dyn Hooks>>);
 
 impl HookSet {
-    /// Whether there is anybody to tell.
+    /// Whether there are any hooks.
     pub(super) fn are_any(&self) -> bool {
         !self.0.is_empty()
     }
 
-    /// The first objection, or the first name that somebody knows.
+    /// The first objection, or the first identity.
     pub(super) async fn authenticate(&self, call: &Call) -> Result<Option<String>, Status> {
         let mut identity = None;
         for hooks in &self.0 {

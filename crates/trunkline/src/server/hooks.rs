@@ -1,5 +1,4 @@
-//! Where an embedder takes part: who may connect, who may see what, and what
-//! happens.
+//! Hooks: an embedder's decisions about streams, and the events it is told.
 
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -12,14 +11,14 @@ use trunkline_core::resource::TypeUrl;
 use super::contents::Changed;
 use super::report::{Peer, Report};
 
-/// A future in a box.
+/// A boxed future.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// What an embedder may say and is told. Every method has a default that
-/// allows everything and does nothing.
+/// An embedder's decisions about streams, and the events it is told. Every
+/// method has a default that allows everything and does nothing.
 ///
-/// Except for [`Hooks::authenticate`] they are called by the stream's own task,
-/// so they should be quick.
+/// Except for [`Hooks::authenticate`] the methods are called by the stream's
+/// own task, so they should be quick.
 ///
 /// ```
 /// use trunkline::{Event, Hooks, Peer, Report, Server};
@@ -36,14 +35,14 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// ```
 pub trait Hooks: Send + Sync + 'static {
     /// Decides whether a stream may begin, before anything is sent on it (S78),
-    /// and says who is at its other end, if that is known.
+    /// and returns the client's identity, if it is known.
     fn authenticate<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<Option<String>, Status>> {
         let _ = call;
         Box::pin(std::future::ready(Ok(None)))
     }
 
-    /// Decides whether a peer may see a type. To one that may not, none of its
-    /// names exist; its stream goes on (S72).
+    /// Decides whether a client may see a type. To one that may not, none of
+    /// its names exist; its stream goes on (S72).
     fn authorise(&self, peer: Peer<'_>, type_url: &TypeUrl) -> bool {
         let _ = (peer, type_url);
         true
@@ -59,18 +58,18 @@ pub trait Hooks: Send + Sync + 'static {
         let _ = (origin, changed);
     }
 
-    /// A change has reached all its subscribers, and they have answered.
+    /// A change reached all its subscribers, and they acknowledged it.
     fn converged(&self, took: Duration) {
         let _ = took;
     }
 
-    /// A limit was met.
+    /// A limit was reached.
     fn limited(&self, limit: Limit) {
         let _ = limit;
     }
 }
 
-/// A limit of a server that was met.
+/// A limit of a server that was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Limit {
@@ -89,7 +88,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// In one word, for metrics.
+    /// The limit in one word, for metrics.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -103,45 +102,44 @@ impl Limit {
     }
 }
 
-/// How a stream came about.
+/// The HTTP request that opens a stream.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Call {
-    /// The path of its request.
+    /// Its path.
     pub path: String,
-    /// The headers of its request.
+    /// Its headers.
     pub headers: HeaderMap,
-    /// What is known of the connection; the defaults if another server than
-    /// this one accepted it.
+    /// Its connection; the default if another server than this one accepted it.
     pub connection: Connection,
 }
 
-/// What is known of a connection. A server that mounts this one may put its
-/// own into the extensions of a request.
+/// A connection. A server that mounts this one may put its own into the
+/// extensions of a request.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Connection {
-    /// Whence.
+    /// The client's address.
     pub peer: Option<SocketAddr>,
-    /// Where to.
+    /// The server's address.
     pub local: Option<SocketAddr>,
     /// Whether it is behind TLS.
     pub secure: bool,
-    /// Whether the client showed a certificate that was checked.
+    /// Whether the client sent a certificate that was verified.
     pub certified: bool,
-    /// Who the client's certificate says it is.
+    /// The identity in the client's certificate.
     pub identity: Option<String>,
 }
 
 impl Connection {
-    /// Whether nobody else can listen: it is local, or behind TLS.
+    /// Whether nobody else can listen: the connection is local, or behind TLS.
     #[must_use]
     pub fn is_private(&self) -> bool {
         self.secure || self.peer.is_some_and(|peer| peer.ip().is_loopback())
     }
 }
 
-/// Calls a closure for what happens on streams.
+/// Calls a closure with each report.
 pub(super) struct Observe<F>(pub(super) F);
 
 impl<F: Fn(Peer<'_>, Report<'_>) + Send + Sync + 'static> Hooks for Observe<F> {

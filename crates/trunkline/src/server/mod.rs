@@ -11,49 +11,49 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `service`, `paths` | which request is which stream |
-//! | `services`, `poll` | the services beside it, and REST |
-//! | `admit` | whether a stream may begin |
+//! | `service`, `paths` | the stream that an HTTP request opens |
+//! | `services`, `poll` | the services beside discovery, and REST |
+//! | `admit` | admission of streams |
 //! | `body`, `driver` | a stream as the body of a response: waits, and decides nothing |
-//! | `requests` | messages cut out of what arrives |
-//! | `ending` | when a stream has to end |
-//! | `status`, `explain` | how clients stand, and why a host gets what it gets |
-//! | `stream`, `outcome`, `marks` | the session of a stream: bytes in, frames out, what is told of it |
+//! | `requests` | messages cut out of the request's body |
+//! | `ending` | the end of a stream by the server |
+//! | `status`, `explain` | the state of clients, and why a client gets what it gets |
+//! | `stream`, `client_node`, `request_outcome`, `revisions`, `oversize` | the session of a stream: bytes in, frames out, events |
 //! | `shared` | the hub, and what a server has beside it |
-//! | `wave` | how long a change takes to arrive |
-//! | `flight`, `pace` | how much at once, how fast |
-//! | `contents`, `hooks`, `report`, `options` | what an embedder gives, decides and is told |
+//! | `convergence` | how long a change takes to reach its subscribers |
+//! | `push_budget`, `pace` | how much at once, how fast |
+//! | `builder`, `contents`, `hooks`, `hook_set`, `report`, `options` | the embedder's side |
 //!
 //! A response is built when the transport has taken the one before, so a slow
-//! peer costs one message at most and gets the newest state next.
+//! client costs one message at most and gets the newest state next.
 
 mod admit;
 mod body;
 mod builder;
+mod client_node;
 mod contents;
+mod convergence;
 mod driver;
 mod ending;
 
 mod explain;
-mod flight;
 mod hook_set;
 mod hooks;
-mod known;
-mod marks;
 mod options;
-mod outcome;
 mod oversize;
 mod pace;
 mod paths;
 mod poll;
+mod push_budget;
 mod report;
+mod request_outcome;
 mod requests;
+mod revisions;
 mod service;
 mod services;
 mod shared;
 mod status;
 mod stream;
-mod wave;
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -77,80 +77,92 @@ pub use service::Service;
 
 use shared::Shared;
 
-/// A server; clones are the same one.
+/// A server of discovery streams; clones are the same one.
+///
+/// ```
+/// use std::sync::Arc;
+/// use trunkline::{Change, Resource, Server, kind};
+///
+/// let server = Server::default();
+/// let cluster = Arc::new(Resource::new("backend".into(), "...".into()));
+/// let changed = server.apply(vec![Change::Upsert(kind::CDS.into(), cluster)])?;
+/// assert_eq!(changed[0].name.as_str(), "backend");
+/// assert_eq!(server.all(&kind::CDS.into()).len(), 1);
+/// # Ok::<(), trunkline::ApplyError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Server {
     shared: Arc<Shared>,
 }
 
 impl Server {
-    /// A server with settings of one's own.
+    /// A builder with default settings.
     #[must_use]
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// Makes all changes, or none; then tells the streams that they concern.
-    /// Says what became different.
+    /// Applies all changes, or none; then wakes the streams that they concern.
+    /// Returns the variants that became different.
     ///
-    /// More than [`SLICE`](trunkline_core::database::SLICE) names are changed in
-    /// slices, between which streams may see some of the changes, in an order
-    /// that is safe: what is referred to comes first, and what goes goes last.
+    /// More than [`SLICE`](trunkline_core::database::SLICE) names are changed
+    /// in slices, between which streams may see some of the changes, in a safe
+    /// order: dependencies first, removals last.
     ///
     /// # Errors
-    /// If the contents that would result are not sound; nothing has changed.
+    /// If the resources that would result are not sound; nothing has changed.
     pub fn apply(&self, changes: Vec<Change>) -> Result<Vec<Changed>, ApplyError> {
         self.apply_as("program", changes)
     }
 
-    /// The same, and says who made the changes, for logs.
+    /// The same with an origin that says who made the changes, for logs.
     ///
     /// # Errors
-    /// If the contents that would result are not sound; nothing has changed.
+    /// If the resources that would result are not sound; nothing has changed.
     pub fn apply_as(&self, origin: &str, changes: Vec<Change>) -> Result<Vec<Changed>, ApplyError> {
         self.shared.apply(origin, changes)
     }
 
-    /// Looks at the contents. Streams wait meanwhile, so be quick: resources
-    /// are shared and cheap to take along.
+    /// Reads the database. Streams wait meanwhile, so be quick: resources are
+    /// shared and cheap to clone.
     pub fn read<T>(&self, look: impl FnOnce(&Database) -> T) -> T {
         self.shared.with(|db| look(db))
     }
 
     /// Every resource of a type with all its variants, in no order. Streams do
-    /// not wait until all are found, so it may be from several transactions.
+    /// not wait meanwhile, so the list may be from several transactions.
     #[must_use]
     pub fn all(&self, type_url: &TypeUrl) -> Vec<Arc<Resource>> {
         self.shared.all(type_url)
     }
 
-    /// The longest that something had to wait for the database, since the start
-    /// or since [`Self::take_longest_wait`].
+    /// The longest wait for the database, since the start or since
+    /// [`Self::take_longest_wait`].
     #[must_use]
     pub fn longest_wait(&self) -> Duration {
         self.shared.hub.longest_wait()
     }
 
-    /// The same, and begins anew.
+    /// The same, and resets it.
     #[must_use]
     pub fn take_longest_wait(&self) -> Duration {
         self.shared.hub.take_longest_wait()
     }
 
-    /// Whether the first contents are there (S51).
+    /// Whether all contents are loaded (S51).
     #[must_use]
     pub fn is_ready(&self) -> bool {
         *self.shared.ready().borrow()
     }
 
-    /// Waits until the first contents are there.
+    /// Waits until all contents are loaded.
     pub async fn ready(&self) {
-        // The sender lives as long as this does.
+        // The sender lives as long as `self`.
         let _ = self.shared.ready().wait_for(|ready| *ready).await;
     }
 
-    /// Starts what fills the server, unless it was started. [`Self::serve`]
-    /// does it as well.
+    /// Starts the contents, unless they were started. [`Self::serve`] does it
+    /// as well.
     pub fn start(&self) {
         if !self.shared.begin() {
             return;
@@ -168,7 +180,7 @@ impl Server {
         self.serve_with(listener, None).await;
     }
 
-    /// The same, behind TLS if it is given.
+    /// The same, with TLS if it is given.
     pub async fn serve_with(&self, listener: TcpListener, tls: Option<Tls>) {
         self.start();
         let options = &self.shared.options;
@@ -186,14 +198,14 @@ impl Server {
         listening.serve(listener, self.service(), full).await;
     }
 
-    /// The server as a service of HTTP, for a listener of one's own.
+    /// The server as an HTTP service, to be mounted on another listener.
     #[must_use]
     pub fn service(&self) -> Service {
         let shared = Arc::clone(&self.shared);
         Service { shared }
     }
 
-    /// What clients report of their load, and what they are asked for.
+    /// The load reports of clients, and their settings.
     #[must_use]
     pub fn load(&self) -> &Load {
         &self.shared.load
@@ -225,10 +237,10 @@ impl Server {
     }
 }
 
-/// How often memory is looked through for what is of no use any more.
+/// The interval at which unused lists of the database are dropped.
 const TRIM: Duration = Duration::from_secs(30);
 
-/// Gives memory back for as long as there is a server.
+/// Gives memory back for as long as the server exists.
 async fn trim(shared: Weak<Shared>) {
     loop {
         tokio::time::sleep(TRIM).await;

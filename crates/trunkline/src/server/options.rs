@@ -1,4 +1,4 @@
-//! What a server can be told once, before it serves.
+//! The settings of a server, fixed before it serves.
 
 use std::time::Duration;
 
@@ -10,25 +10,39 @@ use crate::node::{BaseRule, NodeMatch, ParamRules};
 
 /// The settings of a server. The defaults suit a fleet of some thousand
 /// proxies.
+///
+/// ```
+/// use trunkline::core::limits::Limits;
+/// use trunkline::{Server, kind};
+///
+/// let server = Server::builder().options(|options| {
+///     options.streams = 5_000;
+///     options.limits = Limits { subscriptions: 10_000, ..Limits::default() };
+///     options.named_only = vec![kind::CDS.into()];
+/// });
+/// # drop(server);
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// What the server calls itself in its responses (S68).
+    /// The name of the server in its responses (S68).
     pub identifier: String,
-    /// What one stream may make the server hold (S72).
+    /// Limits on the state of one stream (S72).
     pub limits: Limits,
-    /// Virtual hosts that clients get without asking, by their nodes.
+    /// Base subscriptions: virtual hosts that clients get without asking, by
+    /// their nodes.
     pub base_sets: Vec<BaseRule>,
     /// Parameters of clients that do not send any, by their nodes (TP2).
     pub params: ParamRules,
-    /// Clients that understand `resource_errors` (TP3), beside those that say
-    /// so by [`Options::RESOURCE_ERRORS`].
+    /// Clients that understand `resource_errors` (TP3), beside those that have
+    /// the feature [`Options::RESOURCE_ERRORS`].
     pub resource_errors: Vec<NodeMatch>,
-    /// Types of which an empty first request asks for nothing (S18).
+    /// Types of which an empty first request subscribes to nothing (S18).
     pub named_only: Vec<TypeUrl>,
-    /// Whether a changed cluster gets its endpoints again (S53).
+    /// Whether endpoints are resent after their cluster changed (S53).
     pub repeat_endpoints: bool,
-    /// Whether secrets are given to peers that are neither local nor behind TLS.
+    /// Whether secrets are sent to clients that are neither local nor behind
+    /// TLS.
     pub secrets_in_clear: bool,
     /// Streams at once; one more is refused before its first response (S78).
     pub streams: usize,
@@ -36,36 +50,36 @@ pub struct Options {
     pub connections: usize,
     /// Bytes of one request: an Envoy that reconnects names all it holds (S80).
     pub request_bytes: usize,
-    /// Requests that a stream may make in a second; what is more waits.
+    /// Requests per second that a stream may make; further ones wait.
     pub requests_per_second: u32,
-    /// Responses that are on their way to a transport at once; 0 is no bound.
+    /// Responses on their way to transports at once; 0 is no bound.
     pub pushes: usize,
-    /// Bytes that are on their way to transports at once; 0 is no bound.
+    /// Bytes on their way to transports at once; 0 is no bound.
     pub bytes_in_flight: usize,
     /// How long a change waits for others, so that a burst is one response.
     pub debounce: Duration,
-    /// How long a stream that is refused is held before it ends, so that the
-    /// peer does not come back at once (S78).
+    /// How long a refused stream is held before it ends, so that the client
+    /// does not reconnect at once (S78).
     pub refusal_delay: Duration,
-    /// How long a stream waits for the first contents before it is refused (S51).
+    /// How long a stream waits for contents to be loaded before it is refused
+    /// (S51).
     pub ready_patience: Duration,
-    /// How often a silent connection is asked whether it is still there.
+    /// The interval of pings on an idle connection.
     pub keep_alive: Duration,
-    /// How long it may take to answer.
+    /// The timeout of a ping.
     pub keep_alive_timeout: Duration,
-    /// How old a connection may become, give or take a tenth, so that a fleet
-    /// spreads over replicas by itself; `None` is for ever.
+    /// The age at which a connection is closed, give or take a tenth, so that a
+    /// fleet spreads over replicas by itself; `None` is never.
     pub max_age: Option<Duration>,
-    /// What clients are asked to report of their load.
+    /// The load reports that clients are asked for.
     pub load: LoadSettings,
-    /// Over how long the streams of a connection that is too old, or of a
+    /// The time over which the streams of a connection that is too old, or of a
     /// server that drains, are ended (S79).
     pub drain: Duration,
 }
 
 impl Options {
-    /// The client feature by which a node says that it understands
-    /// `resource_errors` (TP3).
+    /// The client feature of understanding `resource_errors` (TP3).
     pub const RESOURCE_ERRORS: &'static str = "trunkline.resource_errors";
 }
 

@@ -1,10 +1,10 @@
-//! Responses that are larger than what gRPC takes (S80).
+//! Responses that are larger than gRPC accepts by default (S80).
 //!
-//! gRPC ends a stream over a message beyond its limit, comes back, asks for the
-//! same, and is sent the same, for ever; what it logs of that, its operator
-//! rarely sees. What can be split is split below the limit. What cannot, one
-//! large resource or a whole set, is sent all the same, since the limit may
-//! have been raised, and somebody is told.
+//! gRPC ends a stream over a message beyond its limit, reconnects, subscribes
+//! again, and is sent the same, for ever; an operator rarely sees its log. A
+//! response that can be split is split below the limit. One large resource or a
+//! whole set cannot; it is sent all the same, since the limit may have been
+//! raised, and reported.
 
 use trunkline_core::resource::{Nonce, TypeUrl};
 use trunkline_core::resource_list::ResourceList;
@@ -12,12 +12,11 @@ use trunkline_core::resource_list::ResourceList;
 use super::report::{Oversized, Report};
 use super::stream::Stream;
 
-/// What gRPC takes by default. Envoy's own client takes more.
+/// The default limit of gRPC. Envoy's own client accepts more.
 const TAKEN: usize = 4 << 20;
 
 impl Stream {
-    /// Says that a response is too large, if it is, for a client that is not
-    /// Envoy.
+    /// Reports a response that is too large for a client other than Envoy.
     pub(super) fn tell_size(
         &self,
         (type_url, nonce): (&TypeUrl, &Nonce),
@@ -27,7 +26,7 @@ impl Stream {
         if bytes <= TAKEN {
             return;
         }
-        self.talk().marks.oversized(type_url, nonce, bytes);
+        self.talk().revisions.oversized(type_url, nonce, bytes);
         let largest = resources.iter().map(|delivered| &delivered.resource);
         self.report(Report::Oversized(Oversized {
             type_url,

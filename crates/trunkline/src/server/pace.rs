@@ -1,11 +1,11 @@
-//! How fast a stream may make requests: what comes faster waits in its
-//! transport, and nothing is lost.
+//! The rate of requests of a stream: faster ones wait in the transport, and
+//! none is lost.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// A bucket of turns that fills with time.
+/// A token bucket.
 #[derive(Debug)]
 pub(super) struct Pace {
     per_second: f64,
@@ -23,7 +23,7 @@ impl Pace {
         }
     }
 
-    /// When the next request may be read; `None` if it may be now.
+    /// The time at which the next request may be read; `None` if now.
     pub(super) fn wait(&mut self) -> Option<Instant> {
         if self.per_second == 0.0 || self.turns >= 1.0 {
             return None;
@@ -36,7 +36,7 @@ impl Pace {
         (lacking > 0.0).then(|| now + Duration::from_secs_f64(lacking / self.per_second))
     }
 
-    /// A request was read.
+    /// Takes a token for a request.
     pub(super) fn take(&mut self) {
         self.turns -= 1.0;
     }

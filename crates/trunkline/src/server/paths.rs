@@ -1,11 +1,10 @@
-//! Which path is which stream.
+//! The gRPC paths of streams.
 
 use trunkline_core::kind;
 use trunkline_core::message::Mode;
 use trunkline_core::resource::TypeUrl;
 
-/// Package and service, its method for state of the world, its method for
-/// delta, its type.
+/// Package and service, its SotW method, its delta method, its type.
 type Row = (
     &'static str,
     &'static str,

@@ -99,7 +99,7 @@ fn ask(stream: &Arc<Stream>, read: rest::Read, bytes: usize) -> SotwResponse {
     let denied = !stream.may_see(&type_url);
     let now = shared.hub.now();
     let mut session = shared.with(|db| Session::open(db, stream.config()));
-    stream.hear_node(&mut session, &mut None, &read.node);
+    stream.set_node(&mut session, &mut None, &read.node);
     if denied {
         session.deny(type_url.clone());
     }

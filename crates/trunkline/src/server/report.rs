@@ -1,4 +1,4 @@
-//! What an embedder is told of streams: enough for logs, metrics and alarms.
+//! Reports on streams: enough for logs, metrics and alarms.
 
 use std::sync::Arc;
 
@@ -10,21 +10,21 @@ use trunkline_core::session::Event;
 use super::hooks::Connection;
 use crate::wire::Refused;
 
-/// Which stream a report is about.
+/// The client and the stream that a report is about.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Peer<'a> {
-    /// The streams of a server are numbered in the order in which they begin.
+    /// The number of the stream, in the order in which streams begin.
     pub stream: u64,
-    /// The node at its other end; empty until its first request.
+    /// The id of the client's node; empty until the first request.
     pub node: &'a str,
-    /// Who the peer was found to be when it was authenticated.
+    /// The client's identity, by its authentication.
     pub identity: Option<&'a str>,
-    /// The connection that it came by.
+    /// The connection of the stream.
     pub connection: &'a Connection,
 }
 
-/// What happened.
+/// An event on a stream.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Report<'a> {
@@ -32,48 +32,48 @@ pub enum Report<'a> {
     Opened,
     /// A request arrived.
     Requested {
-        /// What it is about.
+        /// The type of the request.
         type_url: &'a TypeUrl,
         /// Its length on the wire.
         bytes: usize,
     },
-    /// Names were asked for on demand: virtual hosts, by their hosts. Those that
-    /// come first, for there may be many.
+    /// Names were subscribed to on demand: virtual hosts, by their hosts. Only
+    /// the first ones, for there may be many.
     Asked {
         /// Their type.
         type_url: &'a TypeUrl,
         /// The first names.
         names: &'a [String],
-        /// How many there are beside them.
+        /// The number of further names.
         more: usize,
     },
-    /// A name that does not exist was asked for, and nobody did before.
+    /// A name that does not exist got its first subscriber.
     Missing {
         /// Its type.
         type_url: &'a TypeUrl,
         /// The name.
         name: &'a Name,
     },
-    /// A response goes out.
+    /// A response is sent.
     Sent(Sent<'a>),
-    /// That response is larger than what gRPC takes by default, and its client
-    /// is not Envoy: likely it will end the stream, come back, and be sent the
+    /// That response is larger than gRPC accepts by default, and its client is
+    /// not Envoy: it will likely end the stream, reconnect, and be sent the
     /// same again (S80).
     Oversized(Oversized<'a>),
-    /// The peer accepted or rejected a response, one resource was found to be
-    /// at fault, a name was refused, and the like.
+    /// An event of the session: an ACK or a NACK, a resource that was
+    /// quarantined, a name that was refused, and the like.
     Event(&'a Event),
     /// A name was taken out of a request.
     Refused(&'a Refused),
-    /// The peer may not see a type.
+    /// The client may not see a type.
     Denied {
         /// The type.
         type_url: &'a TypeUrl,
     },
-    /// All that there was to say to the peer for the first time was said and
-    /// answered, so long after its first request.
+    /// The client acknowledged its first complete set of responses, so long
+    /// after its first request.
     Configured(std::time::Duration),
-    /// The stream is over and forgotten.
+    /// The stream has ended.
     Closed,
 }
 
@@ -82,26 +82,26 @@ pub enum Report<'a> {
 pub struct Sent<'a> {
     /// The type of its resources.
     pub type_url: &'a TypeUrl,
-    /// What it is called on its stream.
+    /// Its nonce.
     pub nonce: &'a Nonce,
-    /// What it brings.
+    /// Its resources.
     pub resources: &'a [WireResource],
-    /// What it says is gone.
+    /// The names that it removes.
     pub removed: &'a [Name],
     /// Its length on the wire.
     pub bytes: usize,
 }
 
-/// A response that its client may not take.
+/// A response that its client may not accept.
 #[derive(Clone, Copy, Debug)]
 pub struct Oversized<'a> {
     /// The type of its resources.
     pub type_url: &'a TypeUrl,
     /// Its length on the wire.
     pub bytes: usize,
-    /// What gRPC takes by default.
+    /// The default limit of gRPC.
     pub limit: usize,
-    /// How many resources it brings.
+    /// The number of its resources.
     pub resources: usize,
     /// The largest of them.
     pub largest: Option<&'a Arc<Resource>>,

@@ -1,4 +1,4 @@
-//! Requests of HTTP: which of them are streams, and how those begin.
+//! HTTP requests: which of them open streams, and how streams begin.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -25,8 +25,8 @@ use crate::listen::{BoxError, Closing};
 
 const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 
-/// A server as a service of HTTP, to be mounted on a server of one's own:
-/// everything under `/envoy.service.` and beside it is answered here.
+/// A server as an HTTP service, to be mounted on another server: it serves
+/// everything under `/envoy.service.`, and the services beside discovery.
 ///
 /// ```no_run
 /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
@@ -94,7 +94,7 @@ where
     response
 }
 
-/// Lets a stream in, or says why not.
+/// Admits a stream, or returns the status that refuses it.
 async fn begin<B>(
     shared: Arc<Shared>,
     stream: (Mode, Option<TypeUrl>),

@@ -1,4 +1,5 @@
-//! The services beside discovery.
+//! The services beside discovery: load reports, client status, health,
+//! reflection, REST.
 
 use std::sync::Arc;
 
@@ -29,7 +30,7 @@ pub(super) fn names() -> impl Iterator<Item = String> {
     paths::services().chain(others.map(str::to_owned))
 }
 
-/// Answers a request that is no stream of discovery.
+/// Serves a request that opens no discovery stream.
 pub(super) async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Response<Body> {
     let path = request.uri().path().to_owned();
     if let Some(kind) = rest::kind_of_path(&path) {
@@ -39,7 +40,7 @@ pub(super) async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Respo
         };
     }
     let service = path.split('/').nth(1).unwrap_or_default();
-    // Who asks for health may not have anything to show.
+    // A health check needs no authentication.
     if service == health::NAME {
         let Ok(answer) = shared.health.service().call(request).await;
         return answer;

@@ -16,12 +16,12 @@ use trunkline_core::resource::{Resource, TypeUrl};
 use trunkline_core::session::{Config, Session};
 
 use super::contents::{Changed, Contents};
-use super::flight::Flight;
+use super::convergence::Convergence;
 use super::hook_set::HookSet;
 use super::options::Options;
+use super::push_budget::PushBudget;
 use super::services;
 use super::stream::Stream;
-use super::wave::Wave;
 use crate::health::Health;
 use crate::hub::Hub;
 use crate::load::{Load, LoadLimits};
@@ -47,7 +47,7 @@ pub(super) struct Shared {
     pub(super) rules: NodeRules,
     pub(super) hooks: Arc<HookSet>,
     pub(super) contents: Vec<Arc<dyn Contents>>,
-    pub(super) flight: Arc<Flight>,
+    pub(super) push_budget: Arc<PushBudget>,
     pub(super) load: Load,
     pub(super) health: Health,
 }
@@ -88,7 +88,7 @@ impl Shared {
             draining: CancellationToken::new(),
             stopped: CancellationToken::new(),
             ready: watch::Sender::new(ready),
-            flight: Arc::new(Flight::new(options.pushes, options.bytes_in_flight)),
+            push_budget: Arc::new(PushBudget::new(options.pushes, options.bytes_in_flight)),
             load: Load::new(options.load.clone(), LoadLimits::default(), {
                 let this = Weak::clone(this);
                 move || this.upgrade().map_or_else(Vec::new, |this| this.clusters())
@@ -115,7 +115,7 @@ impl Shared {
         let read = |made: ChangedName<'_>, all: &mut Vec<Changed>| all.extend(Changed::of(made));
         let wave = || {
             let hooks = Some(&self.hooks).filter(|hooks| hooks.are_any());
-            hooks.map(|hooks| Arc::new(Wave::new(hooks)))
+            hooks.map(|hooks| Arc::new(Convergence::new(hooks)))
         };
         let mut changed = self.hub.apply(commit, read, wave)?;
         self.wake_soon();

@@ -1,10 +1,10 @@
-//! How the clients of a server stand, for people and for CSDS (S16).
+//! The state of a server's clients, for people and for CSDS (S16).
 
 use trunkline_core::resource::TypeUrl;
 use trunkline_core::session::{NameState, NameStatus, Session, TypeStatus};
 
 use super::Server;
-use super::marks::{Mark, Marks};
+use super::revisions::{SentRevisions, TypeRevisions};
 use super::stream::{Stream, Talk};
 use crate::status::{Client, ClientResource, Clients, Rejected, ResourceState, Sync, TypeState};
 
@@ -39,7 +39,9 @@ impl Server {
 
 fn client(stream: &Stream) -> Option<Client> {
     let talk = stream.talk();
-    let Talk { session, marks, .. } = &*talk;
+    let Talk {
+        session, revisions, ..
+    } = &*talk;
     let session = session.as_ref()?;
     Some(Client {
         stream: stream.number,
@@ -49,12 +51,12 @@ fn client(stream: &Stream) -> Option<Client> {
         mode: stream.mode,
         only: stream.only.clone(),
         opened: stream.opened,
-        types: session.status().map(|s| type_state(s, marks)).collect(),
+        types: session.status().map(|s| type_state(s, revisions)).collect(),
     })
 }
 
-fn type_state(status: TypeStatus, marks: &Marks) -> TypeState {
-    let mark = marks.of(&status.type_url);
+fn type_state(status: TypeStatus, revisions: &SentRevisions) -> TypeState {
+    let entry = revisions.of(&status.type_url);
     let sync = match () {
         () if !status.quarantined.is_empty() => Sync::Nacked,
         () if status.has_pending_ack => Sync::Stale,
@@ -62,8 +64,10 @@ fn type_state(status: TypeStatus, marks: &Marks) -> TypeState {
         () => Sync::Synced,
     };
     TypeState {
-        sent_version: mark.map(|mark| mark.sent.to_string()),
-        acked_version: mark.and_then(Mark::acked).map(|acked| acked.to_string()),
+        sent_version: entry.map(|entry| entry.sent.to_string()),
+        acked_version: entry
+            .and_then(TypeRevisions::acked)
+            .map(|acked| acked.to_string()),
         type_url: status.type_url,
         subscriptions: status.subscriptions,
         wildcard: status.wildcard,
@@ -71,7 +75,7 @@ fn type_state(status: TypeStatus, marks: &Marks) -> TypeState {
         sent: status.last_nonce,
         acked: status.last_acked,
         error: status.error,
-        oversized: mark.and_then(Mark::oversized),
+        oversized: entry.and_then(TypeRevisions::oversized),
         parked: status.quarantined,
     }
 }

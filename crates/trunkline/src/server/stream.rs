@@ -13,15 +13,15 @@ use trunkline_core::sink::Request;
 use trunkline_core::source::Dialect;
 use trunkline_proto::discovery::{DecodeError, Frames, Limits, Node};
 
+use super::convergence::{Convergence, Convergences};
 use super::hooks::Connection;
-use super::marks::Marks;
-use super::outcome::{Outcome, on_demand, take_edges};
 use super::report::{Peer, Report, Sent};
+use super::request_outcome::{RequestOutcome, on_demand, take_demand_changes};
+use super::revisions::SentRevisions;
 use super::shared::Shared;
-use super::wave::{Wave, Waves};
-use crate::bell::Bell;
 use crate::hub::Watcher;
 use crate::node::Described;
+use crate::wake::WakeFlags;
 use crate::wire::{self, Reader};
 
 /// The peer broke the protocol.
@@ -47,9 +47,9 @@ pub(super) struct Stream {
     pub(super) shared: Arc<Shared>,
     pub(super) begun: Instant,
     /// Rings when there is something to look at.
-    pub(super) bell: Arc<Bell>,
+    pub(super) wake_flags: Arc<WakeFlags>,
     /// The changes that the peer has not answered yet.
-    waves: Waves,
+    convergences: Convergences,
     /// Bound by the first request (S2).
     node: OnceLock<String>,
     /// Taken by the stream's task for each message, and by who looks on. Never
@@ -62,13 +62,13 @@ pub(super) struct Talk {
     reader: Reader,
     /// Begins with the first request, which says whose it is.
     pub(super) session: Option<Session>,
-    pub(super) marks: Marks,
+    pub(super) revisions: SentRevisions,
     /// What rules know of the node, if they ask for something.
     pub(super) described: Option<Box<Described>>,
     configured: bool,
 }
 
-/// Rings a stream's bell: the database has something for it.
+/// The wake flag of a change in the database that concerns the stream.
 pub(super) const NEWS: u8 = 2;
 
 /// How long others have their turn when a stream has more to look at than it may
@@ -119,13 +119,13 @@ impl Stream {
             identity,
             opened: SystemTime::now(),
             begun: Instant::now(),
-            bell: Bell::new(),
-            waves: Waves::default(),
+            wake_flags: WakeFlags::new(),
+            convergences: Convergences::default(),
             node: OnceLock::new(),
             talk: Mutex::new(Talk {
                 reader: Reader::new(limits, Arc::clone(&shared.known_versions)),
                 session: None,
-                marks: Marks::default(),
+                revisions: SentRevisions::default(),
                 described: None,
                 configured: false,
             }),
@@ -136,19 +136,23 @@ impl Stream {
     /// Takes a request.
     pub(super) fn handle(self: &Arc<Self>, raw: Bytes) -> Result<Next, Fault> {
         let bytes = raw.len();
-        let mut outcome = Outcome::default();
-        let waves = self.waves.len();
+        let mut outcome = RequestOutcome::default();
+        let held = self.convergences.len();
         let taken = self.take(raw, &mut outcome);
         self.tell(bytes, &outcome);
         let (next, answered) = taken?;
         if answered && !next.now {
-            self.waves.arrived(waves);
+            self.convergences.acknowledged(held);
         }
         Ok(next)
     }
 
     /// Says as well whether all that was said is answered.
-    fn take(self: &Arc<Self>, raw: Bytes, outcome: &mut Outcome) -> Result<(Next, bool), Fault> {
+    fn take(
+        self: &Arc<Self>,
+        raw: Bytes,
+        outcome: &mut RequestOutcome,
+    ) -> Result<(Next, bool), Fault> {
         let now = self.shared.hub.now();
         let mut talk = self.talk();
         let talk = &mut *talk;
@@ -178,11 +182,11 @@ impl Stream {
                 Request::Sotw(request) => session.handle_sotw(db, request, now),
                 Request::Delta(request) => session.handle_delta(db, request, now),
             };
-            take_edges(db, outcome);
+            take_demand_changes(db, outcome);
             fault.map(|()| session.is_quiet(db, now))
         })?;
         while let Some(event) = session.poll_event() {
-            talk.marks.answered(&event);
+            talk.revisions.acknowledged(&event);
             outcome.configured |= matches!(event, Event::Acked { .. }) && !talk.configured;
             talk.configured |= outcome.configured;
             if self.shared.hooks.are_any() {
@@ -206,13 +210,13 @@ impl Stream {
         (session, described): (&'a mut Option<Session>, &mut Option<Box<Described>>),
         node: Option<&Node>,
         type_url: Option<&TypeUrl>,
-        outcome: &mut Outcome,
+        outcome: &mut RequestOutcome,
     ) -> &'a mut Session {
         self.introduce(node.map(|node| &node.id));
         outcome.opens = session.is_none();
         let session = session.get_or_insert_with(|| self.shared.open(self.config(), self));
         if let Some(node) = node {
-            self.hear_node(session, described, node);
+            self.set_node(session, described, node);
         }
         let type_url = self.only.as_ref().or(type_url);
         outcome.type_url = type_url.cloned();
@@ -252,11 +256,11 @@ impl Stream {
 
     /// The next message, built from the newest state.
     pub(super) fn poll(&self) -> Spoken {
-        let waves = self.waves.len();
+        let held = self.convergences.len();
         let now = self.shared.hub.now();
         let (response, next, told) = self.poll_session(now);
         if told && response.is_none() {
-            self.waves.arrived(waves);
+            self.convergences.acknowledged(held);
         }
         Spoken {
             message: response.map(|response| self.write(&response)),
@@ -269,7 +273,9 @@ impl Stream {
     /// One response at a time: what comes next can be newer then.
     fn poll_session(&self, now: Moment) -> (Option<Built>, Next, bool) {
         let mut talk = self.talk();
-        let Talk { session, marks, .. } = &mut *talk;
+        let Talk {
+            session, revisions, ..
+        } = &mut *talk;
         let Some(session) = session else {
             let next = Next {
                 now: false,
@@ -283,7 +289,7 @@ impl Stream {
             (response, quiet)
         });
         if let Some(response) = &response {
-            marks.sent(response.type_url(), response.nonce(), revision);
+            revisions.sent(response.type_url(), response.nonce(), revision);
         }
         let dialect = session.dialect();
         let response = response.map(|response| Built {
@@ -333,9 +339,9 @@ impl Stream {
             return;
         };
         self.shared.close(session);
-        self.waves.arrived(usize::MAX);
-        let mut outcome = Outcome::default();
-        self.shared.with(|db| take_edges(db, &mut outcome));
+        self.convergences.acknowledged(usize::MAX);
+        let mut outcome = RequestOutcome::default();
+        self.shared.with(|db| take_demand_changes(db, &mut outcome));
         self.unwanted(&outcome.unwanted);
         self.report(Report::Closed);
     }
@@ -366,13 +372,13 @@ impl Stream {
 }
 
 impl Watcher for Stream {
-    type News = Arc<Wave>;
+    type News = Arc<Convergence>;
 
     /// There may be something to say.
-    fn wake(&self, wave: Option<&Arc<Wave>>) {
-        if let Some(wave) = wave {
-            self.waves.add(wave);
+    fn wake(&self, convergence: Option<&Arc<Convergence>>) {
+        if let Some(convergence) = convergence {
+            self.convergences.add(convergence);
         }
-        self.bell.ring(NEWS);
+        self.wake_flags.raise(NEWS);
     }
 }

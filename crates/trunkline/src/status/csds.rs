@@ -1,7 +1,7 @@
 //! CSDS: a server's view of its clients, as a gRPC service.
 //!
-//! Bodies are shown without their secrets; a body of a type that is not known
-//! here is not shown.
+//! Bodies are shown without their secrets; a body of an unknown type is not
+//! shown.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -27,11 +27,11 @@ use trunkline_proto::redact;
 use super::matcher::NodeMatchers;
 use super::{Client, ClientResource, Clients, Rejected, ResourceState};
 
-/// About how large an answer may become. Many clients of many resources are
+/// The approximate maximum of a response. Many clients with many resources are
 /// more than anyone can read.
 const ANSWER_BYTES: usize = 64 << 20;
 
-/// What an entry takes beside its texts and its body.
+/// The size of an entry without its texts and its body.
 const ENTRY_BYTES: usize = 64;
 
 /// The service for a tonic server.
@@ -40,7 +40,7 @@ pub fn service(clients: Arc<dyn Clients>) -> ClientStatusDiscoveryServiceServer<
     ClientStatusDiscoveryServiceServer::new(Csds { clients })
 }
 
-/// Answers questions about clients.
+/// The gRPC service over [`Clients`].
 pub struct Csds {
     clients: Arc<dyn Clients>,
 }
@@ -79,8 +79,8 @@ impl ClientStatusDiscoveryService for Csds {
     }
 }
 
-/// It may visit everything that every client holds, so it is not done where
-/// streams are served.
+/// May visit every client's whole cache, so it does not run where streams are
+/// served.
 async fn answer(
     clients: Arc<dyn Clients>,
     request: ClientStatusRequest,
@@ -100,11 +100,11 @@ async fn answer(
         .unwrap_or_else(|_| Err(Status::internal("the question was dropped; ask again")))
 }
 
-/// An answer on its way.
+/// A response while it is built.
 pub(super) struct Answer {
     pub(super) response: ClientStatusResponse,
-    /// Bodies without secrets, by where the resource is. It is kept with them,
-    /// so that nothing else comes to be there.
+    /// Bodies without secrets, by the address of their resource. The entry
+    /// keeps the resource, so that no other one gets its address.
     shown: HashMap<usize, (Arc<Resource>, Option<Any>)>,
     with_contents: bool,
     left: usize,
@@ -182,7 +182,7 @@ fn any(type_url: &TypeUrl, resource: &Resource) -> Option<Any> {
     })
 }
 
-/// From both ends. What was sent and not answered may be there or not.
+/// From both ends. A resource with a pending ACK may be there or not.
 fn status(state: ResourceState) -> (ConfigStatus, ClientResourceStatus) {
     match state {
         ResourceState::Requested => (ConfigStatus::NotSent, ClientResourceStatus::Requested),
@@ -193,7 +193,7 @@ fn status(state: ResourceState) -> (ConfigStatus, ClientResourceStatus) {
     }
 }
 
-/// Envoy quotes what it rejects.
+/// Envoy quotes the resource that it rejects.
 fn failure(rejected: Rejected) -> UpdateFailureState {
     UpdateFailureState {
         details: redact::quoted(&rejected.error.message).into_owned(),

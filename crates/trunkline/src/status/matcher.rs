@@ -1,16 +1,16 @@
-//! Which clients a question is about.
+//! The clients that a CSDS request is about.
 
 use regex::{Regex, RegexBuilder};
 use trunkline_proto::envoy::envoy::r#type::matcher::v3::string_matcher::MatchPattern;
 use trunkline_proto::envoy::envoy::r#type::matcher::v3::{NodeMatcher, StringMatcher};
 
-/// Memory that one expression may take.
+/// The maximum of memory for one expression.
 const REGEX_BYTES: usize = 1 << 20;
 
-/// Matchers in one question.
+/// The maximum of matchers in one request.
 const MOST: usize = 100;
 
-/// Why a question cannot be answered. All of it is the asker's to mend.
+/// Errors in a request's matchers. All of them are the requester's to mend.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum MatcherError {
     #[error("node_matchers: more than {MOST}")]
@@ -29,7 +29,7 @@ pub(super) enum MatcherError {
     Regex(#[from] regex::Error),
 }
 
-/// Those that any of the matchers accepts; all if there is none.
+/// A client matches if any of the matchers accepts it, or if there is none.
 #[derive(Debug)]
 pub(super) struct NodeMatchers(Vec<Option<Text>>);
 
@@ -79,8 +79,8 @@ impl Text {
             MatchPattern::Prefix(text) => Pattern::Prefix(folded(text)),
             MatchPattern::Suffix(text) => Pattern::Suffix(folded(text)),
             MatchPattern::Contains(text) => Pattern::Contains(folded(text)),
-            // Case is the expression's own matter, as in Envoy, and so is the
-            // whole text what it has to match.
+            // As in Envoy, the expression decides about case, and it has to
+            // match the whole text.
             MatchPattern::SafeRegex(regex) => {
                 let whole = format!("^(?:{})$", regex.regex);
                 let built = RegexBuilder::new(&whole).size_limit(REGEX_BYTES).build();

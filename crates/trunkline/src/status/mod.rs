@@ -1,8 +1,20 @@
-//! How clients stand: who is connected, what each was sent, has accepted and
-//! has rejected.
+//! The state of clients: who is connected, and which resources were sent to
+//! each, ACKed and NACKed.
 //!
-//! A server tells it through [`Clients`]; [`csds`] is the gRPC service over it.
-//! Nothing here has side effects, and nothing is kept between two questions.
+//! A server implements [`Clients`]; [`csds`] is the gRPC service over it.
+//! Nothing here has side effects, and nothing is kept between two calls.
+//!
+//! ```
+//! use trunkline::Server;
+//! use trunkline::status::{Clients as _, Sync};
+//!
+//! let server = Server::default();
+//! for client in server.clients() {
+//!     for state in client.types.iter().filter(|state| state.sync == Sync::Nacked) {
+//!         println!("{} rejects {:?}", client.node.id, state.parked);
+//!     }
+//! }
+//! ```
 
 pub mod csds;
 mod matcher;
@@ -17,112 +29,112 @@ use trunkline_core::message::{ErrorDetail, Mode, Node};
 use trunkline_core::name::Name;
 use trunkline_core::resource::{Nonce, Resource, TypeUrl, Version};
 
-/// Knows the clients of a server.
+/// The clients of a server.
 pub trait Clients: Send + std::marker::Sync {
-    /// All that are connected, in the order of their streams.
+    /// All connected clients, in the order of their streams.
     fn clients(&self) -> Vec<Client>;
 
-    /// What the client on a stream asked for and what became of it; nothing if
-    /// the stream is gone. It may be called for a stream that has just ended.
+    /// The resources that the client on a stream subscribes to, with their
+    /// states; none if the stream has ended.
     fn resources(&self, stream: u64) -> Vec<ClientResource>;
 }
 
 /// A client on its stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Client {
-    /// Which stream; numbers are not used twice.
+    /// The number of the stream; numbers are not used twice.
     pub stream: u64,
-    /// What the client says of itself.
+    /// The client's node.
     pub node: Node,
-    /// Where it comes from.
+    /// The client's address.
     pub address: Option<SocketAddr>,
-    /// Who it is, by its certificate or token.
+    /// The client's identity, by its certificate or token.
     pub identity: Option<String>,
     /// The protocol.
     pub mode: Mode,
     /// The only type of the stream; `None` on an aggregated one.
     pub only: Option<TypeUrl>,
-    /// Since when.
+    /// The time at which the stream began.
     pub opened: SystemTime,
-    /// The types that it asked for.
+    /// The types that the client subscribes to.
     pub types: Vec<TypeState>,
 }
 
-/// How one type stands with one client.
+/// The state of one type with one client.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TypeState {
     /// The type.
     pub type_url: TypeUrl,
-    /// How many names and globs it asks for.
+    /// The number of names and globs that it subscribes to.
     pub subscriptions: usize,
-    /// Whether it asks for all of the type.
+    /// Whether it subscribes to the wildcard.
     pub wildcard: bool,
-    /// In one word.
+    /// The state in one word.
     pub sync: Sync,
-    /// The newest response.
+    /// The nonce of the newest response.
     pub sent: Option<Nonce>,
-    /// The newest response that was accepted.
+    /// The nonce of the newest response that was ACKed.
     pub acked: Option<Nonce>,
     /// The version of the newest response.
     pub sent_version: Option<String>,
-    /// The version of the newest response that was accepted.
+    /// The version of the newest response that was ACKed.
     pub acked_version: Option<String>,
-    /// What the client last said of something that it rejects.
+    /// The error of the client's last NACK.
     pub error: Option<ErrorDetail>,
-    /// What it rejected on its own, and in which version.
+    /// Quarantined resources: NACKed alone, with the version.
     pub parked: Vec<(Name, Version)>,
-    /// The length of the newest response, where that is more than gRPC takes
-    /// by default, the client is not Envoy, and has not answered (S80).
+    /// The length of the newest response, if that is more than gRPC accepts by
+    /// default, the client is not Envoy, and has not acknowledged it (S80).
     pub oversized: Option<usize>,
 }
 
-/// Whether a client has what it should have.
+/// Whether a client has its desired resources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sync {
-    /// It accepted all that is for it.
+    /// It ACKed all of them.
     Synced,
-    /// It has not answered yet.
+    /// An ACK is pending.
     Stale,
-    /// It rejects something that is for it.
+    /// It NACKed some of them.
     Nacked,
 }
 
-/// One resource, as one client has it.
+/// One resource of one client.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientResource {
     /// The type.
     pub type_url: TypeUrl,
     /// The name.
     pub name: Name,
-    /// How it stands.
+    /// Its state.
     pub state: ResourceState,
-    /// What was sent last; where that was rejected, what the client accepted
-    /// before, if anything.
+    /// The resource that was sent last; after a NACK, the one that the client
+    /// accepted before, if any.
     pub resource: Option<Arc<Resource>>,
-    /// What it rejects.
+    /// The version that it rejects.
     pub rejected: Option<Rejected>,
 }
 
-/// How a resource stands with a client.
+/// The state of a resource with a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResourceState {
-    /// Asked for, and nothing was said of it yet.
+    /// Subscribed to, and not answered yet.
     Requested,
-    /// Asked for, and there is no such thing.
+    /// Subscribed to, and it does not exist.
     DoesNotExist,
-    /// The client accepted it.
+    /// The client ACKed it.
     Acked,
-    /// Sent, and not answered.
+    /// Sent, with a pending ACK.
     Sent,
-    /// The client rejected it.
+    /// The client NACKed it.
     Nacked,
 }
 
-/// A version that a client rejected, and why.
+/// A version that a client rejects, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejected {
     /// The version.
     pub version: Version,
-    /// What the client says.
+    /// The error of its NACK.
     pub error: ErrorDetail,
 }

@@ -1,4 +1,4 @@
-//! Answers of CSDS for clients that are made up.
+//! CSDS responses for made-up clients.
 
 use std::sync::Arc;
 use std::time::SystemTime;

@@ -1,4 +1,4 @@
-//! From the contents of the files to what rustls takes.
+//! From the contents of the files to a rustls configuration.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ fn certified(
     })?;
     let certified = CertifiedKey::new(chain, key);
     match certified.keys_match() {
-        // Not every key can tell its public half, which is no fault of it.
+        // Not every key can derive its public half, which is no fault of it.
         Ok(()) | Err(Error::InconsistentKeys(InconsistentKeys::Unknown)) => Ok(certified),
         Err(Error::InconsistentKeys(_)) => Err(TlsError::Mismatch {
             cert: files.cert.clone(),

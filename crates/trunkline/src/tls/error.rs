@@ -1,5 +1,5 @@
-//! What can be wrong with the files of TLS. All of it is the operator's to
-//! mend, so each says which file and what to do.
+//! Errors in the files of TLS. All of them are the operator's to mend, so each
+//! names the file and the remedy.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use tokio_rustls::rustls;
 use tokio_rustls::rustls::server::VerifierBuilderError;
 
-/// Why TLS cannot be spoken with these files.
+/// Why these files cannot be used for TLS.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
@@ -16,7 +16,7 @@ pub enum TlsError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// It is larger than any such file should be.
@@ -27,7 +27,7 @@ pub enum TlsError {
         /// The limit.
         limit: u64,
     },
-    /// It is damaged.
+    /// It is not valid PEM.
     #[error("{}: not valid PEM; write it again from its source", path.display())]
     Pem {
         /// The file.
@@ -48,23 +48,23 @@ pub enum TlsError {
         /// The file.
         path: PathBuf,
     },
-    /// Its certificate is of no use.
+    /// Its certificate cannot be used.
     #[error("{}: the certificate cannot be used: {source}", path.display())]
     Certificate {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         source: rustls::Error,
     },
-    /// Its key is of no use.
+    /// Its key cannot be used.
     #[error("{}: the private key cannot be used: {source}", path.display())]
     Key {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         source: rustls::Error,
     },
-    /// They do not belong together.
+    /// Certificate and key do not belong together.
     #[error(
         "{}: not the private key of the first certificate in {}; give the two that were made together",
         key.display(), cert.display()
@@ -75,12 +75,12 @@ pub enum TlsError {
         /// The file with the key.
         key: PathBuf,
     },
-    /// Clients cannot be checked against it.
+    /// Clients cannot be verified with it.
     #[error("{}: cannot be used to check clients: {source}", path.display())]
     ClientCa {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         source: VerifierBuilderError,
     },
     /// The cryptography of this build offers no version of TLS.

@@ -1,5 +1,4 @@
-//! The files: where they are, what is in them, and how to see cheaply that
-//! they may have changed.
+//! The files: their paths, their contents, and a cheap check for changes.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -13,24 +12,25 @@ use super::TlsError;
 /// More than any chain or bundle of authorities takes.
 const LIMIT: u64 = 8 << 20;
 
-/// Where certificate and key are, in PEM.
+/// The paths of certificate and key, in PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// The server's certificate, and after it those that lead to its authority.
+    /// The server's certificate, followed by its intermediate certificates.
     pub cert: PathBuf,
     /// Its private key: PKCS #8, PKCS #1 or SEC 1.
     pub key: PathBuf,
-    /// The authorities of clients. If it is given, a client without a
+    /// The certificate authorities of clients. If it is set, a client without a
     /// certificate from one of them is refused.
     pub client_ca: Option<PathBuf>,
 }
 
-/// What the system says of a file: equal stamps, equal contents, or as good as.
+/// A file's metadata: equal stamps mean equal contents, or as good as.
 #[derive(Debug, PartialEq, Eq)]
 struct Stamp {
     modified: Option<SystemTime>,
     length: u64,
-    /// Files that replace each other within a tick of the clock differ in this.
+    /// Device and inode: differ for files that replace each other within a tick
+    /// of the clock.
     identity: (u64, u64),
 }
 
@@ -38,7 +38,7 @@ struct Stamp {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Stamps(Vec<Option<Stamp>>);
 
-/// What is in the files. It has no `Debug`: one of them is a key.
+/// The contents of the files. It has no `Debug`: one of them is a key.
 pub(super) struct Contents {
     pub(super) cert: Vec<u8>,
     pub(super) key: Vec<u8>,
@@ -51,7 +51,7 @@ impl TlsFiles {
         two.chain(&self.client_ca).map(PathBuf::as_path)
     }
 
-    /// Links are followed, so the swap of a link is a change.
+    /// Links are followed, so a swapped link is a change.
     pub(super) fn stamps(&self) -> Stamps {
         let stamp = |path: &Path| {
             let about = fs::metadata(path).ok()?;
@@ -98,7 +98,7 @@ fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
     Ok(contents)
 }
 
-/// Stands for what is in the files, or for why it cannot be read.
+/// Identifies the contents of the files, or the reason why they cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Print {
     Contents(u128),

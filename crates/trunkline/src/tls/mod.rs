@@ -6,7 +6,7 @@
 //!   └── watch: looks each second, and swaps ─┘  a bad pair changes nothing
 //! ```
 //!
-//! Connections that are open keep what they were opened with. Nothing here
+//! Open connections keep the certificate that they began with. Nothing here
 //! prints a key, and no provider of cryptography is installed for the process:
 //! a program that embeds this one may have its own.
 
@@ -33,14 +33,34 @@ pub use files::TlsFiles;
 pub use peer::{Identity, PeerCertificate};
 use reload::Seen;
 
-/// How long a peer may take for the handshake: one that says nothing must not
-/// keep a socket for ever.
+/// The timeout of a handshake: a silent client must not keep a socket for ever.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// How often the files are looked at.
+/// The interval at which the files are checked.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// What a listener needs to speak TLS. Clones share it.
+/// TLS for a listener. Clones share it.
+///
+/// ```no_run
+/// use trunkline::Server;
+/// use trunkline::tls::{Tls, TlsFiles};
+///
+/// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+/// let tls = Tls::load(TlsFiles {
+///     cert: "server.pem".into(),
+///     key: "server.key".into(),
+///     client_ca: Some("clients.pem".into()),
+/// })?;
+/// let watched = tls.clone();
+/// tokio::spawn(async move {
+///     let told = |reloaded| eprintln!("certificates changed: {reloaded:?}");
+///     watched.watch(told).await;
+/// });
+/// let listener = trunkline::listen::bind("0.0.0.0:18000").await?;
+/// Server::default().serve_with(listener, Some(tls)).await;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Tls {
     inner: Arc<Inner>,
@@ -59,10 +79,10 @@ impl fmt::Debug for Tls {
 }
 
 impl Tls {
-    /// Reads the files. It blocks for as long as that takes.
+    /// Reads the files. It blocks meanwhile.
     ///
     /// # Errors
-    /// A file cannot be read or holds something else, or the key is not that of
+    /// A file cannot be read or has other contents, or the key is not that of
     /// the certificate.
     pub fn load(files: TlsFiles) -> Result<Self, TlsError> {
         let stamps = files.stamps();
@@ -84,17 +104,17 @@ impl Tls {
         &self.inner.files
     }
 
-    /// Accepts connections with the certificate of this moment.
+    /// An acceptor with the current certificate.
     #[must_use]
     pub fn acceptor(&self) -> TlsAcceptor {
         let current = self.inner.current.read();
         TlsAcceptor::from(Arc::clone(&current.unwrap_or_else(PoisonError::into_inner)))
     }
 
-    /// Shakes hands on one connection.
+    /// Does the handshake of one connection.
     ///
     /// # Errors
-    /// The peer does not speak TLS, has no certificate where one is asked for,
+    /// The client does not speak TLS, has no certificate where one is required,
     /// or takes longer than ten seconds.
     pub async fn accept<S>(&self, stream: S) -> io::Result<TlsStream<S>>
     where
@@ -110,11 +130,12 @@ impl Tls {
         }
     }
 
-    /// Looks at the files each second, for as long as this is awaited, and
-    /// says when new ones are in use, or why they are not.
+    /// Checks the files each second, for as long as this is awaited, and calls
+    /// `on_reload` when new ones are in use, or with the reason why they are
+    /// not.
     ///
-    /// A bad pair is told once, and only when it is still there at the next
-    /// look: files are often replaced one after the other.
+    /// A bad pair is reported once, and only if it is still there at the next
+    /// check: files are often replaced one after the other.
     pub async fn watch(&self, mut on_reload: impl FnMut(Result<(), TlsError>)) {
         let mut look = tokio::time::interval(LOOK);
         look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -129,7 +150,7 @@ impl Tls {
         }
     }
 
-    /// One look at the files; `None` if there is nothing to tell.
+    /// One check of the files; `None` if there is nothing to report.
     fn look(&self) -> Option<Result<(), TlsError>> {
         let mut seen = self
             .inner

@@ -1,7 +1,6 @@
-//! Who is at the other end of a connection, by the certificate that it showed.
+//! The identity of a client, by its certificate.
 //!
-//! Whether the certificate is good was decided in the handshake. This only
-//! reads the name that is in it.
+//! The handshake verified the certificate. This only reads the name in it.
 
 use std::fmt;
 
@@ -9,14 +8,14 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::server::TlsStream;
 use webpki::EndEntityCert;
 
-/// The certificate of a client that the handshake accepted.
+/// The certificate of a client, accepted by the handshake.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PeerCertificate {
     der: CertificateDer<'static>,
     identity: Option<Identity>,
 }
 
-/// What a certificate calls its owner.
+/// The name that a certificate gives its owner.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Identity {
     /// The first URI among the alternative names, as SPIFFE has it.
@@ -28,8 +27,8 @@ pub enum Identity {
 }
 
 impl Identity {
-    /// The name, whatever its kind. To grant something to a name, look at the
-    /// kind too: an authority that checks one may not check another.
+    /// The name, whatever its kind. To grant rights to a name, check the kind
+    /// too: an authority that verifies one may not verify another.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
@@ -53,7 +52,7 @@ impl fmt::Debug for PeerCertificate {
 }
 
 impl PeerCertificate {
-    /// That of a connection's peer, if it showed one.
+    /// The certificate of a connection's client, if it sent one.
     #[must_use]
     pub fn of<S>(stream: &TlsStream<S>) -> Option<Self> {
         let (_, connection) = stream.get_ref();
@@ -66,13 +65,13 @@ impl PeerCertificate {
         Self { der, identity }
     }
 
-    /// The certificate as it came.
+    /// The certificate as it was received.
     #[must_use]
     pub fn der(&self) -> &[u8] {
         &self.der
     }
 
-    /// What it calls its owner.
+    /// The name of its owner.
     #[must_use]
     pub fn identity(&self) -> Option<&Identity> {
         self.identity.as_ref()
@@ -91,9 +90,10 @@ fn identity(der: &CertificateDer<'_>) -> Option<Identity> {
 const SEQUENCE: u8 = 0x30;
 const SET: u8 = 0x31;
 const OID: u8 = 0x06;
-/// UTF8String, PrintableString, IA5String: those that are UTF-8 as they stand.
+/// The ASN.1 strings that are UTF-8 as they stand: UTF8String, PrintableString,
+/// IA5String.
 const STRINGS: [u8; 3] = [0x0c, 0x13, 0x16];
-/// 2.5.4.3
+/// The object identifier 2.5.4.3.
 const COMMON_NAME: [u8; 3] = [0x55, 0x04, 0x03];
 
 /// The last common name in a subject, which is the most specific one.
@@ -118,7 +118,7 @@ fn take<'a>(input: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
     };
     let (length, rest) = match *length {
         short @ ..=0x7f => (usize::from(short), rest),
-        // Names longer than 64 KiB are none.
+        // Names longer than 64 KiB are ignored.
         0x81 => (usize::from(*rest.first()?), rest.get(1..)?),
         0x82 => {
             let [high, low, rest @ ..] = rest else {

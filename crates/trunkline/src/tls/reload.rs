@@ -1,4 +1,4 @@
-//! When files are taken anew, and when a failure is told.
+//! Decides when changed files are used, and when a failure is reported.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use super::TlsError;
 use super::config;
 use super::files::{Print, Stamps, TlsFiles};
 
-/// What was seen at earlier looks.
+/// The files of earlier checks.
 pub(super) struct Seen {
     stamps: Stamps,
-    /// What is in use.
+    /// The files in use.
     used: Print,
-    /// What could not be used at the last look.
+    /// The files that could not be used at the last check.
     bad: Option<Bad>,
 }
 
@@ -22,7 +22,8 @@ struct Bad {
     told: bool,
 }
 
-/// New files, or `None` where the old ones are good again; or why not.
+/// A new configuration, or `None` where the old files are good again; or why
+/// not.
 type News = Result<Option<Arc<ServerConfig>>, TlsError>;
 
 impl Seen {
@@ -31,7 +32,7 @@ impl Seen {
         Self { stamps, used, bad }
     }
 
-    /// One look; `None` if there is nothing to tell.
+    /// One check; `None` if there is nothing to report.
     pub(super) fn look(&mut self, files: &TlsFiles) -> Option<News> {
         let stamps = files.stamps();
         let waits = self.bad.as_ref().is_some_and(|bad| !bad.told);
@@ -45,7 +46,7 @@ impl Seen {
         };
         let print = contents.print();
         if print == self.used {
-            // Somebody was told that it is bad, so is told that it is not.
+            // A reported failure needs a report of its end.
             let told = self.bad.take().is_some_and(|bad| bad.told);
             return told.then_some(Ok(None));
         }
@@ -59,8 +60,8 @@ impl Seen {
         }
     }
 
-    /// Told at the second look that finds the same: two files are replaced one
-    /// after the other, and in between they do not fit.
+    /// Reports at the second check that finds the same: two files are replaced
+    /// one after the other, and in between they do not fit.
     fn failed(&mut self, print: Print, error: TlsError) -> Option<News> {
         let again = self.bad.as_ref().is_some_and(|bad| bad.print == print);
         let told_before = again && self.bad.as_ref().is_some_and(|bad| bad.told);

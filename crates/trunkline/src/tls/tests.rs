@@ -62,14 +62,15 @@ impl Place {
         certificate.der().to_vec()
     }
 
-    /// As a careful program does: beside it, then in its place.
+    /// As a careful program does: written beside it, then moved into its place.
     fn put(&self, file: &str, contents: &[u8]) {
         let new = self.dir.path().join("new");
         fs::write(&new, contents).unwrap();
         fs::rename(new, self.dir.path().join(file)).unwrap();
     }
 
-    /// A client that trusts this authority and shows a certificate from one.
+    /// A client that trusts this authority; `shown` is the authority and the name
+    /// of its own certificate.
     fn client(&self, shown: Option<(&Self, &str)>) -> ClientConfig {
         let mut roots = RootCertStore::empty();
         roots.add(self.authority.der().clone()).unwrap();
@@ -92,7 +93,7 @@ impl Place {
     }
 }
 
-/// What each end saw: the server its peer, the client the server's certificate.
+/// The certificate that each end saw.
 struct Met {
     peer: Option<PeerCertificate>,
     protocol: Option<Vec<u8>>,

@@ -1,4 +1,4 @@
-//! Contents: from an encoded message to a resource that the rules can serve.
+//! From an encoded message to a resource that the engine can serve.
 
 use bytes::Bytes;
 use trunkline_core::name::Name;
@@ -17,16 +17,16 @@ use super::shared::Shared;
 /// Why a message cannot be served.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AcceptError {
-    /// It is not what it should be.
+    /// It is not a message of its type.
     #[error(transparent)]
     Facts(#[from] FactsError),
-    /// It does not say what it is called.
+    /// It has no name.
     #[error("a {type_url} without a name; give it one")]
     NoName {
         /// Its type.
         type_url: TypeUrl,
     },
-    /// It is called one thing outside and another inside.
+    /// It has one name outside and another inside.
     #[error(
         "is called {outside:?} by what is around it and {inside:?} by itself; \
          clients need both to be the same"
@@ -37,13 +37,13 @@ pub enum AcceptError {
         /// The other one, in the wrapper or in the body.
         inside: Name,
     },
-    /// Its ttl is no time that can pass.
+    /// Its TTL is not a valid duration.
     #[error("the ttl must be more than 0s; leave it out for a resource that stays")]
     Ttl,
-    /// It is not clear for whom it is.
+    /// Its constraints cannot be read.
     #[error(transparent)]
     Constraints(#[from] ConstraintReadError),
-    /// A virtual host that no client could ask for.
+    /// A virtual host that no client could subscribe to.
     #[error(
         "the virtual host {name:?} does not say which route configuration it is of; \
          name it <route configuration>/<name>"
@@ -57,47 +57,48 @@ pub enum AcceptError {
     At {
         /// Which part.
         path: Path,
-        /// What is wrong with it.
+        /// The error.
         source: Box<AcceptError>,
     },
-    /// What is said of a part to this server is wrong.
+    /// An annotation for this server is wrong.
     #[error(transparent)]
     Said(ConditionProblem),
-    /// A condition stands where it means nothing.
+    /// A condition where it means nothing.
     #[error(
         "a condition in the metadata around a resource means nothing; write it as \
          resource_name.dynamic_parameter_constraints, or in the resource"
     )]
     ConditionAround,
-    /// A condition is none.
+    /// A condition cannot be read.
     #[error("the condition {text:?}: {source}; write such as env=prod AND NOT version=v1")]
     Condition {
-        /// What was written.
+        /// The text as written.
         text: String,
-        /// What is wrong with it.
+        /// The error.
         source: ConstraintError,
     },
-    /// Conditions make too many variants.
+    /// Its conditions make too many variants.
     #[error(transparent)]
     Cases(CasesError),
-    /// Variants take too much.
+    /// Its variants are too large.
     #[error("its variants have more than {limit} bytes together: use fewer conditions")]
     VariantsTooLarge {
         /// Bytes allowed.
         limit: usize,
     },
-    /// Without the parts that some clients do not get it is no good.
+    /// A variant without the parts that some clients do not get breaks a rule
+    /// of Envoy.
     #[error("for clients with {clients} too little is left of it: {violation}")]
     Variant {
-        /// The clients.
+        /// The clients of the variant.
         clients: Constraints,
-        /// What Envoy would say.
+        /// The rule.
         violation: Box<Violation>,
     },
 }
 
 impl AcceptError {
-    /// Which part of the resource is wrong, and what is wrong with it.
+    /// The part of the resource that is wrong, and the error.
     #[must_use]
     pub fn place(self) -> (Path, Self) {
         match self {
@@ -131,11 +132,11 @@ impl From<ConstraintError> for AcceptError {
     }
 }
 
-/// A resource that is called what its body says, with the facts that order
-/// needs (S73) and a version made from its bytes (S71).
+/// A resource with the name in its body, the facts that make before break needs
+/// (S73) and a version made from its bytes (S71).
 ///
-/// The bytes are served as they are: whoever encodes them does it in the same
-/// way each time.
+/// The bytes are served as they are, so the caller has to encode equal messages
+/// to equal bytes.
 ///
 /// # Errors
 /// If the body is not of its type, or has no name.

@@ -1,5 +1,4 @@
-//! Contents that a person wrote: a resource of a file, and what the file says
-//! around it.
+//! A resource that a person wrote in a file, with its wrapper.
 
 use std::time::Duration;
 
@@ -15,20 +14,35 @@ use super::constraints::{ConstraintReadError, read_constraints};
 use super::hosts;
 use super::intake::{Accepted, Intake};
 
-/// What a resource of a file becomes.
+/// The resources of one resource in a file.
 ///
-/// Its version is made from its contents and from what is around them (S71),
-/// so the same text gives the same version everywhere. A version that the file
-/// says is not used: nobody could tell whether it changes when the contents do.
+/// The version is made from the body and its wrapper (S71), so the same text
+/// gives the same version everywhere. A version in the file is ignored: nobody
+/// could tell whether it changes when the contents do.
+///
+/// ```
+/// use trunkline::proto::text;
+/// use trunkline::{Server, wire::accept_text};
+///
+/// let yaml = r#"
+/// resources:
+/// - "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
+///   name: backend
+/// "#;
+/// let file = text::read("clusters.yaml", yaml, &Default::default());
+/// let accepted = accept_text(&file.resources[0])?;
+/// Server::default().apply(accepted.changes().collect())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
-/// If what is around the resource does not fit it, or it has no name.
+/// If the wrapper does not fit the resource, or it has no name.
 pub fn accept_text(read: &text::Resource) -> Result<Accepted, AcceptError> {
     Intake::default().text(read)
 }
 
 impl Intake {
-    /// A resource of its contents and of what is around them, for these clients.
+    /// A resource from its body and wrapper, for these clients.
     pub(super) fn authored(
         &mut self,
         type_url: &str,
@@ -65,7 +79,7 @@ impl Intake {
     }
 }
 
-/// What is around a resource that nothing is around.
+/// The wrapper of a resource without one.
 pub(super) static BARE: discovery::Resource = discovery::Resource {
     version: String::new(),
     resource: None,
@@ -77,8 +91,8 @@ pub(super) static BARE: discovery::Resource = discovery::Resource {
     metadata: None,
 };
 
-/// All that name a resource name it the same; only a body that clients do not
-/// ask by its own name may differ.
+/// All places that name a resource agree; only the body may differ where
+/// clients do not subscribe by its name.
 pub(super) fn name(
     type_url: &str,
     inside: Option<&str>,
@@ -123,7 +137,7 @@ fn ttl(ttl: discovery::Duration) -> Result<Duration, AcceptError> {
     (!ttl.is_zero()).then_some(ttl).ok_or(AcceptError::Ttl)
 }
 
-/// One that matches all clients is none.
+/// Constraints that match all clients are none.
 pub(super) fn constraints(
     wrapper: &discovery::Resource,
 ) -> Result<Option<Constraints>, AcceptError> {
@@ -144,7 +158,7 @@ fn rare(wrapper: &discovery::Resource) -> Option<RareFacts> {
     (rare != RareFacts::default()).then_some(rare)
 }
 
-/// What can change about a resource without its body.
+/// The parts of a resource that can change without its body.
 struct Around {
     aliases: Box<[Name]>,
     ttl: Option<Duration>,
@@ -243,7 +257,7 @@ resource:
             let other = accepted(&WRAPPED.replace(from, to)).unwrap();
             assert_ne!(other.version, all.version, "{to}");
         }
-        // Constraints are part of which variant it is.
+        // Constraints identify the variant.
         let other = accepted(&WRAPPED.replace("prod", "test")).unwrap();
         assert_eq!(other.version, all.version);
         let bare = accepted(&format!("\"@type\": {}\nname: c", kind::CDS)).unwrap();
@@ -266,7 +280,7 @@ resource:
         ));
     }
 
-    /// Whatever it is called in its body: Envoy removes it by that name.
+    /// Whatever the name in its body: Envoy removes it by that one.
     #[test]
     fn s36_a_virtual_host_is_called_as_it_is_asked_for() {
         let host = accepted(&virtual_host("r/d")).unwrap();

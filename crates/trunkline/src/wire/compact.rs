@@ -1,5 +1,5 @@
-//! One resource with parts that are for some clients only, and the variants that
-//! it stands for: as few as there are different contents.
+//! A resource with parts that are for some clients only, and its variants: as
+//! few as there are different contents.
 
 #[cfg(test)]
 mod tests;
@@ -14,15 +14,15 @@ use trunkline_proto::{Path, canonical, validate};
 
 use super::accept::AcceptError;
 
-/// Cases that the conditions of one resource may make.
+/// The maximum of cases that the conditions of one resource may make.
 pub(super) const MOST_CASES: usize = 128;
-/// Bytes of all variants of one resource.
+/// The maximum of bytes of all variants of one resource.
 const MOST_BYTES: usize = 256 << 20;
 
-/// Something about conditions that is no mistake, but hardly meant.
+/// A condition that is no mistake, but hardly intended.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Doubt {
-    /// It holds for nobody.
+    /// It holds for no client.
     #[error(
         "the condition {condition:?} holds for no client that the resource is for: \
          what it is on is never served"
@@ -31,7 +31,7 @@ pub enum Doubt {
         /// The condition.
         condition: String,
     },
-    /// It holds for everybody.
+    /// It holds for every client.
     #[error(
         "the condition {condition:?} holds for every client that the resource is for: \
          leave it out"
@@ -40,14 +40,14 @@ pub enum Doubt {
         /// The condition.
         condition: String,
     },
-    /// A variant that nobody matches.
+    /// A variant that no client matches.
     #[error("the constraints match no client: it is never served")]
     Nobody,
 }
 
-/// What a resource stands for.
+/// The variants of a resource.
 pub(super) struct Variants {
-    /// The clients that it is for at all.
+    /// The clients that the resource is for.
     pub(super) clients: Constraints,
     pub(super) all: Vec<Variant>,
     pub(super) doubts: Vec<(Path, Doubt)>,
@@ -67,7 +67,7 @@ pub(super) fn variants(
 ) -> Result<Variants, AcceptError> {
     let mut parts = Parts::default();
     let mut clients = own.clone();
-    // The resource itself comes first, and parts of it are for its clients.
+    // The resource itself comes first, and its parts are for its clients.
     for condition in found {
         let read = read(condition)?;
         let both = Constraints::all([&clients, &read]);
@@ -109,10 +109,10 @@ fn at(condition: &Condition, error: AcceptError) -> AcceptError {
 #[derive(Default)]
 struct Parts<'a> {
     conditions: Vec<Constraints>,
-    /// Where each was first seen.
+    /// The place where each was first seen.
     first: Vec<&'a Condition>,
     known: HashMap<Constraints, usize>,
-    /// However it is written.
+    /// By text: one condition may be spelled in several ways.
     places: HashMap<&'a str, usize>,
     doubts: Vec<(Path, Doubt)>,
 }
@@ -131,7 +131,7 @@ impl<'a> Parts<'a> {
     fn doubt(&mut self, condition: &Condition, clients: &Constraints, both: &Constraints) {
         let text = || condition.text.clone();
         let doubt = match both {
-            // Of a part of nothing there is nothing to say.
+            // A part of a resource for nobody is not reported.
             _ if clients.is_never() => return,
             both if both.is_never() => Doubt::Never { condition: text() },
             both if both == clients => Doubt::Always { condition: text() },
@@ -151,7 +151,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// What the cases look like; those that look the same are one.
+/// The contents of each case; cases of equal contents are merged.
 fn distinct(
     message: &DynamicMessage,
     parts: &Parts<'_>,
@@ -195,7 +195,7 @@ fn distinct(
     all.into_iter().map(one).collect()
 }
 
-/// Without some of its parts, a resource may be one that Envoy refuses.
+/// A resource without some of its parts may be one that Envoy refuses.
 fn check(message: &DynamicMessage, clients: &Constraints) -> Result<(), AcceptError> {
     match validate::validate(message).into_iter().next() {
         None => Ok(()),

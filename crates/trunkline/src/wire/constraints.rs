@@ -1,4 +1,4 @@
-//! Constraints of TP2 as they travel, and as they mean something.
+//! Constraints (TP2) as messages and as expressions.
 
 use trunkline_core::params::{ConstraintError, Constraints, Expr, ExprNode};
 use trunkline_proto::discovery::{
@@ -6,21 +6,21 @@ use trunkline_proto::discovery::{
 };
 use trunkline_proto::text;
 
-/// What a peer's constraints cannot be read as.
+/// Why a message of constraints cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConstraintReadError {
-    /// The peer names a parameter and does not say what it must be.
+    /// A parameter without a test.
     #[error("the constraint on {key:?} has neither a value nor `exists`")]
     NoTest {
         /// The parameter.
         key: String,
     },
-    /// It is too large to be decided.
+    /// The expression is too large to decide.
     #[error(transparent)]
     Limit(#[from] ConstraintError),
 }
 
-/// How texts are read in which constraints may be written as people say them:
+/// Text options with which constraints may be written as people say them:
 /// `env=prod AND NOT version=v1`.
 #[must_use]
 pub fn text_options() -> text::Options {
@@ -36,7 +36,7 @@ fn from_words(words: &str) -> Result<DynamicParameterConstraints, String> {
     Ok(write_constraints(read.expr()))
 }
 
-/// The message that says an expression.
+/// The message of an expression.
 #[must_use]
 pub fn write_constraints(expr: &Expr) -> DynamicParameterConstraints {
     let list = |all: &[Expr]| ConstraintList {
@@ -58,10 +58,10 @@ pub fn write_constraints(expr: &Expr) -> DynamicParameterConstraints {
     DynamicParameterConstraints { r#type: Some(said) }
 }
 
-/// The expression that a message says; one that says nothing constrains nothing.
+/// The expression of a message; an empty message constrains nothing.
 ///
 /// # Errors
-/// If it is incomplete, or larger than what can be decided.
+/// If it is incomplete, or too large to decide.
 pub fn read_constraints(
     message: &DynamicParameterConstraints,
 ) -> Result<Expr, ConstraintReadError> {

@@ -1,5 +1,5 @@
-//! What virtual hosts are called: a client asks for them by the name of their
-//! route configuration and a host, and forgets them by the name in their body.
+//! Names of virtual hosts: a client subscribes by the name of their route
+//! configuration and a host, and removes them by the name in their body.
 
 use bytes::Bytes;
 use trunkline_core::name::Name;
@@ -14,20 +14,20 @@ pub(super) fn is_host(type_url: &str) -> bool {
     full_name(type_url) == full_name(types::VIRTUAL_HOST)
 }
 
-/// Whether resources of this type may have virtual hosts in them.
+/// Whether resources of this type may contain virtual hosts.
 pub(super) fn is_route(type_url: &str) -> bool {
     full_name(type_url) == full_name(types::ROUTE_CONFIGURATION)
 }
 
 /// The name of a virtual host that was written in a route configuration.
 ///
-/// Clients take what is before the last slash for the route configuration, so
-/// there is none after it.
+/// Clients take the text before the last slash for the route configuration, so
+/// slashes in the host are replaced.
 pub(super) fn inside(route: &Name, host: &str) -> Name {
     Name::new(&format!("{route}/{}", host.replace('/', "%2F")))
 }
 
-/// Refuses a name that does not say which route configuration it is of.
+/// Refuses a name without a route configuration.
 pub(super) fn check(name: &Name) -> Result<(), AcceptError> {
     match name.as_str().rsplit_once('/') {
         Some((route, host)) if !route.is_empty() && !host.is_empty() => Ok(()),
@@ -41,7 +41,7 @@ pub(super) fn renamed(body: &Bytes, name: &Name) -> Result<Bytes, AcceptError> {
     Ok(renamed.into())
 }
 
-/// That bytes are not of their type.
+/// The error for bytes that are not of their type.
 pub(super) fn malformed(type_url: &'static str) -> impl Fn(prost::DecodeError) -> AcceptError {
     move |source| {
         AcceptError::Facts(FactsError::Malformed {

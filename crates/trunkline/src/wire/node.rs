@@ -1,25 +1,25 @@
-//! The node of a stream, read when it is new.
+//! The node of a stream, read when it changes.
 //!
-//! Envoy repeats 61 KB of node in every request unless it is told not to. What
-//! was read is recognised by a hash: the bytes themselves would keep a whole
-//! received message alive for each stream.
+//! Envoy repeats 61 KB of node in every request unless it is told not to. A
+//! node that was read is recognised by its hash: the bytes themselves would
+//! keep a whole received message alive for each stream.
 
 use bytes::Bytes;
 use trunkline_core::message;
 use trunkline_proto::discovery::{DecodeError, Limits, Node};
 use twox_hash::XxHash3_128;
 
-/// Which node a stream last sent.
+/// The hash of the node that a stream last sent.
 #[derive(Debug, Default)]
 pub(super) struct NodeMemory(Option<u128>);
 
 impl NodeMemory {
-    /// Whether it is the one that was read before.
+    /// Whether it is the node that was read last.
     pub(super) fn is(&self, raw: &[u8]) -> bool {
         self.0.is_some_and(|hash| hash == XxHash3_128::oneshot(raw))
     }
 
-    /// The node, if it is not the one that was read before.
+    /// The node, if it is not the one that was read last.
     pub(super) fn read(
         &mut self,
         raw: Option<&Bytes>,
@@ -35,7 +35,7 @@ impl NodeMemory {
     }
 }
 
-/// What the rules of the protocol know of a node.
+/// The fields of a node that the engine knows.
 pub(super) fn core_node(node: &Node) -> message::Node {
     message::Node {
         id: node.id.clone(),

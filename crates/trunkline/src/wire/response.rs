@@ -1,7 +1,7 @@
-//! Responses: from what the machines say to frames of shared bytes.
+//! Responses: from the engine to frames of shared bytes.
 //!
-//! A body is never encoded or copied as a whole: it stands in every stream's
-//! frames as the one buffer that the database holds.
+//! A body is never encoded or copied as a whole: all streams' frames share the
+//! one buffer in the database.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use trunkline_proto::discovery::{
 
 use super::constraints::write_constraints;
 
-/// A delta response as frames. People who read it find the revision of the
-/// contents in it; clients do not look at that (S68).
+/// A delta response as frames. It has the revision of the contents for people
+/// to read; clients ignore that (S68).
 pub(crate) fn delta_frames(response: &DeltaResponse, identifier: &str, revision: u64) -> Frames {
     let head = Head {
         type_url: response.type_url.as_str(),
@@ -48,7 +48,8 @@ pub(crate) fn delta_frames(response: &DeltaResponse, identifier: &str, revision:
     }
 }
 
-/// Resources that many streams get, written for the first.
+/// The encoded resources of a list that streams share, written for the first of
+/// them.
 fn written(whole: &SharedList, field: impl Fn(&WireResource) -> Field) -> &[Bytes] {
     whole.encode_once(|resources| {
         let fields: Vec<Field> = resources.iter().map(field).collect();
@@ -79,11 +80,11 @@ pub(crate) fn sotw_frames(response: &SotwResponse, identifier: &str) -> Frames {
     }
 }
 
-/// Bytes of a piece of a shared set. Large pieces are few for a transport to
-/// handle, small ones are soon sent and given back.
+/// The size of a piece of a shared set. Large pieces are few for a transport to
+/// handle; small ones are soon sent and freed.
 const SEGMENT_BYTES: usize = 64 << 10;
 
-/// Fields in pieces that are copied together once.
+/// Fields in pieces, copied together once.
 fn segments(fields: &[Field]) -> Vec<Bytes> {
     let mut segments = Vec::new();
     let (mut start, mut bytes) = (0, 0);
@@ -100,12 +101,12 @@ fn segments(fields: &[Field]) -> Vec<Bytes> {
 fn sotw_field(url: &TypeUrl, delivered: &WireResource) -> Field {
     match (delivered.form, any(url, &delivered.resource)) {
         (Form::Full, Some(any)) => Field::sotw(&any),
-        // A resource without its body has to say its name (S58).
+        // A resource without a body has to carry its name (S58).
         _ => Field::sotw_wrapped(&wrapped(url, delivered)),
     }
 }
 
-/// The resource with all that belongs to it (S58, S59, S62).
+/// The resource in its wrapper (S58, S59, S62).
 fn wrapped(url: &TypeUrl, delivered: &WireResource) -> Resource {
     let resource = &delivered.resource;
     let body = match delivered.form {
@@ -138,7 +139,7 @@ fn any(url: &TypeUrl, resource: &resource::Resource) -> Option<Any> {
     })
 }
 
-/// More than protobuf can say is as good as for ever.
+/// A duration beyond the maximum of protobuf is as good as for ever.
 fn duration(ttl: std::time::Duration) -> Duration {
     const LONGEST: u64 = 315_576_000_000;
     Duration {
@@ -267,7 +268,7 @@ mod tests {
         let message = DeltaDiscoveryResponse::decode(bytes(41)).unwrap();
         assert_eq!(message.system_version_info, "41");
         assert_eq!(message.control_plane.unwrap().identifier, "me");
-        // Nothing else of it depends on that.
+        // Nothing else depends on the revision.
         let of = |revision| DeltaDiscoveryResponse {
             system_version_info: String::new(),
             ..DeltaDiscoveryResponse::decode(bytes(revision)).unwrap()

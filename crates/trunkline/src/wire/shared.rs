@@ -1,5 +1,5 @@
-//! What many resources have in common, kept once: type URLs, and the names of
-//! what they refer to.
+//! Strings that many resources have in common, kept once: type URLs, and the
+//! names of references.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,9 +9,10 @@ use trunkline_core::name::Name;
 use trunkline_core::resource::{TypeUrl, Version};
 use trunkline_proto::{descriptor, facts};
 
-/// Names that are remembered; where all of them differ there is nothing to share.
+/// The maximum of remembered names; where all of them differ there is nothing
+/// to share.
 const MOST_NAMES: usize = 1 << 16;
-/// Spellings of types.
+/// The maximum of remembered spellings of types.
 const MOST_URLS: usize = 1 << 10;
 
 /// See the module's documentation.
@@ -50,7 +51,7 @@ impl Shared {
         name
     }
 
-    /// The facts as the rules know them, and what stands beside the body.
+    /// The facts of a resource as the engine has them.
     pub(super) fn facts(
         &mut self,
         found: facts::Facts,
@@ -61,7 +62,7 @@ impl Shared {
             name: self.name(&name),
         };
         let mut references: Vec<Reference> = found.references.into_iter().map(refers).collect();
-        // Two spellings of one name are one, and stand elsewhere.
+        // Spellings of one name are equal only now, and may stand apart.
         references.sort();
         references.dedup();
         let mut rare = beside.unwrap_or_default();

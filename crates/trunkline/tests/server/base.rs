@@ -1,4 +1,5 @@
-//! Virtual hosts that a client gets without asking, by what its node says.
+//! Base subscriptions: virtual hosts that a client gets without asking, by its
+//! node.
 
 use trunkline::node::{BaseRule, NodeMatch};
 use trunkline::wire::accept_text;
@@ -73,7 +74,7 @@ async fn server() -> Fixture {
     fixture
 }
 
-/// A node that says where it is in metadata that is not only that.
+/// A node with its namespace and zone in its metadata, among other keys.
 fn node(namespace: &str, zone: &str) -> Node {
     let text = |text: &str| Value {
         kind: Some(value::Kind::StringValue(text.into())),
@@ -93,13 +94,13 @@ fn node(namespace: &str, zone: &str) -> Node {
     }
 }
 
-/// An Envoy that has just started, or one that has these versions already:
-/// it asks for its clusters and its routes, and then for virtual hosts without
+/// An Envoy that has just started, or one that has these versions already: it
+/// subscribes to its clusters and its routes, and then to virtual hosts without
 /// naming any.
 async fn join(fixture: &Fixture, node: Node, have: &[(&str, &str)]) -> (Delta, Vec<String>) {
     let mut stream = Delta::open(fixture).await;
-    // Of one that comes back nothing is said that may need clusters before it
-    // has asked for these (S82).
+    // A client that reconnects is pushed nothing that may need clusters before
+    // it has subscribed to these (S82).
     let clusters = DeltaDiscoveryRequest {
         node: Some(node),
         type_url: kind::CDS.into(),
@@ -183,7 +184,8 @@ async fn s23_a_member_of_a_base_set_can_be_unsubscribed() {
         ..DeltaDiscoveryRequest::default()
     };
     stream.requests.send(leave).await.unwrap();
-    // Requests are read in order: with the answer to this, that is done.
+    // Requests are handled in order: the response to this one shows that the
+    // one before was handled.
     let ask = DeltaDiscoveryRequest {
         type_url: kind::VHDS.into(),
         resource_names_subscribe: vec!["r1/c.com".into()],

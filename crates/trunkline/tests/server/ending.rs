@@ -1,4 +1,4 @@
-//! How a server lets go of its clients (S79).
+//! How a server ends its streams (S79).
 
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ async fn s79_a_connection_that_is_too_old_is_ended_in_order() {
     let response = stream.next().await;
     stream.accept(&response).await;
     assert_eq!(stream.end().await, Code::Unavailable);
-    // The client comes back by itself, on a new connection.
+    // The client reconnects by itself, on a new connection.
     let mut again = Delta::open(&fixture).await;
     again.ask(&["a"]).await;
     assert_eq!(bodies(&again.next().await), [("a", &b"1"[..])]);

@@ -1,4 +1,4 @@
-//! Where an embedder takes part.
+//! Hooks of an embedder.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use trunkline_proto::envoy::google::rpc::Status as Rejection;
 
 use crate::support::{Delta, bodies, build, put};
 
-/// Says what it is told as one word each.
+/// Writes down each call as one word.
 struct Words(mpsc::UnboundedSender<String>);
 
 impl Words {
@@ -80,7 +80,7 @@ async fn everything_that_happens_is_told() {
     stream.accept(&response).await;
     hear(&["acked 2", "converged"]).await;
 
-    // What is the same changes nothing, and nobody is told of it.
+    // An equal resource changes nothing, and no hook is called.
     fixture.server.apply(vec![put("a", b"1")]).unwrap();
     fixture.server.apply(vec![put("a", b"2")]).unwrap();
     hear(&["program: a other", "sent 3"]).await;
@@ -98,7 +98,7 @@ async fn everything_that_happens_is_told() {
     hear(&["nacked: too bad", "parked a", "converged"]).await;
 }
 
-/// Lets in whoever brings the right header, and shows them no endpoints.
+/// Admits streams that have the right header, and lets them see no endpoints.
 struct Guard;
 
 impl Hooks for Guard {
@@ -137,7 +137,7 @@ async fn a_type_that_a_peer_may_not_see_does_not_exist() {
     assert_eq!(bodies(&response), []);
 }
 
-/// Makes each name when it is asked for, and remembers what was wanted.
+/// Makes each name when it is demanded, and remembers the demand.
 #[derive(Default)]
 struct OnDemand {
     writer: Mutex<Option<Writer>>,
@@ -186,7 +186,8 @@ async fn what_is_asked_for_on_demand_is_told() {
     });
     let fixture = build(builder).await;
     let stream = Delta::open(&fixture).await;
-    // All of another type is nothing on demand, and neither is asking for nothing.
+    // A wildcard of another type is no demand, and neither is an empty
+    // subscription.
     stream.ask(&["a"]).await;
     let hosts = |names: &[String]| DeltaDiscoveryRequest {
         type_url: kind::VHDS.into(),

@@ -1,5 +1,5 @@
-//! A proxy that was sent requests for a hundred thousand hosts that nobody
-//! has: it lists all of them when it comes back (S72).
+//! A proxy that was sent requests for a hundred thousand hosts that do not
+//! exist: it lists all of them when it reconnects (S72).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -33,13 +33,13 @@ fn junk(number: usize) -> String {
     format!("r1/junk{number}.com")
 }
 
-/// All names that a response answers for.
+/// All names that a response answers.
 fn answered(response: &DeltaDiscoveryResponse) -> impl Iterator<Item = &String> {
     let resources = response.resources.iter();
     resources.flat_map(|r| r.aliases.iter().chain([&r.name]))
 }
 
-/// Reads and accepts until a name was answered for.
+/// Reads and ACKs until a name is answered.
 async fn read_until(stream: &mut Delta, name: &str, all: &mut BTreeSet<String>) -> usize {
     let mut responses = 0;
     loop {
@@ -96,7 +96,8 @@ async fn s72_a_hundred_thousand_junk_hosts_are_survived() {
     while !all.contains(&last) {
         responses += read_until(&mut stream, &last, &mut all).await;
     }
-    // Who waits for one of them is answered; who knows is not told again.
+    // Hosts that Envoy waits for are answered; those that it has versions of
+    // are not.
     let waited = (JUNK / 2..JUNK)
         .map(junk)
         .filter(|name| !all.contains(name));
@@ -107,7 +108,7 @@ async fn s72_a_hundred_thousand_junk_hosts_are_survived() {
 
     let clients = fixture.server.clients();
     let subscriptions = clients[0].types[0].subscriptions;
-    // Two that there are, and the wildcard.
+    // Two that exist, and the wildcard.
     assert!(subscriptions <= LIMIT + 3, "{subscriptions} subscriptions");
     let changed = vec![host("r1/web", "known.com", b"changed")];
     fixture.server.apply(changed).unwrap();

@@ -1,4 +1,4 @@
-//! What is too much, and what is too early.
+//! Limits, and streams before the contents are loaded.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -68,7 +68,7 @@ async fn requests_that_come_too_fast_wait_and_are_not_lost() {
     assert!(waited.load(Ordering::SeqCst) > 0);
 }
 
-/// Complete when it is told so.
+/// Loaded when it is told so.
 struct Late(watch::Receiver<bool>);
 
 impl Contents for Late {
@@ -121,7 +121,7 @@ async fn a_burst_of_changes_is_one_response() {
     stream.ask(&["a", "b"]).await;
     let response = stream.next().await;
     stream.accept(&response).await;
-    // A request is answered at once, so the ACK has to be there before.
+    // A request gets its response at once, so the ACK has to be there before.
     stream.ask(&["c"]).await;
     let response = stream.next().await;
     stream.accept(&response).await;

@@ -1,5 +1,4 @@
-//! Variants by what a client's node says, for clients that send no parameters
-//! (TP2, S62).
+//! Variants by a client's node, for clients that send no parameters (TP2, S62).
 
 use std::collections::HashMap;
 
@@ -66,7 +65,7 @@ fn ask(type_url: &str, node: Option<Node>, names: &[&str]) -> DeltaDiscoveryRequ
     }
 }
 
-/// Names with the bodies that came, which say for whom they are.
+/// Names with the bodies that were sent, which tell for whom they are.
 fn given(response: &DeltaDiscoveryResponse) -> Vec<String> {
     let one = response.resources.iter().map(|resource| {
         let body = resource.resource.as_ref().unwrap();
@@ -96,7 +95,8 @@ async fn tp2_a_wildcard_set_is_filtered_by_what_the_node_says() {
         let mut stream = Delta::open(&fixture).await;
         let response = say(&mut stream, ask(kind::CDS, Some(node(cluster)), &[])).await;
         assert_eq!(given(&response), expected, "{cluster}");
-        // Without parameters of its own it is still told whose variant it has.
+        // A client without parameters of its own is still told which variant it
+        // has.
         assert!(response.resources.iter().all(|r| r.resource_name.is_some()));
     }
 }

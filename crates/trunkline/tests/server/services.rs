@@ -103,7 +103,7 @@ async fn what_each_client_has_is_told_to_tools() {
     let response = stream.next().await;
     stream.accept(&response).await;
     let mut client = ClientStatusDiscoveryServiceClient::new(fixture.channel.clone());
-    // Until the answer has arrived.
+    // Until the ACK has arrived.
     loop {
         let request = ClientStatusRequest::default();
         let answer = client.fetch_client_status(request).await.unwrap();
@@ -137,7 +137,7 @@ async fn load_is_reported_and_kept() {
     let answer = client.stream_load_stats(ReceiverStream::new(stream)).await;
     let mut answers = answer.unwrap().into_inner();
     let asked = answers.message().await.unwrap().unwrap();
-    // This client does not know what "all" is.
+    // This client does not understand "all clusters".
     assert_eq!(asked.clusters, ["a"]);
     fixture.server.apply(vec![cluster("b")]).unwrap();
     let asked = answers.message().await.unwrap().unwrap();

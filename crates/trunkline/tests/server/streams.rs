@@ -1,4 +1,4 @@
-//! What streams are told, and how they end.
+//! Responses on streams, and the end of streams.
 
 use std::sync::Arc;
 
@@ -29,11 +29,11 @@ async fn a_change_reaches_those_who_ask_for_it() {
     fixture.server.apply(vec![put("b", b"2")]).unwrap();
     assert_eq!(bodies(&second.next().await), [("b", &b"2"[..])]);
     fixture.server.apply(vec![put("a", b"3")]).unwrap();
-    // Neither its ACK nor the change of another brought an answer.
+    // Neither its ACK nor the change of another name caused a response.
     assert_eq!(bodies(&first.next().await), [("a", &b"3"[..])]);
 }
 
-/// One more with each transaction.
+/// The revision grows by one with each transaction.
 #[tokio::test]
 async fn s68_the_control_plane_names_itself_and_the_revision_of_its_contents() {
     let fixture = fixture(vec![put("a", b"1")]).await;
@@ -106,7 +106,7 @@ async fn a_server_that_stops_ends_its_streams() {
     ended.expect("in time").unwrap();
 }
 
-/// Of a stream that has one type, the type need not be said (S3).
+/// On a stream of one type, requests need no type (S3).
 #[tokio::test]
 async fn s3_a_type_has_a_stream_of_its_own() {
     let resource = Resource::new(Name::new("c"), Bytes::from_static(b"\x0a\x01c"));
@@ -147,7 +147,7 @@ async fn s80_a_request_may_be_large() {
     assert_eq!(gone, names.len());
 }
 
-/// Names that a client has already are looked at in slices: what it lacks comes
+/// The names of a client that resumes are evaluated in slices: a push follows
 /// although nothing else happens.
 #[tokio::test]
 async fn s85_a_stream_that_resumes_much_is_told_what_is_new_behind_it() {

@@ -1,4 +1,4 @@
-//! A server that serves, and a client whose messages and codec are not ours.
+//! A running server, and a client with messages and a codec that are not ours.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use trunkline_proto::envoy::envoy::service::discovery::v3::{
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A server that serves, and a connection to it.
+/// A running server, and a connection to it.
 pub(crate) struct Fixture {
     pub(crate) server: Server,
     pub(crate) serving: JoinHandle<()>,
@@ -84,7 +84,7 @@ impl Delta {
         Self::open_as(channel, None).await
     }
 
-    /// With a header of its own.
+    /// A stream with a header of its own.
     pub(crate) async fn open_with(fixture: &Fixture, header: &'static str) -> Self {
         Self::open_as(fixture.channel.clone(), Some(header)).await
     }

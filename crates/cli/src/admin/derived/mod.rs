@@ -1,13 +1,14 @@
-//! Which virtual hosts came with a route configuration, so that they go with it.
+//! Tracks the virtual hosts that came with a route configuration, so that they
+//! are removed with it.
 //!
-//! A route configuration that has `vhds` and is applied with virtual hosts in
-//! it is their author: applied again, those that it no longer lists are gone;
+//! A route configuration with `vhds` that is applied with virtual hosts in it
+//! is their author: applied again, those that it no longer lists are removed;
 //! deleted, all of them. A virtual host that was applied on its own belongs to
-//! nobody. Whoever applied a name last is its author.
+//! none. The last author of a name counts.
 //!
-//! Each is marked with the change that last brought it, so that many requests
-//! can make one change ([`Part`]): what they did not bring is found at the end
-//! by its mark.
+//! Each is marked with the change that last had it, so that many requests can
+//! make one change ([`Part`]): at the end, a host with an older mark is one
+//! that none of them had.
 
 mod plan;
 #[cfg(test)]
@@ -20,9 +21,9 @@ use trunkline_core::hosts::HostName;
 use trunkline_core::params::Constraints;
 
 pub(super) use self::plan::{Part, Plan};
-use super::given::{Author as Route, Given};
+use super::body::{Author as Route, BodyResource};
 
-/// Changes of many requests that are remembered; the oldest is forgotten.
+/// Open changes that are remembered; the oldest is dropped.
 const MOST_OPEN: usize = 16;
 
 /// A variant of a name.
@@ -53,14 +54,14 @@ struct Open {
 pub(super) struct Forgotten;
 
 impl Derived {
-    /// What has to go when these are applied. Of the route configurations
-    /// `empty` nothing is left.
+    /// The hosts to remove when these resources are applied. Of the route
+    /// configurations `empty` no variant is left.
     ///
     /// # Errors
-    /// If they are a part of something that is not known.
+    /// If they are a part of an unknown change.
     pub(super) fn plan(
         &self,
-        given: &[Given],
+        given: &[BodyResource],
         empty: &[(TypeUrl, Name)],
         part: Option<Part>,
     ) -> Result<Plan, Forgotten> {
@@ -69,7 +70,7 @@ impl Derived {
             _ => self.last + 1,
         };
         let mut plan = Plan::new(mark, part);
-        // By route, whether it leaves its virtual hosts to VHDS.
+        // By route, whether it uses VHDS.
         let mut routes: BTreeMap<Route, bool> = BTreeMap::new();
         for one in given {
             let resource = &one.resource;
@@ -100,15 +101,16 @@ impl Derived {
             return;
         };
         match plan.lists(route) {
-            // What `get` shows has none: it is to be applied as it is shown.
+            // The output of `get` lists none, and can be applied as it is
+            // shown.
             false if leaves_them => plan.kept.push((route.0.clone(), hosts.len())),
             _ if leaves_them && plan.part.is_some() => {}
             _ => plan.lose_unlisted(route, hosts.keys()),
         }
     }
 
-    /// A route configuration without constraints takes the place of all its
-    /// variants, so what came with those is gone.
+    /// A route configuration without constraints replaces all its variants, so
+    /// the hosts of those are removed.
     fn plan_whole(&self, plan: &mut Plan, name: &Name, given: &BTreeMap<Route, bool>) {
         for (route, hosts) in self.of(name) {
             if !given.contains_key(route) {
@@ -117,13 +119,13 @@ impl Derived {
         }
     }
 
-    /// All that is known of the variants of a route configuration.
+    /// The hosts of all variants of a route configuration.
     fn of(&self, name: &Name) -> impl Iterator<Item = (&Route, &HashMap<Variant, u64>)> {
         let known = self.hosts.range((name.clone(), None)..);
         known.take_while(move |(route, _)| route.0 == *name)
     }
 
-    /// At the end of a change, what none of its requests brought is gone.
+    /// At the end of a change, removes the hosts that none of its requests had.
     fn plan_end(&self, plan: &mut Plan) {
         let Some(part) = plan.part.clone().filter(|part| part.last) else {
             return;
@@ -141,10 +143,10 @@ impl Derived {
         }
     }
 
-    /// In a change that takes several requests, a virtual host whose domain is
-    /// given to another goes now, if it is one that may not be listed any more.
-    /// If it is, it comes again.
-    pub(super) fn give_way(&self, plan: &mut Plan, given: &[Given], server: &Server) {
+    /// In a change of several requests, a virtual host whose domain another one
+    /// takes is removed now, if a later request may not list it any more. If
+    /// one does, it is added again.
+    pub(super) fn give_way(&self, plan: &mut Plan, given: &[BodyResource], server: &Server) {
         if plan.part.is_none() || self.hosts.is_empty() {
             return;
         }
@@ -174,7 +176,7 @@ impl Derived {
                 }
             }
         });
-        // What is gone anyway at the end of it is known.
+        // Hosts that are removed at its end anyway are known.
         for lost in &plan.lost {
             gone.remove(lost);
         }
@@ -183,8 +185,8 @@ impl Derived {
         }
     }
 
-    /// Virtual hosts that go with what is deleted: names as a whole, and these
-    /// variants in all.
+    /// Virtual hosts that are removed with deleted route configurations: names
+    /// as a whole, and these variants in all.
     pub(super) fn plan_delete(
         &self,
         type_url: &TypeUrl,
@@ -206,7 +208,7 @@ impl Derived {
         plan
     }
 
-    /// The change was made.
+    /// Takes note of a change that was made.
     pub(super) fn keep(&mut self, plan: Plan) {
         self.last = self.last.max(plan.mark);
         for (route, host) in &plan.lost {
@@ -229,7 +231,7 @@ impl Derived {
         }
     }
 
-    /// A virtual host is no longer of any route configuration but this.
+    /// Removes a virtual host from all route configurations but this one.
     fn disown(&mut self, host: &Variant, but: Option<&Route>) {
         let route = host.0.as_str().rsplit_once('/');
         let route = Name::new(route.map_or("", |(route, _)| route));
@@ -266,7 +268,7 @@ impl Derived {
     }
 }
 
-fn variant(given: &Given) -> Variant {
+fn variant(given: &BodyResource) -> Variant {
     let resource = &given.resource;
     (resource.name.clone(), resource.constraints.clone())
 }

@@ -1,4 +1,4 @@
-//! What a change means for virtual hosts; to be kept if it is made.
+//! The effect of a change on virtual hosts; to be kept if it is made.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -9,9 +9,9 @@ use super::{Route, Variant};
 /// One request of a change.
 #[derive(Clone, Debug)]
 pub(in crate::admin) struct Part {
-    /// What the change is called by the client.
+    /// The client's name for the change.
     pub(in crate::admin) name: String,
-    /// Its number, from zero.
+    /// The index of the request.
     pub(in crate::admin) number: u64,
     /// Whether it is the last request of it.
     pub(in crate::admin) last: bool,
@@ -20,17 +20,17 @@ pub(in crate::admin) struct Part {
 /// See the module's documentation.
 #[derive(Debug, Default)]
 pub(in crate::admin) struct Plan {
-    /// Those that are gone.
+    /// Removals of hosts.
     pub(in crate::admin) removed: Vec<Change>,
-    /// Those that stay although they are not listed, of which route.
+    /// The number of hosts of a route that stay although they are not listed.
     pub(in crate::admin) kept: Vec<(Name, usize)>,
     pub(super) mark: u64,
     pub(super) part: Option<Part>,
-    /// By route: those that it lists.
+    /// The hosts that each route lists.
     pub(super) listed: BTreeMap<Route, HashSet<Variant>>,
-    /// By route: those that it no longer has.
+    /// The hosts that each route no longer has.
     pub(super) lost: Vec<(Route, Variant)>,
-    /// Those that were applied on their own.
+    /// Hosts that were applied on their own.
     pub(super) own: Vec<Variant>,
 }
 
@@ -50,18 +50,18 @@ impl Plan {
         }
     }
 
-    /// Whether a route lists anything.
+    /// Whether a route lists any host.
     pub(super) fn lists(&self, route: &Route) -> bool {
         self.listed.contains_key(route)
     }
 
-    /// Whether a route lists this one.
+    /// Whether a route lists this host.
     pub(super) fn has(&self, route: &Route, host: &Variant) -> bool {
         let listed = self.listed.get(route);
         listed.is_some_and(|listed| listed.contains(host))
     }
 
-    /// Those of a route that are not listed are gone.
+    /// Removes the hosts of a route that are not listed.
     pub(super) fn lose_unlisted<'a>(
         &mut self,
         route: &Route,

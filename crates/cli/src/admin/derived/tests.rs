@@ -1,11 +1,11 @@
-//! Which virtual hosts go, and with what.
+//! Removals of virtual hosts, by what is applied.
 
 use super::*;
-use crate::admin::given::{Form, Read};
+use crate::admin::body::{Form, Read};
 use trunkline::Change;
 use trunkline_proto::text::Format;
 
-fn given(hosts: &str) -> Vec<Given> {
+fn given(hosts: &str) -> Vec<BodyResource> {
     let text = format!(
         "{{\"@type\": {}, name: r, vhds: {{config_source: {{ads: {{}}}}}}, \
          virtual_hosts: [{hosts}]}}",
@@ -16,7 +16,7 @@ fn given(hosts: &str) -> Vec<Given> {
     read.given
 }
 
-fn hosts(names: &[&str]) -> Vec<Given> {
+fn hosts(names: &[&str]) -> Vec<BodyResource> {
     let one = |name: &&str| format!("{{name: {name}, domains: [{name}]}}");
     given(&names.iter().map(one).collect::<Vec<_>>().join(", "))
 }
@@ -26,8 +26,8 @@ fn part(name: &str, number: u64, last: bool) -> Option<Part> {
     Some(Part { name, number, last })
 }
 
-/// Makes a change; what it takes away.
-fn made(derived: &mut Derived, given: &[Given], part: Option<Part>) -> Vec<String> {
+/// Makes a change; returns its removals.
+fn made(derived: &mut Derived, given: &[BodyResource], part: Option<Part>) -> Vec<String> {
     let plan = derived.plan(given, &[], part).unwrap();
     let gone = plan.removed.iter().map(|change| match change {
         Change::RemoveVariant(_, name, None) => name.to_string(),
@@ -93,8 +93,8 @@ fn a_change_that_is_not_made_is_not_kept() {
     assert_eq!(made(&mut derived, &hosts(&["c"]), None), ["r/a"]);
 }
 
-/// What a change of these takes away, with the constraints of each.
-fn gone(derived: &mut Derived, given: &[Given]) -> Vec<String> {
+/// The removals of a change of these resources, with their constraints.
+fn gone(derived: &mut Derived, given: &[BodyResource]) -> Vec<String> {
     let plan = derived.plan(given, &[], None).unwrap();
     let gone = plan.removed.iter().map(|change| match change {
         Change::RemoveVariant(_, name, Some(clients)) => format!("{name} [{clients}]"),
@@ -107,7 +107,7 @@ fn gone(derived: &mut Derived, given: &[Given]) -> Vec<String> {
     gone
 }
 
-fn variant_of_routes(clients: &str, hosts: &str) -> Vec<Given> {
+fn variant_of_routes(clients: &str, hosts: &str) -> Vec<BodyResource> {
     let text = format!(
         "{{\"@type\": type.googleapis.com/envoy.service.discovery.v3.Resource, \
          resource_name: {{name: r, dynamic_parameter_constraints: {clients}}}, \
@@ -147,7 +147,7 @@ fn hosts_with_conditions_go_variant_by_variant() {
     assert_eq!(gone(&mut derived, &host("x=1")), [""; 0]);
     let other = ["r/a [NOT x=1]", "r/a [x=1]"];
     assert_eq!(gone(&mut derived, &host("x=2")), other);
-    // Whoever applied one last is its author.
+    // The last author counts.
     let prod = variant_of_routes("x=2", "{name: a, domains: [a]}");
     assert_eq!(gone(&mut derived, &prod), [""; 0]);
     assert_eq!(

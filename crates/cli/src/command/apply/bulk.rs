@@ -14,20 +14,20 @@ use crate::client::{Client, Detail};
 use crate::command::{print, runtime};
 use crate::failure::{Failure, Result};
 
-/// How often it is said how far it is.
+/// The interval of progress lines.
 const EVERY: Duration = Duration::from_secs(1);
-/// Warnings that are shown.
+/// The maximum of warnings that are shown.
 const MOST_WARNINGS: usize = 20;
 
 /// A file that is applied in parts.
 pub(super) struct Bulk<'a> {
     pub(super) client: &'a Client,
     pub(super) places: &'a Places,
-    /// How many resources it has.
+    /// The number of its resources.
     pub(super) total: usize,
 }
 
-/// What came of a part.
+/// The outcome of a part.
 #[derive(Debug, Default, Deserialize)]
 struct Outcome {
     counts: Counts,
@@ -42,7 +42,7 @@ struct Counts {
     deleted: usize,
 }
 
-/// What came of all parts so far.
+/// The sum of all parts so far.
 #[derive(Debug, Default)]
 struct Sum {
     resources: usize,
@@ -54,7 +54,7 @@ struct Sum {
 impl Bulk<'_> {
     pub(super) fn run<R: Read + Seek>(&self, source: R) -> Result<()> {
         let runtime = runtime()?;
-        // So that the server can tell its parts from those of others.
+        // The server tells the parts of this change from those of others by it.
         let id = format!("{:016x}", RandomState::new().hash_one(self.total));
         let mut parts = Parts::new(source);
         let mut next = self.read(&mut parts)?;
@@ -101,7 +101,7 @@ impl Bulk<'_> {
         sum.counts.created += outcome.counts.created;
         sum.counts.changed += outcome.counts.changed;
         sum.counts.deleted += outcome.counts.deleted;
-        // A route configuration that goes on was counted before.
+        // A continued route configuration was counted before.
         let again = part.origins.iter().filter(|(_, host)| *host > 0).count();
         sum.unchanged += outcome.unchanged.saturating_sub(again);
         for warning in outcome.warnings {
@@ -113,7 +113,7 @@ impl Bulk<'_> {
         }
     }
 
-    /// What a failure leaves behind.
+    /// A failure, with the state that it leaves behind.
     fn stopped(&self, sum: &Sum, failure: Failure) -> Failure {
         let (done, total) = (sum.resources, self.total);
         failure.and(format!(
@@ -141,7 +141,7 @@ impl Bulk<'_> {
     }
 }
 
-/// How far it is, now and then, on standard error.
+/// The progress, now and then, on standard error.
 struct Progress {
     total: usize,
     told: Instant,

@@ -25,9 +25,9 @@ use crate::cli;
 use crate::client::Client;
 use crate::failure::{Failure, Result};
 
-/// Resources up to which a file is one change.
+/// The maximum of resources that are one change.
 const ONE_CHANGE: usize = 10_000;
-/// A text of so many bytes does not have more.
+/// A text of fewer bytes does not have more.
 const SMALL: usize = 1 << 20;
 
 pub(super) fn run(args: &cli::Apply) -> Result<()> {
@@ -45,7 +45,7 @@ struct Applying<'a> {
 }
 
 impl Applying<'_> {
-    /// What the file is called in messages.
+    /// The name of the file in messages.
     fn name(&self) -> &str {
         match self.args.file.as_str() {
             "-" => "standard input",
@@ -78,7 +78,7 @@ impl Applying<'_> {
         if self.args.atomic || bytes.len() <= SMALL {
             return self.at_once(kind, bytes);
         }
-        // What is no text, the server says as well.
+        // The server reports as well that it is no text.
         let Ok(text) = std::str::from_utf8(&bytes) else {
             return self.at_once(kind, bytes);
         };
@@ -107,7 +107,7 @@ impl Applying<'_> {
         read.map(|()| bytes).map_err(|error| self.wrong(error))
     }
 
-    /// All of it in one request.
+    /// Sends all of it in one request.
     fn at_once(&self, kind: &'static str, bytes: Vec<u8>) -> Result<()> {
         let path = match self.args.dry_run {
             true => "/api/v1/resources?dry_run=true",

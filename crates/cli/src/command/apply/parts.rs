@@ -9,10 +9,10 @@ use trunkline_proto::descriptor::types;
 use trunkline_proto::discovery::{Any, Resource};
 use trunkline_proto::pieces::{Piece, Pieces, PiecesError, Route};
 
-/// Resources of a part: few enough that a server that takes them in keeps
-/// nobody waiting for long.
+/// Resources of a part: few enough that a server that takes them in keeps no
+/// stream waiting for long.
 const EACH: usize = 2000;
-/// Bytes of a part, by about one resource.
+/// Bytes of a part, give or take a resource.
 const EACH_BYTES: usize = 1 << 20;
 /// `DiscoveryResponse.resources` and `RouteConfiguration.virtual_hosts`.
 const LIST: u32 = 2;
@@ -22,17 +22,17 @@ const LIST: u32 = 2;
 pub(super) struct Part {
     /// A binary `DiscoveryResponse`.
     pub(super) body: Vec<u8>,
-    /// For each resource in it, its number in the file, and the number of its
+    /// For each resource in it, its index in the file, and the index of its
     /// first virtual host.
     pub(super) origins: Vec<(usize, usize)>,
-    /// How many there are, virtual hosts included.
+    /// The number of resources, virtual hosts included.
     pub(super) resources: usize,
 }
 
 /// Takes a file apart.
 pub(super) struct Parts<R> {
     pieces: Pieces<R>,
-    /// The last route configuration; its virtual hosts may come in many parts.
+    /// The last route configuration; its virtual hosts may take many parts.
     route: Option<Route>,
     each: usize,
 }
@@ -60,8 +60,8 @@ impl<R: Read + Seek> Parts<R> {
         loop {
             let inside = open.as_ref().map(|open| open.hosts.len());
             let bytes = part.body.len() + inside.unwrap_or_default();
-            // A route configuration comes with a virtual host: without one, it
-            // would not seem to have any.
+            // A route configuration is sent with a virtual host: without one,
+            // it would seem to have none.
             if inside != Some(0) && (part.resources >= self.each || bytes >= EACH_BYTES) {
                 break;
             }
@@ -105,7 +105,7 @@ impl Part {
         let (Some(open), Some(route)) = (open, route) else {
             return;
         };
-        // Fields may stand in any order, and a message in two parts is one.
+        // Fields may stand in any order, and two parts of a message are merged.
         let any = Any {
             type_url: route.type_url.clone(),
             value: [&route.rest[..], &open.hosts].concat().into(),
@@ -138,7 +138,7 @@ mod tests {
     use std::io::Cursor;
     use trunkline_proto::discovery::DiscoveryResponse;
 
-    /// All pieces of a file, with the numbers that they have in it.
+    /// All pieces of a file, with their numbers in it.
     fn pieces(bytes: Vec<u8>, origins: &[(usize, usize)]) -> Vec<(usize, Piece)> {
         let mut pieces = Pieces::new(Cursor::new(bytes));
         let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! Where a resource of a file is, also when it was sent in a part.
+//! Places of resources in a file, also of those that were sent in a part.
 
 use trunkline_proto::Path;
 use trunkline_proto::text::{Document, Position};
@@ -8,11 +8,11 @@ use crate::client::Detail;
 /// The places of a file.
 pub(super) struct Places {
     pub(super) file: String,
-    /// What the file is made of, if it is a text.
+    /// The parsed file, if it is a text.
     document: Option<Document>,
 }
 
-/// A resource of a file: its number, and that of its virtual host.
+/// The index of a resource in a file, and that of its virtual host.
 pub(super) type Number = (usize, Option<usize>);
 
 impl Places {
@@ -30,7 +30,7 @@ impl Places {
         }
     }
 
-    /// As a compiler would say it.
+    /// The place as a compiler would print it.
     pub(super) fn name(&self, number: Number) -> String {
         let file = &self.file;
         match self.position(number) {
@@ -45,7 +45,7 @@ impl Places {
         Some(read.position(&inner.unwrap_or_else(Path::default)))
     }
 
-    /// What is wrong with a part, said of the file.
+    /// A mistake in a part, with its place in the file.
     pub(super) fn translate(&self, detail: Detail, origins: &[(usize, usize)]) -> Detail {
         let (field, number) = translate(&detail.field, origins);
         let (message, _) = translate(&detail.message, origins);
@@ -66,8 +66,8 @@ fn path((index, host): Number) -> String {
     }
 }
 
-/// A text in which resources have the numbers of a part, with those of the file
-/// instead; and the first of them.
+/// A text with the indexes of a part replaced by those of the file; and the
+/// first of them.
 fn translate(text: &str, origins: &[(usize, usize)]) -> (String, Option<Number>) {
     let (mut out, mut first) = (String::new(), None);
     let mut rest = text;

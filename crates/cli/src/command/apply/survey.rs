@@ -1,6 +1,6 @@
-//! A look at a whole file before any of it is sent: whether it is one, how many
-//! resources it has, and whether a name is in it twice. What the server finds
-//! wrong with a part, it finds when others were applied already.
+//! Surveys a whole file before any of it is sent: whether it is valid, how many
+//! resources it has, and whether a name is in it twice. A mistake that only the
+//! server finds is found after earlier parts were applied.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -14,7 +14,7 @@ use trunkline_proto::pieces::{Piece, Pieces};
 use super::places::{Number, Places};
 use crate::failure::{Failure, Result};
 
-/// How many resources there are, virtual hosts included.
+/// The number of resources, virtual hosts included.
 pub(super) fn survey<R: Read + Seek>(source: R, places: &Places) -> Result<usize> {
     let mut pieces = Pieces::new(source);
     let mut seen = Seen::default();
@@ -35,7 +35,7 @@ pub(super) fn survey<R: Read + Seek>(source: R, places: &Places) -> Result<usize
                     false => (any.type_url, owned(name_of(&any.value)), None),
                     true => match Resource::decode(any.value) {
                         Ok(wrapper) => wrapped(wrapper),
-                        // The server says what is wrong with it.
+                        // The server reports its mistake.
                         Err(_) => continue,
                     },
                 };
@@ -68,12 +68,12 @@ pub(super) fn survey<R: Read + Seek>(source: R, places: &Places) -> Result<usize
     Ok(count)
 }
 
-/// Which names there were; by their hashes, for there may be a million.
+/// The names so far; by their hashes, for there may be a million.
 #[derive(Default)]
 struct Seen(HashMap<u64, (u32, u32)>);
 
 impl Seen {
-    /// The name, and where it was before, if it was.
+    /// Adds a name; returns its first place, if it is there twice.
     fn add(
         &mut self,
         type_url: &str,

@@ -1,4 +1,4 @@
-//! Which variant of a resource a client gets, in lines.
+//! The variant of a resource that a client gets, in lines.
 
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ pub(super) fn lines(answer: &Value) -> String {
     shown(lines) + &others(&answer["others"])
 }
 
-/// What the client says of itself, and who says so.
+/// The client's parameters, with their origins.
 pub(super) fn parameters(all: &Value) -> String {
     let one = |one: &Value| {
         let (key, value, by) = (text(&one["key"]), text(&one["value"]), text(&one["by"]));
@@ -46,7 +46,7 @@ fn given(given: &Value) -> String {
     }
 }
 
-/// How a name stands on a stream; nothing if it was not asked for and is not
+/// The state of a name on a stream; nothing if it is neither subscribed to nor
 /// held.
 pub(super) fn stands(stream: &Value, kind: &str) -> Option<String> {
     let holds = stream["holds"]["name"].as_str().map(|name| {
@@ -76,7 +76,7 @@ pub(super) fn stands(stream: &Value, kind: &str) -> Option<String> {
     })
 }
 
-/// The variants that are for others.
+/// The variants for other clients.
 fn others(others: &Value) -> String {
     let all = others.as_array();
     let Some(all) = all.filter(|all| !all.is_empty()) else {

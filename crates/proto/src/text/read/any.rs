@@ -39,7 +39,7 @@ impl Walk<'_> {
         Some(any)
     }
 
-    /// The type that a mapping says it is.
+    /// The type that a mapping states.
     pub(in super::super) fn type_url<'n>(&mut self, node: &'n Node) -> Option<&'n str> {
         if !matches!(node.value, Tree::Map(_)) {
             return self.wrong_kind(node, "a mapping with the key \"@type\"");
@@ -85,7 +85,7 @@ impl Walk<'_> {
 }
 
 impl Walk<'_> {
-    /// Reports the keys that a message with a form of its own cannot have.
+    /// Reports keys that a message with a form of its own cannot have.
     fn only(&mut self, of: &MessageDescriptor, node: &Node, keys: &[&str]) {
         let Tree::Map(entries) = &node.value else {
             return;
@@ -101,8 +101,8 @@ impl Walk<'_> {
     }
 }
 
-/// A body of a type that is not known here, as this crate writes it: nothing
-/// but base64. It passes through unread (S70).
+/// A body of an unknown type, as this crate writes it: nothing but base64. It
+/// passes through unread (S70).
 pub(in super::super) fn raw(url: &str, node: &Node) -> Option<Vec<u8>> {
     let Tree::Map(entries) = &node.value else {
         return None;

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::path::Step;
 
-/// Keys of a mapping that are not fields: the caller has dealt with them.
+/// Keys of a mapping that are not fields: the caller has read them.
 pub(in super::super) type Ignore<'a> = &'a [&'a str];
 
 impl Walk<'_> {

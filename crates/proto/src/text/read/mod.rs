@@ -1,9 +1,9 @@
 //! From a tree to a message: the JSON mapping of protobuf, field by field.
 //!
-//! The walk follows the descriptor and the tree together, so that everything
-//! that is wrong has a place and a path. It does not stop at the first
-//! mistake: a field that is wrong is left out and reported, and its neighbours
-//! are read. `None` from a step means that the reason has been reported.
+//! The walk follows the descriptor and the tree together, so that every mistake
+//! has a place and a path. It does not stop at the first mistake: a wrong field
+//! is left out and reported, and its neighbours are read. `None` from a step
+//! means that the reason has been reported.
 
 mod any;
 mod message;
@@ -30,7 +30,7 @@ pub(super) struct Walk<'a> {
     pub(super) path: Path,
     pub(super) errors: Vec<TextError>,
     pub(super) warnings: Vec<TextError>,
-    /// All mistakes, also those beyond the limit of what is reported.
+    /// The number of all mistakes, also those beyond the limit of reports.
     pub(super) total: usize,
 }
 
@@ -46,7 +46,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Does something one step further in.
+    /// Walks one step further in.
     pub(super) fn at<T>(&mut self, step: Step, walk: impl FnOnce(&mut Self) -> T) -> T {
         self.path.push(step);
         let value = walk(self);
@@ -72,7 +72,7 @@ impl<'a> Walk<'a> {
         None
     }
 
-    /// Reports a field or type that is not known, as the options say.
+    /// Reports an unknown field or type, as the options say.
     fn unknown(&mut self, at: Position, problem: Problem) {
         match self.options.unknown {
             Unknown::Refuse => drop(self.wrong::<()>(at, problem)),
@@ -94,7 +94,7 @@ impl<'a> Walk<'a> {
 }
 
 /// Whether the value at a path is a secret by Envoy's own mark, so that no
-/// message may repeat it.
+/// error may quote it.
 fn sensitive(path: &Path) -> bool {
     let Some(mark) = pool().get_extension_by_name("udpa.annotations.sensitive") else {
         return true;

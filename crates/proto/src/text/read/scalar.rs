@@ -135,7 +135,7 @@ impl Walk<'_> {
 /// A whole number, also when it is written as `1e3` or `5.0`.
 fn integer(text: &str) -> Option<i128> {
     if let Ok(number) = text.parse() {
-        // More than 64 bits cannot be meant.
+        // More than 64 bits cannot be intended.
         return Some(number);
     }
     let float: f64 = text.parse().ok()?;

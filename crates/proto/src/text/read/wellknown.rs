@@ -122,7 +122,7 @@ impl Walk<'_> {
         Some(with(of, "values", Value::List(values)))
     }
 
-    /// `google.protobuf.Value`: whatever stands there.
+    /// `google.protobuf.Value`: any value.
     fn any_value(&mut self, of: &MessageDescriptor, node: &Node) -> Option<DynamicMessage> {
         let pool = of.parent_pool();
         Some(match &node.value {

@@ -146,8 +146,8 @@ fn well_known(name: &str, message: &DynamicMessage, depth: usize) -> Option<Node
     Some(Node::new(value))
 }
 
-/// Bodies nest in bodies as deep as a peer likes, so at some depth they are
-/// left as they are.
+/// Bodies nest in bodies as deep as their sender likes, so at some depth they
+/// are left as they are.
 fn any(message: &DynamicMessage, depth: usize) -> Node {
     let Some((url, body)) = any_parts(message).filter(|(url, _)| !url.is_empty()) else {
         return Node::new(Value::Map(Vec::new()));

@@ -2,9 +2,9 @@
 //! of the `.proto` files, as Envoy's documentation and dumps have them.
 //!
 //! Fields come in the order of their numbers and map entries in the order of
-//! their keys, so the same message is the same text. A body of a type that is
-//! not known becomes `value:` with its base64, which reads back (S70). Fields
-//! that are not known are not written: text has no names for them.
+//! their keys, so the same message is the same text. A body of an unknown type
+//! becomes `value:` with its base64, which reads back (S70). Unknown fields are
+//! not written: text has no names for them.
 
 mod json;
 mod message;
@@ -24,13 +24,13 @@ pub fn to_node(message: &DynamicMessage, type_url: Option<&str>) -> Node {
     }
 }
 
-/// Resources as JSON, in the form that [`read`](super::read) takes.
+/// Resources as JSON, in the form that [`read`](super::read()) takes.
 #[must_use]
 pub fn to_json<'a>(resources: impl IntoIterator<Item = (&'a str, &'a DynamicMessage)>) -> String {
     json::print(&document(resources))
 }
 
-/// Resources as YAML, in the form that [`read`](super::read) takes.
+/// Resources as YAML, in the form that [`read`](super::read()) takes.
 #[must_use]
 pub fn to_yaml<'a>(resources: impl IntoIterator<Item = (&'a str, &'a DynamicMessage)>) -> String {
     yaml::print(&document(resources))

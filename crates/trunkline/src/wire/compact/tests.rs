@@ -1,4 +1,4 @@
-//! What conditions on parts make of a resource.
+//! Variants by conditions on parts of a resource.
 
 use trunkline_core::kind;
 use trunkline_core::params::Params;
@@ -48,7 +48,7 @@ fn wrapped(constraints: &str, inner: &str) -> String {
     )
 }
 
-/// Of each variant, for whom it is and which clusters it refers to.
+/// The constraints of each variant, and the clusters that it refers to.
 fn variants(accepted: &Accepted) -> Vec<String> {
     let show = |one: &trunkline_core::resource::Resource| {
         let clients = one.constraints.as_ref().map(ToString::to_string);
@@ -75,7 +75,7 @@ fn tp2_four_variants_not_nine() {
         ]
     );
     assert_eq!((accepted.written, accepted.clients), (None, None));
-    // Each is what an author would have written for those clients.
+    // Each is the resource that an author would have written for those clients.
     for (variant, parts) in accepted.variants.iter().zip([
         &["prod", "v1", "all"][..],
         &["prod", "all"],
@@ -91,7 +91,7 @@ fn tp2_four_variants_not_nine() {
 
 #[test]
 fn variants_with_the_same_contents_are_one() {
-    // Who has either of the two gets the route, in whichever spelling.
+    // A client with either of the two gets the route, in whichever spelling.
     let text = routes(&[("a", "env=prod OR env=test"), ("b", "env=test OR env=prod")]);
     let expected = [
         "env=prod OR env=test: a,b",
@@ -181,7 +181,7 @@ fn virtual_hosts_have_variants_and_their_route_configuration_has_not() {
         "2 r/v [NOT env=prod]",
     ];
     assert_eq!(hosts(&plain), expected);
-    // For whom the route configuration is, its virtual hosts are.
+    // Virtual hosts are for the clients of their route configuration.
     let whole = text.replace("name: r\n", &format!("name: r\n{}\n", when("zone=z")));
     let whole = accepted(&whole);
     assert_eq!(variants(&whole), ["zone=z: "]);
@@ -269,8 +269,7 @@ fn what_leaves_too_little_is_refused_with_the_clients() {
     assert!(with.body.as_ref().unwrap().len() > without.body.as_ref().unwrap().len());
 }
 
-/// What a client gets is what it would get if each condition were asked of it,
-/// and it gets that once.
+/// A client gets the parts whose conditions it meets, and each variant once.
 #[test]
 fn every_client_gets_the_parts_whose_conditions_it_fulfils() {
     let texts = [
@@ -321,7 +320,7 @@ fn every_client_gets_the_parts_whose_conditions_it_fulfils() {
                 assert_eq!(references, expected, "{client} {parts:?}");
                 assert_eq!(got.count(), 0, "{client} {parts:?}");
             }
-            // And none is there for the sake of another's text.
+            // No variant differs from another by its constraints only.
             let mut bodies: Vec<_> = made.variants.iter().map(|one| &one.body).collect();
             bodies.sort();
             bodies.dedup();

@@ -1,4 +1,4 @@
-//! What comes of a resource of a file.
+//! The result of taking in a resource of a file.
 
 use std::sync::Arc;
 
@@ -12,25 +12,25 @@ use trunkline_proto::text::Spot;
 
 use crate::wire::compact::Doubt;
 
-/// What a resource of a file becomes.
+/// The resources that one resource of a file becomes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Accepted {
-    /// Its type, in the spelling that clients use.
+    /// The type, in the spelling that clients use.
     pub type_url: TypeUrl,
-    /// What it is called.
+    /// The name.
     pub name: Name,
-    /// The constraints that were written around it. Without them its author
-    /// wrote all that there is of this name.
+    /// The constraints in its wrapper. Without them its author wrote all
+    /// variants of this name.
     pub written: Option<Constraints>,
-    /// The clients that there is something for; all, if it does not say.
+    /// The clients that get some variant; all, if it is `None`.
     pub clients: Option<Constraints>,
     /// The resource itself, or the variants that its conditions make of it;
-    /// none if they hold for nobody.
+    /// none if they hold for no client.
     pub variants: Vec<Resource>,
     /// The virtual hosts that were written in it and are resources of their
-    /// own: those of a route configuration that has `vhds`, in their order.
+    /// own: those of a route configuration with `vhds`, in their order.
     pub hosts: Vec<Host>,
-    /// What is hardly meant, and where.
+    /// Conditions that are hardly intended, with their places.
     pub doubts: Vec<(Path, Doubt)>,
 }
 
@@ -38,25 +38,25 @@ pub struct Accepted {
 /// one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// Its number there.
+    /// Its index in the route configuration.
     pub index: usize,
-    /// What it became.
+    /// The resource.
     pub resource: Resource,
 }
 
-/// What a virtual host of a binary file becomes.
+/// The resources that a virtual host of a binary file becomes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hosted {
-    /// Itself, or its variants.
+    /// The resource itself, or its variants.
     pub resources: Vec<Resource>,
-    /// What is hardly meant, and where in it.
+    /// Conditions that are hardly intended, with their places.
     pub doubts: Vec<(Path, Doubt)>,
-    /// Where it is.
+    /// The place of the virtual host.
     pub spot: Spot,
 }
 
 impl Accepted {
-    /// What has to change for a server to have it.
+    /// The changes that bring it to a server.
     pub fn changes(self) -> impl Iterator<Item = Change> {
         let vhds = TypeUrl::new(types::VIRTUAL_HOST);
         let hosts = self.hosts.into_iter();
@@ -71,14 +71,14 @@ impl Accepted {
 #[derive(Clone, Debug)]
 pub struct Parent {
     pub(super) name: Name,
-    /// For whom it is.
+    /// The clients of the route configuration.
     pub(super) constraints: Option<Constraints>,
     pub(super) index: usize,
     pub(super) wrapped: bool,
 }
 
 impl Parent {
-    /// Where it is.
+    /// The place of the route configuration.
     #[must_use]
     pub fn spot(&self) -> Spot {
         Spot {

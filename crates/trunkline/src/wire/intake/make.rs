@@ -18,7 +18,7 @@ use crate::wire::authored::{constraints, name};
 use crate::wire::compact::{self, Doubt, Variants};
 use crate::wire::hosts::{self, inside};
 
-/// What stands around a body.
+/// The wrapper of a body.
 pub(super) struct Around<'a> {
     type_url: &'a str,
     wrapper: &'a discovery::Resource,
@@ -41,7 +41,7 @@ impl<'a> Around<'a> {
     }
 }
 
-/// Whether a condition stands in some metadata.
+/// Whether some metadata has a condition.
 fn has_condition(metadata: &Bytes) -> bool {
     let read = conditions::mentions(metadata).then(|| Metadata::decode(metadata.clone()));
     let Some(Ok(mut read)) = read else {
@@ -78,7 +78,7 @@ impl Intake {
         })
     }
 
-    /// A body that is decoded already.
+    /// A body that is already decoded.
     pub(super) fn decoded(
         &mut self,
         around: &Around<'_>,
@@ -108,7 +108,7 @@ impl Intake {
         Ok(accepted)
     }
 
-    /// A body that is canonical and breaks no rule.
+    /// A body that is canonical and valid.
     pub(super) fn encoded(
         &mut self,
         around: &Around<'_>,
@@ -185,8 +185,8 @@ impl Intake {
     }
 }
 
-/// What a body stands for; none if no part of it has a condition, which costs
-/// next to nothing to know.
+/// The variants of a body; none if no part of it has a condition, which is
+/// cheap to find out.
 fn variants(
     message: &DynamicMessage,
     body: &[u8],
@@ -215,7 +215,7 @@ fn decode(type_url: &str, body: &Bytes) -> Result<DynamicMessage, AcceptError> {
     };
     match descriptor::message(type_url) {
         Some(of) => Ok(DynamicMessage::decode(of, body.clone()).map_err(malformed)?),
-        // One of a type that is not known has no parts.
+        // A message of an unknown type has no parts.
         None => Ok(().transcode_to_dynamic()),
     }
 }

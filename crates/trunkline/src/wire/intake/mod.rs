@@ -1,6 +1,5 @@
-//! Resources that come in by the file: read, taken apart where virtual hosts
-//! are written inside of their route configuration, and made into what the
-//! rules can serve.
+//! Takes in resources of files: reads them, takes virtual hosts out of their
+//! route configuration, and makes resources that the engine can serve.
 //!
 //! ```text
 //! a resource of a text ───────────────────────────────┐
@@ -27,24 +26,23 @@ use super::authored::BARE;
 use super::hosts::{is_route, malformed};
 use super::shared::Shared;
 
-/// Something wrong with a resource of a binary file.
+/// An error in a resource of a binary file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Mistake {
-    /// It is not what its type says, or a field breaks a rule of Envoy.
+    /// It is not of its type, or a field breaks a rule of Envoy.
     #[error(transparent)]
     Text(#[from] Box<TextError>),
     /// It cannot be served.
     #[error("{}: {error}", .spot.path())]
     Accept {
-        /// Which one.
+        /// The place of the resource.
         spot: Spot,
-        /// Why.
+        /// The reason.
         error: AcceptError,
     },
 }
 
-/// Takes resources in, one after the other. What they have in common is kept
-/// once.
+/// Takes in resources one after the other. Their common strings are kept once.
 #[derive(Debug, Default)]
 pub struct Intake {
     pub(super) shared: Shared,
@@ -57,10 +55,11 @@ impl Intake {
         self.shared.url(types::VIRTUAL_HOST)
     }
 
-    /// A resource of a text. Its fields are not checked against Envoy's rules.
+    /// Takes in a resource of a text. Its fields are not checked against
+    /// Envoy's rules.
     ///
     /// # Errors
-    /// If what is around the resource does not fit it, or it has no name.
+    /// If the wrapper does not fit the resource, or it has no name.
     pub fn text(&mut self, read: &text::Resource) -> Result<Accepted, AcceptError> {
         let around = Around::new(&read.type_url, &read.wrapper)?;
         let split = match is_route(&read.type_url) {
@@ -88,11 +87,11 @@ impl Intake {
         Ok(accepted)
     }
 
-    /// A route configuration of a binary file, whose virtual hosts come one by
-    /// one after it.
+    /// Takes in a route configuration of a binary file, whose virtual hosts
+    /// follow one by one.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// All its errors.
     pub fn route(
         &mut self,
         file: &str,
@@ -111,10 +110,10 @@ impl Intake {
         Ok((accepted, parent))
     }
 
-    /// A resource of a binary file, and where it is.
+    /// Takes in a resource of a binary file, and returns its place.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// All its errors.
     pub fn whole(
         &mut self,
         file: &str,
@@ -126,11 +125,10 @@ impl Intake {
         Ok((self.raw(file, raw)?, spot))
     }
 
-    /// A virtual host of a route configuration of a binary file, and where it
-    /// is.
+    /// Takes in a virtual host of a route configuration of a binary file.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// All its errors.
     pub fn host_of(
         &mut self,
         file: &str,
@@ -167,11 +165,11 @@ impl Intake {
     fn raw(&mut self, file: &str, raw: Raw) -> Result<Accepted, Vec<Mistake>> {
         let spot = raw.spot;
         let plain = quick::look(&raw.type_url, &raw.body);
-        // One with virtual hosts in it has to be taken apart.
+        // A route configuration with virtual hosts has to be taken apart.
         let plain = plain.filter(|facts| facts.vhds.is_none() || !has_hosts(&raw.body));
         let accepted = match plain {
             Some(facts) => {
-                // What it is a slice of should not stay for its sake.
+                // Copied, so that the file's bytes can be freed.
                 let body = Bytes::copy_from_slice(&raw.body);
                 let wrapper = raw.wrapper.as_deref().unwrap_or(&BARE);
                 let around = Around::new(&raw.type_url, wrapper);
@@ -183,7 +181,7 @@ impl Intake {
     }
 }
 
-/// Decoded, and everything that Envoy's rules say against it.
+/// The decoded resource, or all the rules of Envoy that it breaks.
 fn checked(file: &str, raw: Raw) -> Result<text::Resource, Vec<Mistake>> {
     let read = raw.decode(file).map_err(alone)?;
     let broken = read.validate();

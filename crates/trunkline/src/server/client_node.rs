@@ -1,5 +1,5 @@
-//! What a client says of itself, and what that decides: its base set, its
-//! parameters, and in which form it is told of errors.
+//! The node of a client, and what it decides: base subscriptions, parameters,
+//! and the form of errors.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use super::stream::Stream;
 use crate::node::{Described, NodeMatch, NodeRules};
 
 impl Stream {
-    /// Takes up a node that was not heard before. Parameters follow a node
-    /// that changes while it is connected; the rest is for what is asked for
-    /// from now on.
-    pub(super) fn hear_node(
+    /// Takes up a node that is new or has changed. Parameters follow a node
+    /// that changes on an open stream; base subscriptions and the form of
+    /// errors count for later subscriptions only.
+    pub(super) fn set_node(
         self: &Arc<Self>,
         session: &mut Session,
         described: &mut Option<Box<Described>>,

@@ -1,8 +1,8 @@
-//! Responses of a peer: from received bytes to what a sink takes.
+//! A sink's responses: from received bytes to the engine.
 //!
-//! Bodies are slices of what was received. What cannot be read costs its
-//! resource only: it is left out and becomes a reason to reject the response
-//! (C26, C27). The other direction is in [`super::response`].
+//! Bodies are slices of the received bytes. An unreadable resource costs
+//! nothing but itself: it is left out and becomes a reason to NACK the response
+//! (C26, C27). A server writes responses in [`super::response`].
 
 use std::sync::Arc;
 
@@ -19,13 +19,13 @@ use trunkline_proto::discovery::{
 
 use super::constraints::{ConstraintReadError, read_constraints};
 
-/// A response, and what of it could not be read.
+/// A response, and its resources that could not be read.
 #[derive(Debug)]
-pub struct Heard {
-    /// What could be read.
+pub struct ReceivedResponse {
+    /// The readable part.
     pub response: Response,
-    /// Why the rest could not. Belongs in the verdict: a response with any of
-    /// these is rejected, and what is good in it is used.
+    /// Why the rest cannot be read. Belongs in the verdict: a response with any
+    /// of these is NACKed, and its good resources are used.
     pub unreadable: Vec<Rejection>,
 }
 
@@ -34,14 +34,18 @@ pub struct Heard {
 /// # Errors
 /// If the bytes are no response at all: then nothing that follows on the stream
 /// can be trusted either.
-pub fn read_response(mode: Mode, raw: Bytes, limits: &Limits) -> Result<Heard, DecodeError> {
+pub fn read_response(
+    mode: Mode,
+    raw: Bytes,
+    limits: &Limits,
+) -> Result<ReceivedResponse, DecodeError> {
     match mode {
         Mode::Sotw => sotw(raw, limits),
         Mode::Delta => delta(raw, limits),
     }
 }
 
-fn sotw(raw: Bytes, limits: &Limits) -> Result<Heard, DecodeError> {
+fn sotw(raw: Bytes, limits: &Limits) -> Result<ReceivedResponse, DecodeError> {
     let message = DiscoveryResponse::decode_checked(raw, limits)?.message;
     let mut reader = Reader::new(&message.type_url, limits);
     let resources: Vec<WireResource> = message
@@ -56,13 +60,13 @@ fn sotw(raw: Bytes, limits: &Limits) -> Result<Heard, DecodeError> {
         errors: errors(message.resource_errors),
         type_url: reader.type_url,
     };
-    Ok(Heard {
+    Ok(ReceivedResponse {
         response: response.into(),
         unreadable: reader.unreadable,
     })
 }
 
-fn delta(raw: Bytes, limits: &Limits) -> Result<Heard, DecodeError> {
+fn delta(raw: Bytes, limits: &Limits) -> Result<ReceivedResponse, DecodeError> {
     let checked = DeltaDiscoveryResponse::decode_checked(raw, limits)?;
     let message = checked.message;
     let mut reader = Reader::new(&message.type_url, limits);
@@ -85,13 +89,13 @@ fn delta(raw: Bytes, limits: &Limits) -> Result<Heard, DecodeError> {
         errors: errors(message.resource_errors),
         type_url: reader.type_url,
     };
-    Ok(Heard {
+    Ok(ReceivedResponse {
         response: response.into(),
         unreadable: reader.unreadable,
     })
 }
 
-/// Reads the resources of one response, and keeps what is wrong with them.
+/// Reads the resources of one response, and collects their errors.
 struct Reader<'a> {
     type_url: TypeUrl,
     limits: &'a Limits,
@@ -107,8 +111,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A resource of a state-of-the-world response: its body, or a wrapper
-    /// around it (S58).
+    /// A resource of a SotW response: its body, or a wrapper around it (S58).
     fn any(&mut self, any: Any) -> Option<WireResource> {
         if any.type_url != Resource::TYPE_URL {
             return self.bare(any);
@@ -132,7 +135,7 @@ impl<'a> Reader<'a> {
         Some(WireResource::full(Arc::new(resource)))
     }
 
-    /// A resource with all that belongs to it.
+    /// A resource in its wrapper.
     fn wrapped(&mut self, said: Resource) -> Option<WireResource> {
         let Some(name) = name(&said) else {
             self.nameless("a resource without a name".to_owned());
@@ -146,8 +149,8 @@ impl<'a> Reader<'a> {
             }
         };
         let ttl = said.ttl.and_then(duration);
-        // Without a body and with a time to live, what is held lives on (S59);
-        // without either, there is no such resource (S35).
+        // Without a body and with a TTL it is a heartbeat (S59); without
+        // either, the resource does not exist (S35).
         let form = match (&said.resource, ttl) {
             (None, Some(_)) => Form::Heartbeat,
             _ => Form::Full,
@@ -175,7 +178,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The body, if it is of the type that the response is about.
+    /// The body, if it is of the type of the response.
     fn body(&mut self, name: &Name, any: Any) -> Option<Bytes> {
         if any.type_url == self.type_url.as_str() {
             return Some(any.value);
@@ -198,7 +201,7 @@ impl<'a> Reader<'a> {
             let name = Name::new(&one.name);
             match constraints(Some(one)) {
                 Ok(Some(constraints)) => variants.push((name, Some(constraints))),
-                // Others take the place of the one for all.
+                // Variants with constraints replace the one without.
                 Ok(None) if comes(&name) => variants.push((name, None)),
                 Ok(None) if !removed.contains(&name) => removed.push(name),
                 Ok(None) => {}
@@ -217,7 +220,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The name that stands outside, or else the one in the body.
+/// The name in the wrapper, or else the one in the body.
 fn name(said: &Resource) -> Option<Name> {
     let long = said.resource_name.as_ref().map(|long| long.name.as_str());
     let inside = said.resource.as_ref().and_then(|any| name_of(&any.value));
@@ -234,7 +237,7 @@ fn constraints(said: Option<&ResourceName>) -> Result<Option<Constraints>, Const
     Ok(Some(read).filter(|read| !read.is_always()))
 }
 
-/// A time that cannot pass is none.
+/// An invalid duration is none.
 fn duration(said: Duration) -> Option<std::time::Duration> {
     let seconds = u64::try_from(said.seconds).ok()?;
     let nanos = u32::try_from(said.nanos).ok()?;

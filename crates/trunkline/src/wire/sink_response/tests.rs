@@ -1,4 +1,5 @@
-//! What a server writes, a client reads; what nobody should write, it rejects.
+//! A client reads what a server writes, and rejects what no server should
+//! write.
 
 use super::super::response::{delta_frames, sotw_frames};
 use super::*;
@@ -10,12 +11,12 @@ fn resource(name: &str) -> resource::Resource {
     resource::Resource::new(Name::new(name), body.into())
 }
 
-fn read(mode: Mode, bytes: Vec<u8>) -> Heard {
+fn read(mode: Mode, bytes: Vec<u8>) -> ReceivedResponse {
     read_response(mode, bytes.into(), &Limits::default()).unwrap()
 }
 
-fn reasons(heard: &Heard) -> Vec<(Option<&str>, &str)> {
-    let each = heard.unreadable.iter();
+fn reasons(received: &ReceivedResponse) -> Vec<(Option<&str>, &str)> {
+    let each = received.unreadable.iter();
     each.map(|r| (r.name.as_ref().map(Name::as_str), r.reason.as_str()))
         .collect()
 }
@@ -60,9 +61,9 @@ fn a_delta_response_is_read_as_it_was_said() {
         errors: vec![("e".into(), Arc::new(error))],
     };
     let bytes = delta_frames(&said, "me", 3).to_bytes();
-    let heard = read(Mode::Delta, bytes.to_vec());
-    assert_eq!(heard.response, Response::Delta(said));
-    assert_eq!(heard.unreadable, []);
+    let received = read(Mode::Delta, bytes.to_vec());
+    assert_eq!(received.response, Response::Delta(said));
+    assert_eq!(received.unreadable, []);
 }
 
 #[test]
@@ -84,14 +85,14 @@ fn a_state_of_the_world_response_is_read_wrapped_or_not() {
         errors: Vec::new(),
     };
     let bytes = sotw_frames(&said(vec![bare.clone(), wrapped.clone()]), "me").to_bytes();
-    let heard = read(Mode::Sotw, bytes.to_vec());
-    // How it was carried is no part of what it is.
+    let received = read(Mode::Sotw, bytes.to_vec());
+    // A wrapper is no part of the resource.
     let wrapped = WireResource {
         form: Form::Full,
         ..wrapped
     };
-    assert_eq!(heard.response, Response::Sotw(said(vec![bare, wrapped])));
-    assert_eq!(heard.unreadable, []);
+    assert_eq!(received.response, Response::Sotw(said(vec![bare, wrapped])));
+    assert_eq!(received.unreadable, []);
 }
 
 #[test]
@@ -106,8 +107,8 @@ fn bodies_are_slices_of_what_was_received() {
         errors: Vec::new(),
     };
     let raw = delta_frames(&said, "me", 3).to_bytes();
-    let heard = read_response(Mode::Delta, raw.clone(), &Limits::default()).unwrap();
-    let Response::Delta(response) = heard.response else {
+    let received = read_response(Mode::Delta, raw.clone(), &Limits::default()).unwrap();
+    let Response::Delta(response) = received.response else {
         panic!("a delta response");
     };
     let body = response.resources[0].resource.body.clone().unwrap();
@@ -130,8 +131,8 @@ fn c27_what_cannot_be_read_costs_itself_only() {
         ],
         ..DiscoveryResponse::default()
     };
-    let heard = read(Mode::Sotw, message.encode_to_vec());
-    let Response::Sotw(response) = &heard.response else {
+    let received = read(Mode::Sotw, message.encode_to_vec());
+    let Response::Sotw(response) = &received.response else {
         panic!("a state-of-the-world response");
     };
     let names: Vec<_> = response
@@ -140,7 +141,7 @@ fn c27_what_cannot_be_read_costs_itself_only() {
         .map(|d| d.resource.name.as_str())
         .collect();
     assert_eq!(names, ["a"]);
-    let reasons = reasons(&heard);
+    let reasons = reasons(&received);
     assert_eq!(reasons.len(), 3);
     assert_eq!(reasons[0], (None, "a resource without a name"));
     assert_eq!(reasons[1].0, Some("b"));
@@ -169,8 +170,8 @@ fn s62_a_constraint_that_says_nothing_rejects_its_resource() {
         }],
         ..DeltaDiscoveryResponse::default()
     };
-    let heard = read(Mode::Delta, message.encode_to_vec());
-    assert_eq!(reasons(&heard)[0].0, Some("a"));
+    let received = read(Mode::Delta, message.encode_to_vec());
+    assert_eq!(reasons(&received)[0].0, Some("a"));
 }
 
 #[test]
@@ -206,8 +207,8 @@ fn s62_a_removal_without_constraints_beside_variants_is_of_the_one_for_all() {
         errors: Vec::new(),
     };
     let frames = delta_frames(&said, "me", 3).to_bytes();
-    let heard = read(Mode::Delta, frames.to_vec());
-    let Response::Delta(response) = heard.response else {
+    let received = read(Mode::Delta, frames.to_vec());
+    let Response::Delta(response) = received.response else {
         panic!("a delta response");
     };
     assert_eq!(response.removed, []);

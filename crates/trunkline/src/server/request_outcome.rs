@@ -1,4 +1,5 @@
-//! What a request led to, and telling of it when nothing is locked.
+//! The outcome of a request, reported to hooks and contents after the locks are
+//! released.
 
 use trunkline_core::database::{Choice, Database, DemandChange};
 use trunkline_core::kind::Kind;
@@ -12,9 +13,9 @@ use super::report::Report;
 use super::stream::Stream;
 use crate::wire::Refused;
 
-/// What a request led to, to be reported when nothing is locked.
+/// Events of one request, to be reported after the locks are released.
 #[derive(Default)]
-pub(super) struct Outcome {
+pub(super) struct RequestOutcome {
     pub(super) opens: bool,
     pub(super) type_url: Option<TypeUrl>,
     pub(super) denied: Option<TypeUrl>,
@@ -27,7 +28,7 @@ pub(super) struct Outcome {
 }
 
 impl Stream {
-    pub(super) fn tell(&self, bytes: usize, outcome: &Outcome) {
+    pub(super) fn tell(&self, bytes: usize, outcome: &RequestOutcome) {
         if outcome.opens {
             self.report(Report::Opened);
         }
@@ -73,11 +74,11 @@ impl Stream {
     }
 }
 
-/// Names that are told of one request: a proxy that comes back lists all.
+/// Names of one request that are reported: a client that reconnects lists all.
 const TOLD: usize = 16;
 
-/// What a request asks for on demand: the first names, and how many there are
-/// beside them.
+/// The names that a request subscribes to on demand: the first ones, and the
+/// number of the others.
 pub(super) fn on_demand(type_url: Option<&TypeUrl>, request: &Request) -> (Vec<String>, usize) {
     let Request::Delta(request) = request else {
         return (Vec::new(), 0);
@@ -91,14 +92,16 @@ pub(super) fn on_demand(type_url: Option<&TypeUrl>, request: &Request) -> (Vec<S
     (told, names.count())
 }
 
-/// Names that somebody asks for first and that do not exist, and names that
-/// nobody asks for any more.
-pub(super) fn take_edges(db: &mut Database, outcome: &mut Outcome) {
-    let edges: Vec<_> = db.take_demand_changes().collect();
-    for (type_id, ask, edge) in edges {
-        let Selector::Name(name) = ask else { continue };
+/// Notes the missing names whose demand started, and the names whose demand
+/// ended.
+pub(super) fn take_demand_changes(db: &mut Database, outcome: &mut RequestOutcome) {
+    let changes: Vec<_> = db.take_demand_changes().collect();
+    for (type_id, selector, change) in changes {
+        let Selector::Name(name) = selector else {
+            continue;
+        };
         let type_url = db.type_url(type_id).clone();
-        match edge {
+        match change {
             DemandChange::Ended => outcome.unwanted.push((type_url, name)),
             DemandChange::Started => {
                 let found = db.choose_name(type_id, &name, ParamsId::EMPTY);

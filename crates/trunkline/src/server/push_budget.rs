@@ -1,7 +1,9 @@
-//! How much is on its way to transports at once.
+//! The push budget: how many responses, and how many bytes of them, may be on
+//! their way to transports at once.
 //!
-//! What a peer does not take within [`PATIENCE`] does not count any more: it is
-//! one message, it shares its bytes, and others do not wait for it (S69).
+//! A message that a client does not read within [`TIMEOUT`] no longer counts:
+//! it is one message, it shares its bytes, and other clients do not wait for it
+//! (S69).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,21 +14,22 @@ use tokio::sync::Notify;
 use super::hooks::Limit;
 
 /// How long a message counts, and how long one waits for others.
-pub(super) const PATIENCE: Duration = Duration::from_secs(1);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// See the module's documentation.
 #[derive(Debug)]
-pub(super) struct Flight {
+pub(super) struct PushBudget {
     max_pushes: usize,
     max_bytes: usize,
     pushes: AtomicUsize,
     bytes: AtomicUsize,
     freed: Notify,
-    /// How many wait for that. With nobody to tell, telling costs a lock.
+    /// The number of tasks that wait for `freed`. Notifying costs a lock, so it
+    /// is done only if there are any.
     waiting: AtomicUsize,
 }
 
-impl Flight {
+impl PushBudget {
     /// Zero is no bound.
     pub(super) fn new(max_pushes: usize, max_bytes: usize) -> Self {
         let bound = |max: usize| if max == 0 { usize::MAX } else { max };
@@ -40,12 +43,14 @@ impl Flight {
         }
     }
 
-    /// Waits until one more message may go, and says what it waited for.
+    /// Waits until one more message may go, and returns the limit that it
+    /// waited for.
     pub(super) async fn room(&self) -> Option<Limit> {
         let limit = self.full()?;
         let free = async {
             loop {
-                // Before it is looked at, so that nothing is missed.
+                // Registered before the check, so that no notification is
+                // missed.
                 let freed = self.freed.notified();
                 if self.full().is_none() {
                     break;
@@ -54,12 +59,12 @@ impl Flight {
             }
         };
         let _waiting = Waiting::new(&self.waiting);
-        // Others may be slow; that is no reason to wait longer.
-        let _ = tokio::time::timeout(PATIENCE, free).await;
+        // Slow clients are no reason to wait longer.
+        let _ = tokio::time::timeout(TIMEOUT, free).await;
         Some(limit)
     }
 
-    /// Which limit is met, if one is.
+    /// The limit that is reached, if one is.
     pub(super) fn full(&self) -> Option<Limit> {
         if self.pushes.load(Ordering::SeqCst) >= self.max_pushes {
             Some(Limit::Pushes)
@@ -70,37 +75,37 @@ impl Flight {
         }
     }
 
-    /// A message goes out.
-    pub(super) fn start(self: &Arc<Self>, bytes: usize) -> Ticket {
+    /// Counts a message until the permit is dropped.
+    pub(super) fn start(self: &Arc<Self>, bytes: usize) -> PushPermit {
         self.pushes.fetch_add(1, Ordering::Relaxed);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        Ticket {
-            flight: Arc::clone(self),
+        PushPermit {
+            budget: Arc::clone(self),
             bytes,
         }
     }
 }
 
-/// A message, which counts until this is dropped.
+/// A message on its way, which counts until this is dropped.
 #[derive(Debug)]
-pub(super) struct Ticket {
-    flight: Arc<Flight>,
+pub(super) struct PushPermit {
+    budget: Arc<PushBudget>,
     bytes: usize,
 }
 
-impl Drop for Ticket {
+impl Drop for PushPermit {
     fn drop(&mut self) {
-        let flight = &self.flight;
-        flight.pushes.fetch_sub(1, Ordering::SeqCst);
-        flight.bytes.fetch_sub(self.bytes, Ordering::SeqCst);
-        if flight.waiting.load(Ordering::SeqCst) > 0 {
-            flight.freed.notify_waiters();
+        let budget = &self.budget;
+        budget.pushes.fetch_sub(1, Ordering::SeqCst);
+        budget.bytes.fetch_sub(self.bytes, Ordering::SeqCst);
+        if budget.waiting.load(Ordering::SeqCst) > 0 {
+            budget.freed.notify_waiters();
         }
     }
 }
 
-/// One who waits, counted before looking whether there is room: whoever makes
-/// some after that look sees that somebody waits.
+/// A waiting task, counted before it checks for room: a permit that is dropped
+/// after the check sees the count.
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl<'a> Waiting<'a> {
@@ -122,33 +127,33 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn one_waits_for_the_other_and_not_for_ever() {
-        let flight = Arc::new(Flight::new(1, 0));
-        assert_eq!(flight.room().await, None);
-        let ticket = flight.start(10);
+        let budget = Arc::new(PushBudget::new(1, 0));
+        assert_eq!(budget.room().await, None);
+        let permit = budget.start(10);
         let waiting = tokio::spawn({
-            let flight = Arc::clone(&flight);
-            async move { flight.room().await }
+            let budget = Arc::clone(&budget);
+            async move { budget.room().await }
         });
         tokio::task::yield_now().await;
         assert!(!waiting.is_finished());
-        drop(ticket);
+        drop(permit);
         assert_eq!(waiting.await.unwrap(), Some(Limit::Pushes));
-        assert_eq!(flight.room().await, None);
-        let stuck = flight.start(1);
-        // Time passes by itself when nothing else can happen.
-        assert_eq!(flight.room().await, Some(Limit::Pushes));
+        assert_eq!(budget.room().await, None);
+        let stuck = budget.start(1);
+        // Paused time advances when nothing else can happen.
+        assert_eq!(budget.room().await, Some(Limit::Pushes));
         drop(stuck);
-        assert_eq!(flight.room().await, None);
+        assert_eq!(budget.room().await, None);
     }
 
     #[tokio::test(start_paused = true)]
     async fn bytes_are_bounded_too() {
-        let flight = Arc::new(Flight::new(0, 100));
-        let first = flight.start(60);
-        assert_eq!(flight.room().await, None);
-        let second = flight.start(60);
-        assert_eq!(flight.room().await, Some(Limit::Bytes));
+        let budget = Arc::new(PushBudget::new(0, 100));
+        let first = budget.start(60);
+        assert_eq!(budget.room().await, None);
+        let second = budget.start(60);
+        assert_eq!(budget.room().await, Some(Limit::Bytes));
         drop((first, second));
-        assert_eq!(flight.room().await, None);
+        assert_eq!(budget.room().await, None);
     }
 }

@@ -1,6 +1,6 @@
-//! Requests of one's own: from what a sink says to bytes.
+//! A sink's requests: from the engine to bytes.
 //!
-//! The other direction is in [`super::request`].
+//! A server reads requests in [`super::request`].
 
 use std::collections::BTreeMap;
 
@@ -16,19 +16,19 @@ use trunkline_proto::discovery::{
 
 /// Writes the requests of one sink.
 ///
-/// The rules know little of a node; what else it says of itself (metadata,
-/// locality, version) is given here once.
+/// The engine knows little of a node; the rest (metadata, locality, version) is
+/// given here once.
 #[derive(Debug, Default)]
 pub struct RequestWriter {
     about: Node,
     params: Option<Params>,
-    /// The node that was written last: streams come and go, and it stays.
+    /// The node that was written last: streams change, and the node stays.
     written: Option<(message::Node, Bytes)>,
 }
 
 impl RequestWriter {
-    /// Says of the node what the rules do not know. Its id, cluster, user agent
-    /// and features come from the requests.
+    /// `about` is the part of the node that the engine does not know. Id,
+    /// cluster, user agent and features come from the requests.
     #[must_use]
     pub fn new(about: Node) -> Self {
         Self {
@@ -37,17 +37,17 @@ impl RequestWriter {
         }
     }
 
-    /// Asks for every name with these parameters (TP2). A type that is asked
-    /// for as a whole by naming nothing cannot carry them: state of the world
-    /// does not tell that from asking for nothing, so such a request stays as
-    /// it is; a delta stream names the wildcard instead.
+    /// Subscribes to every name with these parameters (TP2). A legacy wildcard,
+    /// which names nothing, cannot carry them: in state of the world it looks
+    /// like a subscription to nothing, so such a request stays as it is; a
+    /// delta stream names the wildcard instead.
     #[must_use]
     pub fn with_params(mut self, params: Params) -> Self {
         self.params = Some(params);
         self
     }
 
-    /// The bytes of a request, without what gRPC puts before them.
+    /// The bytes of a request, without the gRPC prefix.
     #[must_use]
     pub fn write(&mut self, request: Request) -> Bytes {
         match request {

@@ -1,5 +1,5 @@
-//! What the system tells of changes: directories are watched, never files,
-//! because a file that is replaced is another file.
+//! Notifications of the system: directories are watched, never files, because a
+//! file that is replaced is another file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -12,22 +12,22 @@ use crate::mailbox::Mailbox;
 use crate::problem::{Fault, Problem};
 use crate::scan::directory;
 
-/// Which directory a path led to when it was watched.
+/// The identity of each directory when it was watched.
 type Watched = BTreeMap<PathBuf, Option<(u64, u64)>>;
 
-pub(crate) struct Eyes {
+pub(crate) struct Notifications {
     watcher: Option<RecommendedWatcher>,
     watched: Watched,
-    /// What cannot be watched.
-    pub(crate) blind: Vec<Problem>,
+    /// Directories that cannot be watched.
+    pub(crate) unwatched: Vec<Problem>,
 }
 
-impl Eyes {
+impl Notifications {
     pub(crate) fn open(mailbox: &Arc<Mailbox>, notify: bool) -> Self {
-        let mut eyes = Self {
+        let mut new = Self {
             watcher: None,
             watched: Watched::new(),
-            blind: Vec::new(),
+            unwatched: Vec::new(),
         };
         let mailbox = Arc::clone(mailbox);
         let tell = move |event: notify::Result<Event>| match event {
@@ -38,16 +38,16 @@ impl Eyes {
         };
         if notify {
             match RecommendedWatcher::new(tell, Config::default()) {
-                Ok(watcher) => eyes.watcher = Some(watcher),
-                Err(error) => eyes.blind.push(unwatched(&"files", &error)),
+                Ok(watcher) => new.watcher = Some(watcher),
+                Err(error) => new.unwatched.push(unwatched(&"files", &error)),
             }
         }
-        eyes
+        new
     }
 
-    /// Watches these directories and no others; whether one of them is new, so
-    /// that something may have happened there unseen.
-    pub(crate) fn turn_to<'a>(&mut self, paths: impl Iterator<Item = &'a PathBuf>) -> bool {
+    /// Watches these directories and no others. True if one of them is new, so
+    /// that a change in it may have been missed.
+    pub(crate) fn watch_only<'a>(&mut self, paths: impl Iterator<Item = &'a PathBuf>) -> bool {
         let Some(watcher) = &mut self.watcher else {
             return false;
         };
@@ -55,12 +55,12 @@ impl Eyes {
         self.watched.retain(|path, was| {
             let same = paths.contains(path) && *was == directory(path);
             if !same {
-                // It may be gone, and the watch with it.
+                // It may be removed, and the watch with it.
                 let _ = watcher.unwatch(path);
             }
             same
         });
-        self.blind.clear();
+        self.unwatched.clear();
         let mut new = false;
         for path in paths {
             if self.watched.contains_key(path) {
@@ -72,9 +72,9 @@ impl Eyes {
                     self.watched.insert(path.clone(), place);
                     new = true;
                 }
-                // It has just gone; its parent tells.
+                // It was just removed; its parent notifies.
                 Err(_) if place.is_none() => {}
-                Err(error) => self.blind.push(unwatched(&path.display(), &error)),
+                Err(error) => self.unwatched.push(unwatched(&path.display(), &error)),
             }
         }
         new

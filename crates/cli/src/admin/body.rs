@@ -1,4 +1,4 @@
-//! The resources of a body, each with its place, and what is wrong with them.
+//! The resources of a body, each with its place, and their mistakes.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use trunkline_proto::text::{self, Format, Position, Spot, TextError};
 
 use super::error::Detail;
 
-/// Mistakes that are told of a body, and warnings.
+/// The maximum of reported mistakes in a body, and of warnings.
 pub(super) const MOST: usize = 100;
 
-/// How a body is written.
+/// The format of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Text(Format),
@@ -26,21 +26,21 @@ pub(super) enum Form {
 
 /// A resource of a body.
 #[derive(Debug)]
-pub(super) struct Given {
+pub(super) struct BodyResource {
     pub(super) type_url: TypeUrl,
     pub(super) resource: Arc<Resource>,
     pub(super) place: Place,
-    /// The constraints that its author wrote around it, or around what it was
-    /// written in. Without them, what is given of its name is all of it.
+    /// The constraints in its wrapper, or in that of its route configuration.
+    /// Without them, the body has the whole of its name.
     pub(super) written: Option<Constraints>,
-    /// The route configuration that it was written in.
+    /// The route configuration in which it was written.
     pub(super) route: Option<Author>,
 }
 
-/// A route configuration as it was written, with the constraints around it.
+/// A route configuration as it was written, with its constraints.
 pub(super) type Author = (Name, Option<Constraints>);
 
-/// Where a resource stands in a body.
+/// The place of a resource in a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Text { at: Position, field: String },
@@ -64,7 +64,7 @@ impl Place {
     }
 }
 
-/// As another one is told of it.
+/// The place as another mistake mentions it.
 impl std::fmt::Display for Place {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -74,13 +74,13 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// What a body says.
+/// The contents of a body.
 #[derive(Debug, Default)]
 pub(super) struct Read {
-    pub(super) given: Vec<Given>,
+    pub(super) given: Vec<BodyResource>,
     pub(super) errors: Vec<Detail>,
     pub(super) warnings: Vec<Detail>,
-    /// Names of which all is given and nothing is left.
+    /// Names of which the body has the whole and no variant is left.
     pub(super) empty: Vec<(TypeUrl, Name)>,
     intake: Intake,
 }
@@ -164,7 +164,7 @@ impl Read {
                     });
                 }
                 Ok(Some((_, Piece::Host(host, body)))) => {
-                    // Without it, it was said what is wrong.
+                    // Without a parent, its mistake was reported.
                     let Some((parent, author)) = &parent else {
                         continue;
                     };
@@ -204,7 +204,7 @@ impl Read {
         }
     }
 
-    /// A resource, and the virtual hosts that were written in it.
+    /// Takes in a resource, and the virtual hosts that were written in it.
     fn take(&mut self, accepted: Accepted, place: Place, host_at: impl Fn(usize) -> Place) {
         let author = self.author(&accepted);
         if accepted.written.is_none() && accepted.variants.is_empty() {
@@ -212,7 +212,7 @@ impl Read {
             self.empty.push((accepted.type_url.clone(), name));
         }
         for resource in accepted.variants {
-            self.given.push(Given {
+            self.given.push(BodyResource {
                 type_url: accepted.type_url.clone(),
                 resource: Arc::new(resource),
                 place: place.clone(),
@@ -231,7 +231,7 @@ impl Read {
 
     fn host(&mut self, resource: Resource, place: Place, author: Author) {
         let type_url = self.intake.vhds();
-        self.given.push(Given {
+        self.given.push(BodyResource {
             type_url,
             resource: Arc::new(resource),
             place,

@@ -1,0 +1,137 @@
+//! The revision of the contents up to which each type of a stream was sent and
+//! acknowledged.
+
+use trunkline_core::resource::{Nonce, TypeUrl};
+use trunkline_core::session::Event;
+
+/// Pending ACKs of one type that are tracked.
+const MAX_PENDING: usize = 4;
+
+/// The revisions of each type on one stream.
+#[derive(Debug, Default)]
+pub(super) struct SentRevisions(Vec<TypeRevisions>);
+
+#[derive(Debug)]
+pub(super) struct TypeRevisions {
+    type_url: TypeUrl,
+    pending: Vec<(Nonce, u64)>,
+    /// The newest revision that a response was built from.
+    pub(super) sent: u64,
+    /// The newest revision of which the response was ACKed.
+    acked: Option<u64>,
+    /// The newest response and its length, if it is too large for gRPC and is
+    /// not acknowledged yet.
+    oversized: Option<(Nonce, usize)>,
+}
+
+impl TypeRevisions {
+    pub(super) fn oversized(&self) -> Option<usize> {
+        self.oversized.as_ref().map(|(_, bytes)| *bytes)
+    }
+
+    pub(super) fn acked(&self) -> Option<u64> {
+        self.acked
+    }
+}
+
+impl SentRevisions {
+    pub(super) fn sent(&mut self, type_url: &TypeUrl, nonce: &Nonce, revision: u64) {
+        let place = self.0.iter().position(|entry| entry.type_url == *type_url);
+        let place = place.unwrap_or_else(|| {
+            self.0.push(TypeRevisions {
+                type_url: type_url.clone(),
+                pending: Vec::new(),
+                sent: 0,
+                acked: None,
+                oversized: None,
+            });
+            self.0.len() - 1
+        });
+        let entry = &mut self.0[place];
+        entry.sent = revision;
+        entry.oversized = None;
+        if entry.pending.len() == MAX_PENDING {
+            entry.pending.remove(0);
+        }
+        entry.pending.push((nonce.clone(), revision));
+    }
+
+    /// Notes that a response is too large for gRPC.
+    pub(super) fn oversized(&mut self, type_url: &TypeUrl, nonce: &Nonce, bytes: usize) {
+        let entry = self.0.iter_mut().find(|entry| entry.type_url == *type_url);
+        if let Some(entry) = entry {
+            entry.oversized = Some((nonce.clone(), bytes));
+        }
+    }
+
+    pub(super) fn acknowledged(&mut self, event: &Event) {
+        let (type_url, nonce, accepted) = match event {
+            Event::Acked { type_url, nonce } => (type_url, nonce, true),
+            Event::Nacked {
+                type_url, nonce, ..
+            } => (type_url, nonce, false),
+            _ => return,
+        };
+        let entry = self.0.iter_mut().find(|entry| entry.type_url == *type_url);
+        let Some(entry) = entry else { return };
+        let Some(place) = entry.pending.iter().position(|(n, _)| n == nonce) else {
+            return;
+        };
+        let (_, revision) = entry.pending.remove(place);
+        entry.oversized.take_if(|(sent, _)| sent == nonce);
+        if accepted {
+            entry.acked = entry.acked.max(Some(revision));
+        }
+    }
+
+    pub(super) fn of(&self, type_url: &TypeUrl) -> Option<&TypeRevisions> {
+        self.0.iter().find(|entry| entry.type_url == *type_url)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_accepted_counts_and_what_is_rejected_does_not() {
+        let url = TypeUrl::new("t");
+        let mut revisions = SentRevisions::default();
+        revisions.sent(&url, &"1".into(), 5);
+        revisions.sent(&url, &"2".into(), 7);
+        let acked = |nonce: &str| Event::Acked {
+            type_url: url.clone(),
+            nonce: nonce.into(),
+        };
+        revisions.acknowledged(&acked("1"));
+        assert_eq!(
+            revisions.of(&url).map(|m| (m.sent, m.acked)),
+            Some((7, Some(5)))
+        );
+        revisions.acknowledged(&acked("9"));
+        assert_eq!(revisions.of(&url).map(|m| m.acked), Some(Some(5)));
+        revisions.acknowledged(&acked("2"));
+        assert_eq!(revisions.of(&url).map(|m| m.acked), Some(Some(7)));
+    }
+
+    #[test]
+    fn s80_what_is_too_large_is_so_until_it_is_answered_or_followed() {
+        let url = TypeUrl::new("t");
+        let mut revisions = SentRevisions::default();
+        let oversized =
+            |revisions: &SentRevisions| revisions.of(&url).and_then(TypeRevisions::oversized);
+        revisions.sent(&url, &"1".into(), 1);
+        assert_eq!(oversized(&revisions), None);
+        revisions.oversized(&url, &"1".into(), 5);
+        assert_eq!(oversized(&revisions), Some(5));
+        revisions.acknowledged(&Event::Acked {
+            type_url: url.clone(),
+            nonce: "1".into(),
+        });
+        assert_eq!(oversized(&revisions), None);
+        revisions.sent(&url, &"2".into(), 2);
+        revisions.oversized(&url, &"2".into(), 6);
+        revisions.sent(&url, &"3".into(), 3);
+        assert_eq!(oversized(&revisions), None);
+    }
+}
