@@ -8,7 +8,8 @@
 //! | `page` | nothing | the page, from what is there |
 //!
 //! Without a part, all of them in this order; `--only` picks figures by number,
-//! and then the engine is left out. A bar on counts that is missed fails the
+//! and then the engine is left out. What has no report keeps its section of the
+//! page. A bar on counts that is missed fails the
 //! command, after the page is written; a time or a figure of a server never
 //! does, but wrong contents at a client do.
 
@@ -23,6 +24,7 @@ mod samples;
 mod servers;
 mod times;
 mod trial;
+mod written;
 
 use std::fs;
 
@@ -31,6 +33,7 @@ use lexopt::Arg;
 use figures::FIGURES;
 use plan::Choice;
 use samples::Samples;
+use written::Written;
 
 use crate::failure::{Failure, Result};
 use crate::workspace::Workspace;
@@ -149,13 +152,19 @@ fn numbers(text: &str) -> Result<Vec<usize>> {
 
 fn write(workspace: &Workspace) -> Result<()> {
     let samples = Samples::new(workspace, false);
-    let (figures, pictures) = reports::tables(&samples);
+    let written = Written::read(workspace);
+    let (figures, pictures) = reports::tables(&samples, &written);
+    let engine = match (engine::found(workspace), written.engine()) {
+        (Ok(found), _) => found,
+        (Err(_), Some(written)) => written.to_owned(),
+        (Err(failure), None) => return Err(failure),
+    };
     let text = page(
         &machine::describe(workspace)?,
         &machine::peer(workspace)?,
-        &reports::summary(&samples),
+        &reports::summary(&figures),
         &figures,
-        &engine::found(workspace)?,
+        &engine,
     );
     let folder = workspace.root().join(PICTURES);
     let written = fs::create_dir_all(&folder)

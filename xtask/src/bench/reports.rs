@@ -10,12 +10,14 @@ use super::figures::{Bar, FIGURES, Figure, Run, Verdict};
 use super::picture;
 use super::remarks;
 use super::samples::Samples;
+use super::written::{self, Written};
 
 /// A run and all reports of it.
 type Row = (Run, Vec<Value>);
 
-/// All figures that were measured, and pictures of them by name.
-pub(super) fn tables(samples: &Samples) -> (String, Vec<(String, String)>) {
+/// All figures that were measured, now or for the page as it is, and pictures of
+/// those that were measured now by name.
+pub(super) fn tables(samples: &Samples, written: &Written) -> (String, Vec<(String, String)>) {
     let (mut text, mut pictures) = (String::new(), Vec::new());
     for figure in FIGURES {
         let rows = figure
@@ -24,6 +26,7 @@ pub(super) fn tables(samples: &Samples) -> (String, Vec<(String, String)>) {
             .map(|run| (*run, samples.of(figure, run)));
         let rows: Vec<Row> = rows.filter(|(_, reports)| !reports.is_empty()).collect();
         if rows.is_empty() {
+            text.push_str(written.figure(figure.number).unwrap_or_default());
             continue;
         }
         // Writing to a String cannot fail, here and below.
@@ -103,20 +106,12 @@ fn table(figure: &Figure, rows: &[Row]) -> String {
 
 /// The bars that are not kept, and how many there are: what a reader should
 /// know first.
-pub(super) fn summary(samples: &Samples) -> String {
-    let of = |figure: &'static Figure| {
-        let number = figure.number;
-        let judged = judged(figure, samples).into_iter();
-        judged.map(move |(bar, verdict)| (number, bar, verdict))
-    };
-    let judged: Vec<_> = FIGURES.iter().flat_map(of).collect();
-    let known = judged.iter().filter(|(_, _, v)| v.kept.is_some()).count();
-    let missed = judged.iter().filter(|(_, _, v)| v.kept == Some(false));
-    let missed = missed.map(|(number, bar, verdict)| {
-        let measured = &verdict.measured;
-        format!("- figure {number}: {}; measured: {measured}\n", bar.says)
-    });
-    let missed: Vec<String> = missed.collect();
+pub(super) fn summary(figures: &str) -> String {
+    let (known, missed) = written::bars(figures);
+    let missed = missed.into_iter();
+    let missed: Vec<String> = missed
+        .map(|(number, says)| format!("- figure {number}: {says}\n"))
+        .collect();
     match (known, missed.len()) {
         (0, _) => String::new(),
         (known, 0) => format!("Of {known} bars on servers, all are kept.\n"),
