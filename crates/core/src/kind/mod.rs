@@ -1,0 +1,221 @@
+//! The table of resource types: what the rules need to know about each.
+//!
+//! It follows the observed behaviour of real clients. Envoy's types are in
+//! `table.rs`; a program [registers](Kind::register) its own. A type that is not
+//! known is opaque: subscribed to by name, never a whole set, without order.
+
+mod table;
+
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+
+pub use table::{ALL, CDS, ECDS, EDS, LDS, LEDS, RDS, RTDS, SDS, SRDS, VHDS};
+
+use crate::resource::TypeUrl;
+
+/// The properties of one type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// The short name that people use: `cds`.
+    pub short: &'static str,
+    /// A SotW response is the whole set, and a resource that it leaves out is
+    /// deleted (S38); otherwise leaving out a resource means nothing (S39).
+    pub whole_set: bool,
+    /// An empty first request is a wildcard (S18).
+    pub legacy_wildcard: bool,
+    /// The type's place in make before break (S52): resources of a lower rank
+    /// are sent before resources that refer to them.
+    pub rank: u8,
+    /// The negative answer that Envoy understands in delta (S35).
+    pub(crate) envoy_negative: NegativeForm,
+    /// The negative answer that Envoy understands in SotW.
+    pub(crate) envoy_negative_in_sotw: NegativeForm,
+    /// A wildcard brings nothing by itself; names are subscribed to one by one
+    /// (S66).
+    pub on_demand: bool,
+    /// A replaced resource drains: its references stay in use for a while
+    /// (S73).
+    pub(crate) drains: bool,
+    /// A client that reconnects may still use a resource that the database no
+    /// longer has (S82).
+    pub(crate) survives_reconnect: bool,
+    /// The types that a resource of this type may refer to.
+    pub refers_to: &'static [&'static str],
+    /// A TTL may be sent on a SotW stream (S59).
+    pub(crate) ttl_in_sotw: bool,
+}
+
+/// The form of a negative answer: how a client is told that a name does not
+/// exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NegativeForm {
+    /// The name in `removed_resources`.
+    Removed,
+    /// A resource that has its name and nothing else.
+    EmptyBody,
+    /// A resource without a body that has its own name as alias.
+    Bodyless,
+    /// A body that cannot be decoded, in a response of its own. The client
+    /// NACKs it, and that ends its wait; a response that it ACKs would leave it
+    /// waiting.
+    Unreadable,
+    /// No answer: every form does more harm than none.
+    Silence,
+}
+
+const OPAQUE: Kind = Kind {
+    short: "",
+    whole_set: false,
+    legacy_wildcard: false,
+    rank: u8::MAX,
+    envoy_negative: NegativeForm::Removed,
+    envoy_negative_in_sotw: NegativeForm::Silence,
+    on_demand: false,
+    drains: false,
+    survives_reconnect: false,
+    refers_to: &[],
+    ttl_in_sotw: true,
+};
+
+/// Types that a program added to the table.
+static REGISTERED: RwLock<Vec<(TypeUrl, Kind)>> = RwLock::new(Vec::new());
+
+/// Why a type cannot be registered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{type_url} is known already, with other properties; register a type once")]
+pub struct RegisterError {
+    /// The type.
+    pub type_url: TypeUrl,
+}
+
+impl Kind {
+    /// The properties of a type. One that is not known is opaque.
+    #[must_use]
+    pub fn of(type_url: &TypeUrl) -> Self {
+        let built_in = table::TABLE.iter();
+        let mut built_in = built_in.filter(|(url, _)| *url == type_url.as_str());
+        if let Some((_, kind)) = built_in.next() {
+            return *kind;
+        }
+        let registered = registered();
+        let mut registered = registered.iter().filter(|(url, _)| url == type_url);
+        registered.next().map_or(OPAQUE, |(_, kind)| *kind)
+    }
+
+    /// Adds a type to the table, for all databases of the process. To be done
+    /// before one of them has resources or subscribers of the type.
+    ///
+    /// ```
+    /// use trunkline_core::kind::{self, Kind};
+    ///
+    /// let quotas = "type.googleapis.com/example.Quota".into();
+    /// let kind = Kind::new("quota").with_whole_sets().with_rank(2);
+    /// Kind::register(&quotas, kind.with_references(&[kind::CDS]))?;
+    /// assert!(Kind::of(&quotas).whole_set);
+    /// # Ok::<(), kind::RegisterError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the type is known with other properties.
+    pub fn register(type_url: &TypeUrl, kind: Self) -> Result<(), RegisterError> {
+        let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
+        let built_in = table::TABLE
+            .iter()
+            .find(|(url, _)| *url == type_url.as_str());
+        let known = built_in.map(|(_, known)| *known).or_else(|| {
+            let mut registered = registered.iter();
+            let known = registered.find(|(url, _)| url == type_url);
+            known.map(|(_, known)| *known)
+        });
+        match known {
+            Some(known) if known == kind => {}
+            Some(_) => {
+                return Err(RegisterError {
+                    type_url: type_url.clone(),
+                });
+            }
+            None => registered.push((type_url.clone(), kind)),
+        }
+        Ok(())
+    }
+
+    /// A type that is subscribed to by name, never a whole set, sent after all
+    /// others.
+    #[must_use]
+    pub const fn new(short: &'static str) -> Self {
+        Self { short, ..OPAQUE }
+    }
+
+    /// A SotW response is the whole set, and an empty first request a wildcard.
+    #[must_use]
+    pub const fn with_whole_sets(self) -> Self {
+        Self {
+            whole_set: true,
+            legacy_wildcard: true,
+            ..self
+        }
+    }
+
+    /// Resources of a lower rank are sent before those that refer to them.
+    #[must_use]
+    pub const fn with_rank(self, rank: u8) -> Self {
+        Self { rank, ..self }
+    }
+
+    /// The types that a resource of this type may refer to.
+    #[must_use]
+    pub const fn with_references(self, refers_to: &'static [&'static str]) -> Self {
+        Self { refers_to, ..self }
+    }
+}
+
+fn registered() -> RwLockReadGuard<'static, Vec<(TypeUrl, Kind)>> {
+    REGISTERED.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Kind {
+    /// Whether resources of type `user` may refer to resources of type `used`,
+    /// directly or through other types.
+    pub(crate) fn reaches(user: &str, used: &str) -> bool {
+        let refers_to = Self::of(&user.into()).refers_to.iter();
+        let mut others = refers_to.filter(|other| **other != user);
+        others.any(|other| *other == used || Self::reaches(other, used))
+    }
+
+    /// Whether resources of some type may refer to this type.
+    #[must_use]
+    pub(crate) fn is_referred_to(type_url: &TypeUrl) -> bool {
+        let refers = |kind: &Self| kind.refers_to.contains(&type_url.as_str());
+        table::TABLE.iter().any(|(_, kind)| refers(kind))
+            || registered().iter().any(|(_, kind)| refers(kind))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_type_is_registered_once() {
+        let url: TypeUrl = "type.googleapis.com/test.Registered".into();
+        assert_eq!(Kind::of(&url), OPAQUE);
+        let kind = Kind::new("mine").with_rank(3).with_references(&[CDS]);
+        Kind::register(&url, kind).unwrap();
+        Kind::register(&url, kind).unwrap();
+        assert_eq!(Kind::of(&url), kind);
+        let error = RegisterError {
+            type_url: url.clone(),
+        };
+        assert_eq!(Kind::register(&url, kind.with_whole_sets()), Err(error));
+        assert!(Kind::register(&CDS.into(), kind).is_err());
+        assert!(Kind::register(&CDS.into(), Kind::of(&CDS.into())).is_ok());
+    }
+
+    #[test]
+    fn the_table_has_every_type_once() {
+        for (url, (known, kind)) in ALL.iter().zip(&table::TABLE) {
+            assert_eq!(url, known);
+            assert_eq!(Kind::of(&(*url).into()), *kind);
+            assert!(url.starts_with("type.googleapis.com/envoy."));
+        }
+    }
+}
