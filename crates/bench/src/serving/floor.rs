@@ -3,11 +3,11 @@
 //! It knows nothing of the protocol. Contents of one type are encoded once,
 //! into one buffer, and every stream is given that buffer: the whole set after
 //! its first request, and each change when it is made. A stream whose first
-//! request is long says what it holds, and is given the last change in place of
-//! the whole. Requests are received and dropped. No version, order, subscription
+//! request is long says what it holds, and is given what changed since all streams
+//! had left. Requests are received and dropped. No version, order, subscription
 //! or acknowledgement is read, and nothing is kept for a stream but how far it is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -61,6 +61,11 @@ struct State {
     /// stream takes can be told from what was freed.
     whole: [Option<Bytes>; 2],
     outdated: [bool; 2],
+    streams: usize,
+    /// Names that changed since there was no stream, and the message for clients
+    /// that reconnect.
+    meanwhile: BTreeSet<String>,
+    resumed: Option<Bytes>,
     /// How many changes there were since a stream last listened.
     changes: u64,
     listening: bool,
@@ -82,6 +87,7 @@ impl Controlled for Arc<Floor> {
         for any in put.resources {
             let name = name_of(&any.value).unwrap_or_default().to_owned();
             state.contents.insert(name.clone(), any.value);
+            state.meanwhile.insert(name.clone());
             state.changed.push(name);
         }
         state.tell();
@@ -105,6 +111,7 @@ impl State {
     fn tell(&mut self) {
         self.outdated = [true, true];
         self.change = [None, None];
+        self.resumed = None;
         if self.listening {
             self.changes += 1;
             self.asleep.drain(..).for_each(Waker::wake);
@@ -143,6 +150,19 @@ impl State {
         let changed = changed.map(|(name, body)| (name.as_str(), body));
         let written = self.delta(changed, &self.removed);
         self.change[variant] = Some(written.clone());
+        written
+    }
+
+    /// What changed since there was no stream.
+    fn resumed(&mut self) -> Bytes {
+        if let Some(written) = &self.resumed {
+            return written.clone();
+        }
+        let body = |name: &String| self.contents.get_key_value(name);
+        let changed = self.meanwhile.iter().filter_map(body);
+        let changed = changed.map(|(name, body)| (name.as_str(), body));
+        let written = self.delta(changed, &[]);
+        self.resumed = Some(written.clone());
         written
     }
 
@@ -210,6 +230,7 @@ impl tower_service::Service<Request<Incoming>> for Service {
 
     fn call(&mut self, request: Request<Incoming>) -> Self::Future {
         let variant = usize::from(request.uri().path().contains("/Delta"));
+        self.0.lock().streams += 1;
         let mut response = Response::new(Stream {
             floor: Arc::clone(&self.0),
             variant,
@@ -273,6 +294,16 @@ impl Stream {
     }
 }
 
+impl Drop for Stream {
+    fn drop(&mut self) {
+        let mut state = self.floor.lock();
+        state.streams -= 1;
+        if state.streams == 0 {
+            state.meanwhile.clear();
+        }
+    }
+}
+
 impl http_body::Body for Stream {
     type Data = Bytes;
     type Error = Infallible;
@@ -290,7 +321,7 @@ impl http_body::Body for Stream {
             None if let Some(length) = self.first.complete() => {
                 state.listening = true;
                 match length > LONG {
-                    true => state.change(self.variant),
+                    true => state.resumed(),
                     false => state.whole(self.variant),
                 }
             }

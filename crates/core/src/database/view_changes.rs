@@ -24,8 +24,8 @@ pub struct ViewChanges {
     pub to: Position,
     /// What is new, in the order of the log; `None` is removed.
     pub items: Vec<Item>,
-    /// What was held before in the place of an item, where that refers to other
-    /// resources: they stay in use for a while (S73).
+    /// What was held before in the place of an item, where that refers to
+    /// something that the item does not: it stays in use for a while (S73).
     pub replaced_referrers: Vec<(usize, Arc<Resource>)>,
     /// Variants that are replaced by others, or removed (TP2).
     pub replaced_variants: Vec<(Name, Option<Constraints>)>,
@@ -62,7 +62,7 @@ impl ViewChanges {
         }
         // The constraints of a resource without a body are not known.
         if let Some(held) = held.filter(|held| held.body.is_some()) {
-            if !held.facts().references.is_empty() {
+            if drops_reference(held, current.as_deref()) {
                 let referrer = (self.items.len(), Arc::clone(held));
                 self.replaced_referrers.push(referrer);
             }
@@ -106,4 +106,11 @@ impl ViewChanges {
     fn name(&self, place: u32) -> &Name {
         &self.items[place as usize].0
     }
+}
+
+/// Whether a resource refers to something that its successor does not refer to.
+fn drops_reference(held: &Resource, current: Option<&Resource>) -> bool {
+    let kept = current.map_or(&[][..], |current| &current.facts().references);
+    let mut references = held.facts().references.iter();
+    references.any(|reference| !kept.contains(reference))
 }
