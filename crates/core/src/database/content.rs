@@ -56,7 +56,7 @@ pub(super) struct Variants {
 
 impl Content {
     /// Makes contents with these variants, which were checked for overlap.
-    pub(super) fn of(mut resources: Vec<Arc<Resource>>) -> Self {
+    pub(super) fn from_variants(mut resources: Vec<Arc<Resource>>) -> Self {
         match resources.pop() {
             None => Self::Absent,
             Some(only) if resources.is_empty() && only.constraints.is_none() => Self::One(only),
