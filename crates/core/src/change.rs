@@ -25,7 +25,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// The type that the change is about.
+    /// Returns the type that the change is about.
     #[must_use]
     pub(crate) fn type_url(&self) -> &TypeUrl {
         match self {

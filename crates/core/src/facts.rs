@@ -61,7 +61,7 @@ impl RareFacts {
 }
 
 impl Facts {
-    /// Whether the body refers to this resource.
+    /// Returns whether the body refers to this resource.
     #[must_use]
     pub fn refers_to(&self, reference: &Reference) -> bool {
         self.references.binary_search(reference).is_ok()
@@ -87,7 +87,8 @@ impl Facts {
         self.rare.as_ref()?.vhds_version.as_ref()
     }
 
-    /// Whether a route configuration ignores the port when it matches hosts.
+    /// Returns whether a route configuration ignores the port when it matches
+    /// hosts.
     #[must_use]
     pub(crate) fn ignores_port(&self) -> bool {
         let rare = self.rare.as_ref();

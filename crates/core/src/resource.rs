@@ -110,6 +110,9 @@ impl Version {
     }
 }
 
+/// Bytes of a resource in a response beside its name, aliases and body.
+const OTHER_FIELDS_BYTES: usize = 128;
+
 /// One resource, or one variant of it: immutable and shared.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Resource {
@@ -132,7 +135,7 @@ pub struct Resource {
 }
 
 impl Resource {
-    /// A resource for all clients, with a version made from its body.
+    /// Makes a resource for all clients, with a version made from its body.
     #[must_use]
     pub fn new(name: Name, body: Bytes) -> Self {
         Self {
@@ -153,8 +156,8 @@ impl Resource {
         own.unwrap_or_else(Constraints::always)
     }
 
-    /// A hash of this variant at this version. Sums of fingerprints identify a
-    /// set whatever its order.
+    /// Hashes this variant at this version. Sums of fingerprints identify a set
+    /// whatever its order.
     #[must_use]
     pub fn fingerprint(&self) -> u128 {
         // Hashed in one piece: an incremental hasher costs more to set up than
@@ -170,24 +173,19 @@ impl Resource {
         XxHash3_128::oneshot(&text)
     }
 
-    /// The approximate size of the resource in a response, in bytes.
+    /// Estimates the size of the resource in a response, in bytes.
     #[must_use]
     pub fn wire_size(&self) -> usize {
         let aliases: usize = self.aliases.iter().map(|a| a.as_str().len() + 2).sum();
         let rare = self.facts().rare.as_deref();
-        let rare = rare.and_then(|rare| rare.metadata.as_ref());
-        [self.body.as_ref(), rare]
-            .into_iter()
-            .flatten()
-            .map(Bytes::len)
-            .sum::<usize>()
-            + 2 * self.name.as_str().len()
-            + aliases
-            + 128
+        let metadata = rare.and_then(|rare| rare.metadata.as_ref());
+        let bytes = [self.body.as_ref(), metadata].into_iter().flatten();
+        let bytes: usize = bytes.map(Bytes::len).sum();
+        bytes + 2 * self.name.as_str().len() + aliases + OTHER_FIELDS_BYTES
     }
 
-    /// Every other name that the resource answers to: its aliases, and for a
-    /// virtual host the hosts that are exact domains of it (S36).
+    /// Returns every other name that the resource answers to: its aliases, and
+    /// for a virtual host the hosts that are exact domains of it (S36).
     pub fn other_names(&self) -> impl Iterator<Item = Name> + '_ {
         let own = HostName::split(self.name.as_str());
         let hosts = own.into_iter().flat_map(|own| {
@@ -237,7 +235,7 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
-    /// Whether a cached resource is invalid, too (S61).
+    /// Returns whether a cached resource is invalid, too (S61).
     #[must_use]
     pub fn is_data_error(self) -> bool {
         matches!(self, Self::NotFound | Self::PermissionDenied)

@@ -25,6 +25,7 @@ pub struct SharedList {
 }
 
 impl SharedList {
+    /// Makes a list that is not encoded yet.
     pub(crate) fn new(resources: Vec<WireResource>) -> Self {
         Self {
             resources,
@@ -32,8 +33,8 @@ impl SharedList {
         }
     }
 
-    /// The encoded pieces of a response with these resources. The first caller
-    /// encodes them with `write`; the format is the transport's own.
+    /// Returns the encoded pieces of a response with these resources. The first
+    /// caller encodes them with `write`; the format is the transport's own.
     pub fn encode_once(&self, write: impl FnOnce(&[WireResource]) -> Vec<Bytes>) -> &[Bytes] {
         self.encoded.get_or_init(|| write(&self.resources))
     }
@@ -45,7 +46,7 @@ impl Deref for ResourceList {
     fn deref(&self) -> &[WireResource] {
         match self {
             Self::Own(resources) => resources,
-            Self::Shared(whole) => &whole.resources,
+            Self::Shared(shared) => &shared.resources,
         }
     }
 }

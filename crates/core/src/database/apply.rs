@@ -92,7 +92,8 @@ pub(super) fn check_overlap(name: &Name, variants: &[Arc<Resource>]) -> Result<(
     Ok(())
 }
 
-/// Parameters of a client that would see both of two resources.
+/// Returns parameters of a client that would see both of two resources, if
+/// there is one. `name` is for the error: the name of one of them.
 pub(super) fn seen_together(
     name: &Name,
     a: &Resource,

@@ -18,6 +18,8 @@ impl Database {
         self.check_cursors()
     }
 
+    /// Checks that every entry is found by its name, is in use, and is an alias
+    /// of its owners, and that names with contents are counted.
     fn check_names(&self, type_id: TypeId) -> Result<(), String> {
         let table = self.table(type_id);
         let mut with_contents = 0;
@@ -47,8 +49,8 @@ impl Database {
         Ok(())
     }
 
-    /// Every domain leads to its virtual host, and the index has no other
-    /// domains.
+    /// Checks that every domain leads to its virtual host, and that the index
+    /// has no other domains.
     fn check_hosts(&self, type_id: TypeId) -> Result<(), String> {
         let table = self.table(type_id);
         let Some(hosts) = &table.hosts else {
@@ -76,6 +78,8 @@ impl Database {
         }
     }
 
+    /// Checks that every view has subscribers, lists its members, and has the
+    /// sum of their fingerprints.
     fn check_views(&mut self, type_id: TypeId) -> Result<(), String> {
         let table = &mut self.tables[type_id.0 as usize];
         let ids: Vec<_> = table.views().map(|(id, _)| id).collect();
@@ -101,6 +105,7 @@ impl Database {
         Ok(())
     }
 
+    /// Checks that the pins of every view are those of its cursors.
     fn check_cursors(&self) -> Result<(), String> {
         for (type_index, table) in self.tables.iter().enumerate() {
             for (id, view) in table.views() {
@@ -112,7 +117,7 @@ impl Database {
                     .collect();
                 pins.sort_unstable();
                 let counted = view
-                    .positions()
+                    .pins()
                     .flat_map(|(position, n)| std::iter::repeat_n(position, n));
                 if !counted.eq(pins.iter().copied()) {
                     return Err(format!(

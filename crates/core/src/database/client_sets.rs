@@ -48,8 +48,8 @@ pub(crate) struct ClientSet {
 }
 
 impl ClientSet {
-    /// Both sets together: each is a part of the set that was sent with one
-    /// version.
+    /// Returns both sets together, each of which is a part of the set that was
+    /// sent with one version. `None` if `other` adds no name.
     fn union(&self, other: &Self) -> Option<Self> {
         let is_new = |r: &&Arc<Resource>| !self.lists(&r.name);
         let new: Vec<_> = other.resources.iter().filter(is_new).cloned().collect();
@@ -62,7 +62,7 @@ impl ClientSet {
         Some(set)
     }
 
-    /// Whether the set lists a name.
+    /// Returns whether the set lists a name.
     pub(crate) fn lists(&self, name: &Name) -> bool {
         let found = self.resources.binary_search_by(|r| r.name.cmp(name));
         found.is_ok()
@@ -82,69 +82,78 @@ pub(super) struct ClientSets {
     draining_types: BTreeMap<&'static str, Moment>,
 }
 
+impl ClientSets {
+    /// Stores a set in place of one with the same key. A set that alone exceeds
+    /// the limit is not stored.
+    fn insert(&mut self, key: (TypeId, Version), set: Arc<ClientSet>) {
+        let bytes = bytes_of(&set);
+        if bytes > MAX_BYTES {
+            return;
+        }
+        self.bytes += bytes;
+        match self.sets.insert(key.clone(), set) {
+            Some(replaced) => self.bytes -= bytes_of(&replaced),
+            None => self.order.push_back(key),
+        }
+        self.forget_oldest();
+    }
+
+    /// Forgets the oldest sets until the others are within the limits.
+    fn forget_oldest(&mut self) {
+        while self.sets.len() > MAX_SETS || self.bytes > MAX_BYTES {
+            let Some(oldest) = self.order.pop_front() else {
+                break;
+            };
+            let forgotten = self.sets.remove(&oldest);
+            self.bytes -= forgotten.map_or(0, |set| bytes_of(&set));
+        }
+    }
+}
+
 impl Database {
-    /// Whether the set of a version is remembered.
+    /// Returns whether the set of a version is remembered.
     pub(crate) fn remembers_set(&self, type_id: TypeId, version: &Version) -> bool {
         let key = (type_id, version.clone());
         self.client_sets.sets.contains_key(&key)
     }
 
     /// Remembers the set, or a part of it, that a client held when it
-    /// disconnected.
+    /// disconnected. A part is added to what other clients held of the same
+    /// version.
     pub(crate) fn remember_set(&mut self, type_id: TypeId, version: Version, set: &Arc<ClientSet>) {
-        let client_sets = &mut self.client_sets;
         let key = (type_id, version);
-        let known = client_sets.sets.get(&key);
-        let joined = known.map(|known| known.union(set).map(Arc::new));
-        let (set, known) = match (&joined, known) {
-            (Some(None), _) => return,
-            (Some(Some(joined)), Some(known)) => (joined, bytes_of(known)),
-            _ => (set, 0),
+        let set = match self.client_sets.sets.get(&key) {
+            None => Some(Arc::clone(set)),
+            Some(known) => known.union(set).map(Arc::new),
         };
-        let bytes = bytes_of(set);
-        if bytes > MAX_BYTES {
-            return;
-        }
-        client_sets.bytes = client_sets.bytes + bytes - known;
-        if client_sets
-            .sets
-            .insert(key.clone(), Arc::clone(set))
-            .is_none()
-        {
-            client_sets.order.push_back(key);
-        }
-        while client_sets.sets.len() > MAX_SETS || client_sets.bytes > MAX_BYTES {
-            let Some(oldest) = client_sets.order.pop_front() else {
-                break;
-            };
-            let gone = client_sets.sets.remove(&oldest);
-            client_sets.bytes -= gone.map_or(0, |set| bytes_of(&set));
+        if let Some(set) = set {
+            self.client_sets.insert(key, set);
         }
     }
 
-    /// Remembers the names of resources that a client was sent beside a set, in
-    /// sets that it did not ACK.
+    /// Remembers the resources that a client was sent beside a remembered set,
+    /// in sets that it did not ACK.
     pub(crate) fn remember_unacked(
         &mut self,
         type_id: TypeId,
         version: &Version,
-        brought: impl Iterator<Item = (Name, Version)>,
+        sent: impl Iterator<Item = (Name, Version)>,
     ) {
         let key = (type_id, version.clone());
         let Some(set) = self.client_sets.sets.get_mut(&key) else {
             return;
         };
-        let mut brought = brought.filter(|(name, _)| !set.lists(name)).peekable();
-        if brought.peek().is_some() {
-            let brought: Vec<_> = brought.collect();
-            let tried = &mut Arc::make_mut(set).unacked;
-            let room = MAX_UNACKED.saturating_sub(tried.len());
-            tried.extend(brought.into_iter().take(room));
+        let unlisted = sent.filter(|(name, _)| !set.lists(name));
+        let unlisted: Vec<_> = unlisted.collect();
+        if !unlisted.is_empty() {
+            let unacked = &mut Arc::make_mut(set).unacked;
+            let room = MAX_UNACKED.saturating_sub(unacked.len());
+            unacked.extend(unlisted.into_iter().take(room));
         }
     }
 
     /// Remembers the references of listeners that drain when their client
-    /// disconnects.
+    /// disconnects, each until it is no longer in use.
     pub(crate) fn remember_draining(
         &mut self,
         references: impl Iterator<Item = (Reference, Moment)>,
@@ -160,8 +169,8 @@ impl Database {
         }
     }
 
-    /// The same for draining listeners with unknown bodies: any resource of the
-    /// type may be in use.
+    /// Remembers that a draining listener with an unknown body may use any
+    /// resource of a type.
     pub(crate) fn remember_draining_type(&mut self, url: &'static str, until: Moment) {
         let known = self.client_sets.draining_types.entry(url).or_insert(until);
         *known = until.max(*known);
@@ -186,6 +195,7 @@ impl Database {
     }
 }
 
+/// Returns the approximate size of the resources of a set.
 fn bytes_of(set: &ClientSet) -> usize {
     set.resources
         .iter()

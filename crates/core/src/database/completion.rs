@@ -24,30 +24,15 @@ impl Database {
         while self.complete_slice(&mut completion, usize::MAX) == Progress::More {}
     }
 
-    /// The same in slices: visits the next `budget` names.
+    /// Makes the database authoritative in slices: visits the next `budget`
+    /// names. Returns whether there are more.
     pub fn complete_slice(&mut self, at: &mut Completion, budget: usize) -> Progress {
         self.is_cache = false;
         for _ in 0..budget {
-            let Some(table) = self.tables.get_mut(at.table) else {
+            if at.table == self.tables.len() {
                 return Progress::Done;
-            };
-            if at.slot == 0 {
-                table.is_cache = false;
-                table.is_completing = true;
-                for (_, view) in table.views() {
-                    for follower in &view.subscribers {
-                        self.subscribers.wake(*follower);
-                    }
-                }
             }
-            if at.slot < table.entries.slots() {
-                self.complete_name(TypeId(at.table as u32), EntryId(at.slot as u32));
-                at.slot += 1;
-            } else {
-                table.is_completing = false;
-                at.slot = 0;
-                at.table += 1;
-            }
+            self.complete_slot(at);
         }
         match at.table < self.tables.len() {
             true => Progress::More,
@@ -55,6 +40,29 @@ impl Database {
         }
     }
 
+    /// Visits one slot of a table, and moves on to the next. With its first
+    /// slot, a table stops being a cache.
+    fn complete_slot(&mut self, at: &mut Completion) {
+        let table = &mut self.tables[at.table];
+        if at.slot == 0 {
+            table.is_cache = false;
+            table.is_completing = true;
+            let views = table.views();
+            let subscribers = views.flat_map(|(_, view)| view.subscribers.iter());
+            subscribers.for_each(|subscriber| self.subscribers.wake(*subscriber));
+        }
+        if at.slot < table.entries.slots() {
+            self.complete_name(TypeId(at.table as u32), EntryId(at.slot as u32));
+            at.slot += 1;
+        } else {
+            table.is_completing = false;
+            at.slot = 0;
+            at.table += 1;
+        }
+    }
+
+    /// Makes a name absent if it was unknown, and marks it dirty for its
+    /// subscribers if its answer may have changed.
     fn complete_name(&mut self, type_id: TypeId, id: EntryId) {
         self.work.entries += 1;
         let table = &mut self.tables[type_id.0 as usize];

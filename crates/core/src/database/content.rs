@@ -55,8 +55,8 @@ pub(super) struct Variants {
 }
 
 impl Content {
-    /// Contents with these variants, which were checked for overlap.
-    pub(super) fn of(mut resources: Vec<Arc<Resource>>) -> Self {
+    /// Makes contents with these variants, which were checked for overlap.
+    pub(super) fn from_variants(mut resources: Vec<Arc<Resource>>) -> Self {
         match resources.pop() {
             None => Self::Absent,
             Some(only) if resources.is_empty() && only.constraints.is_none() => Self::One(only),
@@ -93,7 +93,7 @@ impl Content {
         }
     }
 
-    /// All variants.
+    /// Returns all variants, those that stay in use after an error included.
     pub(super) fn resources(&self) -> &[Arc<Resource>] {
         match self {
             Self::Absent | Self::Unknown => &[],
@@ -103,7 +103,8 @@ impl Content {
         }
     }
 
-    /// The keys that decide which variant a client gets.
+    /// Returns the keys that decide which variant a client gets; `None` if all
+    /// clients get the same.
     pub(super) fn keys(&self) -> Option<&Keys> {
         match self {
             Self::Variants(variants) => Some(&variants.keys),
@@ -112,12 +113,13 @@ impl Content {
         }
     }
 
-    /// The choice of a client: a lookup, once its category has been seen.
-    /// `evaluations` counts the constraints that had to be evaluated.
+    /// Returns the choice of a client. `evaluations` counts the constraints
+    /// that had to be evaluated: none, once the client's category has been
+    /// seen.
     pub(super) fn choose(
         &mut self,
         params: ParamsId,
-        table: &mut ParamsTable,
+        params_table: &mut ParamsTable,
         evaluations: &mut u64,
     ) -> Choice {
         match self {
@@ -125,29 +127,32 @@ impl Content {
             Self::Unknown => Choice::Unknown,
             Self::One(only) => Choice::Resource(Arc::clone(only)),
             Self::Failed(error, kept) => {
-                let kept = kept.choose(params, table, evaluations);
+                let kept = kept.choose(params, params_table, evaluations);
                 Choice::Failed(Arc::clone(error), kept.resource().cloned())
             }
-            Self::Variants(variants) => variants.choose(params, table, evaluations),
+            Self::Variants(variants) => variants.choose(params, params_table, evaluations),
         }
     }
 }
 
 impl Variants {
+    /// Returns the variant for the category of a client, and remembers it. The
+    /// categories of an earlier epoch may mean other parameters now, and are
+    /// forgotten.
     fn choose(
         &mut self,
         params: ParamsId,
-        table: &mut ParamsTable,
+        params_table: &mut ParamsTable,
         evaluations: &mut u64,
     ) -> Choice {
-        let category = table.project(params, &self.keys);
-        if self.epoch != table.epoch() {
-            self.epoch = table.epoch();
+        let category = params_table.project(params, &self.keys);
+        if self.epoch != params_table.epoch() {
+            self.epoch = params_table.epoch();
             self.chosen.clear();
         }
         let list = &self.list;
         let index = *self.chosen.entry(category).or_insert_with(|| {
-            let params = table.get(category);
+            let params = params_table.get(category);
             let matches = |r: &Arc<Resource>| {
                 *evaluations += 1;
                 r.constraints.as_ref().is_none_or(|c| c.matches(params))
@@ -162,8 +167,8 @@ impl Variants {
 }
 
 impl Choice {
-    /// The resource, if there is one; it may be one that stays in use after an
-    /// error.
+    /// Returns the resource, if there is one; it may be one that stays in use
+    /// after an error.
     #[must_use]
     pub fn resource(&self) -> Option<&Arc<Resource>> {
         match self {
@@ -173,7 +178,8 @@ impl Choice {
         }
     }
 
-    /// Whether a client that was sent the one need not be sent the other.
+    /// Returns whether a client that was sent the one need not be sent the
+    /// other.
     #[must_use]
     pub fn same_for_client(&self, other: &Self) -> bool {
         match (self, other) {
@@ -183,7 +189,7 @@ impl Choice {
     }
 }
 
-/// Whether two resources are the same to a client that has one of them.
+/// Returns whether two resources are the same to a client that has one of them.
 pub(crate) fn same_resource(a: &Arc<Resource>, b: &Arc<Resource>) -> bool {
     Arc::ptr_eq(a, b)
         || (a.version == b.version

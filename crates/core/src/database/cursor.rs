@@ -1,44 +1,51 @@
-//! Following a view: how a wildcard or glob subscriber learns of changes.
+//! Cursors: how wildcard and glob subscriptions read their views.
 //!
-//! A follower names its view by [`CursorId`], never by the view itself, for a
-//! view may be divided under it.
+//! A subscriber names its cursor by [`CursorId`] and never its view, since a
+//! view may be split while the cursor is open.
 
 use std::sync::Arc;
 
 use super::subscribers::{CursorId, CursorSlot, DemandChange, SubscriberId};
-use super::view::{Position, Scope};
-use super::{Database, EntryId, ViewChanges};
+use super::table::Table;
+use super::view::{Position, Scope, View, ViewId};
+use super::{Database, EntryId, TypeId, ViewChanges};
 use crate::message::WireResource;
 use crate::name::Name;
-use crate::params::Constraints;
+use crate::params::{Constraints, ParamsId};
 use crate::resource::Resource;
 use crate::resource_list::SharedList;
 
 impl Database {
-    /// Begins to follow all that a scope shows this subscriber, from position
-    /// zero: it holds nothing.
+    /// Opens a cursor of a subscriber on the view of a scope. It begins at
+    /// position zero, where a client holds nothing.
     pub fn open_cursor(&mut self, subscriber: SubscriberId, scope: &Scope) -> CursorId {
-        let params = self.subscribers.params(subscriber);
+        let category = self.category_of(subscriber);
         let type_id = self.subscribers.type_id(subscriber);
         let table = &mut self.tables[type_id.0 as usize];
         if !table.has_view(scope) {
             self.subscribers
                 .record_demand(type_id, scope.selector(), DemandChange::Started);
         }
-        let category = self.params.project(params, &table.keys);
         let view_id = table.view_for(scope, category, &mut self.params, &mut self.work);
         let view = table.view_mut(view_id);
         view.subscribers.insert(subscriber);
         view.pin(0);
-        let held = vec![0];
         let slot = CursorSlot {
             view: view_id,
-            pins: held,
+            pins: vec![0],
         };
         self.subscribers.add_cursor(subscriber, slot)
     }
 
-    /// Ends following.
+    /// Returns the category of a subscriber: its parameters, projected to the
+    /// keys that decide the choices of its type.
+    pub(super) fn category_of(&mut self, id: SubscriberId) -> ParamsId {
+        let params = self.subscribers.params(id);
+        let table = &self.tables[self.subscribers.type_id(id).0 as usize];
+        self.params.project(params, &table.keys)
+    }
+
+    /// Closes a cursor. The view is dropped with its last subscriber.
     pub fn close_cursor(&mut self, id: CursorId) {
         let Some(slot) = self.subscribers.remove_cursor(id) else {
             return;
@@ -57,10 +64,7 @@ impl Database {
             return;
         }
         for position in slot.pins {
-            let forgotten = table.view_mut(slot.view).unpin(position);
-            for entry in forgotten {
-                table.forget_if_gone(slot.view, entry, &mut self.params, &mut self.work);
-            }
+            self.unpin_view(type_id, slot.view, position);
         }
     }
 
@@ -69,12 +73,10 @@ impl Database {
     pub fn pin(&mut self, id: CursorId, position: Position) {
         let slot = self.subscribers.cursor_mut(id);
         slot.pins.push(position);
-        let view = slot.view;
-        let type_id = self.subscribers.type_id(id.subscriber);
-        self.table_mut(type_id).view_mut(view).pin(position);
+        self.view_mut(id).pin(position);
     }
 
-    /// The follower will not come back to this position.
+    /// Unpins a position that the cursor will not return to.
     pub fn unpin(&mut self, id: CursorId, position: Position) {
         let slot = self.subscribers.cursor_mut(id);
         let Some(index) = slot.pins.iter().position(|p| *p == position) else {
@@ -83,32 +85,48 @@ impl Database {
         slot.pins.swap_remove(index);
         let view = slot.view;
         let type_id = self.subscribers.type_id(id.subscriber);
+        self.unpin_view(type_id, view, position);
+    }
+
+    /// Unpins a position of a view, and drops the removed names that it listed
+    /// and that no other pin keeps.
+    fn unpin_view(&mut self, type_id: TypeId, view: ViewId, position: Position) {
         let table = &mut self.tables[type_id.0 as usize];
         for entry in table.view_mut(view).unpin(position) {
             table.forget_if_gone(view, entry, &mut self.params, &mut self.work);
         }
     }
 
-    /// The newest position.
+    /// Returns the newest position of the cursor's view.
     #[must_use]
     pub fn head(&self, id: CursorId) -> Position {
-        let (table, view) = self.table_and_view(id);
-        table.view(view).head()
+        self.view(id).head()
     }
 
-    /// The sum of the fingerprints of all that is listed.
+    /// Returns the sum of the fingerprints of all listed resources.
     #[must_use]
     pub fn fingerprint_sum(&self, id: CursorId) -> u128 {
-        let (table, view) = self.table_and_view(id);
-        table.view(view).fingerprint_sum()
+        self.view(id).fingerprint_sum()
     }
 
-    fn table_and_view(&self, id: CursorId) -> (&super::Table, super::ViewId) {
+    /// The table of a cursor's type.
+    fn table_of(&self, id: CursorId) -> &Table {
+        self.table(self.subscribers.type_id(id.subscriber))
+    }
+
+    /// The view that a cursor reads.
+    fn view(&self, id: CursorId) -> &View {
+        self.table_of(id).view(self.subscribers.cursor(id).view)
+    }
+
+    /// The view that a cursor reads.
+    pub(super) fn view_mut(&mut self, id: CursorId) -> &mut View {
         let view = self.subscribers.cursor(id).view;
-        (self.table(self.subscribers.type_id(id.subscriber)), view)
+        let type_id = self.subscribers.type_id(id.subscriber);
+        self.table_mut(type_id).view_mut(view)
     }
 
-    /// What is listed under a name.
+    /// Returns the resource that the cursor's view lists under a name now.
     pub fn listed_resource(&mut self, id: CursorId, entry: EntryId) -> Option<Arc<Resource>> {
         let view = self.subscribers.cursor(id).view;
         let type_id = self.subscribers.type_id(id.subscriber);
@@ -118,7 +136,8 @@ impl Database {
         choice.resource().cloned()
     }
 
-    /// What the follower holds under a name if it stands at `position`.
+    /// Returns the resource that a client holds under a name if its cursor is
+    /// at `position`, which must be pinned or the head.
     pub fn resource_at(
         &mut self,
         id: CursorId,
@@ -126,82 +145,75 @@ impl Database {
         position: Position,
     ) -> Option<Arc<Resource>> {
         let current = self.listed_resource(id, entry);
-        let (table, view) = self.table_and_view(id);
-        table
-            .view(view)
-            .resource_at(entry, position, current.as_ref())
+        let view = self.view(id);
+        view.resource_at(entry, position, current.as_ref())
     }
 
-    /// All that is listed, by name.
+    /// Returns all resources that the cursor's view lists, by name.
     pub fn list(&mut self, id: CursorId) -> Vec<Arc<Resource>> {
         let head = self.head(id);
         self.resources_at(id, head)
     }
 
-    /// All that is listed as a set that streams share, made once for each
-    /// change; `wrap` is whether a `Resource` may be around what needs one.
+    /// Returns all listed resources as a whole set for SotW, which is made once
+    /// for each change and shared by streams; `wrap` is whether the client
+    /// reads resources in a `Resource` wrapper.
     pub fn shared_list(&mut self, id: CursorId, wrap: bool) -> Arc<SharedList> {
-        let type_id = self.subscribers.type_id(id.subscriber);
-        let view_id = self.subscribers.cursor(id).view;
-        let table = self.table_mut(type_id);
-        if let Some(whole) = table.view_mut(view_id).full_list(wrap) {
-            return whole;
+        if let Some(list) = self.view_mut(id).full_list(wrap) {
+            return list;
         }
-        let ttl = table.kind.ttl_in_sotw;
-        let deliver = |resource| WireResource::for_sotw(resource, wrap, ttl);
-        let whole = Arc::new(SharedList::new(
-            self.list(id).into_iter().map(deliver).collect(),
-        ));
-        self.table_mut(type_id)
-            .view_mut(view_id)
-            .keep_full_list(wrap, &whole);
-        whole
+        let ttl = self.table_of(id).kind.ttl_in_sotw;
+        let to_wire = |resource| WireResource::for_sotw(resource, wrap, ttl);
+        let resources = self.list(id).into_iter().map(to_wire);
+        let list = Arc::new(SharedList::new(resources.collect()));
+        self.view_mut(id).keep_full_list(wrap, &list);
+        list
     }
 
-    /// All that a follower at `position` holds, by name.
+    /// Returns all resources that a client holds if its cursor is at
+    /// `position`, by name. Every name of the view is visited.
     pub fn resources_at(&mut self, id: CursorId, position: Position) -> Vec<Arc<Resource>> {
-        let (table, view) = self.table_and_view(id);
-        let entries: Vec<_> = table.view(view).since(0).map(|(_, entry)| entry).collect();
+        let items = self.view(id).since(0);
+        let entries: Vec<_> = items.map(|(_, entry)| entry).collect();
         self.work.entries += entries.len() as u64;
-        let mut held: Vec<_> = entries
+        let mut resources: Vec<_> = entries
             .into_iter()
             .filter_map(|entry| self.resource_at(id, entry, position))
             .collect();
-        held.sort_by(|a, b| a.name.cmp(&b.name));
-        held
+        resources.sort_by(|a, b| a.name.cmp(&b.name));
+        resources
     }
 
-    /// The names of which there is news behind `position`.
+    /// Returns the names that changed after `position`, in the order of the
+    /// log. A removed name may be missing: see [`Self::has_forgotten_since`].
     #[must_use]
     pub fn changed_names(&self, id: CursorId, position: Position) -> Vec<Name> {
-        let (table, view) = self.table_and_view(id);
-        let since = table.view(view).since(position);
-        since
+        let table = self.table_of(id);
+        let items = self.view(id).since(position);
+        items
             .map(|(_, entry)| table.entry(entry).name.clone())
             .collect()
     }
 
-    /// Whether there is more behind `position` than [`Self::changed_names`] tell: a name
-    /// that is gone and that nobody held was forgotten.
+    /// Returns whether a name that was removed after `position` is missing in
+    /// [`Self::changed_names`]: the view forgot it, since no cursor could
+    /// return to it.
     #[must_use]
     pub fn has_forgotten_since(&self, id: CursorId, position: Position) -> bool {
-        let (table, view) = self.table_and_view(id);
-        table.view(view).has_forgotten_since(position)
+        self.view(id).has_forgotten_since(position)
     }
 
-    /// Whether what is not listed does not exist.
+    /// Returns whether a name that the cursor's view does not list does not
+    /// exist.
     #[must_use]
     pub fn is_complete(&self, id: CursorId) -> bool {
-        let (table, view) = self.table_and_view(id);
-        table.is_complete(&table.view(view).scope)
+        self.table_of(id).is_complete(&self.view(id).scope)
     }
 
-    /// What is news to a follower at `from`. Made once for all followers that
-    /// stand there.
+    /// Returns the advance of a cursor from a position to the head of its view.
+    /// It is made once for all cursors at that position.
     pub fn view_changes(&mut self, id: CursorId, from: Position) -> Arc<ViewChanges> {
-        let type_id = self.subscribers.type_id(id.subscriber);
-        let view_id = self.subscribers.cursor(id).view;
-        let view = self.table_mut(type_id).view_mut(view_id);
+        let view = self.view_mut(id);
         if let Some(shared) = view.shared_changes(from) {
             return shared;
         }
@@ -210,20 +222,17 @@ impl Database {
         for entry in entries {
             self.work.entries += 1;
             let current = self.listed_resource(id, entry);
-            let (table, _) = self.table_and_view(id);
-            let view = table.view(view_id);
-            let held = view.resource_at(entry, from, current.as_ref());
-            changes.add(&table.entry(entry).name, held.as_ref(), current);
+            let held = self.view(id).resource_at(entry, from, current.as_ref());
+            let name = &self.table_of(id).entry(entry).name;
+            changes.add(name, held.as_ref(), current);
         }
         let changes = Arc::new(changes);
-        self.table_mut(type_id)
-            .view_mut(view_id)
-            .share_changes(&changes);
+        self.view_mut(id).share_changes(&changes);
         changes
     }
 
-    /// Forgets lists that were made for many streams and that none asked for
-    /// since this was last called: to be called now and then.
+    /// Drops lists that streams share and that none used since the last call:
+    /// to be called now and then.
     pub fn drop_unused_lists(&mut self) {
         for table in &mut self.tables {
             table.drop_unused_lists();
@@ -231,20 +240,23 @@ impl Database {
     }
 }
 
-/// The variant that gives way to another, or to nothing (TP2). One for all that
-/// gives way to nothing is gone by its name.
+/// Returns the constraints of the variant `held` if a client has to be told
+/// that it goes (TP2): another variant of its name replaces it, or it is
+/// removed. A variant for all clients that is removed goes by its name, and is
+/// not returned.
 pub(crate) fn replaced_variant(
     held: &Resource,
     new: Option<&Resource>,
 ) -> Option<Option<Constraints>> {
-    let left = match new {
+    let is_replaced = match new {
         Some(new) => held.name == new.name && held.constraints != new.constraints,
         None => held.constraints.is_some(),
     };
-    left.then(|| held.constraints.clone())
+    is_replaced.then(|| held.constraints.clone())
 }
 
-/// Whether a follower that holds the one has nothing to learn from the other.
+/// Returns whether a client that holds the one resource needs no update for the
+/// other.
 pub(super) fn same_listing(a: Option<&Arc<Resource>>, b: Option<&Arc<Resource>>) -> bool {
     match (a, b) {
         (None, None) => true,
@@ -257,7 +269,6 @@ pub(super) fn same_listing(a: Option<&Arc<Resource>>, b: Option<&Arc<Resource>>)
 mod tests {
     use super::*;
     use crate::change::Change;
-    use crate::params::ParamsId;
     use crate::resource::TypeUrl;
 
     #[test]

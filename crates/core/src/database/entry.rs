@@ -46,6 +46,7 @@ pub(super) enum NameSubscribers {
 const FEW: usize = 16;
 
 impl NameSubscribers {
+    /// Adds a subscriber; adding it twice is adding it once.
     pub(super) fn insert(&mut self, new: NamedSubscriber) {
         match self {
             Self::None => *self = Self::One(new),
@@ -57,15 +58,16 @@ impl NameSubscribers {
                 all.push(new);
             }
             Self::Few(all) => {
-                let all = all.drain(..).chain([new]).map(turned);
+                let all = all.drain(..).chain([new]).map(by_params);
                 *self = Self::Many(Box::new(all.collect()));
             }
             Self::Many(all) => {
-                all.insert(turned(new));
+                all.insert(by_params(new));
             }
         }
     }
 
+    /// Removes a subscriber, if it is there.
     pub(super) fn remove(&mut self, old: NamedSubscriber) {
         match self {
             Self::One(only) if *only == old => *self = Self::None,
@@ -77,9 +79,9 @@ impl NameSubscribers {
                 }
             }
             Self::Many(all) => {
-                all.remove(&turned(old));
+                all.remove(&by_params(old));
                 if all.len() <= FEW / 2 {
-                    let few = all.iter().map(|&(params, who)| (who, params));
+                    let few = all.iter().map(|&(params, subscriber)| (subscriber, params));
                     *self = Self::Few(Box::new(few.collect()));
                 }
             }
@@ -91,6 +93,7 @@ impl NameSubscribers {
         matches!(self, Self::None)
     }
 
+    /// Returns all subscribers; a set is sorted by parameters, a list is not.
     pub(super) fn iter(&self) -> impl Iterator<Item = NamedSubscriber> + '_ {
         let (list, set): (&[_], _) = match self {
             Self::None => (&[], None),
@@ -99,11 +102,12 @@ impl NameSubscribers {
             Self::Many(all) => (&[], Some(all.iter())),
         };
         let set = set.into_iter().flatten();
-        let set = set.map(|&(params, who)| (who, params));
+        let set = set.map(|&(params, subscriber)| (subscriber, params));
         list.iter().copied().chain(set)
     }
 
-    /// The distinct parameters of the subscribers.
+    /// Returns the distinct parameters of the subscribers, sorted. A set is not
+    /// visited as a whole: one lookup finds the next parameters.
     pub(super) fn params(&self) -> Vec<ParamsId> {
         let Self::Many(all) = self else {
             let mut few: Vec<_> = self.iter().map(|(_, params)| params).collect();
@@ -115,33 +119,33 @@ impl NameSubscribers {
         let mut next = all.first();
         while let Some(&(params, _)) = next {
             found.push(params);
-            let after = (
-                Bound::Excluded((params, SubscriberId::LAST)),
-                Bound::Unbounded,
-            );
-            next = all.range(after).next();
+            let last = Bound::Excluded((params, SubscriberId::LAST));
+            next = all.range((last, Bound::Unbounded)).next();
         }
         found
     }
 
-    /// The subscribers with these parameters.
+    /// Returns the subscribers with these parameters.
     pub(super) fn with_params(&self, params: ParamsId) -> Vec<SubscriberId> {
         match self {
             Self::Many(all) => {
-                let of = (params, SubscriberId::FIRST)..=(params, SubscriberId::LAST);
-                all.range(of).map(|&(_, who)| who).collect()
+                let range = (params, SubscriberId::FIRST)..=(params, SubscriberId::LAST);
+                all.range(range)
+                    .map(|&(_, subscriber)| subscriber)
+                    .collect()
             }
             few => few
                 .iter()
                 .filter(|(_, own)| *own == params)
-                .map(|(who, _)| who)
+                .map(|(subscriber, _)| subscriber)
                 .collect(),
         }
     }
 }
 
-fn turned((who, params): NamedSubscriber) -> (ParamsId, SubscriberId) {
-    (params, who)
+/// Returns the key of a subscriber in a set.
+fn by_params((subscriber, params): NamedSubscriber) -> (ParamsId, SubscriberId) {
+    (params, subscriber)
 }
 
 #[cfg(test)]

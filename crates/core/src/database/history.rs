@@ -17,10 +17,10 @@ use crate::name::Name;
 use crate::resource::{Resource, Version};
 
 /// Bodies that are remembered for each type.
-const BODIES: usize = 1024;
+const MAX_BODIES: usize = 1024;
 
 /// Bytes of these bodies.
-const BYTES: usize = 8 << 20;
+const MAX_BYTES: usize = 8 << 20;
 
 /// Replaced bodies of one type.
 #[derive(Debug, Default)]
@@ -37,6 +37,8 @@ impl History {
         replaced.iter().for_each(|resource| self.remember(resource));
     }
 
+    /// Remembers a replaced resource by its name and version, and forgets the
+    /// oldest ones beyond the limits.
     fn remember(&mut self, resource: &Arc<Resource>) {
         let key = (resource.name.clone(), resource.version.clone());
         if self.bodies.contains_key(&key) {
@@ -45,32 +47,33 @@ impl History {
         self.bytes += resource.wire_size();
         self.bodies.insert(key.clone(), Arc::clone(resource));
         self.order.push_back(key);
-        while self.bodies.len() > BODIES || self.bytes > BYTES {
+        while self.bodies.len() > MAX_BODIES || self.bytes > MAX_BYTES {
             let Some(oldest) = self.order.pop_front() else {
                 break;
             };
-            let replaced = self.bodies.remove(&oldest);
-            self.bytes -= replaced.map_or(0, |replaced| replaced.wire_size());
+            let forgotten = self.bodies.remove(&oldest);
+            self.bytes -= forgotten.map_or(0, |resource| resource.wire_size());
         }
     }
 }
 
-/// The resources that a name no longer has and that refer to others, or could
-/// by their `kind`: that a body has no references is worth remembering, too.
-/// Variants are left out, since a version does not tell which of them a client
-/// holds.
+/// Returns the resources that a name no longer has and that refer to others, or
+/// could by their `kind`: that a body has no references is worth remembering,
+/// too. Variants are left out, since a version does not tell which of them a
+/// client holds.
 pub(super) fn replaced_resources(kind: &Kind, old: &Content, new: &Content) -> Vec<Arc<Resource>> {
     let stays = |old: &Arc<Resource>| new.resources().iter().any(|new| same_resource(new, old));
-    let could = !kind.refers_to.is_empty();
-    let refers = |old: &Resource| could || !old.facts().references.is_empty();
-    let plain = |old: &Resource| old.constraints.is_none() && old.body.is_some();
+    let may_refer =
+        |old: &Resource| !kind.refers_to.is_empty() || !old.facts().references.is_empty();
+    let is_plain = |old: &Resource| old.constraints.is_none() && old.body.is_some();
     let replaced = old.resources().iter();
-    let replaced = replaced.filter(|old| refers(old) && plain(old) && !stays(old));
+    let replaced = replaced.filter(|old| may_refer(old) && is_plain(old) && !stays(old));
     replaced.cloned().collect()
 }
 
 impl Database {
-    /// The resource that a name had at this version, if it is remembered.
+    /// Returns the resource that a name had at this version, if it is
+    /// remembered. Only replaced and removed resources are.
     pub(crate) fn recall_body(
         &self,
         type_id: TypeId,
@@ -123,13 +126,15 @@ mod tests {
     #[test]
     fn what_is_remembered_is_bounded_and_the_newest() {
         let mut history = History::default();
-        let all: Vec<_> = (0..=BODIES).map(|n| body(&n.to_string(), true)).collect();
+        let all: Vec<_> = (0..=MAX_BODIES)
+            .map(|n| body(&n.to_string(), true))
+            .collect();
         all.iter().for_each(|resource| history.remember(resource));
         let has = |resource: &Resource| {
             let key = (resource.name.clone(), resource.version.clone());
             history.bodies.contains_key(&key)
         };
-        assert!(!has(&all[0]) && has(&all[1]) && has(&all[BODIES]));
-        assert_eq!(history.order.len(), BODIES);
+        assert!(!has(&all[0]) && has(&all[1]) && has(&all[MAX_BODIES]));
+        assert_eq!(history.order.len(), MAX_BODIES);
     }
 }

@@ -32,6 +32,9 @@ pub(super) struct Log {
 /// items become stale.
 const SWEEP_STEP: usize = 8;
 
+/// Stale items that a small log may have.
+const STALE_ALLOWED: usize = 64;
+
 /// Up to this size, a sweep is done at once.
 const SWEEP_AT_ONCE: usize = 1024;
 
@@ -41,7 +44,7 @@ impl Log {
         self.entries.len()
     }
 
-    /// Whether the log lists this name.
+    /// Returns whether the log lists this name.
     pub(super) fn contains(&self, entry: EntryId) -> bool {
         self.newest.contains_key(&entry)
     }
@@ -66,28 +69,19 @@ impl Log {
         self.newest.remove(&entry);
     }
 
-    /// Drops stale items once they are a third.
+    /// Drops stale items: begins when they are a third of all items, and goes
+    /// on a few items at a time until all were visited.
     fn sweep(&mut self) {
-        if !self.sweeping && self.entries.len() <= self.newest.len() * 3 / 2 + 64 {
+        if !self.sweeping && self.entries.len() <= self.newest.len() * 3 / 2 + STALE_ALLOWED {
             return;
         }
         self.sweeping = true;
-        let many = match self.entries.len() <= SWEEP_AT_ONCE {
+        let visits = match self.entries.len() <= SWEEP_AT_ONCE {
             true => SWEEP_AT_ONCE,
             false => SWEEP_STEP,
         };
-        for index in self.gap.end..self.entries.len().min(self.gap.end + many) {
-            let entry = self.entries[index];
-            if let Some(newest) = self.newest.get_mut(&entry)
-                && *newest as usize == index
-            {
-                let kept = self.gap.start;
-                *newest = kept as u32;
-                self.entries[kept] = entry;
-                self.positions[kept] = self.positions[index];
-                self.gap.start += 1;
-            }
-            self.gap.end += 1;
+        for index in self.gap.end..self.entries.len().min(self.gap.end + visits) {
+            self.sweep_item(index);
         }
         if self.gap.end == self.entries.len() {
             self.entries.truncate(self.gap.start);
@@ -97,18 +91,34 @@ impl Log {
         }
     }
 
-    /// The names whose newest item is after `position`, in order.
+    /// Moves the item at the end of the gap to its start, unless it is stale.
+    fn sweep_item(&mut self, index: usize) {
+        let entry = self.entries[index];
+        if let Some(newest) = self.newest.get_mut(&entry)
+            && *newest as usize == index
+        {
+            let kept = self.gap.start;
+            *newest = kept as u32;
+            self.entries[kept] = entry;
+            self.positions[kept] = self.positions[index];
+            self.gap.start += 1;
+        }
+        self.gap.end += 1;
+    }
+
+    /// Returns the names whose newest item is after `position`, with its
+    /// position, in order.
     pub(super) fn since(
         &self,
         position: Position,
     ) -> impl Iterator<Item = (Position, EntryId)> + '_ {
-        let (kept, rest) = (0..self.gap.start, self.gap.end..self.entries.len());
-        let behind = move |part: Range<usize>| {
+        let (kept, unvisited) = (0..self.gap.start, self.gap.end..self.entries.len());
+        let after = move |part: Range<usize>| {
             let positions = &self.positions[part.clone()];
-            part.start + positions.partition_point(|seq| *seq <= position)..part.end
+            part.start + positions.partition_point(|item| *item <= position)..part.end
         };
-        behind(kept)
-            .chain(behind(rest))
+        after(kept)
+            .chain(after(unvisited))
             .map(|index| (index, self.entries[index]))
             .filter(|(index, entry)| self.newest.get(entry) == Some(&(*index as u32)))
             .map(|(index, entry)| (self.positions[index], entry))

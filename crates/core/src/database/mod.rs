@@ -80,15 +80,15 @@ pub struct Database {
 }
 
 impl Database {
-    /// An empty database that is authoritative: a name that it does not have
-    /// does not exist.
+    /// Makes an empty database that is authoritative: a name that it does not
+    /// have does not exist.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An empty cache: whether a name exists is unknown until its source has
-    /// answered. A server that has not loaded its contents is a cache, too
+    /// Makes an empty cache: whether a name exists is unknown until its source
+    /// has answered. A server that has not loaded its contents is a cache, too
     /// (S51).
     #[must_use]
     pub fn cache() -> Self {
@@ -100,7 +100,7 @@ impl Database {
         cache
     }
 
-    /// Whether a name that the database does not have may exist.
+    /// Returns whether a name that the database does not have may exist.
     #[must_use]
     pub fn is_cache(&self) -> bool {
         self.is_cache
@@ -113,18 +113,18 @@ impl Database {
     }
 
     /// Makes a scope of a cache complete: names that it does not list do not
-    /// exist.
+    /// exist. Its subscribers are woken.
     pub fn set_complete(&mut self, type_id: TypeId, scope: &Scope) {
         let table = self.table_mut(type_id);
         if !table.is_complete(scope) {
             table.set_complete(scope, true);
-            for follower in self.table(type_id).view_subscribers(scope) {
-                self.subscribers.wake(follower);
+            for subscriber in self.table(type_id).view_subscribers(scope) {
+                self.subscribers.wake(subscriber);
             }
         }
     }
 
-    /// The index of a type, which is added if need be.
+    /// Returns the index of a type, which is added if need be.
     pub fn type_id(&mut self, url: &TypeUrl) -> TypeId {
         if let Some(id) = self.type_ids.get(url) {
             return *id;
@@ -141,7 +141,8 @@ impl Database {
         self.type_ids.get(url).copied()
     }
 
-    /// The types of the database, in the order in which they were added.
+    /// Returns the types of the database, in the order in which they were
+    /// added.
     pub fn types(&self) -> impl Iterator<Item = (TypeId, &TypeUrl)> {
         self.tables
             .iter()
@@ -161,7 +162,7 @@ impl Database {
         self.table(id).len
     }
 
-    /// Whether no name of any type has contents.
+    /// Returns whether no name of any type has contents.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tables.iter().all(|table| table.len == 0)
@@ -186,22 +187,24 @@ impl Database {
             .flat_map(|(_, entry)| entry.content.resources())
     }
 
-    /// The resources in the `nth` [`SLICE`] slots of a type, for a caller that
-    /// visits all of them and lets others use the database in between; `None`
-    /// after the last. A name with contents keeps its slot.
+    /// Returns the resources in the `nth` [`SLICE`] slots of a type, for a
+    /// caller that visits all of them and lets others use the database in
+    /// between; `None` after the last. A name with contents keeps its slot.
     pub fn slice_of_resources(
         &self,
         type_id: TypeId,
         nth: usize,
     ) -> Option<impl Iterator<Item = &Arc<Resource>>> {
         let entries = &self.table(type_id).entries;
-        let places = nth * SLICE..(nth * SLICE + SLICE).min(entries.slots());
-        let found = |slot| entries.get(slot as u32);
-        let there = !places.is_empty();
-        there.then(|| places.filter_map(found).flat_map(|e| e.content.resources()))
+        let slots = nth * SLICE..(nth * SLICE + SLICE).min(entries.slots());
+        if slots.is_empty() {
+            return None;
+        }
+        let entries = slots.filter_map(|slot| entries.get(slot as u32));
+        Some(entries.flat_map(|entry| entry.content.resources()))
     }
 
-    /// All variants of a name.
+    /// Returns all variants of a name; none if it has no contents.
     #[must_use]
     pub fn variants(&self, type_id: TypeId, name: &Name) -> &[Arc<Resource>] {
         match self.find(type_id, name) {
@@ -244,12 +247,13 @@ impl Database {
         self.params.len()
     }
 
-    /// The choice of a name for a client with these parameters.
+    /// Returns the choice of a name for a client with these parameters.
     pub fn choose(&mut self, type_id: TypeId, entry: EntryId, params: ParamsId) -> Choice {
         self.tables[type_id.0 as usize].choose(entry, params, &mut self.params, &mut self.work)
     }
 
-    /// The same by name; the name needs no entry.
+    /// Returns the choice of a name, which needs no entry, for a client with
+    /// these parameters.
     pub fn choose_name(&mut self, type_id: TypeId, name: &Name, params: ParamsId) -> Choice {
         match self.find(type_id, name) {
             Some(entry) => self.choose(type_id, entry, params),

@@ -1,5 +1,5 @@
-//! Gives one name other contents, and notifies the subscribers and views that
-//! they concern.
+//! Replaces the contents of one name, and notifies the subscribers and views
+//! for which that is a change.
 
 use std::collections::BTreeMap;
 
@@ -7,65 +7,54 @@ use super::content::Content;
 use super::cursor::same_listing;
 use super::entry::EntryId;
 use super::history::replaced_resources;
+use super::subscribers::SubscriberId;
+use super::table::Table;
+use super::view::ViewId;
 use super::{Database, TypeId};
 use crate::name::Name;
+use crate::params::ParamsId;
 
 impl Database {
-    /// Drops the contents of a name: in a cache, it is unknown again.
+    /// Drops the contents of a name: in a cache it is unknown again, otherwise
+    /// it does not exist.
     pub fn forget(&mut self, type_id: TypeId, name: &Name) {
         let default = self.table(type_id).default_content();
         self.put(type_id, name, default);
         self.wake_view_subscribers();
     }
 
-    /// Replaces the contents of a name and notifies its subscribers and views;
-    /// [`Self::wake_view_subscribers`] wakes the subscribers of views. Returns
-    /// the old contents.
+    /// Replaces the contents of a name, and notifies its subscribers and the
+    /// views that list it. The subscribers of the views sleep until
+    /// [`Self::wake_view_subscribers`]. Returns the old contents.
     pub(super) fn put(&mut self, type_id: TypeId, name: &Name, content: Content) -> Content {
-        if let Some(keys) = content.keys()
-            && keys
-                .iter()
-                .any(|key| !self.table(type_id).keys.contains(key))
-        {
-            let keys = self.table(type_id).keys.union(keys);
-            self.table_mut(type_id).keys = keys;
-            self.wake_view_subscribers();
-            self.split_views(type_id);
-        }
+        self.add_keys(type_id, &content);
         let table = self.table_mut(type_id);
         let entry = table.intern(name);
-        let new_aliases = aliases(&content);
-        if let Some(resource) = content.resources().first() {
-            // The same text, but in memory that the resource keeps anyway.
-            table.entry_mut(entry).name = resource.name.clone();
-        }
-        let held = &mut table.entry_mut(entry).content;
-        let mut old = std::mem::replace(held, content);
-        held.copy_choices(&old);
-        let (was, is) = (exists(&old), exists(held));
-        let held = &table.entry(entry).content;
-        let replaced = replaced_resources(&table.kind, &old, held);
-        table.history.remember_all(replaced);
-        match (was, is) {
-            (false, true) => {
-                table.len += 1;
-                table.tombstones.remove(name);
-            }
-            (true, false) => {
-                table.len -= 1;
-                table.tombstones.add(name);
-            }
-            _ => {}
-        }
+        let mut old = table.replace_content(entry, name, content);
         self.notify_views(type_id, entry, &mut old);
         self.notify_subscribers(type_id, entry, &mut old);
         for host in self.table_mut(type_id).move_domains(entry, &old) {
             self.notify_all_subscribers(type_id, host);
         }
         self.update_portless(type_id, entry);
-        self.move_aliases(type_id, entry, aliases(&old), new_aliases);
+        self.move_aliases(type_id, entry, &old);
         self.table_mut(type_id).remove_unused(entry);
         old
+    }
+
+    /// Adds the keys of new contents to those of their type. Views are split
+    /// before a change can be recorded that their subscribers see differently.
+    fn add_keys(&mut self, type_id: TypeId, content: &Content) {
+        let known = &self.table(type_id).keys;
+        let Some(keys) = content.keys() else {
+            return;
+        };
+        if keys.iter().any(|key| !known.contains(key)) {
+            let keys = known.union(keys);
+            self.table_mut(type_id).keys = keys;
+            self.wake_view_subscribers();
+            self.split_views(type_id);
+        }
     }
 
     /// Wakes the subscribers of views with changes, once each, however many
@@ -81,6 +70,8 @@ impl Database {
         }
     }
 
+    /// Records a change in each view that lists another resource under a name
+    /// than before. `old` are the contents before.
     fn notify_views(&mut self, type_id: TypeId, entry: EntryId, old: &mut Content) {
         let table = &mut self.tables[type_id.0 as usize];
         let name = table.entry(entry).name.clone();
@@ -101,6 +92,9 @@ impl Database {
         }
     }
 
+    /// Marks a name dirty for the subscribers whose choice has changed. `old`
+    /// are the contents before. Subscribers with the same parameters are
+    /// compared once.
     fn notify_subscribers(&mut self, type_id: TypeId, entry: EntryId, old: &mut Content) {
         let table = &mut self.tables[type_id.0 as usize];
         self.work.entries += 1;
@@ -118,8 +112,10 @@ impl Database {
     }
 
     /// Replaces the aliases of a resource (S36), and notifies the subscribers
-    /// of the aliases.
-    fn move_aliases(&mut self, type_id: TypeId, owner: EntryId, old: Vec<Name>, new: Vec<Name>) {
+    /// of the old and the new ones. `old` are the contents of the owner before.
+    fn move_aliases(&mut self, type_id: TypeId, owner: EntryId, old: &Content) {
+        let new = aliases(&self.table(type_id).entry(owner).content);
+        let old = aliases(old);
         for alias in &old {
             let Some(entry) = self.find(type_id, alias) else {
                 continue;
@@ -137,67 +133,108 @@ impl Database {
         }
     }
 
-    /// Notifies all subscribers of a name: it may resolve to another resource
-    /// now.
-    pub(super) fn notify_all_subscribers(&mut self, type_id: TypeId, alias: EntryId) {
+    /// Marks a name dirty for all its subscribers: it may resolve to another
+    /// resource now.
+    pub(super) fn notify_all_subscribers(&mut self, type_id: TypeId, entry: EntryId) {
         self.work.entries += 1;
-        let subscribers: Vec<_> = self
-            .table(type_id)
-            .entry(alias)
-            .subscribers
-            .iter()
-            .collect();
-        for (subscriber, params) in subscribers {
+        let table = &self.tables[type_id.0 as usize];
+        for (subscriber, params) in table.entry(entry).subscribers.iter() {
             self.work.subscribers += 1;
-            self.subscribers.mark_dirty(subscriber, alias, params);
+            self.subscribers.mark_dirty(subscriber, entry, params);
         }
     }
 
     /// Splits views after the type got a new key: subscribers that differ in it
     /// need separate views. Each begins as a copy, so nobody is notified.
     fn split_views(&mut self, type_id: TypeId) {
-        let table = &mut self.tables[type_id.0 as usize];
-        let ids: Vec<_> = table.views().map(|(id, _)| id).collect();
+        let views = self.table(type_id).views();
+        let ids: Vec<_> = views.map(|(id, _)| id).collect();
         for id in ids {
-            let Some(first) = table.view(id).subscribers.iter().min().copied() else {
-                continue;
-            };
-            let stays = self
-                .params
-                .project(self.subscribers.params(first), &table.keys);
-            let mut leaving: BTreeMap<_, Vec<_>> = BTreeMap::new();
-            for subscriber in &table.view(id).subscribers {
-                let params = self.subscribers.params(*subscriber);
-                let category = self.params.project(params, &table.keys);
-                if category != stays {
-                    leaving.entry(category).or_default().push(*subscriber);
-                }
+            self.split_view(type_id, id);
+        }
+    }
+
+    /// Splits one view by the categories of its subscribers. The category of
+    /// the first subscriber keeps the view.
+    fn split_view(&mut self, type_id: TypeId, id: ViewId) {
+        let subscribers = &self.table(type_id).view(id).subscribers;
+        let mut subscribers: Vec<_> = subscribers.iter().copied().collect();
+        subscribers.sort_unstable();
+        let Some(first) = subscribers.first() else {
+            return;
+        };
+        let stays = self.category_of(*first);
+        let mut leaving: BTreeMap<ParamsId, Vec<SubscriberId>> = BTreeMap::new();
+        for subscriber in subscribers {
+            let category = self.category_of(subscriber);
+            if category != stays {
+                leaving.entry(category).or_default().push(subscriber);
             }
-            table.view_mut(id).params = stays;
-            // Not in slices: no change may be recorded until every subscriber
-            // is in its own view. A key is new once in the life of a type.
-            self.work.entries += (leaving.len() * table.view(id).items()) as u64;
-            for (category, subscribers) in leaving {
-                let positions: Vec<_> = subscribers
-                    .iter()
-                    .flat_map(|s| self.subscribers.pins(*s, id))
-                    .collect();
-                let part = table
-                    .view_mut(id)
-                    .split_off(category, &subscribers, &positions);
-                let new_id = table.add_view(part);
-                for subscriber in subscribers {
-                    self.subscribers.change_view(subscriber, id, new_id);
-                }
-            }
+        }
+        let view = self.table_mut(type_id).view_mut(id);
+        view.params = stays;
+        // Not in slices: no change may be recorded until every subscriber is in
+        // its own view. A key is new once in the life of a type.
+        let copied_items = leaving.len() * view.items();
+        self.work.entries += copied_items as u64;
+        for (category, subscribers) in leaving {
+            self.move_to_new_view(type_id, id, category, &subscribers);
+        }
+    }
+
+    /// Moves subscribers of one category from a view to a copy of it, with
+    /// their cursors.
+    fn move_to_new_view(
+        &mut self,
+        type_id: TypeId,
+        from: ViewId,
+        category: ParamsId,
+        subscribers: &[SubscriberId],
+    ) {
+        let pins = subscribers.iter();
+        let pins = pins.flat_map(|id| self.subscribers.pins(*id, from));
+        let pins: Vec<_> = pins.collect();
+        let table = self.table_mut(type_id);
+        let view = table.view_mut(from).split_off(category, subscribers, &pins);
+        let to = table.add_view(view);
+        for id in subscribers {
+            self.subscribers.change_view(*id, from, to);
         }
     }
 }
 
-fn exists(content: &Content) -> bool {
-    !content.resources().is_empty()
+impl Table {
+    /// Replaces the contents of an entry, which has this name, and updates the
+    /// counts, tombstones and history that depend on them. Returns the old
+    /// contents.
+    fn replace_content(&mut self, id: EntryId, name: &Name, content: Content) -> Content {
+        let entry = self.entry_mut(id);
+        if let Some(resource) = content.resources().first() {
+            // The same text, but in memory that the resource keeps anyway.
+            entry.name = resource.name.clone();
+        }
+        let old = std::mem::replace(&mut entry.content, content);
+        entry.content.copy_choices(&old);
+        let new = &self.entry(id).content;
+        let (existed, exists) = (!old.resources().is_empty(), !new.resources().is_empty());
+        let replaced = replaced_resources(&self.kind, &old, new);
+        self.history.remember_all(replaced);
+        match (existed, exists) {
+            (false, true) => {
+                self.len += 1;
+                self.tombstones.remove(name);
+            }
+            (true, false) => {
+                self.len -= 1;
+                self.tombstones.add(name);
+            }
+            (false, false) | (true, true) => {}
+        }
+        old
+    }
 }
 
+/// Returns the aliases of all variants, sorted, without the name itself.
 fn aliases(content: &Content) -> Vec<Name> {
     let mut all: Vec<_> = content
         .resources()

@@ -1,9 +1,9 @@
-//! Where reconnecting clients resume: the difference between what they hold and
-//! a view, worked out once for all that hold the same (S45, S46).
+//! Resume points: the difference between the resources of a client that
+//! reconnects and a view, made once for all clients that hold the same (S45,
+//! S46).
 //!
-//! The clients of a fleet that lost its server come back with the same set, so
-//! the first of them is compared name by name, and the others stand where it
-//! stands.
+//! The clients of a fleet that lost its server reconnect with the same set. So
+//! the first of them is compared name by name, and the others share its point.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,7 +13,8 @@ use crate::message::InitialVersions;
 use crate::name::Name;
 use crate::resource::Resource;
 
-/// See the module's documentation.
+/// The difference between a client's resources and a view; see the module's
+/// documentation.
 #[derive(Debug)]
 pub(crate) struct ResumePoint {
     /// The position of the view that the client was compared with.
@@ -24,56 +25,56 @@ pub(crate) struct ResumePoint {
     held: Box<[(Name, Option<Arc<Resource>>)]>,
     /// How many of these resources have no known body.
     unknown_bodies: usize,
-    /// How a client gets from here to the head of the view.
+    /// The advance from this point to the head of the view.
     changes: Mutex<Option<Arc<ViewChanges>>>,
 }
 
 impl ResumePoint {
-    /// Whether it was made for these very versions.
+    /// Returns whether the point was made for these versions.
     pub(super) fn is_for(&self, versions: &InitialVersions) -> bool {
         self.versions.is_shared_with(versions)
     }
 
-    /// How many names differ from the view.
+    /// Returns how many names differ from the view.
     pub(crate) fn len(&self) -> usize {
         self.held.len()
     }
 
-    /// What a client holds of a name; `None` if that is what the view lists.
+    /// Returns the resource that a client holds under a name that differs from
+    /// the view, or `Some(None)` if it holds none. `None` if the name does not
+    /// differ.
     pub(crate) fn held(&self, name: &Name) -> Option<Option<&Arc<Resource>>> {
         let index = self.held.binary_search_by(|(other, _)| other.cmp(name));
         Some(self.held[index.ok()?].1.as_ref())
     }
 
-    /// The names that differ, and what a client holds of each.
+    /// Returns the names that differ, and the resource that a client holds
+    /// under each.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &(Name, Option<Arc<Resource>>)> {
         self.held.iter()
     }
 
-    /// Whether a client that resumes here holds a resource whose body is not
-    /// known.
+    /// Returns whether a client that resumes here holds a resource whose body
+    /// is not known.
     pub(crate) fn has_unknown_bodies(&self) -> bool {
         self.unknown_bodies > 0
     }
 }
 
 impl Database {
-    /// Where a client that holds these versions resumes in a view, if one that
-    /// holds the same did before, and nothing changed since.
+    /// Returns the point at which a client with these versions resumes, if one
+    /// with the same versions did before and the view has not changed since.
     pub(crate) fn resume_point(
         &mut self,
         id: CursorId,
         versions: &InitialVersions,
     ) -> Option<Arc<ResumePoint>> {
-        let type_id = self.subscribers.type_id(id.subscriber);
-        let view = self.subscribers.cursor(id).view;
-        self.table_mut(type_id)
-            .view_mut(view)
-            .resume_point(versions)
+        self.view_mut(id).resume_point(versions)
     }
 
-    /// Makes a point out of the names whose resource at the client is not that
-    /// of the view now, and shares it.
+    /// Makes a point for a client with these versions, and shares it. `held`
+    /// are the names whose resource at the client is not the one that the view
+    /// lists.
     pub(crate) fn add_resume_point(
         &mut self,
         id: CursorId,
@@ -90,26 +91,36 @@ impl Database {
             unknown_bodies,
             changes: Mutex::default(),
         });
-        let type_id = self.subscribers.type_id(id.subscriber);
-        let view = self.subscribers.cursor(id).view;
-        let view = self.table_mut(type_id).view_mut(view);
-        view.share_resume_point(&point);
+        self.view_mut(id).share_resume_point(&point);
         point
     }
 
-    /// What is new to a cursor that resumes at a point. Made once for all that
-    /// resume there.
+    /// Returns the advance of a cursor from a point to the head of its view. It
+    /// is made once for all clients that resume there.
     pub(crate) fn resumed_changes(
         &mut self,
         id: CursorId,
         point: &ResumePoint,
     ) -> Arc<ViewChanges> {
         let head = self.head(id);
-        let made = point.changes.lock();
-        let mut made = made.unwrap_or_else(PoisonError::into_inner);
-        if let Some(made) = made.as_ref().filter(|made| made.to == head) {
-            return Arc::clone(made);
+        let shared = point.changes.lock();
+        let mut shared = shared.unwrap_or_else(PoisonError::into_inner);
+        if let Some(changes) = shared.as_ref().filter(|changes| changes.to == head) {
+            return Arc::clone(changes);
         }
+        let changes = Arc::new(self.changes_from_point(id, point, head));
+        *shared = Some(Arc::clone(&changes));
+        changes
+    }
+
+    /// Compares the resources of a client at a point with the view at its head:
+    /// the names that differed at the point, then those that changed since.
+    fn changes_from_point(
+        &mut self,
+        id: CursorId,
+        point: &ResumePoint,
+        head: Position,
+    ) -> ViewChanges {
         let type_id = self.subscribers.type_id(id.subscriber);
         let mut changes = ViewChanges::new(point.at, head);
         for (name, held) in point.iter() {
@@ -125,8 +136,6 @@ impl Database {
                 changes.add(name, held.as_ref(), current.clone());
             }
         }
-        let changes = Arc::new(changes);
-        *made = Some(Arc::clone(&changes));
         changes
     }
 }

@@ -66,13 +66,13 @@ impl<T> Shards<T> {
         Some(value)
     }
 
-    /// Adds a table, for the values whose hash has one more bit than those that
-    /// stay.
+    /// Adds a table, and moves half of the table whose turn it is to it: the
+    /// values whose hash has the next bit set.
     fn split(&mut self, rehash: &impl Fn(&T) -> u64) {
         let new = self.tables.len();
         self.tables.push(HashTable::new());
         let old = new - (new + 1).next_power_of_two() / 2;
-        let moves = |value: &mut T| shard(rehash(value), new + 1) == new;
+        let moves = |value: &mut T| shard_of(rehash(value), new + 1) == new;
         let moved: Vec<T> = self.tables[old].extract_if(moves).collect();
         self.tables[old].shrink_to_fit(rehash);
         self.tables[new].reserve(moved.len(), rehash);
@@ -82,13 +82,13 @@ impl<T> Shards<T> {
     }
 
     fn shard(&self, hash: u64) -> usize {
-        shard(hash, self.tables.len())
+        shard_of(hash, self.tables.len())
     }
 }
 
-/// The table of a hash, with this number of tables. The lowest and the highest
-/// bits are left to the tables themselves.
-fn shard(hash: u64, tables: usize) -> usize {
+/// Returns the index of the table of a hash among a number of tables. The
+/// lowest and the highest bits of the hash are left to the tables themselves.
+fn shard_of(hash: u64, tables: usize) -> usize {
     let mask = tables.next_power_of_two() - 1;
     let shard = (hash >> 20) as usize & mask;
     match shard < tables {

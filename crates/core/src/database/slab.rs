@@ -24,7 +24,7 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// Puts a value into a free slot.
+    /// Puts a value into a free slot. Returns the slot.
     pub(super) fn insert(&mut self, value: T) -> u32 {
         if let Some(slot) = self.free.pop() {
             self.chunks[chunk(slot)][within(slot)] = Some(value);

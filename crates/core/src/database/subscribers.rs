@@ -95,6 +95,8 @@ pub(super) struct SubscriberRegistry {
 }
 
 impl SubscriberRegistry {
+    /// Adds the stream of a subscriber to those that have something to
+    /// evaluate.
     pub(super) fn wake(&mut self, id: SubscriberId) {
         if let Some(subscriber) = self.list.get(id.0)
             && let Some(stream) = self.streams.get_mut(subscriber.stream.0)
@@ -105,6 +107,8 @@ impl SubscriberRegistry {
         }
     }
 
+    /// Records that a selector got its first subscriber or lost its last. A
+    /// change and its opposite leave nothing to record.
     pub(super) fn record_demand(
         &mut self,
         type_id: TypeId,
@@ -124,6 +128,7 @@ impl SubscriberRegistry {
         }
     }
 
+    /// Marks a name as changed for a subscription, and wakes its stream.
     pub(super) fn mark_dirty(&mut self, id: SubscriberId, entry: EntryId, params: ParamsId) {
         if let Some(subscriber) = self.list.get_mut(id.0) {
             subscriber.dirty.insert((entry, params));
@@ -139,6 +144,7 @@ impl SubscriberRegistry {
         self.get(id).type_id
     }
 
+    /// Returns a subscriber, which has not been removed.
     fn get(&self, id: SubscriberId) -> &Subscriber {
         #[expect(
             clippy::expect_used,
@@ -147,6 +153,7 @@ impl SubscriberRegistry {
         self.list.get(id.0).expect("the subscriber is kept")
     }
 
+    /// Returns a subscriber, which has not been removed.
     fn get_mut(&mut self, id: SubscriberId) -> &mut Subscriber {
         #[expect(
             clippy::expect_used,
@@ -155,6 +162,7 @@ impl SubscriberRegistry {
         self.list.get_mut(id.0).expect("the subscriber is kept")
     }
 
+    /// Returns a cursor, which is open.
     pub(super) fn cursor(&self, id: CursorId) -> &CursorSlot {
         #[expect(
             clippy::expect_used,
@@ -165,6 +173,7 @@ impl SubscriberRegistry {
             .expect("the cursor is open")
     }
 
+    /// Returns a cursor, which is open.
     pub(super) fn cursor_mut(&mut self, id: CursorId) -> &mut CursorSlot {
         #[expect(
             clippy::expect_used,
@@ -175,6 +184,7 @@ impl SubscriberRegistry {
             .expect("the cursor is open")
     }
 
+    /// Adds a cursor to a subscriber, in its first free slot.
     pub(super) fn add_cursor(&mut self, subscriber: SubscriberId, new: CursorSlot) -> CursorId {
         let cursors = &mut self.get_mut(subscriber).cursors;
         let free = cursors.iter().position(Option::is_none);
@@ -203,22 +213,22 @@ impl SubscriberRegistry {
         }
     }
 
-    /// The pinned positions of a subscriber in a view.
+    /// Returns the pinned positions of a subscriber's cursors in a view.
     pub(super) fn pins(
         &self,
         id: SubscriberId,
         view: ViewId,
     ) -> impl Iterator<Item = Position> + '_ {
-        let slot = self.get(id).cursors.iter().flatten();
-        slot.filter(move |f| f.view == view)
-            .flat_map(|f| f.pins.iter().copied())
+        let cursors = self.get(id).cursors.iter().flatten();
+        let in_view = cursors.filter(move |cursor| cursor.view == view);
+        in_view.flat_map(|cursor| cursor.pins.iter().copied())
     }
 
-    /// All cursors of all subscribers.
+    /// Returns all cursors of all subscribers, with the types of these.
     pub(super) fn all_cursors(&self) -> impl Iterator<Item = (SubscriberId, TypeId, &CursorSlot)> {
         self.list.iter().flat_map(|(id, subscriber)| {
-            let slot = subscriber.cursors.iter().flatten();
-            slot.map(move |f| (SubscriberId(id), subscriber.type_id, f))
+            let cursors = subscriber.cursors.iter().flatten();
+            cursors.map(move |cursor| (SubscriberId(id), subscriber.type_id, cursor))
         })
     }
 }
@@ -229,7 +239,7 @@ impl Database {
         StreamId(self.subscribers.streams.insert(Stream::default()))
     }
 
-    /// Closes a stream. Its subscribers have to be removed before.
+    /// Closes a stream, whose subscribers were removed before.
     pub(crate) fn close_stream(&mut self, id: StreamId) {
         let streams = &mut self.subscribers.streams;
         match streams.get_mut(id.0) {
@@ -241,7 +251,8 @@ impl Database {
         }
     }
 
-    /// Takes the streams that have something to evaluate, once each.
+    /// Takes the streams that have something to evaluate, once each. Slots of
+    /// streams that ended meanwhile are freed.
     pub fn take_woken_streams(&mut self) -> Vec<StreamId> {
         let mut woken = std::mem::take(&mut self.subscribers.woken);
         let streams = &mut self.subscribers.streams;
@@ -300,7 +311,8 @@ impl Database {
         self.subscribers.list.remove(id.0);
     }
 
-    /// Subscribes to one name, whether it exists or not (S34).
+    /// Subscribes to one name, whether it exists or not (S34). Returns its
+    /// entry, which lives until the subscription ends.
     pub fn subscribe(&mut self, id: SubscriberId, name: &Name, params: ParamsId) -> EntryId {
         let type_id = self.subscribers.type_id(id);
         let table = self.table_mut(type_id);
@@ -321,7 +333,7 @@ impl Database {
         entry
     }
 
-    /// Ends a subscription to one name.
+    /// Ends a subscription to one name. The entry is freed with its last use.
     pub fn unsubscribe(&mut self, id: SubscriberId, entry: EntryId, params: ParamsId) {
         let subscriber = self.subscribers.get_mut(id);
         subscriber.dirty.remove(&(entry, params));
@@ -340,7 +352,7 @@ impl Database {
         }
     }
 
-    /// Takes at most `most` dirty names.
+    /// Takes at most `most` dirty names of a subscriber, in no order.
     pub fn take_dirty(&mut self, id: SubscriberId, most: usize) -> Vec<(EntryId, ParamsId)> {
         let dirty = &mut self.subscribers.get_mut(id).dirty;
         if dirty.len() <= most {

@@ -78,6 +78,8 @@ pub(super) struct Table {
 }
 
 impl Table {
+    /// Makes an empty table. A type that is subscribed to by host has an index
+    /// of domains.
     pub(super) fn new(url: TypeUrl, is_cache: bool) -> Self {
         Self {
             hosts: Kind::of(&url).on_demand.then(Box::default),
@@ -99,12 +101,12 @@ impl Table {
         }
     }
 
-    /// Whether a name that a scope does not list does not exist.
+    /// Returns whether a name that a scope does not list does not exist.
     pub(super) fn is_complete(&self, scope: &Scope) -> bool {
         !self.is_cache || self.complete_scopes.contains(scope)
     }
 
-    /// The contents of a name without an entry.
+    /// Returns the contents of a name without an entry.
     pub(super) fn default_content(&self) -> Content {
         match self.is_cache {
             true => Content::Unknown,
@@ -112,8 +114,8 @@ impl Table {
         }
     }
 
-    /// Whether contents need no entry. A cache keeps the answer that a name
-    /// does not exist.
+    /// Returns whether contents need no entry. A cache keeps the answer that a
+    /// name does not exist.
     pub(super) fn is_default_content(&self, content: &Content) -> bool {
         match content {
             Content::Absent => !self.is_cache,
@@ -122,8 +124,9 @@ impl Table {
         }
     }
 
-    pub(super) fn set_complete(&mut self, scope: &Scope, known: bool) {
-        match known {
+    /// Sets whether a scope of a cache is complete.
+    pub(super) fn set_complete(&mut self, scope: &Scope, is_complete: bool) {
+        match is_complete {
             true => self.complete_scopes.insert(scope.clone()),
             false => self.complete_scopes.remove(scope),
         };
@@ -133,7 +136,8 @@ impl Table {
         self.by_scope.contains_key(scope)
     }
 
-    /// The subscribers of a scope, whatever their parameters.
+    /// Returns the subscribers of all views of a scope, whatever their
+    /// parameters.
     pub(super) fn view_subscribers(&self, scope: &Scope) -> Vec<SubscriberId> {
         let views = self.by_scope.get(scope).into_iter().flatten();
         views
@@ -141,6 +145,7 @@ impl Table {
             .collect()
     }
 
+    /// Returns the entry of a name.
     pub(super) fn find(&self, name: &str) -> Option<EntryId> {
         let hash = self.hash(name);
         self.names
@@ -152,8 +157,7 @@ impl Table {
         std::hash::BuildHasher::hash_one(&self.hasher, name)
     }
 
-    /// # Panics
-    /// If the id is not of a kept name: an error in this crate.
+    /// Returns an entry that is in use.
     pub(super) fn entry(&self, id: EntryId) -> &Entry {
         #[expect(clippy::expect_used, reason = "ids are handed out for kept names only")]
         self.entries.get(id.0).expect("the name is kept")
@@ -164,8 +168,8 @@ impl Table {
         self.entries.get_mut(id.0).expect("the name is kept")
     }
 
-    /// The entry of a name, which is added if need be. The caller has to use
-    /// it.
+    /// Returns the entry of a name, which is added if need be. The caller has
+    /// to put the entry to use, or to call [`Self::remove_unused`].
     pub(super) fn intern(&mut self, name: &Name) -> EntryId {
         if let Some(id) = self.find(name.as_str()) {
             return id;
@@ -206,7 +210,8 @@ impl Table {
         }
     }
 
-    /// Whether an entry is in use.
+    /// Returns whether an entry is in use: it has contents, subscribers or
+    /// owners, or a view lists it.
     pub(super) fn is_used(&self, id: EntryId, entry: &Entry) -> bool {
         !self.is_default_content(&entry.content)
             || !entry.subscribers.is_empty()
@@ -238,25 +243,26 @@ impl Table {
         self.remove_unused(alias);
     }
 
-    /// The choice of a name for a client: the contents of the name itself, or
-    /// of the first resource that has it as an alias (S36).
+    /// Returns the choice of a name for a client: of the name itself, or else
+    /// of the first resource that has it as an alias (S36). A type with hosts
+    /// chooses by domain.
     pub(super) fn choose(
         &mut self,
         id: EntryId,
         params: ParamsId,
-        table: &mut ParamsTable,
+        params_table: &mut ParamsTable,
         work: &mut Work,
     ) -> Choice {
         work.entries += 1;
-        if let Some(choice) = self.choose_host(id, params, table, work) {
+        if let Some(choice) = self.choose_host(id, params, params_table, work) {
             return choice;
         }
-        let own = self.own_choice(id, params, table, work);
+        let own = self.own_choice(id, params, params_table, work);
         if !matches!(own, Choice::Absent | Choice::Unknown) {
             return own;
         }
         for owner in self.owners(id).to_vec() {
-            let choice = self.own_choice(owner, params, table, work);
+            let choice = self.own_choice(owner, params, params_table, work);
             if choice.resource().is_some() {
                 return choice;
             }
@@ -264,19 +270,21 @@ impl Table {
         own
     }
 
-    /// The choice without aliases, which is what a view lists.
+    /// Returns the choice of a name without aliases and domains, which is what
+    /// a view lists.
     pub(super) fn own_choice(
         &mut self,
         id: EntryId,
         params: ParamsId,
-        table: &mut ParamsTable,
+        params_table: &mut ParamsTable,
         work: &mut Work,
     ) -> Choice {
         self.entry_mut(id)
             .content
-            .choose(params, table, &mut work.evaluations)
+            .choose(params, params_table, &mut work.evaluations)
     }
 
+    /// Returns a view that has subscribers.
     pub(super) fn view(&self, id: ViewId) -> &View {
         #[expect(clippy::expect_used, reason = "a view lives while it has subscribers")]
         self.views[id.0 as usize]
@@ -284,6 +292,7 @@ impl Table {
             .expect("the view is kept")
     }
 
+    /// Returns a view that has subscribers.
     pub(super) fn view_mut(&mut self, id: ViewId) -> &mut View {
         #[expect(clippy::expect_used, reason = "a view lives while it has subscribers")]
         self.views[id.0 as usize]
@@ -291,6 +300,8 @@ impl Table {
             .expect("the view is kept")
     }
 
+    /// Drops the shared lists of all views that no stream used since the last
+    /// call.
     pub(super) fn drop_unused_lists(&mut self) {
         self.views
             .iter_mut()
@@ -298,6 +309,7 @@ impl Table {
             .for_each(View::drop_unused_lists);
     }
 
+    /// Returns all views, in the order of their ids.
     pub(super) fn views(&self) -> impl Iterator<Item = (ViewId, &View)> {
         self.views
             .iter()
@@ -305,7 +317,8 @@ impl Table {
             .filter_map(|(i, v)| Some((ViewId(i as u32), v.as_ref()?)))
     }
 
-    /// The views that cover a name.
+    /// Returns the views that cover a name: those of the whole type, and those
+    /// of the one glob that collects it.
     pub(super) fn views_of_name(&self, name: &Name) -> Vec<ViewId> {
         if self.by_scope.is_empty() {
             return Vec::new();
@@ -320,29 +333,28 @@ impl Table {
             .collect()
     }
 
-    /// The view of a scope with these (projected) parameters, added if need be.
+    /// Returns the view of a scope for a category of clients, which is made
+    /// from all names if there is none. `params` are projected to the keys of
+    /// the type.
     pub(super) fn view_for(
         &mut self,
         scope: &Scope,
         params: ParamsId,
-        table: &mut ParamsTable,
+        params_table: &mut ParamsTable,
         work: &mut Work,
     ) -> ViewId {
-        let same = |id: &&ViewId| self.view(**id).params == params;
-        if let Some(found) = self
-            .by_scope
-            .get(scope)
-            .and_then(|ids| ids.iter().find(same))
-        {
+        let mut views = self.by_scope.get(scope).into_iter().flatten();
+        if let Some(found) = views.find(|id| self.view(**id).params == params) {
             return *found;
         }
         let mut view = View::new(scope.clone(), params);
-        for (entry, resource) in self.members(scope, params, table, work) {
+        for (entry, resource) in self.members(scope, params, params_table, work) {
             view.record(entry, None, Some(&resource));
         }
         self.add_view(view)
     }
 
+    /// Adds a view, in the first free slot.
     pub(super) fn add_view(&mut self, view: View) -> ViewId {
         let scope = view.scope.clone();
         let free = self.views.iter().position(Option::is_none);
@@ -356,25 +368,24 @@ impl Table {
         id
     }
 
-    /// The resources that a view lists, by name; the whole type is visited.
+    /// Returns the resources that a view of a scope lists, by name. All names
+    /// of the type are visited.
     pub(super) fn members(
         &mut self,
         scope: &Scope,
         params: ParamsId,
-        table: &mut ParamsTable,
+        params_table: &mut ParamsTable,
         work: &mut Work,
     ) -> Vec<(EntryId, Arc<Resource>)> {
         let mut found = Vec::new();
         for (id, entry) in self.entries.iter_mut() {
             work.entries += 1;
-            let inside = match scope {
-                Scope::All => true,
-                Scope::Glob(glob) => glob.matches(&entry.name),
-            };
-            if !inside {
+            if !scope.covers(&entry.name) {
                 continue;
             }
-            let choice = entry.content.choose(params, table, &mut work.evaluations);
+            let choice = entry
+                .content
+                .choose(params, params_table, &mut work.evaluations);
             if let Some(resource) = choice.resource() {
                 found.push((EntryId(id), Arc::clone(resource)));
             }
@@ -383,20 +394,18 @@ impl Table {
         found
     }
 
-    /// Drops a removed name, which no cursor may return to, from a view.
+    /// Drops a name that a view no longer lists, and that no cursor may return
+    /// to, from the log of the view.
     pub(super) fn forget_if_gone(
         &mut self,
         view_id: ViewId,
         entry: EntryId,
-        table: &mut ParamsTable,
+        params_table: &mut ParamsTable,
         work: &mut Work,
     ) {
         let params = self.view(view_id).params;
-        if self
-            .own_choice(entry, params, table, work)
-            .resource()
-            .is_none()
-        {
+        let choice = self.own_choice(entry, params, params_table, work);
+        if choice.resource().is_none() {
             self.view_mut(view_id).forget(entry);
             self.remove_unused(entry);
         }
@@ -418,6 +427,7 @@ impl Table {
         }
     }
 
+    /// Counts names, views, and the items and retired versions of all views.
     pub(super) fn memory_counts(&self) -> MemoryCounts {
         MemoryCounts {
             names: self.entries.len(),

@@ -40,7 +40,7 @@ impl Tombstones {
         }
     }
 
-    /// The names that a glob matches, sorted.
+    /// Returns the remembered names that a glob matches, sorted.
     pub(super) fn matching(&self, glob: &Glob) -> Vec<Name> {
         let mut names: Vec<_> = self
             .ages

@@ -1,22 +1,23 @@
-//! What a wildcard or glob subscriber sees: one log for all that see the same.
+//! A view: a scope as seen with one set of parameters, and one log for all
+//! cursors that see the same.
 //!
-//! A view is a type (or a glob in it) as seen with one set of parameters. Its
-//! log has one item for each name, the newest, so a stream that follows it
-//! remembers a position and not what it holds: what a stream at position `p`
-//! holds is the view as it was at `p`.
+//! The log has one item for each name, the newest. So a cursor keeps a position
+//! and no list of resources: a client whose cursor is at position `p` holds the
+//! view as it was at `p`.
 //!
 //! ```text
 //!   log:   3:b   5:a   6:d   7:c        head = 7
 //!                 ▲
-//!          a stream at position 5 holds a, b and the c and d of its time;
-//!          6 and 7 are news to it
+//!          a client with a cursor at 5 holds a and b as they are, and c and d
+//!          as they were at 5; an advance to the head brings 6 and 7
 //! ```
 //!
-//! Earlier versions of a resource are kept only while a stream stands at a
-//! position in which they were current ("retired bodies"), so the memory of a
-//! view is bounded by what its streams hold, however fast it changes.
+//! An earlier version of a resource is retired: it is kept only while a pinned
+//! position lies in the range in which it was current. So the memory of a view
+//! is bounded by what its clients hold, however fast it changes.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Arc, Weak};
 
 use hashbrown::{HashMap, HashSet};
@@ -25,7 +26,7 @@ use super::log::Log;
 use super::resume_point::ResumePoint;
 use super::{EntryId, SubscriberId, ViewChanges};
 use crate::message::InitialVersions;
-use crate::name::{Glob, Selector};
+use crate::name::{Glob, Name, Selector};
 use crate::params::ParamsId;
 use crate::resource::Resource;
 use crate::resource_list::SharedList;
@@ -37,17 +38,17 @@ pub type Position = u64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct ViewId(pub(super) u32);
 
-/// Which names a view is about.
+/// The names that a wildcard or a glob covers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scope {
     /// All of the type.
     All,
-    /// What a glob matches.
+    /// The names that a glob matches.
     Glob(Glob),
 }
 
 impl Scope {
-    /// As something that is asked for.
+    /// Returns the selector that subscribes to the scope.
     #[must_use]
     pub fn selector(&self) -> Selector {
         match self {
@@ -55,15 +56,26 @@ impl Scope {
             Self::Glob(glob) => Selector::Glob(glob.clone()),
         }
     }
+
+    /// Returns whether a name is in the scope.
+    pub(super) fn covers(&self, name: &Name) -> bool {
+        match self {
+            Self::All => true,
+            Self::Glob(glob) => glob.matches(name),
+        }
+    }
 }
 
-/// Resume points that are kept for others: a fleet holds one set or two.
+/// Resume points that are kept: most clients of a fleet hold one of two sets.
 const MAX_RESUME_POINTS: usize = 4;
 
-/// Names that a kept resume point may have beyond those of the view.
+/// Names that a kept resume point may have beyond the number of members.
 const MAX_POINT_STRAYS: usize = 1024;
 
-/// A version that was current from one position until before another.
+/// Retired versions up to which a view is not swept.
+const SWEEP_AT: usize = 64;
+
+/// A version that was current at the positions `from..to`.
 #[derive(Clone, Debug)]
 struct RetiredVersion {
     from: Position,
@@ -71,18 +83,19 @@ struct RetiredVersion {
     resource: Arc<Resource>,
 }
 
-/// See the module's documentation.
+/// One log for all cursors that see the same; see the module's documentation.
 #[derive(Debug)]
 pub(super) struct View {
     pub(super) scope: Scope,
     pub(super) params: ParamsId,
     pub(super) subscribers: HashSet<SubscriberId>,
-    /// Changes were recorded of which the subscribers have not heard.
+    /// The view is in `Database::changed_views`: its subscribers were not woken
+    /// for its newest changes.
     pub(super) has_unannounced_changes: bool,
     head: Position,
-    /// Speaks of every member, and of what is gone but still held by a stream.
+    /// Has every member, and removed names that retired versions are kept of.
     log: Log,
-    /// The last position at which the log forgot a name that is gone.
+    /// The last position at which the log forgot a removed name.
     forgot_at: Position,
     members: usize,
     /// The sum of the members' fingerprints: the version of the set.
@@ -90,23 +103,23 @@ pub(super) struct View {
     history: HashMap<EntryId, Vec<RetiredVersion>>,
     retired_count: usize,
     sweep_at: usize,
-    /// How many streams stand at each position.
-    positions: BTreeMap<Position, usize>,
-    /// The steps being made now; forgotten with the next change.
+    /// How many pins each position has.
+    pins: BTreeMap<Position, usize>,
+    /// Advances that streams make now, by start; dropped with the next change,
+    /// as are the lists below.
     recent_changes: HashMap<Position, Weak<ViewChanges>>,
-    /// The step that every new stream makes; forgotten likewise.
+    /// The advance of every new cursor.
     initial_changes: Option<Arc<ViewChanges>>,
-    /// Whether somebody made use of what is kept for others, since that was
-    /// last asked.
+    /// Whether a list was used since [`View::drop_unused_lists`].
     lists_used: bool,
-    /// Where clients of a fleet resume; forgotten likewise.
+    /// Where clients of a fleet resume.
     resume_points: Vec<Arc<ResumePoint>>,
-    /// The members as whole sets, without and with what needs a wrapper; made
-    /// when somebody asks, forgotten with the next change.
+    /// The members as whole sets, without and with wrapped resources.
     full_lists: [Option<Arc<SharedList>>; 2],
 }
 
 impl View {
+    /// Makes an empty view, whose head is position zero.
     pub(super) fn new(scope: Scope, params: ParamsId) -> Self {
         Self {
             scope,
@@ -120,8 +133,8 @@ impl View {
             fingerprint_sum: 0,
             history: HashMap::new(),
             retired_count: 0,
-            sweep_at: 64,
-            positions: BTreeMap::new(),
+            sweep_at: SWEEP_AT,
+            pins: BTreeMap::new(),
             recent_changes: HashMap::new(),
             initial_changes: None,
             lists_used: false,
@@ -130,8 +143,10 @@ impl View {
         }
     }
 
-    /// A view with the same past for some of the subscribers, who leave this
-    /// one with their positions.
+    /// Makes a copy of the view, with its log and its retired versions, for
+    /// subscribers that leave this one: they differ from the others in a
+    /// parameter that decides from now on. `positions` are their pins, which
+    /// move to the copy.
     pub(super) fn split_off(
         &mut self,
         params: ParamsId,
@@ -155,7 +170,7 @@ impl View {
         }
         for position in positions {
             copy.pin(*position);
-            // What this frees is freed with the next sweep.
+            // The versions that this pin kept go with the next sweep.
             self.drop_pin(*position);
         }
         copy
@@ -173,12 +188,13 @@ impl View {
         self.members
     }
 
-    /// Whether the log still speaks of this name.
+    /// Returns whether the log has an item of this name.
     pub(super) fn has_entry(&self, entry: EntryId) -> bool {
         self.log.contains(entry)
     }
 
-    /// Takes note of a change of what this view sees under a name.
+    /// Records that the resource that the view lists under a name changed from
+    /// `old` to `new`. Not both are `None`.
     pub(super) fn record(
         &mut self,
         entry: EntryId,
@@ -187,9 +203,7 @@ impl View {
     ) {
         self.head += 1;
         self.recent_changes.clear();
-        self.initial_changes = None;
-        self.resume_points.clear();
-        self.full_lists = [None, None];
+        self.drop_lists();
         if let Some(old) = old {
             self.members -= 1;
             self.fingerprint_sum = self.fingerprint_sum.wrapping_sub(old.fingerprint());
@@ -206,78 +220,83 @@ impl View {
         }
     }
 
-    /// Keeps a version that is no longer current if a stream holds it.
+    /// Keeps a version that is no longer current if a cursor may return to a
+    /// position at which it was.
     fn retire(&mut self, entry: EntryId, old: &Arc<Resource>) {
         let from = self.log.position(entry).unwrap_or_default();
-        if self.positions.range(from..self.head).next().is_some() {
-            // Most have one; room for four would be three wasted.
-            let pasts = self.history.entry(entry);
-            pasts
-                .or_insert_with(|| Vec::with_capacity(1))
-                .push(RetiredVersion {
-                    from,
-                    to: self.head,
-                    resource: Arc::clone(old),
-                });
+        if has_pin(&self.pins, from..self.head) {
+            let retired = RetiredVersion {
+                from,
+                to: self.head,
+                resource: Arc::clone(old),
+            };
+            // Most names have one retired version; a vector would begin with
+            // room for four.
+            let versions = self.history.entry(entry);
+            let versions = versions.or_insert_with(|| Vec::with_capacity(1));
+            versions.push(retired);
             self.retired_count += 1;
         }
     }
 
-    /// A stream stands at this position from now on.
+    /// Pins a position: versions that are current there are kept until it is
+    /// unpinned.
     pub(super) fn pin(&mut self, position: Position) {
-        *self.positions.entry(position).or_default() += 1;
+        *self.pins.entry(position).or_default() += 1;
     }
 
+    /// Removes one pin of a position and frees nothing; [`View::unpin`] also
+    /// sweeps.
     fn drop_pin(&mut self, position: Position) {
-        if let Some(count) = self.positions.get_mut(&position) {
+        if let Some(count) = self.pins.get_mut(&position) {
             *count -= 1;
             if *count == 0 {
-                self.positions.remove(&position);
+                self.pins.remove(&position);
             }
         }
     }
 
-    /// A stream has left this position. Returns the names that nothing in the
-    /// view speaks of any more.
+    /// Unpins a position. Returns the names of which retired versions were
+    /// freed: the caller forgets those that were removed ([`View::forget`]).
     pub(super) fn unpin(&mut self, position: Position) -> Vec<EntryId> {
         self.drop_pin(position);
-        let behind = self
-            .positions
-            .first_key_value()
-            .is_some_and(|(first, _)| *first < self.head);
-        if self.retired_count > self.sweep_at || (self.retired_count > 0 && !behind) {
+        let all_at_head = !has_pin(&self.pins, 0..self.head);
+        if self.retired_count > self.sweep_at || (self.retired_count > 0 && all_at_head) {
             return self.sweep();
         }
         Vec::new()
     }
 
-    /// Forgets earlier versions that no stream holds.
+    /// Frees the retired versions that no pin keeps. Returns the names that
+    /// have none left.
     fn sweep(&mut self) -> Vec<EntryId> {
-        let positions = &self.positions;
-        let mut forgotten = Vec::new();
-        self.history.retain(|entry, pasts| {
-            pasts.retain(|past| positions.range(past.from..past.to).next().is_some());
-            if pasts.is_empty() {
-                forgotten.push(*entry);
+        let pins = &self.pins;
+        let mut freed = Vec::new();
+        self.history.retain(|entry, versions| {
+            versions.retain(|version| has_pin(pins, version.from..version.to));
+            if versions.is_empty() {
+                freed.push(*entry);
             }
-            !pasts.is_empty()
+            !versions.is_empty()
         });
         if self.history.len() < self.history.capacity() / 4 {
             self.history.shrink_to_fit();
         }
         self.retired_count = self.history.values().map(Vec::len).sum();
-        self.sweep_at = 2 * self.retired_count + 64;
-        forgotten
+        self.sweep_at = 2 * self.retired_count + SWEEP_AT;
+        freed
     }
 
-    /// Drops the last word on a name that is gone and that nobody holds.
+    /// Drops a removed name from the log, once no cursor may return to a
+    /// position that lists it.
     pub(super) fn forget(&mut self, entry: EntryId) {
         self.forgot_at = self.head;
         self.log.forget(entry);
     }
 
-    /// What a stream at `position` holds under a name; `current` is what the
-    /// view sees there now.
+    /// Returns the resource that a client whose cursor is at `position` holds
+    /// under a name; `current` is the one that the view lists now. The position
+    /// must be pinned, or the head.
     pub(super) fn resource_at(
         &self,
         entry: EntryId,
@@ -287,14 +306,13 @@ impl View {
         if self.log.position(entry)? <= position {
             return current.cloned();
         }
-        let pasts = self.history.get(&entry)?;
-        let past = pasts
-            .iter()
-            .find(|p| p.from <= position && position < p.to)?;
-        Some(Arc::clone(&past.resource))
+        let mut versions = self.history.get(&entry)?.iter();
+        let version = versions.find(|v| (v.from..v.to).contains(&position))?;
+        Some(Arc::clone(&version.resource))
     }
 
-    /// The names whose newest item lies behind `position`, in order.
+    /// Returns the names whose newest item is after `position`, in the order of
+    /// the log.
     pub(super) fn since(
         &self,
         position: Position,
@@ -302,28 +320,36 @@ impl View {
         self.log.since(position)
     }
 
-    /// Forgets what was kept for others and was of no use for a while.
+    /// Drops shared lists that no stream used since the last call.
     pub(super) fn drop_unused_lists(&mut self) {
         if !std::mem::take(&mut self.lists_used) {
-            self.initial_changes = None;
-            self.resume_points = Vec::new();
-            self.full_lists = [None, None];
+            self.drop_lists();
         }
     }
 
-    /// Whether the log forgot a name that is gone behind `position`: news since
-    /// then do not speak of it.
+    /// Drops the lists that streams share. Those that a stream still sends from
+    /// live until it is done.
+    fn drop_lists(&mut self) {
+        self.initial_changes = None;
+        self.resume_points = Vec::new();
+        self.full_lists = [None, None];
+    }
+
+    /// Returns whether the log forgot a removed name after `position`:
+    /// [`View::since`] does not list it.
     pub(super) fn has_forgotten_since(&self, position: Position) -> bool {
         self.forgot_at > position
     }
 
-    /// A step that another stream makes too, if one does.
+    /// Returns the advance from a position to the head, if a stream makes the
+    /// same now.
     pub(super) fn shared_changes(&mut self, from: Position) -> Option<Arc<ViewChanges>> {
         self.lists_used = true;
         self.recent_changes.get(&from)?.upgrade()
     }
 
-    /// Lets other streams share a step.
+    /// Lets other streams share an advance. The one from zero is kept for new
+    /// cursors until the view changes.
     pub(super) fn share_changes(&mut self, changes: &Arc<ViewChanges>) {
         if changes.from == 0 {
             self.initial_changes = Some(Arc::clone(changes));
@@ -332,14 +358,17 @@ impl View {
             .insert(changes.from, Arc::downgrade(changes));
     }
 
-    /// Where a client that holds these versions resumes, if one did before.
+    /// Returns the point at which a client with these versions resumes, if one
+    /// with the same versions did before.
     pub(super) fn resume_point(&mut self, versions: &InitialVersions) -> Option<Arc<ResumePoint>> {
         self.lists_used = true;
         let mut points = self.resume_points.iter();
         points.find(|point| point.is_for(versions)).cloned()
     }
 
-    /// Lets other clients that hold the same resume at the same point.
+    /// Lets other clients that hold the same resources resume at a point. The
+    /// oldest point makes room; a point that is much larger than the view is
+    /// not kept.
     pub(super) fn share_resume_point(&mut self, point: &Arc<ResumePoint>) {
         if point.len() > self.members + MAX_POINT_STRAYS {
             return;
@@ -350,29 +379,38 @@ impl View {
         self.resume_points.push(Arc::clone(point));
     }
 
-    /// The members as a whole set, if it was made.
+    /// Returns the members as a whole set, if it was made since the last
+    /// change; `wrap` as in [`View::keep_full_list`].
     pub(super) fn full_list(&mut self, wrap: bool) -> Option<Arc<SharedList>> {
         self.lists_used = true;
         self.full_lists[usize::from(wrap)].clone()
     }
 
-    /// Keeps a whole set for others.
-    pub(super) fn keep_full_list(&mut self, wrap: bool, whole: &Arc<SharedList>) {
-        self.full_lists[usize::from(wrap)] = Some(Arc::clone(whole));
+    /// Keeps a whole set for other streams; `wrap` is whether resources may be
+    /// wrapped in it.
+    pub(super) fn keep_full_list(&mut self, wrap: bool, list: &Arc<SharedList>) {
+        self.full_lists[usize::from(wrap)] = Some(Arc::clone(list));
     }
 
-    /// The positions that streams hold, for checks.
-    pub(super) fn positions(&self) -> impl Iterator<Item = (Position, usize)> + '_ {
-        self.positions.iter().map(|(seq, count)| (*seq, *count))
+    /// Returns the pinned positions with their counts, for checks.
+    pub(super) fn pins(&self) -> impl Iterator<Item = (Position, usize)> + '_ {
+        self.pins
+            .iter()
+            .map(|(position, count)| (*position, *count))
     }
 
-    /// How many earlier versions are kept.
+    /// Returns the number of retired versions.
     pub(super) fn retired_versions(&self) -> usize {
         self.retired_count
     }
 
-    /// How many items the log keeps.
+    /// Returns the number of items in the log, stale ones included.
     pub(super) fn items(&self) -> usize {
         self.log.items()
     }
+}
+
+/// Returns whether a position of a range is pinned.
+fn has_pin(pins: &BTreeMap<Position, usize>, range: Range<Position>) -> bool {
+    pins.range(range).next().is_some()
 }

@@ -14,22 +14,22 @@ use crate::resource_list::SharedList;
 /// A name, and its resource; `None` if it is removed.
 pub type Item = (Name, Option<Arc<Resource>>);
 
-/// What changed between two positions of a view: made once, shared by every
-/// stream that makes the same advance.
+/// The advance from one position of a view to another: made once, and shared by
+/// every stream that makes it.
 #[derive(Debug)]
 pub struct ViewChanges {
-    /// The position it starts from.
+    /// The position from which the advance starts.
     pub from: Position,
-    /// The position it leads to.
+    /// The position to which the advance leads.
     pub to: Position,
-    /// What is new, in the order of the log; `None` is removed.
+    /// The names that changed, in the order of the log.
     pub items: Vec<Item>,
-    /// What was held before in the place of an item, where that refers to
-    /// something that the item does not: it stays in use for a while (S73).
+    /// The replaced resource of an item, by the item's index, if it refers to
+    /// something that the item does not: that stays in use for a while (S73).
     pub replaced_referrers: Vec<(usize, Arc<Resource>)>,
     /// Variants that are replaced by others, or removed (TP2).
     pub replaced_variants: Vec<(Name, Option<Constraints>)>,
-    /// The items by name; made when somebody looks for one.
+    /// The indexes of the items, sorted by name; made with the first search.
     by_name: OnceLock<Box<[u32]>>,
     /// Ranges of the items as responses; streams with the same limits send the
     /// same ranges.
@@ -37,7 +37,7 @@ pub struct ViewChanges {
 }
 
 impl ViewChanges {
-    /// Nothing between two positions.
+    /// Makes an advance between two positions without items.
     pub(super) fn new(from: Position, to: Position) -> Self {
         Self {
             from,
@@ -50,7 +50,8 @@ impl ViewChanges {
         }
     }
 
-    /// Adds a name that a client holds as `held`, if that is not `current`.
+    /// Adds an item for a name under which a client holds `held`, unless
+    /// `current` is the same resource; `None` is no resource.
     pub(super) fn add(
         &mut self,
         name: &Name,
@@ -73,20 +74,20 @@ impl ViewChanges {
         self.items.push((name.clone(), current));
     }
 
-    /// Where a name stands among the items.
+    /// Returns the index of a name among the items.
     #[must_use]
     pub fn find(&self, name: &Name) -> Option<usize> {
         let by_name = self.by_name.get_or_init(|| {
-            let mut places: Box<[u32]> = (0..self.items.len() as u32).collect();
-            places.sort_by(|a, b| self.name(*a).cmp(self.name(*b)));
-            places
+            let mut indexes: Box<[u32]> = (0..self.items.len() as u32).collect();
+            indexes.sort_by(|a, b| self.name(*a).cmp(self.name(*b)));
+            indexes
         });
-        let found = by_name.binary_search_by(|place| self.name(*place).cmp(name));
+        let found = by_name.binary_search_by(|index| self.name(*index).cmp(name));
         found.ok().map(|found| by_name[found] as usize)
     }
 
-    /// The resources of a range of items, by name, made once for all streams
-    /// that are sent just that.
+    /// Returns the upserts of a range of items, by name. The list is made once
+    /// for all streams that send this very range.
     #[must_use]
     pub fn resources_of(&self, range: &Range<usize>) -> Arc<SharedList> {
         let parts = self.shared_parts.lock();
@@ -95,16 +96,16 @@ impl ViewChanges {
             return Arc::clone(shared);
         }
         let items = self.items[range.clone()].iter();
-        let mut new: Vec<Arc<Resource>> = items.filter_map(|(_, item)| item.clone()).collect();
-        new.sort_by(|a, b| a.name.cmp(&b.name));
-        let new = new.into_iter().map(WireResource::full).collect();
-        let shared = Arc::new(SharedList::new(new));
+        let mut upserts: Vec<Arc<Resource>> = items.filter_map(|(_, item)| item.clone()).collect();
+        upserts.sort_by(|a, b| a.name.cmp(&b.name));
+        let upserts = upserts.into_iter().map(WireResource::full).collect();
+        let shared = Arc::new(SharedList::new(upserts));
         parts.push((range.clone(), Arc::clone(&shared)));
         shared
     }
 
-    fn name(&self, place: u32) -> &Name {
-        &self.items[place as usize].0
+    fn name(&self, index: u32) -> &Name {
+        &self.items[index as usize].0
     }
 }
 

@@ -8,7 +8,13 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 const NAME: u64 = 1;
 const DOMAINS: u64 = 2;
 
-/// The body of a virtual host with this name and only these domains.
+/// Wire types of protobuf: the low bits of a tag.
+const VARINT: u64 = 0;
+const FIXED_64: u64 = 1;
+const LENGTH_DELIMITED: u64 = 2;
+const FIXED_32: u64 = 5;
+
+/// Copies the body of a virtual host with this name and only these domains.
 pub(crate) fn with_domains<'a>(
     body: &[u8],
     name: &str,
@@ -23,12 +29,15 @@ pub(crate) fn with_domains<'a>(
     new.freeze()
 }
 
+/// Appends a field of text.
 fn put_text(to: &mut BytesMut, field: u64, text: &str) {
-    put_varint(to, field << 3 | 2);
+    put_varint(to, field << 3 | LENGTH_DELIMITED);
     put_varint(to, text.len() as u64);
     to.put_slice(text.as_bytes());
 }
 
+/// Appends a number in protobuf's variable length: seven bits to a byte, the
+/// lowest first.
 pub(crate) fn put_varint(to: &mut BytesMut, mut value: u64) {
     while value >= 0x80 {
         to.put_u8(value as u8 | 0x80);
@@ -37,8 +46,9 @@ pub(crate) fn put_varint(to: &mut BytesMut, mut value: u64) {
     to.put_u8(value as u8);
 }
 
-/// Copies all other fields. A field that cannot be read is left out: the body
-/// was decoded as a virtual host before, or its domains would not be known.
+/// Copies all fields but the name and the domains. Fields after one that cannot
+/// be read are left out: the body was decoded as a virtual host before, or its
+/// domains would not be known.
 fn put_others(to: &mut BytesMut, body: &[u8]) {
     let mut rest = body;
     while let Some((field, end)) = next_field(rest) {
@@ -49,24 +59,27 @@ fn put_others(to: &mut BytesMut, body: &[u8]) {
     }
 }
 
-/// The number of the first field, and the offset of its end.
+/// Reads the first field of a message. Returns its number, and the offset of
+/// its end; `None` at the end, or if it cannot be read.
 fn next_field(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut rest = bytes;
     let tag = varint(&mut rest)?;
-    let skip = match tag & 7 {
-        0 => {
+    let length = match tag & 7 {
+        VARINT => {
             varint(&mut rest)?;
             0
         }
-        1 => 8,
-        2 => usize::try_from(varint(&mut rest)?).ok()?,
-        5 => 4,
+        FIXED_64 => 8,
+        LENGTH_DELIMITED => usize::try_from(varint(&mut rest)?).ok()?,
+        FIXED_32 => 4,
         _ => return None,
     };
-    rest.get(..skip)?;
-    Some((tag >> 3, bytes.len() - rest.len() + skip))
+    rest.get(..length)?;
+    Some((tag >> 3, bytes.len() - rest.len() + length))
 }
 
+/// Reads a number in protobuf's variable length, and moves `bytes` behind it.
+/// `None` if it does not end.
 fn varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {

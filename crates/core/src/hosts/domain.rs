@@ -28,19 +28,20 @@ impl<'a> Domain<'a> {
         }
     }
 
-    /// Whether the domain can match more than one host.
+    /// Returns whether the domain can match more than one host.
     #[must_use]
     pub(crate) fn is_wildcard(self) -> bool {
         !matches!(self, Self::Exact(_))
     }
 
-    /// Whether the domain is a prefix.
+    /// Returns whether the domain is a prefix.
     #[must_use]
     pub(crate) fn is_prefix(self) -> bool {
         matches!(self, Self::Prefix(_))
     }
 
-    /// Whether the domain matches a host, which is in lower case.
+    /// Returns whether the domain matches a host, which is in lower case. A
+    /// wildcard stands for at least one character.
     #[must_use]
     pub(crate) fn matches(self, host: &str) -> bool {
         match self {
@@ -69,7 +70,7 @@ impl fmt::Display for Domain<'_> {
 pub struct Domains(Box<str>);
 
 impl Domains {
-    /// Takes domains as their author wrote them.
+    /// Makes a list of domains, in the author's order and in lower case.
     pub fn new(domains: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
         let mut text = String::new();
         for domain in domains {
@@ -81,7 +82,7 @@ impl Domains {
         Self(text.into())
     }
 
-    /// Whether there are no domains.
+    /// Returns whether there are no domains.
     #[must_use]
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -92,7 +93,7 @@ impl Domains {
         self.0.lines().map(Domain::of)
     }
 
-    /// The domains that match one host each.
+    /// Returns the domains that match one host each.
     pub(crate) fn exact(&self) -> impl Iterator<Item = &str> + Clone {
         self.iter().filter_map(|domain| match domain {
             Domain::Exact(text) => Some(text),
@@ -100,13 +101,13 @@ impl Domains {
         })
     }
 
-    /// Whether a domain can match more than one host.
+    /// Returns whether a domain can match more than one host.
     #[must_use]
     pub(crate) fn have_wildcards(&self) -> bool {
         self.0.contains('*') && self.iter().any(Domain::is_wildcard)
     }
 
-    /// Whether this is one of the domains.
+    /// Returns whether this is one of the domains.
     #[must_use]
     pub fn contains(&self, domain: Domain<'_>) -> bool {
         self.iter().any(|other| other == domain)

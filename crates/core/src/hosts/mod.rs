@@ -31,7 +31,8 @@ impl<'a> HostName<'a> {
     }
 }
 
-/// The host without its port.
+/// Returns the host without its port. An IPv6 address has a port only after
+/// brackets.
 #[must_use]
 pub(crate) fn without_port(host: &str) -> &str {
     match host.rsplit_once(':') {

@@ -45,7 +45,7 @@ impl Interest {
         }
     }
 
-    /// Whether this very selector is in the set.
+    /// Returns whether this very selector is in the set.
     #[must_use]
     pub(crate) fn has_selector(&self, selector: &Selector) -> bool {
         match selector {
@@ -55,21 +55,21 @@ impl Interest {
         }
     }
 
-    /// Whether any selector covers the name.
+    /// Returns whether any selector covers the name.
     #[must_use]
     pub fn contains(&self, name: &Name) -> bool {
         self.wildcard || self.names.contains(name) || self.matches_glob(name)
     }
 
-    /// Whether a glob covers the name; one lookup, however many globs there
-    /// are.
+    /// Returns whether a glob covers the name; one lookup, however many globs
+    /// there are.
     #[must_use]
     pub(crate) fn matches_glob(&self, name: &Name) -> bool {
         !self.globs.is_empty() && Glob::of(name).is_some_and(|glob| self.globs.contains(&glob))
     }
 
-    /// Whether the text is not the name of a resource but a spelling of a
-    /// collection in the set: the glob, or `*` or the empty text for the
+    /// Returns whether the text is not the name of a resource but a spelling of
+    /// a collection in the set: the glob, or `*` or the empty text for the
     /// wildcard (S61).
     #[must_use]
     pub(crate) fn names_collection(&self, name: &Name) -> bool {
@@ -79,19 +79,19 @@ impl Interest {
         }
     }
 
-    /// Whether the name itself is in the set.
+    /// Returns whether the name itself is in the set.
     #[must_use]
     pub(crate) fn names_exactly(&self, name: &Name) -> bool {
         self.names.contains(name)
     }
 
-    /// Whether the wildcard is in the set.
+    /// Returns whether the wildcard is in the set.
     #[must_use]
     pub fn has_wildcard(&self) -> bool {
         self.wildcard
     }
 
-    /// Whether there are no selectors.
+    /// Returns whether there are no selectors.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         !self.wildcard && self.globs.is_empty() && self.names.is_empty()
@@ -108,7 +108,7 @@ impl Interest {
         self.names.iter()
     }
 
-    /// All selectors: `*`, then globs, then names.
+    /// Returns all selectors: `*`, then globs, then names.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Selector> {
         let star = self.wildcard.then_some(Selector::Wildcard);
         let globs = self.globs.iter().cloned().map(Selector::Glob);

@@ -40,14 +40,15 @@ pub(crate) struct DeltaWildcard {
 }
 
 impl Wildcard {
-    /// Whether the stream is subscribed to the whole type.
+    /// Returns whether the stream is subscribed to the whole type.
     #[must_use]
     pub(crate) fn is_on(self) -> bool {
         matches!(self, Self::Legacy | Self::Explicit)
     }
 
-    /// The state after a SotW request; `legacy` is whether an empty list can be
-    /// a wildcard for the type (S18, S19).
+    /// Returns the state after a SotW request, which lists all selectors;
+    /// `legacy` is whether an empty list can be a wildcard for the type (S18,
+    /// S19).
     #[must_use]
     pub(crate) fn after_sotw(self, lists_star: bool, lists_names: bool, legacy: bool) -> Self {
         match self {
@@ -57,13 +58,15 @@ impl Wildcard {
         }
     }
 
-    /// The state after a delta request; `legacy` as above (S20, S22, S24).
+    /// Returns the state after a delta request, which lists changes; `legacy`
+    /// is whether an empty first request can be a wildcard for the type (S20,
+    /// S22, S24).
     #[must_use]
-    pub(crate) fn after_delta(self, says: DeltaWildcard, legacy: bool) -> Self {
+    pub(crate) fn after_delta(self, request: DeltaWildcard, legacy: bool) -> Self {
         match self {
-            _ if says.unsubscribes_star => Self::Off,
-            _ if says.subscribes_star => Self::Explicit,
-            Self::Never if !says.subscribes_names && legacy => Self::Legacy,
+            _ if request.unsubscribes_star => Self::Off,
+            _ if request.subscribes_star => Self::Explicit,
+            Self::Never if !request.subscribes_names && legacy => Self::Legacy,
             Self::Never => Self::Off,
             unchanged => unchanged,
         }

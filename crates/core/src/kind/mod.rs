@@ -88,17 +88,13 @@ pub struct RegisterError {
 }
 
 impl Kind {
-    /// The properties of a type. One that is not known is opaque.
+    /// Returns the properties of a type. One that is neither built in nor
+    /// registered is opaque.
     #[must_use]
     pub fn of(type_url: &TypeUrl) -> Self {
-        let built_in = table::TABLE.iter();
-        let mut built_in = built_in.filter(|(url, _)| *url == type_url.as_str());
-        if let Some((_, kind)) = built_in.next() {
-            return *kind;
-        }
-        let registered = registered();
-        let mut registered = registered.iter().filter(|(url, _)| url == type_url);
-        registered.next().map_or(OPAQUE, |(_, kind)| *kind)
+        let kind = find_built_in(type_url);
+        let kind = kind.or_else(|| find_registered(&registered(), type_url));
+        kind.unwrap_or(OPAQUE)
     }
 
     /// Adds a type to the table, for all databases of the process. To be done
@@ -118,34 +114,28 @@ impl Kind {
     /// If the type is known with other properties.
     pub fn register(type_url: &TypeUrl, kind: Self) -> Result<(), RegisterError> {
         let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
-        let built_in = table::TABLE
-            .iter()
-            .find(|(url, _)| *url == type_url.as_str());
-        let known = built_in.map(|(_, known)| *known).or_else(|| {
-            let mut registered = registered.iter();
-            let known = registered.find(|(url, _)| url == type_url);
-            known.map(|(_, known)| *known)
-        });
-        match known {
-            Some(known) if known == kind => {}
-            Some(_) => {
-                return Err(RegisterError {
-                    type_url: type_url.clone(),
-                });
+        let known = find_built_in(type_url);
+        match known.or_else(|| find_registered(&registered, type_url)) {
+            Some(known) if known == kind => Ok(()),
+            Some(_) => Err(RegisterError {
+                type_url: type_url.clone(),
+            }),
+            None => {
+                registered.push((type_url.clone(), kind));
+                Ok(())
             }
-            None => registered.push((type_url.clone(), kind)),
         }
-        Ok(())
     }
 
-    /// A type that is subscribed to by name, never a whole set, sent after all
-    /// others.
+    /// Makes a type that is subscribed to by name, is never a whole set, and is
+    /// sent after all others.
     #[must_use]
     pub const fn new(short: &'static str) -> Self {
         Self { short, ..OPAQUE }
     }
 
-    /// A SotW response is the whole set, and an empty first request a wildcard.
+    /// Makes a SotW response the whole set, and an empty first request a
+    /// wildcard.
     #[must_use]
     pub const fn with_whole_sets(self) -> Self {
         Self {
@@ -155,17 +145,30 @@ impl Kind {
         }
     }
 
-    /// Resources of a lower rank are sent before those that refer to them.
+    /// Sets the rank: resources of a lower rank are sent before those that
+    /// refer to them.
     #[must_use]
     pub const fn with_rank(self, rank: u8) -> Self {
         Self { rank, ..self }
     }
 
-    /// The types that a resource of this type may refer to.
+    /// Sets the types that a resource of this type may refer to.
     #[must_use]
     pub const fn with_references(self, refers_to: &'static [&'static str]) -> Self {
         Self { refers_to, ..self }
     }
+}
+
+fn find_built_in(type_url: &TypeUrl) -> Option<Kind> {
+    let mut built_in = table::TABLE.iter();
+    let found = built_in.find(|(url, _)| *url == type_url.as_str());
+    found.map(|(_, kind)| *kind)
+}
+
+fn find_registered(registered: &[(TypeUrl, Kind)], type_url: &TypeUrl) -> Option<Kind> {
+    let mut registered = registered.iter();
+    let found = registered.find(|(url, _)| url == type_url);
+    found.map(|(_, kind)| *kind)
 }
 
 fn registered() -> RwLockReadGuard<'static, Vec<(TypeUrl, Kind)>> {
@@ -173,15 +176,15 @@ fn registered() -> RwLockReadGuard<'static, Vec<(TypeUrl, Kind)>> {
 }
 
 impl Kind {
-    /// Whether resources of type `user` may refer to resources of type `used`,
-    /// directly or through other types.
+    /// Returns whether resources of type `user` may refer to resources of type
+    /// `used`, directly or through other types.
     pub(crate) fn reaches(user: &str, used: &str) -> bool {
         let refers_to = Self::of(&user.into()).refers_to.iter();
         let mut others = refers_to.filter(|other| **other != user);
         others.any(|other| *other == used || Self::reaches(other, used))
     }
 
-    /// Whether resources of some type may refer to this type.
+    /// Returns whether resources of some type may refer to this type.
     #[must_use]
     pub(crate) fn is_referred_to(type_url: &TypeUrl) -> bool {
         let refers = |kind: &Self| kind.refers_to.contains(&type_url.as_str());

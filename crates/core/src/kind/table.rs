@@ -27,8 +27,8 @@ pub const VHDS: &str = "type.googleapis.com/envoy.config.route.v3.VirtualHost";
 /// Every type in the table.
 pub const ALL: &[&str] = &[RTDS, CDS, EDS, LEDS, SDS, ECDS, LDS, SRDS, RDS, VHDS];
 
-/// `negative` has the forms of a negative answer for Envoy, in delta and in
-/// SotW.
+/// Makes a type that is subscribed to by name. `negative` has the forms of a
+/// negative answer that Envoy understands, in delta and in SotW.
 const fn kind(short: &'static str, rank: u8, negative: (NegativeForm, NegativeForm)) -> Kind {
     Kind {
         short,
@@ -39,7 +39,8 @@ const fn kind(short: &'static str, rank: u8, negative: (NegativeForm, NegativeFo
     }
 }
 
-const fn whole(short: &'static str, rank: u8) -> Kind {
+/// Makes a type whose SotW responses are whole sets.
+const fn whole_set(short: &'static str, rank: u8) -> Kind {
     Kind {
         whole_set: true,
         legacy_wildcard: true,
@@ -55,7 +56,7 @@ pub(super) static TABLE: [(&str, Kind); ALL.len()] = [
         Kind {
             refers_to: &[EDS, SDS, CDS],
             survives_reconnect: true,
-            ..whole("cds", 1)
+            ..whole_set("cds", 1)
         },
     ),
     (
@@ -76,14 +77,14 @@ pub(super) static TABLE: [(&str, Kind); ALL.len()] = [
         Kind {
             refers_to: &[RDS, SRDS, CDS, SDS, ECDS],
             drains: true,
-            ..whole("lds", 4)
+            ..whole_set("lds", 4)
         },
     ),
     (
         SRDS,
         Kind {
             refers_to: &[RDS],
-            ..whole("srds", 5)
+            ..whole_set("srds", 5)
         },
     ),
     (

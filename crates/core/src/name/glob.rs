@@ -29,8 +29,8 @@ impl Glob {
         name.is_glob().then(|| Self(name.to_string().into()))
     }
 
-    /// The one glob that collects `name`; `None` for an opaque name, or for a
-    /// name that is itself a glob.
+    /// Returns the one glob that collects `name`; `None` for an opaque name, or
+    /// for a name that is itself a glob.
     #[must_use]
     pub fn of(name: &Name) -> Option<Self> {
         name.xdstp().filter(|parts| !parts.is_glob())?;
@@ -38,7 +38,7 @@ impl Glob {
         Some(Self(format!("{dir}*{context}").into()))
     }
 
-    /// Whether the glob collects `name` (S63).
+    /// Returns whether the glob collects `name` (S63).
     ///
     /// ```
     /// use trunkline_core::name::{Glob, Name};
@@ -65,8 +65,8 @@ impl Glob {
     }
 }
 
-/// The directory with its last `/`, the last component, and the context with
-/// its `?`. In a canonical name the first `?` begins the context.
+/// Splits a canonical name: the directory with its last `/`, the last
+/// component, and the context with its `?`. The first `?` begins the context.
 fn split(text: &str) -> (&str, &str, &str) {
     let (path, context) = text.split_at(text.find('?').unwrap_or(text.len()));
     let (dir, leaf) = path.split_at(path.rfind('/').map_or(0, |slash| slash + 1));

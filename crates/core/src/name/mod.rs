@@ -24,10 +24,10 @@ pub use xdstp::XdstpName;
 pub struct Name(Arc<str>);
 
 impl Name {
-    /// The name that a client means by `text`. A well-formed structured name is
-    /// put into its canonical spelling (C11); any other text is opaque. A
-    /// malformed structured name is opaque, too: nothing is stored under it, so
-    /// its subscribers are told that it does not exist.
+    /// Returns the name that a client means by `text`. A well-formed structured
+    /// name is put into its canonical spelling (C11); any other text is opaque.
+    /// A malformed structured name is opaque, too: nothing is stored under it,
+    /// so its subscribers are told that it does not exist.
     #[must_use]
     pub fn new(text: &str) -> Self {
         match XdstpName::parse(text) {

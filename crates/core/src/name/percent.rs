@@ -31,7 +31,7 @@ pub(super) fn encode_into(out: &mut String, text: &str, reserved: &[u8]) {
     }
 }
 
-/// Decodes `text`; `at` is its offset in the whole name.
+/// Decodes `text`; `at` is its offset in the whole name, for the error.
 pub(super) fn decode(text: &str, at: usize) -> Result<Cow<'_, str>, NameError> {
     if !text.contains('%') {
         return Ok(Cow::Borrowed(text));

@@ -47,7 +47,7 @@ impl Selector {
         })
     }
 
-    /// The canonical spelling.
+    /// Returns the canonical spelling.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {

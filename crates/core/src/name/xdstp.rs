@@ -34,7 +34,8 @@ pub struct XdstpName {
 }
 
 impl XdstpName {
-    /// A name of these decoded parts; the last of two equal keys counts (C11).
+    /// Makes a name of these decoded parts; the last of two equal keys counts
+    /// (C11).
     ///
     /// # Errors
     ///
@@ -128,7 +129,7 @@ impl XdstpName {
         &self.context
     }
 
-    /// Whether this is the name of a collection, not of one resource.
+    /// Returns whether this is the name of a collection, not of one resource.
     pub(super) fn is_glob(&self) -> bool {
         self.id == "*" || self.id.ends_with("/*")
     }
@@ -152,17 +153,21 @@ impl fmt::Display for XdstpName {
     }
 }
 
+/// Checks that a type is not empty and has no wrong character; `at` is its
+/// offset in the whole name, for the error.
 fn check_type(resource_type: &str, at: usize) -> Result<(), NameError> {
     if resource_type.is_empty() {
         return Err(NameError::NoResourceType);
     }
-    let known = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    match resource_type.bytes().position(|byte| !known(byte)) {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    match resource_type.bytes().position(|byte| !is_allowed(byte)) {
         Some(nth) => Err(NameError::BadResourceType { at: at + nth }),
         None => Ok(()),
     }
 }
 
+/// Reads context parameters, which follow the `?`; `at` is their offset in the
+/// whole name, for the error.
 fn parse_context(query: &str, mut at: usize) -> Result<Vec<(String, String)>, NameError> {
     let mut context = Vec::new();
     for param in query.split('&') {
@@ -182,7 +187,7 @@ fn parse_context(query: &str, mut at: usize) -> Result<Vec<(String, String)>, Na
     Ok(ordered(context))
 }
 
-/// Sorts by encoded key and keeps the last of each (C11).
+/// Sorts parameters by encoded key, and keeps the last of each (C11).
 fn ordered(mut context: Vec<(String, String)>) -> Vec<(String, String)> {
     context.sort_by_cached_key(|(key, _)| {
         let mut encoded = String::new();

@@ -13,7 +13,8 @@ use super::diagram::{Branches, Budget, Diagram, Id, paired};
 use super::expr::{Expr, ExprNode};
 use super::{ConstraintError, Constraints, Keys};
 
-/// The diagram of an expression.
+/// Builds the diagram of an expression. Fails if it tests too many keys, or is
+/// too complex.
 pub(super) fn diagram(expr: &Expr) -> Result<Diagram, ConstraintError> {
     let mut words = Words::default();
     words.collect(expr);
@@ -42,6 +43,7 @@ struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
+    /// Adds the keys and values of an expression.
     fn collect(&mut self, expr: &'a Expr) {
         match expr.node() {
             ExprNode::Value { key, value } => {
@@ -68,6 +70,32 @@ enum Op {
     Or,
 }
 
+impl Op {
+    /// Returns the answer that decides the result, whatever the other side is.
+    fn decisive(self) -> Id {
+        match self {
+            Self::And => Id::NO,
+            Self::Or => Id::YES,
+        }
+    }
+
+    /// Returns the answer that leaves the result to the other side.
+    fn neutral(self) -> Id {
+        match self {
+            Self::And => Id::YES,
+            Self::Or => Id::NO,
+        }
+    }
+
+    /// Returns the operator for negated operands, by De Morgan's laws.
+    fn negated(self) -> Self {
+        match self {
+            Self::And => Self::Or,
+            Self::Or => Self::And,
+        }
+    }
+}
+
 struct Builder<'a> {
     keys: HashMap<&'a str, u32>,
     values: HashMap<&'a str, u32>,
@@ -79,7 +107,8 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// Recurses as deep as the expression, which is bounded.
+    /// Builds the node of an expression, or of its negation. Recurses as deep
+    /// as the expression, which is bounded.
     fn expr(&mut self, expr: &Expr, negated: bool) -> Result<Id, ConstraintError> {
         let (yes, no) = if negated {
             (Id::NO, Id::YES)
@@ -98,13 +127,10 @@ impl Builder<'_> {
         }
     }
 
-    /// Combines in rounds, not one after the other: a thousand values of one
-    /// key would otherwise be copied a thousand times.
+    /// Combines the members of a list in rounds, not one after the other: a
+    /// thousand values of one key would otherwise be copied a thousand times.
     fn list(&mut self, list: &[Expr], op: Op, negated: bool) -> Result<Id, ConstraintError> {
-        let op = match (op, negated) {
-            (Op::And, false) | (Op::Or, true) => Op::And,
-            (Op::Or, false) | (Op::And, true) => Op::Or,
-        };
+        let op = if negated { op.negated() } else { op };
         let each = list.iter().map(|it| self.expr(it, negated));
         let mut round = each.collect::<Result<Vec<_>, _>>()?;
         while round.len() > 1 {
@@ -114,36 +140,41 @@ impl Builder<'_> {
             });
             round = pairs.collect::<Result<_, _>>()?;
         }
-        let of_none = match op {
-            Op::And => Id::YES,
-            Op::Or => Id::NO,
-        };
-        Ok(round.first().copied().unwrap_or(of_none))
+        Ok(round.first().copied().unwrap_or(op.neutral()))
     }
 
-    /// Recurses once for each key at most.
+    /// Combines two targets, once for each pair. Recurses once for each key at
+    /// most.
     fn combine(&mut self, op: Op, a: Id, b: Id) -> Result<Id, ConstraintError> {
-        let (decides, neutral) = match op {
-            Op::And => (Id::NO, Id::YES),
-            Op::Or => (Id::YES, Id::NO),
-        };
-        if a == neutral || a == b {
+        if a == op.neutral() || a == b {
             return Ok(b);
         }
-        if b == neutral {
+        if b == op.neutral() {
             return Ok(a);
         }
-        let (Some(one), Some(two)) = (self.branches(a), self.branches(b)) else {
-            return Ok(decides); // the only answer that is left
+        let (Some(node_a), Some(node_b)) = (self.branches(a), self.branches(b)) else {
+            return Ok(op.decisive()); // the only answer that is left
         };
-        let question = (op, a.min(b), a.max(b));
-        if let Some(&known) = self.combined.get(&question) {
+        let pair = (op, a.min(b), a.max(b));
+        if let Some(&known) = self.combined.get(&pair) {
             return Ok(known);
         }
-        let key = one.key.min(two.key);
-        // A node that tests a later key leads to itself whatever this key is.
-        let (values_a, other_a, absent_a) = seen_from(key, a, &one);
-        let (values_b, other_b, absent_b) = seen_from(key, b, &two);
+        let id = self.combine_nodes(op, (a, &node_a), (b, &node_b))?;
+        self.combined.insert(pair, id);
+        Ok(id)
+    }
+
+    /// Combines two nodes branch by branch, for the first key that either
+    /// tests.
+    fn combine_nodes(
+        &mut self,
+        op: Op,
+        (a, node_a): (Id, &Branches),
+        (b, node_b): (Id, &Branches),
+    ) -> Result<Id, ConstraintError> {
+        let key = node_a.key.min(node_b.key);
+        let (values_a, other_a, absent_a) = branches_for(key, a, node_a);
+        let (values_b, other_b, absent_b) = branches_for(key, b, node_b);
         self.budget.spend(values_a.len() + values_b.len() + 2)?;
         let mut values = Vec::new();
         for (value, a, b) in paired((values_a, other_a), (values_b, other_b)) {
@@ -151,16 +182,15 @@ impl Builder<'_> {
         }
         let other = self.combine(op, other_a, other_b)?;
         let absent = self.combine(op, absent_a, absent_b)?;
-        let id = self.node(key, values, other, absent);
-        self.combined.insert(question, id);
-        Ok(id)
+        Ok(self.node(key, values, other, absent))
     }
 
     fn branches(&self, id: Id) -> Option<Rc<Branches>> {
         id.index().map(|index| Rc::clone(&self.nodes[index]))
     }
 
-    /// The one node with these branches, or the target that all of them have.
+    /// Returns the one node with these branches, or the target that all of them
+    /// have.
     fn node(&mut self, key: u32, mut values: Vec<(u32, Id)>, other: Id, absent: Id) -> Id {
         values.retain(|&(_, child)| child != other);
         if values.is_empty() && other == absent {
@@ -181,7 +211,9 @@ impl Builder<'_> {
     }
 }
 
-fn seen_from(key: u32, id: Id, node: &Branches) -> (&[(u32, Id)], Id, Id) {
+/// Returns the branches of a node for a key: values, other values, absent. A
+/// node that tests a later key leads to itself whatever this key is.
+fn branches_for(key: u32, id: Id, node: &Branches) -> (&[(u32, Id)], Id, Id) {
     if node.key == key {
         (&node.values, node.other, node.absent)
     } else {
@@ -211,8 +243,8 @@ fn finish(words: &Words<'_>, made: &[Rc<Branches>], root: Id) -> Diagram {
         }
     }
     Diagram {
-        keys: Keys::new(at_places(&words.keys, &in_keys)),
-        values: at_places(&words.values, &in_values)
+        keys: Keys::new(words_at(&words.keys, &in_keys)),
+        values: words_at(&words.values, &in_values)
             .map(Into::into)
             .collect(),
         nodes: nodes.into(),
@@ -220,12 +252,13 @@ fn finish(words: &Words<'_>, made: &[Rc<Branches>], root: Id) -> Diagram {
     }
 }
 
-fn at_places<'a>(
+/// Returns the words at some indexes, in order.
+fn words_at<'a>(
     words: &'a BTreeSet<&'a str>,
-    places: &'a BTreeSet<u32>,
+    indexes: &'a BTreeSet<u32>,
 ) -> impl Iterator<Item = &'a str> {
-    let placed = words.iter().copied().zip(0..);
-    placed.filter_map(|(word, index)| places.contains(&index).then_some(word))
+    let numbered = words.iter().copied().zip(0..);
+    numbered.filter_map(|(word, index)| indexes.contains(&index).then_some(word))
 }
 
 struct Renumbering<'a> {
@@ -235,6 +268,7 @@ struct Renumbering<'a> {
 }
 
 impl Renumbering<'_> {
+    /// Copies a node after those that it leads to, once. Returns its new id.
     /// Recurses once for each key at most.
     fn keep(&mut self, id: Id) -> Id {
         let Some(index) = id.index() else {

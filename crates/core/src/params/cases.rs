@@ -36,9 +36,9 @@ pub enum CasesError {
 }
 
 impl Constraints {
-    /// The cases that some conditions make among the clients that match `self`,
-    /// each of at least one client. No client is in two of them, and every
-    /// client that matches is in one.
+    /// Divides the clients that match `self` into cases by some conditions.
+    /// Each case has at least one client; no client is in two of them, and
+    /// every client that matches is in one.
     ///
     /// # Errors
     ///
@@ -66,7 +66,8 @@ impl Constraints {
         Ok(cases)
     }
 
-    /// The clients that match all of these constraints.
+    /// Returns the constraint of the clients that match all of these
+    /// constraints.
     ///
     /// # Errors
     ///
@@ -76,7 +77,8 @@ impl Constraints {
         Self::new(&Expr::and(all.collect())?)
     }
 
-    /// The clients that match at least one of these constraints.
+    /// Returns the constraint of the clients that match at least one of these
+    /// constraints.
     ///
     /// # Errors
     ///
@@ -87,7 +89,7 @@ impl Constraints {
     }
 }
 
-/// The first few conditions, and how many more there are.
+/// Writes the first few conditions, and how many more there are.
 fn listed(conditions: &[String]) -> String {
     const MOST: usize = 10;
     let first = conditions.iter().take(MOST).map(String::as_str);
@@ -99,7 +101,8 @@ fn listed(conditions: &[String]) -> String {
 }
 
 impl Case {
-    /// The clients that fulfil one more condition, and those that do not.
+    /// Divides the case into the clients that fulfil one more condition and
+    /// those that do not. A part without clients is left out.
     fn divide(self, condition: &Constraints) -> Result<Vec<Self>, ConstraintError> {
         let (own, more) = (self.constraints.expr(), condition.expr());
         let yes = Expr::and(vec![own.clone(), more.clone()])?;

@@ -45,20 +45,20 @@ impl Constraints {
     /// Bytes of its keys and values, each as often as it is written.
     pub(crate) const MAX_BYTES: usize = 1 << 16;
 
-    /// The constraint that an expression means.
+    /// Makes the constraint that an expression means.
     ///
     /// # Errors
     ///
     /// When a limit is exceeded. If not the expression itself exceeds it but
     /// its canonical form, the error is [`ConstraintError::TooComplex`].
     pub fn new(expr: &Expr) -> Result<Self, ConstraintError> {
-        let diagram = read(expr)?;
+        let diagram = build_checked(expr)?;
         let limit = MAX_BRANCHES;
         let too_complex = |_| ConstraintError::TooComplex { limit };
         let canonical = express::expr(&diagram).map_err(too_complex)?;
         // The canonical form is what is sent, so the next process must be able
         // to read it.
-        let read_back = read(&canonical).map_err(too_complex)?;
+        let read_back = build_checked(&canonical).map_err(too_complex)?;
         debug_assert_eq!(read_back, diagram);
         Ok(Self(Arc::new(Inner {
             diagram,
@@ -66,7 +66,7 @@ impl Constraints {
         })))
     }
 
-    /// The constraint that all clients match.
+    /// Returns the constraint that all clients match.
     #[must_use]
     pub fn always() -> Self {
         static ALWAYS: LazyLock<Constraints> = LazyLock::new(|| {
@@ -82,20 +82,20 @@ impl Constraints {
         ALWAYS.clone()
     }
 
-    /// Whether all clients match.
+    /// Returns whether all clients match.
     #[must_use]
     pub fn is_always(&self) -> bool {
         self.0.diagram.root == Id::YES
     }
 
-    /// Whether no client can match.
+    /// Returns whether no client can match.
     #[must_use]
     pub fn is_never(&self) -> bool {
         self.0.diagram.root == Id::NO
     }
 
-    /// Whether a client matches. Parameters that are not tested do not matter
-    /// (S62).
+    /// Returns whether a client matches. Parameters that are not tested do not
+    /// matter (S62).
     #[must_use]
     pub fn matches(&self, params: &Params) -> bool {
         self.0.diagram.matches(params)
@@ -107,8 +107,8 @@ impl Constraints {
         &self.0.diagram.keys
     }
 
-    /// A client that matches both, if there is one: then the two are ambiguous
-    /// as variants of one resource (S62).
+    /// Finds a client that matches both, if there is one: then the two are
+    /// ambiguous as variants of one resource (S62).
     ///
     /// # Errors
     ///
@@ -129,7 +129,9 @@ impl Constraints {
     }
 }
 
-fn read(expr: &Expr) -> Result<Diagram, ConstraintError> {
+/// Builds the diagram of an expression whose keys and values are within the
+/// limit.
+fn build_checked(expr: &Expr) -> Result<Diagram, ConstraintError> {
     if expr.bytes() > Constraints::MAX_BYTES {
         let limit = Constraints::MAX_BYTES;
         return Err(ConstraintError::TooManyBytes { limit });

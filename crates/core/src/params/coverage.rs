@@ -9,8 +9,8 @@ impl Constraints {
     /// Values of one key that are checked for being unserved.
     pub(crate) const MAX_KNOWN: usize = 1 << 12;
 
-    /// The values that the constraint mentions, with their keys; each once, in
-    /// order.
+    /// Returns the values that the constraint mentions, with their keys; each
+    /// once, in order.
     #[must_use]
     pub fn values(&self) -> Vec<(&str, &str)> {
         let diagram = self.diagram();
@@ -23,7 +23,7 @@ impl Constraints {
         all.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// Whether some client with this value of a key matches.
+    /// Returns whether some client with this value of a key matches.
     ///
     /// # Errors
     ///
@@ -33,7 +33,8 @@ impl Constraints {
         Ok(self.overlap(&client)?.is_some())
     }
 
-    /// The known values of the tested keys that no variant serves.
+    /// Returns the known values of the tested keys that no variant serves, with
+    /// their keys. `known` lists the values of a key that clients have.
     ///
     /// ```
     /// use trunkline_core::params::Constraints;

@@ -92,7 +92,8 @@ impl Diagram {
         &self.values[index as usize]
     }
 
-    /// Whether a client with these parameters matches.
+    /// Returns whether a client with these parameters matches: follows one
+    /// branch for each tested key.
     pub(super) fn matches(&self, params: &Params) -> bool {
         let mut at = self.root;
         while let Some(node) = self.node(at) {
@@ -141,6 +142,7 @@ impl Budget {
         Self(MAX_BRANCHES)
     }
 
+    /// Takes branches from the budget; fails if it has too few.
     pub(super) fn spend(&mut self, branches: usize) -> Result<(), ConstraintError> {
         let limit = MAX_BRANCHES;
         let left = self.0.checked_sub(branches);

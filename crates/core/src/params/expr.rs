@@ -74,7 +74,7 @@ impl Expr {
     ///
     /// When the result would be too deep or too large; the same for the others.
     pub fn and(all: Vec<Self>) -> Result<Self, ConstraintError> {
-        Self::above(ExprNode::And(all))
+        Self::parent(ExprNode::And(all))
     }
 
     /// At least one of them holds; with none, it never holds.
@@ -83,7 +83,7 @@ impl Expr {
     ///
     /// As for [`Self::and`].
     pub fn or(any: Vec<Self>) -> Result<Self, ConstraintError> {
-        Self::above(ExprNode::Or(any))
+        Self::parent(ExprNode::Or(any))
     }
 
     /// It does not hold.
@@ -93,7 +93,7 @@ impl Expr {
     /// As for [`Self::and`].
     #[allow(clippy::should_implement_trait)] // it can fail
     pub fn not(it: Self) -> Result<Self, ConstraintError> {
-        Self::above(ExprNode::Not(Box::new(it)))
+        Self::parent(ExprNode::Not(Box::new(it)))
     }
 
     /// The node at the root.
@@ -102,7 +102,7 @@ impl Expr {
         &self.node
     }
 
-    /// Whether the expression holds for a client, evaluated as written.
+    /// Returns whether the expression holds for a client, evaluated as written.
     /// [`super::Constraints::matches`] gives the same result, and faster.
     #[must_use]
     pub fn holds(&self, params: &Params) -> bool {
@@ -115,7 +115,7 @@ impl Expr {
         }
     }
 
-    /// The members of a list; anything else is a list of one.
+    /// Returns the members of a list; anything else is a list of one.
     pub(super) fn into_list(self) -> Vec<Self> {
         match self.node {
             ExprNode::And(list) | ExprNode::Or(list) => list,
@@ -123,7 +123,7 @@ impl Expr {
         }
     }
 
-    /// The only member of a list, or else the result of `make`.
+    /// Returns the only member of a list, or else the result of `make`.
     pub(super) fn single(
         mut list: Vec<Self>,
         make: fn(Vec<Self>) -> Result<Self, ConstraintError>,
@@ -143,6 +143,8 @@ impl Expr {
         self.bytes
     }
 
+    /// Makes an expression without members; `bytes` are those of its key and
+    /// value.
     fn leaf(node: ExprNode, bytes: usize) -> Self {
         Self {
             node,
@@ -152,7 +154,8 @@ impl Expr {
         }
     }
 
-    fn above(node: ExprNode) -> Result<Self, ConstraintError> {
+    /// Makes an expression of others, and checks its depth and size.
+    fn parent(node: ExprNode) -> Result<Self, ConstraintError> {
         let below = match &node {
             ExprNode::And(list) | ExprNode::Or(list) => list.as_slice(),
             ExprNode::Not(it) => std::slice::from_ref(&**it),

@@ -13,8 +13,8 @@ use super::ConstraintError;
 use super::diagram::{Branches, Budget, Diagram, Id};
 use super::expr::{Expr, ExprNode};
 
-/// The expression of a diagram. It may exceed the limits: an expression has to
-/// repeat parts that a diagram shares.
+/// Writes a diagram as an expression. Fails if that costs too much: an
+/// expression has to repeat parts that a diagram shares.
 pub(super) fn expr(diagram: &Diagram) -> Result<Expr, ConstraintError> {
     let mut writer = Writer {
         diagram,
@@ -38,8 +38,8 @@ struct Class {
 }
 
 impl Writer<'_> {
-    /// Whether a client that is at `from` gets to `holds`. Every path from
-    /// there leads to `holds` or to `fails`, and both are reached.
+    /// Writes the condition that a client at `from` gets to `holds`. Every path
+    /// from there leads to `holds` or to `fails`, and both are reached.
     ///
     /// Recurses a few times for each key.
     fn region(&mut self, from: Id, holds: Id, fails: Id) -> Result<Expr, ConstraintError> {
@@ -48,22 +48,41 @@ impl Writer<'_> {
         };
         let gates = self.gates(from, holds, fails)?;
         if gates.len() > 2 {
-            let steps = gates.windows(2);
-            let steps = steps.map(|step| self.region(step[0], step[1], fails));
-            return all(steps.collect::<Result<Vec<_>, _>>()?);
+            let parts = gates.windows(2);
+            let parts = parts.map(|ends| self.region(ends[0], ends[1], fails));
+            return all(parts.collect::<Result<Vec<_>, _>>()?);
         }
         let gates = self.gates(from, fails, holds)?;
         if gates.len() > 2 {
-            let steps = gates.windows(2);
-            let steps = steps.map(|step| self.region(step[0], holds, step[1]));
-            return any(steps.collect::<Result<Vec<_>, _>>()?);
+            let parts = gates.windows(2);
+            let parts = parts.map(|ends| self.region(ends[0], holds, ends[1]));
+            return any(parts.collect::<Result<Vec<_>, _>>()?);
         }
         self.branches(node, holds, fails)
     }
 
-    /// The nodes that every path from `from` to `to` passes, both included;
-    /// paths that end at `avoiding` do not count.
+    /// Returns the nodes that every path from `from` to `to` passes, both
+    /// included, in order. Paths that end at `avoiding` do not count.
     fn gates(&mut self, from: Id, to: Id, avoiding: Id) -> Result<Vec<Id>, ConstraintError> {
+        let inside = self.nodes_inside(from, to, avoiding)?;
+        let next = self.next_gates(&inside, to, avoiding);
+        let mut gates = vec![from];
+        let mut at = from;
+        while at != to {
+            at = next.get(&at).copied().unwrap_or(to);
+            gates.push(at);
+        }
+        Ok(gates)
+    }
+
+    /// Returns the nodes of the region from a node down to two targets, which
+    /// are not included.
+    fn nodes_inside(
+        &mut self,
+        from: Id,
+        to: Id,
+        avoiding: Id,
+    ) -> Result<BTreeSet<Id>, ConstraintError> {
         let mut inside = BTreeSet::from([from]);
         let mut open = vec![from];
         while let Some(node) = open.pop().and_then(|id| self.diagram.node(id)) {
@@ -74,11 +93,15 @@ impl Writer<'_> {
                 }
             }
         }
-        // The next gate of each node. Nodes below have the lower numbers, and
-        // `to` has the lowest of all that lead to it, so the higher of two has
-        // to move.
+        Ok(inside)
+    }
+
+    /// Returns the next gate of each node of a region: the first node that all
+    /// its paths to `to` pass. Nodes below have the lower numbers, and `to` has
+    /// the lowest of all that lead to it, so the higher of two has to move.
+    fn next_gates(&self, inside: &BTreeSet<Id>, to: Id, avoiding: Id) -> BTreeMap<Id, Id> {
         let mut next = BTreeMap::from([(to, to)]);
-        for &id in &inside {
+        for &id in inside {
             let Some(node) = self.diagram.node(id) else {
                 continue;
             };
@@ -92,16 +115,10 @@ impl Writer<'_> {
             });
             next.insert(id, gate.unwrap_or(to));
         }
-        let mut gates = vec![from];
-        let mut at = from;
-        while at != to {
-            at = next.get(&at).copied().unwrap_or(to);
-            gates.push(at);
-        }
-        Ok(gates)
+        next
     }
 
-    /// The branches of a node, written out by target.
+    /// Writes the branches of a node, by target.
     fn branches(&mut self, node: &Branches, holds: Id, fails: Id) -> Result<Expr, ConstraintError> {
         let mut classes = classes(node);
         let held = classes.remove(&holds).unwrap_or_default();
@@ -124,7 +141,7 @@ impl Writer<'_> {
         any(ways)
     }
 
-    /// The condition that the key is in the class.
+    /// Writes the condition that the key of a node is in the class.
     fn guard(&self, node: &Branches, class: &Class) -> Result<Expr, ConstraintError> {
         let key = self.diagram.keys.at(node.key);
         let is = |value: u32| Expr::value(key, self.diagram.value(value));
@@ -150,6 +167,7 @@ impl Class {
         self.values.is_empty() && !self.other && !self.absent
     }
 
+    /// Joins two classes of one node.
     fn union(&self, with: &Self) -> Self {
         Self {
             // A class with `other` lists no values: those with the target of
@@ -166,7 +184,7 @@ impl Class {
         listed.filter(|value| self.values.binary_search(value).is_err())
     }
 
-    /// The length of the class's guard.
+    /// Returns the length of the class's guard.
     fn words(&self, node: &Branches) -> usize {
         if self.other {
             self.left_out(node).count() + usize::from(!self.absent)
@@ -176,6 +194,7 @@ impl Class {
     }
 }
 
+/// Groups the branches of a node by target.
 fn classes(node: &Branches) -> BTreeMap<Id, Class> {
     let mut classes: BTreeMap<Id, Class> = BTreeMap::new();
     for &(value, child) in &node.values {
@@ -186,8 +205,8 @@ fn classes(node: &Branches) -> BTreeMap<Id, Class> {
     classes
 }
 
-/// Sorted by the least value; classes without values come last, absent at the
-/// very end.
+/// Sorts classes by their least value. Those without values come last, and
+/// absent at the very end.
 fn in_order(classes: BTreeMap<Id, Class>) -> Vec<(Id, Class)> {
     let mut classes: Vec<_> = classes.into_iter().collect();
     classes.sort_by_key(|(_, class)| {
@@ -197,7 +216,7 @@ fn in_order(classes: BTreeMap<Id, Class>) -> Vec<(Id, Class)> {
     classes
 }
 
-/// The AND of a list, without nested lists or lists of one.
+/// Makes the AND of a list, without nested lists or lists of one.
 fn all(list: impl IntoIterator<Item = Expr>) -> Result<Expr, ConstraintError> {
     let flat = list.into_iter().flat_map(|it| match it.node() {
         ExprNode::And(_) => it.into_list(),
@@ -206,7 +225,7 @@ fn all(list: impl IntoIterator<Item = Expr>) -> Result<Expr, ConstraintError> {
     Expr::single(flat.collect(), Expr::and)
 }
 
-/// The OR of a list, likewise.
+/// Makes the OR of a list, without nested lists or lists of one.
 fn any(list: impl IntoIterator<Item = Expr>) -> Result<Expr, ConstraintError> {
     let flat = list.into_iter().flat_map(|it| match it.node() {
         ExprNode::Or(_) => it.into_list(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 pub struct Keys(Arc<[Box<str>]>);
 
 impl Keys {
-    /// A set with these keys.
+    /// Makes a set of these keys.
     pub fn new<K: Into<Box<str>>>(keys: impl IntoIterator<Item = K>) -> Self {
         let mut keys: Vec<Box<str>> = keys.into_iter().map(Into::into).collect();
         keys.sort_unstable();
@@ -15,7 +15,7 @@ impl Keys {
         Self(keys.into())
     }
 
-    /// The keys of both sets.
+    /// Returns the keys of both sets.
     #[must_use]
     pub(crate) fn union(&self, other: &Self) -> Self {
         // Variants of one resource mostly have the same keys.
@@ -25,7 +25,7 @@ impl Keys {
         Self::new(self.0.iter().chain(other.0.iter()).cloned())
     }
 
-    /// Whether `key` is in the set.
+    /// Returns whether `key` is in the set.
     #[must_use]
     pub fn contains(&self, key: &str) -> bool {
         self.0.binary_search_by(|own| (**own).cmp(key)).is_ok()
@@ -42,7 +42,7 @@ impl Keys {
         self.0.len()
     }
 
-    /// Whether the set is empty.
+    /// Returns whether the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use super::diagram::{Branches, Budget, Diagram, Id, paired};
 use super::{ConstraintError, Params};
 
-/// A client that matches both, with no more parameters than they test.
+/// Finds a client that matches both, with no more parameters than they test.
 pub(super) fn witness(a: &Diagram, b: &Diagram) -> Result<Option<Params>, ConstraintError> {
     let mut search = Search {
         a,
@@ -18,7 +18,7 @@ pub(super) fn witness(a: &Diagram, b: &Diagram) -> Result<Option<Params>, Constr
         dead: HashSet::new(),
         budget: Budget::new(),
     };
-    let found = search.from(a.root, b.root)?;
+    let found = search.find(a.root, b.root)?;
     Ok(found.then(|| Params::of_sorted(search.path)))
 }
 
@@ -32,9 +32,9 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// Whether some path leads to yes in both; if so, `path` has it. Recurses
-    /// once for each key of either.
-    fn from(&mut self, at_a: Id, at_b: Id) -> Result<bool, ConstraintError> {
+    /// Returns whether some path from these nodes leads to yes in both
+    /// diagrams; if so, `path` has it. Recurses once for each key of either.
+    fn find(&mut self, at_a: Id, at_b: Id) -> Result<bool, ConstraintError> {
         if at_a == Id::NO || at_b == Id::NO || self.dead.contains(&(at_a, at_b)) {
             return Ok(false);
         }
@@ -48,22 +48,25 @@ impl<'a> Search<'a> {
         self.budget.spend(a.values.len() + b.values.len() + 2)?;
         let pairs = paired((&a.values, a.other), (&b.values, b.other));
         for &(value, a, b) in &pairs {
-            if self.with(key, value, a, b)? {
+            if self.find_with(key, value, a, b)? {
                 return Ok(true);
             }
         }
         // A shorter witness is better, so absent comes before any value.
-        if self.from(a.absent, b.absent)? || self.with(key, &unlisted(&pairs), a.other, b.other)? {
+        if self.find(a.absent, b.absent)?
+            || self.find_with(key, &unlisted(&pairs), a.other, b.other)?
+        {
             return Ok(true);
         }
         self.dead.insert((at_a, at_b));
         Ok(false)
     }
 
-    /// The same for a client that has this value.
-    fn with(&mut self, key: &str, value: &str, a: Id, b: Id) -> Result<bool, ConstraintError> {
+    /// Searches with this value of a key added to the path, which is taken back
+    /// if nothing is found.
+    fn find_with(&mut self, key: &str, value: &str, a: Id, b: Id) -> Result<bool, ConstraintError> {
         self.path.push((key.into(), value.into()));
-        let found = self.from(a, b)?;
+        let found = self.find(a, b)?;
         if !found {
             self.path.pop();
         }
@@ -79,7 +82,8 @@ struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    /// A diagram that does not test the key stays at its node.
+    /// Returns the branches for the key at a node. A diagram that does not test
+    /// the key stays at its node.
     fn new(diagram: &'a Diagram, at: Id, tests_key: bool) -> Self {
         let of_node = |node: &'a Branches| Self {
             values: (node.values.iter())
@@ -97,7 +101,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// A value that neither side lists.
+/// Returns a value that neither side lists.
 fn unlisted(pairs: &[(&str, Id, Id)]) -> String {
     let listed: HashSet<&str> = pairs.iter().map(|&(value, ..)| value).collect();
     let mut value = String::from("other");

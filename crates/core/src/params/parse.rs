@@ -57,6 +57,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    /// Reads parameters, separated by commas, up to the end.
     fn pairs(&mut self) -> Result<Vec<Pair<'a>>, ConstraintError> {
         let mut pairs = Vec::new();
         self.skip_space();
@@ -76,6 +77,7 @@ impl<'a> Reader<'a> {
         Ok(pairs)
     }
 
+    /// Reads alternatives; `depth` counts the recursion of [`Self::one`].
     fn any(&mut self, depth: usize) -> Result<Expr, ConstraintError> {
         let mut list = vec![self.all(depth)?];
         while self.take_keyword("OR") {
@@ -84,6 +86,8 @@ impl<'a> Reader<'a> {
         Expr::single(list, Expr::or)
     }
 
+    /// Reads conditions that hold together; `depth` counts the recursion of
+    /// [`Self::one`].
     fn all(&mut self, depth: usize) -> Result<Expr, ConstraintError> {
         let mut list = vec![self.one(depth)?];
         while self.take_keyword("AND") {
@@ -92,7 +96,8 @@ impl<'a> Reader<'a> {
         Expr::single(list, Expr::and)
     }
 
-    /// `depth` counts the recursion of this function.
+    /// Reads one condition. `depth` counts the recursion of this function,
+    /// which is bounded.
     fn one(&mut self, depth: usize) -> Result<Expr, ConstraintError> {
         if depth == Expr::MAX_DEPTH {
             let limit = Expr::MAX_DEPTH;
@@ -124,6 +129,8 @@ impl<'a> Reader<'a> {
         self.expected("= or exists")
     }
 
+    /// Reads a key or a value, which is `expected` in the error if there is
+    /// none.
     fn word(&mut self, expected: &'static str) -> Result<Cow<'a, str>, ConstraintError> {
         if self.take_sign('"') {
             return self.quoted().map(Cow::Owned);
@@ -137,7 +144,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The text from after the opening quote to the closing one.
+    /// Reads the text from after the opening quote to the closing one.
     fn quoted(&mut self) -> Result<String, ConstraintError> {
         let mut word = String::new();
         loop {
@@ -155,7 +162,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The character of an escape, after its backslash.
+    /// Reads the character of an escape, after its backslash.
     fn escape(&mut self) -> Result<char, ConstraintError> {
         let rest = self.rest();
         for plain in ['"', '\\'] {
@@ -177,6 +184,7 @@ impl<'a> Reader<'a> {
         Ok(char)
     }
 
+    /// Skips a sign and the space before it. Returns whether it is there.
     fn take_sign(&mut self, sign: char) -> bool {
         self.skip_space();
         let found = self.rest().starts_with(sign);
@@ -186,6 +194,7 @@ impl<'a> Reader<'a> {
         found
     }
 
+    /// Skips a keyword and the space before it. Returns whether it is there.
     fn take_keyword(&mut self, keyword: &str) -> bool {
         self.skip_space();
         let found = self.bare() == keyword;
@@ -211,6 +220,7 @@ impl<'a> Reader<'a> {
         &self.text[self.at..]
     }
 
+    /// Fails at the current position.
     fn expected<T>(&self, expected: &'static str) -> Result<T, ConstraintError> {
         Err(ConstraintError::Syntax {
             at: self.at,

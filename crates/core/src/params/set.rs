@@ -16,8 +16,8 @@ impl Params {
     /// Bytes of all keys and values in one set.
     pub const MAX_BYTES: usize = 8192;
 
-    /// A set with these pairs; the last of two with the same key counts, as in
-    /// a protobuf map. No more pairs are read than the limits allow.
+    /// Makes a set of these pairs; the last of two with the same key counts, as
+    /// in a protobuf map. No more pairs are read than the limits allow.
     ///
     /// # Errors
     ///
@@ -71,13 +71,13 @@ impl Params {
         self.0.iter().map(|(key, value)| (&**key, &**value))
     }
 
-    /// Whether there are no parameters.
+    /// Returns whether there are no parameters.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The parameters with these keys.
+    /// Returns the parameters that have one of these keys.
     #[must_use]
     pub fn project(&self, keys: &Keys) -> Self {
         let kept = |(key, _): &&(Box<str>, Box<str>)| keys.contains(key);

@@ -46,7 +46,7 @@ pub(crate) struct ParamsTable {
 }
 
 impl ParamsTable {
-    /// A table with the empty set.
+    /// Makes a table with the empty set.
     #[must_use]
     pub(crate) fn new() -> Self {
         Self {
@@ -61,8 +61,8 @@ impl ParamsTable {
         }
     }
 
-    /// The number of a set, the same each time. The set is kept until it was
-    /// held and then released.
+    /// Returns the number of a set, the same each time. The set is kept until
+    /// it was held and then released.
     pub(crate) fn intern(&mut self, set: Params) -> ParamsId {
         if let Some(&known) = self.ids.get(&set) {
             return known;
@@ -88,7 +88,7 @@ impl ParamsTable {
         self.holds[id.index()] += 1;
     }
 
-    /// Ends one hold. After the last, the set is forgotten.
+    /// Ends one hold of a set. After the last, the set is forgotten.
     pub(crate) fn release(&mut self, id: ParamsId) {
         let holds = &mut self.holds[id.index()];
         *holds = holds.saturating_sub(1);
@@ -98,11 +98,13 @@ impl ParamsTable {
         }
     }
 
+    /// Forgets a set and releases its projections. An epoch ends when many
+    /// numbers wait to be reused.
     fn forget(&mut self, id: ParamsId) {
-        let of = self.projections.values_mut();
-        let projected: Vec<ParamsId> = of.filter_map(|ids| ids.remove(&id)).collect();
-        for other in projected.into_iter().filter(|other| *other != id) {
-            self.release(other);
+        let by_keys = self.projections.values_mut();
+        let projected: Vec<ParamsId> = by_keys.filter_map(|ids| ids.remove(&id)).collect();
+        for target in projected.into_iter().filter(|target| *target != id) {
+            self.release(target);
         }
         self.waiting.push(id);
         if self.waiting.len() > self.ids.len() + WAITING {
@@ -111,7 +113,8 @@ impl ParamsTable {
         }
     }
 
-    /// Changes when a number may come to mean another set.
+    /// Returns the epoch, which changes when a number may come to mean another
+    /// set.
     #[must_use]
     pub(crate) fn epoch(&self) -> u32 {
         self.epoch
@@ -129,8 +132,8 @@ impl ParamsTable {
         &self.sets[id.index()]
     }
 
-    /// The number of the projection of a set to these keys: computed once, and
-    /// kept for as long as the set is.
+    /// Returns the number of the projection of a set to these keys: computed
+    /// once, and kept for as long as the set is.
     pub(crate) fn project(&mut self, id: ParamsId, keys: &Keys) -> ParamsId {
         let known = self.projections.get(keys).and_then(|ids| ids.get(&id));
         if let Some(&known) = known {

@@ -8,7 +8,7 @@ use super::expr::{Expr, ExprNode};
 /// Keywords; a key or value of this spelling is quoted.
 pub(super) const RESERVED: [&str; 6] = ["AND", "OR", "NOT", "exists", "always", "never"];
 
-/// Whether a byte may be in a word without quotes.
+/// Returns whether a byte may be in a word without quotes.
 pub(super) fn is_bare(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_-.:/@+*".contains(&byte)
 }
@@ -44,32 +44,39 @@ impl fmt::Display for Expr {
         match self.node() {
             ExprNode::Value { key, value } => write!(f, "{}={}", word(key), word(value)),
             ExprNode::Exists { key } => write!(f, "{} exists", word(key)),
-            ExprNode::And(all) => list(f, all, " AND ", "always"),
-            ExprNode::Or(any) => list(f, any, " OR ", "never"),
+            ExprNode::And(all) => write_list(f, all, " AND ", "always"),
+            ExprNode::Or(any) => write_list(f, any, " OR ", "never"),
             ExprNode::Not(it) => {
                 f.write_str("NOT ")?;
-                operand(f, it)
+                write_operand(f, it)
             }
         }
     }
 }
 
-fn list(f: &mut fmt::Formatter<'_>, of: &[Expr], between: &str, empty: &str) -> fmt::Result {
-    if of.is_empty() {
+/// Writes a list with `between` between its members, or `empty` for an empty
+/// one.
+fn write_list(
+    f: &mut fmt::Formatter<'_>,
+    list: &[Expr],
+    between: &str,
+    empty: &str,
+) -> fmt::Result {
+    if list.is_empty() {
         return f.write_str(empty);
     }
-    for (nth, it) in of.iter().enumerate() {
+    for (nth, it) in list.iter().enumerate() {
         if nth > 0 {
             f.write_str(between)?;
         }
-        operand(f, it)?;
+        write_operand(f, it)?;
     }
     Ok(())
 }
 
-/// Writes a list in parentheses, so that no reader has to know which operator
-/// binds tighter.
-fn operand(f: &mut fmt::Formatter<'_>, it: &Expr) -> fmt::Result {
+/// Writes an operand, a list in parentheses, so that no reader has to know
+/// which operator binds tighter.
+fn write_operand(f: &mut fmt::Formatter<'_>, it: &Expr) -> fmt::Result {
     match it.node() {
         ExprNode::And(list) | ExprNode::Or(list) if !list.is_empty() => write!(f, "({it})"),
         _ => write!(f, "{it}"),

@@ -23,8 +23,8 @@ pub struct BackoffConfig {
 }
 
 impl BackoffConfig {
-    /// The defaults with another first wait; the longest is ten times that
-    /// (E7).
+    /// Makes a configuration with another first wait; the longest is ten times
+    /// that (E7), and the rest are the defaults.
     #[must_use]
     pub fn with_base(base: Duration) -> Self {
         Self {
@@ -56,7 +56,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// A backoff whose waits are drawn from this seed.
+    /// Makes a backoff whose waits are drawn from this seed.
     #[must_use]
     pub fn new(config: BackoffConfig, seed: u64) -> Self {
         Self {
@@ -66,8 +66,8 @@ impl Backoff {
         }
     }
 
-    /// How long to wait after a stream that ended; `got_response` is whether a
-    /// response came on it ([`super::Sink::got_response`]).
+    /// Computes how long to wait after a stream that ended; `got_response` is
+    /// whether a response came on it ([`super::Sink::got_response`]).
     pub fn after_stream(&mut self, got_response: bool) -> Duration {
         if got_response {
             self.failures = 0;
@@ -79,15 +79,15 @@ impl Backoff {
         self.draw(cap.min(self.config.max))
     }
 
-    /// A random wait of up to `cap`: full jitter, so that clients which lost
-    /// one server together do not return together.
+    /// Draws a wait of up to `cap`: full jitter, so that clients which lost one
+    /// server together do not return together.
     fn draw(&mut self, cap: Duration) -> Duration {
         let share = u128::from(self.random());
         let nanos = (cap.as_nanos().min(u128::from(u64::MAX)) * share) >> 64;
         Duration::from_nanos(nanos as u64)
     }
 
-    /// SplitMix64.
+    /// Draws 64 random bits (SplitMix64).
     fn random(&mut self) -> u64 {
         self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.seed;

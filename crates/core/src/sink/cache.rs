@@ -80,7 +80,7 @@ pub(super) struct Cache {
 }
 
 impl Entry {
-    /// Stores a variant. Returns the one with equal constraints that it
+    /// Stores a variant. Returns the variant with equal constraints that it
     /// replaces.
     pub(super) fn put(&mut self, resource: &Arc<Resource>) -> Option<Arc<Resource>> {
         // An alias may pass from one resource to another.
@@ -100,18 +100,35 @@ impl Entry {
         self.position(constraints).ok().map(|at| &self.held[at])
     }
 
+    /// Finds a variant: its index, or the index at which to insert it.
     pub(super) fn position(&self, constraints: Option<&Constraints>) -> Result<usize, usize> {
         self.held
             .binary_search_by(|held| held.constraints.as_ref().cmp(&constraints))
     }
 
-    /// Whether the entry holds the resource of this name.
+    /// Returns whether the entry holds the resource of this name.
     pub(super) fn holds(&self, name: &Name) -> bool {
         self.held.first().is_some_and(|held| held.name == *name)
     }
 
-    /// The version to send on a new stream: that of the only variant, if the
-    /// server still believes that we have it.
+    /// Returns whether a wildcard or a glob covers the entry: one of its
+    /// variants, or, if there is none, the name that was rejected or failed.
+    fn is_covered(&self, name: &Name, interest: &InterestState) -> bool {
+        match self.state {
+            CacheState::Nacked | CacheState::ReceivedError if self.held.is_empty() => {
+                interest.is_requested(name)
+            }
+            _ => {
+                let mut held = self.held.iter();
+                self.holds(name) && held.any(|held| interest.is_resource_requested(held))
+            }
+        }
+    }
+
+    /// Returns the version to send on a new stream: that of the only variant,
+    /// if the server still believes that we have it. `None` for an alias, for
+    /// several variants, and for a resource that the server withdrew or that
+    /// another server sent.
     fn version(&self, name: &Name) -> Option<&Version> {
         let withdrawn = self.error.as_ref().is_some_and(|e| e.cause.is_withdrawal());
         match self.held.as_slice() {
@@ -128,7 +145,8 @@ impl Cache {
         self.entries.entry(name.clone()).or_default();
     }
 
-    /// The resources that a selector covers, and perhaps others.
+    /// Returns the cached resources that a selector may cover. For a wildcard
+    /// or a glob these are all of them, and the caller filters.
     pub(super) fn held_for(&self, selector: &Selector) -> Vec<Arc<Resource>> {
         match selector {
             Selector::Name(name) => {
@@ -142,7 +160,7 @@ impl Cache {
         }
     }
 
-    /// Whether the server said that the name does not exist.
+    /// Returns whether the server said that the name does not exist.
     pub(super) fn knows_absent(&self, name: &Name) -> bool {
         let entry = self.entries.get(name);
         entry.is_some_and(|e| e.held.is_empty() && e.state == CacheState::DoesNotExist)
@@ -151,11 +169,11 @@ impl Cache {
     /// Starts the fetch timer of a name, unless there is an answer already
     /// (C33).
     pub(super) fn start_fetch_timer(&mut self, name: &Name, until: Moment) {
-        let waits = |entry: &Entry| {
+        let is_unanswered = |entry: &Entry| {
             entry.held.is_empty()
                 && matches!(entry.state, CacheState::Requested | CacheState::Timeout)
         };
-        if self.entries.get(name).is_some_and(waits) {
+        if self.entries.get(name).is_some_and(is_unanswered) {
             self.timers.set(Deadline::Fetch(name.clone()), until);
         }
     }
@@ -183,34 +201,25 @@ impl Cache {
         }
     }
 
-    /// Evicts a name unless a selector covers it.
+    /// Evicts a name unless a selector covers it. A name that only a wildcard
+    /// or a glob covers keeps its resource but not its fetch timer.
     pub(super) fn evict(&mut self, name: &Name, interest: &InterestState) {
         let Some(entry) = self.entries.get(name) else {
             return;
         };
-        let member = match entry.state {
-            CacheState::Nacked | CacheState::ReceivedError if entry.held.is_empty() => {
-                interest.is_requested(name)
-            }
-            _ => {
-                entry.holds(name)
-                    && entry
-                        .held
-                        .iter()
-                        .any(|held| interest.is_resource_requested(held))
-            }
-        };
-        if !interest.names_exactly(name) {
-            self.timers.cancel(&Deadline::Fetch(name.clone()));
-            if !member {
-                self.drop_contents(name);
-                self.entries.remove(name);
-            }
+        if interest.names_exactly(name) {
+            return;
+        }
+        let is_covered = entry.is_covered(name, interest);
+        self.timers.cancel(&Deadline::Fetch(name.clone()));
+        if !is_covered {
+            self.drop_contents(name);
+            self.entries.remove(name);
         }
     }
 
     /// Drops the resources of a name, and their TTL timers unless the name is
-    /// an alias.
+    /// an alias. Returns the resources.
     pub(super) fn drop_contents(&mut self, name: &Name) -> Vec<Arc<Resource>> {
         let Some(entry) = self.entries.get_mut(name) else {
             return Vec::new();
@@ -222,16 +231,21 @@ impl Cache {
         held
     }
 
-    /// The versions that a delta stream sends in its first request (E9).
-    pub(super) fn versions(&self, interest: &InterestState, globs: bool) -> Vec<(Name, Version)> {
+    /// Returns the versions that a delta stream sends in its first request
+    /// (E9). Names that only a glob covers are listed if `globs` is set.
+    pub(super) fn initial_versions(
+        &self,
+        interest: &InterestState,
+        globs: bool,
+    ) -> Vec<(Name, Version)> {
         let desired = interest.desired();
-        let listed = |name: &Name| {
+        let is_listed = |name: &Name| {
             globs
                 || desired.has_wildcard()
                 || desired.names_exactly(name)
                 || !desired.matches_glob(name)
         };
-        let versions = self.entries.iter().filter(|(name, _)| listed(name));
+        let versions = self.entries.iter().filter(|(name, _)| is_listed(name));
         versions
             .filter_map(|(name, entry)| Some((name, entry.version(name)?)))
             .map(|(name, version)| (name.clone(), version.clone()))
@@ -246,7 +260,8 @@ impl Cache {
             .for_each(|entry| entry.foreign = true);
     }
 
-    /// Reports an error that concerns every name.
+    /// Reports to every watcher that the server cannot be reached. A cached
+    /// resource stays in use.
     pub(super) fn report_unreachable(
         &self,
         error: &WatchError,
@@ -262,8 +277,8 @@ impl Cache {
         }
     }
 
-    /// Reports that the server can be reached again: each name is what it was
-    /// before.
+    /// Reports that the server can be reached again: each name gets back the
+    /// value and the error that it had before.
     pub(super) fn report_reachable(&self, collector: &mut EffectCollector<'_>) {
         for (name, entry) in &self.entries {
             match (entry.held.is_empty(), &entry.error) {
@@ -274,8 +289,9 @@ impl Cache {
         }
     }
 
-    /// The events for a new watcher of a name: the value, then the error (C23,
-    /// C42).
+    /// Returns the events for a new watcher of a name: the value, then the
+    /// error (C23, C42). `unreachable` hides the error of the name while it
+    /// lasts.
     pub(super) fn replay(
         &self,
         type_url: &TypeUrl,

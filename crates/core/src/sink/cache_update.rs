@@ -11,19 +11,16 @@ use super::error_policy::{self, Fate};
 use super::event::{Cause, WatchError};
 use super::interest_state::InterestState;
 use crate::Moment;
-use crate::kind;
+use crate::kind::Kind;
 use crate::name::Name;
 use crate::params::Constraints;
-use crate::resource::Resource;
+use crate::resource::{Resource, TypeUrl};
 
 impl Cache {
     /// Stores an accepted resource under its name and under those of its
-    /// aliases that are subscribed to (S36).
-    pub(super) fn receive(
-        &mut self,
-        resource: &Arc<Resource>,
-        collector: &mut EffectCollector<'_>,
-    ) {
+    /// aliases that are subscribed to (S36). Aliases that the resource has lost
+    /// are deleted.
+    pub(super) fn store(&mut self, resource: &Arc<Resource>, collector: &mut EffectCollector<'_>) {
         let old = self.held_variant(resource);
         self.store_under(&resource.name, resource, collector);
         for alias in subscribed_aliases(resource, collector.interest) {
@@ -34,18 +31,12 @@ impl Cache {
         }
     }
 
-    /// Restarts the TTL timer of a resource, or cancels it if there is no TTL
-    /// (E10).
-    pub(super) fn refresh(
-        &mut self,
-        resource: &Resource,
-        now: Moment,
-        collector: &EffectCollector<'_>,
-    ) {
+    /// Restarts the TTL timer of a resource, or cancels it if the resource has
+    /// no TTL (E10). A resource of an on-demand type never expires: its client
+    /// would not request it again (S66).
+    pub(super) fn refresh_ttl(&mut self, type_url: &TypeUrl, resource: &Resource, now: Moment) {
         match resource.ttl {
-            // Hosts that were requested on demand do not expire: they would not
-            // be requested again.
-            Some(ttl) if collector.type_url.as_str() != kind::VHDS => {
+            Some(ttl) if !Kind::of(type_url).on_demand => {
                 self.timers.set(Deadline::ttl(resource), now + ttl);
             }
             _ => {
@@ -54,21 +45,17 @@ impl Cache {
         }
     }
 
-    /// Handles a resource without its body: it renews the TTL of the resource
-    /// at this version (E10).
-    pub(super) fn heartbeat(
-        &mut self,
-        beat: &Resource,
-        now: Moment,
-        collector: &EffectCollector<'_>,
-    ) {
-        let current = |held: &Arc<Resource>| held.version == beat.version;
-        if self.held_variant(beat).as_ref().is_some_and(current) {
-            self.refresh(beat, now, collector);
+    /// Renews the TTL of a resource for a heartbeat, which has no body (E10). A
+    /// heartbeat for a version that is not cached has no effect.
+    pub(super) fn apply_heartbeat(&mut self, type_url: &TypeUrl, beat: &Resource, now: Moment) {
+        let held = self.held_variant(beat);
+        if held.is_some_and(|held| held.version == beat.version) {
+            self.refresh_ttl(type_url, beat, now);
         }
     }
 
-    /// The variant that this one would replace.
+    /// Returns the variant that `resource` replaces. `None` if there is none,
+    /// or if the name is now an alias of another resource.
     fn held_variant(&self, resource: &Resource) -> Option<Arc<Resource>> {
         let entry = self.entries.get(&resource.name)?;
         entry
@@ -77,6 +64,9 @@ impl Cache {
             .cloned()
     }
 
+    /// Stores a resource in the entry of one of its names. This ends the fetch
+    /// timer and the error of the name; the change for the database is
+    /// collected under the resource's own name only.
     fn store_under(
         &mut self,
         name: &Name,
@@ -98,28 +88,23 @@ impl Cache {
         }
     }
 
-    /// Deletes aliases that no variant of the resource has any more.
+    /// Deletes the aliases of the replaced variant `old` that no variant of the
+    /// resource has any more.
     fn drop_lost_aliases(&mut self, old: &Resource, collector: &mut EffectCollector<'_>) {
-        let kept: BTreeSet<Name> = self
-            .entries
-            .get(&old.name)
-            .into_iter()
-            .flat_map(|entry| entry.held.iter().flat_map(|held| held.aliases.iter()))
-            .cloned()
+        let entry = self.entries.get(&old.name);
+        let variants = entry.into_iter().flat_map(|entry| entry.held.iter());
+        let kept: BTreeSet<Name> = variants
+            .flat_map(|held| held.aliases.iter().cloned())
             .collect();
         for alias in self.aliases_of(old) {
             if !kept.contains(&alias) {
-                self.fail(
-                    &alias,
-                    CacheState::DoesNotExist,
-                    WatchError::deleted(),
-                    collector,
-                );
+                self.fail_deleted(&alias, collector);
             }
         }
     }
 
-    /// The aliases whose entries hold this resource.
+    /// Returns the aliases whose entries hold this resource. An alias that
+    /// passed to another resource is not one of them.
     fn aliases_of(&self, resource: &Resource) -> Vec<Name> {
         let holds = |alias: &&Name| {
             let entry = self.entries.get(*alias);
@@ -128,19 +113,21 @@ impl Cache {
         resource.aliases.iter().filter(holds).cloned().collect()
     }
 
-    /// Deletes a name of which the server says that it does not exist.
+    /// Deletes a name of which the server says that it does not exist, and the
+    /// aliases of its resource.
     pub(super) fn delete(&mut self, name: &Name, collector: &mut EffectCollector<'_>) {
         for name in self.with_aliases(name) {
-            self.fail(
-                &name,
-                CacheState::DoesNotExist,
-                WatchError::deleted(),
-                collector,
-            );
+            self.fail_deleted(&name, collector);
         }
     }
 
-    /// A name, and the aliases whose entries hold its resource.
+    /// Records that a name does not exist, without its aliases.
+    fn fail_deleted(&mut self, name: &Name, collector: &mut EffectCollector<'_>) {
+        let error = WatchError::deleted();
+        self.fail(name, CacheState::DoesNotExist, error, collector);
+    }
+
+    /// Returns a name and the aliases whose entries hold its resource.
     fn with_aliases(&self, name: &Name) -> BTreeSet<Name> {
         let held = self.entries.get(name).filter(|entry| entry.holds(name));
         let held = held.into_iter().flat_map(|entry| entry.held.iter());
@@ -149,34 +136,32 @@ impl Cache {
         names
     }
 
-    /// Deletes the resources that a whole set leaves out (C29). A name that is
-    /// only subscribed to stays: the set may be older than the subscription
-    /// (C30).
+    /// Deletes the resources whose names are not in `present`, the names of a
+    /// whole set (C29). A name that is only subscribed to stays: the set may be
+    /// older than the subscription (C30).
     pub(super) fn delete_absent(
         &mut self,
         present: &BTreeSet<&Name>,
         collector: &mut EffectCollector<'_>,
     ) {
-        let absent = |(name, entry): &(&Name, &Entry)| {
-            let held = entry.held.first().map_or(*name, |held| &held.name);
-            !present.contains(held)
+        let is_absent = |(name, entry): &(&Name, &Entry)| {
+            let resource_name = entry.held.first().map_or(*name, |held| &held.name);
+            !present.contains(resource_name)
         };
-        let absent: Vec<Name> = self
-            .entries
-            .iter()
-            .filter(absent)
-            .map(|(name, _)| name.clone())
-            .collect();
+        let absent = self.entries.iter().filter(is_absent);
+        let absent: Vec<Name> = absent.map(|(name, _)| name.clone()).collect();
         for name in &absent {
-            match self.entries.get(name).is_some_and(|e| !e.held.is_empty()) {
-                true => self.delete(name, collector),
-                false if !collector.interest.names_exactly(name) => drop(self.entries.remove(name)),
-                false => {}
+            let entry = self.entries.get(name);
+            if entry.is_some_and(|entry| !entry.held.is_empty()) {
+                self.delete(name, collector);
+            } else if !collector.interest.names_exactly(name) {
+                self.entries.remove(name);
             }
         }
     }
 
-    /// Deletes one variant; with the last one, the name.
+    /// Deletes one variant of a name; with the last variant, the name. A
+    /// variant that is not cached is ignored.
     pub(super) fn delete_variant(
         &mut self,
         name: &Name,
@@ -197,7 +182,8 @@ impl Cache {
         }
     }
 
-    /// Removes a resource whose TTL ran out, whatever the policy (E10).
+    /// Removes a variant whose TTL ran out, whatever the policy for data errors
+    /// (E10); with the last variant, the name and its aliases.
     pub(super) fn expire(
         &mut self,
         name: &Name,
@@ -207,19 +193,14 @@ impl Cache {
         if self.entries.get(name).is_some_and(|e| e.held.len() > 1) {
             return self.delete_variant(name, constraints, collector);
         }
+        let state = CacheState::DoesNotExist;
         for name in self.with_aliases(name) {
-            let error = WatchError::expired();
-            self.set_error(
-                &name,
-                CacheState::DoesNotExist,
-                error,
-                Fate::Drop,
-                collector,
-            );
+            self.set_error(&name, state, WatchError::expired(), Fate::Drop, collector);
         }
     }
 
-    /// Records an error of a name. The same error again is no change (C28).
+    /// Records an error of a name, whose effect the policy for data errors
+    /// decides. The same error again is no change (C28).
     pub(super) fn fail(
         &mut self,
         name: &Name,
@@ -237,8 +218,9 @@ impl Cache {
         }
     }
 
-    /// The entry of a name. It is added for a member of a scope that was never
-    /// seen, unless the error is that it does not exist.
+    /// Returns the entry of a name that has an error. An entry is added for a
+    /// name that a wildcard or a glob covers and that was never seen, unless
+    /// the error is that it does not exist.
     fn entry_for(
         &mut self,
         name: &Name,
@@ -254,6 +236,9 @@ impl Cache {
         self.entries.get_mut(name)
     }
 
+    /// Sets the error and the state of a name, and collects the effects of the
+    /// error's `fate`. A name that does not exist is evicted unless it is
+    /// subscribed to.
     fn set_error(
         &mut self,
         name: &Name,
@@ -285,7 +270,7 @@ impl Cache {
     }
 }
 
-/// The aliases of a resource that are subscribed to by name.
+/// Returns the aliases of a resource that are subscribed to by name.
 fn subscribed_aliases<'a>(
     resource: &'a Resource,
     interest: &'a InterestState,
@@ -294,7 +279,7 @@ fn subscribed_aliases<'a>(
     resource.aliases.iter().filter(is_subscribed)
 }
 
-/// Whether a watcher would see no difference.
+/// Returns whether a watcher sees no difference between two resources.
 fn same_contents(old: &Resource, new: &Resource) -> bool {
     old.body == new.body && old.aliases == new.aliases
 }

@@ -36,7 +36,7 @@ impl FetchTimeout {
     /// is unavailable for now.
     pub const UNAVAILABLE: Self = Self::Transient(Duration::from_secs(30));
 
-    /// How long a name waits.
+    /// Returns how long a name waits for a response; `None` is for ever.
     #[must_use]
     pub(crate) fn after(self) -> Option<Duration> {
         match self {
@@ -79,7 +79,7 @@ pub enum NackCode {
 }
 
 impl NackCode {
-    /// The number of the gRPC status code.
+    /// Returns the number of the gRPC status code.
     #[must_use]
     pub fn number(self) -> i32 {
         match self {
@@ -116,7 +116,7 @@ pub struct SinkConfig {
 }
 
 impl SinkConfig {
-    /// An aggregated stream with gRPC's behaviour.
+    /// Makes the configuration of an aggregated stream with gRPC's behaviour.
     #[must_use]
     pub fn new(mode: Mode, node: Node) -> Self {
         Self {

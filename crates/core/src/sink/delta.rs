@@ -12,8 +12,8 @@ use crate::interest::{DeltaWildcard, InterestDiff};
 use crate::message::{DeltaRequest, InitialVersions, Locator, Node};
 use crate::name::Selector;
 
-/// The next request: an acknowledgement if one is due, else changes of the
-/// interest.
+/// Builds the next request: an acknowledgement if one is due, else the changes
+/// of the interest. It counts as sent.
 pub(super) fn request(
     type_state: &mut TypeState,
     node: Option<Node>,
@@ -26,21 +26,13 @@ pub(super) fn request(
         ..DeltaRequest::default()
     };
     if let Some(error) = type_state.take_due_ack() {
-        let nonce = type_state.nonce.clone();
         return DeltaRequest {
-            nonce,
+            nonce: type_state.nonce.clone(),
             error,
             ..empty
         };
     }
-    // Only a first request may have versions (S49).
-    let initial_versions = match type_state.interest.has_sent_request() {
-        true => InitialVersions::default(),
-        false => type_state
-            .cache
-            .versions(&type_state.interest, config.glob_versions)
-            .into(),
-    };
+    let initial_versions = initial_versions(type_state, config);
     let legacy = type_state.has_legacy_wildcard();
     let changes = take_changes(&mut type_state.interest, legacy);
     type_state.apply_sent(&changes.sent, config, now);
@@ -52,7 +44,20 @@ pub(super) fn request(
     }
 }
 
-/// Whether there are changes to send, or selectors to subscribe to again (E9).
+/// Returns the versions of cached resources if this is the first request of the
+/// stream: no other request may have versions (S49).
+fn initial_versions(type_state: &TypeState, config: &SinkConfig) -> InitialVersions {
+    let (interest, cache) = (&type_state.interest, &type_state.cache);
+    match interest.has_sent_request() {
+        true => InitialVersions::default(),
+        false => cache
+            .initial_versions(interest, config.glob_versions)
+            .into(),
+    }
+}
+
+/// Returns whether there are changes to send, or selectors to subscribe to
+/// again (E9).
 pub(super) fn has_changes(interest: &InterestState) -> bool {
     !interest.added().is_empty() || !interest.removed().is_empty()
 }
@@ -64,7 +69,8 @@ struct SubscriptionDelta {
     sent: InterestDiff,
 }
 
-/// Takes the changes since the last request.
+/// Takes the changes since the last request; `legacy` is whether an empty list
+/// can be a wildcard for the type (S18).
 fn take_changes(interest: &mut InterestState, legacy: bool) -> SubscriptionDelta {
     let bare = legacy && !interest.has_sent_request();
     let subscribe = locators(interest.added(), bare);

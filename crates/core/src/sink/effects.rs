@@ -6,12 +6,11 @@
 
 use std::sync::Arc;
 
-use super::config::DataErrors;
+use super::config::{DataErrors, SinkConfig};
 use super::event::{Effects, Event, WatchError};
 use super::interest_state::InterestState;
 use crate::change::Change;
 use crate::name::Name;
-use crate::params::Constraints;
 use crate::resource::{Resource, ResourceError, TypeUrl};
 
 /// Collects the effects of one input on one type.
@@ -22,8 +21,23 @@ pub(super) struct EffectCollector<'a> {
     pub(super) effects: &'a mut Effects,
 }
 
-impl EffectCollector<'_> {
-    /// The value of a name has changed.
+impl<'a> EffectCollector<'a> {
+    /// Makes a collector that adds the effects on a type to `effects`.
+    pub(super) fn new(
+        type_url: &'a TypeUrl,
+        interest: &'a InterestState,
+        config: &SinkConfig,
+        effects: &'a mut Effects,
+    ) -> Self {
+        Self {
+            type_url,
+            interest,
+            policy: config.data_errors,
+            effects,
+        }
+    }
+
+    /// Adds the event that the value of a name has changed.
     pub(super) fn changed(&mut self, name: &Name, value: Result<Arc<Resource>, WatchError>) {
         if self.interest.is_desired(name) {
             let event = Event::Changed(self.type_url.clone(), name.clone(), value);
@@ -31,7 +45,8 @@ impl EffectCollector<'_> {
         }
     }
 
-    /// The error beside the value of a name has changed.
+    /// Adds the event that the error beside the value of a name has changed;
+    /// `None` if the error has ended.
     pub(super) fn ambient(&mut self, name: &Name, error: Option<WatchError>) {
         if self.interest.is_desired(name) {
             let event = Event::Ambient(self.type_url.clone(), name.clone(), error);
@@ -39,6 +54,8 @@ impl EffectCollector<'_> {
         }
     }
 
+    /// Adds the change of a resource that arrived, if it is subscribed to under
+    /// any of its names.
     pub(super) fn upsert(&mut self, resource: &Arc<Resource>) {
         if self.interest.is_resource_desired(resource) {
             let change = Change::Upsert(self.type_url.clone(), resource.clone());
@@ -46,7 +63,8 @@ impl EffectCollector<'_> {
         }
     }
 
-    /// Every variant of the resource is removed; `held` is one of them.
+    /// Adds the removal of all variants of a resource; `held` is one of them,
+    /// if any was cached.
     pub(super) fn remove(&mut self, name: &Name, held: Option<&Resource>) {
         if self.interest.is_desired(name)
             || held.is_some_and(|held| self.interest.is_resource_desired(held))
@@ -56,15 +74,17 @@ impl EffectCollector<'_> {
         }
     }
 
+    /// Adds the removal of one variant of a resource that keeps others.
     pub(super) fn remove_variant(&mut self, resource: &Resource) {
         if self.interest.is_resource_desired(resource) {
-            let constraints: Option<Constraints> = resource.constraints.clone();
-            let name = resource.name.clone();
+            let (name, constraints) = (resource.name.clone(), resource.constraints.clone());
             let change = Change::RemoveVariant(self.type_url.clone(), name, constraints);
             self.effects.changes.push(change);
         }
     }
 
+    /// Adds the server's error for a name, or for a collection that is
+    /// subscribed to (S61).
     pub(super) fn fail(&mut self, name: &Name, error: &Arc<ResourceError>) {
         if self.interest.is_desired(name) || self.interest.desired().names_collection(name) {
             let change = Change::Fail(self.type_url.clone(), name.clone(), error.clone());

@@ -76,7 +76,7 @@ pub enum Blame {
 }
 
 impl SinkError {
-    /// Who has to fix the error.
+    /// Returns who has to fix the error.
     #[must_use]
     pub fn blame(&self) -> Blame {
         match self {

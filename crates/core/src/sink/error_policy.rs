@@ -21,7 +21,8 @@ pub(super) enum Fate {
     Drop,
 }
 
-/// The effect of an error with this cause.
+/// Looks up the effect of an error with this cause in the table; `held` is
+/// whether a resource is cached.
 pub(super) fn fate(cause: Cause, held: bool, policy: DataErrors) -> Fate {
     let drops = match policy {
         DataErrors::Keep => false,

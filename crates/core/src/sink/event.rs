@@ -56,7 +56,7 @@ pub(crate) enum ErrorClass {
 }
 
 impl Cause {
-    /// The class of the error in A88's table (C40, C41).
+    /// Returns the class of the error in A88's table (C40, C41).
     #[must_use]
     pub(crate) fn class(self) -> ErrorClass {
         match self {
@@ -66,7 +66,7 @@ impl Cause {
         }
     }
 
-    /// Whether the server itself removes the resource.
+    /// Returns whether the server itself withdraws the resource.
     #[must_use]
     pub(crate) fn is_withdrawal(self) -> bool {
         self.class() == ErrorClass::Data && self != Self::Rejected
@@ -74,7 +74,7 @@ impl Cause {
 }
 
 impl WatchError {
-    /// An error with its message.
+    /// Makes an error with a message for people.
     #[must_use]
     pub(crate) fn new(cause: Cause, message: impl Into<Arc<str>>) -> Self {
         Self {

@@ -22,7 +22,7 @@ pub(super) struct Incoming {
 }
 
 impl Response {
-    /// The protocol of the response.
+    /// Returns the protocol of the response.
     #[must_use]
     pub(crate) fn mode(&self) -> Mode {
         match self {
@@ -31,6 +31,8 @@ impl Response {
         }
     }
 
+    /// Brings the response into the common form. A SotW response has a version
+    /// for the whole set and removes nothing by name.
     pub(super) fn into_incoming(self) -> Incoming {
         match self {
             Self::Sotw(response) => Incoming {

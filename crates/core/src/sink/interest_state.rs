@@ -1,4 +1,4 @@
-//! The interest of one type, and how much of it the server was expected.
+//! The interest of one type, and how much of it the server was told.
 //!
 //! ```text
 //!             subscribe              the request is sent
@@ -40,7 +40,8 @@ impl InterestState {
         }
     }
 
-    /// Removes a selector.
+    /// Removes a selector. An unsubscription is sent only for a selector that
+    /// was sent.
     pub(super) fn unsubscribe(&mut self, selector: &Selector) {
         if self.desired.remove(selector) {
             self.added.remove(selector);
@@ -77,7 +78,7 @@ impl InterestState {
         self.wildcard = wildcard;
     }
 
-    /// Whether this stream has sent a request for the type.
+    /// Returns whether this stream has sent a request for the type.
     pub(super) fn has_sent_request(&self) -> bool {
         self.wildcard != Wildcard::Never
     }
@@ -103,29 +104,30 @@ impl InterestState {
         &self.removed
     }
 
-    /// Whether this name is subscribed to now.
+    /// Returns whether this name is subscribed to now.
     pub(super) fn is_desired(&self, name: &Name) -> bool {
         self.desired.contains(name)
     }
 
-    /// Whether this resource is subscribed to now, under any of its names
-    /// (S36).
+    /// Returns whether this resource is subscribed to now, under any of its
+    /// names (S36).
     pub(super) fn is_resource_desired(&self, resource: &Resource) -> bool {
         self.is_desired(&resource.name)
             || resource.aliases.iter().any(|alias| self.is_desired(alias))
     }
 
-    /// Whether the server was asked for the name. A name that is about to be
-    /// unsubscribed is still kept current: if it is subscribed to again before
-    /// the request leaves, a SotW server sees no difference and does not send
-    /// it again. A name that is subscribed to and not requested yet is sent
-    /// when it is; a resource that arrives before was meant for an earlier
+    /// Returns whether the server was asked for the name. A name that is about
+    /// to be unsubscribed is still kept current: if it is subscribed to again
+    /// before the request leaves, a SotW server sees no difference and does not
+    /// send it again. A name that is subscribed to and not requested yet is
+    /// sent when it is; a resource that arrives before was meant for an earlier
     /// request.
     pub(super) fn is_requested(&self, name: &Name) -> bool {
         self.sent.contains(name)
     }
 
-    /// As [`InterestState::is_requested`], under any of its names.
+    /// Returns whether the server was asked for the resource under any of its
+    /// names; see [`InterestState::is_requested`].
     pub(super) fn is_resource_requested(&self, resource: &Resource) -> bool {
         self.is_requested(&resource.name)
             || resource
@@ -140,11 +142,13 @@ impl InterestState {
         self.is_requested(name) || self.desired.names_collection(name)
     }
 
-    /// Whether the name itself is subscribed to, or was in the last request.
+    /// Returns whether the name itself is subscribed to, or was in the last
+    /// request.
     pub(super) fn names_exactly(&self, name: &Name) -> bool {
         self.desired.names_exactly(name) || self.sent.names_exactly(name)
     }
 
+    /// Proves the invariants of the struct.
     #[cfg(test)]
     pub(super) fn check(&self) {
         let kept = self.sent.iter();

@@ -92,7 +92,7 @@ pub struct Sink {
 }
 
 impl Sink {
-    /// A sink without subscriptions and without a stream.
+    /// Makes a sink without subscriptions and without a stream.
     #[must_use]
     pub fn new(config: SinkConfig) -> Self {
         Self {
@@ -118,29 +118,32 @@ impl Sink {
         selector: Selector,
         now: Moment,
     ) -> Result<Transaction, SinkError> {
-        if let StreamScope::Single(carries) = &self.config.scope
-            && carries != type_url
-        {
-            return Err(SinkError::WrongType {
-                carries: carries.clone(),
-                wanted: type_url.clone(),
-            });
-        }
+        self.check_type(type_url)?;
         let index = self.index(type_url).unwrap_or_else(|| {
             self.types.push(TypeState::new(type_url.clone()));
             self.types.len() - 1
         });
         let type_state = &mut self.types[index];
         let is_new = !type_state.interest.desired().has_selector(&selector);
-        let held = type_state.subscribe(selector.clone());
-        if let (true, Some(after), FetchStart::Subscribed) = (
-            is_new,
-            self.config.fetch_timeout.after(),
-            self.config.fetch_start,
-        ) {
+        let known = type_state.subscribe(selector.clone());
+        if is_new
+            && self.config.fetch_start == FetchStart::Subscribed
+            && let Some(after) = self.config.fetch_timeout.after()
+        {
             type_state.start_fetch_timer(&selector, now + after); // E2
         }
-        Ok(held)
+        Ok(known)
+    }
+
+    /// Fails if the stream carries another type only.
+    fn check_type(&self, type_url: &TypeUrl) -> Result<(), SinkError> {
+        match &self.config.scope {
+            StreamScope::Single(carries) if carries != type_url => Err(SinkError::WrongType {
+                carries: carries.clone(),
+                wanted: type_url.clone(),
+            }),
+            StreamScope::Single(_) | StreamScope::Aggregated => Ok(()),
+        }
     }
 
     /// Removes a selector. The owner drops the resources that only it covered
@@ -234,9 +237,10 @@ impl Sink {
         Ok(Outcome { acked, effects })
     }
 
-    /// The next request, for a transport that can send one: acknowledgements
-    /// first, then changes of the interest, by type in order of first
-    /// subscription (E5). A request that is returned counts as sent.
+    /// Builds the next request, for a transport that can send one:
+    /// acknowledgements first, then changes of the interest, by type in order
+    /// of first subscription (E5). A request that is returned counts as sent.
+    /// `None` if there is no stream or nothing to send.
     pub fn poll_request(&mut self, now: Moment) -> Option<Request> {
         if !self.connected {
             return None;
@@ -252,7 +256,7 @@ impl Sink {
         Some(self.types[index].request(node, &self.config, now))
     }
 
-    /// The next moment at which to call [`Sink::handle_timeout`].
+    /// Returns the next moment at which to call [`Sink::handle_timeout`].
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Moment> {
         let next = |type_state: &TypeState| type_state.cache.timers.next();
@@ -270,6 +274,7 @@ impl Sink {
     }
 
     fn index(&self, type_url: &TypeUrl) -> Option<usize> {
-        self.types.iter().position(|c| c.type_url == *type_url)
+        let mut types = self.types.iter();
+        types.position(|state| state.type_url == *type_url)
     }
 }

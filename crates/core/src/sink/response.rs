@@ -20,6 +20,9 @@ use crate::name::Name;
 use crate::params::Constraints;
 use crate::resource::{Nonce, Resource, ResourceError, TypeUrl, Version};
 
+/// How much of a name that is too long is quoted.
+const QUOTED_NAME_BYTES: usize = 64;
+
 /// The parts of a response that the owner must judge, by
 /// [`super::Sink::handle_verdict`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +58,8 @@ pub(super) struct PendingVerdict {
     pub(super) over_limits: Vec<Rejection>,
 }
 
-/// The contradiction in a response, if there is one.
+/// Finds a contradiction in a response: a name that occurs twice, or in two
+/// roles (E9).
 pub(super) fn fault(incoming: &Incoming) -> Option<ProtocolFault> {
     match Mentions::gather(incoming) {
         Err(name) => Some(ProtocolFault::Duplicate(name.clone())),
@@ -73,7 +77,8 @@ struct Mentions<'a> {
 }
 
 impl<'a> Mentions<'a> {
-    /// Fails with a name that occurs twice in one role.
+    /// Gathers the names of a response. Fails with a name that occurs twice in
+    /// one role.
     fn gather(incoming: &'a Incoming) -> Result<Self, &'a Name> {
         let mut all = Self::default();
         for wire_resource in &incoming.resources {
@@ -92,10 +97,9 @@ impl<'a> Mentions<'a> {
         Ok(all)
     }
 
-    /// A name that occurs in two roles.
+    /// Finds a name that occurs in two roles. A variant may be removed while
+    /// another of its name is added, but not the same one.
     fn contradiction(&self, incoming: &Incoming) -> Option<ProtocolFault> {
-        // A variant may be removed while another is added, but not the same
-        // one.
         let again = |(name, gone): &&(Name, Option<Constraints>)| {
             self.variants.contains(&(name, gone.as_ref()))
         };
@@ -114,20 +118,17 @@ fn once(first: bool, name: &Name) -> Result<(), &Name> {
     if first { Ok(()) } else { Err(name) }
 }
 
-/// Keeps the parts that are subscribed to and within the limits.
+/// Makes the delivery of a response: the parts that are subscribed to and
+/// within the limits.
 pub(super) fn filter_response(
     incoming: Incoming,
     interest: &InterestState,
     cache: &Cache,
     limits: &Limits,
 ) -> PendingVerdict {
-    // A heartbeat is no whole set: it mentions only resources with a TTL (S59).
-    let is_heartbeat = |wire_resource: &WireResource| wire_resource.form == Form::Heartbeat;
-    let whole = incoming.version.is_some()
-        && Kind::of(&incoming.type_url).whole_set
-        && !incoming.resources.iter().any(is_heartbeat);
+    let is_whole_set = is_whole_set(&incoming);
     let mut pending = PendingVerdict {
-        is_whole_set: whole,
+        is_whole_set,
         is_partial: false,
         version: incoming.version,
         over_limits: Vec::new(),
@@ -144,17 +145,29 @@ pub(super) fn filter_response(
     for wire_resource in incoming.resources {
         match interest.is_resource_requested(&wire_resource.resource) {
             true => pending.add_resource(wire_resource, limits),
-            false => pending.is_partial = whole, // C21
+            false => pending.is_partial = is_whole_set, // C21
         }
     }
     pending.delivery.retain_relevant(interest, cache, limits);
     pending
 }
 
+/// Returns whether resources that a response leaves out are removed (C29). A
+/// SotW response with heartbeats is no whole set: it mentions only resources
+/// with a TTL (S59).
+fn is_whole_set(incoming: &Incoming) -> bool {
+    let is_heartbeat = |wire_resource: &WireResource| wire_resource.form == Form::Heartbeat;
+    incoming.version.is_some()
+        && Kind::of(&incoming.type_url).whole_set
+        && !incoming.resources.iter().any(is_heartbeat)
+}
+
 impl PendingVerdict {
+    /// Adds a resource to the delivery, or rejects it if a name of it is too
+    /// long.
     fn add_resource(&mut self, wire_resource: WireResource, limits: &Limits) {
-        if let Some(refusal) = too_long(&wire_resource.resource, limits) {
-            self.over_limits.push(refusal);
+        if let Some(rejection) = reject_long_name(&wire_resource.resource, limits) {
+            self.over_limits.push(rejection);
             return;
         }
         match wire_resource.form {
@@ -165,7 +178,8 @@ impl PendingVerdict {
 }
 
 impl Delivery {
-    /// Keeps the removals and errors that concern a known or requested name.
+    /// Keeps the removals of known names and the errors of requested ones, and
+    /// cuts long error messages.
     fn retain_relevant(&mut self, interest: &InterestState, cache: &Cache, limits: &Limits) {
         let known = |name: &Name| cache.entries.contains_key(name);
         self.removed.retain(known);
@@ -174,21 +188,24 @@ impl Delivery {
         self.errors
             .retain(|(name, _)| name.as_str().len() <= longest && interest.accepts_error_for(name));
         for (_, error) in &mut self.errors {
-            shorten(error, limits.error_bytes);
+            clip_error(error, limits.error_bytes);
         }
     }
 }
 
-fn too_long(resource: &Resource, limits: &Limits) -> Option<Rejection> {
+/// Rejects a resource of which a name is longer than the limit. The rejection
+/// has no name, so that nothing stores it.
+fn reject_long_name(resource: &Resource, limits: &Limits) -> Option<Rejection> {
     let longest = limits.name_bytes;
     let mut names = std::iter::once(&resource.name).chain(&resource.aliases);
     names.any(|name| name.as_str().len() > longest).then(|| {
-        let start = clip(resource.name.as_str(), 64);
+        let start = clip(resource.name.as_str(), QUOTED_NAME_BYTES);
         Rejection::of_response(format!("{start}: a name is longer than {longest} bytes"))
     })
 }
 
-fn shorten(error: &mut Arc<ResourceError>, longest: usize) {
+/// Cuts the message of an error to a number of bytes.
+fn clip_error(error: &mut Arc<ResourceError>, longest: usize) {
     if error.message.len() > longest {
         *error = Arc::new(ResourceError {
             code: error.code,

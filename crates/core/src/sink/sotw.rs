@@ -15,7 +15,9 @@ use crate::Moment;
 use crate::interest::{Interest, InterestDiff, Wildcard};
 use crate::message::{Locator, Node, SotwRequest};
 
-/// The next request: an acknowledgement, changes of the interest, or both.
+/// Builds the next request, which counts as sent: an acknowledgement if one is
+/// due, else the changes of the interest. Changes that are due together with an
+/// acknowledgement wait for the request after it ([`sent_locators`]).
 pub(super) fn request(
     type_state: &mut TypeState,
     node: Option<Node>,
@@ -41,8 +43,8 @@ pub(super) fn request(
     }
 }
 
-/// Whether there are changes to send. A selector that was sent before is no
-/// change: the server would see no difference.
+/// Returns whether there are changes to send. A selector that was sent before
+/// is no change: the server would see no difference.
 pub(super) fn has_changes(interest: &InterestState) -> bool {
     let sent = interest.sent();
     !interest.removed().is_empty()
@@ -52,14 +54,16 @@ pub(super) fn has_changes(interest: &InterestState) -> bool {
             .any(|selector| !sent.has_selector(&selector))
 }
 
-/// The selectors of the last request. An acknowledgement has no changes: if a
-/// selector was removed in a request that the server ignored as stale, and is
-/// added again now, the server would never see that it was removed.
+/// Returns the selectors of the last request. An acknowledgement has no
+/// changes: if a selector was removed in a request that the server ignored as
+/// stale, and is added again now, the server would never see that it was
+/// removed.
 fn sent_locators(interest: &InterestState) -> Vec<Locator> {
     locators(interest.sent(), interest.wildcard() == Wildcard::Legacy)
 }
 
-/// The selectors of the next request, and the changes that it sends.
+/// Returns the selectors of the next request and the changes that it sends;
+/// `legacy` is whether an empty list can be a wildcard for the type (S18).
 fn take_changes(interest: &mut InterestState, legacy: bool) -> (Vec<Locator>, InterestDiff) {
     let before = interest.wildcard();
     if before == Wildcard::Legacy && interest.desired().is_empty() {
@@ -74,8 +78,8 @@ fn take_changes(interest: &mut InterestState, legacy: bool) -> (Vec<Locator>, In
     (names, diff)
 }
 
-/// An interest as it is on the wire; `bare` allows an empty list for the
-/// wildcard.
+/// Writes an interest as a list of locators; `bare` allows an empty list for
+/// the wildcard.
 pub(super) fn locators(interest: &Interest, bare: bool) -> Vec<Locator> {
     let only_star = interest.has_wildcard() && interest.len() == 1;
     match only_star && bare {

@@ -32,10 +32,10 @@ impl Sink {
         Some(self.types[index].interest.desired())
     }
 
-    /// Whether the server was sent this selector on the present stream, and the
-    /// cached resources are its answer: by a response, or by no response to a
-    /// version that is still the newest. They stay current if the selector is
-    /// removed and added again before the server is told.
+    /// Returns whether the server was sent this selector on the present stream,
+    /// and the cached resources are its answer: by a response, or by no
+    /// response to a version that is still the newest. They stay current if the
+    /// selector is removed and added again before the server is told.
     #[must_use]
     pub fn is_answered(&self, type_url: &TypeUrl, selector: &Selector) -> bool {
         self.index(type_url).is_some_and(|index| {
@@ -45,7 +45,7 @@ impl Sink {
         })
     }
 
-    /// The first events for a new watcher of a name (C23, C42).
+    /// Returns the first events for a new watcher of a name (C23, C42).
     #[must_use]
     pub fn replay(&self, type_url: &TypeUrl, name: &Name) -> Vec<Event> {
         let Some(index) = self.index(type_url) else {
@@ -55,8 +55,8 @@ impl Sink {
         cache.replay(type_url, name, self.unreachable.as_ref())
     }
 
-    /// The status of every name, by type in order of first subscription, then
-    /// by name.
+    /// Returns the status of every name, by type in order of first
+    /// subscription, then by name.
     pub fn states(&self) -> impl Iterator<Item = Status<'_>> {
         self.types.iter().flat_map(|type_state| {
             let entries = type_state.cache.entries.iter();

@@ -13,9 +13,11 @@
 use std::sync::Arc;
 
 use super::Sink;
+use super::cache::Cache;
 use super::config::FetchStart;
+use super::effects::EffectCollector;
 use super::event::{Cause, Effects, Event, WatchError};
-use super::type_state::{TypeState, effect_collector};
+use super::type_state::TypeState;
 
 impl Sink {
     /// Starts a stream. Its server knows neither the nonces nor the
@@ -24,7 +26,7 @@ impl Sink {
     pub fn handle_connected(&mut self) {
         self.connected = true;
         self.got_response = false;
-        self.restart();
+        self.reset_stream_state();
     }
 
     /// Ends a stream, or an attempt to open one. If no response came on it,
@@ -33,7 +35,7 @@ impl Sink {
         let got_response = self.connected && self.got_response;
         self.connected = false;
         self.got_response = got_response;
-        self.restart();
+        self.reset_stream_state();
         if got_response {
             return Vec::new();
         }
@@ -41,19 +43,17 @@ impl Sink {
         if self.unreachable.as_ref() == Some(&error) {
             return Vec::new(); // C28
         }
-        let mut effects = Effects::default();
-        for type_state in &self.types {
-            let TypeState {
-                type_url, interest, ..
-            } = type_state;
-            let mut collector = effect_collector(type_url, interest, &self.config, &mut effects);
-            type_state.cache.report_unreachable(&error, &mut collector);
-        }
+        let report = |cache: &Cache, collector: &mut EffectCollector<'_>| {
+            cache.report_unreachable(&error, collector);
+        };
+        let effects = self.report_to_watchers(report);
         self.unreachable = Some(error);
         effects.events
     }
 
-    fn restart(&mut self) {
+    /// Resets the state that belongs to one stream: nonces, sent requests, and
+    /// the fetch timers that started with them (C33).
+    fn reset_stream_state(&mut self) {
         self.node_due = true;
         self.due_acks.clear();
         for type_state in &mut self.types {
@@ -70,7 +70,8 @@ impl Sink {
         self.types.iter_mut().for_each(TypeState::forget_versions);
     }
 
-    /// Whether a response came on the present stream, or on the last one.
+    /// Returns whether a response came on the present stream, or on the last
+    /// one.
     #[must_use]
     pub fn got_response(&self) -> bool {
         self.got_response
@@ -78,16 +79,19 @@ impl Sink {
 
     /// Reports that the server can be reached, since it responded (C39).
     pub(super) fn recover(&mut self) -> Effects {
+        match self.unreachable.take() {
+            Some(_) => self.report_to_watchers(Cache::report_reachable),
+            None => Effects::default(),
+        }
+    }
+
+    /// Collects the events that `report` has for the watchers of each type.
+    fn report_to_watchers(&self, report: impl Fn(&Cache, &mut EffectCollector<'_>)) -> Effects {
         let mut effects = Effects::default();
-        if self.unreachable.take().is_some() {
-            for type_state in &self.types {
-                let TypeState {
-                    type_url, interest, ..
-                } = type_state;
-                let mut collector =
-                    effect_collector(type_url, interest, &self.config, &mut effects);
-                type_state.cache.report_reachable(&mut collector);
-            }
+        for state in &self.types {
+            let mut collector =
+                EffectCollector::new(&state.type_url, &state.interest, &self.config, &mut effects);
+            report(&state.cache, &mut collector);
         }
         effects
     }

@@ -22,7 +22,7 @@ use super::event::{Cause, Effects, WatchError};
 use super::incoming::Incoming;
 use super::interest_state::InterestState;
 use super::response::{self, Delivery, PendingVerdict};
-use super::verdict::{Rejection, Verdict, VerdictApplier, detail};
+use super::verdict::{Rejection, Verdict, VerdictApplier, nack_detail};
 use super::{delta, sotw};
 use crate::Moment;
 use crate::change::{Change, Transaction};
@@ -63,6 +63,7 @@ pub(super) struct TypeState {
 }
 
 impl TypeState {
+    /// Makes the state of a type without subscriptions.
     pub(super) fn new(type_url: TypeUrl) -> Self {
         Self {
             type_url,
@@ -90,18 +91,20 @@ impl TypeState {
         self.ack_state = AckState::Idle;
     }
 
+    /// Forgets the version of the set and those of the resources, which mean
+    /// nothing to the next server (E9).
     pub(super) fn forget_versions(&mut self) {
         self.version = None;
         self.cache.mark_foreign();
     }
 
-    /// Adds a selector. Returns the changes from the cache, if the selector was
-    /// there before and is not evicted yet. A name that is known not to exist
-    /// is one of them: the server may say so again, but that would be no change
-    /// (C28).
+    /// Adds a selector. Returns, as changes, the answers in the cache that only
+    /// this selector covers: there are some if it was removed and not evicted
+    /// yet. A name that is known not to exist is one of them: the server may
+    /// say so again, but that would be no change (C28).
     pub(super) fn subscribe(&mut self, selector: Selector) -> Transaction {
-        let mut held = self.cache.held_for(&selector);
-        held.retain(|resource| !self.interest.is_resource_desired(resource));
+        let mut replayed = self.cache.held_for(&selector);
+        replayed.retain(|resource| !self.interest.is_resource_desired(resource));
         let mut known = Transaction::new();
         if let Selector::Name(name) = &selector {
             if self.cache.knows_absent(name) && !self.interest.desired().names_exactly(name) {
@@ -110,9 +113,9 @@ impl TypeState {
             self.cache.add_entry(name);
         }
         self.interest.subscribe(selector);
-        held.retain(|resource| self.interest.is_resource_desired(resource));
+        replayed.retain(|resource| self.interest.is_resource_desired(resource));
         let upsert = |resource| Change::Upsert(self.type_url.clone(), resource);
-        known.extend(held.into_iter().map(upsert));
+        known.extend(replayed.into_iter().map(upsert));
         known
     }
 
@@ -129,7 +132,8 @@ impl TypeState {
         }
     }
 
-    /// Starts the fetch timer of a name with its subscription (E2).
+    /// Starts the fetch timer of a name with its subscription (E2). A wildcard
+    /// or a glob has none.
     pub(super) fn start_fetch_timer(&mut self, selector: &Selector, until: Moment) {
         if let Selector::Name(name) = selector {
             self.cache.start_fetch_timer(name, until);
@@ -144,7 +148,8 @@ impl TypeState {
         matches!(self.ack_state, AckState::Judging(_))
     }
 
-    /// Takes a response. Returns the delivery that the owner must judge.
+    /// Takes a response. Returns the delivery that the owner must judge; a
+    /// response that contradicts itself is NACKed without a verdict (E9).
     pub(super) fn receive(
         &mut self,
         incoming: Incoming,
@@ -154,7 +159,7 @@ impl TypeState {
         self.nonce = Some(nonce.clone()).filter(|nonce| !nonce.as_str().is_empty());
         if let Some(fault) = response::fault(&incoming) {
             let rejected = [Rejection::of_response(fault.to_string())];
-            self.ack_state = AckState::Due(detail(&rejected, config));
+            self.ack_state = AckState::Due(nack_detail(&rejected, config));
             return Err(SinkError::Protocol {
                 type_url: self.type_url.clone(),
                 nonce,
@@ -168,7 +173,7 @@ impl TypeState {
         Ok(delivery)
     }
 
-    /// The response that waits for a verdict, if it has this nonce.
+    /// Takes the response that waits for a verdict, if it has this nonce.
     pub(super) fn take_pending(&mut self, nonce: &Nonce) -> Option<Box<PendingVerdict>> {
         match std::mem::take(&mut self.ack_state) {
             AckState::Judging(pending) if pending.delivery.nonce == *nonce => Some(pending),
@@ -179,7 +184,8 @@ impl TypeState {
         }
     }
 
-    /// Applies a verdict. Returns whether the response is ACKed.
+    /// Applies a verdict, after which the acknowledgement is due. Returns
+    /// whether the response is ACKed.
     pub(super) fn apply_verdict(
         &mut self,
         mut pending: Box<PendingVerdict>,
@@ -196,7 +202,7 @@ impl TypeState {
             longest_error: config.limits.error_bytes,
             now,
         };
-        let mut collector = effect_collector(&self.type_url, &self.interest, config, effects);
+        let mut collector = EffectCollector::new(&self.type_url, &self.interest, config, effects);
         applier.apply(&mut self.cache, &mut collector);
         let acked = rejected.is_empty();
         if acked && pending.version.is_some() {
@@ -204,11 +210,11 @@ impl TypeState {
             self.version = pending.version;
             self.version_is_void = self.interest.desired().is_empty() || pending.is_partial;
         }
-        self.ack_state = AckState::Due(detail(&rejected, config));
+        self.ack_state = AckState::Due(nack_detail(&rejected, config));
         acked
     }
 
-    /// Whether there is a request to send besides an acknowledgement.
+    /// Returns whether there is a request to send besides an acknowledgement.
     pub(super) fn has_changes(&self, mode: Mode) -> bool {
         match mode {
             // The names go with the verdict: before it, a request would refer
@@ -218,7 +224,8 @@ impl TypeState {
         }
     }
 
-    /// The next request. Call only if an acknowledgement or a change is due.
+    /// Builds the next request, which counts as sent. Called only if an
+    /// acknowledgement or a change is due.
     pub(super) fn request(
         &mut self,
         node: Option<Node>,
@@ -231,17 +238,17 @@ impl TypeState {
         }
     }
 
-    /// Whether an empty list can be a wildcard for the type.
+    /// Returns whether an empty list can be a wildcard for the type.
     pub(super) fn has_legacy_wildcard(&self) -> bool {
         Kind::of(&self.type_url).legacy_wildcard
     }
 
-    /// Whether the next request is an acknowledgement.
+    /// Returns whether the next request is an acknowledgement.
     pub(super) fn has_due_ack(&self) -> bool {
         matches!(self.ack_state, AckState::Due(_))
     }
 
-    /// Takes the acknowledgement that is due.
+    /// Takes the acknowledgement that is due; `Some(Some(_))` is a NACK.
     pub(super) fn take_due_ack(&mut self) -> Option<Option<ErrorDetail>> {
         match std::mem::take(&mut self.ack_state) {
             AckState::Due(error) => Some(error),
@@ -264,6 +271,7 @@ impl TypeState {
         }
     }
 
+    /// Evicts the names that only these selectors covered.
     fn evict(&mut self, removed: &Interest) {
         for selector in removed.iter() {
             self.cache.forget_selector(&selector, &self.interest);
@@ -273,7 +281,8 @@ impl TypeState {
     /// Handles the deadlines that have passed.
     pub(super) fn expire(&mut self, config: &SinkConfig, now: Moment, effects: &mut Effects) {
         for deadline in self.cache.timers.expire(now) {
-            let mut collector = effect_collector(&self.type_url, &self.interest, config, effects);
+            let mut collector =
+                EffectCollector::new(&self.type_url, &self.interest, config, effects);
             match deadline {
                 Deadline::Fetch(name) => {
                     let (state, error) = timeout_error(config.fetch_timeout);
@@ -288,7 +297,7 @@ impl TypeState {
     }
 }
 
-/// The state and the error of a name without a response (C34, C35).
+/// Returns the state and the error of a name without a response (C34, C35).
 fn timeout_error(timeout: FetchTimeout) -> (CacheState, WatchError) {
     let message = "the source did not answer in time";
     match timeout {
@@ -300,20 +309,5 @@ fn timeout_error(timeout: FetchTimeout) -> (CacheState, WatchError) {
             CacheState::DoesNotExist,
             WatchError::new(Cause::Silent, message),
         ),
-    }
-}
-
-/// A collector of effects on one type.
-pub(super) fn effect_collector<'a>(
-    type_url: &'a TypeUrl,
-    interest: &'a InterestState,
-    config: &SinkConfig,
-    effects: &'a mut Effects,
-) -> EffectCollector<'a> {
-    EffectCollector {
-        type_url,
-        interest,
-        policy: config.data_errors,
-        effects,
     }
 }

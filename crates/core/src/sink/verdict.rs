@@ -36,7 +36,7 @@ pub struct Rejection {
 }
 
 impl Rejection {
-    /// A resource is bad: its watchers get an error.
+    /// Rejects a resource: its watchers get an error.
     #[must_use]
     pub fn of(name: &Name, reason: impl Into<String>) -> Self {
         Self {
@@ -45,7 +45,7 @@ impl Rejection {
         }
     }
 
-    /// A part without a name is bad: only the server is told.
+    /// Rejects a part of a response that has no name: only the server is told.
     #[must_use]
     pub fn of_response(reason: impl Into<String>) -> Self {
         Self {
@@ -78,8 +78,9 @@ pub struct Outcome {
     pub effects: Effects,
 }
 
-/// The error of a NACK: every reason, cut as a whole (E8).
-pub(super) fn detail(rejected: &[Rejection], config: &SinkConfig) -> Option<ErrorDetail> {
+/// Joins all reasons to the error of a NACK, and cuts it to the limit (E8).
+/// `None` if nothing is rejected.
+pub(super) fn nack_detail(rejected: &[Rejection], config: &SinkConfig) -> Option<ErrorDetail> {
     let longest = config.limits.error_bytes;
     let mut message = String::new();
     for rejection in rejected {
@@ -110,9 +111,9 @@ pub(super) struct VerdictApplier<'a> {
 }
 
 impl VerdictApplier<'_> {
-    /// Applies everything. Removed listeners go before others are added, since
-    /// a new one may need the address of an old one (E8); for other types,
-    /// removals are last.
+    /// Applies all parts of the response. Removed listeners go before others
+    /// are added, since a new one may need the address of an old one (E8); for
+    /// other types, removals are last.
     pub(super) fn apply(&self, cache: &mut Cache, collector: &mut EffectCollector<'_>) {
         let removals_first = collector.type_url.as_str() == kind::LDS;
         if removals_first {
@@ -126,6 +127,8 @@ impl VerdictApplier<'_> {
         }
     }
 
+    /// Stores the accepted resources and renews TTLs. An accepted resource
+    /// without a body is a negative answer (S35).
     fn apply_resources(&self, cache: &mut Cache, collector: &mut EffectCollector<'_>) {
         for resource in self.accepted() {
             // An unsubscription may have been sent meanwhile.
@@ -136,15 +139,15 @@ impl VerdictApplier<'_> {
                 cache.delete(&resource.name, collector);
                 continue;
             }
-            cache.receive(resource, collector);
-            cache.refresh(resource, self.now, collector);
+            cache.store(resource, collector);
+            cache.refresh_ttl(collector.type_url, resource, self.now);
         }
         for beat in &self.pending.delivery.heartbeats {
-            cache.heartbeat(beat, self.now, collector);
+            cache.apply_heartbeat(collector.type_url, beat, self.now);
         }
     }
 
-    /// The resources that no rejection names.
+    /// Returns the resources that no rejection names.
     fn accepted(&self) -> impl Iterator<Item = &Arc<Resource>> {
         let bad = self.rejected_names();
         let resources = self.pending.delivery.resources.iter();
@@ -156,6 +159,7 @@ impl VerdictApplier<'_> {
         names.flatten().collect()
     }
 
+    /// Records the rejections that have a name as errors of their names.
     fn apply_rejections(&self, cache: &mut Cache, collector: &mut EffectCollector<'_>) {
         for rejection in self.rejected {
             // C27: without a name only the server is told.
@@ -167,7 +171,8 @@ impl VerdictApplier<'_> {
         }
     }
 
-    /// C43: kept until the resource or another error replaces it.
+    /// Records the server's errors, each of which stays until the resource or
+    /// another error replaces it (C43).
     fn apply_errors(&self, cache: &mut Cache, collector: &mut EffectCollector<'_>) {
         for (name, error) in &self.pending.delivery.errors {
             // A collection is not a name: it has no value and no watchers.
@@ -179,6 +184,8 @@ impl VerdictApplier<'_> {
         }
     }
 
+    /// Removes names and variants: those that the response lists, and in SotW
+    /// those that it leaves out.
     fn apply_removals(&self, cache: &mut Cache, collector: &mut EffectCollector<'_>) {
         for name in &self.pending.delivery.removed {
             cache.delete(name, collector);
@@ -187,17 +194,18 @@ impl VerdictApplier<'_> {
             cache.delete_variant(name, constraints.as_ref(), collector);
         }
         if self.pending.version.is_some() {
-            self.drop_other_variants(cache, collector);
+            self.drop_unlisted_variants(cache, collector);
         }
         // C31: a resource without a readable name may be any of the missing
         // ones.
         if self.pending.is_whole_set && self.rejected.iter().all(|r| r.name.is_some()) {
-            cache.delete_absent(&self.present(), collector);
+            cache.delete_absent(&self.present_names(), collector);
         }
     }
 
-    /// In SotW, a response has all variants of its names.
-    fn drop_other_variants(&self, cache: &mut Cache, collector: &mut EffectCollector<'_>) {
+    /// Deletes variants that a SotW response leaves out: it has all variants of
+    /// each name that it lists.
+    fn drop_unlisted_variants(&self, cache: &mut Cache, collector: &mut EffectCollector<'_>) {
         type Variant<'a> = (&'a Name, Option<&'a Constraints>);
         let listed: BTreeSet<Variant<'_>> = self
             .accepted()
@@ -208,18 +216,16 @@ impl VerdictApplier<'_> {
                 continue;
             };
             let held = entry.held.iter().map(|held| held.constraints.clone());
-            let other: Vec<_> = held
-                .filter(|constraints| !listed.contains(&(*name, constraints.as_ref())))
-                .collect();
-            for constraints in other {
+            let unlisted = held.filter(|held| !listed.contains(&(*name, held.as_ref())));
+            for constraints in unlisted.collect::<Vec<_>>() {
                 cache.delete_variant(name, constraints.as_ref(), collector);
             }
         }
     }
 
-    /// The names in the response: an invalid resource is not absent (C31), nor
-    /// is one that has an error (C43).
-    fn present(&self) -> BTreeSet<&Name> {
+    /// Returns the names in the response: an invalid resource is not absent
+    /// (C31), nor is one that has an error (C43).
+    fn present_names(&self) -> BTreeSet<&Name> {
         let mut present = self.rejected_names();
         present.extend(self.pending.delivery.resources.iter().map(|r| &r.name));
         present.extend(self.pending.delivery.errors.iter().map(|(name, _)| name));

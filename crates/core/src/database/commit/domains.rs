@@ -42,8 +42,8 @@ pub(super) struct CheckedHost<'a> {
 }
 
 impl DomainCheck {
-    /// With capacity for the domains of these edits: a table that grows does so
-    /// while others wait.
+    /// Makes a check with capacity for the domains of these edits: a table that
+    /// grows does so while others wait.
     pub(super) fn with_capacity_for(edits: &TypeEdits) -> Self {
         let domains = |edit: &Edit| match edit {
             Edit::Put(resource) => resource.facts().domains.iter().count(),
@@ -63,49 +63,78 @@ impl DomainCheck {
         &mut self,
         table: &Table,
         edits: &TypeEdits,
-        of: &CheckedHost<'_>,
+        host: &CheckedHost<'_>,
     ) -> Result<(), ApplyError> {
-        let name = edits.edits[of.edit].name();
+        let name = edits.edits[host.edit].name();
         let split = name.and_then(|name| HostName::split(name.as_str()));
-        let (Some(name), Some(HostName { route, .. }), Some(hosts)) = (name, split, &table.hosts)
+        let (Some(name), Some(HostName { route, .. }), Some(index)) = (name, split, &table.hosts)
         else {
             return Ok(());
         };
-        let new = (name, of.contents);
-        for domain in domains_of(of.contents) {
-            let hash = hosts.hash(route, domain);
-            let same = self.seen.iter_hash(spread(hash));
-            for earlier in same.filter(|earlier| earlier.hash == hash) {
-                let edit = earlier.edit as usize;
-                let Some(other) = edits.edits[edit].name() else {
-                    continue;
-                };
-                if HostName::split(other.as_str()).map(|name| name.route) == Some(route) {
-                    let held = table.find(other.as_str());
-                    let held = held.map_or(&[][..], |entry| table.entry(entry).content.resources());
-                    check_exclusive(route, domain, (other, &edits.contents(edit, held)), new)?;
-                }
-            }
-            for owner in hosts.owners(&table.entries, route, domain) {
-                if Some(owner) == of.entry {
-                    continue;
-                }
-                let held = table.entry(owner);
-                match edits.by_entry(owner, &held.name) {
-                    Some(other) if of.records_groups => {
-                        self.groups.link(of.edit as u32, other as u32)
-                    }
-                    Some(_) => {}
-                    None => {
-                        check_exclusive(route, domain, (&held.name, held.content.resources()), new)?
-                    }
-                }
-            }
-            let edit = of.edit as u32;
+        for domain in domains_of(host.contents) {
+            let new = DomainOwner {
+                route,
+                domain,
+                name,
+                contents: host.contents,
+            };
+            let hash = index.hash(route, domain);
+            self.check_earlier_edits(table, edits, &new, hash)?;
+            self.check_current_owners(table, edits, &new, host)?;
+            let edit = host.edit as u32;
+            let seen = NewDomain { hash, edit };
             self.seen
-                .insert_unique(spread(hash), NewDomain { hash, edit }, |new| {
-                    spread(new.hash)
-                });
+                .insert_unique(spread(hash), seen, |seen| spread(seen.hash));
+        }
+        Ok(())
+    }
+
+    /// Compares a virtual host with those that the same transaction gives the
+    /// same domain. `hash` is that of the domain.
+    fn check_earlier_edits(
+        &self,
+        table: &Table,
+        edits: &TypeEdits,
+        new: &DomainOwner<'_>,
+        hash: u32,
+    ) -> Result<(), ApplyError> {
+        let same_hash = self.seen.iter_hash(spread(hash));
+        for earlier in same_hash.filter(|earlier| earlier.hash == hash) {
+            let edit = earlier.edit as usize;
+            let Some(name) = edits.edits[edit].name() else {
+                continue;
+            };
+            if HostName::split(name.as_str()).map(|name| name.route) == Some(new.route) {
+                let held = table.find(name.as_str());
+                let held = held.map_or(&[][..], |entry| table.entry(entry).content.resources());
+                new.check_exclusive(name, &edits.contents(edit, held))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares a virtual host with those that have the same domain in the
+    /// database. One that the transaction edits, too, is compared by its edit;
+    /// the two edits exchange a domain, and so belong to one group.
+    fn check_current_owners(
+        &mut self,
+        table: &Table,
+        edits: &TypeEdits,
+        new: &DomainOwner<'_>,
+        host: &CheckedHost<'_>,
+    ) -> Result<(), ApplyError> {
+        for owner in table.domain_owners(new.route, new.domain) {
+            if Some(owner) == host.entry {
+                continue;
+            }
+            let held = table.entry(owner);
+            match edits.by_entry(owner, &held.name) {
+                Some(other) if host.records_groups => {
+                    self.groups.link(host.edit as u32, other as u32);
+                }
+                Some(_) => {}
+                None => new.check_exclusive(&held.name, held.content.resources())?,
+            }
         }
         Ok(())
     }
@@ -115,9 +144,9 @@ impl DomainCheck {
         self.seen = HashTable::new();
     }
 
-    /// The number of edits in the group of this one, itself included.
+    /// Returns the number of edits in the group of this one, itself included.
     pub(super) fn group_size(&self, edit: usize) -> usize {
-        self.groups.of(edit as u32).map_or(1, <[u32]>::len)
+        self.groups.members(edit as u32).map_or(1, <[u32]>::len)
     }
 
     /// Takes the edits in the group of this one, itself included; none if it
@@ -127,27 +156,34 @@ impl DomainCheck {
     }
 }
 
-fn check_exclusive(
-    route: &str,
-    domain: Domain<'_>,
-    (first, some): (&Name, &[Arc<Resource>]),
-    (second, others): (&Name, &[Arc<Resource>]),
-) -> Result<(), ApplyError> {
-    let has_it = |r: &&Arc<Resource>| r.facts().domains.contains(domain);
-    for a in some.iter().filter(has_it) {
-        for b in others.iter().filter(has_it) {
-            if let Some(witness) = seen_together(second, a, b)? {
-                return Err(ApplyError::Domain {
-                    route: route.to_owned(),
-                    domain: domain.to_string(),
-                    first: first.clone(),
-                    second: second.clone(),
-                    witness,
-                });
+/// A virtual host that the transaction gives a domain.
+struct DomainOwner<'a> {
+    route: &'a str,
+    domain: Domain<'a>,
+    name: &'a Name,
+    contents: &'a [Arc<Resource>],
+}
+
+impl DomainOwner<'_> {
+    /// Fails if a client could see both this virtual host and another one with
+    /// the domain.
+    fn check_exclusive(&self, other: &Name, others: &[Arc<Resource>]) -> Result<(), ApplyError> {
+        let has_it = |r: &&Arc<Resource>| r.facts().domains.contains(self.domain);
+        for a in others.iter().filter(has_it) {
+            for b in self.contents.iter().filter(has_it) {
+                if let Some(witness) = seen_together(self.name, a, b)? {
+                    return Err(ApplyError::Domain {
+                        route: self.route.to_owned(),
+                        domain: self.domain.to_string(),
+                        first: other.clone(),
+                        second: self.name.clone(),
+                        witness,
+                    });
+                }
             }
         }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Edits that have to be applied together, by number. A group is applied as a
@@ -160,8 +196,10 @@ struct Groups {
 }
 
 impl Groups {
+    /// Joins the groups of two edits. The smaller group is added to the larger
+    /// one.
     fn link(&mut self, a: u32, b: u32) {
-        let (a, b) = (self.group(a), self.group(b));
+        let (a, b) = (self.group_of(a), self.group_of(b));
         if a == b {
             return;
         }
@@ -174,7 +212,8 @@ impl Groups {
         self.groups[stays as usize].extend(joining);
     }
 
-    fn group(&mut self, edit: u32) -> u32 {
+    /// Returns the group of an edit, which is made if need be.
+    fn group_of(&mut self, edit: u32) -> u32 {
         let groups = &mut self.groups;
         *self.by_edit.entry(edit).or_insert_with(|| {
             groups.push(vec![edit]);
@@ -182,12 +221,14 @@ impl Groups {
         })
     }
 
-    fn of(&self, edit: u32) -> Option<&[u32]> {
+    /// Returns the edits in the group of an edit; `None` if it has no group.
+    fn members(&self, edit: u32) -> Option<&[u32]> {
         let group = self.by_edit.get(&edit)?;
         Some(&self.groups[*group as usize])
     }
 
-    /// In the order in which they would be applied alone.
+    /// Takes the edits in the group of an edit, in the order in which they
+    /// would be applied alone. The group is empty from then on.
     fn take(&mut self, edit: u32) -> Vec<u32> {
         let Some(group) = self.by_edit.get(&edit) else {
             return Vec::new();
@@ -210,8 +251,8 @@ mod tests {
         groups.link(9, 7);
         groups.link(9, 8);
         groups.link(1, 9);
-        assert_eq!(groups.of(8).map(<[u32]>::len), Some(5));
-        assert_eq!(groups.of(2), None);
+        assert_eq!(groups.members(8).map(<[u32]>::len), Some(5));
+        assert_eq!(groups.members(2), None);
         assert_eq!(groups.take(2), []);
         assert_eq!(groups.take(8), [1, 5, 7, 8, 9]);
         assert_eq!(groups.take(1), []);

@@ -54,19 +54,21 @@ pub(super) struct Rework {
 }
 
 impl TypeEdits {
-    /// The edits of all changes by type, in the order of the types' ranks
+    /// Sorts all changes into edits by type, in the order of the types' ranks
     /// (S52).
-    pub(super) fn of(changes: Vec<Change>) -> Result<Vec<Self>, ApplyError> {
+    pub(super) fn from_changes(changes: Vec<Change>) -> Result<Vec<Self>, ApplyError> {
         let mut types: Vec<Self> = Vec::new();
         for change in changes {
-            Self::find(&mut types, change.type_url()).add(change)?;
+            Self::find_or_add(&mut types, change.type_url()).add(change)?;
         }
         types.iter_mut().for_each(Self::fold);
         types.sort_by_key(|edits| Kind::of(&edits.url).rank);
         Ok(types)
     }
 
-    fn find<'t>(types: &'t mut Vec<Self>, url: &TypeUrl) -> &'t mut Self {
+    /// Returns the edits of a type, which are added if need be. The last type
+    /// is looked at first: changes of one type mostly come together.
+    fn find_or_add<'t>(types: &'t mut Vec<Self>, url: &TypeUrl) -> &'t mut Self {
         let found = types.iter().rposition(|edits| edits.url == *url);
         let index = found.unwrap_or_else(|| {
             types.push(Self {
@@ -80,6 +82,8 @@ impl TypeEdits {
         &mut types[index]
     }
 
+    /// Adds the edit of one change. Several edits of a name stay apart until
+    /// [`Self::fold`].
     fn add(&mut self, change: Change) -> Result<(), ApplyError> {
         let rework = match change {
             Change::Upsert(_, resource) => return self.put(resource),
@@ -107,6 +111,7 @@ impl TypeEdits {
         Ok(())
     }
 
+    /// Adds the edit of a resource; fails if it has no body.
     fn put(&mut self, resource: Arc<Resource>) -> Result<(), ApplyError> {
         if resource.body.is_none() {
             let name = resource.name.clone();
@@ -122,7 +127,7 @@ impl TypeEdits {
         self.edits.dedup_by(|later, edit| {
             let same = later.name() == edit.name();
             if same {
-                edit.then(std::mem::replace(later, Edit::Applied));
+                edit.merge(std::mem::replace(later, Edit::Applied));
             }
             same
         });
@@ -140,26 +145,29 @@ impl TypeEdits {
         self.edits.push(Edit::Remove(entry));
     }
 
-    /// The edit of a name.
+    /// Returns the index of the edit of a name.
     pub(super) fn by_name(&self, name: &Name) -> Option<usize> {
         let named = &self.edits[..self.named];
         let found = named.binary_search_by(|edit| edit.name().cmp(&Some(name)));
         found.ok()
     }
 
-    /// The edit of an entry of the database.
+    /// Returns the index of the edit of an entry of the database, whose name
+    /// this is. It may be a removal, which has no name.
     pub(super) fn by_entry(&self, entry: EntryId, name: &Name) -> Option<usize> {
         let order = |edit: &Edit| match edit {
             Edit::Remove(other) => other.cmp(&entry),
             Edit::Put(_) | Edit::Rework(_) | Edit::Applied => Ordering::Less,
         };
-        let listed = || self.edits[self.named..].binary_search_by(order).ok();
-        let listed = || listed().map(|index| self.named + index);
-        self.by_name(name).or_else(listed)
+        self.by_name(name).or_else(|| {
+            let removals = &self.edits[self.named..];
+            let index = removals.binary_search_by(order).ok()?;
+            Some(self.named + index)
+        })
     }
 
-    /// Whether an edit leaves a name with a single resource, which can overlap
-    /// with nothing.
+    /// Returns whether an edit leaves a name with a single resource, which can
+    /// overlap with nothing. False if that takes a closer look.
     pub(super) fn is_plain(&self, edit: usize, old: &[Arc<Resource>]) -> bool {
         match &self.edits[edit] {
             Edit::Put(new) => self.replaces || old.iter().all(|r| r.constraints == new.constraints),
@@ -167,7 +175,8 @@ impl TypeEdits {
         }
     }
 
-    /// The contents of a name after the edit; `old` are the contents before.
+    /// Returns the contents of a name after the edit; `old` are the contents
+    /// before, which do not count if the type is replaced.
     pub(super) fn contents(&self, edit: usize, old: &[Arc<Resource>]) -> Vec<Arc<Resource>> {
         let old = if self.replaces { &[] } else { old };
         self.edits[edit].contents(old)
@@ -175,7 +184,8 @@ impl TypeEdits {
 }
 
 impl Edit {
-    /// The name of the edit, if it has one.
+    /// Returns the name of the edit; `None` for a removal, which has only an
+    /// entry, and for an edit that was applied.
     pub(super) fn name(&self) -> Option<&Name> {
         match self {
             Self::Put(resource) => Some(&resource.name),
@@ -184,7 +194,7 @@ impl Edit {
         }
     }
 
-    /// The error that the edit gives the name, if it does.
+    /// Returns the error that the edit gives the name, if it does.
     pub(super) fn failure(self) -> Option<Arc<ResourceError>> {
         match self {
             Self::Rework(rework) => rework.failed,
@@ -192,6 +202,8 @@ impl Edit {
         }
     }
 
+    /// Returns the contents of a name after the edit: the old variants that it
+    /// neither removes nor replaces, and the new ones.
     fn contents(&self, old: &[Arc<Resource>]) -> Vec<Arc<Resource>> {
         let (puts, drops): (&[_], &[_]) = match self {
             Self::Put(only) => (std::slice::from_ref(only), &[]),
@@ -209,15 +221,17 @@ impl Edit {
     }
 
     /// Merges a later edit of the same name into this one.
-    fn then(&mut self, later: Self) {
+    fn merge(&mut self, later: Self) {
         let earlier = std::mem::replace(self, Self::Applied);
         let (Some(mut all), Some(later)) = (earlier.into_rework(), later.into_rework()) else {
             return;
         };
-        all.then(*later);
+        all.merge(*later);
         *self = Self::Rework(all);
     }
 
+    /// Turns an edit into its general form; `None` if there is nothing to
+    /// merge.
     fn into_rework(self) -> Option<Box<Rework>> {
         match self {
             Self::Rework(rework) => Some(rework),
@@ -231,6 +245,7 @@ impl Edit {
 }
 
 impl Rework {
+    /// Makes a rework that changes nothing.
     fn new(name: Name) -> Self {
         Self {
             name,
@@ -241,7 +256,9 @@ impl Rework {
         }
     }
 
-    fn then(&mut self, later: Self) {
+    /// Adds the changes of a later rework, which replaces variants of this one
+    /// with the same constraints.
+    fn merge(&mut self, later: Self) {
         if later.from_nothing {
             *self = later;
             return;
@@ -269,7 +286,7 @@ mod tests {
     }
 
     fn edits(changes: Vec<Change>) -> TypeEdits {
-        TypeEdits::of(changes).unwrap().remove(0)
+        TypeEdits::from_changes(changes).unwrap().remove(0)
     }
 
     #[test]

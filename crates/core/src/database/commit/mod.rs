@@ -110,7 +110,9 @@ impl Commit {
             sliced: false,
             replaced_contents: Vec::new(),
         };
-        let types = TypeEdits::of(changes)?.into_iter().map(type_commit);
+        let types = TypeEdits::from_changes(changes)?
+            .into_iter()
+            .map(type_commit);
         Ok(Self {
             types: types.collect(),
             stage: Stage::New,
@@ -129,8 +131,8 @@ impl Commit {
             }
         }
         if let Stage::Remove(nth, _) = self.stage {
-            let made = self.types.iter_mut().rev().take(nth);
-            made.for_each(|type_commit| type_commit.edits.edits = Vec::new());
+            let done = self.types.iter_mut().rev().take(nth);
+            done.for_each(|type_commit| type_commit.edits.edits = Vec::new());
         }
     }
 
@@ -168,6 +170,8 @@ impl Commit {
         })
     }
 
+    /// Finds or adds the types of the commit, and decides whether it fits into
+    /// one slice of `budget` names.
     fn begin(&mut self, db: &mut Database, budget: usize) {
         let mut names = 0;
         for type_commit in &mut self.types {
@@ -184,7 +188,9 @@ impl Commit {
         self.stage = Stage::List(0, 0);
     }
 
-    /// Does one step; false if it has to wait for the next slice.
+    /// Does one step. Returns false if it has to wait for the next slice: a
+    /// group of edits is applied as a whole, and `room` is how many names the
+    /// slice still has. The `first` step of a slice never waits.
     fn step(
         &mut self,
         db: &mut Database,
@@ -192,56 +198,104 @@ impl Commit {
         first: bool,
         tell: &mut impl FnMut(ChangedName<'_>),
     ) -> Result<bool, ApplyError> {
-        let count = self.types.len();
         self.stage = match self.stage {
-            Stage::List(nth, _) if nth == count => Stage::Check(0, 0),
-            Stage::List(nth, slot) => {
-                match self.types[nth].list_removal(db, slot, self.is_one_slice) {
-                    true => Stage::List(nth, slot + 1),
-                    false => Stage::List(nth + 1, 0),
-                }
-            }
-            Stage::Check(nth, _) if nth == count => Stage::Apply(0, 0),
-            Stage::Check(nth, edit) if edit == self.types[nth].edits.named() => {
-                Stage::Check(nth + 1, 0)
-            }
-            Stage::Check(nth, edit) => {
-                // In one slice with its edit, a name counts once.
-                db.work.entries += u64::from(!self.is_one_slice);
-                self.types[nth].check(db, edit, self.is_one_slice)?;
-                Stage::Check(nth, edit + 1)
-            }
-            Stage::Apply(nth, _) if nth == count => Stage::Remove(0, 0),
-            Stage::Apply(nth, edit) if edit == self.types[nth].edits.edits.len() => {
-                Stage::Apply(nth + 1, 0)
-            }
+            Stage::List(nth, slot) => self.list_next(db, nth, slot),
+            Stage::Check(nth, edit) => self.check_next(db, nth, edit)?,
             Stage::Apply(nth, edit) => {
-                if !self.is_one_slice && !first && self.types[nth].domains.group_size(edit) > room {
+                let must_fit = !self.is_one_slice && !first;
+                if must_fit && self.group_size(nth, edit) > room {
                     return Ok(false);
                 }
-                self.types[nth].apply(db, edit, tell);
-                Stage::Apply(nth, edit + 1)
+                self.apply_next(db, nth, edit, tell)
             }
-            Stage::Remove(nth, _) if nth == count => Stage::Done,
-            Stage::Remove(nth, index) => {
-                let type_commit = &mut self.types[count - 1 - nth];
-                match type_commit.removals.get(index) {
-                    Some(edit) => {
-                        type_commit.apply_edit(db, *edit as usize, tell);
-                        Stage::Remove(nth, index + 1)
-                    }
-                    None => Stage::Remove(nth + 1, 0),
-                }
-            }
+            Stage::Remove(nth, index) => self.remove_next(db, nth, index, tell),
             done @ (Stage::New | Stage::Done) => done,
         };
         Ok(true)
+    }
+
+    /// Visits one slot of a type for a removal. Returns the next stage.
+    fn list_next(&mut self, db: &mut Database, nth: usize, slot: usize) -> Stage {
+        let Some(type_commit) = self.types.get_mut(nth) else {
+            return Stage::Check(0, 0);
+        };
+        match type_commit.list_removal(db, slot, self.is_one_slice) {
+            true => Stage::List(nth, slot + 1),
+            false => Stage::List(nth + 1, 0),
+        }
+    }
+
+    /// Checks one edit of a type. Returns the next stage.
+    fn check_next(
+        &mut self,
+        db: &mut Database,
+        nth: usize,
+        edit: usize,
+    ) -> Result<Stage, ApplyError> {
+        let Some(type_commit) = self.types.get_mut(nth) else {
+            return Ok(Stage::Apply(0, 0));
+        };
+        if edit == type_commit.edits.named() {
+            return Ok(Stage::Check(nth + 1, 0));
+        }
+        // In one slice with its edit, a name counts once.
+        db.work.entries += u64::from(!self.is_one_slice);
+        type_commit.check(db, edit, self.is_one_slice)?;
+        Ok(Stage::Check(nth, edit + 1))
+    }
+
+    /// Returns how many edits are applied together with one of a type; zero at
+    /// the end of the type.
+    fn group_size(&self, nth: usize, edit: usize) -> usize {
+        let type_commit = self.types.get(nth);
+        let type_commit = type_commit.filter(|commit| edit < commit.edits.edits.len());
+        type_commit.map_or(0, |commit| commit.domains.group_size(edit))
+    }
+
+    /// Applies one edit of a type and its group. Returns the next stage.
+    fn apply_next(
+        &mut self,
+        db: &mut Database,
+        nth: usize,
+        edit: usize,
+        tell: &mut impl FnMut(ChangedName<'_>),
+    ) -> Stage {
+        let Some(type_commit) = self.types.get_mut(nth) else {
+            return Stage::Remove(0, 0);
+        };
+        if edit == type_commit.edits.edits.len() {
+            return Stage::Apply(nth + 1, 0);
+        }
+        type_commit.apply(db, edit, tell);
+        Stage::Apply(nth, edit + 1)
+    }
+
+    /// Applies one removal of a type; types are counted from the last. Returns
+    /// the next stage.
+    fn remove_next(
+        &mut self,
+        db: &mut Database,
+        nth: usize,
+        index: usize,
+        tell: &mut impl FnMut(ChangedName<'_>),
+    ) -> Stage {
+        let Some(type_commit) = self.types.iter_mut().rev().nth(nth) else {
+            return Stage::Done;
+        };
+        match type_commit.removals.get(index) {
+            Some(edit) => {
+                type_commit.apply_edit(db, *edit as usize, tell);
+                Stage::Remove(nth, index + 1)
+            }
+            None => Stage::Remove(nth + 1, 0),
+        }
     }
 }
 
 impl TypeCommit {
     /// Adds a removal for the name in a slot, if the type is replaced and the
-    /// name has no edit; false if there is no such slot.
+    /// name has no edit. Returns false if the type is not replaced or there is
+    /// no such slot.
     fn list_removal(&mut self, db: &mut Database, slot: usize, is_one_slice: bool) -> bool {
         let table = &db.tables[self.type_id.0 as usize];
         if !self.edits.replaces || slot >= table.entries.slots() {
@@ -272,18 +326,19 @@ impl TypeCommit {
         let contents = self.edits.contents(edit, held);
         check_overlap(name, &contents)?;
         if table.hosts.is_some() && !contents.is_empty() {
-            let of = domains::CheckedHost {
+            let host = domains::CheckedHost {
                 edit,
                 entry: old,
                 contents: &contents,
                 records_groups: !is_one_slice,
             };
-            self.domains.check(table, &self.edits, &of)?;
+            self.domains.check(table, &self.edits, &host)?;
         }
         Ok(())
     }
 
-    /// Applies an edit and its group; an edit that removes its name is put off.
+    /// Applies an edit and its group. An edit that removes its name is put off
+    /// until everything is added, unless its group needs it now.
     fn apply(&mut self, db: &mut Database, edit: usize, tell: &mut impl FnMut(ChangedName<'_>)) {
         let together = self.domains.take_group(edit);
         if together.is_empty() {
@@ -297,6 +352,7 @@ impl TypeCommit {
         }
     }
 
+    /// Returns whether an edit leaves its name without contents.
     fn removes(&self, db: &Database, edit: usize) -> bool {
         match &self.edits.edits[edit] {
             Edit::Put(_) | Edit::Applied => false,
@@ -305,6 +361,18 @@ impl TypeCommit {
                 let old = db.variants(self.type_id, &rework.name);
                 self.edits.contents(edit, old).is_empty()
             }
+        }
+    }
+
+    /// Returns the contents of a name after its edit, which counts as applied
+    /// from then on.
+    fn take_content(&mut self, db: &Database, edit: usize, name: &Name) -> Content {
+        let old = db.variants(self.type_id, name);
+        let resources = Content::from_variants(self.edits.contents(edit, old));
+        let applied = std::mem::replace(&mut self.edits.edits[edit], Edit::Applied);
+        match applied.failure() {
+            None => resources,
+            Some(error) => Content::Failed(error, Box::new(resources)),
         }
     }
 
@@ -322,13 +390,7 @@ impl TypeCommit {
         let Some(name) = name.cloned() else {
             return;
         };
-        let old = db.variants(self.type_id, &name);
-        let resources = Content::of(self.edits.contents(edit, old));
-        let made = std::mem::replace(&mut self.edits.edits[edit], Edit::Applied);
-        let content = match made.failure() {
-            None => resources,
-            Some(error) => Content::Failed(error, Box::new(resources)),
-        };
+        let content = self.take_content(db, edit, &name);
         let before = db.put(self.type_id, &name, content);
         tell(ChangedName {
             type_url: &self.edits.url,

@@ -17,7 +17,8 @@ use crate::resource::Resource;
 pub(super) struct BaseSets(HashMap<Box<str>, BTreeSet<EntryId>>);
 
 impl BaseSets {
-    /// Replaces the variants of a virtual host.
+    /// Moves a virtual host from the sets of its old variants to those of its
+    /// new ones.
     pub(super) fn change(&mut self, id: EntryId, old: &[Arc<Resource>], new: &[Arc<Resource>]) {
         for set in sets(old) {
             if let Some(members) = self.0.get_mut(set) {
@@ -42,30 +43,32 @@ impl BaseSets {
     }
 }
 
+/// Returns the names of the base sets that some variants belong to.
 fn sets(variants: &[Arc<Resource>]) -> impl Iterator<Item = &str> {
     let all = variants.iter().flat_map(|r| r.facts().base_sets());
     all.map(AsRef::as_ref)
 }
 
 impl Database {
-    /// The hosts of a route configuration in a base set, each under the name by
-    /// which a client would request it.
+    /// Returns the hosts of a route configuration in a base set, each under the
+    /// name by which a client would request it, sorted. Wildcards are left out:
+    /// they cannot be requested.
     #[must_use]
     pub fn base_hosts(&self, type_id: TypeId, set: &str, route: &str) -> Vec<Name> {
         let table = self.table(type_id);
-        let hosts = table.hosts.iter();
-        let members = hosts.flat_map(|hosts| hosts.base.members(set));
-        let entries = members.map(|id| table.entry(id)).filter(|entry| {
+        let index = table.hosts.iter();
+        let members = index.flat_map(|index| index.base.members(set));
+        let of_route = members.map(|id| table.entry(id)).filter(|entry| {
             let name = HostName::split(entry.name.as_str());
             name.is_some_and(|name| name.route == route)
         });
-        let variants = entries.flat_map(|entry| entry.content.resources());
-        let belongs = |r: &&Arc<Resource>| r.facts().base_sets().iter().any(|s| **s == *set);
-        let hosts = variants.filter(belongs).flat_map(|r| {
-            let hosts = r.facts().domains.exact();
-            hosts.map(|host| Name::new(&format!("{route}/{host}")))
-        });
-        let hosts: BTreeSet<Name> = hosts.collect();
-        hosts.into_iter().collect()
+        let variants = of_route.flat_map(|entry| entry.content.resources());
+        let is_member = |r: &&Arc<Resource>| r.facts().base_sets().iter().any(|s| **s == *set);
+        let hosts = variants
+            .filter(is_member)
+            .flat_map(|r| r.facts().domains.exact());
+        let names = hosts.map(|host| Name::new(&format!("{route}/{host}")));
+        let names: BTreeSet<Name> = names.collect();
+        names.into_iter().collect()
     }
 }

@@ -10,6 +10,40 @@ use crate::hosts::{Domain, HostName};
 use crate::kind;
 use crate::resource::TypeUrl;
 
+/// The domains of a virtual host that change. All lists are sorted.
+struct DomainChange<'d> {
+    /// Before or after the change, or both.
+    all: Vec<Domain<'d>>,
+    added: Vec<Domain<'d>>,
+    removed: Vec<Domain<'d>>,
+}
+
+impl<'d> DomainChange<'d> {
+    /// Compares the domains before and after a change, which are sorted.
+    fn new(before: &[Domain<'d>], after: &[Domain<'d>]) -> Self {
+        let mut all = [before, after].concat();
+        all.sort_unstable();
+        all.dedup();
+        let not_in = |these: &[Domain<'d>]| {
+            let missing = all.iter().filter(|d| these.binary_search(d).is_err());
+            missing.copied().collect()
+        };
+        Self {
+            added: not_in(before),
+            removed: not_in(after),
+            all,
+        }
+    }
+}
+
+/// A wildcard of a virtual host, and whether it was exclusive at some time
+/// ([`HostIndex::is_exclusive`]).
+struct WildcardState<'d> {
+    owner: EntryId,
+    wildcard: Domain<'d>,
+    is_exclusive: bool,
+}
+
 impl Table {
     /// Updates the index after the contents of a virtual host changed from
     /// `old`. Returns the requested hosts whose answer may have changed.
@@ -17,108 +51,129 @@ impl Table {
         if self.hosts.is_none() {
             return Vec::new();
         }
-        let before = old.resources().to_vec();
-        let after = self.entry(id).content.resources().to_vec();
+        let (before, after) = (old.resources(), self.entry(id).content.resources().to_vec());
         if let Some(hosts) = &mut self.hosts {
-            hosts.base.change(id, &before, &after);
+            hosts.base.change(id, before, &after);
         }
         let name = self.entry(id).name.clone();
-        let (before, after) = (domains_of(&before), domains_of(&after));
         let Some(HostName { route, .. }) = HostName::split(name.as_str()) else {
             return Vec::new();
         };
-        let mut all = [before.as_slice(), &after].concat();
-        all.sort_unstable();
-        all.dedup();
-        let moved = all.iter().copied();
-        let moved: Vec<_> = moved
-            .filter(|d| before.contains(d) != after.contains(d))
-            .collect();
-        let affected = self.affected_wildcards(route, &moved, id);
+        let change = DomainChange::new(&domains_of(before), &domains_of(&after));
+        let wildcards = self.wildcards_near(route, &change, id);
         if let Some(hosts) = &mut self.hosts {
-            hosts.forget_rewrites(id);
-            for domain in moved {
-                match after.contains(&domain) {
-                    true => hosts.insert(route, domain, id),
-                    false => hosts.remove(route, domain, id),
-                }
-            }
+            hosts.apply_change(route, &change, id);
         }
-        let mut affected_hosts = self.requested_matching(route, &all);
-        for (owner, wildcard, exclusive) in affected {
-            let hosts = self.hosts.as_deref();
-            if hosts.is_some_and(|hosts| {
-                hosts.is_exclusive(&self.entries, owner, wildcard) != exclusive
-            }) {
-                let own = own_domains(self.entry(owner));
-                affected_hosts.extend(self.requested_matching(route, &own));
-                affected_hosts.push(owner);
-            }
-        }
-        affected_hosts
+        let mut affected = self.requested_matching(route, &change.all);
+        affected.extend(self.hosts_of_changed_wildcards(route, &wildcards));
+        affected
     }
 
-    /// The wildcards of other virtual hosts whose exclusiveness may change with
-    /// some domains, and whether they are exclusive now.
-    fn affected_wildcards<'d>(
+    /// Returns the wildcards of other virtual hosts whose exclusiveness may
+    /// change with the domains of `changed`, and whether they are exclusive
+    /// now.
+    fn wildcards_near<'d>(
         &self,
         route: &str,
-        moved: &[Domain<'d>],
-        by: EntryId,
-    ) -> Vec<(EntryId, Domain<'d>, bool)> {
+        change: &DomainChange<'d>,
+        changed: EntryId,
+    ) -> Vec<WildcardState<'d>> {
         let Some(hosts) = &self.hosts else {
             return Vec::new();
         };
-        // Virtual hosts for different clients may have the same wildcard.
-        let covering = moved.iter().flat_map(|domain| {
-            let same = Some(*domain).filter(|domain| domain.is_wildcard());
-            hosts
-                .covering_wildcards(route, *domain)
-                .into_iter()
-                .chain(same)
-        });
-        let mut covering: Vec<_> = covering.collect();
-        covering.sort_unstable();
-        covering.dedup();
-        let owners = covering.into_iter().flat_map(|wildcard| {
+        let wildcards = hosts.wildcards_over(route, change).into_iter();
+        let owned = wildcards.flat_map(|wildcard| {
             let owners = hosts.owners(&self.entries, route, wildcard).into_iter();
-            let others = owners.filter(move |owner| *owner != by);
-            others.map(move |owner| (owner, wildcard))
+            owners.map(move |owner| (owner, wildcard))
         });
-        owners
-            .map(|(owner, wildcard)| {
-                let exclusive = hosts.is_exclusive(&self.entries, owner, wildcard);
-                (owner, wildcard, exclusive)
+        owned
+            .filter(|(owner, _)| *owner != changed)
+            .map(|(owner, wildcard)| WildcardState {
+                owner,
+                wildcard,
+                is_exclusive: hosts.is_exclusive(&self.entries, owner, wildcard),
             })
             .collect()
     }
 
-    /// The requested hosts that one of these domains matches.
-    fn requested_matching(&self, route: &str, domains: &[Domain<'_>]) -> Vec<EntryId> {
-        let hosts = self
-            .hosts
-            .as_deref()
-            .filter(|hosts| !hosts.requested.is_empty());
-        let under = |hosts: &HostIndex| {
-            let found = domains
-                .iter()
-                .flat_map(|d| hosts.requested.matching(route, *d));
-            found.collect()
+    /// Returns the virtual hosts whose wildcards are exclusive now and were not
+    /// before, or the reverse, and the requested hosts that they match: such a
+    /// virtual host is sent in another form.
+    fn hosts_of_changed_wildcards(
+        &self,
+        route: &str,
+        before: &[WildcardState<'_>],
+    ) -> Vec<EntryId> {
+        let Some(hosts) = &self.hosts else {
+            return Vec::new();
         };
-        hosts.map_or_else(Vec::new, under)
+        let changed = before.iter().filter(|state| {
+            let now = hosts.is_exclusive(&self.entries, state.owner, state.wildcard);
+            now != state.is_exclusive
+        });
+        let affected = changed.flat_map(|state| {
+            let domains = own_domains(self.entry(state.owner));
+            let mut affected = self.requested_matching(route, &domains);
+            affected.push(state.owner);
+            affected
+        });
+        affected.collect()
+    }
+
+    /// Returns the requested hosts that one of these domains matches.
+    fn requested_matching(&self, route: &str, domains: &[Domain<'_>]) -> Vec<EntryId> {
+        match &self.hosts {
+            Some(hosts) if !hosts.requested.is_empty() => {
+                let domains = domains.iter();
+                let matching = domains.flat_map(|d| hosts.requested.matching(route, *d));
+                matching.collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl HostIndex {
+    /// Returns the wildcards of a route configuration whose exclusiveness may
+    /// change: those that cover a domain that is added or removed, and that
+    /// domain itself, since virtual hosts for different clients may have the
+    /// same wildcard.
+    fn wildcards_over<'d>(&self, route: &str, change: &DomainChange<'d>) -> Vec<Domain<'d>> {
+        let moved = change.added.iter().chain(&change.removed);
+        let wildcards = moved.flat_map(|domain| {
+            let same = Some(*domain).filter(|domain| domain.is_wildcard());
+            let covering = self.covering_wildcards(route, *domain);
+            covering.into_iter().chain(same)
+        });
+        let mut wildcards: Vec<_> = wildcards.collect();
+        wildcards.sort_unstable();
+        wildcards.dedup();
+        wildcards
+    }
+
+    /// Updates the domains of a virtual host, and forgets what was made of it.
+    fn apply_change(&mut self, route: &str, change: &DomainChange<'_>, owner: EntryId) {
+        self.forget_rewrites(owner);
+        for domain in &change.removed {
+            self.remove(route, *domain, owner);
+        }
+        for domain in &change.added {
+            self.insert(route, *domain, owner);
+        }
     }
 }
 
 impl Database {
     /// Updates whether the hosts of a route configuration are matched without
-    /// ports.
+    /// ports, after its contents changed: they are if all its variants say so.
+    /// Entries of other types are ignored.
     pub(in super::super) fn update_portless(&mut self, type_id: TypeId, entry: EntryId) {
         let routes = self.table(type_id);
         if routes.url.as_str() != kind::RDS {
             return;
         }
-        let (name, variants) = (routes.entry(entry).name.clone(), routes.entry(entry));
-        let variants = variants.content.resources();
+        let name = routes.entry(entry).name.clone();
+        let variants = routes.entry(entry).content.resources();
         let portless = !variants.is_empty() && variants.iter().all(|r| r.facts().ignores_port());
         let hosts = match self.find_type(&TypeUrl::from(kind::VHDS)) {
             Some(hosts) => hosts,

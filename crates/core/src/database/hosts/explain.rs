@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use super::super::entry::EntryId;
+use super::super::table::{Table, Work};
 use super::super::{Database, TypeId};
-use super::resolve::{HostForm, HostMatch};
-use crate::hosts::{Domain, HostName};
+use super::resolve::HostForm;
 use crate::name::Name;
-use crate::params::{Constraints, ParamsId};
+use crate::params::{Constraints, ParamsId, ParamsTable};
 use crate::resource::Resource;
 
 /// Why a client gets its answer for a host.
@@ -50,7 +51,8 @@ pub struct MatchedHost {
 }
 
 impl Database {
-    /// Explains what a client with these parameters gets for a host.
+    /// Explains what a client with these parameters gets for a host. The
+    /// explanation is empty if the type has no hosts.
     pub fn explain_host(
         &mut self,
         type_id: TypeId,
@@ -58,55 +60,87 @@ impl Database {
         params: ParamsId,
     ) -> HostExplanation {
         let table = &mut self.tables[type_id.0 as usize];
-        let (Some(hosts), Some(name)) = (&table.hosts, HostName::split(requested.as_str())) else {
+        let Some((route, normalized)) = table.split_host(requested) else {
             return HostExplanation::default();
         };
-        let normalized = hosts.normalize(name);
+        let (sets, work) = (&mut self.params, &mut self.work);
+        let candidates = table.host_candidates(route, &normalized, params, sets, work);
+        let seen = candidates.iter().find(|candidate| candidate.is_seen);
+        let domain = seen.map(|candidate| candidate.domain.clone());
+        HostExplanation {
+            normalized,
+            candidates,
+            matched: table.explain_match(requested, domain, params, sets, work),
+        }
+    }
+}
+
+impl Table {
+    /// Returns the virtual hosts that match a normalized host, in order of
+    /// precedence, whether or not the client sees them.
+    fn host_candidates(
+        &mut self,
+        route: &str,
+        host: &str,
+        params: ParamsId,
+        params_table: &mut ParamsTable,
+        work: &mut Work,
+    ) -> Vec<HostCandidate> {
+        let hosts = self.hosts.as_ref();
+        let domains = hosts.map_or_else(Vec::new, |hosts| hosts.candidates(route, host));
         let mut candidates = Vec::new();
-        for domain in hosts.candidates(name.route, &normalized) {
+        for domain in domains {
             let has_it = |r: &Arc<Resource>| r.facts().domains.contains(domain);
-            for owner in table.domain_owners(name.route, domain) {
-                let entry = table.entry(owner);
+            for owner in self.domain_owners(route, domain) {
+                let choice = self.own_choice(owner, params, params_table, work);
+                let entry = self.entry(owner);
                 let variants = entry.content.resources().iter().filter(|r| has_it(r));
-                let variants = variants.map(|r| r.constraints.clone()).collect();
-                let name = entry.name.clone();
-                let choice = table.own_choice(owner, params, &mut self.params, &mut self.work);
                 candidates.push(HostCandidate {
                     domain: domain.to_string(),
-                    name,
-                    variants,
+                    name: entry.name.clone(),
+                    variants: variants.map(|r| r.constraints.clone()).collect(),
                     is_seen: choice.resource().is_some_and(has_it),
                 });
             }
         }
-        let by_domain = table.match_host(requested, params, &mut self.params, &mut self.work);
-        let domain = by_domain.as_ref().and_then(|_| {
-            let mut seen = candidates.iter().filter(|one| one.is_seen);
-            Some(seen.next()?.domain.clone())
-        });
-        let entry_id = table.intern(requested);
-        let by_name = table.matches_by_name(entry_id, params, &mut self.params, &mut self.work);
-        let mut found = by_domain.into_iter().chain(by_name);
-        let matched = found.find_map(|found: HostMatch| {
+        candidates
+    }
+
+    /// Explains the match of a requested host. `domain` is the first domain of
+    /// a virtual host that the client sees.
+    fn explain_match(
+        &mut self,
+        requested: &Name,
+        domain: Option<String>,
+        params: ParamsId,
+        params_table: &mut ParamsTable,
+        work: &mut Work,
+    ) -> Option<MatchedHost> {
+        let by_domain = self.match_host(requested, params, params_table, work);
+        let domain = domain.filter(|_| by_domain.is_some());
+        let entry = self.intern(requested);
+        let by_name = self.matches_by_name(entry, params, params_table, work);
+        let mut matches = by_domain.into_iter().chain(by_name);
+        let matched = matches.find_map(|found| {
             let host = Arc::clone(found.choice.resource()?);
-            let answer = table.rewrite_host(entry_id, requested, &host, &found);
-            let hosts = table.hosts.as_ref()?;
-            let domains = host.facts().domains.iter();
-            let is_hiding = |d: &Domain<'_>| !hosts.is_exclusive(&table.entries, found.owner, *d);
-            let hiding_wildcard = domains.filter(is_hiding).map(|d| d.to_string()).next();
             Some(MatchedHost {
                 domain: domain.clone(),
-                answer,
-                hiding_wildcard,
+                answer: self.rewrite_host(entry, requested, &host, &found),
+                hiding_wildcard: self.hiding_wildcard(found.owner, &host),
                 host,
             })
         });
-        table.remove_unused(entry_id);
-        HostExplanation {
-            normalized,
-            candidates,
-            matched,
-        }
+        self.remove_unused(entry);
+        matched
+    }
+
+    /// Returns the first wildcard of a virtual host that hides, or may hide,
+    /// another virtual host.
+    fn hiding_wildcard(&self, owner: EntryId, host: &Resource) -> Option<String> {
+        let hosts = self.hosts.as_ref()?;
+        let mut domains = host.facts().domains.iter();
+        let hiding = domains.find(|d| !hosts.is_exclusive(&self.entries, owner, *d));
+        hiding.map(|domain| domain.to_string())
     }
 }
 

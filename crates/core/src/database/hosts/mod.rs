@@ -20,6 +20,7 @@ mod suffix_counts;
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
 use hashbrown::{DefaultHashBuilder, HashMap, HashSet};
 
@@ -27,6 +28,7 @@ use super::entry::{Entry, EntryId};
 use super::shards::Shards;
 use super::slab::Slab;
 use crate::hosts::{Domain, HostName, without_port};
+use crate::resource::Resource;
 use base::BaseSets;
 pub use explain::{HostCandidate, HostExplanation, MatchedHost};
 use requested::RequestedHosts;
@@ -56,7 +58,8 @@ struct DomainEntry {
     owner: EntryId,
 }
 
-/// The wildcards of a route configuration: how many there are of each length.
+/// Counts of the domains of a route configuration: all, and the wildcards of
+/// each length.
 #[derive(Debug, Default)]
 struct RouteDomains {
     domains: usize,
@@ -66,7 +69,35 @@ struct RouteDomains {
 }
 
 impl RouteDomains {
-    fn lengths(&mut self, domain: Domain<'_>) -> Option<(&mut BTreeMap<usize, usize>, usize)> {
+    /// Counts a domain.
+    fn add(&mut self, domain: Domain<'_>) {
+        self.domains += 1;
+        self.any += usize::from(domain == Domain::Any);
+        if let Some((counts, length)) = self.counts_by_length(domain) {
+            *counts.entry(length).or_default() += 1;
+        }
+    }
+
+    /// Removes a domain that was counted.
+    fn remove(&mut self, domain: Domain<'_>) {
+        self.domains -= 1;
+        self.any -= usize::from(domain == Domain::Any);
+        if let Some((counts, length)) = self.counts_by_length(domain)
+            && let Some(count) = counts.get_mut(&length)
+        {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&length);
+            }
+        }
+    }
+
+    /// Returns the counts in which a suffix or a prefix is counted, and its
+    /// length; `None` for other domains.
+    fn counts_by_length(
+        &mut self,
+        domain: Domain<'_>,
+    ) -> Option<(&mut BTreeMap<usize, usize>, usize)> {
         match domain {
             Domain::Suffix(text) => Some((&mut self.suffixes, text.len())),
             Domain::Prefix(text) => Some((&mut self.prefixes, text.len())),
@@ -76,7 +107,8 @@ impl RouteDomains {
 }
 
 impl HostIndex {
-    /// Adds a domain of a virtual host.
+    /// Adds a domain of a virtual host. To be called once for each domain,
+    /// however many variants have it.
     pub(super) fn insert(&mut self, route: &str, domain: Domain<'_>, owner: EntryId) {
         let hash = self.hash(route, domain);
         let item = DomainEntry { hash, owner };
@@ -85,12 +117,8 @@ impl HostIndex {
         if !self.routes.contains_key(route) {
             self.routes.insert(route.into(), RouteDomains::default());
         }
-        if let Some(found) = self.routes.get_mut(route) {
-            found.domains += 1;
-            found.any += usize::from(domain == Domain::Any);
-            if let Some((lengths, length)) = found.lengths(domain) {
-                *lengths.entry(length).or_default() += 1;
-            }
+        if let Some(domains) = self.routes.get_mut(route) {
+            domains.add(domain);
         }
         self.suffix_counts.add(route, domain);
     }
@@ -103,25 +131,16 @@ impl HostIndex {
             return;
         }
         self.suffix_counts.remove(route, domain);
-        let Some(found) = self.routes.get_mut(route) else {
-            return;
-        };
-        found.domains -= 1;
-        found.any -= usize::from(domain == Domain::Any);
-        if let Some((lengths, length)) = found.lengths(domain)
-            && let Some(count) = lengths.get_mut(&length)
-        {
-            *count -= 1;
-            if *count == 0 {
-                lengths.remove(&length);
+        if let Some(domains) = self.routes.get_mut(route) {
+            domains.remove(domain);
+            if domains.domains == 0 {
+                self.routes.remove(route);
             }
-        }
-        if found.domains == 0 {
-            self.routes.remove(route);
         }
     }
 
-    /// The virtual hosts that have exactly this domain.
+    /// Returns the virtual hosts of a route configuration that have exactly
+    /// this domain, sorted. Other domains with the same hash are left out.
     pub(super) fn owners(
         &self,
         entries: &Slab<Entry>,
@@ -147,8 +166,10 @@ impl HostIndex {
         owners
     }
 
-    /// The domains that match a host, in order of precedence: the host itself,
-    /// then wildcards of each kind, by the lengths that occur.
+    /// Returns the domains that may match a host, in order of precedence: the
+    /// host itself, then suffixes, prefixes and `*`, the longest first.
+    /// Wildcards have lengths that occur in the route configuration; not all of
+    /// them need have an owner.
     pub(super) fn candidates<'h>(&self, route: &str, host: &'h str) -> Vec<Domain<'h>> {
         let Some(route) = self.routes.get(route) else {
             return Vec::new();
@@ -170,13 +191,14 @@ impl HostIndex {
             .collect()
     }
 
-    /// Whether a virtual host can be sent with this domain as it is: no other
-    /// virtual host has a domain under it, so it hides nothing.
+    /// Returns whether a virtual host can be sent with this domain of its own
+    /// as it is: no other virtual host has a domain under it, so it hides
+    /// nothing. A wildcard of which that is not known is not exclusive.
     pub(super) fn is_exclusive(
         &self,
         entries: &Slab<Entry>,
         owner: EntryId,
-        of: Domain<'_>,
+        domain: Domain<'_>,
     ) -> bool {
         let Some(entry) = entries.get(owner.0) else {
             return false;
@@ -185,25 +207,23 @@ impl HostIndex {
             return false;
         };
         let own = own_domains(entry);
-        match of {
+        match domain {
             Domain::Exact(_) => true,
             Domain::Any => self.routes.get(route).map_or(0, |r| r.domains) == own.len(),
             // Domains under a part of a label are not counted: the wildcard may
             // hide one.
             Domain::Suffix(text) if text.starts_with('.') => {
-                let under = own
-                    .iter()
-                    .filter(|d| suffix_counts::is_under(**d, text))
-                    .count();
-                self.suffix_counts.count(route, text) == under
+                let own_under = own.iter().filter(|d| suffix_counts::is_under(**d, text));
+                self.suffix_counts.count(route, text) == own_under.count()
             }
             // Every suffix has precedence over it.
             Domain::Suffix(_) | Domain::Prefix(_) => false,
         }
     }
 
-    /// The wildcards whose exclusiveness may change when this domain is added
-    /// or removed.
+    /// Returns the wildcards whose exclusiveness may change when this domain is
+    /// added or removed: the suffixes at a label, and `*`, that are in the
+    /// index and cover it.
     pub(super) fn covering_wildcards<'d>(
         &self,
         route: &str,
@@ -228,8 +248,8 @@ impl HostIndex {
             .collect()
     }
 
-    /// A host as its route configuration matches it: in lower case, and without
-    /// its port if the route configuration ignores ports.
+    /// Returns a host as its route configuration matches it: in lower case, and
+    /// without its port if the route configuration ignores ports.
     pub(super) fn normalize(&self, name: HostName<'_>) -> String {
         let host = match self.portless.contains(name.route) {
             true => without_port(name.host),
@@ -255,8 +275,8 @@ impl HostIndex {
         self.forget_rewrites(entry);
     }
 
-    /// Sets whether a route configuration ignores ports. Returns its requested
-    /// hosts, if that has changed.
+    /// Sets whether a route configuration ignores ports, and indexes its
+    /// requested hosts again. Returns them; none if the setting is the same.
     pub(super) fn set_portless(
         &mut self,
         entries: &Slab<Entry>,
@@ -286,7 +306,8 @@ impl HostIndex {
         self.rewrites.forget(entry);
     }
 
-    /// The number of domains of all virtual hosts, and of requested hosts.
+    /// Returns the number of domains of all virtual hosts, and that of
+    /// requested hosts.
     pub(super) fn counts(&self) -> (usize, usize) {
         (self.domains.len(), self.requested.entries().count())
     }
@@ -301,15 +322,14 @@ pub(super) fn spread(hash: u32) -> u64 {
     u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// The domains of all variants of a virtual host.
+/// Returns the domains of all variants of a virtual host, sorted, without
+/// repetition.
 pub(super) fn own_domains(entry: &Entry) -> Vec<Domain<'_>> {
     domains_of(entry.content.resources())
 }
 
-/// The domains of some variants, sorted, without repetition.
-pub(super) fn domains_of(
-    variants: &[std::sync::Arc<crate::resource::Resource>],
-) -> Vec<Domain<'_>> {
+/// Returns the domains of some variants, sorted, without repetition.
+pub(super) fn domains_of(variants: &[Arc<Resource>]) -> Vec<Domain<'_>> {
     let all = variants.iter().flat_map(|r| r.facts().domains.iter());
     let mut all: Vec<_> = all.collect();
     all.sort_unstable();

@@ -6,8 +6,8 @@ use crate::hosts::Domain;
 use crate::name::Name;
 
 impl Database {
-    /// The virtual hosts of a route configuration that have a domain, whichever
-    /// clients they are for; none if the type has no virtual hosts.
+    /// Returns the virtual hosts of a route configuration that have a domain,
+    /// whichever clients they are for; none if the type has no virtual hosts.
     #[must_use]
     pub fn hosts_with_domain(&self, type_id: TypeId, route: &str, domain: Domain<'_>) -> Vec<Name> {
         let table = self.table(type_id);

@@ -32,7 +32,9 @@ impl RequestedHosts {
         self.0.iter().map(|(_, entry)| *entry)
     }
 
-    /// The hosts of a route configuration that a domain matches.
+    /// Returns the requested hosts of a route configuration that a domain
+    /// matches. For a suffix only hosts that end like it are visited, for a
+    /// prefix all hosts of the route configuration.
     pub(super) fn matching(&self, route: &str, domain: Domain<'_>) -> Vec<EntryId> {
         let common = match domain {
             Domain::Exact(text) | Domain::Suffix(text) => reversed_key(route, text),
@@ -47,6 +49,8 @@ impl RequestedHosts {
     }
 }
 
+/// Returns the key of a host: the route configuration, a slash, and the host
+/// with its characters reversed.
 fn reversed_key(route: &str, host: &str) -> String {
     let mut key = String::with_capacity(route.len() + 1 + host.len());
     key.push_str(route);
@@ -55,6 +59,7 @@ fn reversed_key(route: &str, host: &str) -> String {
     key
 }
 
+/// Returns the host of a key.
 fn host(key: &str, route: &str) -> String {
     key[route.len() + 1..].chars().rev().collect()
 }

@@ -34,24 +34,25 @@ pub(super) struct HostMatch {
 }
 
 impl Table {
-    /// The choice of a host for a client: the virtual host that has it as a
-    /// domain, else the one that has it as its name or alias, in a form that
-    /// hides nothing. `None` if the type has no hosts, or the table is a cache.
+    /// Returns the choice of a host for a client: the virtual host that has it
+    /// as a domain, else the one that has it as its name or alias, in a form
+    /// that hides nothing. `None` if the type has no hosts, or the table is a
+    /// cache.
     pub(in super::super) fn choose_host(
         &mut self,
         id: EntryId,
         params: ParamsId,
-        table: &mut ParamsTable,
+        params_table: &mut ParamsTable,
         work: &mut Work,
     ) -> Option<Choice> {
         if self.hosts.is_none() || self.is_cache {
             return None;
         }
         let name = self.entry(id).name.clone();
-        if let Some(found) = self.match_host(&name, params, table, work) {
+        if let Some(found) = self.match_host(&name, params, params_table, work) {
             return Some(self.rewritten_choice(id, &name, found));
         }
-        for found in self.matches_by_name(id, params, table, work) {
+        for found in self.matches_by_name(id, params, params_table, work) {
             match self.rewritten_choice(id, &name, found) {
                 Choice::Absent => {}
                 choice => return Some(choice),
@@ -60,12 +61,13 @@ impl Table {
         Some(Choice::Absent)
     }
 
-    /// The virtual hosts that have the host as their name or alias.
+    /// Returns the entry of the requested name and those of resources that have
+    /// it as an alias, as matches. The client may see none of them.
     pub(super) fn matches_by_name(
         &mut self,
         id: EntryId,
         params: ParamsId,
-        table: &mut ParamsTable,
+        params_table: &mut ParamsTable,
         work: &mut Work,
     ) -> Vec<HostMatch> {
         let owners = self.owners(id).to_vec();
@@ -73,12 +75,14 @@ impl Table {
         owners
             .map(|owner| HostMatch {
                 owner,
-                choice: self.own_choice(owner, params, table, work),
+                choice: self.own_choice(owner, params, params_table, work),
                 by_wildcard: false,
             })
             .collect()
     }
 
+    /// Replaces the resource of a match by the form in which the client gets
+    /// it. A resource that has no such form is absent; an error stays.
     fn rewritten_choice(&mut self, requested: EntryId, name: &Name, found: HostMatch) -> Choice {
         let source = found.choice.resource();
         let rewritten =
@@ -90,20 +94,20 @@ impl Table {
         }
     }
 
-    /// The virtual host that a domain gives a host.
+    /// Finds the virtual host that a domain gives a host: of the first domain,
+    /// in order of precedence, that a virtual host has and the client sees.
     pub(super) fn match_host(
         &mut self,
         name: &Name,
         params: ParamsId,
-        table: &mut ParamsTable,
+        params_table: &mut ParamsTable,
         work: &mut Work,
     ) -> Option<HostMatch> {
-        let name = HostName::split(name.as_str())?;
-        let (route, host) = (name.route, self.hosts.as_ref()?.normalize(name));
+        let (route, host) = self.split_host(name)?;
         for domain in self.hosts.as_ref()?.candidates(route, &host) {
             for owner in self.domain_owners(route, domain) {
                 work.entries += 1;
-                let choice = self.own_choice(owner, params, table, work);
+                let choice = self.own_choice(owner, params, params_table, work);
                 // Variants of one virtual host may differ in their domains.
                 let has_it = |r: &Arc<Resource>| r.facts().domains.contains(domain);
                 if choice.resource().is_some_and(has_it) {
@@ -118,13 +122,23 @@ impl Table {
         None
     }
 
-    pub(super) fn domain_owners(&self, route: &str, domain: Domain<'_>) -> Vec<EntryId> {
+    /// Returns the route configuration and the normalized host of a requested
+    /// name; `None` if it has no route configuration, or the type no hosts.
+    pub(super) fn split_host<'n>(&self, requested: &'n Name) -> Option<(&'n str, String)> {
+        let name = HostName::split(requested.as_str())?;
+        let hosts = self.hosts.as_ref()?;
+        Some((name.route, hosts.normalize(name)))
+    }
+
+    /// Returns the virtual hosts that have exactly this domain; none if the
+    /// type has no hosts.
+    pub(in super::super) fn domain_owners(&self, route: &str, domain: Domain<'_>) -> Vec<EntryId> {
         let hosts = self.hosts.as_ref();
         hosts.map_or_else(Vec::new, |hosts| hosts.owners(&self.entries, route, domain))
     }
 
-    /// A virtual host in a form that hides nothing; `None` if there is no such
-    /// form.
+    /// Returns the matched virtual host `source` in a form that hides nothing
+    /// and that answers to the requested name; `None` if there is no such form.
     pub(super) fn rewrite_host(
         &mut self,
         requested: EntryId,
@@ -132,19 +146,23 @@ impl Table {
         source: &Arc<Resource>,
         found: &HostMatch,
     ) -> Option<(Arc<Resource>, HostForm)> {
-        let (made, form) = self.choose_rewrite(requested, name, source, found)?;
-        let answers = made.name == *name || made.other_names().any(|other| other == *name);
+        let (host, form) = self.choose_rewrite(requested, name, source, found)?;
+        let answers = host.name == *name || host.other_names().any(|other| other == *name);
         if answers {
-            return Some((made, form));
+            return Some((host, form));
         }
         // The client waits until a resource has the name that it requested.
         let rewrites = &mut self.hosts.as_mut()?.rewrites;
-        let named = rewrites.get(requested, Rewrite::WithAlias, &made, || {
-            rewrite::with_alias(&made, name)
+        let aliased = rewrites.get(requested, Rewrite::WithAlias, &host, || {
+            rewrite::with_alias(&host, name)
         });
-        Some((named, form))
+        Some((aliased, form))
     }
 
+    /// Returns the virtual host whole if none of its domains hides another one.
+    /// Otherwise a host that a wildcard matched gets a copy for itself alone,
+    /// and any other host a copy without wildcards. `None` if such a copy would
+    /// have no domain.
     fn choose_rewrite(
         &mut self,
         requested: EntryId,
@@ -158,34 +176,34 @@ impl Table {
         }
         let narrowed = self.narrowed_name(name);
         let hosts = self.hosts.as_mut()?;
-        let exclusive = |domain| hosts.is_exclusive(&self.entries, found.owner, domain);
-        if domains.iter().all(exclusive) {
+        let is_exclusive = |domain| hosts.is_exclusive(&self.entries, found.owner, domain);
+        if domains.iter().all(is_exclusive) {
             return Some((Arc::clone(source), HostForm::Whole));
         }
         let rewrites = &mut hosts.rewrites;
         if found.by_wildcard {
-            let (narrowed, host) = narrowed?;
-            let make = || rewrite::for_one_host(source, narrowed, &host);
-            let made = rewrites.get(requested, Rewrite::OneHost, source, make);
-            return Some((made, HostForm::Narrowed));
+            let (name, host) = narrowed?;
+            let make = || rewrite::for_one_host(source, name, &host);
+            let copy = rewrites.get(requested, Rewrite::OneHost, source, make);
+            return Some((copy, HostForm::Narrowed));
         }
         domains.exact().next()?;
-        let made = rewrites.get(found.owner, Rewrite::WithoutWildcards, source, || {
-            rewrite::without_wildcards(source)
-        });
-        Some((made, HostForm::WithoutWildcards))
+        let make = || rewrite::without_wildcards(source);
+        let copy = rewrites.get(found.owner, Rewrite::WithoutWildcards, source, make);
+        Some((copy, HostForm::WithoutWildcards))
     }
 
-    /// The name of a virtual host for one host alone: the requested name,
-    /// unless an author used it for another.
+    /// Returns the name and the domain of a virtual host for one host alone.
+    /// The name is the requested one, unless an author used it for another
+    /// virtual host. `None` if the host cannot be a domain.
     fn narrowed_name(&self, requested: &Name) -> Option<(Name, String)> {
-        let requested = HostName::split(requested.as_str())?;
-        let host = self.hosts.as_ref()?.normalize(requested);
-        let name = self.unused_name(&format!("{}/{host}", requested.route));
+        let (route, host) = self.split_host(requested)?;
+        let name = self.unused_name(&format!("{route}/{host}"));
         rewrite::can_be_domain(&host).then_some((name, host))
     }
 
-    /// This name, or a longer one, that has no contents.
+    /// Returns this name if it has no contents, else a longer one that has
+    /// none.
     fn unused_name(&self, name: &str) -> Name {
         let is_taken = |name: &str| {
             let entry = self.find(name).map(|id| self.entry(id));
@@ -200,42 +218,40 @@ impl Table {
 }
 
 impl Database {
-    /// A name that has no contents: the requested one, if possible.
+    /// Returns the requested name if it has no contents, else a longer one that
+    /// has none.
     pub(crate) fn unused_name(&self, type_id: TypeId, requested: &Name) -> Name {
         self.table(type_id).unused_name(requested.as_str())
     }
 
-    /// Whether a virtual host has exactly this host as a domain.
+    /// Returns whether a virtual host has exactly this host as a domain.
     #[must_use]
     pub fn has_exact_domain(&self, type_id: TypeId, requested: &Name) -> bool {
         let table = self.table(type_id);
-        let (Some(hosts), Some(name)) = (&table.hosts, HostName::split(requested.as_str())) else {
-            return false;
-        };
-        let host = hosts.normalize(name);
-        let owners = table.domain_owners(name.route, Domain::Exact(&host));
-        !owners.is_empty()
+        table.split_host(requested).is_some_and(|(route, host)| {
+            let owners = table.domain_owners(route, Domain::Exact(&host));
+            !owners.is_empty()
+        })
     }
 
-    /// Whether a virtual host has exactly this host as a domain, or is sent
-    /// whole to a client that requests it. A client can request only as many of
-    /// these as there are virtual hosts; all others are unbounded.
+    /// Returns whether a virtual host has exactly this host as a domain, or is
+    /// sent whole to a client that requests it. A client can request only as
+    /// many of these as there are virtual hosts; all others are unbounded.
     #[must_use]
     pub fn is_bounded_host(&self, type_id: TypeId, requested: &Name) -> bool {
         let table = self.table(type_id);
-        let (Some(hosts), Some(name)) = (&table.hosts, HostName::split(requested.as_str())) else {
+        let (Some(hosts), Some((route, host))) = (&table.hosts, table.split_host(requested)) else {
             return false;
         };
-        let host = hosts.normalize(name);
-        let candidates = hosts.candidates(name.route, &host).into_iter();
-        let mut found = candidates.map(|domain| (domain, table.domain_owners(name.route, domain)));
-        let found = found.find(|(_, owners)| !owners.is_empty());
-        found.is_some_and(|(domain, owners)| {
-            let exclusive = |owner: &EntryId| {
-                let mut own = own_domains(table.entry(*owner)).into_iter();
-                own.all(|domain| hosts.is_exclusive(&table.entries, *owner, domain))
+        let candidates = hosts.candidates(route, &host).into_iter();
+        let mut owned = candidates.map(|domain| (domain, table.domain_owners(route, domain)));
+        let first = owned.find(|(_, owners)| !owners.is_empty());
+        first.is_some_and(|(domain, owners)| {
+            let is_sent_whole = |owner: &EntryId| {
+                let mut domains = own_domains(table.entry(*owner)).into_iter();
+                domains.all(|domain| hosts.is_exclusive(&table.entries, *owner, domain))
             };
-            !domain.is_wildcard() || owners.iter().all(exclusive)
+            !domain.is_wildcard() || owners.iter().all(is_sent_whole)
         })
     }
 }

@@ -39,7 +39,8 @@ struct RewrittenHost {
 pub(super) struct RewrittenHosts(HashMap<EntryId, Vec<RewrittenHost>>);
 
 impl RewrittenHosts {
-    /// The rewritten virtual host of an entry, made if need be.
+    /// Returns the virtual host that is made from `source` for an entry, which
+    /// is kept for other clients; calls `make` if there is none.
     pub(super) fn get(
         &mut self,
         entry: EntryId,
@@ -69,13 +70,13 @@ impl RewrittenHosts {
     }
 }
 
-/// A virtual host without its wildcards.
+/// Makes a copy of a virtual host without its wildcards.
 pub(super) fn without_wildcards(source: &Resource) -> Resource {
     let domains = source.facts().domains.exact();
     rewritten(source, source.name.clone(), domains)
 }
 
-/// A virtual host with one alias more.
+/// Makes a copy of a virtual host with one alias more.
 pub(super) fn with_alias(source: &Resource, name: &Name) -> Resource {
     let aliases = source.aliases.iter().chain([name]).cloned();
     Resource {
@@ -84,17 +85,21 @@ pub(super) fn with_alias(source: &Resource, name: &Name) -> Resource {
     }
 }
 
-/// A virtual host for one host alone, under a name that is used nowhere else.
+/// Makes a copy of a virtual host for one host alone, under a name that is used
+/// nowhere else.
 pub(super) fn for_one_host(source: &Resource, name: Name, host: &str) -> Resource {
     rewritten(source, name, [host].into_iter())
 }
 
-/// Whether a host can be a domain that matches it alone.
+/// Returns whether a host can be a domain that matches it alone.
 pub(super) fn can_be_domain(host: &str) -> bool {
     let plain = |c: char| !c.is_control() && !c.is_whitespace();
     !host.is_empty() && !Domain::of(host).is_wildcard() && host.chars().all(plain)
 }
 
+/// Makes a copy of a virtual host with another name and other domains, in its
+/// body and in its facts. It is for the same clients, and has a version of its
+/// own.
 fn rewritten<'a>(
     source: &Resource,
     name: Name,

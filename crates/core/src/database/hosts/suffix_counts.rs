@@ -21,23 +21,25 @@ pub(super) struct SuffixCounts {
 }
 
 impl SuffixCounts {
+    /// Counts a domain under each of its suffixes.
     pub(super) fn add(&mut self, route: &str, domain: Domain<'_>) {
         for suffix in suffixes(domain) {
             let hash = self.hasher.hash_one((route, suffix));
-            match self.counts.find_mut(hash, |(of, _)| *of == hash) {
+            match self.counts.find_mut(hash, |(key, _)| *key == hash) {
                 Some((_, count)) => *count += 1,
-                None => self.counts.insert(hash, (hash, 1), |(of, _)| *of),
+                None => self.counts.insert(hash, (hash, 1), |(key, _)| *key),
             }
         }
     }
 
+    /// Removes a domain that was added from the counts of its suffixes.
     pub(super) fn remove(&mut self, route: &str, domain: Domain<'_>) {
         for suffix in suffixes(domain) {
             let hash = self.hasher.hash_one((route, suffix));
-            if let Some((_, count)) = self.counts.find_mut(hash, |(of, _)| *of == hash) {
+            if let Some((_, count)) = self.counts.find_mut(hash, |(key, _)| *key == hash) {
                 *count -= 1;
                 if *count == 0 {
-                    self.counts.remove(hash, |(of, _)| *of == hash);
+                    self.counts.remove(hash, |(key, _)| *key == hash);
                 }
             }
         }
@@ -46,18 +48,18 @@ impl SuffixCounts {
     /// The number of domains of a route configuration under a suffix.
     pub(super) fn count(&self, route: &str, suffix: &str) -> usize {
         let hash = self.hasher.hash_one((route, suffix));
-        let found = self.counts.find(hash, |(of, _)| *of == hash);
+        let found = self.counts.find(hash, |(key, _)| *key == hash);
         found.map_or(0, |(_, count)| *count as usize)
     }
 }
 
-/// Whether a domain counts as being under a suffix.
+/// Returns whether a domain counts as being under a suffix.
 pub(super) fn is_under(domain: Domain<'_>, suffix: &str) -> bool {
     suffixes(domain).any(|other| other == suffix)
 }
 
-/// The suffixes of a domain that begin at a label. Prefixes are under none:
-/// they come after every suffix.
+/// Returns the suffixes of a domain that begin at a label. A prefix is under
+/// none: every suffix has precedence over it.
 fn suffixes(domain: Domain<'_>) -> impl Iterator<Item = &str> {
     let text = match domain {
         Domain::Exact(text) | Domain::Suffix(text) => text,
