@@ -363,9 +363,7 @@ impl Session {
             return None;
         }
         let params = type_stream.next_params(type_params);
-        if type_stream.params != params && type_stream.can_change_params() {
-            type_stream.change_params(db, params);
-        }
+        type_stream.apply_params(db, params);
         let complete = type_stream.is_complete(db);
         if !complete && type_stream.sends_whole_sets() {
             return None;
