@@ -14,17 +14,19 @@ use crate::resource::Version;
 #[derive(Clone, Debug, Default)]
 pub struct InitialVersions(Option<Arc<List>>);
 
+/// Names and versions, with an index by name.
 #[derive(Debug)]
 struct List {
-    /// In the order in which they were named; a name is there once.
+    /// In the order of the request; a name is there once.
     versions: Vec<(Name, Version)>,
+    /// Indexes of `versions`.
     by_name: HashTable<u32>,
     hasher: DefaultHashBuilder,
     longest_name: usize,
 }
 
 impl InitialVersions {
-    /// How many names there are.
+    /// The number of names.
     #[must_use]
     pub fn len(&self) -> usize {
         self.as_slice().len()
@@ -36,7 +38,7 @@ impl InitialVersions {
         self.len() == 0
     }
 
-    /// Names and versions, in the order in which they were named.
+    /// Names and versions, in the order of the request.
     pub fn iter(&self) -> std::slice::Iter<'_, (Name, Version)> {
         self.as_slice().iter()
     }
@@ -49,13 +51,13 @@ impl InitialVersions {
         Some(&list.versions[index as usize].1)
     }
 
-    /// Bytes in the longest name.
+    /// The bytes of the longest name.
     #[must_use]
     pub fn longest_name(&self) -> usize {
         self.0.as_ref().map_or(0, |list| list.longest_name)
     }
 
-    /// Whether both are one list in memory.
+    /// Whether both share one list in memory.
     pub(crate) fn is_shared_with(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),
@@ -75,8 +77,8 @@ impl List {
         found.copied()
     }
 
-    /// Adds a name; one that is there gets the later version, as in any map of
-    /// Protobuf.
+    /// Adds a name and its version. A name that is there gets the later
+    /// version, as a key of any Protobuf map does.
     fn insert(&mut self, name: Name, version: Version) {
         if let Some(index) = self.find(&name) {
             self.versions[index as usize].1 = version;
@@ -95,6 +97,8 @@ impl List {
 }
 
 impl FromIterator<(Name, Version)> for InitialVersions {
+    /// Of a name that comes twice, the last version counts. An empty list, as
+    /// most requests have, takes no memory.
     fn from_iter<I: IntoIterator<Item = (Name, Version)>>(versions: I) -> Self {
         let mut versions = versions.into_iter().peekable();
         if versions.peek().is_none() {

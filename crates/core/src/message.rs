@@ -1,8 +1,7 @@
-//! The messages of both protocols as the machines see them.
+//! The messages of both protocols, as sessions and sinks read and write them.
 //!
-//! These are not the wire's: the transport turns protobuf into them and back.
-//! Names are still as the peer wrote them in requests, and canonical in
-//! responses.
+//! The transport decodes protobuf into requests, and encodes responses. Names
+//! in a request are as the client wrote them, in a response they are canonical.
 
 use std::sync::Arc;
 
@@ -12,29 +11,30 @@ use crate::params::{Constraints, Params};
 use crate::resource::{Nonce, Resource, ResourceError, TypeUrl, Version};
 use crate::resource_list::ResourceList;
 
-/// Which of the two protocols a stream speaks.
+/// The protocol variant of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// State of the world: every request lists everything.
+    /// State of the world: every request lists all subscriptions.
     Sotw,
-    /// Incremental: requests and responses say what changed.
+    /// Incremental: requests and responses have the changes.
     Delta,
 }
 
-/// Which client a stream speaks for, as far as the rules care.
+/// The client of a stream, as far as the rules need to know it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Node {
-    /// The node's own name.
+    /// The name of the node.
     pub id: String,
-    /// The group it counts itself to.
+    /// The group that the node belongs to.
     pub cluster: String,
-    /// Which program it is: `envoy`, `gRPC C-core linux Python` and the like.
+    /// The name of the program: `envoy`, `gRPC C-core linux Python` and the
+    /// like.
     pub user_agent: String,
-    /// What it says it can do.
+    /// The features that the client supports.
     pub client_features: Vec<String>,
 }
 
-/// A name that a client asks for, perhaps with parameters of its own (TP2).
+/// A name that a client subscribes to, maybe with parameters of its own (TP2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Locator {
     /// The name, a glob, or `*`.
@@ -44,6 +44,7 @@ pub struct Locator {
 }
 
 impl From<&str> for Locator {
+    /// A plain name, without parameters.
     fn from(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -52,12 +53,12 @@ impl From<&str> for Locator {
     }
 }
 
-/// Why a client rejects a response. The text is for people only (S64).
+/// Why a client NACKs a response. The text is for people only (S64).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorDetail {
-    /// gRPC's status code.
+    /// A gRPC status code.
     pub code: i32,
-    /// What the client says.
+    /// The client's words.
     pub message: String,
 }
 
@@ -68,13 +69,13 @@ pub struct SotwRequest {
     pub node: Option<Node>,
     /// Empty only on a stream that carries one type (S3).
     pub type_url: Option<TypeUrl>,
-    /// All that the client asks for, each time.
+    /// All subscriptions of the client, each time.
     pub names: Vec<Locator>,
-    /// The last version that the client accepted; `None` if none.
+    /// The last version that the client ACKed; `None` if none.
     pub version: Option<Version>,
-    /// The response that this answers; `None` if none.
+    /// The response that this acknowledges; `None` if none.
     pub nonce: Option<Nonce>,
-    /// Present: the response is rejected (S11).
+    /// The request is a NACK if there is an error (S11).
     pub error: Option<ErrorDetail>,
 }
 
@@ -83,13 +84,13 @@ pub struct SotwRequest {
 pub struct SotwResponse {
     /// The type of all its resources.
     pub type_url: TypeUrl,
-    /// The version of the state that this response brings about.
+    /// The version of all that the client holds with this response.
     pub version: Version,
     /// Names this response on its stream.
     pub nonce: Nonce,
-    /// The whole set, or a part, by type.
+    /// The whole set, or the changed resources, by type.
     pub resources: ResourceList,
-    /// Names that cannot be given, and why (TP3).
+    /// Names whose resource is not available, and why (TP3).
     pub errors: Vec<(Name, Arc<ResourceError>)>,
 }
 
@@ -100,15 +101,16 @@ pub struct DeltaRequest {
     pub node: Option<Node>,
     /// Empty only on a stream that carries one type (S3).
     pub type_url: Option<TypeUrl>,
-    /// What the client asks for from now on.
+    /// New subscriptions.
     pub subscribe: Vec<Locator>,
-    /// What it asks for no longer.
+    /// Subscriptions that end.
     pub unsubscribe: Vec<Locator>,
-    /// What it holds; counts in the first request for a type only (S49).
+    /// The versions that the client holds; they count in the first request for
+    /// a type only (S49).
     pub initial_versions: InitialVersions,
-    /// The response that this answers; `None` if none.
+    /// The response that this acknowledges; `None` if none.
     pub nonce: Option<Nonce>,
-    /// Present: the response is rejected (S11).
+    /// The request is a NACK if there is an error (S11).
     pub error: Option<ErrorDetail>,
 }
 
@@ -119,18 +121,18 @@ pub struct DeltaResponse {
     pub type_url: TypeUrl,
     /// Names this response on its stream.
     pub nonce: Nonce,
-    /// What changed.
+    /// New and changed resources.
     pub resources: ResourceList,
-    /// What is gone, by name.
+    /// Names of removed resources.
     pub removed: Vec<Name>,
-    /// Which variants are gone (TP2); without constraints, the one for all, in
-    /// whose place others came.
+    /// Removed variants (TP2). One without constraints is the variant for all
+    /// clients, which others replace.
     pub removed_variants: Vec<(Name, Option<Constraints>)>,
-    /// Names that cannot be given, and why (TP3).
+    /// Names whose resource is not available, and why (TP3).
     pub errors: Vec<(Name, Arc<ResourceError>)>,
 }
 
-/// A request in the variant that the stream speaks.
+/// A request of either protocol variant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     /// State of the world.
@@ -139,7 +141,7 @@ pub enum Request {
     Delta(DeltaRequest),
 }
 
-/// A response in the variant that the stream speaks.
+/// A response of either protocol variant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Response {
     /// State of the world.
@@ -161,7 +163,7 @@ impl From<DeltaResponse> for Response {
 }
 
 impl Response {
-    /// The type that it is about.
+    /// The type of its resources.
     #[must_use]
     pub fn type_url(&self) -> &TypeUrl {
         match self {
@@ -170,7 +172,7 @@ impl Response {
         }
     }
 
-    /// Names it on its stream.
+    /// The nonce of the response.
     #[must_use]
     pub fn nonce(&self) -> &Nonce {
         match self {
@@ -179,7 +181,7 @@ impl Response {
         }
     }
 
-    /// The incremental one, if it is.
+    /// The response, if it is incremental.
     #[must_use]
     pub fn into_delta(self) -> Option<DeltaResponse> {
         match self {
@@ -188,7 +190,7 @@ impl Response {
         }
     }
 
-    /// The one of state of the world, if it is.
+    /// The response, if it is of state of the world.
     #[must_use]
     pub fn into_sotw(self) -> Option<SotwResponse> {
         match self {
@@ -210,16 +212,16 @@ pub struct WireResource {
 /// How much of a resource is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Everything; on a state-of-the-world stream, the body alone.
+    /// All of it; on a state-of-the-world stream, the body alone.
     Full,
-    /// State of the world only: in a `Resource`, with all that belongs to it (S58).
+    /// State of the world only: in a `Resource`, with its name and TTL (S58).
     Wrapped,
-    /// Name, version and ttl without the body: it is still good (S59).
+    /// Name, version and TTL without the body: it is still good (S59).
     Heartbeat,
 }
 
 impl WireResource {
-    /// The whole resource.
+    /// A resource that is sent in full.
     #[must_use]
     pub fn full(resource: Arc<Resource>) -> Self {
         Self {
@@ -228,15 +230,17 @@ impl WireResource {
         }
     }
 
-    /// In a `Resource` if there is a reason and the peer reads it; without a
-    /// ttl where that is a danger (S58, S59).
+    /// A resource for a state-of-the-world stream. It is wrapped if it has
+    /// something beside its body that needs it, and the client reads that
+    /// (`may_wrap`). Its TTL is left out if the client does not read it, or if
+    /// the type allows none (`ttl`) (S58, S59).
     #[must_use]
     pub(crate) fn for_sotw(mut resource: Arc<Resource>, may_wrap: bool, ttl: bool) -> Self {
         if resource.ttl.is_some() && !(may_wrap && ttl) {
             Arc::make_mut(&mut resource).ttl = None;
         }
-        let reason = resource.ttl.is_some() || resource.constraints.is_some();
-        let form = match may_wrap && reason {
+        let needs_wrapper = resource.ttl.is_some() || resource.constraints.is_some();
+        let form = match may_wrap && needs_wrapper {
             true => Form::Wrapped,
             false => Form::Full,
         };

@@ -56,9 +56,21 @@ struct InUse {
 }
 
 impl InUse {
+    /// Whether the client may use this resource.
     fn may_include(&self, url: &TypeUrl, name: &Name) -> bool {
         self.types.contains(url.as_str()) || self.references.contains(&reference(url, name))
     }
+}
+
+/// A resource that is to be removed from a client.
+#[derive(Clone, Copy)]
+pub(crate) struct Removal<'r> {
+    pub(crate) type_url: &'r TypeUrl,
+    pub(crate) name: &'r Name,
+    /// Whether the client is subscribed to it by name.
+    pub(crate) by_name: bool,
+    /// Whether sets list an invalid cluster in its place until it is removed.
+    pub(crate) has_invalid_cluster: bool,
 }
 
 /// The type streams of a stream, except for one.
@@ -104,6 +116,8 @@ pub(crate) struct Order<'a> {
 }
 
 impl<'a> Order<'a> {
+    /// `resuming` is whether the client reconnected and has yet to subscribe to
+    /// all its types.
     pub(crate) fn new(
         others: OtherTypes<'a>,
         (draining, draining_types): (
@@ -125,7 +139,8 @@ impl<'a> Order<'a> {
         }
     }
 
-    /// Whether a dependency of a resource has to be sent first.
+    /// Whether a dependency of a resource has to be sent first: it is not held,
+    /// or cannot be used yet (S73).
     pub(crate) fn must_defer_addition(
         &self,
         db: &mut Database,
@@ -177,36 +192,43 @@ impl<'a> Order<'a> {
         }
     }
 
-    /// Whether the client may still use a resource that is to be removed.
-    /// `named` is whether it is subscribed to by name, `refused` whether the
-    /// set lists an invalid cluster in its place. Envoy NACKs such a set, so it
-    /// is sent no longer than needed: an Envoy that resumed with a route name
-    /// for every listener unsubscribes from them when the listener has drained,
-    /// and types that began to drain on this stream are not waited for.
-    /// Listeners that an earlier stream replaced are: the names do not tell
-    /// them from their successors.
-    pub(crate) fn must_defer_removal(
-        &self,
-        db: &mut Database,
-        url: &TypeUrl,
-        name: &Name,
-        (named, refused): (bool, bool),
-    ) -> bool {
-        let reference = reference(url, name);
-        let of_name = self.draining.get(&reference);
-        let trusted = refused && self.names_all_routes(db);
-        let of_type = self.draining_types.get(url.as_str());
-        let of_type = of_type.filter(|deadlines| deadlines.from_earlier_stream || !trusted);
-        let drains = of_name.into_iter().chain(of_type).any(|deadlines| {
-            let until = if named {
-                deadlines.by_name
-            } else {
-                deadlines.by_wildcard
+    /// Whether a removal waits, since the client may still use the resource:
+    /// old referrers drain, a referrer is about to be replaced, or a type that
+    /// may refer to it is not subscribed to yet (S73, S81).
+    pub(crate) fn must_defer_removal(&self, db: &mut Database, removal: Removal<'_>) -> bool {
+        let Removal { type_url, name, .. } = removal;
+        if self.is_draining(db, removal) || self.awaits_referring_type(type_url) {
+            return true;
+        }
+        let in_use = self.in_use.get_or_init(|| self.find_in_use(db, |_| true));
+        in_use.may_include(type_url, name)
+    }
+
+    /// Whether old referrers of a resource may be draining.
+    ///
+    /// A set with an invalid cluster is sent no longer than needed, since Envoy
+    /// NACKs it. If an Envoy resumed with a route name for each listener, it
+    /// unsubscribes from these when the listener has drained, so a type that
+    /// began to drain on this stream is not waited for. One that began on an
+    /// earlier stream is: the names do not tell its listeners from their
+    /// successors (S82).
+    fn is_draining(&self, db: &mut Database, removal: Removal<'_>) -> bool {
+        let of_name = self
+            .draining
+            .get(&reference(removal.type_url, removal.name));
+        let of_type = self.draining_types.get(removal.type_url.as_str());
+        let of_type = of_type.filter(|deadlines| {
+            deadlines.from_earlier_stream
+                || !(removal.has_invalid_cluster && self.names_all_routes(db))
+        });
+        let mut deadlines = of_name.into_iter().chain(of_type);
+        deadlines.any(|deadlines| {
+            let until = match removal.by_name {
+                true => deadlines.by_name,
+                false => deadlines.by_wildcard,
             };
             self.now < until
-        });
-        let in_use = self.in_use.get_or_init(|| self.find_in_use(db, |_| true));
-        drains || in_use.may_include(url, name) || self.awaits_referring_type(url)
+        })
     }
 
     /// Whether a referrer of a name is about to be replaced by one that does
@@ -233,19 +255,15 @@ impl<'a> Order<'a> {
     /// Whether an Envoy resumed with a route name for each listener, and none
     /// of the listeners that it may have had has inline routes.
     fn names_all_routes(&self, db: &mut Database) -> bool {
-        let Some(routes) = self.others.find(kind::RDS) else {
-            return false;
-        };
         let listeners = self.others.find(kind::LDS);
         let resumed = listeners.and_then(|listeners| listeners.resumption.as_ref());
         if resumed.is_some_and(|resumed| resumed.had_inline_routes) {
             return false;
         }
-        let listeners = listeners.map_or(0, |listeners| listeners.listed_count(db));
-        routes
-            .resumption
-            .as_ref()
-            .is_some_and(|r| r.named_count >= listeners)
+        let listener_count = listeners.map_or(0, |listeners| listeners.listed_count(db));
+        let routes = self.others.find(kind::RDS);
+        let resumed = routes.and_then(|routes| routes.resumption.as_ref());
+        resumed.is_some_and(|resumed| resumed.named_count >= listener_count)
     }
 
     /// Whether a reconnected client has yet to subscribe to a type that may
@@ -259,9 +277,11 @@ impl<'a> Order<'a> {
             && users.any(|user| *user != url.as_str() && refers(user) && is_missing(&user))
     }
 
-    fn find_in_use(&self, db: &mut Database, by: impl Fn(&TypeStream) -> bool) -> InUse {
+    /// Collects the dependencies that the client uses by the types that
+    /// `counts` tells.
+    fn find_in_use(&self, db: &mut Database, counts: impl Fn(&TypeStream) -> bool) -> InUse {
         let mut in_use = InUse::default();
-        for other in self.others.iter().filter(|other| by(other)) {
+        for other in self.others.iter().filter(|other| counts(other)) {
             if other.holds_unknown_bodies() {
                 in_use.types.extend(other.kind.refers_to);
             }
@@ -301,6 +321,7 @@ impl<'a> Order<'a> {
     }
 }
 
+/// The key of a resource among references.
 fn reference(url: &TypeUrl, name: &Name) -> Reference {
     Reference {
         type_url: url.clone(),

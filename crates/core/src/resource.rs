@@ -103,6 +103,12 @@ impl Version {
         Self::of_hash(XxHash3_128::oneshot(body))
     }
 
+    /// The version of a resource that a client holds at a version that it did
+    /// not say: no resource has it.
+    pub(crate) fn unknown() -> Self {
+        Self(SmolStr::default())
+    }
+
     /// Writes the upper half of a 128-bit hash: sixteen characters.
     #[must_use]
     pub fn of_hash(hash: u128) -> Self {

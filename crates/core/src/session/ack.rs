@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Config, Event, Session};
+use super::{Event, Session};
 use crate::database::Database;
 use crate::facts::Reference;
 use crate::kind;
@@ -25,10 +25,12 @@ impl Session {
         }
     }
 
+    /// Whether a nonce is that of the newest response of a type.
     pub(super) fn is_newest(&self, index: usize, nonce: &Nonce) -> bool {
         self.type_streams[index].last_nonce.as_ref() == Some(nonce)
     }
 
+    /// The version of a pending SotW response.
     pub(super) fn sent_version(&self, index: usize, nonce: &Nonce) -> Option<Version> {
         let pending_ack = self.type_streams[index].client_cache.pending_ack(nonce)?;
         pending_ack.version.clone()
@@ -58,20 +60,39 @@ impl Session {
             (None, true) => type_stream.acks_unreadable = true,
             _ => {}
         }
-        let error = error.filter(|_| !expected);
-        let Some(mut error) = error else {
-            let drains = type_stream.kind.drains;
-            let effects = type_stream.handle_ack(db, &nonce);
-            type_stream.last_acked = Some(nonce.clone());
-            type_stream.forget_error();
-            if effects.replaced_unknown {
-                self.drain_unknown(db, index, now);
-            }
-            self.drain_replaced(db, &effects.replacements, drains, now);
-            self.events.push_back(Event::Acked { type_url, nonce });
-            return;
-        };
-        cut(&mut error.message, self.config.limits.error_bytes);
+        match error.filter(|_| !expected) {
+            Some(error) => self.handle_nack(db, index, nonce, error),
+            None => self.handle_ack(db, index, nonce, now),
+        }
+    }
+
+    /// Handles an ACK: references of replaced resources begin to drain.
+    fn handle_ack(&mut self, db: &mut Database, index: usize, nonce: Nonce, now: Moment) {
+        let type_stream = &mut self.type_streams[index];
+        let type_url = type_stream.type_url.clone();
+        let drains = type_stream.kind.drains;
+        let effects = type_stream.handle_ack(db, &nonce);
+        type_stream.last_acked = Some(nonce.clone());
+        type_stream.forget_error();
+        if effects.replaced_unknown {
+            self.drain_unknown(db, index, now);
+        }
+        self.drain_replaced(db, &effects.replacements, drains, now);
+        self.events.push_back(Event::Acked { type_url, nonce });
+    }
+
+    /// Handles a NACK, and reports it with the resources that it puts into
+    /// quarantine.
+    fn handle_nack(
+        &mut self,
+        db: &mut Database,
+        index: usize,
+        nonce: Nonce,
+        mut error: ErrorDetail,
+    ) {
+        truncate_text(&mut error.message, self.config.limits.error_bytes);
+        let type_stream = &mut self.type_streams[index];
+        let type_url = type_stream.type_url.clone();
         type_stream.last_error = Some(error.clone());
         let quarantined = type_stream.handle_nack(db, &nonce, &error);
         type_stream.forget_error();
@@ -91,7 +112,8 @@ impl Session {
         }
     }
 
-    /// Records that the client holds resources from an earlier stream (S82).
+    /// Begins the resumption of a type: the client holds resources from an
+    /// earlier stream (S82).
     pub(super) fn resume(&mut self, db: &Database, index: usize, now: Moment) {
         self.resume_stream(db, now);
         self.type_streams[index].begin_resumption(now);
@@ -273,20 +295,17 @@ impl Session {
         }
     }
 
+    /// The deadlines of references that begin to drain now. A referrer that
+    /// `drains` may use them for the drain time, another one only until the
+    /// client has the next.
     fn drain_deadlines(&self, drains: bool, now: Moment) -> DrainDeadlines {
-        let Config {
-            drain_time,
-            dependency_timeout,
-            ..
-        } = self.config;
+        let by_wildcard = match drains {
+            true => self.config.drain_time,
+            false => self.config.dependency_timeout,
+        };
         DrainDeadlines {
-            by_name: now + drain_time,
-            by_wildcard: now
-                + if drains {
-                    drain_time
-                } else {
-                    dependency_timeout
-                },
+            by_name: now + self.config.drain_time,
+            by_wildcard: now + by_wildcard,
             from_earlier_stream: false,
         }
     }
@@ -324,7 +343,7 @@ fn has_interest_in(db: &Database, type_streams: &[TypeStream], reference: &Refer
     of.is_some_and(|type_stream| type_stream.has_interest(db, &reference.name))
 }
 
-/// Cuts a text to a number of bytes, at a character boundary.
-fn cut(text: &mut String, bytes: usize) {
+/// Truncates a text to a number of bytes, at a character boundary.
+fn truncate_text(text: &mut String, bytes: usize) {
     text.truncate(text.floor_char_boundary(bytes));
 }

@@ -12,9 +12,10 @@ use crate::resource::{Resource, TypeUrl};
 use crate::source::{Push, TypeStream};
 
 impl Session {
-    /// Called before a response is sent, while the client cache still has the
-    /// resources that it replaces.
-    pub(super) fn after_sending(&mut self, db: &mut Database, index: usize, push: &Push) {
+    /// Resends resources of other types that a push makes the client lose, or
+    /// wait for. Called while the client cache still has the resources that the
+    /// push replaces.
+    pub(super) fn before_sending(&mut self, db: &mut Database, index: usize, push: &Push) {
         let type_stream = &self.type_streams[index];
         match type_stream.type_url.as_str() {
             kind::CDS => self.resend_endpoints(db, index, |clusters| {
@@ -22,8 +23,8 @@ impl Session {
                 push.resources().chain(again)
             }),
             kind::RDS => {
-                let restarted = routes_with_changed_vhds(db, type_stream, push);
-                self.restart_virtual_hosts(db, &restarted);
+                let changed = routes_with_changed_vhds(db, type_stream, push);
+                self.restart_virtual_hosts(db, &changed);
             }
             // A new listener starts over, with everything inline in it.
             kind::LDS => {
@@ -35,8 +36,8 @@ impl Session {
         }
     }
 
-    /// Called after a NACK of a set: later sets list its resources again, so
-    /// they come to the client with those.
+    /// Resends the endpoints of pending sets of clusters after a NACK: these
+    /// sets list the NACKed clusters again.
     pub(super) fn after_nack(&mut self, db: &Database, index: usize) {
         let type_stream = &self.type_streams[index];
         if type_stream.type_url.as_str() == kind::CDS && type_stream.sends_whole_sets() {
@@ -165,11 +166,8 @@ fn all_of(db: &Database, url: &str) -> Vec<Arc<Resource>> {
 /// that the client was sent before.
 fn routes_with_changed_vhds(db: &mut Database, routes: &TypeStream, push: &Push) -> Vec<Name> {
     let mut names = Vec::new();
-    for new in push
-        .updates
-        .iter()
-        .filter_map(|update| update.resource.as_ref())
-    {
+    let upserts = push.updates.iter().filter_map(|u| u.resource.as_ref());
+    for new in upserts {
         let held = routes.client_cache.held(db, &new.name);
         let old = held.iter().find(|held| held.is_accepted());
         let before = old.and_then(|old| old.resource.facts().vhds_version());

@@ -24,24 +24,35 @@ impl Session {
             .map_or_else(|| self.params_of(url), |c| c.params);
         for locator in names {
             self.uses_locators |= locator.params.is_some();
-            match Selector::parse(&locator.name, self.config.limits.name_bytes) {
-                Ok(selector) => {
-                    match self.params_of_locator(db, locator.params.clone(), plain_params) {
-                        Ok(params) => {
-                            if locator.params.is_some() && params == plain_params {
-                                self.record_located_name(url, &selector, params);
-                            }
-                            selectors.push((selector, params));
-                        }
-                        Err(refusal) => self.refuse(url, refusal),
+            match self.parse_locator(db, locator, plain_params) {
+                Ok((selector, params, is_located)) => {
+                    if is_located && params == plain_params {
+                        self.record_located_name(url, &selector, params);
                     }
+                    selectors.push((selector, params));
                 }
-                Err(error) => self.refuse(url, Refusal::Name(error)),
+                Err(refusal) => self.refuse(url, refusal),
             }
         }
         selectors
     }
 
+    /// Parses a name and its parameters. Returns also whether it has parameters
+    /// of its own.
+    fn parse_locator(
+        &mut self,
+        db: &mut Database,
+        locator: Locator,
+        plain_params: ParamsId,
+    ) -> Result<(Selector, ParamsId, bool), Refusal> {
+        let selector = Selector::parse(&locator.name, self.config.limits.name_bytes)?;
+        let is_located = locator.params.is_some();
+        let params = self.params_of_locator(db, locator.params, plain_params)?;
+        Ok((selector, params, is_located))
+    }
+
+    /// Records that a name of the request came as a locator, although its
+    /// parameters are those of plain names.
     fn record_located_name(&mut self, url: &TypeUrl, selector: &Selector, params: ParamsId) {
         if let (Selector::Name(name), Some(type_stream)) =
             (selector, self.type_stream_mut(url.as_str()))
@@ -74,14 +85,14 @@ impl Session {
         {
             let type_stream = &mut self.type_streams[index];
             type_stream.scope_params = Some(params);
-            if type_stream.can_change_params() && type_stream.params != params {
-                type_stream.change_params(db, params);
-            }
+            type_stream.apply_params(db, params);
         }
     }
 
-    /// Applies the changes of a request, as far as others need not wait; the
-    /// rest is applied before anything else happens on the stream (S85).
+    /// Applies the first slice of the changes of a request, so that other
+    /// streams need not wait; the rest is applied before anything else happens
+    /// on the stream (S85). `first` is whether it is the first request of the
+    /// type.
     pub(super) fn begin_changes(
         &mut self,
         db: &mut Database,
@@ -99,17 +110,13 @@ impl Session {
         self.continue_changes(db);
     }
 
-    /// Applies more of the changes. Returns whether there are more.
+    /// Applies another slice of the changes. Returns whether there are more.
     pub(super) fn continue_changes(&mut self, db: &mut Database) -> bool {
         let Some(mut unfinished) = self.unfinished.take() else {
             return false;
         };
-        let url = unfinished.url.as_str();
-        let index = self
-            .type_streams
-            .iter()
-            .position(|c| c.type_url.as_str() == url);
-        let Some(index) = index else {
+        let mut all = self.type_streams.iter();
+        let Some(index) = all.position(|c| c.type_url == unfinished.url) else {
             return false;
         };
         if !self.type_streams[index].apply_changes(db, &mut unfinished.changes, SLICE) {

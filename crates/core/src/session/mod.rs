@@ -17,6 +17,7 @@ mod cross_type;
 mod event;
 mod locators;
 mod params;
+mod poll;
 mod request;
 mod status;
 
@@ -29,12 +30,12 @@ pub use status::{NameState, NameStatus, TypeStatus};
 
 use crate::database::{Database, SLICE, StreamId};
 use crate::limits::Limits;
-use crate::message::{Mode, Node, Response};
+use crate::message::{Mode, Node};
 use crate::moment::Moment;
-use crate::order::{DrainDeadlines, DrainingReferences, Order, OtherTypes};
+use crate::order::{DrainDeadlines, DrainingReferences};
 use crate::params::{Params, ParamsId};
-use crate::resource::{Nonce, TypeUrl};
-use crate::source::{Dialect, PendingAck, Push, PushContext, Timeouts, TypeStream};
+use crate::resource::TypeUrl;
+use crate::source::{Dialect, Timeouts, TypeStream};
 
 /// The configuration of a session.
 #[derive(Clone, Debug)]
@@ -126,15 +127,18 @@ pub struct Session {
     /// types.
     resuming_until: Option<Moment>,
     events: VecDeque<Event>,
-    /// Refusals beyond [`MAX_EVENTS`].
-    dropped_events: u64,
 }
 
-/// How often one poll evaluates all types.
-const MAX_ROUNDS: usize = 64;
-
-/// Refusals that are kept until they are polled.
+/// The number of events that are kept until they are polled, beyond which
+/// refusals are dropped.
 const MAX_EVENTS: usize = 1024;
+
+/// The client features that tell that a SotW client reads wrapped resources.
+const WRAPPING_FEATURES: [&str; 3] = [
+    "xds.config.supports-resource-in-sotw",
+    "xds.config.resource-in-sotw",
+    "xds.config.supports-resource-ttl",
+];
 
 impl Session {
     /// Opens a stream.
@@ -162,7 +166,6 @@ impl Session {
             has_more: false,
             resuming_until: None,
             events: VecDeque::new(),
-            dropped_events: 0,
         }
     }
 
@@ -242,16 +245,16 @@ impl Session {
             return false;
         }
         let mut all = self.type_streams.iter();
-        let deferred = all.any(|type_stream| !type_stream.deferred.is_empty());
-        if deferred && self.has_changes(db) {
+        let has_deferred = all.any(|type_stream| !type_stream.deferred.is_empty());
+        if has_deferred && self.has_changes(db) {
             return false;
         }
         let mut all = self.type_streams.iter();
         all.all(|type_stream| {
+            let stream_params = self.params_of(&type_stream.type_url);
+            let changes_params = type_stream.next_params(stream_params) != type_stream.params;
             !type_stream.may_send(now, self.config.ack_timeout)
-                || (type_stream.params
-                    == type_stream.next_params(self.params_of(&type_stream.type_url))
-                    && type_stream.is_quiet(db))
+                || (!changes_params && type_stream.is_quiet(db))
         })
     }
 
@@ -271,13 +274,13 @@ impl Session {
     /// moments in the past.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Moment> {
-        let times = Timeouts {
+        let timeouts = Timeouts {
             ack_timeout: self.config.ack_timeout,
             resume_window: self.config.resume_window,
             dependency_timeout: self.config.dependency_timeout,
             drain_time: self.config.drain_time,
         };
-        let deadlines = self.type_streams.iter().map(|c| c.deadlines(times));
+        let deadlines = self.type_streams.iter().map(|c| c.deadlines(timeouts));
         let draining = self.draining.values().chain(self.draining_types.values());
         let draining = draining.flat_map(|deadlines| [deadlines.by_name, deadlines.by_wildcard]);
         let all = deadlines
@@ -287,182 +290,13 @@ impl Session {
         all.filter(|deadline| *deadline > self.polled_at).min()
     }
 
-    /// The next response, if there is one.
-    pub fn poll(&mut self, db: &mut Database, now: Moment) -> Option<Response> {
-        if self.unfinished.is_some() {
-            self.has_more = true;
-            self.continue_changes(db);
-            return None;
-        }
-        let has_changes = self.has_changes(db);
-        if has_changes {
-            self.infer_clusters_from_endpoints(db);
-        }
-        if self.poll_timeout().is_some_and(|due| due <= now) || has_changes {
-            self.mark_deferred_dirty();
-        }
-        self.draining
-            .retain(|_, deadlines| now < deadlines.by_name.max(deadlines.by_wildcard));
-        self.polled_at = now;
-        let mut rounds = 0;
-        loop {
-            (self.has_silent_progress, self.has_more) = (false, false);
-            for index in 0..self.type_streams.len() {
-                if let Some((response, push)) = self.poll_type(db, now, index) {
-                    self.after_sending(db, index, &push);
-                    self.record_sent(db, now, index, &response, push);
-                    self.mark_resumed_dirty();
-                    return Some(response);
-                }
-            }
-            // Something else may have been deferred for a push that needed no
-            // response.
-            if !self.has_silent_progress {
-                return None;
-            }
-            rounds += 1;
-            if rounds == MAX_ROUNDS {
-                // Others need not wait for the rest.
-                self.has_more = true;
-                return None;
-            }
-            self.mark_deferred_dirty();
-        }
-    }
-
-    /// Whether the database has changes for the stream that were not evaluated.
-    fn has_changes(&self, db: &Database) -> bool {
-        self.type_streams.iter().any(|c| c.has_changes(db))
-    }
-
-    /// Marks names of resumed clients dirty: a response may refer to a name
-    /// that was not answered (S82).
-    fn mark_resumed_dirty(&mut self) {
-        let all = self.type_streams.iter_mut();
-        all.filter(|type_stream| type_stream.resumption.is_some())
-            .for_each(TypeStream::mark_deferred_dirty);
-    }
-
-    /// Marks deferred names dirty, after something has happened.
-    fn mark_deferred_dirty(&mut self) {
-        self.type_streams
-            .iter_mut()
-            .for_each(TypeStream::mark_deferred_dirty);
-    }
-
-    fn poll_type(
-        &mut self,
-        db: &mut Database,
-        now: Moment,
-        index: usize,
-    ) -> Option<(Response, Push)> {
-        let wrap = self.may_wrap();
-        let type_params = self.params_of(&self.type_streams[index].type_url);
-        let (type_stream, others) = OtherTypes::split(&mut self.type_streams, index);
-        if !type_stream.may_send(now, self.config.ack_timeout) {
-            return None;
-        }
-        let params = type_stream.next_params(type_params);
-        if type_stream.params != params && type_stream.can_change_params() {
-            type_stream.change_params(db, params);
-        }
-        let complete = type_stream.is_complete(db);
-        if !complete && type_stream.sends_whole_sets() {
-            return None;
-        }
-        let awaited = type_stream.awaited_type();
-        if awaited.is_some_and(|(url, until)| now < until && others.find(url).is_none()) {
-            return None;
-        }
-        cross_type::answer_first_vhds_request(db, &self.config, type_stream, others);
-        cross_type::update_routes_without_vhds(db, type_stream, others);
-        let resuming = self.resuming_until.is_some_and(|until| now < until);
-        let draining = (&self.draining, &self.draining_types);
-        let order = Order::new(others, draining, now, resuming);
-        let context = PushContext {
-            order: &order,
-            limits: &self.config.limits,
-            dependency_timeout: self.config.dependency_timeout,
-            drain_time: self.config.drain_time,
-            resume_window: self.config.resume_window,
-            now,
-        };
-        if type_stream.awaits_dependencies(db, &context) {
-            return None;
-        }
-        let push = type_stream.select_push(db, &context);
-        if push.is_empty() && !(type_stream.owes_response && complete) {
-            self.has_silent_progress |= push.has_more(db);
-            self.has_more |= !type_stream.dirty.is_empty();
-            type_stream.client_cache.advance_silently(db, push.advances);
-            return None;
-        }
-        let nonce = Nonce::of_number(self.nonce_counter + 1);
-        let written = match self.config.mode {
-            Mode::Delta => type_stream
-                .write_delta(db, &push, nonce)
-                .map(Response::Delta),
-            Mode::Sotw => type_stream
-                .write_sotw(db, &push, nonce, wrap)
-                .map(Response::Sotw),
-        };
-        let Some(response) = written else {
-            self.has_silent_progress |=
-                !push.updates.is_empty() || !push.answers.is_empty() || push.has_more(db);
-            type_stream.client_cache.advance_silently(db, push.advances);
-            type_stream.apply_silently(db, push.updates, push.answers);
-            return None;
-        };
-        self.nonce_counter += 1;
-        type_stream.owes_response &= !complete;
-        Some((response, push))
-    }
-
-    fn record_sent(
-        &mut self,
-        db: &mut Database,
-        now: Moment,
-        index: usize,
-        response: &Response,
-        push: Push,
-    ) {
-        let wraps = self.may_wrap();
-        let version = match response {
-            Response::Delta(_) => None,
-            Response::Sotw(response) => Some(response.version.clone()),
-        };
-        let type_stream = &mut self.type_streams[index];
-        type_stream.start_ttl_timers(&push, wraps, now);
-        let expects_nack = push.expects_nack || !type_stream.invalid_clusters(&push).is_empty();
-        let pending_ack = PendingAck {
-            nonce: response.nonce().clone(),
-            version,
-            sent_at: now,
-            updates: push.updates,
-            answers: push.answers,
-            advances: push.advances,
-            merged_nonces: Vec::new(),
-            expects_nack,
-        };
-        type_stream.record_sent(db, pending_ack);
-    }
-
     /// Whether the client reads wrapped resources (S58).
     fn may_wrap(&self) -> bool {
-        let features = self
-            .node
-            .as_ref()
-            .map_or(&[][..], |node| &node.client_features);
+        let node = self.node.as_ref();
+        let mut features = node.into_iter().flat_map(|node| &node.client_features);
         self.uses_locators
             || self.dialect() == Dialect::Envoy
-            || features.iter().any(|feature| {
-                matches!(
-                    feature.as_str(),
-                    "xds.config.supports-resource-in-sotw"
-                        | "xds.config.resource-in-sotw"
-                        | "xds.config.supports-resource-ttl"
-                )
-            })
+            || features.any(|feature| WRAPPING_FEATURES.contains(&feature.as_str()))
     }
 
     /// The client implementation whose behaviour is assumed.
@@ -477,8 +311,8 @@ impl Session {
     /// Whether an empty first request can be a wildcard for a type (S18). gRPC
     /// never means it.
     fn allows_legacy_wildcard(&self, url: &TypeUrl) -> bool {
-        let grpc = |node: &Node| node.user_agent.starts_with("gRPC");
-        !self.node.as_ref().is_some_and(grpc) && !self.config.named_only.contains(url)
+        let is_grpc = |node: &Node| node.user_agent.starts_with("gRPC");
+        !self.node.as_ref().is_some_and(is_grpc) && !self.config.named_only.contains(url)
     }
 
     fn type_stream(&self, url: &str) -> Option<&TypeStream> {

@@ -14,8 +14,8 @@ impl Session {
         self.set_all_params(db, params, Vec::new());
     }
 
-    /// The same, with parameters for single types. If there are too many sets,
-    /// the client keeps its parameters.
+    /// Changes the parameters of the client, with others for single types. If
+    /// there are too many sets, the client keeps its parameters.
     pub fn set_all_params(
         &mut self,
         db: &mut Database,
@@ -28,7 +28,7 @@ impl Session {
         self.apply_params(db);
         let by_type = by_type.into_iter();
         let by_type =
-            by_type.map(|(url, own)| (url, self.acquire_params(db, own).unwrap_or(params)));
+            by_type.map(|(url, of_type)| (url, self.acquire_params(db, of_type).unwrap_or(params)));
         self.params_by_type = by_type.collect();
         self.params = params;
     }
@@ -39,13 +39,16 @@ impl Session {
     /// parameters.
     pub(super) fn apply_params(&mut self, db: &mut Database) {
         for index in 0..self.type_streams.len() {
-            let of_type = self.params_of(&self.type_streams[index].type_url);
-            let type_stream = &mut self.type_streams[index];
-            let params = type_stream.next_params(of_type);
-            if type_stream.params != params && type_stream.can_change_params() {
-                type_stream.change_params(db, params);
-            }
+            self.apply_type_params(db, index);
         }
+    }
+
+    /// Applies new parameters of one type, unless an ACK is pending.
+    pub(super) fn apply_type_params(&mut self, db: &mut Database, index: usize) {
+        let stream_params = self.params_of(&self.type_streams[index].type_url);
+        let type_stream = &mut self.type_streams[index];
+        let params = type_stream.next_params(stream_params);
+        type_stream.apply_params(db, params);
     }
 
     /// The parameters of a type.
@@ -64,8 +67,8 @@ impl Session {
         params.map_or(Ok(plain_params), |params| self.acquire_params(db, params))
     }
 
-    /// The number of a set of parameters, which is held for as long as the
-    /// stream is open. So the number of sets on one stream is limited.
+    /// Interns a set of parameters and holds it until the stream ends. Refused
+    /// if the stream has too many sets, or all streams together have.
     fn acquire_params(&mut self, db: &mut Database, params: Params) -> Result<ParamsId, Refusal> {
         let Limits {
             params: limit,

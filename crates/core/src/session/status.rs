@@ -9,7 +9,7 @@ use crate::message::ErrorDetail;
 use crate::name::Name;
 use crate::params::ParamsId;
 use crate::resource::{Nonce, Resource, TypeUrl, Version};
-use crate::source::{AnswerKind, Subscription, SubscriptionKey, TypeStream};
+use crate::source::{AnswerKind, PendingAck, SubscriptionKey, TypeStream};
 
 /// The status of one type on one stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,27 +83,9 @@ impl Session {
         for (name, resource) in self.held_resources(db, type_url) {
             found.insert(name, (NameState::Accepted, Some(resource)));
         }
-        for pending_ack in type_stream.client_cache.pending_acks() {
-            for answer in pending_ack
-                .answers
-                .iter()
-                .filter(|answer| !answer.is_implicit)
-            {
-                found.insert(answer.name.clone(), (NameState::Sent, None));
-            }
-            for update in &pending_ack.updates {
-                found.insert(
-                    update.name().clone(),
-                    (NameState::Sent, update.resource.clone()),
-                );
-            }
-            for (name, item) in pending_ack
-                .advances
-                .iter()
-                .flat_map(|advance| advance.items())
-            {
-                found.insert(name.clone(), (NameState::Sent, item.clone()));
-            }
+        let pending_acks = type_stream.client_cache.pending_acks().iter();
+        for (name, resource) in pending_acks.flat_map(sent_names) {
+            found.insert(name, (NameState::Sent, resource));
         }
         for ((name, _), (version, _)) in &type_stream.quarantine {
             let held = found.remove(name).and_then(|(_, resource)| resource);
@@ -131,35 +113,23 @@ impl Session {
             entry,
             params: type_stream.params,
         };
-        let subscription = *type_stream.subscriptions.get(key)?;
-        let held_name = type_stream
-            .subscriptions
-            .resolved_name(key)
-            .unwrap_or(name)
-            .clone();
-        let held = type_stream.client_cache.held(db, &held_name);
+        let answer = type_stream.subscriptions.get(key)?.acked_answer;
+        let held_name = type_stream.subscriptions.resolved_name(key);
+        let held_name = held_name.unwrap_or(name);
+        let held = type_stream.client_cache.held(db, held_name);
         let held = held.into_iter().find(|held| held.is_accepted());
-        let sure = held.is_some() && certain_resource(db, type_stream, &held_name).is_some();
+        let is_certain = held.is_some() && certain_resource(db, type_stream, held_name).is_some();
         let held = held.map(|held| held.resource);
-        let target = type_stream.resolve(db, key);
-        let resolved_name = target.resource().map_or(name, |r| &r.name).clone();
-        let mut pending_acks = type_stream.client_cache.pending_acks().iter().rev();
-        let sent = pending_acks.find_map(|pending_ack| {
-            let updated = pending_ack
-                .updates_of(&resolved_name)
-                .last()
-                .map(|update| update.resource.clone());
-            updated.or_else(|| pending_ack.answer_to(key).map(|_| None))
-        });
-        let (state, resource) = match (target.resource(), sent) {
+        let choice = type_stream.resolve(db, key);
+        let resolved_name = choice.resource().map_or(name, |r| &r.name);
+        let sent = last_sent(type_stream, key, resolved_name);
+        let (state, resource) = match (choice.resource(), sent) {
             (Some(r), _) if type_stream.is_quarantined(r) => {
                 (NameState::Rejected(r.version.clone()), held)
             }
             (_, Some(sent)) => (NameState::Sent, sent),
-            (_, None) if subscription.acked_answer == AnswerKind::Absent => {
-                (NameState::Absent, None)
-            }
-            (_, None) if sure => (NameState::Accepted, held),
+            (_, None) if answer == AnswerKind::Absent => (NameState::Absent, None),
+            (_, None) if is_certain => (NameState::Accepted, held),
             (_, None) => (NameState::Requested, held),
         };
         Some(NameStatus {
@@ -183,18 +153,11 @@ impl Session {
         let client_cache = &type_stream.client_cache;
         let mut names: BTreeSet<Name> = BTreeSet::new();
         for cursor in client_cache.cursors() {
-            names.extend(
-                cursor
-                    .held_resources(db)
-                    .into_iter()
-                    .map(|r| r.name.clone()),
-            );
+            let held = cursor.held_resources(db).into_iter();
+            names.extend(held.map(|resource| resource.name.clone()));
         }
-        names.extend(
-            client_cache
-                .records()
-                .map(|held| held.resource.name.clone()),
-        );
+        let records = client_cache.records();
+        names.extend(records.map(|held| held.resource.name.clone()));
         let certain = |name: Name| Some((name.clone(), certain_resource(db, type_stream, &name)?));
         names.into_iter().filter_map(certain).collect()
     }
@@ -248,17 +211,41 @@ impl Session {
     }
 }
 
-/// Whether the client waits for nothing.
+/// The names of a pending response that it answers or changes, in its order,
+/// with their resources.
+fn sent_names(pending_ack: &PendingAck) -> impl Iterator<Item = (Name, Option<Arc<Resource>>)> {
+    let answers = pending_ack.answers.iter().filter(|a| !a.is_implicit);
+    let answers = answers.map(|answer| (answer.name.clone(), None));
+    let updates = pending_ack.updates.iter();
+    let updates = updates.map(|update| (update.name().clone(), update.resource.clone()));
+    let items = pending_ack.advances.iter().flat_map(|a| a.items());
+    answers.chain(updates).chain(items.cloned())
+}
+
+/// The resource of a name in the last pending response that changes the name or
+/// answers the subscription: `Some(None)` if that has none, `None` if there is
+/// no such response.
+fn last_sent(
+    type_stream: &TypeStream,
+    key: SubscriptionKey,
+    name: &Name,
+) -> Option<Option<Arc<Resource>>> {
+    let mut pending_acks = type_stream.client_cache.pending_acks().iter().rev();
+    pending_acks.find_map(|pending_ack| {
+        let update = pending_ack.updates_of(name).last();
+        let resource = update.map(|update| update.resource.clone());
+        resource.or_else(|| pending_ack.answer_to(key).map(|_| None))
+    })
+}
+
+/// Whether the client waits for nothing: all names that it resumed with are
+/// answered.
 fn resumed_complete(type_stream: &TypeStream) -> bool {
-    let is_answered =
-        |subscription: &Subscription| subscription.acked_answer != AnswerKind::Unanswered;
+    let mut subscriptions = type_stream.subscriptions.iter();
     !type_stream.owes_response
         && type_stream.dirty.is_empty()
         && type_stream.deferred.is_empty()
-        && type_stream
-            .subscriptions
-            .iter()
-            .all(|(_, subscription)| is_answered(subscription))
+        && subscriptions.all(|(_, s)| s.acked_answer != AnswerKind::Unanswered)
 }
 
 /// The resource of a name that the client ACKed, if it NACKed none of it since.

@@ -21,8 +21,8 @@ pub(crate) struct AckEffects {
 }
 
 impl TypeStream {
-    /// Handles an ACK, of this response and all before it. Returns the replaced
-    /// resources, for types that drain (S73).
+    /// Handles an ACK, of this response and all before it. Returns its effects
+    /// on other types; replaced resources only if their references drain (S73).
     pub(crate) fn handle_ack(&mut self, db: &mut Database, nonce: &Nonce) -> AckEffects {
         let mut effects = AckEffects::default();
         let unknown = self.client_cache.has_unknown_bodies();
@@ -62,14 +62,10 @@ impl TypeStream {
         let mut upserts: Vec<Arc<Resource>> = Vec::new();
         for pending_ack in self.client_cache.pending_acks() {
             self.collect_replacements(db, pending_ack, &mut replaced);
-            // The next response replaces what this one brought.
+            // It replaces resources of the responses before it, too.
             for old in &upserts {
-                let cursor = self
-                    .client_cache
-                    .covering_cursor(&old.name)
-                    .map(|cursor| cursor.id);
                 let mut held = vec![CachedResource::accepted(old)];
-                pending_ack.apply(cursor, &old.name, &mut held);
+                self.apply_pending_to(pending_ack, &old.name, &mut held);
                 let new = held.into_iter().map(|held| held.resource).collect();
                 replaced.push((Arc::clone(old), new));
             }
@@ -83,6 +79,8 @@ impl TypeStream {
         !self.client_cache.pending_acks().is_empty() && self.holds_unknown_bodies()
     }
 
+    /// Collects the resources that the client holds and that a pending response
+    /// replaces, or removes.
     fn collect_replacements(
         &self,
         db: &mut Database,
@@ -94,35 +92,53 @@ impl TypeStream {
         for name in names {
             let mut held = self.client_cache.held(db, name);
             let mut old: Vec<_> = held.iter().map(|held| held.resource.clone()).collect();
-            let updated = pending_ack.updates_of(name).iter();
-            old.extend(updated.filter_map(|update| update.earlier_resource.clone()));
-            let cursor = self
-                .client_cache
-                .covering_cursor(name)
-                .map(|cursor| cursor.id);
-            pending_ack.apply(cursor, name, &mut held);
+            let updates = pending_ack.updates_of(name).iter();
+            old.extend(updates.filter_map(|update| update.earlier_resource.clone()));
+            self.apply_pending_to(pending_ack, name, &mut held);
             let new: Vec<_> = held.into_iter().map(|held| held.resource).collect();
             replaced.extend(old.into_iter().map(|old| (old, new.clone())));
         }
         for advance in &pending_ack.advances {
-            let cursor = advance
-                .cursor
-                .and_then(|cursor| self.client_cache.cursor(cursor));
-            let plain = cursor.is_some_and(|cursor| cursor.position == advance.from);
-            if plain && self.client_cache.exceptions().is_empty() {
-                // An advance replaces the same resources for all clients.
-                let all = advance.replacements();
-                let all =
-                    all.map(|(old, new)| (Arc::clone(old), new.cloned().into_iter().collect()));
-                replaced.extend(all);
-                continue;
-            }
-            for (name, item) in advance.items() {
-                for held in self.client_cache.held(db, name) {
-                    replaced.push((held.resource, item.iter().cloned().collect()));
-                }
+            self.collect_advance_replacements(db, advance, replaced);
+        }
+    }
+
+    /// Collects the resources that an advance replaces. If the client has all
+    /// of them by the cursor, they are the same for all clients.
+    fn collect_advance_replacements(
+        &self,
+        db: &mut Database,
+        advance: &Advance,
+        replaced: &mut Vec<Replacement>,
+    ) {
+        let cursor = advance
+            .cursor
+            .and_then(|cursor| self.client_cache.cursor(cursor));
+        let is_at_start = cursor.is_some_and(|cursor| cursor.position == advance.from);
+        if is_at_start && self.client_cache.exceptions().is_empty() {
+            let shared = advance.replacements();
+            replaced.extend(
+                shared.map(|(old, new)| (Arc::clone(old), new.cloned().into_iter().collect())),
+            );
+            return;
+        }
+        for (name, item) in advance.items() {
+            for held in self.client_cache.held(db, name) {
+                replaced.push((held.resource, item.iter().cloned().collect()));
             }
         }
+    }
+
+    /// Applies a pending response to the resources that the client holds of a
+    /// name.
+    fn apply_pending_to(
+        &self,
+        pending_ack: &PendingAck,
+        name: &Name,
+        held: &mut Vec<CachedResource>,
+    ) {
+        let cursor = self.client_cache.covering_cursor(name);
+        pending_ack.apply(cursor.map(|cursor| cursor.id), name, held);
     }
 
     /// Applies the updates of an ACKed response to the client cache, as far as
@@ -141,7 +157,7 @@ impl TypeStream {
             if keeps && !has_interest {
                 self.dirty.insert(update.name().clone());
             }
-            if update.resource.is_none() || has_interest || keeps {
+            if update.is_removal() || has_interest || keeps {
                 self.mark_if_outdated(db, &update);
                 let name = update.name().clone();
                 self.client_cache
@@ -165,11 +181,13 @@ impl TypeStream {
         let Some(listed) = self.cursor_choice(db, update.name()) else {
             return;
         };
-        if update.resource.is_some() && listed.resource().is_none() {
+        if !update.is_removal() && listed.resource().is_none() {
             self.dirty.insert(update.name().clone());
         }
     }
 
+    /// Records an answer that the client ACKed, if its subscription still
+    /// exists.
     pub(super) fn record_answer(&mut self, answer: Answer) {
         let Answer {
             subscription,

@@ -1,19 +1,23 @@
-//! Steps along views: how what a wildcard or glob brings gets into responses.
+//! Advances of cursors: how the resources of a wildcard or glob get into
+//! responses.
 //!
-//! A step leads from where a peer stands to the head of its view. It is made
-//! once and shared by all streams that stand there. A peer takes it as it is,
-//! but for items that are exceptions for it; those are said one by one. A step
-//! that is too large for one response is walked in parts.
+//! An advance leads from the position of a cursor to the head of its view. Its
+//! changes are worked out once and shared by all streams at that position. A
+//! client is sent them as they are, but for items that are exceptions for it;
+//! those become updates of their names. An advance that is too large for one
+//! response is sent in parts.
 
 use std::sync::Arc;
 
 use super::client_cache::{Advance, PartialAdvance};
 use super::{Push, PushContext, TypeStream};
 use crate::database::{Choice, CursorId, Database, Item, Scope, same_resource};
+use crate::name::Name;
+use crate::order::Removal;
 
 impl TypeStream {
-    /// One step along a view: as it is, if every stream could make it; name by
-    /// name if this peer has exceptions; in parts if it is large (S44).
+    /// Adds the next advance of a cursor to a push, or the part of it that
+    /// there is room for (S44).
     pub(super) fn select_advance(
         &mut self,
         db: &mut Database,
@@ -26,54 +30,36 @@ impl TypeStream {
             return;
         };
         self.fill_advance(db, context, &mut advance, budget, push);
-        let (Some(changes), Some(view)) = (&advance.changes, self.client_cache.cursor_mut(cursor))
-        else {
-            return;
-        };
-        advance.is_last = advance.range.end == changes.items.len();
-        match view
-            .partial_advances
-            .back_mut()
-            .filter(|partial_advance| Arc::ptr_eq(&partial_advance.changes, changes))
-        {
-            Some(partial_advance) => partial_advance.sent = advance.range.end,
-            None if advance.is_last => {}
-            None => view.partial_advances.push_back(PartialAdvance {
-                changes: Arc::clone(changes),
-                sent: advance.range.end,
-                acknowledged: 0,
-            }),
-        }
-        // Mostly it is the only one, and kept until it is answered.
+        self.record_partial(&mut advance);
+        // Mostly it is the only one, and kept until it is acknowledged.
         push.advances.reserve_exact(1);
         push.advances.push(advance);
     }
 
-    /// Where the next part begins: in a step that is under way, or in a new one.
-    fn next_advance(&mut self, db: &mut Database, cursor: CursorId) -> Option<Advance> {
-        let view = self.client_cache.cursor_mut(cursor)?;
-        let under_way = view
-            .partial_advances
-            .back()
-            .filter(|partial_advance| !partial_advance.is_sent());
-        let (changes, start) = match under_way {
-            Some(partial_advance) => (Arc::clone(&partial_advance.changes), partial_advance.sent),
+    /// Begins the next part of an advance, without items: of one that was sent
+    /// in part, or of a new one. Returns `None` if the cursor is at the head of
+    /// its view.
+    fn next_advance(&mut self, db: &mut Database, id: CursorId) -> Option<Advance> {
+        let cursor = self.client_cache.cursor_mut(id)?;
+        let partial = cursor.partial_advances.back();
+        let (changes, start) = match partial.filter(|partial| !partial.is_sent()) {
+            Some(partial) => (Arc::clone(&partial.changes), partial.sent),
             None => {
-                if !view.has_changes(db) || !db.is_complete(cursor) {
+                if !cursor.has_changes(db) || !db.is_complete(id) {
                     return None;
                 }
-                let changes = match view.unsent_resume_point() {
-                    Some(point) => db.resumed_changes(cursor, point),
-                    None => db.view_changes(cursor, view.sent_position),
+                let changes = match cursor.unsent_resume_point() {
+                    Some(point) => db.resumed_changes(id, point),
+                    None => db.view_changes(id, cursor.sent_position),
                 };
-                view.is_resume_sent = true;
-                db.pin(cursor, changes.to);
-                view.sent_position = changes.to;
+                cursor.is_resume_sent = true;
+                db.pin(id, changes.to);
+                cursor.sent_position = changes.to;
                 (changes, 0)
             }
         };
         Some(Advance {
-            cursor: Some(cursor),
+            cursor: Some(id),
             from: changes.from,
             to: changes.to,
             range: start..start,
@@ -83,8 +69,29 @@ impl TypeStream {
         })
     }
 
-    /// Adds items to a part while there is room. An item that this peer cannot
-    /// take as it is becomes an exception, and is looked at by its name.
+    /// Records at the cursor how far an advance was sent, unless all of it fits
+    /// into one response.
+    fn record_partial(&mut self, advance: &mut Advance) {
+        let cursor = advance.cursor;
+        let cursor = cursor.and_then(|cursor| self.client_cache.cursor_mut(cursor));
+        let (Some(changes), Some(cursor)) = (&advance.changes, cursor) else {
+            return;
+        };
+        advance.is_last = advance.range.end == changes.items.len();
+        let partial = cursor.partial_advances.back_mut();
+        match partial.filter(|partial| Arc::ptr_eq(&partial.changes, changes)) {
+            Some(partial) => partial.sent = advance.range.end,
+            None if advance.is_last => {}
+            None => cursor.partial_advances.push_back(PartialAdvance {
+                changes: Arc::clone(changes),
+                sent: advance.range.end,
+                acknowledged: 0,
+            }),
+        }
+    }
+
+    /// Adds items to an advance while there is room. An item that the client
+    /// cannot take as it is becomes an exception, and its name dirty.
     fn fill_advance(
         &mut self,
         db: &mut Database,
@@ -96,73 +103,70 @@ impl TypeStream {
         let (Some(changes), Some(cursor)) = (advance.changes.clone(), advance.cursor) else {
             return;
         };
-        let regular = self.takes_all_items(db, advance);
-        for (place, item) in changes.items.iter().enumerate().skip(advance.range.start) {
+        let takes_all = self.takes_all_items(db, advance);
+        for (index, item) in changes.items.iter().enumerate().skip(advance.range.start) {
             let size = item.1.as_ref().map_or(0, |r| r.wire_size());
-            let first =
-                place == advance.range.start && push.updates.is_empty() && push.answers.is_empty();
-            if size > *budget && !first {
+            let is_first =
+                index == advance.range.start && push.updates.is_empty() && push.answers.is_empty();
+            if size > *budget && !is_first {
                 *budget = 0;
                 return;
             }
-            advance.range.end = place + 1;
-            let plain = regular || self.takes_item(db, cursor, item);
-            if plain && !self.must_defer_item(db, context, item) {
+            advance.range.end = index + 1;
+            let is_taken = takes_all || self.takes_item(db, cursor, item);
+            if is_taken && !self.must_defer_item(db, context, item) {
                 *budget = budget.saturating_sub(size);
                 continue;
             }
-            advance.excluded.push(place);
-            let name = &item.0;
-            let own = self
-                .client_cache
-                .covering_cursor(name)
-                .is_some_and(|view| view.id == cursor);
-            // It may have become an exception since the step began.
-            if own {
-                self.client_cache.make_exception(db, name);
-                self.dirty.insert(name.clone());
+            advance.excluded.push(index);
+            // The name may have become an exception since the advance began.
+            if self.is_covered_by(cursor, &item.0) {
+                self.client_cache.make_exception(db, &item.0);
+                self.dirty.insert(item.0.clone());
             }
         }
     }
 
-    /// Whether every item of a step is one that this peer takes as it is: the
-    /// step leads to where the view is, and there is nothing else that could
-    /// say otherwise. So it is for most peers, and saves looking at each item.
+    /// Whether a name is left to this cursor, among those that cover it (S26).
+    fn is_covered_by(&self, cursor: CursorId, name: &Name) -> bool {
+        let covering = self.client_cache.covering_cursor(name);
+        covering.is_some_and(|covering| covering.id == cursor)
+    }
+
+    /// Whether the client takes every item of an advance as it is: the advance
+    /// leads to the head of the only view, and the client has nothing by other
+    /// means. So it is for most clients, and saves checking each item.
     fn takes_all_items(&self, db: &Database, advance: &Advance) -> bool {
-        let [view] = self.client_cache.cursors() else {
+        let [cursor] = self.client_cache.cursors() else {
             return false;
         };
-        view.scope == Scope::All
+        cursor.scope == Scope::All
             && self.client_cache.exceptions().is_empty()
             && self.client_cache.pending_acks_only_add()
             && self.quarantine.is_empty()
             && self.subscriptions.is_empty()
-            && db.head(view.id) == advance.to
-            && db.is_complete(view.id)
+            && db.head(cursor.id) == advance.to
+            && db.is_complete(cursor.id)
     }
 
-    /// Whether this peer takes an item just as it is: it is no exception, it is
-    /// still current, and all that it takes the place of goes with it.
+    /// Whether the client takes an item as it is: it is no exception, it is
+    /// still current, and all variants that it replaces are removed with it.
     fn takes_item(&self, db: &mut Database, cursor: CursorId, (name, item): &Item) -> bool {
-        if self.client_cache.exceptions().contains(name)
-            || self
-                .client_cache
-                .may_keep_other_variant(name, item.as_ref())
+        let client_cache = &self.client_cache;
+        if client_cache.exceptions().contains(name)
+            || client_cache.may_keep_other_variant(name, item.as_ref())
+            || !self.is_covered_by(cursor, name)
         {
             return false;
         }
-        let own = self.client_cache.covering_cursor(name);
-        if own.is_none_or(|view| view.id != cursor) {
-            return false;
-        }
         match (self.cursor_choice(db, name), item) {
-            (Some(Choice::Resource(now)), Some(then)) => same_resource(&now, then),
+            (Some(Choice::Resource(current)), Some(listed)) => same_resource(&current, listed),
             (Some(Choice::Absent), None) => true,
             _ => false,
         }
     }
 
-    /// Whether something has to come before an item.
+    /// Whether an item waits for another type (S73).
     fn must_defer_item(
         &self,
         db: &mut Database,
@@ -171,9 +175,15 @@ impl TypeStream {
     ) -> bool {
         match item {
             Some(resource) => context.order.must_defer_addition(db, &self.kind, resource),
-            None => context
-                .order
-                .must_defer_removal(db, &self.type_url, name, (false, false)),
+            None => {
+                let removal = Removal {
+                    type_url: &self.type_url,
+                    name,
+                    by_name: false,
+                    has_invalid_cluster: false,
+                };
+                context.order.must_defer_removal(db, removal)
+            }
         }
     }
 }

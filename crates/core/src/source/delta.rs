@@ -1,11 +1,11 @@
-//! Delta: reading requests and writing responses.
+//! Delta: reads requests and writes responses.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 
-use super::client_cache::{Answer, Update, Variant, variant_of};
+use super::client_cache::{Advance, Answer, Update, Variant, same_variant, variant_of};
 use super::request::{RequestChanges, SubscriptionChange};
 use super::{AnswerKind, Push, TypeStream, negative};
 use crate::database::{Database, Scope, ViewChanges};
@@ -13,17 +13,18 @@ use crate::interest::DeltaWildcard;
 use crate::kind::NegativeForm;
 use crate::message::{DeltaResponse, Form, InitialVersions, WireResource};
 use crate::name::{Name, Selector};
-use crate::params::{Constraints, ParamsId};
+use crate::params::ParamsId;
 use crate::resource::{Nonce, Resource, ResourceError, Version};
 use crate::resource_list::ResourceList;
 
-/// What a request asks for, read and within the limits.
+/// The subscriptions of a request, parsed and within the limits.
 #[derive(Debug, Default)]
 pub(crate) struct DeltaSubscriptions {
     pub(crate) subscribe: Vec<(Selector, ParamsId)>,
     pub(crate) unsubscribe: Vec<(Selector, ParamsId)>,
     pub(crate) initial: InitialVersions,
-    /// Whether it names anything but `*`, be it refused (S27).
+    /// Whether the request subscribes to anything but `*`, even if that is
+    /// refused (S27).
     pub(crate) names: bool,
 }
 
@@ -32,123 +33,130 @@ pub(crate) struct DeltaSubscriptions {
 struct Draft {
     resources: Vec<WireResource>,
     removed: Vec<Name>,
-    removed_variants: Vec<(Name, Option<Constraints>)>,
+    removed_variants: Vec<Variant>,
     errors: Vec<(Name, Arc<ResourceError>)>,
 }
 
-/// The part of a step that is all there is to say, if many streams may be told
-/// just that.
+/// The changes and the range of items that a push consists of, if many streams
+/// may send just that.
 fn shared_advance(push: &Push) -> Option<(&ViewChanges, Range<usize>)> {
     let [advance] = &push.advances[..] else {
         return None;
     };
     let changes = advance.changes.as_deref()?;
-    let plain = advance.excluded.is_empty()
+    let is_shared = advance.excluded.is_empty()
         && changes.replaced_variants.is_empty()
-        && push.updates.is_empty()
-        && push.answers.is_empty()
-        && push.placeholders.is_empty()
-        && push.refused.is_empty()
-        && push.heartbeats.is_empty();
-    plain.then(|| (changes, advance.range.clone()))
+        && push.has_only_advances();
+    is_shared.then(|| (changes, advance.range.clone()))
 }
 
 impl TypeStream {
-    /// What a request changes. Nothing of it depends on a nonce (S7, S8).
-    pub(crate) fn read_delta(&mut self, mut selectors: DeltaSubscriptions) -> RequestChanges {
-        self.ignore_ambiguous_versions(&mut selectors);
-        let is_star = |(selector, _): &(Selector, ParamsId)| *selector == Selector::Wildcard;
-        let updates = DeltaWildcard {
-            subscribes_star: selectors.subscribe.iter().any(is_star),
-            subscribes_names: selectors.names,
-            unsubscribes_star: selectors.unsubscribe.iter().any(is_star),
-        };
-        let before = self.wildcard;
-        self.wildcard = before.after_delta(updates, self.kind.legacy_wildcard);
-        let mut reading = RequestChanges {
-            initial: selectors.initial,
+    /// Works out the changes of subscriptions by a request. None of them
+    /// depends on a nonce (S7, S8).
+    pub(crate) fn read_delta(&mut self, mut request: DeltaSubscriptions) -> RequestChanges {
+        self.ignore_ambiguous_versions(&mut request);
+        let subscribes_wildcard = self.update_wildcard(&request);
+        let mut request_changes = RequestChanges {
+            initial: request.initial,
             ..RequestChanges::default()
         };
-        let acts = &mut reading.changes;
-        for (selector, params) in selectors.unsubscribe {
-            acts.push_back(match selector {
+        let changes = &mut request_changes.changes;
+        for (selector, params) in request.unsubscribe {
+            changes.push_back(match selector {
                 Selector::Name(name) => SubscriptionChange::Unsubscribe(name, params),
                 Selector::Glob(glob) => SubscriptionChange::UnsubscribeScope(Scope::Glob(glob)),
                 Selector::Wildcard => SubscriptionChange::UnsubscribeScope(Scope::All),
             });
         }
-        let asked_again = updates.subscribes_star && before.is_on();
-        if self.wildcard.is_on() && (!before.is_on() || asked_again) {
+        if subscribes_wildcard {
             self.owes_response = true;
             if !self.kind.on_demand {
-                acts.push_back(SubscriptionChange::SubscribeScope(Scope::All));
+                changes.push_back(SubscriptionChange::SubscribeScope(Scope::All));
             }
         }
-        for (selector, params) in selectors.subscribe {
+        for (selector, params) in request.subscribe {
             match selector {
-                Selector::Name(name) => acts.push_back(SubscriptionChange::Subscribe(name, params)),
+                Selector::Name(name) => {
+                    changes.push_back(SubscriptionChange::Subscribe(name, params));
+                }
                 Selector::Glob(glob) => {
                     self.owes_response = true;
-                    acts.push_back(SubscriptionChange::SubscribeScope(Scope::Glob(glob)));
+                    changes.push_back(SubscriptionChange::SubscribeScope(Scope::Glob(glob)));
                 }
                 Selector::Wildcard => {}
             }
         }
-        reading
+        request_changes
     }
 
-    /// A client names one version for each name that it holds. Where it asks for
-    /// several variants of the name that tells nothing: all of them are sent.
-    fn ignore_ambiguous_versions(&self, selectors: &mut DeltaSubscriptions) {
-        if selectors.initial.is_empty() {
+    /// Updates the wildcard by a request. Returns whether the request
+    /// subscribes to it, for the first time or again.
+    fn update_wildcard(&mut self, request: &DeltaSubscriptions) -> bool {
+        let is_star = |(selector, _): &(Selector, ParamsId)| *selector == Selector::Wildcard;
+        let change = DeltaWildcard {
+            subscribes_star: request.subscribe.iter().any(is_star),
+            subscribes_names: request.names,
+            unsubscribes_star: request.unsubscribe.iter().any(is_star),
+        };
+        let before = self.wildcard;
+        self.wildcard = before.after_delta(change, self.kind.legacy_wildcard);
+        self.wildcard.is_on() && (!before.is_on() || change.subscribes_star)
+    }
+
+    /// Replaces the version of a name by an unknown one where it does not tell
+    /// of which variant it is: a client names one version of a name, even if it
+    /// subscribes to several variants. All of them are sent then (TP2).
+    fn ignore_ambiguous_versions(&self, request: &mut DeltaSubscriptions) {
+        if request.initial.is_empty() {
             return;
         }
-        let is_name = |selector: &Selector| matches!(selector, Selector::Name(_));
-        let whole = selectors
-            .subscribe
+        let names = self.names_with_variants(&request.subscribe);
+        let mut ambiguous = names.iter();
+        if !ambiguous.any(|name| request.initial.get(name).is_some()) {
+            return;
+        }
+        let known = |(name, version): &(Name, Version)| match names.contains(name) {
+            true => (name.clone(), Version::unknown()),
+            false => (name.clone(), version.clone()),
+        };
+        request.initial = request.initial.iter().map(known).collect();
+    }
+
+    /// The names of which a list may subscribe to several variants: it has them
+    /// with several sets of parameters, or with others than those of a wildcard
+    /// or glob beside them (TP2).
+    fn names_with_variants<'s>(&self, selectors: &'s [(Selector, ParamsId)]) -> HashSet<&'s Name> {
+        let has_scope = selectors
             .iter()
-            .any(|(selector, _)| !is_name(selector));
-        let mut first: HashMap<&Name, ParamsId> = HashMap::new();
-        let mut ambiguous: HashSet<&Name> = HashSet::new();
-        for (selector, params) in &selectors.subscribe {
+            .any(|(selector, _)| !matches!(selector, Selector::Name(_)));
+        let mut first_params: HashMap<&Name, ParamsId> = HashMap::new();
+        let mut names = HashSet::new();
+        for (selector, params) in selectors {
             let Selector::Name(name) = selector else {
                 continue;
             };
-            let before = *first.entry(name).or_insert(*params);
-            // What asks for all may bring another variant of the name.
-            let beside = whole && *params != self.params;
-            if (before != *params || beside) && selectors.initial.get(name).is_some() {
-                ambiguous.insert(name);
+            let first = *first_params.entry(name).or_insert(*params);
+            if first != *params || (has_scope && *params != self.params) {
+                names.insert(name);
             }
         }
-        if !ambiguous.is_empty() {
-            let version = |(name, version): &(Name, Version)| match ambiguous.contains(name) {
-                true => (name.clone(), Version::new("")),
-                false => (name.clone(), version.clone()),
-            };
-            selectors.initial = selectors.initial.iter().map(version).collect();
-        }
+        names
     }
 
-    /// Writes a response; `None` if all of it is said by silence.
+    /// Writes a response; `None` if nothing of it has to be written.
     pub(crate) fn write_delta(
         &self,
         db: &mut Database,
         push: &Push,
         nonce: Nonce,
     ) -> Option<DeltaResponse> {
+        if let Some((changes, range)) = shared_advance(push) {
+            return self.write_shared(changes, range, nonce);
+        }
         let mut response = Draft {
             removed: push.placeholders.clone(),
             ..Draft::default()
         };
-        if let Some((changes, part)) = shared_advance(push) {
-            let items = changes.items[part.clone()].iter();
-            let gone = items.filter(|(_, item)| item.is_none());
-            response.removed = gone.map(|(name, _)| name.clone()).collect();
-            response.removed.sort();
-            let resources = ResourceList::Shared(changes.resources_of(&part));
-            return self.finish(nonce, resources, response);
-        }
         for update in &push.updates {
             match &update.resource {
                 Some(resource) => response
@@ -161,45 +169,53 @@ impl TypeStream {
             self.write_answer(db, answer, &mut response);
         }
         for name in &push.refused {
-            match self.refusal_as_error() {
-                Some(error) => response.errors.push((name.clone(), error)),
-                None => {
-                    let own = db.unused_name(self.type_id, name);
-                    self.write_negative(name, own, &mut response);
-                }
-            }
+            self.write_refusal(db, name, &mut response);
         }
         for advance in &push.advances {
-            response
-                .removed_variants
-                .extend(advance.replaced_variants());
-            for (name, item) in advance.items() {
-                match item {
-                    Some(resource) => response
-                        .resources
-                        .push(WireResource::full(resource.clone())),
-                    None => response.removed.push(name.clone()),
-                }
-            }
+            write_advance(advance, &mut response);
         }
         let heartbeat = |resource: &Arc<Resource>| WireResource {
             resource: Arc::clone(resource),
             form: Form::Heartbeat,
         };
-        response
-            .resources
-            .extend(push.heartbeats.iter().map(heartbeat));
+        let heartbeats = push.heartbeats.iter().map(heartbeat);
+        response.resources.extend(heartbeats);
         deduplicate(&mut response);
         let resources = std::mem::take(&mut response.resources).into();
-        self.finish(nonce, resources, response)
+        self.finish_delta(nonce, resources, response)
     }
 
-    fn finish(&self, nonce: Nonce, resources: ResourceList, rest: Draft) -> Option<DeltaResponse> {
-        let empty = resources.is_empty()
+    /// Writes a response whose resources many streams share.
+    fn write_shared(
+        &self,
+        changes: &ViewChanges,
+        range: Range<usize>,
+        nonce: Nonce,
+    ) -> Option<DeltaResponse> {
+        let items = changes.items[range.clone()].iter();
+        let removed = items.filter(|(_, item)| item.is_none());
+        let mut response = Draft {
+            removed: removed.map(|(name, _)| name.clone()).collect(),
+            ..Draft::default()
+        };
+        response.removed.sort();
+        let resources = ResourceList::Shared(changes.resources_of(&range));
+        self.finish_delta(nonce, resources, response)
+    }
+
+    /// Makes a response of these resources and the rest of a draft; `None` if
+    /// it is empty and the client does not wait for one.
+    fn finish_delta(
+        &self,
+        nonce: Nonce,
+        resources: ResourceList,
+        rest: Draft,
+    ) -> Option<DeltaResponse> {
+        let is_empty = resources.is_empty()
             && rest.removed.is_empty()
             && rest.removed_variants.is_empty()
             && rest.errors.is_empty();
-        (!empty || self.owes_response).then(|| DeltaResponse {
+        (!is_empty || self.owes_response).then(|| DeltaResponse {
             type_url: self.type_url.clone(),
             nonce,
             resources,
@@ -209,17 +225,18 @@ impl TypeStream {
         })
     }
 
-    /// A variant goes; and with the last of them, its name (S41, S74).
+    /// Writes the removal of a variant, and with the last variant that of its
+    /// name (S41, S74).
     fn write_removal(&self, db: &mut Database, push: &Push, update: &Update, response: &mut Draft) {
         let name = update.name();
         let left = self.client_cache.held_after_push(db, name, push.changes());
-        let constrained = update.variant.1.is_some();
-        if constrained || !left.is_empty() {
+        let is_constrained = update.variant.1.is_some();
+        if is_constrained || !left.is_empty() {
             response.removed_variants.push(update.variant.clone());
         }
         let mut answers = push.answers.iter();
-        let failed = answers.any(|answer| answer.error.is_some() && answer.name == *name);
-        if !left.is_empty() || failed {
+        let has_error = answers.any(|answer| answer.error.is_some() && answer.name == *name);
+        if !left.is_empty() || has_error {
             return;
         }
         let form = match self.subscriptions_of(db, name).is_empty() {
@@ -238,6 +255,8 @@ impl TypeStream {
         }
     }
 
+    /// Writes an error, or that a name does not exist. An answer with a
+    /// resource is among the updates.
     fn write_answer(&self, db: &mut Database, answer: &Answer, response: &mut Draft) {
         let name = &answer.name;
         if let Some(error) = &answer.error {
@@ -246,89 +265,103 @@ impl TypeStream {
             match self.absence_as_error(false) {
                 Some(error) => response.errors.push((name.clone(), error)),
                 None => {
-                    let own = self.negative_name(db, answer);
-                    self.write_negative(name, own, response);
+                    let own_name = self.negative_name(db, answer);
+                    self.write_negative(name, own_name, response);
                 }
             }
         }
     }
 
-    /// What the answer that a host does not exist is called: like the host,
-    /// unless the peer may hold something that is called so.
+    /// Writes that a name is refused (S72).
+    fn write_refusal(&self, db: &mut Database, name: &Name, response: &mut Draft) {
+        match self.refusal_as_error() {
+            Some(error) => response.errors.push((name.clone(), error)),
+            None => {
+                let own_name = db.unused_name(self.type_id, name);
+                self.write_negative(name, own_name, response);
+            }
+        }
+    }
+
+    /// The name of the resource that says that a host does not exist: the
+    /// host's, unless the client may hold a virtual host of that name.
     fn negative_name(&self, db: &mut Database, answer: &Answer) -> Name {
         let name = &answer.name;
         if !self.kind.on_demand {
             return name.clone();
         }
         match self.resolve(db, answer.subscription).resource() {
-            Some(rejected) if rejected.name == *name => name.clone(),
+            Some(quarantined) if quarantined.name == *name => name.clone(),
             _ => db.unused_name(self.type_id, name),
         }
     }
 
-    /// Says that a name does not exist which the peer does not hold; if that has
-    /// to be under another, under `own` (S35).
-    fn write_negative(&self, name: &Name, own: Name, response: &mut Draft) {
-        match self.negative_form(false) {
-            NegativeForm::Removed => response.removed.push(name.clone()),
-            NegativeForm::EmptyBody => {
-                let empty = negative::empty_body(name);
-                response.resources.push(WireResource::full(empty));
-            }
-            NegativeForm::Bodyless => {
-                let negative = negative::bodyless(own, name, self.negative_counter);
-                response.resources.push(WireResource::full(negative));
-            }
-            NegativeForm::Unreadable => {
-                let negative = negative::unreadable(name);
-                response.resources.push(WireResource::full(negative));
-            }
-            NegativeForm::Silence => {}
+    /// Writes that a name which the client does not hold does not exist. A
+    /// resource that says so by an alias is called `own_name` (S35).
+    fn write_negative(&self, name: &Name, own_name: Name, response: &mut Draft) {
+        let resource = match self.negative_form(false) {
+            NegativeForm::Removed => return response.removed.push(name.clone()),
+            NegativeForm::EmptyBody => negative::empty_body(name),
+            NegativeForm::Bodyless => negative::bodyless(own_name, name, self.negative_counter),
+            NegativeForm::Unreadable => negative::unreadable(name),
+            NegativeForm::Silence => return,
+        };
+        response.resources.push(WireResource::full(resource));
+    }
+}
+
+/// Writes the items of an advance, and the variants that they replace.
+fn write_advance(advance: &Advance, response: &mut Draft) {
+    let replaced = advance.replaced_variants();
+    response.removed_variants.extend(replaced);
+    for (name, item) in advance.items() {
+        match item {
+            Some(resource) => response
+                .resources
+                .push(WireResource::full(resource.clone())),
+            None => response.removed.push(name.clone()),
         }
     }
 }
 
-/// That a host does not exist is said by its alias; what was called like it
-/// goes all the same.
+/// Renames resources without a body whose name is that of another resource or
+/// removal: their alias says what does not exist, and the other counts, too.
 fn rename_negatives(response: &mut Draft) {
-    let is_negative = |d: &WireResource| d.resource.body.is_none();
+    let is_negative = |wire: &WireResource| wire.resource.body.is_none();
     if !response.resources.iter().any(is_negative) {
         return;
     }
-    let bodies = response.resources.iter().map(|d| &d.resource);
-    let bodies = bodies.filter(|resource| resource.body.is_some());
-    let names = bodies.map(|resource| &resource.name);
-    let taken: HashSet<Name> = response.removed.iter().chain(names).cloned().collect();
-    for delivered in &mut response.resources {
-        let resource = &delivered.resource;
-        if resource.body.is_none() && taken.contains(&resource.name) {
-            let mut name = resource.name.clone();
-            while taken.contains(&name) {
-                name = Name::new(&format!("{name}*"));
-            }
-            let resource = Resource::clone(resource);
-            delivered.resource = Arc::new(Resource { name, ..resource });
+    let others = response.resources.iter().filter(|wire| !is_negative(wire));
+    let others = others.map(|wire| &wire.resource.name);
+    let taken: HashSet<Name> = response.removed.iter().chain(others).cloned().collect();
+    for wire in response
+        .resources
+        .iter_mut()
+        .filter(|wire| is_negative(wire))
+    {
+        let mut name = wire.resource.name.clone();
+        if !taken.contains(&name) {
+            continue;
         }
+        while taken.contains(&name) {
+            name = Name::new(&format!("{name}*"));
+        }
+        let resource = Resource::clone(&wire.resource);
+        wire.resource = Arc::new(Resource { name, ..resource });
     }
 }
 
-/// The variants of what is delivered, for a list without repetition (S41).
-fn delivered_variant(delivered: &WireResource) -> Variant {
-    variant_of(&delivered.resource)
-}
-
-/// No variant twice, and no name both there and gone (S41): Envoy rejects that.
+/// Sorts a response, and leaves out repeated variants and removals of names
+/// that have a resource: Envoy NACKs these (S41).
 fn deduplicate(response: &mut Draft) {
     rename_negatives(response);
-    response.resources.sort_by_cached_key(delivered_variant);
-    let same =
-        |a: &mut WireResource, b: &mut WireResource| delivered_variant(a) == delivered_variant(b);
-    response.resources.dedup_by(same);
-    let present: HashSet<_> = response
+    let variant = |wire: &WireResource| variant_of(&wire.resource);
+    response.resources.sort_by_cached_key(variant);
+    response
         .resources
-        .iter()
-        .map(|d| &d.resource.name)
-        .collect();
+        .dedup_by(|a, b| same_variant(&a.resource, &b.resource));
+    let names = response.resources.iter().map(|wire| &wire.resource.name);
+    let present: HashSet<&Name> = names.collect();
     response.removed.retain(|name| !present.contains(name));
     response.removed.sort();
     response.removed.dedup();

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::client_cache::Certainty;
+use super::client_cache::{Advance, Certainty, Update};
 use super::{CachedResource, SubscriptionKey, TypeStream};
-use crate::database::{Choice, Database};
+use crate::database::{Choice, Database, same_resource};
 use crate::facts::Reference;
 use crate::name::Name;
 use crate::resource::Resource;
@@ -24,36 +24,40 @@ pub(crate) enum DependencyState {
 }
 
 impl TypeStream {
-    /// The state of a name at the client.
+    /// The state of a name at the client. It counts as held only if no pending
+    /// response removes it.
     pub(crate) fn dependency_state(&self, db: &mut Database, name: &Name) -> DependencyState {
         let params = self.params;
-        let key = db
-            .find(self.type_id, name)
-            .map(|entry| SubscriptionKey { entry, params })
-            .filter(|key| self.subscriptions.get(*key).is_some());
-        let target = match key {
-            Some(key) => self.resolve(db, key),
-            None => match self.cursor_choice(db, name) {
-                Some(choice) => choice,
-                None => return DependencyState::NotSubscribed,
-            },
+        let entry = db.find(self.type_id, name);
+        let key = entry.map(|entry| SubscriptionKey { entry, params });
+        let choice = match key.filter(|key| self.subscriptions.get(*key).is_some()) {
+            Some(key) => Some(self.resolve(db, key)),
+            None => self.cursor_choice(db, name),
         };
-        let resolved_name = target.resource().map_or(name, |resource| &resource.name);
-        let holds = self
-            .client_cache
-            .held(db, resolved_name)
-            .iter()
-            .any(|held| held.is_accepted());
-        let mut pending_acks = self.client_cache.pending_acks().iter();
-        let stays = !pending_acks.any(|pending_ack| pending_ack.removes(resolved_name));
-        match target {
-            _ if holds && stays && !self.is_unverified(resolved_name) => DependencyState::Held,
+        let Some(choice) = choice else {
+            return DependencyState::NotSubscribed;
+        };
+        let resolved_name = choice.resource().map_or(name, |resource| &resource.name);
+        if self.surely_holds(db, resolved_name) {
+            return DependencyState::Held;
+        }
+        match choice {
             Choice::Unknown => DependencyState::Pending,
             Choice::Resource(resource) if !self.is_quarantined(&resource) => {
                 DependencyState::Pending
             }
             _ => DependencyState::Unavailable,
         }
+    }
+
+    /// Whether the client accepted a resource of a name, and no pending
+    /// response removes it.
+    fn surely_holds(&self, db: &mut Database, name: &Name) -> bool {
+        let held = self.client_cache.held(db, name);
+        let mut pending_acks = self.client_cache.pending_acks().iter();
+        held.iter().any(CachedResource::is_accepted)
+            && !pending_acks.any(|pending_ack| pending_ack.removes(name))
+            && !self.is_unverified(name)
     }
 
     /// Whether a resource counts as accepted because the NACK of its response
@@ -104,20 +108,22 @@ impl TypeStream {
             let mut references = resource.facts().references.iter();
             references.any(|reference| reference.type_url.as_str() == url)
         };
-        let listed = self
-            .client_cache
-            .cursors()
-            .iter()
-            .map(|cursor| db.list(cursor.id));
-        let mut listed: Vec<_> = listed.flatten().collect();
-        for key in self.subscriptions.keys() {
-            listed.extend(self.resolve(db, key).resource().cloned());
-        }
-        listed.iter().any(refers)
+        self.all_desired_resources(db).iter().any(refers)
     }
 
-    /// Visits each reference of the resources that the client will hold and
-    /// that are desired.
+    /// All desired resources: those that cursors list, and those that
+    /// subscriptions resolve to. May have one twice.
+    pub(super) fn all_desired_resources(&self, db: &mut Database) -> Vec<Arc<Resource>> {
+        let cursors = self.client_cache.cursors().iter();
+        let mut desired: Vec<_> = cursors.flat_map(|cursor| db.list(cursor.id)).collect();
+        for key in self.subscriptions.keys() {
+            desired.extend(self.resolve(db, key).resource().cloned());
+        }
+        desired
+    }
+
+    /// Visits each reference of the resources that the client will hold once it
+    /// has ACKed all that was sent, as far as they are desired unchanged.
     pub(crate) fn each_reference(&self, db: &mut Database, mut each: impl FnMut(&Reference)) {
         let mut names: BTreeSet<Name> = self
             .subscriptions
@@ -131,7 +137,7 @@ impl TypeStream {
             let after = self.client_cache.held_after_acks(db, &name);
             for desired in self.desired_resources(db, &name) {
                 let holds = |held: &CachedResource| {
-                    held.is_accepted() && crate::database::same_resource(&held.resource, &desired)
+                    held.is_accepted() && same_resource(&held.resource, &desired)
                 };
                 if after.iter().any(holds) {
                     desired.facts().references.iter().for_each(&mut each);
@@ -147,16 +153,9 @@ impl TypeStream {
         let nacked = self.suspects.keys().chain(self.quarantine.keys());
         names.extend(nacked.map(|(name, _)| name.clone()));
         for pending_ack in self.client_cache.pending_acks() {
-            names.extend(
-                pending_ack
-                    .updates
-                    .iter()
-                    .map(|update| update.name().clone()),
-            );
-            let items = pending_ack
-                .advances
-                .iter()
-                .flat_map(|advance| advance.items());
+            let updated = pending_ack.updates.iter().map(Update::name);
+            names.extend(updated.cloned());
+            let items = pending_ack.advances.iter().flat_map(Advance::items);
             names.extend(items.map(|(name, _)| name.clone()));
         }
         let dirty = db.dirty(self.subscriber);
@@ -175,9 +174,7 @@ impl TypeStream {
         names.extend(resolved_names);
         names
     }
-}
 
-impl TypeStream {
     /// The resources that the client was sent and holds, ACKed or not.
     pub(crate) fn sent_resources(&self, db: &mut Database) -> Vec<Arc<Resource>> {
         let mut sent: BTreeMap<Name, _> = BTreeMap::new();

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use super::client_cache::{Answer, CachedResource, Certainty, Update, same_variant, variant_of};
+use super::client_cache::{Answer, CachedResource, Update, Variant, same_variant, variant_of};
 use super::{AnswerKind, PushContext, Subscription, SubscriptionKey, TypeStream};
 use crate::database::{Choice, Database, same_resource};
 use crate::kind::NegativeForm;
@@ -18,9 +18,19 @@ use crate::resource::{Resource, Version};
 /// A subscription that concerns a name: one by name, or a cursor that covers
 /// it.
 pub(super) struct MatchingSubscription {
+    /// `None` for a cursor.
     pub(super) named: Option<(SubscriptionKey, Subscription)>,
     pub(super) choice: Choice,
     pub(super) resend: bool,
+}
+
+impl MatchingSubscription {
+    /// Whether the subscription is by name and was in the first request of a
+    /// client that reconnected.
+    pub(super) fn is_resumed(&self) -> bool {
+        let subscription = self.named.map(|(_, subscription)| subscription);
+        subscription.is_some_and(|subscription| subscription.is_resumed)
+    }
 }
 
 /// The result of evaluating one name.
@@ -32,6 +42,34 @@ pub(super) struct Evaluation {
     pub(super) deferral: Deferral,
     /// Some of it will be sent in a trial: the name is evaluated again then.
     pub(super) awaits_trial: bool,
+}
+
+impl Evaluation {
+    /// Whether there is nothing to send.
+    pub(super) fn is_empty(&self) -> bool {
+        self.updates.is_empty() && self.answers.is_empty()
+    }
+
+    /// Whether a variant is removed.
+    pub(super) fn removes_any(&self) -> bool {
+        self.updates.iter().any(Update::is_removal)
+    }
+
+    /// Whether there are removals, and nothing else.
+    pub(super) fn only_removes(&self) -> bool {
+        self.removes_any() && self.updates.iter().all(Update::is_removal) && self.answers.is_empty()
+    }
+
+    /// Whether there is an update of a variant.
+    pub(super) fn updates_variant(&self, variant: &Variant) -> bool {
+        self.updates.iter().any(|update| update.variant == *variant)
+    }
+
+    /// Takes out all that would be sent.
+    pub(super) fn clear(&mut self) {
+        self.updates.clear();
+        self.answers.clear();
+    }
 }
 
 /// Why an update of a name is not sent now.
@@ -50,8 +88,8 @@ pub(super) enum Deferral {
 }
 
 impl TypeStream {
-    /// Evaluates a name. `expects_nack` is whether the response is one whose
-    /// NACK is expected.
+    /// Evaluates a name for a push; `expects_nack` is whether the NACK of that
+    /// push is expected.
     pub(super) fn evaluate(
         &mut self,
         db: &mut Database,
@@ -61,17 +99,10 @@ impl TypeStream {
     ) -> Evaluation {
         let matching = self.matching_subscriptions(db, name);
         self.record_resumed_cluster(db, name, &matching);
-        let mut evaluation = Evaluation::default();
         if matching.iter().any(|s| s.choice == Choice::Unknown) {
-            // A view that turns out not to list a name gives no answer about
-            // it: resources that the client resumed with are evaluated once
-            // that is known (S51).
-            let by_cursor = matching.iter().all(|s| s.named.is_none());
-            if by_cursor && !self.client_cache.held_after_acks(db, name).is_empty() {
-                evaluation.deferral = Deferral::Removal;
-            }
-            return evaluation;
+            return self.evaluate_unknown(db, name, &matching);
         }
+        let mut evaluation = Evaluation::default();
         let desired = desired_by(&matching);
         self.forget_nacks(name, &desired);
         let mut undeliverable = Vec::new();
@@ -83,15 +114,14 @@ impl TypeStream {
             }
         }
         if evaluation.deferral != Deferral::None {
-            evaluation.updates.clear();
-            evaluation.answers.clear();
+            evaluation.clear();
             return evaluation;
         }
         let removals = self.surplus(db, name, &matching, &desired, &evaluation);
         let uncertain =
             (!removals.is_empty() || !evaluation.updates.is_empty()) && self.is_uncertain(db, name);
         if uncertain || self.has_unanswered_absence(&matching) {
-            self.add_all_variants(name, &desired, &undeliverable, &mut evaluation);
+            add_all_variants(name, &desired, &undeliverable, &mut evaluation);
         }
         let removals =
             self.keep_for_undeliverable(db, &matching, undeliverable, removals, &mut evaluation);
@@ -99,6 +129,27 @@ impl TypeStream {
         self.evaluate_absence(db, context, name, &matching, &mut evaluation);
         self.separate_unreadable(expects_nack, &mut evaluation);
         evaluation
+    }
+
+    /// Evaluates a name of which the database does not know whether it exists:
+    /// nothing is sent. A view that turns out not to list a name gives no
+    /// answer about it, so resources that the client resumed with are evaluated
+    /// again once that is known (S51).
+    fn evaluate_unknown(
+        &self,
+        db: &mut Database,
+        name: &Name,
+        matching: &[MatchingSubscription],
+    ) -> Evaluation {
+        let by_cursor = matching.iter().all(|s| s.named.is_none());
+        let deferral = match by_cursor && !self.client_cache.held_after_acks(db, name).is_empty() {
+            true => Deferral::Removal,
+            false => Deferral::None,
+        };
+        Evaluation {
+            deferral,
+            ..Evaluation::default()
+        }
     }
 
     /// Records a cluster that the client resumed with, and that left the
@@ -109,49 +160,33 @@ impl TypeStream {
         name: &Name,
         matching: &[MatchingSubscription],
     ) {
-        let resumed = self.resumption.as_ref();
-        let unknown = resumed.is_some_and(|r| r.may_hold_unknown(name));
-        let left = |s: &MatchingSubscription| {
-            let resumed = s
-                .named
-                .is_some_and(|(_, subscription)| subscription.is_resumed);
-            resumed && s.choice == Choice::Absent
-        };
-        if unknown
+        let resumption = self.resumption.as_ref();
+        let may_hold = resumption.is_some_and(|r| r.may_hold_unknown(name));
+        let is_gone = |s: &MatchingSubscription| s.is_resumed() && s.choice == Choice::Absent;
+        if may_hold
             && self.sends_invalid_clusters()
-            && matching.iter().any(left)
+            && matching.iter().any(is_gone)
             && self.client_cache.held_after_acks(db, name).is_empty()
         {
-            let held = CachedResource::unknown_body(name.clone(), Version::new(""));
+            let held = CachedResource::unknown_body(name.clone(), Version::unknown());
             self.client_cache.record(db, held);
         }
     }
 
+    /// The subscriptions of a name, and the cursor that covers it. The cursor
+    /// is left out beside a plain name, which matches the same resource.
     fn matching_subscriptions(&self, db: &mut Database, name: &Name) -> Vec<MatchingSubscription> {
         let mut matching = Vec::new();
         for (key, subscription) in self.subscriptions_of(db, name) {
-            let choice = match self.resolve(db, key) {
-                // A transient error leaves the client's resource alone (S61).
-                Choice::Failed(error, None)
-                    if !self.supports_resource_errors && !error.code.is_data_error() =>
-                {
-                    Choice::Unknown
-                }
-                Choice::Failed(_, None) if !self.supports_resource_errors => Choice::Absent,
-                choice => choice,
-            };
             matching.push(MatchingSubscription {
                 named: Some((key, subscription)),
-                choice,
+                choice: self.choice_without_error(db, key),
                 resend: subscription.resend,
             });
         }
         if let Some(choice) = self.cursor_choice(db, name) {
-            let has_plain = matching.iter().any(|s| {
-                let (key, _) = s.named.unzip();
-                key.is_some_and(|key| key.params == self.params)
-            });
-            // A plain name matches the resource that the cursor lists.
+            let mut keys = matching.iter().filter_map(|s| Some(s.named?.0));
+            let has_plain = keys.any(|key| key.params == self.params);
             if !has_plain {
                 matching.push(MatchingSubscription {
                     named: None,
@@ -163,10 +198,25 @@ impl TypeStream {
         matching
     }
 
+    /// The choice of the database for a subscription, where an error is one
+    /// only for a client that reads errors. For others a transient error leaves
+    /// their resource alone, and a lasting one means that there is none (S61).
+    fn choice_without_error(&self, db: &mut Database, key: SubscriptionKey) -> Choice {
+        match self.resolve(db, key) {
+            Choice::Failed(error, None) if !self.supports_resource_errors => {
+                match error.code.is_data_error() {
+                    true => Choice::Absent,
+                    false => Choice::Unknown,
+                }
+            }
+            choice => choice,
+        }
+    }
+
     /// Evaluates one desired resource. Returns whether it cannot be delivered,
     /// so that what it would replace has to stay.
     fn evaluate_resource(
-        &mut self,
+        &self,
         db: &mut Database,
         context: &PushContext<'_>,
         name: &Name,
@@ -174,8 +224,7 @@ impl TypeStream {
         resolving: &[&MatchingSubscription],
         evaluation: &mut Evaluation,
     ) -> bool {
-        let key = variant_of(resource);
-        if self.suspects.contains_key(&key) {
+        if self.suspects.contains_key(&variant_of(resource)) {
             evaluation.awaits_trial = true;
             return true;
         }
@@ -184,24 +233,12 @@ impl TypeStream {
             return true;
         }
         let held = self.client_cache.held_after_acks(db, &resource.name);
-        let resend = resolving.iter().any(|s| s.resend);
-        // A client that waits for a host, or requested another name, needs an
-        // answer.
-        let needs_answer = self.kind.on_demand || resource.name != *name;
-        let resolved_name = (resource.name != *name).then_some(&resource.name);
-        let unanswered = |s: &&MatchingSubscription| match needs_answer {
-            true => !self.was_answered_with(s, resolved_name),
-            false => self.has_recovered(s),
-        };
-        let unanswered: Vec<_> = resolving.iter().copied().filter(unanswered).collect();
+        let mut subscriptions = resolving.iter();
+        let is_owed = subscriptions.any(|s| s.resend || self.lacks_answer(s, name, resource));
         let failed = self.evaluate_errors(name, resolving, evaluation);
-        if !resend && unanswered.is_empty() && is_held_exactly(self.kind.on_demand, &held, resource)
-        {
-            return false;
-        }
         // A resource that stays in use after an error is mostly held already
         // (S61).
-        if failed && is_held_exactly(self.kind.on_demand, &held, resource) {
+        if is_held_exactly(self.kind.on_demand, &held, resource) && (failed || !is_owed) {
             return false;
         }
         let until = self.addition_deadlines.get(name);
@@ -210,47 +247,74 @@ impl TypeStream {
             evaluation.deferral = Deferral::Addition;
             return false;
         }
+        self.answer_with_resource(name, resource, resolving, evaluation);
         let requested_name = (resource.name != *name).then(|| name.clone());
-        let subscriptions = resolving.iter().filter_map(|s| s.named);
-        let answers = subscriptions.filter(|(key, subscription)| {
-            let other = !matches!(
-                subscription.acked_answer,
-                AnswerKind::Unanswered | AnswerKind::Resource
-            );
-            needs_answer || other || self.subscriptions.resolved_name(*key).is_some()
-        });
-        evaluation
-            .answers
-            .extend(answers.map(|(subscription, _)| Answer {
-                subscription,
-                name: name.clone(),
-                kind: AnswerKind::Resource,
-                resolved_name: requested_name.as_ref().map(|_| resource.name.clone()),
-                error: None,
-                is_implicit: true,
-            }));
         evaluation
             .updates
             .push(Update::upsert(resource, requested_name));
         false
     }
 
+    /// Whether a subscription has to be answered with a resource even if the
+    /// client holds it: a client waits for the answer to a host or to another
+    /// name than the resource's, and after an error.
+    fn lacks_answer(
+        &self,
+        matching: &MatchingSubscription,
+        name: &Name,
+        resource: &Resource,
+    ) -> bool {
+        let resolved_name = (resource.name != *name).then_some(&resource.name);
+        match self.kind.on_demand || resolved_name.is_some() {
+            true => !self.was_answered_with(matching, resolved_name),
+            false => self.has_recovered(matching),
+        }
+    }
+
+    /// Adds the answers to subscriptions that resolve to a resource, as far as
+    /// they differ from what a subscription with its own name starts with.
+    fn answer_with_resource(
+        &self,
+        name: &Name,
+        resource: &Resource,
+        resolving: &[&MatchingSubscription],
+        evaluation: &mut Evaluation,
+    ) {
+        let resolved_name = (resource.name != *name).then(|| resource.name.clone());
+        for (key, subscription) in resolving.iter().filter_map(|s| s.named) {
+            let is_changed = !matches!(
+                subscription.acked_answer,
+                AnswerKind::Unanswered | AnswerKind::Resource
+            ) || self.subscriptions.resolved_name(key).is_some();
+            if self.kind.on_demand || resolved_name.is_some() || is_changed {
+                evaluation.answers.push(Answer {
+                    subscription: key,
+                    name: name.clone(),
+                    kind: AnswerKind::Resource,
+                    resolved_name: resolved_name.clone(),
+                    error: None,
+                    is_implicit: true,
+                });
+            }
+        }
+    }
+
     /// Whether a SotW list has a locator that matches no variant and was not
     /// answered. It is answered by all other variants of the name (S30, TP2):
     /// the client may still hold one that it unsubscribed from for this.
     fn has_unanswered_absence(&self, matching: &[MatchingSubscription]) -> bool {
-        let unanswered = |(key, subscription): (SubscriptionKey, Subscription)| {
-            let mut pending_acks = self.client_cache.pending_acks().iter();
-            let is_pending = pending_acks.any(|pending_ack| pending_ack.answer_to(key).is_some());
-            subscription.acked_answer == AnswerKind::Unanswered && !is_pending
+        let is_unanswered = |(key, subscription): (SubscriptionKey, Subscription)| {
+            subscription.acked_answer == AnswerKind::Unanswered
+                && self.client_cache.pending_answer(key).is_none()
         };
-        let nothing = |s: &&MatchingSubscription| s.choice == Choice::Absent;
-        let mut nothing = matching.iter().filter(nothing).filter_map(|s| s.named);
-        self.mode == Mode::Sotw && !self.kind.on_demand && nothing.any(unanswered)
+        let absent = matching.iter().filter(|s| s.choice == Choice::Absent);
+        let mut absent = absent.filter_map(|s| s.named);
+        self.mode == Mode::Sotw && !self.kind.on_demand && absent.any(is_unanswered)
     }
 
-    /// Whether a subscription was answered, or is about to be, with this
-    /// resource.
+    /// Whether a subscription was answered, or is about to be, with the
+    /// resource of this name; `None` is the requested name. A cursor needs no
+    /// answer.
     fn was_answered_with(
         &self,
         matching: &MatchingSubscription,
@@ -259,120 +323,38 @@ impl TypeStream {
         let Some((key, subscription)) = matching.named else {
             return true;
         };
-        let mut pending_acks = self.client_cache.pending_acks().iter().rev();
-        let (last_answer, last_name) =
-            match pending_acks.find_map(|pending_ack| pending_ack.answer_to(key)) {
-                Some(answer) => (answer.kind, answer.resolved_name.as_ref()),
-                None => (
-                    subscription.acked_answer,
-                    self.subscriptions.resolved_name(key),
-                ),
-            };
+        let (last_answer, last_name) = match self.client_cache.pending_answer(key) {
+            Some(answer) => (answer.kind, answer.resolved_name.as_ref()),
+            None => (
+                subscription.acked_answer,
+                self.subscriptions.resolved_name(key),
+            ),
+        };
         last_answer == AnswerKind::Resource && last_name == resolved_name
     }
 
     /// Whether the client was sent an error of a resource that is available
     /// again: only the resource itself says so (S61).
     fn has_recovered(&self, matching: &MatchingSubscription) -> bool {
-        let Some((key, subscription)) = matching.named else {
-            return false;
-        };
-        let mut pending_acks = self.client_cache.pending_acks().iter().rev();
-        let answer = pending_acks.find_map(|pending_ack| pending_ack.answer_to(key));
-        let last_answer = answer.map_or(subscription.acked_answer, |answer| answer.kind);
-        last_answer == AnswerKind::Error && !matches!(matching.choice, Choice::Failed(..))
+        matching.named.is_some_and(|(key, subscription)| {
+            self.last_answer(key, subscription) == AnswerKind::Error
+                && !matches!(matching.choice, Choice::Failed(..))
+        })
     }
 
-    /// Answers subscriptions whose resource is in quarantine. Each gets the
-    /// resource that the client accepted before; if there is none it gets a
-    /// negative answer, unless the client may hold something of unknown body
-    /// (S12).
-    fn answer_quarantined(
+    /// The kind of the last answer that a subscription was sent, ACKed or not.
+    pub(super) fn last_answer(
         &self,
-        db: &mut Database,
-        name: &Name,
-        resource: &Arc<Resource>,
-        resolving: &[&MatchingSubscription],
-        evaluation: &mut Evaluation,
-    ) {
-        let resolved_names = resolving.iter().filter_map(|s| s.named);
-        let resolved_names =
-            resolved_names.filter_map(|(key, _)| self.subscriptions.resolved_name(key).cloned());
-        let mut held = self.client_cache.held_after_acks(db, &resource.name);
-        for other in resolved_names {
-            held.extend(self.client_cache.held_after_acks(db, &other));
-        }
-        if resource.name != *name {
-            held.extend(self.client_cache.held_after_acks(db, name));
-        }
-        // A removal of the name would remove other variants that the client may
-        // hold.
-        let other = |held: &CachedResource| !self.is_quarantined(&held.resource);
-        let others = !self.kind.on_demand && held.iter().any(other);
-        // Each of several subscriptions gets the resource that matches it.
-        let subscriptions = self.subscriptions_of(db, name);
-        let all_located = subscriptions
-            .iter()
-            .all(|(key, _)| key.params != self.params);
-        let by_cursor = all_located && self.client_cache.covering_cursor(name).is_some();
-        let subscribed_params = subscriptions.iter().map(|(key, _)| key.params);
-        let subscribed_params: Vec<_> = subscribed_params
-            .chain(by_cursor.then_some(self.params))
-            .collect();
-        let several = !self.kind.on_demand && subscribed_params.len() > 1;
-        for matching in resolving {
-            let unanswered = matching.named.is_some_and(|(_, subscription)| {
-                subscription.acked_answer == AnswerKind::Unanswered
-            });
-            let from_before = |held: &&CachedResource| {
-                held.certainty == Certainty::Resumed && !held.has_unknown_body()
-            };
-            let same = |held: &&CachedResource| {
-                from_before(held) && same_variant(&held.resource, resource)
-            };
-            let resumed = held.iter().find(same);
-            let resumed = resumed.or_else(|| held.iter().find(from_before));
-            let resumed = resumed.filter(|_| self.sends_whole_sets());
-            // A client that waits for a host needs an answer, whatever it
-            // NACKed.
-            let sure = |held: &CachedResource| {
-                held.certainty != Certainty::MaybeTaken || !self.kind.on_demand
-            };
-            let lacks_answer = unanswered && !held.iter().any(sure);
-            if !matching.resend && !lacks_answer && resumed.is_none() {
-                continue;
-            }
-            let good = |held: &&CachedResource| {
-                held.was_accepted() && !self.is_quarantined(&held.resource)
-            };
-            let same_good =
-                |held: &&CachedResource| good(held) && same_variant(&held.resource, resource);
-            let matches = |held: &&CachedResource| {
-                good(held)
-                    && (!several || self.variant_matches(db, matching, &variant_of(&held.resource)))
-            };
-            let accepted = held
-                .iter()
-                .find(same_good)
-                .or_else(|| held.iter().find(matches));
-            let accepted = accepted.or(resumed);
-            if let Some(accepted) = accepted {
-                self.restore_accepted(db, name, (accepted, &held), &subscribed_params, evaluation);
-            } else if !held.iter().any(CachedResource::has_unknown_body) {
-                match matching.named {
-                    Some((key, _)) => evaluation.answers.push(absent_answer(key, name, others)),
-                    // Another subscription may have taken it.
-                    None if resolving.iter().any(|s| s.named.is_some()) => {}
-                    None => evaluation
-                        .updates
-                        .push(Update::remove(variant_of(resource), None)),
-                }
-            }
-        }
+        key: SubscriptionKey,
+        subscription: Subscription,
+    ) -> AnswerKind {
+        let pending = self.client_cache.pending_answer(key);
+        pending.map_or(subscription.acked_answer, |answer| answer.kind)
     }
 
     /// Answers with the error of a resource that is not available, for a client
-    /// that reads errors (S61). Returns whether there is one.
+    /// that reads errors, unless the client was sent that error before (S61).
+    /// Returns whether there is an error.
     pub(super) fn evaluate_errors(
         &self,
         name: &Name,
@@ -381,21 +363,19 @@ impl TypeStream {
     ) -> bool {
         let mut any = false;
         for matching in resolving {
-            let (Some((subscription, state)), Choice::Failed(error, _)) =
+            let (Some((key, subscription)), Choice::Failed(error, _)) =
                 (matching.named, &matching.choice)
             else {
                 continue;
             };
             any = true;
-            let mut pending_acks = self.client_cache.pending_acks().iter().rev();
-            let last_error =
-                match pending_acks.find_map(|pending_ack| pending_ack.answer_to(subscription)) {
-                    Some(answer) => answer.error.as_ref(),
-                    None => self.subscriptions.error(subscription),
-                };
-            if last_error != Some(error) || state.resend {
+            let last_error = match self.client_cache.pending_answer(key) {
+                Some(answer) => answer.error.as_ref(),
+                None => self.subscriptions.error(key),
+            };
+            if last_error != Some(error) || subscription.resend {
                 evaluation.answers.push(Answer {
-                    subscription,
+                    subscription: key,
                     name: name.clone(),
                     kind: AnswerKind::Error,
                     resolved_name: None,
@@ -407,7 +387,9 @@ impl TypeStream {
         any
     }
 
-    /// Separates a body that the client must NACK from all other updates.
+    /// Separates answers that the client must NACK from everything else. The
+    /// evaluation keeps the part that belongs into a response of this kind, and
+    /// is marked if there is another part.
     fn separate_unreadable(&self, expects_nack: bool, evaluation: &mut Evaluation) {
         let unreadable = self.absence_as_error(false).is_none()
             && self.negative_form(false) == NegativeForm::Unreadable;
@@ -416,24 +398,26 @@ impl TypeStream {
         };
         let answers = std::mem::take(&mut evaluation.answers).into_iter();
         let (expected_nacks, others): (Vec<_>, Vec<_>) = answers.partition(is_unreadable);
-        let left = match expects_nack {
+        let has_other_part = match expects_nack {
             true => {
-                let left = !evaluation.updates.is_empty() || !others.is_empty();
+                let has_other_part = !evaluation.updates.is_empty() || !others.is_empty();
                 evaluation.updates.clear();
                 evaluation.answers = expected_nacks;
-                left
+                has_other_part
             }
             false => {
                 evaluation.answers = others;
                 !expected_nacks.is_empty()
             }
         };
-        if left {
+        if has_other_part {
             evaluation.deferral = Deferral::SeparateResponse;
         }
     }
 }
 
+/// The answer that a name does not exist. It is implicit if something else in
+/// the response says so.
 pub(super) fn absent_answer(
     subscription: SubscriptionKey,
     name: &Name,
@@ -464,6 +448,21 @@ fn desired_by(matching: &[MatchingSubscription]) -> Vec<Arc<Resource>> {
         }
     }
     desired
+}
+
+/// Adds upserts of all desired variants of a name that can be delivered.
+fn add_all_variants(
+    name: &Name,
+    desired: &[Arc<Resource>],
+    undeliverable: &[Arc<Resource>],
+    evaluation: &mut Evaluation,
+) {
+    for new in desired.iter().filter(|new| new.name == *name) {
+        let is_undeliverable = undeliverable.iter().any(|other| same_variant(other, new));
+        if !is_undeliverable && !evaluation.updates_variant(&variant_of(new)) {
+            evaluation.updates.push(Update::upsert(new, None));
+        }
+    }
 }
 
 /// Whether the client surely holds this version of the variant, and no other.

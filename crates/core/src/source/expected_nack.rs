@@ -8,7 +8,7 @@
 //! all that is beside it. With the ACK or NACK the negative answer counts as
 //! delivered: nothing becomes a suspect and nothing is sent again.
 
-use super::client_cache::error_names;
+use super::client_cache::error_mentions;
 use super::{Push, PushContext, TypeStream, negative};
 use crate::database::Database;
 use crate::kind::NegativeForm;
@@ -66,9 +66,10 @@ impl TypeStream {
             .client_cache
             .records()
             .filter(|held| held.has_unknown_body());
-        let mut refused = records.map(|held| &held.resource.name);
+        let mut invalid = records.map(|held| &held.resource.name);
         let mut names = pending_ack.resources().map(|resource| &resource.name);
-        names.any(|name| error_names(error, name)) && !refused.any(|name| error_names(error, name))
+        names.any(|name| error_mentions(error, name))
+            && !invalid.any(|name| error_mentions(error, name))
     }
 
     /// Whether the NACK of a response that was merged into a later one is

@@ -4,6 +4,8 @@
 //!
 //! A group is sent, deferred and tried as a whole.
 
+use std::sync::Arc;
+
 use hashbrown::HashMap;
 
 use super::client_cache::{Answer, Update};
@@ -12,7 +14,6 @@ use crate::database::Database;
 use crate::hosts::HostName;
 use crate::name::Name;
 use crate::resource::Resource;
-use std::sync::Arc;
 
 /// The key that joins two updates into one group: a name, or a domain of one
 /// route configuration. A domain has no slash, so it cannot be taken for a
@@ -26,53 +27,48 @@ impl TypeStream {
         if !self.kind.on_demand || self.addition_deadlines.is_empty() {
             return;
         }
-        let deferred: Vec<Name> = self.addition_deadlines.keys().cloned().collect();
         let mut updates = std::mem::take(&mut push.updates);
         let pushed = updates.len();
-        // A deferred name takes part with the resources that the client holds.
-        for name in deferred {
-            let resolved_names = self.subscriptions_of(db, &name);
-            let resolved_names = resolved_names
-                .into_iter()
-                .filter_map(|(key, _)| self.subscriptions.resolved_name(key));
-            let names: Vec<Name> = resolved_names.cloned().chain([name.clone()]).collect();
-            updates.extend(
-                names
-                    .into_iter()
-                    .map(|name| Update::remove((name, None), None)),
-            );
-        }
-        let groups = self.group_updates(db, &updates);
-        let mut back = vec![false; updates.len()];
-        for group in groups {
+        updates.extend(self.deferred_updates(db));
+        let mut is_taken_back = vec![false; updates.len()];
+        for group in self.group_updates(db, &updates) {
             if group.iter().any(|index| *index >= pushed) {
-                group.into_iter().for_each(|index| back[index] = true);
+                for index in group {
+                    is_taken_back[index] = true;
+                }
             }
         }
         updates.truncate(pushed);
-        let mut taken_back = Vec::new();
-        for (index, update) in updates.into_iter().enumerate() {
-            match back[index] {
-                true => taken_back.push(update),
+        let mut requested_names: Vec<Name> = Vec::new();
+        for (update, is_taken_back) in updates.into_iter().zip(is_taken_back) {
+            match is_taken_back {
+                true => requested_names.push(update.requested_name().clone()),
                 false => push.updates.push(update),
             }
         }
-        let requested_names: Vec<Name> = taken_back
-            .iter()
-            .map(|update| update.requested_name().clone())
-            .collect();
         let is_deferred = |answer: &Answer| requested_names.contains(&answer.name);
         push.answers.retain(|answer| !is_deferred(answer));
         self.defer_names(db, requested_names);
     }
 
+    /// Updates that stand for the deferred names when groups are formed: each
+    /// takes part with the resources that the client holds of it.
+    fn deferred_updates(&self, db: &Database) -> Vec<Update> {
+        let mut updates = Vec::new();
+        for name in self.addition_deadlines.keys() {
+            let subscriptions = self.subscriptions_of(db, name).into_iter();
+            let resolved_names =
+                subscriptions.filter_map(|(key, _)| self.subscriptions.resolved_name(key));
+            let names = resolved_names.chain([name]).cloned();
+            updates.extend(names.map(|name| Update::remove((name, None), None)));
+        }
+        updates
+    }
+
+    /// Defers names that were taken out of a push; they are resent later.
     fn defer_names(&mut self, db: &Database, requested_names: Vec<Name>) {
         for requested_name in requested_names {
-            for (key, _) in self.subscriptions_of(db, &requested_name) {
-                if let Some(subscription) = self.subscriptions.get_mut(key) {
-                    subscription.resend = true;
-                }
-            }
+            self.resend_subscriptions(db, &requested_name);
             self.deferred.insert(requested_name);
         }
     }
@@ -109,6 +105,9 @@ impl TypeStream {
         groups
     }
 
+    /// The keys of an update: its name, and for virtual hosts also the
+    /// requested name and all domains, of the new one and of those that the
+    /// client holds.
     fn group_keys(&self, db: &mut Database, update: &Update) -> Vec<GroupKey> {
         if !self.kind.on_demand {
             return vec![("".into(), update.name().as_str().into())];
@@ -146,6 +145,7 @@ impl TypeStream {
     }
 }
 
+/// Adds the aliases of one resource to another of the same version.
 fn merge_alias_lists(first: &mut Arc<Resource>, again: &Resource) {
     if first.aliases == again.aliases || first.version != again.version {
         return;
@@ -158,11 +158,13 @@ fn merge_alias_lists(first: &mut Arc<Resource>, again: &Resource) {
     });
 }
 
+/// The key of a host or virtual host, by its name.
 fn name_key(name: &Name) -> GroupKey {
     let route = HostName::split(name.as_str()).map_or("", |name| name.route);
     (route.into(), name.as_str().into())
 }
 
+/// The keys of a virtual host: its domains, and its name.
 fn host_keys(host: &Resource) -> impl Iterator<Item = GroupKey> + '_ {
     let route = HostName::split(host.name.as_str()).map_or("", |name| name.route);
     let domains = host.facts().domains.iter();

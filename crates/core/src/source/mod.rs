@@ -28,9 +28,11 @@ mod expected_nack;
 mod groups;
 mod nack;
 mod negative;
+mod params;
 mod push;
 mod remember;
 mod request;
+mod restore;
 mod resume;
 mod routes_without_vhds;
 mod sotw;
@@ -57,7 +59,7 @@ pub(crate) use resume::Resumption;
 use routes_without_vhds::RoutesWithoutVhds;
 pub(crate) use subscriptions::{AnswerKind, Subscription, SubscriptionKey, Subscriptions};
 
-use crate::database::{Choice, Database, Scope, SubscriberId, TypeId};
+use crate::database::{Choice, Database, Scope, StreamId, SubscriberId, TypeId};
 use crate::interest::Wildcard;
 use crate::kind::Kind;
 use crate::message::{ErrorDetail, Mode};
@@ -170,27 +172,28 @@ pub(crate) struct TypeStreamConfig {
 }
 
 impl TypeStream {
+    /// Adds a type to a stream: it has no subscriptions yet.
     pub(crate) fn new(
         db: &mut Database,
-        stream: crate::database::StreamId,
+        stream: StreamId,
         url: &TypeUrl,
         type_id: TypeId,
-        terms: TypeStreamConfig,
+        config: TypeStreamConfig,
     ) -> Self {
         let TypeStreamConfig {
             mode,
             dialect,
-            supports_resource_errors: speaks_errors,
+            supports_resource_errors,
             denied,
             params,
-        } = terms;
+        } = config;
         Self {
             type_url: url.clone(),
             kind: Kind::of(url),
             type_id,
             mode,
             dialect,
-            supports_resource_errors: speaks_errors,
+            supports_resource_errors,
             denied,
             subscriber: db.add_subscriber(stream, type_id, params),
             params,
@@ -257,7 +260,8 @@ impl TypeStream {
         cursors.filter(|cursor| cursor.scope != Scope::All).count()
     }
 
-    /// A client with no subscription left is not owed a response (S10).
+    /// Cancels the response that is owed to a client without subscriptions
+    /// (S10).
     pub(crate) fn cancel_owed_response(&mut self) {
         self.owes_response &= self.wildcard.is_on() || self.subscription_count() > 0;
     }
@@ -334,17 +338,13 @@ impl TypeStream {
             || self.client_cache.covering_cursor(name).is_some()
     }
 
-    /// The desired resources of a name.
+    /// The desired resources of this name: by its subscriptions, by those that
+    /// resolve to it, and by a cursor.
     pub(crate) fn desired_resources(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
-        let of_name = self
-            .subscriptions_of(db, name)
-            .into_iter()
-            .map(|(key, _)| key);
+        let subscriptions = self.subscriptions_of(db, name).into_iter();
         let resolving = self.subscriptions.resolving_to(name);
-        let mut choices: Vec<_> = of_name
-            .chain(resolving)
-            .map(|key| self.resolve(db, key))
-            .collect();
+        let keys = subscriptions.map(|(key, _)| key).chain(resolving);
+        let mut choices: Vec<Choice> = keys.map(|key| self.resolve(db, key)).collect();
         choices.extend(self.cursor_choice(db, name));
         let resources = choices.into_iter().filter_map(|c| c.resource().cloned());
         resources.filter(|r| r.name == *name).collect()
@@ -399,36 +399,40 @@ impl TypeStream {
     /// still desired unchanged (`still`).
     pub(crate) fn forget_nacks(&mut self, requested_name: &Name, still: &[Arc<Resource>]) {
         let is_still = |variant: &Variant, version: &Version| {
-            let same = |r: &Arc<Resource>| {
-                client_cache::variant_of(r) == *variant && r.version == *version
-            };
-            still.iter().any(same)
+            let mut still = still.iter();
+            still.any(|r| client_cache::variant_of(r) == *variant && r.version == *version)
         };
-        let ends = |variant: &Variant, (version, of): &mut (Version, Name)| {
+        let is_over = |variant: &Variant, (version, of): &mut (Version, Name)| {
             of == requested_name && !is_still(variant, version)
         };
-        let mut ended: Vec<Variant> = Vec::new();
-        if !self.quarantine.is_empty() {
-            let ended_nacks = self.quarantine.extract_if(.., ends);
-            ended.extend(ended_nacks.map(|(variant, _)| variant));
-            // Without the one that changed, the client may accept the others.
-            if !ended.is_empty() && self.quarantined_together.remove(requested_name) {
-                self.quarantine.retain(|_, (_, of)| of != requested_name);
-            }
+        let released: Vec<Variant> = match self.quarantine.is_empty() {
+            true => Vec::new(),
+            false => self
+                .quarantine
+                .extract_if(.., is_over)
+                .map(|(v, _)| v)
+                .collect(),
+        };
+        // Without the one that changed, the client may accept the others.
+        if !released.is_empty() && self.quarantined_together.remove(requested_name) {
+            self.quarantine.retain(|_, (_, of)| of != requested_name);
         }
-        if !self.suspects.is_empty() {
-            let ended_nacks = self.suspects.extract_if(.., ends);
-            let before = ended.len();
-            ended.extend(ended_nacks.map(|(variant, _)| variant));
-            // With the one that changed, the others are sent again.
-            if ended.len() > before {
-                self.suspects.retain(|_, (_, of)| of != requested_name);
-            }
+        let cleared: Vec<Variant> = match self.suspects.is_empty() {
+            true => Vec::new(),
+            false => self
+                .suspects
+                .extract_if(.., is_over)
+                .map(|(v, _)| v)
+                .collect(),
+        };
+        // With the one that changed, the others are sent again.
+        if !cleared.is_empty() {
+            self.suspects.retain(|_, (_, of)| of != requested_name);
         }
         // The client may have taken the NACKed resource (S17).
-        let others = ended.into_iter().map(|(name, _)| name);
+        let names = released.into_iter().chain(cleared).map(|(name, _)| name);
         self.dirty
-            .extend(others.filter(|name| name != requested_name));
+            .extend(names.filter(|name| name != requested_name));
         self.forget_error();
     }
 
@@ -454,8 +458,8 @@ impl TypeStream {
             }
         }
         for variant in self.suspects.keys() {
-            let tried = self.trials.iter().flatten().any(|other| other == variant);
-            if !tried {
+            let is_in_trial = self.trials.iter().flatten().any(|other| other == variant);
+            if !is_in_trial {
                 return Err(format!("{variant:?} is a suspect and in no trial"));
             }
         }

@@ -8,8 +8,8 @@
 use std::sync::Arc;
 
 use super::client_cache::{
-    Answer, CachedResource, Certainty, PendingAck, Update, Variant, error_names, same_variant,
-    variant_of,
+    Advance, Answer, CachedResource, Certainty, PendingAck, Update, Variant, error_mentions,
+    same_variant, variant_of,
 };
 use super::trials::{Quarantined, Suspects};
 use super::{AnswerKind, TypeStream};
@@ -45,20 +45,7 @@ impl TypeStream {
             suspects.upsert_count = 0;
             return self.schedule_trials(db, suspects, error);
         }
-        let pending_acks = self.client_cache.pending_acks();
-        let Some(index) = pending_acks
-            .iter()
-            .position(|pending_ack| pending_ack.nonce == *nonce)
-        else {
-            return Vec::new();
-        };
-        // Pending responses before this one count as ACKed: the client handles
-        // responses in order, and would have NACKed them.
-        if let Some(before) = index.checked_sub(1) {
-            let nonce = pending_acks[before].nonce.clone();
-            self.handle_ack(db, &nonce);
-        }
-        let Some(pending_ack) = self.client_cache.take_oldest_pending() else {
+        let Some(pending_ack) = self.take_nacked(db, nonce) else {
             return Vec::new();
         };
         self.fall_back_to_named_set(db);
@@ -75,8 +62,24 @@ impl TypeStream {
         quarantined
     }
 
+    /// Takes out the pending ACK of a NACKed response. Those before it count as
+    /// ACKed: the client handles responses in order, and would have NACKed
+    /// them.
+    fn take_nacked(&mut self, db: &mut Database, nonce: &Nonce) -> Option<PendingAck> {
+        let pending_acks = self.client_cache.pending_acks();
+        let index = pending_acks
+            .iter()
+            .position(|pending_ack| pending_ack.nonce == *nonce)?;
+        if let Some(before) = index.checked_sub(1) {
+            let nonce = pending_acks[before].nonce.clone();
+            self.handle_ack(db, &nonce);
+        }
+        self.client_cache.take_oldest_pending()
+    }
+
     /// Makes suspects of the resources of a NACKed response, and records that
-    /// the client may have taken them. Removals and answers are repeated.
+    /// the client may have taken them. Unverified resources become suspects,
+    /// too. Removals and answers are repeated.
     fn suspects_of(
         &mut self,
         db: &mut Database,
@@ -85,30 +88,12 @@ impl TypeStream {
     ) -> Suspects {
         let mut updates = pending_ack.updates;
         for advance in pending_ack.advances {
-            let items: Vec<_> = advance.items().cloned().collect();
-            for (name, item) in items {
-                self.client_cache.make_exception(db, &name);
-                let left = advance
-                    .replaced_variant_of(&name)
-                    .filter(|_| item.is_some());
-                let left = left.map(|left| (name.clone(), left.clone()));
-                updates.extend(left.map(|left| Update::remove(left, None)));
-                updates.push(match &item {
-                    Some(new) => Update::upsert(new, None),
-                    None => {
-                        let left = advance
-                            .replaced_variant_of(&name)
-                            .cloned()
-                            .unwrap_or_default();
-                        Update::remove((name, left), None)
-                    }
-                });
-            }
+            updates.extend(self.nacked_items(db, &advance));
             self.client_cache.advance_cursor(db, &advance);
         }
         // A resource that was suspected once is not the reason again, unless
         // there is no other.
-        let has_upserts = updates.iter().any(|update| update.resource.is_some());
+        let has_upserts = !updates.iter().all(Update::is_removal);
         for (variant, new) in std::mem::take(&mut self.unverified) {
             match has_upserts && self.was_suspected(&variant, &new.resource) {
                 true => _ = self.unverified.insert(variant, new),
@@ -121,6 +106,21 @@ impl TypeStream {
         self.suspects_among(db, updates, pending_ack.answers, error)
     }
 
+    /// Makes the names of a NACKed advance exceptions. Returns its items as
+    /// updates.
+    fn nacked_items(&mut self, db: &mut Database, advance: &Advance) -> Vec<Update> {
+        let mut updates = Vec::new();
+        for (name, item) in advance.items() {
+            self.client_cache.make_exception(db, name);
+            let removed = advance.removed_variant(name, item.as_ref());
+            updates.extend(removed.map(|variant| Update::remove(variant, None)));
+            updates.extend(item.as_ref().map(|new| Update::upsert(new, None)));
+        }
+        updates
+    }
+
+    /// Selects the suspects among NACKed updates, and records that the client
+    /// may have taken them. Answers and removals are repeated.
     fn suspects_among(
         &mut self,
         db: &mut Database,
@@ -128,54 +128,57 @@ impl TypeStream {
         answers: Vec<Answer>,
         error: &ErrorDetail,
     ) -> Suspects {
-        let upsert_count = updates
-            .iter()
-            .filter(|update| update.resource.is_some())
-            .count();
+        let upsert_count = updates.iter().filter(|update| !update.is_removal()).count();
         let has_upserts = upsert_count > 0;
         for answer in answers {
             self.repeat_answer(answer, has_upserts);
         }
         let mut suspects = Vec::new();
         for update in updates {
-            match &update.resource {
-                Some(resource)
-                    if self.has_interest(db, update.name())
-                        || self.has_interest(db, update.requested_name()) =>
-                {
-                    if update.removed_earlier {
-                        // The removal in between was maybe not NACKed.
-                        let name = update.name().clone();
-                        let is_removed = |held: &CachedResource| {
-                            held.is_accepted() && held.is_variant(&update.variant)
-                        };
-                        self.client_cache
-                            .edit_records(db, &name, |held| held.retain(|held| !is_removed(held)));
-                    }
-                    let blamed = upsert_count == 1 || error_names(error, &resource.name);
-                    self.record_maybe_taken(db, resource, blamed);
-                    suspects.push(update);
-                }
+            let Some(resource) = &update.resource else {
+                self.repeat_removal(db, update, has_upserts);
+                continue;
+            };
+            if !self.has_interest(db, update.name())
+                && !self.has_interest(db, update.requested_name())
+            {
                 // The client unsubscribed meanwhile. A set that was sent since
                 // lists the resource, and removals are not its only updates.
-                Some(_) => self.repeat_in_later_pending(&[update]),
-                None if has_upserts => {
-                    self.record_maybe_dropped(db, &update);
-                    self.repeat_in_later_pending(&[update]);
-                }
-                // A removal that is NACKed alone has nothing for the
-                // quarantine.
-                None => {
-                    let name = update.name().clone();
-                    self.client_cache
-                        .edit_records(db, &name, |held| update.apply(held));
-                }
+                self.repeat_in_later_pending(&[update]);
+                continue;
             }
+            if update.removed_earlier {
+                self.drop_accepted(db, &update.variant);
+            }
+            let blamed = upsert_count == 1 || error_mentions(error, &resource.name);
+            self.record_maybe_taken(db, resource, blamed);
+            suspects.push(update);
         }
         Suspects {
             updates: suspects,
             upsert_count,
         }
+    }
+
+    /// Repeats a NACKed removal. One that came without any resource counts as
+    /// ACKed: nothing can be put into quarantine for it.
+    fn repeat_removal(&mut self, db: &mut Database, update: Update, has_upserts: bool) {
+        if has_upserts {
+            self.record_maybe_dropped(db, &update);
+            self.repeat_in_later_pending(&[update]);
+        } else {
+            let name = update.name().clone();
+            self.client_cache
+                .edit_records(db, &name, |held| update.apply(held));
+        }
+    }
+
+    /// Drops the accepted record of a variant: a response before the NACKed one
+    /// removed it, and was maybe not NACKed.
+    fn drop_accepted(&mut self, db: &mut Database, variant: &Variant) {
+        self.client_cache.edit_records(db, &variant.0, |held| {
+            held.retain(|held| !(held.is_accepted() && held.is_variant(variant)));
+        });
     }
 
     /// Adds the updates of a NACKed SotW response to the pending ones after it,
@@ -201,15 +204,15 @@ impl TypeStream {
             return;
         }
         // A resource that was NACKed alone was not taken.
-        let quarantined = self.quarantine.get(&variant_of(resource)).cloned();
-        let failed = |held: &CachedResource| {
-            let version = quarantined.as_ref().map(|(version, _)| version);
+        let quarantined = self.quarantine.get(&variant_of(resource));
+        let quarantined = quarantined.map(|(version, _)| version.clone());
+        let was_nacked_alone = |held: &CachedResource| {
             held.certainty == Certainty::MaybeTaken
                 && same_variant(&held.resource, resource)
-                && version == Some(&held.resource.version)
+                && quarantined.as_ref() == Some(&held.resource.version)
         };
         self.client_cache.edit_records(db, &name, |held| {
-            held.retain(|held| !had(held) && !failed(held));
+            held.retain(|held| !had(held) && !was_nacked_alone(held));
         });
         self.client_cache
             .record(db, CachedResource::maybe_taken(Arc::clone(resource)));
@@ -264,25 +267,32 @@ impl TypeStream {
         };
         let resources: Vec<_> = pending_ack.resources().cloned().collect();
         for resource in resources {
-            let held = self.client_cache.held(db, &resource.name);
-            let is_known = |held: &&CachedResource| {
-                let same = held.has_unknown_body() || same_variant(&held.resource, &resource);
-                same && held.certainty != Certainty::MaybeTaken
-            };
-            let known: Vec<&CachedResource> = held.iter().filter(is_known).collect();
-            let had = |held: &&CachedResource| held.resource.version == resource.version;
-            if known.iter().any(had) {
-                continue;
-            }
-            let accepted = known.iter().find(|held| held.is_accepted());
-            let before = accepted.or(known.first()).copied();
-            let key = variant_of(&resource);
-            let before = match self.unverified.remove(&key) {
-                Some(older) => older.before,
-                None => before.cloned(),
-            };
-            self.unverified.insert(key, Unverified { resource, before });
+            self.add_unverified(db, resource);
         }
+    }
+
+    /// Makes a resource unverified, unless the client had it before. If an
+    /// earlier version is unverified, what the client had before that counts.
+    fn add_unverified(&mut self, db: &mut Database, resource: Arc<Resource>) {
+        let held = self.client_cache.held(db, &resource.name);
+        let is_replaced = |held: &&CachedResource| {
+            let same = held.has_unknown_body() || same_variant(&held.resource, &resource);
+            same && held.certainty != Certainty::MaybeTaken
+        };
+        let replaced: Vec<&CachedResource> = held.iter().filter(is_replaced).collect();
+        let had = |held: &&CachedResource| held.resource.version == resource.version;
+        if replaced.iter().any(had) {
+            return;
+        }
+        let accepted = replaced.iter().find(|held| held.is_accepted());
+        let before = accepted.or(replaced.first()).copied();
+        let variant = variant_of(&resource);
+        let before = match self.unverified.remove(&variant) {
+            Some(older) => older.before,
+            None => before.cloned(),
+        };
+        let unverified = Unverified { resource, before };
+        self.unverified.insert(variant, unverified);
     }
 
     /// Whether a resource became a suspect after it had counted as accepted.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::TypeStream;
 use super::client_cache::{
-    Advance, Answer, Cursor, PartialAdvance, PendingAck, Update, variant_of,
+    Advance, Answer, Cursor, PartialAdvance, PendingAck, Update, resources_of, variant_of,
 };
 use super::evaluate::{Deferral, Evaluation};
 use crate::database::{Database, SLICE};
@@ -59,36 +59,35 @@ pub(crate) struct Timeouts {
 }
 
 impl Push {
+    /// Whether there is nothing in it that has to be written.
     pub(crate) fn is_empty(&self) -> bool {
+        self.has_only_advances() && self.advances.iter().all(Advance::is_empty)
+    }
+
+    /// Whether nothing but advances of cursors is in it.
+    pub(super) fn has_only_advances(&self) -> bool {
         self.updates.is_empty()
             && self.answers.is_empty()
             && self.placeholders.is_empty()
             && self.refused.is_empty()
             && self.heartbeats.is_empty()
-            && self.advances.iter().all(Advance::is_empty)
     }
 
-    /// Whether there is more behind a partial advance: the rest of it, or
-    /// changes since it began.
+    /// Whether another push can follow at once: a partial advance has a rest,
+    /// or its view changed since it began.
     pub(crate) fn has_more(&self, db: &Database) -> bool {
-        let behind = |advance: &Advance| {
-            advance
-                .cursor
-                .is_some_and(|cursor| db.head(cursor) != advance.to)
+        let is_behind = |advance: &Advance| {
+            let cursor = advance.cursor;
+            cursor.is_some_and(|cursor| db.head(cursor) != advance.to)
         };
-        let more =
-            |advance: &Advance| !advance.range.is_empty() && (!advance.is_last || behind(advance));
-        self.advances.iter().any(more)
+        self.advances
+            .iter()
+            .any(|advance| !advance.range.is_empty() && (!advance.is_last || is_behind(advance)))
     }
 
     /// The resources of the push.
     pub(crate) fn resources(&self) -> impl Iterator<Item = &Arc<Resource>> {
-        let single = self
-            .updates
-            .iter()
-            .filter_map(|update| update.resource.as_ref());
-        let items = self.advances.iter().flat_map(Advance::items);
-        single.chain(items.filter_map(|(_, item)| item.as_ref()))
+        resources_of(&self.updates, &self.advances)
     }
 
     /// The changes to the client cache.
@@ -97,28 +96,55 @@ impl Push {
     }
 }
 
-/// NACKs in a row after which trials are slowed down: more than bisection needs
-/// to find one bad resource among all that there can be.
-const MAX_CONSECUTIVE_NACKS: u32 = 256;
+/// The bytes that are left of a response. Removals get at most half of them, so
+/// that additions do not wait for removals.
+struct Room<'b> {
+    budget: &'b mut usize,
+    for_removals: usize,
+}
 
-/// The time between two trials then.
-const TRIAL_PAUSE: Duration = Duration::from_millis(50);
+impl<'b> Room<'b> {
+    /// All of the budget is left.
+    fn new(budget: &'b mut usize) -> Self {
+        let for_removals = *budget / 2;
+        Self {
+            budget,
+            for_removals,
+        }
+    }
+
+    /// Reserves the bytes of an evaluation. Returns whether it fits; once one
+    /// does not, none of its kind does any more. The `first` one in a push may
+    /// be larger than the response.
+    fn reserve(&mut self, evaluation: &Evaluation, first: bool) -> bool {
+        let size = estimated_size(evaluation);
+        let left = match evaluation.only_removes() {
+            true => &mut self.for_removals,
+            false => &mut *self.budget,
+        };
+        if *left == 0 || (size > *left && !first) {
+            *left = 0;
+            return false;
+        }
+        self.subtract(evaluation);
+        true
+    }
+
+    /// Subtracts the bytes of an evaluation that is sent whether it fits or
+    /// not.
+    fn subtract(&mut self, evaluation: &Evaluation) {
+        let size = estimated_size(evaluation);
+        *self.budget = self.budget.saturating_sub(size);
+        if evaluation.only_removes() {
+            self.for_removals = self.for_removals.saturating_sub(size);
+        }
+    }
+}
 
 impl TypeStream {
     /// Works out the next push; it is empty if there is nothing to send.
     pub(crate) fn select_push(&mut self, db: &mut Database, context: &PushContext<'_>) -> Push {
-        let room = SLICE.saturating_sub(self.dirty.len());
-        for (entry, _) in db.take_dirty(self.subscriber, room) {
-            self.dirty.insert(db.name(self.type_id, entry).clone());
-        }
-        self.compare_set_again(db);
-        if self
-            .addition_deadlines
-            .values()
-            .any(|until| *until <= context.now)
-        {
-            self.mark_deferred_dirty();
-        }
+        self.collect_dirty(db, context.now);
         let mut push = Push {
             heartbeats: self.due_heartbeats(db, context.now),
             ..Push::default()
@@ -127,71 +153,51 @@ impl TypeStream {
             self.select_trial(db, context, &mut push);
             self.select_changes(db, context, &mut push);
         } else {
-            if self.trial_turn {
-                self.select_trial(db, context, &mut push);
-                self.select_unreadable(db, context, &mut push);
-            }
-            if push.updates.is_empty() && !push.expects_nack {
-                self.select_changes(db, context, &mut push);
-            }
-            if push.is_empty() {
-                self.select_trial(db, context, &mut push);
-            }
-            self.select_unreadable(db, context, &mut push);
+            self.select_trial_or_changes(db, context, &mut push);
         }
         push.updates.sort_by(|a, b| a.variant.cmp(&b.variant));
         self.merge_aliases(&mut push);
         push
     }
 
-    /// Selects the next group of suspects, as far as they are unchanged.
-    fn select_trial(&mut self, db: &mut Database, context: &PushContext<'_>, push: &mut Push) {
-        if self
-            .next_trial_at()
-            .is_some_and(|moment| context.now < moment)
-        {
-            return;
+    /// Marks the names dirty that have changed in the database, or whose
+    /// deadline has passed; one slice of names at most (S85).
+    fn collect_dirty(&mut self, db: &mut Database, now: Moment) {
+        let room = SLICE.saturating_sub(self.dirty.len());
+        for (entry, _) in db.take_dirty(self.subscriber, room) {
+            self.dirty.insert(db.name(self.type_id, entry).clone());
         }
-        while let Some(group) = self.trials.pop_front() {
-            let mut requested_names = Vec::new();
-            for variant in group {
-                let Some((version, requested_name)) = self.suspects.remove(&variant) else {
-                    continue;
-                };
-                // A changed resource is no longer a suspect.
-                match self.is_current(db, &requested_name, &variant, &version) {
-                    true => requested_names.push(requested_name),
-                    false => _ = self.dirty.insert(requested_name),
-                }
-            }
-            requested_names.sort();
-            requested_names.dedup();
-            for name in requested_names {
-                self.dirty.remove(&name);
-                if self.is_host_paused(db, &name) {
-                    self.deferred.insert(name);
-                    continue;
-                }
-                let evaluation = self.evaluate(db, context, &name, false);
-                if self.add_to_push(db, &name, evaluation, context, push) {
-                    self.dirty.insert(name);
-                }
-            }
-            if !push.updates.is_empty() {
-                self.last_trial_at = context.now;
-                return;
-            }
+        self.compare_set_again(db);
+        let mut deadlines = self.addition_deadlines.values();
+        if deadlines.any(|until| *until <= now) {
+            self.mark_deferred_dirty();
         }
-        self.forget_error();
     }
 
-    /// When the next trial may be sent, if it has to wait: a client that NACKs
-    /// everything gets a bounded share of the work (S69).
-    fn next_trial_at(&self) -> Option<Moment> {
-        let is_slow = self.consecutive_nacks > MAX_CONSECUTIVE_NACKS && !self.trials.is_empty();
-        is_slow.then(|| self.last_trial_at + TRIAL_PAUSE)
+    /// Selects a trial, changes, or answers whose NACK is expected, in separate
+    /// responses: a resource beside a suspect would become a suspect, too. They
+    /// take turns, so that none starves.
+    fn select_trial_or_changes(
+        &mut self,
+        db: &mut Database,
+        context: &PushContext<'_>,
+        push: &mut Push,
+    ) {
+        if self.trial_turn {
+            self.select_trial(db, context, push);
+            self.select_unreadable(db, context, push);
+        }
+        if push.updates.is_empty() && !push.expects_nack {
+            self.select_changes(db, context, push);
+        }
+        if push.is_empty() {
+            self.select_trial(db, context, push);
+        }
+        self.select_unreadable(db, context, push);
     }
 
+    /// Selects placeholders, refusals, dirty names and advances, as many as one
+    /// response has room for. A whole set has room for all of them.
     fn select_changes(&mut self, db: &mut Database, context: &PushContext<'_>, push: &mut Push) {
         let mut budget = match self.sends_whole_sets() {
             true => usize::MAX,
@@ -203,26 +209,26 @@ impl TypeStream {
             && !self.sends_unreadable()
             && let Some(name) = self.refused.pop_first()
         {
-            budget = budget.saturating_sub(2 * name.as_str().len() + 16);
+            budget = budget.saturating_sub(answer_size(&name));
             push.refused.push(name);
         }
         self.mark_changed_exceptions(db);
         self.select_names(db, context, &mut budget, push);
-        let cursor_ids: Vec<_> = self.client_cache.cursors().iter().map(|v| v.id).collect();
+        let cursor_ids: Vec<_> = self.client_cache.cursors().iter().map(|c| c.id).collect();
         for cursor in cursor_ids {
             if budget > 0 {
                 self.select_advance(db, context, cursor, &mut budget, push);
             }
         }
-        // Items that the client cannot take as they are.
+        // Items that the client cannot take as they are became dirty names.
         if !self.dirty.is_empty() {
             self.select_names(db, context, &mut budget, push);
         }
         self.defer_groups(db, push);
     }
 
-    /// Evaluates names, as many as one response has room for. Removals get at
-    /// most half of that: additions do not wait for them.
+    /// Adds dirty names to a push, as many as one response has room for. The
+    /// others stay dirty.
     pub(super) fn select_names(
         &mut self,
         db: &mut Database,
@@ -234,8 +240,8 @@ impl TypeStream {
             true => usize::MAX,
             false => SLICE,
         };
-        let mut removals = *budget / 2;
-        let mut later = BTreeSet::new();
+        let mut room = Room::new(budget);
+        let mut still_dirty = BTreeSet::new();
         for _ in 0..slice {
             let Some(name) = self.dirty.pop_first() else {
                 break;
@@ -246,52 +252,39 @@ impl TypeStream {
             }
             self.merge_suspects(db, &name);
             let evaluation = self.evaluate(db, context, &name, push.expects_nack);
-            // Hosts that a client holds change together, however many: one may
-            // have got a domain of another, and the client would NACK a domain
-            // that is there twice.
-            let together = self.kind.on_demand && self.holds_any(db, &name, &evaluation);
-            let size = estimated_size(&evaluation);
-            let only_removals = evaluation
-                .updates
-                .iter()
-                .all(|update| update.resource.is_none())
-                && evaluation.answers.is_empty();
-            let room = match only_removals {
-                true => &mut removals,
-                false => budget,
-            };
-            let first = push.updates.is_empty() && push.answers.is_empty();
-            let empty = evaluation.updates.is_empty() && evaluation.answers.is_empty();
-            if !empty && !together && (*room == 0 || (size > *room && !first)) {
-                later.insert(name);
-                *room = 0;
-                if !only_removals {
-                    break;
+            if evaluation.is_empty() || self.replaces_held_host(db, &name, &evaluation) {
+                room.subtract(&evaluation);
+            } else {
+                let first = push.updates.is_empty() && push.answers.is_empty();
+                if !room.reserve(&evaluation, first) {
+                    still_dirty.insert(name);
+                    match evaluation.only_removes() {
+                        true => continue,
+                        false => break,
+                    }
                 }
-                continue;
-            }
-            *room = room.saturating_sub(size);
-            if only_removals {
-                *budget = budget.saturating_sub(size);
             }
             if self.add_to_push(db, &name, evaluation, context, push) {
-                later.insert(name);
+                still_dirty.insert(name);
             }
         }
-        self.dirty.append(&mut later);
+        self.dirty.append(&mut still_dirty);
     }
 
-    /// Whether the client holds a resource that an evaluation is about.
-    fn holds_any(&self, db: &mut Database, name: &Name, evaluation: &Evaluation) -> bool {
+    /// Whether an evaluation is about a virtual host that the client holds.
+    /// Such hosts change together, however many: one may have got a domain of
+    /// another, and the client would NACK a domain that is there twice.
+    fn replaces_held_host(&self, db: &mut Database, name: &Name, evaluation: &Evaluation) -> bool {
         let names = evaluation.updates.iter().map(|update| update.name());
         let mut names = names.chain([name]);
-        names.any(|name| !self.client_cache.held(db, name).is_empty())
+        self.kind.on_demand && names.any(|name| !self.client_cache.held(db, name).is_empty())
     }
 
-    /// Adds the evaluation of a name to a push. Returns whether the name has to
-    /// be evaluated again.
+    /// Adds the updates and answers of a name to a push, unless its addition
+    /// waits for a dependency (S73). Returns whether the name stays dirty: the
+    /// rest of it needs another response.
     #[must_use]
-    fn add_to_push(
+    pub(super) fn add_to_push(
         &mut self,
         db: &mut Database,
         name: &Name,
@@ -299,87 +292,66 @@ impl TypeStream {
         context: &PushContext<'_>,
         push: &mut Push,
     ) -> bool {
-        let Evaluation {
-            updates,
-            answers,
-            deferral,
-            awaits_trial,
-        } = evaluation;
-        let drops_host = self.kind.on_demand
-            && answers.is_empty()
-            && !updates.is_empty()
-            && updates.iter().all(|update| update.resource.is_none());
-        match deferral {
-            Deferral::Addition => {
-                let until = context.now + context.dependency_timeout;
-                self.addition_deadlines.entry(name.clone()).or_insert(until);
-                self.deferred.insert(name.clone());
-                return false;
-            }
-            Deferral::Removal => _ = self.deferred.insert(name.clone()),
-            Deferral::SeparateResponse => {
-                push.updates.extend(updates);
-                push.answers.extend(answers);
-                return true;
-            }
-            Deferral::None => {}
-        }
-        if awaits_trial {
+        if evaluation.deferral == Deferral::Addition {
+            let until = context.now + context.dependency_timeout;
+            self.addition_deadlines.entry(name.clone()).or_insert(until);
             self.deferred.insert(name.clone());
-            self.clear_resend_of_sent(db, name, &updates, &answers);
-            push.updates.extend(updates);
-            push.answers.extend(answers);
+            return false;
+        }
+        let stays_dirty = self.settle_name(db, name, &evaluation);
+        push.updates.extend(evaluation.updates);
+        push.answers.extend(evaluation.answers);
+        stays_dirty
+    }
+
+    /// Defers what an evaluation leaves out, and clears deadlines and resend
+    /// flags of what it contains. Returns whether the name stays dirty.
+    fn settle_name(&mut self, db: &mut Database, name: &Name, evaluation: &Evaluation) -> bool {
+        if evaluation.deferral == Deferral::SeparateResponse {
+            return true;
+        }
+        if evaluation.deferral == Deferral::Removal || evaluation.awaits_trial {
+            self.deferred.insert(name.clone());
+        }
+        if evaluation.awaits_trial {
+            self.clear_resend_of_sent(db, name, evaluation);
             return false;
         }
         self.addition_deadlines.remove(name);
         self.resend_names.remove(name);
-        let removes =
-            deferral == Deferral::None && updates.iter().any(|update| update.resource.is_none());
-        push.updates.extend(updates);
-        push.answers.extend(answers);
-        self.clear_resend(db, name, removes, drops_host)
+        self.clear_resend(db, name, evaluation)
     }
 
-    /// Clears the resend flags of a name that was put into a push. A host whose
-    /// old virtual host is removed first is answered after that. A name stays
-    /// resumed until something of it is removed: its old referrers may be
-    /// draining (S82).
-    fn clear_resend(
-        &mut self,
-        db: &Database,
-        name: &Name,
-        removes: bool,
-        drops_host: bool,
-    ) -> bool {
-        let mut more = false;
+    /// Clears the resend flags of a name. Returns whether the name stays dirty:
+    /// a host whose old virtual host is removed first is answered after that. A
+    /// name stays resumed until something of it is removed: its old referrers
+    /// may be draining (S82).
+    fn clear_resend(&mut self, db: &Database, name: &Name, evaluation: &Evaluation) -> bool {
+        let removes_host = self.kind.on_demand && evaluation.only_removes();
+        let removes = evaluation.deferral == Deferral::None && evaluation.removes_any();
+        let mut stays_dirty = false;
         for (key, subscription) in self.subscriptions_of(db, name) {
-            if subscription.resend && drops_host {
-                more = true;
+            if subscription.resend && removes_host {
+                stays_dirty = true;
             } else if let Some(subscription) = self.subscriptions.get_mut(key) {
                 subscription.resend = false;
                 subscription.is_resumed &= !removes;
             }
         }
-        more
+        stays_dirty
     }
 
     /// Clears the resend flags of a name that awaits a trial, for the
     /// subscriptions that are answered or get their resource: they are not
     /// resent with the next push.
-    fn clear_resend_of_sent(
-        &mut self,
-        db: &mut Database,
-        name: &Name,
-        updates: &[Update],
-        answers: &[Answer],
-    ) {
+    fn clear_resend_of_sent(&mut self, db: &mut Database, name: &Name, evaluation: &Evaluation) {
         for (key, _) in self.subscriptions_of(db, name) {
             let target = self.resolve(db, key);
-            let updated = target.resource().is_some_and(|resource| {
-                let variant = variant_of(resource);
-                updates.iter().any(|update| update.variant == variant)
-            });
-            let answered = answers.iter().any(|answer| answer.subscription == key);
+            let updated = target
+                .resource()
+                .is_some_and(|resource| evaluation.updates_variant(&variant_of(resource)));
+            let mut answers = evaluation.answers.iter();
+            let answered = answers.any(|answer| answer.subscription == key);
             if let Some(subscription) = self.subscriptions.get_mut(key) {
                 subscription.resend &= !updated && !answered;
             }
@@ -462,17 +434,18 @@ impl TypeStream {
 
 /// The approximate size of an evaluation in a response, in bytes.
 fn estimated_size(evaluation: &Evaluation) -> usize {
-    let of = |update: &Update| match &update.resource {
+    let update_size = |update: &Update| match &update.resource {
         Some(resource) => resource.wire_size(),
         None => update.name().as_str().len() + 8,
     };
-    let updates: usize = evaluation.updates.iter().map(of).sum();
-    let answers = evaluation
-        .answers
-        .iter()
-        .filter(|answer| !answer.is_implicit);
-    updates
-        + answers
-            .map(|answer| 2 * answer.name.as_str().len() + 16)
-            .sum::<usize>()
+    let updates: usize = evaluation.updates.iter().map(update_size).sum();
+    let written = evaluation.answers.iter().filter(|a| !a.is_implicit);
+    let answers: usize = written.map(|answer| answer_size(&answer.name)).sum();
+    updates + answers
+}
+
+/// The approximate size of a negative answer or an error, in bytes: it may have
+/// the name twice.
+fn answer_size(name: &Name) -> usize {
+    2 * name.as_str().len() + 16
 }

@@ -1,4 +1,5 @@
-//! What one request changes, name by name: in slices if it names many (S85).
+//! The changes of subscriptions by one request, applied in slices if there are
+//! many (S85).
 
 use std::collections::VecDeque;
 
@@ -10,7 +11,7 @@ use crate::name::Name;
 use crate::params::ParamsId;
 use crate::resource::Version;
 
-/// One step of reading a request.
+/// One change of the subscriptions.
 #[derive(Debug)]
 pub(super) enum SubscriptionChange {
     Subscribe(Name, ParamsId),
@@ -19,64 +20,77 @@ pub(super) enum SubscriptionChange {
     UnsubscribeScope(Scope),
 }
 
-/// A request that is being read.
+/// The changes by a request that are not applied yet.
 #[derive(Debug, Default)]
 pub(crate) struct RequestChanges {
     pub(super) changes: VecDeque<SubscriptionChange>,
     pub(super) initial: InitialVersions,
-    /// State of the world: the version that the first request names.
+    /// SotW: the version that the first request names.
     pub(super) version: Option<Version>,
-    /// What the peer held by names that it gives up.
+    /// The resources that the client held by names that it unsubscribed from.
     pub(crate) unsubscribed: UnsubscribedResources,
 }
 
 impl TypeStream {
-    /// Makes so many changes; whether all are made.
+    /// Applies at most `most` of the changes. Returns whether all are applied.
     pub(crate) fn apply_changes(
         &mut self,
         db: &mut Database,
-        reading: &mut RequestChanges,
+        request: &mut RequestChanges,
         most: usize,
     ) -> bool {
         for _ in 0..most {
-            let Some(act) = reading.changes.pop_front() else {
+            let Some(change) = request.changes.pop_front() else {
                 break;
             };
-            match act {
-                SubscriptionChange::Subscribe(name, params) => {
-                    self.subscribe(db, &name, params, &reading.initial)
-                }
-                SubscriptionChange::Unsubscribe(name, params) if self.kind.on_demand => {
-                    self.unsubscribe_host(db, &name, params);
-                }
-                SubscriptionChange::Unsubscribe(name, params) => {
-                    reading
-                        .unsubscribed
-                        .extend(self.unsubscribe(db, &name, params));
-                }
-                SubscriptionChange::SubscribeScope(scope) => {
-                    self.subscribe_scope(db, &scope, &reading.initial)
-                }
-                SubscriptionChange::UnsubscribeScope(scope) => self.unsubscribe_scope(db, &scope),
-            }
+            self.apply_change(db, request, change);
         }
-        if !reading.changes.is_empty() {
+        if !request.changes.is_empty() {
             return false;
         }
-        if self.kind.on_demand && !reading.initial.is_empty() {
-            self.record_other_hosts(db, &reading.initial);
-            let told = reading
-                .initial
-                .iter()
-                .filter_map(|(_, version)| negative::negative_number(version));
-            self.negative_counter = told.max().unwrap_or(0).wrapping_add(1);
+        self.finish_request(db, request);
+        true
+    }
+
+    /// Applies one change of a request.
+    fn apply_change(
+        &mut self,
+        db: &mut Database,
+        request: &mut RequestChanges,
+        change: SubscriptionChange,
+    ) {
+        match change {
+            SubscriptionChange::Subscribe(name, params) => {
+                self.subscribe(db, &name, params, &request.initial);
+            }
+            SubscriptionChange::Unsubscribe(name, params) if self.kind.on_demand => {
+                self.unsubscribe_host(db, &name, params);
+            }
+            SubscriptionChange::Unsubscribe(name, params) => {
+                let unsubscribed = self.unsubscribe(db, &name, params);
+                request.unsubscribed.extend(unsubscribed);
+            }
+            SubscriptionChange::SubscribeScope(scope) => {
+                self.subscribe_scope(db, &scope, &request.initial);
+            }
+            SubscriptionChange::UnsubscribeScope(scope) => self.unsubscribe_scope(db, &scope),
+        }
+    }
+
+    /// Finishes a request whose changes are applied: records what a
+    /// reconnecting client holds beside its subscriptions.
+    fn finish_request(&mut self, db: &mut Database, request: &RequestChanges) {
+        if self.kind.on_demand && !request.initial.is_empty() {
+            self.record_other_hosts(db, &request.initial);
+            let versions = request.initial.iter().map(|(_, version)| version);
+            let numbers = versions.filter_map(negative::negative_number);
+            self.negative_counter = numbers.max().unwrap_or(0).wrapping_add(1);
         }
         self.cancel_owed_response();
-        if let Some(version) = &reading.version {
+        if let Some(version) = &request.version {
             self.resume_set(db, version);
         }
         self.end_first_request();
         self.located_names.clear();
-        true
     }
 }

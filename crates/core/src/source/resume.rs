@@ -1,45 +1,46 @@
-//! A client that comes back: what it may hold from before, and what is not
-//! taken from it for that (S82).
+//! Resumption: what a client that reconnects may hold from before, and keeps
+//! for a while although it is gone (S82).
 //!
-//! The body of what it holds is known if the version that it names is that of
-//! the contents now, or of a set that this process sent before and remembers.
-//! Otherwise it is known by name only, if that.
+//! The body of a resource that it holds is known if the client names the
+//! version of the current one, or of a set that this process sent before and
+//! remembers. Otherwise its name is known, if that.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::client_cache::{CachedResource, Variant, same_variant};
+use super::client_cache::{CachedResource, Variant, same_variant, variant_of};
 use super::{Dialect, PushContext, Subscription, Timeouts, TypeStream};
-use crate::database::{ClientSet, Database, Position, Scope};
+use crate::database::{ClientSet, Database, Position, Scope, same_resource};
 use crate::kind;
 use crate::message::Mode;
 use crate::moment::Moment;
 use crate::name::Name;
 use crate::resource::{Resource, Version};
 
-/// See the module's documentation.
+/// What is known of a client that reconnected, of one type.
 #[derive(Debug)]
 pub(crate) struct Resumption {
     pub(crate) at: Moment,
-    /// Whether the first request is being read: what it names is resumed.
+    /// Whether the first request is being read: its names are resumed.
     pub(crate) first_request: bool,
-    /// State of the world: it holds a whole set of which nothing is known, and
-    /// has not accepted another.
+    /// SotW: the client holds a whole set of which nothing is known, and has
+    /// not ACKed another.
     pub(crate) unknown_set: bool,
-    /// How many resources it named the versions of.
+    /// The number of resources whose versions the client named.
     pub(crate) held_count: usize,
-    /// How many names it came back with.
+    /// The number of names that the client resumed with.
     pub(crate) named_count: usize,
-    /// Listeners: before it was sent one, there were some with routes inside.
+    /// Listeners only: before the first response, some had inline routes.
     pub(crate) had_inline_routes: bool,
-    /// What it rejected on an earlier stream. Once it has accepted a set without
-    /// it gets that once more: it may be another program by now.
+    /// Variants that the client NACKed on an earlier stream. They are sent once
+    /// more when it has ACKed a set without them: it may be another program by
+    /// now.
     quarantined: Vec<Variant>,
-    /// The set that it named, until it has accepted another, and how far views
-    /// were when it was last compared.
+    /// The set that the client named, until it has ACKed another, and the sum
+    /// of the heads of views when the set was last compared with them.
     named_set: Option<(Arc<ClientSet>, Position)>,
-    /// The version of the set that it named.
+    /// The version of the set that the client named.
     pub(super) version: Option<Version>,
     /// The clusters that the client was sent beside the set that it named, in
     /// sets that it did not ACK. `None` once it has acknowledged another set.
@@ -57,13 +58,14 @@ impl Resumption {
     pub(super) fn may_hold_unknown(&self, name: &Name) -> bool {
         let set = self.named_set.as_ref();
         let listed = set.is_some_and(|(set, _)| set.lists(name));
-        let tried = self.unacked.as_ref();
-        self.unknown_set || (!listed && tried.is_some_and(|tried| !tried.contains_key(name)))
+        let unacked = self.unacked.as_ref();
+        self.unknown_set || (!listed && unacked.is_some_and(|unacked| !unacked.contains_key(name)))
     }
 }
 
 impl TypeStream {
-    /// The first request of the type names a version, or versions.
+    /// Begins the resumption of a client whose first request of the type names
+    /// a version, or versions.
     pub(crate) fn begin_resumption(&mut self, now: Moment) {
         self.resumption = Some(Resumption {
             at: now,
@@ -79,8 +81,8 @@ impl TypeStream {
         });
     }
 
-    /// The first request has been read. In state of the world the version tells
-    /// what is held, as far as it is remembered.
+    /// SotW: records the set that the client holds, as far as the version in
+    /// its first request tells. Called when the request has been read.
     pub(crate) fn resume_set(&mut self, db: &mut Database, version: &Version) {
         if self.adopt_current_set(db, version) {
             return;
@@ -89,51 +91,57 @@ impl TypeStream {
             return;
         };
         resumed.version = Some(version.clone());
-        if !self.kind.whole_set {
-            return self.record_named_resources(db);
-        }
-        let Some(set) = db.recall_set(self.type_id, version) else {
+        let set = match self.kind.whole_set {
+            true => db.recall_set(self.type_id, version),
+            false => None,
+        };
+        let Some(set) = set else {
             return self.record_named_resources(db);
         };
         self.record_set(db, &set, false);
-        let mut rejected = Vec::new();
-        for (name, constraints, version) in &set.quarantined {
-            let variant = (name.clone(), constraints.clone());
-            let holds = self
-                .client_cache
-                .held(db, name)
-                .iter()
-                .any(|held| held.is_variant(&variant));
-            let still = |r: &Arc<Resource>| {
-                super::client_cache::variant_of(r) == variant && r.version == *version
-            };
-            if holds && self.desired_resources(db, name).iter().any(still) {
-                self.quarantine
-                    .insert(variant.clone(), (version.clone(), name.clone()));
-                rejected.push(variant);
-            }
-        }
+        let quarantined = self.resume_quarantine(db, &set);
         if let Some(resumed) = &mut self.resumption {
             resumed.unknown_set = false;
             resumed.unacked = Some(set.unacked.clone());
-            resumed.quarantined = rejected;
+            resumed.quarantined = quarantined;
             resumed.named_set = Some((set, self.client_cache.heads_sum(db)));
         }
     }
 
-    /// Records what a client holds by the set that it named; `all` is whether also
-    /// clusters of a wildcard that are the same now: of these there may be very
-    /// many.
+    /// Puts resources into quarantine that the client NACKed on an earlier
+    /// stream, where they are still desired and the client has another in their
+    /// place. Returns them.
+    fn resume_quarantine(&mut self, db: &mut Database, set: &ClientSet) -> Vec<Variant> {
+        let mut quarantined = Vec::new();
+        for (name, constraints, version) in &set.quarantined {
+            let variant = (name.clone(), constraints.clone());
+            let held = self.client_cache.held(db, name);
+            let is_nacked = |r: &Arc<Resource>| variant_of(r) == variant && r.version == *version;
+            if held.iter().any(|held| held.is_variant(&variant))
+                && self.desired_resources(db, name).iter().any(is_nacked)
+            {
+                let nacked = (version.clone(), name.clone());
+                self.quarantine.insert(variant.clone(), nacked);
+                quarantined.push(variant);
+            }
+        }
+        quarantined
+    }
+
+    /// Records the resources of the set that a client named. Clusters of a
+    /// wildcard that are the same now are left out unless `all` is set: there
+    /// may be very many.
     fn record_set(&mut self, db: &mut Database, set: &ClientSet, all: bool) {
         for resource in &set.resources {
             let name = &resource.name;
-            let recorded = |held: &CachedResource| same_variant(&held.resource, resource);
-            if !self.has_interest(db, name) || self.client_cache.records_of(name).any(recorded) {
+            let is_recorded = |held: &CachedResource| same_variant(&held.resource, resource);
+            if !self.has_interest(db, name) || self.client_cache.records_of(name).any(is_recorded) {
                 continue;
             }
-            let same = |r: &Arc<Resource>| crate::database::same_resource(r, resource);
-            let few = all || self.kind.drains || self.client_cache.covering_cursor(name).is_none();
-            if few || !self.desired_resources(db, name).iter().any(same) {
+            let is_same = |r: &Arc<Resource>| same_resource(r, resource);
+            let are_few =
+                all || self.kind.drains || self.client_cache.covering_cursor(name).is_none();
+            if are_few || !self.desired_resources(db, name).iter().any(is_same) {
                 self.client_cache
                     .record(db, CachedResource::resumed(resource.clone()));
                 self.dirty.insert(name.clone());
@@ -141,10 +149,10 @@ impl TypeStream {
         }
     }
 
-    /// What was the same when the client came back may have changed before the
-    /// first set is sent.
+    /// Compares the set that a client named again, if views have changed since
+    /// and the first set was not sent yet.
     pub(super) fn compare_set_again(&mut self, db: &mut Database) {
-        let reach = self.client_cache.heads_sum(db);
+        let heads = self.client_cache.heads_sum(db);
         let resumed = self
             .resumption
             .as_mut()
@@ -152,13 +160,14 @@ impl TypeStream {
         let Some((set, compared)) = resumed.and_then(|resumed| resumed.named_set.as_mut()) else {
             return;
         };
-        if std::mem::replace(compared, reach) != reach {
+        if std::mem::replace(compared, heads) != heads {
             let set = Arc::clone(set);
             self.record_set(db, &set, false);
         }
     }
 
-    /// A set was rejected: the client holds what it came back with, all of it.
+    /// Records all of the set that the client named, since it NACKed the first
+    /// set.
     pub(super) fn fall_back_to_named_set(&mut self, db: &mut Database) {
         let Some(resumed) = &mut self.resumption else {
             return;
@@ -169,15 +178,15 @@ impl TypeStream {
         }
     }
 
-    /// A set was accepted: the one before counts no longer.
+    /// Forgets the set that the client named, since it ACKed another.
     pub(super) fn forget_named_set(&mut self) {
         if let Some(resumed) = &mut self.resumption {
             (resumed.named_set, resumed.unacked) = (None, None);
         }
     }
 
-    /// The peer has accepted something: what it rejected on an earlier stream
-    /// gets its second chance.
+    /// Takes resources out of quarantine that the client NACKed on an earlier
+    /// stream, once it has acknowledged everything on this one.
     pub(super) fn retry_quarantined(&mut self) {
         let Some(resumed) = &mut self.resumption else {
             return;
@@ -208,65 +217,63 @@ impl TypeStream {
         }
     }
 
-    /// A client holds something under each name that it lists.
+    /// Records a resource of unknown body for each name that the client lists,
+    /// where none is known. A name that the next whole set has needs none.
     fn record_named_resources(&mut self, db: &mut Database) {
-        let names = self.subscriptions.keys();
-        let names: Vec<Name> = names
+        if !self.kind.survives_reconnect {
+            return;
+        }
+        let keys = self.subscriptions.keys();
+        let names: Vec<Name> = keys
             .map(|key| db.name(self.type_id, key.entry).clone())
             .collect();
         for name in names {
-            // What a whole set has, it brings.
-            let comes = self.kind.whole_set && !self.desired_resources(db, &name).is_empty();
-            if self.kind.survives_reconnect
-                && !comes
-                && self.client_cache.held(db, &name).is_empty()
-            {
-                let held = CachedResource::unknown_body(name, Version::new(""));
+            let is_listed = self.kind.whole_set && !self.desired_resources(db, &name).is_empty();
+            if !is_listed && self.client_cache.held(db, &name).is_empty() {
+                let held = CachedResource::unknown_body(name, Version::unknown());
                 self.client_cache.record(db, held);
             }
         }
     }
 
-    /// The reading of the first request ends.
+    /// Ends the first request: names of later ones are not resumed.
     pub(crate) fn end_first_request(&mut self) {
-        let named = self.subscriptions.len();
+        let named_count = self.subscriptions.len();
         if let Some(resumed) = self.resumption.as_mut().filter(|r| r.first_request) {
-            resumed.named_count = named;
+            resumed.named_count = named_count;
             resumed.first_request = false;
         }
     }
 
-    /// Takes a client that names the version of the current set to hold that
-    /// set. This is sure only for a wildcard without other subscriptions. The
-    /// set is sent once all the same: a client that took a part of a set that
-    /// it NACKed names the version from before (S50, S82).
+    /// Moves the cursor of a client that names the version of the current set
+    /// to the head: it holds that set. This is sure only for a wildcard without
+    /// other subscriptions. The set is sent once all the same: a client that
+    /// took a part of a set that it NACKed names the version from before (S50,
+    /// S82). Returns whether it is the current set.
     fn adopt_current_set(&mut self, db: &mut Database, version: &Version) -> bool {
-        let only = self.client_cache.cursors().len() == 1 && self.subscriptions.is_empty();
-        let Some(view) = self.client_cache.cursor_of(&Scope::All).filter(|_| only) else {
+        let is_only = self.client_cache.cursors().len() == 1 && self.subscriptions.is_empty();
+        let cursor = self.client_cache.cursor_of(&Scope::All);
+        let Some(id) = cursor.filter(|_| is_only).map(|cursor| cursor.id) else {
             return false;
         };
-        let cursor = view.id;
-        let same = Version::of_hash(db.fingerprint_sum(cursor)) == *version;
-        if same && let Some(view) = self.client_cache.cursor_mut(cursor) {
-            view.move_to_head(db);
+        let is_current = Version::of_hash(db.fingerprint_sum(id)) == *version;
+        if is_current && let Some(cursor) = self.client_cache.cursor_mut(id) {
+            cursor.move_to_head(db);
             self.acked_version = Some(version.clone());
-            let departed = db.recall_set(self.type_id, version);
-            let tried = departed.map(|set| set.unacked.clone());
+            let set = db.recall_set(self.type_id, version);
             match &mut self.resumption {
                 Some(resumed) if self.type_url.as_str() == kind::CDS => {
                     resumed.unknown_set = false;
-                    resumed.unacked = Some(tried.unwrap_or_default());
+                    resumed.unacked = Some(set.map_or_else(BTreeMap::new, |s| s.unacked.clone()));
                 }
-                resumed => *resumed = None,
+                resumption => *resumption = None,
             }
         }
-        same
+        is_current
     }
 
-    /// Records the clusters that an Envoy resumed with, known by the names of
-    /// its endpoints, where the current set lacks them. What it took of a set
-    /// that it NACKed it may use, since another server may have sent routes to
-    /// it.
+    /// Records the clusters that an Envoy resumed with, known by the `names` of
+    /// its endpoints, where the current set lacks them.
     pub(crate) fn record_clusters_of_endpoints(&mut self, db: &mut Database, names: Vec<Name>) {
         let Some(resumed) = self.resumption.as_ref() else {
             return;
@@ -274,39 +281,49 @@ impl TypeStream {
         if !self.sends_invalid_clusters() || self.dialect != Dialect::Envoy {
             return;
         }
-        let tried = resumed.unacked.as_ref();
-        let took = names.iter().filter_map(|name| {
-            let version = tried?.get(name)?;
-            db.recall_body(self.type_id, name, version)
-                .map(CachedResource::resumed)
-        });
-        let took: Vec<CachedResource> = took.collect();
-        let unknown = names
-            .into_iter()
-            .filter(|name| resumed.may_hold_unknown(name))
-            .map(|name| CachedResource::unknown_body(name, Version::new("")));
-        let came_with: Vec<CachedResource> = took.into_iter().chain(unknown).collect();
-        let Some(view) = self.client_cache.cursor_of(&Scope::All) else {
+        let held = self.clusters_of_endpoints(db, resumed, names);
+        let Some(cursor) = self.client_cache.cursor_of(&Scope::All) else {
             return;
         };
-        let listed = db.list(view.id);
-        for held in came_with {
+        let listed = db.list(cursor.id);
+        for held in held {
             let name = held.resource.name.clone();
-            let is_cluster = listed.binary_search_by(|r| r.name.cmp(&name)).is_ok();
-            let refers = |r: &Arc<Resource>| {
-                let mut references = r.facts().references.iter();
+            let is_listed = listed.binary_search_by(|r| r.name.cmp(&name)).is_ok();
+            let uses_endpoints = |cluster: &Arc<Resource>| {
+                let mut references = cluster.facts().references.iter();
                 references.any(|to| to.name == name && to.type_url.as_str() == kind::EDS)
             };
             let is_known = !self.client_cache.held(db, &name).is_empty();
-            if !is_cluster && !is_known && !listed.iter().any(refers) {
+            if !is_listed && !is_known && !listed.iter().any(uses_endpoints) {
                 self.client_cache.record(db, held);
                 self.dirty.insert(name);
             }
         }
     }
 
-    /// Whether clusters of which the body is not known are listed by what every
-    /// client refuses: it keeps what it has then.
+    /// The clusters that an Envoy may hold by the names of its endpoints. It
+    /// may use what it took of a set that it NACKed, since another server may
+    /// have sent routes to it.
+    fn clusters_of_endpoints(
+        &self,
+        db: &Database,
+        resumed: &Resumption,
+        names: Vec<Name>,
+    ) -> Vec<CachedResource> {
+        let unacked = resumed.unacked.as_ref();
+        let taken = names.iter().filter_map(|name| {
+            let version = unacked?.get(name)?;
+            db.recall_body(self.type_id, name, version)
+        });
+        let mut held: Vec<CachedResource> = taken.map(CachedResource::resumed).collect();
+        let unknown = names.into_iter();
+        let unknown = unknown.filter(|name| resumed.may_hold_unknown(name));
+        held.extend(unknown.map(|name| CachedResource::unknown_body(name, Version::unknown())));
+        held
+    }
+
+    /// Whether sets list an invalid cluster for each cluster of unknown body,
+    /// so that the client keeps its own (S82).
     pub(super) fn sends_invalid_clusters(&self) -> bool {
         self.type_url.as_str() == kind::CDS && self.sends_whole_sets()
     }
@@ -331,28 +348,25 @@ impl TypeStream {
         Some((names, resumed.at + FIRST_REQUESTS_WINDOW))
     }
 
-    /// Until when the first set waits that replaces one of which nothing is known:
-    /// what it lacks the client drops, also what only waits for its turn (S38, S82).
-    fn dependency_deadline(&self, hold: Duration) -> Option<Moment> {
+    /// The moment until which the first set waits for dependencies, if it
+    /// replaces one of which nothing is known: the client drops what the set
+    /// lacks, even if that is only deferred (S38, S82).
+    fn dependency_deadline(&self, dependency_timeout: Duration) -> Option<Moment> {
         let resumed = self.resumption.as_ref().filter(|r| r.unknown_set)?;
-        let first = self.sends_whole_sets() && self.last_nonce.is_none();
-        first.then(|| resumed.at + hold)
+        let is_first = self.sends_whole_sets() && self.last_nonce.is_none();
+        is_first.then(|| resumed.at + dependency_timeout)
     }
 
-    /// Whether the first set would lack something that waits for what it refers to.
+    /// Whether the first set waits, since it would lack a resource whose
+    /// addition is deferred.
     pub(crate) fn awaits_dependencies(&self, db: &mut Database, context: &PushContext<'_>) -> bool {
         let until = self.dependency_deadline(context.dependency_timeout);
         if until.is_none_or(|until| until <= context.now) {
             return false;
         }
-        let views = self.client_cache.cursors().iter();
-        let mut listed: Vec<_> = views.flat_map(|view| db.list(view.id)).collect();
-        for key in self.subscriptions.keys() {
-            listed.extend(self.resolve(db, key).resource().cloned());
-        }
-        let order = context.order;
-        let mut listed = listed.iter();
-        listed.any(|resource| order.must_defer_addition(db, &self.kind, resource))
+        let desired = self.all_desired_resources(db);
+        let mut desired = desired.iter();
+        desired.any(|resource| context.order.must_defer_addition(db, &self.kind, resource))
     }
 
     /// Whether the client is not told that a name does not exist. After a
@@ -378,31 +392,34 @@ impl TypeStream {
         let Some(resumed) = self.resumption.as_ref().filter(|_| subscription.is_resumed) else {
             return false;
         };
-        let since = context.now < resumed.at + context.drain_time;
-        if !since || context.order.is_referenced(db, &self.type_url, name) {
+        let may_drain = context.now < resumed.at + context.drain_time;
+        if !may_drain || context.order.is_referenced(db, &self.type_url, name) {
             return false;
         }
-        let used = context.order.has_referring_type(&self.type_url);
-        used || context.now < resumed.at + context.resume_window
+        let may_be_used = context.order.has_referring_type(&self.type_url);
+        may_be_used || context.now < resumed.at + context.resume_window
     }
 
-    /// The moments at which the client has had time enough.
+    /// The moments at which deferred names of a resumed client, or its first
+    /// set, wait no longer.
     pub(super) fn resume_deadlines(&self, times: Timeouts) -> Vec<Moment> {
         let Timeouts {
-            resume_window: resume,
-            dependency_timeout: hold,
-            drain_time: drain,
+            resume_window,
+            dependency_timeout,
+            drain_time,
             ..
         } = times;
         let resumed = self.resumption.as_ref();
         let resumed = resumed.filter(|_| !self.deferred.is_empty());
-        let of = |r: &Resumption| [r.at + resume, r.at + hold, r.at + drain];
-        let mut all: Vec<_> = resumed.map(of).into_iter().flatten().collect();
-        all.extend(self.awaited_type().map(|(_, until)| until));
-        all.extend(self.dependency_deadline(hold));
-        all
+        let deferred = resumed.into_iter().flat_map(|r| {
+            [resume_window, dependency_timeout, drain_time].map(|timeout| r.at + timeout)
+        });
+        deferred
+            .chain(self.awaited_type().map(|(_, until)| until))
+            .chain(self.dependency_deadline(dependency_timeout))
+            .collect()
     }
 }
 
-/// How long all first requests of a client that comes back take to arrive.
+/// The time in which all first requests of a reconnecting client arrive.
 const FIRST_REQUESTS_WINDOW: Duration = Duration::from_millis(100);

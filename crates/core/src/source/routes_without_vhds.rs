@@ -46,14 +46,11 @@ impl RoutesWithoutVhds {
         self.routes.clear();
         for (key, subscription) in routes.subscriptions.iter() {
             let name = db.name(routes.type_id, key.entry).clone();
-            let mut pending_acks = routes.client_cache.pending_acks().iter().rev();
-            let answer = pending_acks.find_map(|pending_ack| pending_ack.answer_to(key));
-            let last_answer = answer.map_or(subscription.acked_answer, |answer| answer.kind);
             let after = routes.client_cache.held_after_acks(db, &name);
             let uses_vhds = |held: &CachedResource| held.resource.facts().vhds_version().is_some();
             let lacks_vhds = match after.iter().find(|held| held.is_accepted()) {
                 Some(held) => !uses_vhds(held),
-                None => last_answer == AnswerKind::Absent,
+                None => routes.last_answer(key, *subscription) == AnswerKind::Absent,
             };
             if lacks_vhds {
                 self.routes.insert(name);

@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::client_cache::{
-    Advance, CachedResource, Certainty, Cursor, Update, Variant, variant_of,
+    Advance, CachedResource, Certainty, Cursor, PendingAck, Update, Variant, variant_of,
 };
 use super::request::{RequestChanges, SubscriptionChange};
 use super::subscribe::listed_names;
@@ -22,9 +22,9 @@ use crate::resource_list::ResourceList;
 type ResourceSet = BTreeMap<Variant, Arc<Resource>>;
 
 impl TypeStream {
-    /// The changes of subscriptions by a new list (S10). `names` is whether the
-    /// list has anything but `*`, even if it is refused (S27); `first` is the
-    /// version in the first request of a stream.
+    /// Works out the changes of subscriptions by a new list (S10). `names` is
+    /// whether the list has anything but `*`, even if it is refused (S27);
+    /// `first` is the version in the first request of a stream.
     pub(crate) fn read_sotw(
         &mut self,
         db: &Database,
@@ -43,35 +43,34 @@ impl TypeStream {
         };
         self.unsubscribe_unlisted(db, selectors, &mut request_changes);
         self.update_origins(db, selectors);
-        let mut scopes = BTreeSet::new();
-        if self.wildcard.is_on() && !self.kind.on_demand {
-            scopes.insert(Scope::All);
-        }
         for (selector, params) in selectors {
-            match selector {
-                Selector::Wildcard => {}
-                Selector::Glob(glob) => {
-                    scopes.insert(Scope::Glob(glob.clone()));
-                }
-                // A name that is new on the list is sent whatever was sent
-                // before (S30), and with it the whole set, for types that have
-                // one (S38).
-                Selector::Name(name) if !self.is_subscribed(db, name, *params) => {
-                    let change = SubscriptionChange::Subscribe(name.clone(), *params);
-                    request_changes.changes.push_back(change);
-                }
-                Selector::Name(_) => {}
+            // A name that is new on the list is sent whatever was sent before
+            // (S30), and with it the whole set, for types that have one (S38).
+            if let Selector::Name(name) = selector
+                && !self.is_subscribed(db, name, *params)
+            {
+                let change = SubscriptionChange::Subscribe(name.clone(), *params);
+                request_changes.changes.push_back(change);
             }
         }
-        for scope in scopes {
+        for scope in self.listed_scopes(selectors) {
             if self.client_cache.cursor_of(&scope).is_none() {
                 self.owes_response = true;
-                request_changes
-                    .changes
-                    .push_back(SubscriptionChange::SubscribeScope(scope));
+                let change = SubscriptionChange::SubscribeScope(scope);
+                request_changes.changes.push_back(change);
             }
         }
         request_changes
+    }
+
+    /// The scopes of a list. The wildcard of an on-demand type has none.
+    fn listed_scopes(&self, selectors: &[(Selector, ParamsId)]) -> BTreeSet<Scope> {
+        let globs = selectors.iter().filter_map(|(selector, _)| match selector {
+            Selector::Glob(glob) => Some(Scope::Glob(glob.clone())),
+            Selector::Wildcard | Selector::Name(_) => None,
+        });
+        let has_wildcard = self.wildcard.is_on() && !self.kind.on_demand;
+        globs.chain(has_wildcard.then_some(Scope::All)).collect()
     }
 
     /// Sets for each subscription with the plain parameters whether the new
@@ -89,10 +88,10 @@ impl TypeStream {
                 *listed.entry(name).or_default() += 1;
             }
         }
-        for (name, times) in listed {
+        for (name, count) in listed {
             let params = self.params;
             let located = self.located_names.remove(&(name.clone(), params));
-            let plain = times > usize::from(located);
+            let plain = count > usize::from(located);
             let Some(entry) = db.find(self.type_id, name) else {
                 continue;
             };
@@ -144,7 +143,7 @@ impl TypeStream {
                 Scope::All => self.wildcard.is_on(),
                 Scope::Glob(glob) => selectors
                     .iter()
-                    .any(|(a, _)| *a == Selector::Glob(glob.clone())),
+                    .any(|(selector, _)| *selector == Selector::Glob(glob.clone())),
             };
             if !keep {
                 request_changes
@@ -154,7 +153,8 @@ impl TypeStream {
         }
     }
 
-    /// Writes a response; `None` if there is nothing to write.
+    /// Writes a response; `None` if there is nothing to write. `wrap` is
+    /// whether the client reads wrapped resources (S58).
     pub(crate) fn write_sotw(
         &self,
         db: &mut Database,
@@ -266,44 +266,45 @@ impl TypeStream {
                 }
             }
         }
-        for held in self
-            .client_cache
-            .records()
-            .filter(|held| !held.has_unknown_body())
-        {
-            let (key, resource) = (variant_of(&held.resource), Arc::clone(&held.resource));
+        let records = self.client_cache.records();
+        for held in records.filter(|held| !held.has_unknown_body()) {
+            let (variant, resource) = (variant_of(&held.resource), Arc::clone(&held.resource));
             match held.certainty {
-                Certainty::Accepted => _ = set.insert(key, resource),
+                Certainty::Accepted => _ = set.insert(variant, resource),
                 Certainty::Resumed | Certainty::MaybeDropped => {
-                    _ = set.entry(key).or_insert(resource)
+                    _ = set.entry(variant).or_insert(resource)
                 }
                 Certainty::MaybeTaken => {}
             }
         }
         for pending_ack in self.client_cache.pending_acks().iter().take(pending_acks) {
-            let items = pending_ack.advances.iter().flat_map(|advance| {
-                let excepted = |name: &Name| self.client_cache.exceptions().contains(name);
-                let items = advance.items().filter(move |(name, _)| excepted(name));
-                items.map(move |item| (advance, item))
-            });
-            for (advance, (name, item)) in items {
-                if let Some(left) = advance.replaced_variant_of(name) {
-                    set.remove(&(name.clone(), left.clone()));
+            self.apply_pending(db, pending_ack, &mut set);
+        }
+        set
+    }
+
+    /// Applies a pending response to a set: its updates, and the items of its
+    /// advances that are exceptions. Cursors stand for the others.
+    fn apply_pending(&self, db: &Database, pending_ack: &PendingAck, set: &mut ResourceSet) {
+        for advance in &pending_ack.advances {
+            for (name, item) in advance.items() {
+                if !self.client_cache.exceptions().contains(name) {
+                    continue;
+                }
+                if let Some(constraints) = advance.replaced_variant_of(name) {
+                    set.remove(&(name.clone(), constraints.clone()));
                 }
                 match item {
                     Some(new) => _ = set.insert(variant_of(new), Arc::clone(new)),
                     None => _ = set.remove(&(name.clone(), None)),
                 }
             }
-            for update in pending_ack
-                .updates
-                .iter()
-                .filter(|update| self.has_interest(db, update.name()))
-            {
-                apply_update(&mut set, update);
+        }
+        for update in &pending_ack.updates {
+            if self.has_interest(db, update.name()) {
+                apply_update(set, update);
             }
         }
-        set
     }
 
     /// Clusters that an Envoy holds with unknown bodies, where the set lists an
@@ -315,19 +316,16 @@ impl TypeStream {
         let records = self.client_cache.records();
         let unknown = records.filter(|held| held.has_unknown_body());
         let mut names: BTreeSet<Name> = unknown.map(|held| held.resource.name.clone()).collect();
-        let pending_acks = self
-            .client_cache
-            .pending_acks()
-            .iter()
-            .flat_map(|pending_ack| &pending_ack.updates);
-        for update in pending_acks.chain(&push.updates) {
+        let pending_acks = self.client_cache.pending_acks().iter();
+        let sent = pending_acks.flat_map(|pending_ack| &pending_ack.updates);
+        for update in sent.chain(&push.updates) {
             names.remove(update.name());
         }
         names
     }
 
-    /// The changed resources, for types where a missing resource means nothing
-    /// (S39).
+    /// The changed resources and negative answers, for types where a missing
+    /// resource means nothing (S39).
     fn changed_resources(&self, db: &mut Database, push: &Push) -> ResourceSet {
         let mut listed = ResourceSet::new();
         let mut add = |resource: Arc<Resource>| listed.insert(variant_of(&resource), resource);
@@ -339,7 +337,7 @@ impl TypeStream {
             match &update.resource {
                 // A response with some variants of a name replaces all of them
                 // (TP2).
-                _ if several || (update.resource.is_none() && !after.is_empty()) => {
+                _ if several || (update.is_removal() && !after.is_empty()) => {
                     let accepted = after.into_iter().filter(CachedResource::was_accepted);
                     accepted.for_each(|held| _ = add(held.resource));
                 }
@@ -418,11 +416,13 @@ impl TypeStream {
     }
 }
 
+/// The fingerprint sum of the accepted resources.
 fn sum_of(held: &[CachedResource]) -> u128 {
     let accepted = held.iter().filter(|held| held.is_accepted());
     accepted.fold(0, |sum, held| sum.wrapping_add(held.resource.fingerprint()))
 }
 
+/// Applies an update to a set.
 fn apply_update(set: &mut ResourceSet, update: &Update) {
     match &update.resource {
         Some(new) => _ = set.insert(update.variant.clone(), Arc::clone(new)),

@@ -1,18 +1,18 @@
 //! Subscribes to names and unsubscribes from them, as requests say.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hashbrown::HashSet;
 
-use super::client_cache::{CachedResource, Certainty, same_variant};
+use super::client_cache::CachedResource;
 use super::negative;
+use super::params::resource_matches;
 use super::{AnswerKind, Dialect, Mode, Subscription, SubscriptionKey, TypeStream};
 use crate::database::{Choice, Database};
 use crate::hosts::HostName;
 use crate::kind::NegativeForm;
 use crate::message::InitialVersions;
-use crate::name::Name;
+use crate::name::{Name, Selector};
 use crate::params::ParamsId;
 use crate::resource::{Resource, Version};
 
@@ -55,15 +55,19 @@ impl TypeStream {
         if self.kind.on_demand || initial.get(name).is_some() {
             self.record_named_version(db, key, name, initial);
         } else {
-            // A resource that the client has by other means is sent again (S28,
-            // S30).
-            let target = self.resolve(db, key);
-            let resolved_name = target.resource().map_or(name, |resource| &resource.name);
-            let held = self.client_cache.held_after_acks(db, resolved_name);
-            let is_held = held.iter().any(|held| !held.has_unknown_body());
-            if let Some(subscription) = self.subscriptions.get_mut(key) {
-                subscription.resend = is_held;
-            }
+            self.resend_held(db, key, name);
+        }
+    }
+
+    /// Resends the resource of a new subscription if the client has it by other
+    /// means (S28, S30).
+    fn resend_held(&mut self, db: &mut Database, key: SubscriptionKey, name: &Name) {
+        let choice = self.resolve(db, key);
+        let resolved_name = choice.resource().map_or(name, |resource| &resource.name);
+        let held = self.client_cache.held_after_acks(db, resolved_name);
+        let is_held = held.iter().any(|held| !held.has_unknown_body());
+        if let Some(subscription) = self.subscriptions.get_mut(key) {
+            subscription.resend = is_held;
         }
     }
 
@@ -77,40 +81,39 @@ impl TypeStream {
         name: &Name,
         initial: &InitialVersions,
     ) {
-        let target = self.resolve(db, key);
-        let resolved_name = target.resource().map_or(name, |resource| &resource.name);
+        let choice = self.resolve(db, key);
+        let resolved_name = choice.resource().map_or(name, |resource| &resource.name);
         // A virtual host of this name that is not the answer here is another's
         // answer.
         let is_unused = resolved_name == name || db.unused_name(self.type_id, name) == *name;
         let mut names = [Some(resolved_name), Some(name).filter(|_| is_unused)].into_iter();
         let found = names.find_map(|name| Some((name?, initial.get(name?)?)));
-        let Some((held, version)) = found else {
+        let Some((held_name, version)) = found else {
             return;
         };
-        let (answer, held) = match &target {
+        let is_negative = self.is_negative_for(name, version);
+        let (answer, held) = match &choice {
             Choice::Resource(current)
-                if current.name == *held
+                if current.name == *held_name
                     && current.version == *version
                     && serves(current, name) =>
             {
                 (AnswerKind::Resource, CachedResource::accepted(current))
             }
-            Choice::Absent if self.is_negative_for(name, version) => {
-                return self
-                    .subscriptions
-                    .record_answer(key, AnswerKind::Absent, None);
+            Choice::Absent if is_negative => {
+                let subscriptions = &mut self.subscriptions;
+                return subscriptions.record_answer(key, AnswerKind::Absent, None);
             }
-            _ if self.is_negative_for(name, version) => return,
-            _ => (
-                AnswerKind::Unanswered,
-                self.resumed_resource(db, held, version),
-            ),
+            _ if is_negative => return,
+            _ => {
+                let held = self.resumed_resource(db, held_name, version);
+                (AnswerKind::Unanswered, held)
+            }
         };
-        let held_name = held.resource.name.clone();
+        let resolved_name = Some(held.resource.name.clone()).filter(|held| held != name);
         self.client_cache.record(db, held);
         self.subscriptions.record_answer(key, answer, None);
-        self.subscriptions
-            .set_resolved_name(key, Some(held_name).filter(|held_name| held_name != name));
+        self.subscriptions.set_resolved_name(key, resolved_name);
     }
 
     /// Records the hosts that a reconnected client holds and that no
@@ -136,7 +139,7 @@ impl TypeStream {
 
     /// Whether a version is that of a negative answer on an earlier stream.
     fn is_negative_for(&self, name: &Name, version: &Version) -> bool {
-        match negative::negative_form(&self.kind, self.dialect, self.mode, false) {
+        match self.negative_form(false) {
             NegativeForm::EmptyBody => negative::empty_body(name).version == *version,
             NegativeForm::Bodyless => negative::is_negative_version(version),
             NegativeForm::Removed | NegativeForm::Unreadable | NegativeForm::Silence => false,
@@ -146,17 +149,17 @@ impl TypeStream {
     /// Counts the resources that a client resumed with, without negative
     /// answers.
     pub(crate) fn count_resumed(&mut self, versions: &InitialVersions) {
-        let negative = |(name, version): &&(Name, Version)| self.is_negative_for(name, version);
-        let form = negative::negative_form(&self.kind, self.dialect, self.mode, false);
-        let negative = match form {
+        let is_negative = |(name, version): &&(Name, Version)| self.is_negative_for(name, version);
+        let negative_count = match self.negative_form(false) {
             NegativeForm::EmptyBody | NegativeForm::Bodyless => {
-                versions.iter().filter(negative).count()
+                versions.iter().filter(is_negative).count()
             }
-            // Nobody holds a version of these.
+            // No client holds a version of these.
             NegativeForm::Removed | NegativeForm::Unreadable | NegativeForm::Silence => 0,
         };
-        let held = versions.len() - negative;
-        self.resumption.iter_mut().for_each(|r| r.held_count = held);
+        if let Some(resumed) = &mut self.resumption {
+            resumed.held_count = versions.len() - negative_count;
+        }
     }
 
     /// Unsubscribes from a name. Unknown names are ignored (S32). Returns the
@@ -171,38 +174,47 @@ impl TypeStream {
             return UnsubscribedResources::new();
         };
         let key = SubscriptionKey { entry, params };
-        // A plain name and a locator made the subscription: one of them is
-        // left.
-        let located = self.located_names.remove(&(name.clone(), params));
-        if self.subscriptions.unmark_plain_and_located(key) {
-            if !located {
-                self.subscriptions.mark_located_only(key);
-            }
+        if self.keeps_other_origin(key, name) {
             return UnsubscribedResources::new();
         }
         let resolved_name = self.subscriptions.resolved_name(key).cloned();
-        let Some((_, left)) = self.subscriptions.remove(key) else {
+        let Some((_, unresolved_name)) = self.subscriptions.remove(key) else {
             return UnsubscribedResources::new();
         };
-        let mut unsubscribed = Vec::new();
-        for name in [Some(name), resolved_name.as_ref()].into_iter().flatten() {
-            if !self.has_interest(db, name) {
-                unsubscribed.extend(self.client_cache.maybe_held(db, name));
-                let held = self.client_cache.held(db, name).into_iter();
-                let unknown = held.filter(|held| held.has_unknown_body());
-                unsubscribed.extend(unknown.map(|held| held.resource));
-            }
+        let mut unsubscribed = self.held_without_interest(db, name);
+        if let Some(resolved_name) = resolved_name {
+            unsubscribed.extend(self.held_without_interest(db, &resolved_name));
         }
         self.client_cache.forget_answers(key);
         let still = self.desired_resources(db, name);
         self.forget_nacks(name, &still);
+        let names = [name.clone()].into_iter().chain(unresolved_name);
         match self.kind.on_demand && self.wildcard.is_on() {
             // A client with a wildcard keeps the resource. But the wildcard of
             // VHDS covers no hosts: their removal is sent (S23), unless another
             // name resolves to them.
-            true => self.dirty.extend([name.clone()].into_iter().chain(left)),
-            false => self.forget_undesired(db, [name.clone()].into_iter().chain(left)),
+            true => self.dirty.extend(names),
+            false => self.forget_undesired(db, names),
         }
+        self.settle_unsubscribed(db, name, params);
+        db.unsubscribe(self.subscriber, entry, params);
+        unsubscribed
+    }
+
+    /// Whether a plain name and a locator made a subscription, so that it stays
+    /// when one of them ends (TP2).
+    fn keeps_other_origin(&mut self, key: SubscriptionKey, name: &Name) -> bool {
+        let located = self.located_names.remove(&(name.clone(), key.params));
+        let is_kept = self.subscriptions.unmark_plain_and_located(key);
+        if is_kept && !located {
+            self.subscriptions.mark_located_only(key);
+        }
+        is_kept
+    }
+
+    /// Evaluates a name again that other subscriptions or a cursor cover, after
+    /// one with these parameters ended.
+    fn settle_unsubscribed(&mut self, db: &mut Database, name: &Name, params: ParamsId) {
         self.forget_variants(db, name, params);
         if self.has_interest(db, name) {
             // A resource that was kept in place of a NACKed one may be removed
@@ -214,8 +226,19 @@ impl TypeStream {
         {
             self.return_to_wildcard(db, name);
         }
-        db.unsubscribe(self.subscriber, entry, params);
-        unsubscribed
+    }
+
+    /// All resources of a name that the client may hold, if no subscription
+    /// covers the name.
+    fn held_without_interest(&self, db: &mut Database, name: &Name) -> UnsubscribedResources {
+        if self.has_interest(db, name) {
+            return UnsubscribedResources::new();
+        }
+        let mut resources = self.client_cache.maybe_held(db, name);
+        let held = self.client_cache.held(db, name).into_iter();
+        let unknown = held.filter(|held| held.has_unknown_body());
+        resources.extend(unknown.map(|held| held.resource));
+        resources
     }
 
     /// Forgets the variant that the ended subscription matched, unless another
@@ -226,30 +249,18 @@ impl TypeStream {
         if by_cursor || !self.has_interest(db, name) {
             return;
         }
-        let others = self.subscriptions_of(db, name).into_iter();
-        let mut others: Vec<_> = others.map(|(key, _)| key.params).collect();
-        if self.client_cache.covering_cursor(name).is_some() {
-            others.push(self.params);
-        }
-        let matches = |db: &Database, held: &CachedResource, params| {
-            let constraints = held.resource.constraints.as_ref();
-            constraints.is_none_or(|c| c.matches(db.params(params)))
-        };
+        let others = self.subscribed_params(db, name);
         let is_resolved = self.subscriptions.resolved_count(name) > 0;
         let held = self.client_cache.held(db, name).into_iter();
-        let dropped = held.filter(|held| {
-            let by_others = others.iter().any(|other| matches(db, held, *other));
-            !is_resolved && matches(db, held, params) && !by_others
+        let (dropped, kept): (Vec<_>, Vec<_>) = held.partition(|held| {
+            let mut others = others.iter();
+            !is_resolved
+                && resource_matches(db, params, &held.resource)
+                && !others.any(|other| resource_matches(db, *other, &held.resource))
         });
-        let dropped: Vec<_> = dropped.collect();
         if !dropped.is_empty() {
-            self.client_cache.edit_records(db, name, |held| {
-                let is_dropped = |held: &CachedResource| {
-                    let mut dropped = dropped.iter();
-                    dropped.any(|other| same_variant(&other.resource, &held.resource))
-                };
-                held.retain(|held| !is_dropped(held));
-            });
+            self.client_cache
+                .edit_records(db, name, |records| *records = kept);
         }
     }
 
@@ -260,14 +271,8 @@ impl TypeStream {
             return false;
         }
         let listed = self.cursor_choice(db, name);
-        let params = db.params(params);
-        listed
-            .as_ref()
-            .and_then(Choice::resource)
-            .is_some_and(|listed| {
-                let constraints = listed.constraints.as_ref();
-                !constraints.is_none_or(|c| c.matches(params))
-            })
+        let listed = listed.as_ref().and_then(Choice::resource);
+        listed.is_some_and(|listed| !resource_matches(db, params, listed))
     }
 
     /// Forgets resources that the client drops when it unsubscribes.
@@ -290,14 +295,11 @@ impl TypeStream {
         };
         // A virtual host with the name of the host may be the answer for
         // another host.
-        let held = self.subscriptions.resolved_name(*key).is_some()
+        let held = self.client_cache.held(db, name);
+        let is_answered = self.subscriptions.resolved_name(*key).is_some()
             || subscription.acked_answer != AnswerKind::Unanswered
-            || self
-                .client_cache
-                .held(db, name)
-                .iter()
-                .any(CachedResource::has_unknown_body);
-        if (subscription.resend || !held) && self.dialect == Dialect::Envoy {
+            || held.iter().any(CachedResource::has_unknown_body);
+        if (subscription.resend || !is_answered) && self.dialect == Dialect::Envoy {
             return;
         }
         self.unsubscribe(db, name, params);
@@ -315,7 +317,7 @@ impl TypeStream {
         match listed.as_ref().and_then(Choice::resource) {
             Some(_) => _ = self.resend_names.insert(name.clone()),
             None if self.client_cache.held_after_acks(db, name).is_empty() => {
-                let held = CachedResource::unknown_body(name.clone(), Version::new(""));
+                let held = CachedResource::unknown_body(name.clone(), Version::unknown());
                 self.client_cache.record(db, held);
             }
             None => {}
@@ -341,135 +343,24 @@ impl TypeStream {
     /// Resends all hosts of a route configuration: the client may have lost
     /// them, or not (S76).
     pub(crate) fn resend_hosts(&mut self, db: &Database, route: &Name) {
-        let under = format!("{route}/");
-        let name = |key: SubscriptionKey| db.name(self.type_id, key.entry).clone();
-        let keys: Vec<_> = self
-            .subscriptions
-            .keys()
-            .map(|key| (key, name(key)))
-            .collect();
-        for (key, name) in keys {
-            if name.as_str().starts_with(&under)
+        let prefix = format!("{route}/");
+        let keys: Vec<SubscriptionKey> = self.subscriptions.keys().collect();
+        for key in keys {
+            let name = db.name(self.type_id, key.entry);
+            if name.as_str().starts_with(&prefix)
                 && let Some(subscription) = self.subscriptions.get_mut(key)
             {
                 subscription.resend = true;
-                self.dirty.insert(name);
+                self.dirty.insert(name.clone());
             }
         }
     }
 
-    /// Whether the parameters can change: a pending response was made with the
-    /// old ones.
-    pub(crate) fn can_change_params(&self) -> bool {
-        self.client_cache.pending_acks().is_empty()
-    }
-
-    /// The parameters of this type if the stream has `stream`.
-    pub(crate) fn next_params(&self, stream: ParamsId) -> ParamsId {
-        self.scope_params.unwrap_or(stream)
-    }
-
-    /// Changes the parameters of plain names and cursors (TP2). Located
-    /// subscriptions stay. The client cache stays as it is: its difference from
-    /// what is now desired is sent in one response.
-    pub(crate) fn change_params(&mut self, db: &mut Database, params: ParamsId) {
-        self.params = params;
-        let mut names: BTreeSet<Name> = BTreeSet::new();
-        for old in self.subscriptions.set_plain_params(params) {
-            names.insert(db.name(self.type_id, old.entry).clone());
-            self.change_subscription_params(db, old, params);
-        }
-        names.extend(self.change_cursor_params(db, params));
-        for name in names {
-            self.mark_unmatched(db, &name);
-            self.resend_unconfirmed(db, &name);
-        }
-    }
-
-    /// Resends the subscriptions of a name to a client that resumed with one
-    /// set of parameters and changed them before the first response: it does
-    /// not know which variant it should have (TP2).
-    fn resend_unconfirmed(&mut self, db: &Database, name: &Name) {
-        if self.resumption.is_none() || self.last_nonce.is_some() {
-            return;
-        }
+    /// Sets the resend flags of all subscriptions of a name.
+    pub(super) fn resend_subscriptions(&mut self, db: &Database, name: &Name) {
         for (key, _) in self.subscriptions_of(db, name) {
             if let Some(subscription) = self.subscriptions.get_mut(key) {
                 subscription.resend = true;
-            }
-        }
-    }
-
-    /// Marks as maybe dropped the variants of a name that no subscription
-    /// matches any more. A client that matches variants itself drops them,
-    /// another keeps them until they are removed (TP2).
-    pub(super) fn mark_unmatched(&mut self, db: &mut Database, name: &Name) {
-        let subscriptions = self.subscriptions_of(db, name).into_iter();
-        let mut params: Vec<ParamsId> = subscriptions.map(|(key, _)| key.params).collect();
-        if self.client_cache.covering_cursor(name).is_some() {
-            params.push(self.params);
-        }
-        let is_unmatched = |held: &CachedResource| {
-            let only = held
-                .resource
-                .constraints
-                .as_ref()
-                .filter(|_| held.is_accepted());
-            only.is_some_and(|only| !params.iter().any(|p| only.matches(db.params(*p))))
-        };
-        let held = self.client_cache.records_of(name).cloned();
-        let changed = held.map(|held| match is_unmatched(&held) {
-            true => CachedResource {
-                certainty: Certainty::MaybeDropped,
-                ..held
-            },
-            false => held,
-        });
-        let changed: Vec<CachedResource> = changed.collect();
-        if changed
-            .iter()
-            .any(|held| held.certainty == Certainty::MaybeDropped)
-        {
-            self.client_cache
-                .edit_records(db, name, |held| *held = changed);
-        }
-    }
-
-    fn change_subscription_params(
-        &mut self,
-        db: &mut Database,
-        old: SubscriptionKey,
-        params: ParamsId,
-    ) {
-        let resolved_name = self.subscriptions.resolved_name(old).cloned();
-        let error = self.subscriptions.error(old).cloned();
-        let name = db.name(self.type_id, old.entry).clone();
-        let entry = db.subscribe(self.subscriber, &name, params);
-        let key = SubscriptionKey { entry, params };
-        let subscription = match self.subscriptions.unmark_plain_and_located(old) {
-            // The locator's subscription stays.
-            true => Subscription::default(),
-            false => {
-                let Some((subscription, _)) = self.subscriptions.remove(old) else {
-                    return;
-                };
-                db.unsubscribe(self.subscriber, old.entry, old.params);
-                subscription
-            }
-        };
-        self.dirty.insert(name);
-        // A subscription with these parameters exists already: the two are one
-        // from now on.
-        match self.subscriptions.get_mut(key) {
-            Some(other) => {
-                other.resend |= subscription.resend;
-                self.subscriptions.mark_plain_and_located(key);
-            }
-            None => {
-                self.subscriptions.insert(key, subscription);
-                self.subscriptions.set_resolved_name(key, resolved_name);
-                self.subscriptions
-                    .record_answer(key, subscription.acked_answer, error);
             }
         }
     }
@@ -485,14 +376,11 @@ fn serves(held: &Resource, requested: &Name) -> bool {
 }
 
 /// The names in a list of selectors.
-pub(super) fn listed_names(
-    selectors: &[(crate::name::Selector, ParamsId)],
-) -> HashSet<(&Name, ParamsId)> {
-    let names = selectors
-        .iter()
-        .filter_map(|(selector, params)| match selector {
-            crate::name::Selector::Name(name) => Some((name, *params)),
-            _ => None,
-        });
+pub(super) fn listed_names(selectors: &[(Selector, ParamsId)]) -> HashSet<(&Name, ParamsId)> {
+    let selectors = selectors.iter();
+    let names = selectors.filter_map(|(selector, params)| match selector {
+        Selector::Name(name) => Some((name, *params)),
+        Selector::Wildcard | Selector::Glob(_) => None,
+    });
     names.collect()
 }

@@ -74,6 +74,7 @@ pub(crate) struct Subscriptions {
 }
 
 impl Subscriptions {
+    /// No subscriptions; plain names will have these parameters.
     pub(crate) fn new(plain_params: ParamsId) -> Self {
         Self {
             plain_params,
@@ -119,12 +120,14 @@ impl Subscriptions {
         self.by_key.keys().copied()
     }
 
-    /// Takes out some subscriptions of a type stream that is closed.
+    /// Takes out at most `most` subscriptions of a type stream that is closed.
+    /// Indexes and counts do not matter any more.
     pub(crate) fn drain_some(&mut self, most: usize) -> Vec<SubscriptionKey> {
-        let some = self.by_key.extract_if(|_, _| true).take(most);
-        some.map(|(key, _)| key).collect()
+        let drained = self.by_key.extract_if(|_, _| true).take(most);
+        drained.map(|(key, _)| key).collect()
     }
 
+    /// Adds a subscription that does not exist yet.
     pub(crate) fn insert(&mut self, key: SubscriptionKey, subscription: Subscription) {
         self.unbounded_hosts += usize::from(subscription.unbounded);
         self.by_key.insert(key, subscription);
@@ -150,11 +153,11 @@ impl Subscriptions {
                 self.locator_params.remove(&key.entry);
             }
         }
-        let left = self.set_resolved_name(key, None);
+        let unresolved_name = self.set_resolved_name(key, None);
         if self.by_key.len() < self.by_key.capacity() / 4 {
             self.by_key.shrink_to_fit();
         }
-        Some((subscription, left))
+        Some((subscription, unresolved_name))
     }
 
     /// The subscriptions of one name, with any parameters.
@@ -282,14 +285,14 @@ impl Subscriptions {
         self.plain_and_located.insert(key);
     }
 
-    /// One of the two that make the subscription is gone. Returns whether there
+    /// Removes one of the two that make a subscription. Returns whether there
     /// were two, so that the subscription stays.
     pub(crate) fn unmark_plain_and_located(&mut self, key: SubscriptionKey) -> bool {
         self.plain_and_located.remove(&key)
     }
 
     /// Changes the plain parameters. Returns the plain subscriptions, which
-    /// still have the old ones.
+    /// still have the old ones and are found like located ones.
     pub(crate) fn set_plain_params(&mut self, params: ParamsId) -> Vec<SubscriptionKey> {
         let old = std::mem::replace(&mut self.plain_params, params);
         let located_only = std::mem::take(&mut self.located_only);
@@ -312,22 +315,39 @@ impl Subscriptions {
 
     /// Proves that counts and indexes agree with the subscriptions.
     pub(crate) fn check(&self) -> Result<(), String> {
-        let unbounded = self
-            .by_key
-            .values()
-            .filter(|subscription| subscription.unbounded)
-            .count();
+        let unbounded = self.by_key.values().filter(|s| s.unbounded).count();
         if unbounded != self.unbounded_hosts {
             return Err(format!(
                 "{unbounded} unbounded hosts, counted {}",
                 self.unbounded_hosts
             ));
         }
-        for key in self.resolved_names.keys().chain(self.errors.keys()) {
-            if !self.by_key.contains_key(key) {
-                return Err(format!("{key:?} is not subscribed to and has an answer"));
-            }
+        let mut answered = self.resolved_names.keys().chain(self.errors.keys());
+        if let Some(key) = answered.find(|key| !self.by_key.contains_key(*key)) {
+            return Err(format!("{key:?} is not subscribed to and has an answer"));
         }
+        self.check_resolved_counts()?;
+        self.check_located()
+    }
+
+    /// Proves that each resolved name is counted.
+    fn check_resolved_counts(&self) -> Result<(), String> {
+        let mut counts: HashMap<&Name, u32> = HashMap::new();
+        for name in self.resolved_names.values() {
+            *counts.entry(name).or_default() += 1;
+        }
+        let is_counted = |(name, count): (&&Name, &u32)| self.resolved_count(name) == *count;
+        match counts.len() == self.resolved_counts.len() && counts.iter().all(is_counted) {
+            true => Ok(()),
+            false => Err(format!(
+                "subscriptions resolve to {counts:?}, counted {:?}",
+                self.resolved_counts
+            )),
+        }
+    }
+
+    /// Proves that marks and indexes of located subscriptions have just these.
+    fn check_located(&self) -> Result<(), String> {
         let is_valid = |key: &SubscriptionKey| {
             key.params == self.plain_params && self.by_key.contains_key(key)
         };
@@ -336,25 +356,8 @@ impl Subscriptions {
                 "{key:?} is marked as located only, and has not the plain parameters"
             ));
         }
-        let mut resolved_counts: HashMap<&Name, u32> = HashMap::new();
-        for name in self.resolved_names.values() {
-            *resolved_counts.entry(name).or_default() += 1;
-        }
-        if resolved_counts.len() != self.resolved_counts.len()
-            || resolved_counts
-                .iter()
-                .any(|(name, n)| self.resolved_count(name) != *n)
-        {
-            return Err(format!(
-                "subscriptions resolve to {resolved_counts:?}, counted {:?}",
-                self.resolved_counts
-            ));
-        }
-        for key in self
-            .by_key
-            .keys()
-            .filter(|key| key.params != self.plain_params)
-        {
+        let with_locator = || self.keys().filter(|key| key.params != self.plain_params);
+        for key in with_locator() {
             let located = self.locator_params.get(&key.entry);
             if !located.is_some_and(|all| all.contains(&key.params)) {
                 return Err(format!(
@@ -362,16 +365,12 @@ impl Subscriptions {
                 ));
             }
         }
-        let located: usize = self.locator_params.values().map(Vec::len).sum();
-        let other = self
-            .by_key
-            .keys()
-            .filter(|key| key.params != self.plain_params)
-            .count();
-        match located == other {
+        let found: usize = self.locator_params.values().map(Vec::len).sum();
+        let all = with_locator().count();
+        match found == all {
             true => Ok(()),
             false => Err(format!(
-                "{other} subscriptions with locator parameters, {located} found by name"
+                "{all} subscriptions with locator parameters, {found} found by name"
             )),
         }
     }

@@ -4,16 +4,17 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::client_cache::{CachedResource, Certainty, Update, Variant, same_variant, variant_of};
+use super::client_cache::{CachedResource, Update, same_variant, variant_of};
 use super::evaluate::{Deferral, Evaluation, MatchingSubscription, absent_answer, resolves_to};
-use super::{AnswerKind, PushContext, SubscriptionKey, TypeStream};
+use super::{AnswerKind, PushContext, Subscription, SubscriptionKey, TypeStream};
 use crate::database::Database;
 use crate::name::Name;
-use crate::params::ParamsId;
+use crate::order::Removal;
 use crate::resource::Resource;
 
 impl TypeStream {
-    /// The surplus of a name, as removals.
+    /// The surplus of a name, as removals. `desired` are its desired resources,
+    /// and `evaluation` has the updates so far.
     pub(super) fn surplus(
         &self,
         db: &mut Database,
@@ -24,32 +25,55 @@ impl TypeStream {
     ) -> Vec<Update> {
         let keys = matching.iter().filter_map(|s| Some(s.named?.0));
         let resolved_names = keys.filter_map(|key| self.subscriptions.resolved_name(key));
-        let mut resolved_names: Vec<Name> = resolved_names
-            .filter(|other| *other != name)
-            .cloned()
-            .collect();
-        resolved_names.sort();
-        resolved_names.dedup();
-        let names = || resolved_names.iter().chain([name]);
+        let other_names: BTreeSet<&Name> = resolved_names.filter(|other| *other != name).collect();
+        let names: Vec<&Name> = other_names.into_iter().chain([name]).collect();
         let mut removals: Vec<Update> = Vec::new();
-        for other in names() {
-            let replaced = desired.iter().any(|new| new.name == *other);
+        for other in &names {
+            let is_replaced = desired.iter().any(|new| new.name == **other);
             for held in self.client_cache.held_after_acks(db, other) {
-                let kept = desired.iter().any(|new| same_variant(new, &held.resource));
-                let unknown = replaced && held.has_unknown_body();
-                let key = variant_of(&held.resource);
-                if !kept
-                    && !unknown
-                    && !removals.iter().any(|update| update.variant == key)
+                let is_desired = desired.iter().any(|new| same_variant(new, &held.resource));
+                let is_unknown = is_replaced && held.has_unknown_body();
+                let variant = variant_of(&held.resource);
+                if !is_desired
+                    && !is_unknown
+                    && !removals.iter().any(|update| update.variant == variant)
                     && !self.is_desired_elsewhere(db, name, &held.resource)
                 {
-                    let requested_name = (other != name).then(|| name.clone());
-                    removals.push(Update::remove(key, requested_name));
+                    let requested_name = (*other != name).then(|| name.clone());
+                    removals.push(Update::remove(variant, requested_name));
                 }
             }
         }
-        self.remove_pending_variants(db, names(), desired, evaluation, &mut removals);
+        if !evaluation.updates.is_empty() || !removals.is_empty() {
+            self.remove_pending_variants(db, &names, desired, evaluation, &mut removals);
+        }
         removals
+    }
+
+    /// Adds removals of variants that the client may hold from pending
+    /// responses. `names` are sent anew, so that the client keeps none of these
+    /// by a NACK.
+    fn remove_pending_variants(
+        &self,
+        db: &mut Database,
+        names: &[&Name],
+        desired: &[Arc<Resource>],
+        evaluation: &Evaluation,
+        removals: &mut Vec<Update>,
+    ) {
+        if self.client_cache.pending_acks().is_empty() {
+            return;
+        }
+        for name in names {
+            for held in self.client_cache.maybe_held(db, name) {
+                let variant = variant_of(&held);
+                let is_desired = desired.iter().any(|new| same_variant(new, &held));
+                let is_removed = removals.iter().any(|update| update.variant == variant);
+                if !is_desired && !is_removed && !evaluation.updates_variant(&variant) {
+                    removals.push(Update::remove(variant, None));
+                }
+            }
+        }
     }
 
     /// Whether a pending response removes something of the name, or replaces a
@@ -60,101 +84,11 @@ impl TypeStream {
         if self.kind.on_demand || pending_acks.is_empty() {
             return false;
         }
-        let removes = pending_acks
+        let held = self.client_cache.held(db, name);
+        pending_acks
             .iter()
-            .any(|pending_ack| pending_ack.removes(name));
-        removes
-            || self
-                .client_cache
-                .held(db, name)
-                .iter()
-                .any(CachedResource::has_unknown_body)
-    }
-
-    /// Adds upserts for all desired variants of a name that can be delivered.
-    pub(super) fn add_all_variants(
-        &self,
-        name: &Name,
-        desired: &[Arc<Resource>],
-        undeliverable: &[Arc<Resource>],
-        evaluation: &mut Evaluation,
-    ) {
-        for new in desired.iter().filter(|new| new.name == *name) {
-            let undeliverable = undeliverable.iter().any(|other| same_variant(other, new));
-            let updated = evaluation
-                .updates
-                .iter()
-                .any(|update| update.variant == variant_of(new));
-            if !undeliverable && !updated {
-                evaluation.updates.push(Update::upsert(new, None));
-            }
-        }
-    }
-
-    /// Resends a resource that the client accepted, and removes resources that
-    /// it may have taken instead from a response that it NACKed.
-    /// `subscribed_params` are the parameters of its subscriptions of the name.
-    /// A client with several matches variants by itself: only what one of them
-    /// would see as a second variant is removed. A client with one may not
-    /// match, and uses whatever it has, so everything else is removed.
-    pub(super) fn restore_accepted(
-        &self,
-        db: &Database,
-        name: &Name,
-        (good, held): (&CachedResource, &[CachedResource]),
-        subscribed_params: &[ParamsId],
-        evaluation: &mut Evaluation,
-    ) {
-        let accepted = &good.resource;
-        let requested_name = (accepted.name != *name).then(|| name.clone());
-        let updated = |evaluation: &Evaluation, key: &Variant| {
-            evaluation
-                .updates
-                .iter()
-                .any(|update| update.variant == *key)
-        };
-        if !updated(evaluation, &variant_of(accepted)) {
-            evaluation
-                .updates
-                .push(Update::upsert(accepted, requested_name));
-        }
-        let is_second = |other: &Resource| {
-            let both = |params| {
-                resource_matches(db, params, other) && resource_matches(db, params, accepted)
-            };
-            subscribed_params.len() < 2 || subscribed_params.iter().any(|params| both(*params))
-        };
-        let mut dropped: Vec<&Resource> = Vec::new();
-        for other in held.iter().filter(|_| !self.kind.on_demand) {
-            let other = (other.certainty == Certainty::MaybeTaken).then_some(&other.resource);
-            let other =
-                other.filter(|other| other.name == accepted.name && !same_variant(other, accepted));
-            let Some(other) = other.filter(|other| is_second(other)) else {
-                continue;
-            };
-            let key = variant_of(other);
-            if !updated(evaluation, &key) {
-                evaluation.updates.push(Update::remove(key, None));
-            }
-            dropped.push(other);
-        }
-        // Another subscription may have used a removed variant: it, too, gets
-        // back what it had.
-        for params in subscribed_params {
-            let loses = dropped
-                .iter()
-                .any(|other| resource_matches(db, *params, other));
-            let had = |held: &&CachedResource| {
-                let good = held.was_accepted() && !self.is_quarantined(&held.resource);
-                good && held.resource.name == accepted.name
-                    && resource_matches(db, *params, &held.resource)
-            };
-            let had = held.iter().find(had);
-            let had = had.filter(|_| loses && !resource_matches(db, *params, accepted));
-            if let Some(had) = had.filter(|had| !updated(evaluation, &variant_of(&had.resource))) {
-                self.restore_accepted(db, name, (had, held), subscribed_params, evaluation);
-            }
-        }
+            .any(|pending_ack| pending_ack.removes(name))
+            || held.iter().any(CachedResource::has_unknown_body)
     }
 
     /// Keeps what an undeliverable resource would have replaced, and withholds
@@ -194,49 +128,49 @@ impl TypeStream {
         removals
     }
 
-    /// Of several kept variants that one client matches, since its parameters
-    /// changed, removes those for which each matching subscription has another
-    /// that is surely held.
+    /// Takes out of `kept` the removals of variants that no subscription needs:
+    /// each subscription that matches one has another kept variant that the
+    /// client surely holds. So it is where the parameters of a client changed.
     fn drop_redundant_kept(
         &self,
         db: &mut Database,
         matching: &[MatchingSubscription],
         kept: &mut Vec<Update>,
     ) -> Vec<Update> {
-        let names = kept.iter().map(|update| update.name().clone());
-        let names: BTreeSet<Name> = names.collect();
+        let names: BTreeSet<&Name> = kept.iter().map(Update::name).collect();
         let held = names
-            .iter()
+            .into_iter()
             .flat_map(|name| self.client_cache.held_after_acks(db, name));
         // A whole set lists resources that may have been dropped, too.
-        let sure = |held: &CachedResource| {
+        let is_sure = |held: &CachedResource| {
             held.is_accepted() || (self.sends_whole_sets() && held.was_accepted())
         };
-        let held: Vec<CachedResource> = held.filter(sure).collect();
-        let mut second = Vec::new();
+        let held: Vec<CachedResource> = held.filter(is_sure).collect();
+        let mut redundant = Vec::new();
         let mut index = 0;
         while let Some(update) = kept.get(index) {
             let mut users = matching
                 .iter()
                 .filter(|s| self.variant_matches(db, s, &update.variant))
                 .peekable();
-            let others = |matching: &MatchingSubscription| {
+            let has_other = |matching: &MatchingSubscription| {
                 let mut others = kept.iter().filter(|other| other.variant != update.variant);
                 others.any(|other| {
-                    let sure = held.iter().any(|held| held.is_variant(&other.variant));
-                    sure && self.variant_matches(db, matching, &other.variant)
+                    let is_held = held.iter().any(|held| held.is_variant(&other.variant));
+                    is_held && self.variant_matches(db, matching, &other.variant)
                 })
             };
-            match users.peek().is_some() && users.all(others) {
-                true => second.push(kept.remove(index)),
+            match users.peek().is_some() && users.all(has_other) {
+                true => redundant.push(kept.remove(index)),
                 false => index += 1,
             }
         }
-        second
+        redundant
     }
 
-    /// Withholds updates that would be a second variant for some subscription,
-    /// beside a kept one.
+    /// Takes out of an evaluation the upserts that would be a second variant
+    /// for some subscription, beside a kept one. Returns their resources, which
+    /// are undeliverable now, too.
     fn withhold_second_variant(
         &self,
         db: &Database,
@@ -247,32 +181,18 @@ impl TypeStream {
         if self.kind.on_demand {
             return Vec::new();
         }
-        let twice = |new: &Arc<Resource>| {
-            let mut resolving = matching.iter().filter(|s| resolves_to(s, new));
-            resolving.any(|matching| {
-                kept.iter()
-                    .any(|old| self.variant_matches(db, matching, &old.variant))
+        let keeps_another = |matching: &MatchingSubscription| {
+            let mut kept = kept.iter();
+            kept.any(|old| self.variant_matches(db, matching, &old.variant))
+        };
+        let is_second = |update: &mut Update| {
+            update.resource.as_ref().is_some_and(|new| {
+                let mut resolving = matching.iter().filter(|s| resolves_to(s, new));
+                resolving.any(keeps_another)
             })
         };
-        let second = |update: &mut Update| update.resource.as_ref().is_some_and(twice);
-        let withheld = evaluation.updates.extract_if(.., second);
+        let withheld = evaluation.updates.extract_if(.., is_second);
         withheld.filter_map(|update| update.resource).collect()
-    }
-
-    /// Whether a variant matches the parameters of a subscription.
-    pub(super) fn variant_matches(
-        &self,
-        db: &Database,
-        matching: &MatchingSubscription,
-        variant: &Variant,
-    ) -> bool {
-        let constraints = variant.1.as_ref();
-        constraints.is_none_or(|c| c.matches(db.params(self.params_of_subscription(matching))))
-    }
-
-    /// The parameters of a subscription.
-    fn params_of_subscription(&self, matching: &MatchingSubscription) -> ParamsId {
-        matching.named.map_or(self.params, |(key, _)| key.params)
     }
 
     /// Evaluates removals: they are sent now, or once the resource is no
@@ -286,28 +206,10 @@ impl TypeStream {
         removals: Vec<Update>,
         evaluation: &mut Evaluation,
     ) {
-        let named = matching.iter().any(|s| s.named.is_some());
-        let desired = matching.iter().any(|s| s.choice.resource().is_some());
-        let several = matching.len() > 1;
-        let removes = !desired && !self.kind.on_demand && !several && !removals.is_empty();
-        // Only an absent name leaves a client waiting; and a client that
-        // resumed with a referrer waits for an answer about the name (S82).
-        let resumed = |s: &MatchingSubscription| {
-            s.named
-                .is_some_and(|(_, subscription)| subscription.is_resumed)
-        };
-        let is_missed = removes
-            && matching.iter().any(resumed)
-            && context.order.is_referenced(db, &self.type_url, name);
-        let order = context.order;
-        let refused = self.sends_invalid_clusters()
-            && self
-                .client_cache
-                .held(db, name)
-                .iter()
-                .all(CachedResource::has_unknown_body);
-        let must_defer = |db| order.must_defer_removal(db, &self.type_url, name, (named, refused));
-        if removes && !is_missed && must_defer(db) {
+        let is_desired = matching.iter().any(|s| s.choice.resource().is_some());
+        let removes_name =
+            !is_desired && !self.kind.on_demand && matching.len() <= 1 && !removals.is_empty();
+        if removes_name && self.must_defer_removal(db, context, name, matching) {
             evaluation.deferral = Deferral::Removal;
             self.answer_while_kept(db, name, matching, evaluation);
             return;
@@ -315,94 +217,68 @@ impl TypeStream {
         evaluation.updates.extend(removals);
     }
 
-    /// Answers a subscription with a resource that is to be removed, while it
-    /// is kept (S23).
-    fn answer_while_kept(
+    /// Whether the removal of a name waits. It does not for a client that
+    /// resumed with a referrer, since that waits for an answer about the name
+    /// (S82).
+    fn must_defer_removal(
         &self,
         db: &mut Database,
+        context: &PushContext<'_>,
         name: &Name,
         matching: &[MatchingSubscription],
-        evaluation: &mut Evaluation,
-    ) {
-        let held = self.client_cache.held_after_acks(db, name);
-        let resend = matching.iter().any(|s| s.resend);
-        // A whole set lists resources that the client resumed with, which is an
-        // answer (S82).
-        let listed =
-            |held: &CachedResource| self.sends_whole_sets() && held.certainty == Certainty::Resumed;
-        let updated = |held: &&CachedResource| {
-            !held.has_unknown_body() && ((held.was_accepted() && resend) || listed(held))
+    ) -> bool {
+        let order = context.order;
+        let is_awaited = matching.iter().any(MatchingSubscription::is_resumed)
+            && order.is_referenced(db, &self.type_url, name);
+        let held = self.client_cache.held(db, name);
+        let removal = Removal {
+            type_url: &self.type_url,
+            name,
+            by_name: matching.iter().any(|s| s.named.is_some()),
+            has_invalid_cluster: self.sends_invalid_clusters()
+                && held.iter().all(CachedResource::has_unknown_body),
         };
-        if let Some(good) = held.iter().find(updated) {
-            let subscribed_params = matching.iter().map(|s| self.params_of_subscription(s));
-            let subscribed_params: Vec<ParamsId> = subscribed_params.collect();
-            self.restore_accepted(db, name, (good, &held), &subscribed_params, evaluation);
-        }
+        !is_awaited && order.must_defer_removal(db, removal)
     }
 
-    /// Adds removals of variants that the client may hold from pending
-    /// responses, if anything else of the name is sent.
-    fn remove_pending_variants<'n>(
-        &self,
-        db: &mut Database,
-        names: impl Iterator<Item = &'n Name>,
-        desired: &[Arc<Resource>],
-        evaluation: &Evaluation,
-        removals: &mut Vec<Update>,
-    ) {
-        if self.client_cache.pending_acks().is_empty()
-            || (evaluation.updates.is_empty() && removals.is_empty())
-        {
-            return;
-        }
-        for name in names {
-            for held in self.client_cache.maybe_held(db, name) {
-                let key = variant_of(&held);
-                let kept = desired.iter().any(|new| same_variant(new, &held));
-                let updated = removals
-                    .iter()
-                    .chain(&evaluation.updates)
-                    .any(|update| update.variant == key);
-                if !kept && !updated {
-                    removals.push(Update::remove(key, None));
-                }
-            }
-        }
-    }
-
-    /// Whether another subscription or cursor resolves to a resource. A host
-    /// may resolve to a virtual host that does not list it, by a wildcard
-    /// domain.
+    /// Whether a cursor, or a subscription to another name than `but`, resolves
+    /// to a resource that the client holds.
     fn is_desired_elsewhere(&self, db: &mut Database, but: &Name, held: &Resource) -> bool {
         let name = &held.name;
-        let of_name = self
-            .subscriptions_of(db, but)
-            .into_iter()
-            .map(|(key, _)| key);
-        let of_name: Vec<SubscriptionKey> = of_name.collect();
-        let wide = held.facts().domains.have_wildcards() || held.body.is_none();
-        let keys: Vec<SubscriptionKey> = match self.kind.on_demand && wide {
-            true => self.subscriptions.keys().collect(),
-            false => {
-                let names = held.other_names().chain([name.clone()]);
-                let subscriptions = names.flat_map(|name| self.subscriptions_of(db, &name));
-                let subscriptions = subscriptions.map(|(key, _)| key);
-                subscriptions
-                    .chain(self.subscriptions.resolving_to(name))
-                    .collect()
-            }
-        };
-        let others = keys.into_iter().filter(|key| !of_name.contains(key));
-        let mut targets = others.map(|key| self.resolve(db, key));
-        let is_desired = targets.any(|target| {
-            let resource = target.resource();
+        let of_name = self.subscriptions_of(db, but);
+        let is_other = |key: &SubscriptionKey| !of_name.iter().any(|(other, _)| other == key);
+        let candidates = self.subscriptions_that_may_resolve_to(db, held).into_iter();
+        let mut choices = candidates.filter(is_other).map(|key| self.resolve(db, key));
+        let is_desired = choices.any(|choice| {
+            let resource = choice.resource();
             resource
                 .is_some_and(|r| same_variant(r, held) || (held.body.is_none() && r.name == *name))
         });
         is_desired || (name != but && self.client_cache.covering_cursor(name).is_some())
     }
 
-    /// Answers the subscriptions that resolve to no resource.
+    /// The subscriptions that may resolve to a held resource. A host may
+    /// resolve to a virtual host that does not list it, by a wildcard domain,
+    /// so these may be all hosts.
+    fn subscriptions_that_may_resolve_to(
+        &self,
+        db: &Database,
+        held: &Resource,
+    ) -> Vec<SubscriptionKey> {
+        let matches_any = held.facts().domains.have_wildcards() || held.body.is_none();
+        if self.kind.on_demand && matches_any {
+            return self.subscriptions.keys().collect();
+        }
+        let names = held.other_names().chain([held.name.clone()]);
+        let by_name = names.flat_map(|name| self.subscriptions_of(db, &name));
+        let by_name = by_name.map(|(key, _)| key);
+        let resolving = self.subscriptions.resolving_to(&held.name);
+        by_name.chain(resolving).collect()
+    }
+
+    /// Answers the subscriptions that resolve to no resource: with an error, or
+    /// that there is none. Everything of the name waits while the client must
+    /// not be told so (S81, S82).
     pub(super) fn evaluate_absence(
         &self,
         db: &mut Database,
@@ -419,50 +295,34 @@ impl TypeStream {
         if self.evaluate_errors(name, &absent, evaluation) {
             return;
         }
+        let removes = evaluation.removes_any();
+        let is_owed = |(key, subscription): &(SubscriptionKey, Subscription)| {
+            let last_answer = self.last_answer(*key, *subscription);
+            removes || subscription.resend || last_answer != AnswerKind::Absent
+        };
+        let owed = absent.iter().filter_map(|s| s.named).filter(is_owed);
+        let owed: Vec<(SubscriptionKey, Subscription)> = owed.collect();
         // While another variant is left, the name itself is not removed (S41).
-        let left = matching.len() > absent.len();
-        let removals = evaluation
-            .updates
-            .iter()
-            .any(|update| update.resource.is_none());
-        let mut withheld = false;
-        for matching in absent {
-            let Some((key, subscription)) = matching.named else {
-                continue;
-            };
-            let mut pending_acks = self.client_cache.pending_acks().iter().rev();
-            let last_answer = pending_acks.find_map(|pending_ack| pending_ack.answer_to(key));
-            let last_answer = last_answer.map_or(subscription.acked_answer, |answer| answer.kind);
-            let owed = subscription.resend || last_answer != AnswerKind::Absent;
-            if !owed && !removals {
-                continue;
-            }
-            if !left && self.withholds_absence(db, context, name, subscription) {
-                withheld = true;
-                continue;
-            }
+        let is_left = matching.len() > absent.len();
+        let mut states = owed.iter().map(|(_, subscription)| *subscription);
+        if !is_left && states.any(|state| self.withholds_absence(db, context, name, state)) {
+            evaluation.clear();
+            evaluation.deferral = Deferral::Removal;
+            return self.answer_while_kept(db, name, matching, evaluation);
+        }
+        for (key, subscription) in owed {
             // A client that requests a host waits for more than the removal of
             // its old one.
-            if removals && subscription.resend && self.kind.on_demand {
+            if removes && subscription.resend && self.kind.on_demand {
                 continue;
             }
             // A client that never had one waits for a separate answer.
+            let last_answer = self.last_answer(key, subscription);
             let had = !self.kind.on_demand || last_answer == AnswerKind::Resource;
+            let is_implicit = is_left || (removes && had);
             evaluation
                 .answers
-                .push(absent_answer(key, name, left || (removals && had)));
-        }
-        if withheld {
-            evaluation.updates.clear();
-            evaluation.answers.clear();
-            evaluation.deferral = Deferral::Removal;
-            self.answer_while_kept(db, name, matching, evaluation);
+                .push(absent_answer(key, name, is_implicit));
         }
     }
-}
-
-/// Whether a resource matches these parameters.
-fn resource_matches(db: &Database, params: ParamsId, resource: &Resource) -> bool {
-    let constraints = resource.constraints.as_ref();
-    constraints.is_none_or(|c| c.matches(db.params(params)))
 }

@@ -5,11 +5,15 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::client_cache::{CachedResource, Update, Variant, error_names, same_variant, variant_of};
-use super::{AnswerKind, TypeStream};
+use super::client_cache::{
+    CachedResource, Update, Variant, error_mentions, same_variant, variant_of,
+};
+use super::{AnswerKind, Push, PushContext, TypeStream};
 use crate::database::Database;
 use crate::message::{ErrorDetail, Mode};
+use crate::moment::Moment;
 use crate::name::Name;
 use crate::resource::{Resource, Version};
 
@@ -27,9 +31,16 @@ pub(super) struct Suspects {
     pub(super) upsert_count: usize,
 }
 
+/// NACKs in a row after which trials are slowed down: more than bisection needs
+/// to find one bad resource among all that there can be.
+const MAX_CONSECUTIVE_NACKS: u32 = 256;
+
+/// The time between two trials then.
+const TRIAL_PAUSE: Duration = Duration::from_millis(50);
+
 impl TypeStream {
-    /// Schedules trials of suspects; one that was NACKed alone goes into
-    /// quarantine.
+    /// Schedules trials of the suspects of a NACK. A suspect that was NACKed
+    /// alone goes into quarantine instead, and is returned.
     pub(super) fn schedule_trials(
         &mut self,
         db: &mut Database,
@@ -44,54 +55,123 @@ impl TypeStream {
         // one.
         let alone = upsert_count == 1
             || (upsert_count == suspects.len() && self.is_variant_swap(db, &suspects));
-        // A resource that is known to be bad is the reason.
-        let quarantined = |update: &Update| {
-            update
-                .resource
-                .as_ref()
-                .is_some_and(|sent| self.is_quarantined(sent))
-        };
-        if suspects.iter().any(quarantined) {
-            let rest = suspects.iter().filter(|update| !quarantined(update));
-            let requested_names: Vec<Name> =
-                rest.map(|update| update.requested_name().clone()).collect();
-            self.dirty.extend(requested_names);
+        if self.blames_quarantined(&suspects) {
             return Vec::new();
         }
         self.drop_changed_suspects(db, &mut suspects);
-        if alone && suspects.len() < upsert_count {
-            // Without the one that changed, the client may accept the others.
-            let requested_names = suspects
-                .iter()
-                .map(|update| update.requested_name().clone());
-            self.dirty.extend(requested_names);
+        let complete = suspects.len() == upsert_count;
+        if !alone {
+            self.add_trials(db, suspects, complete, error);
             return Vec::new();
         }
-        if alone {
-            if let [first, _, ..] = &suspects[..] {
-                self.quarantined_together
-                    .insert(first.requested_name().clone());
-            }
-            let quarantined = suspects
-                .into_iter()
-                .filter_map(|update| self.quarantine_update(db, update));
-            return quarantined.collect();
+        if !complete {
+            // Without the one that changed, the client may accept the others.
+            let requested_names = suspects.iter().map(Update::requested_name);
+            self.dirty.extend(requested_names.cloned());
+            return Vec::new();
         }
+        if let [first, _, ..] = &suspects[..] {
+            self.quarantined_together
+                .insert(first.requested_name().clone());
+        }
+        let quarantined = suspects
+            .into_iter()
+            .filter_map(|update| self.quarantine_update(db, update));
+        quarantined.collect()
+    }
+
+    /// Whether a resource that is in quarantine is among the suspects: it is
+    /// the reason of the NACK, and the others are sent again.
+    fn blames_quarantined(&mut self, suspects: &[Update]) -> bool {
+        let is_quarantined = |update: &&Update| {
+            let sent = update.resource.as_ref();
+            sent.is_some_and(|sent| self.is_quarantined(sent))
+        };
+        let (bad, others): (Vec<&Update>, Vec<&Update>) = suspects.iter().partition(is_quarantined);
+        if bad.is_empty() {
+            return false;
+        }
+        let requested_names = others.into_iter().map(Update::requested_name);
+        self.dirty.extend(requested_names.cloned());
+        true
+    }
+
+    /// Records suspects, and adds two trials with half of them each. `complete`
+    /// is whether they are all that was NACKed.
+    fn add_trials(
+        &mut self,
+        db: &mut Database,
+        mut suspects: Vec<Update>,
+        complete: bool,
+        error: &ErrorDetail,
+    ) {
         suspects.sort_by(|a, b| a.variant.cmp(&b.variant));
-        let complete = suspects.len() == upsert_count;
         let groups = self.bisect(db, &suspects, complete, error);
         for group in groups.into_iter().rev() {
             self.trials.push_front(group);
         }
         for update in suspects {
             let requested_name = update.requested_name().clone();
-            let Some(sent) = update.resource else {
+            if let Some(sent) = update.resource {
+                let suspect = (sent.version.clone(), requested_name);
+                self.suspects.insert(update.variant, suspect);
+            }
+        }
+    }
+
+    /// Selects the next group of suspects, as far as they are unchanged.
+    pub(super) fn select_trial(
+        &mut self,
+        db: &mut Database,
+        context: &PushContext<'_>,
+        push: &mut Push,
+    ) {
+        let paused_until = self.next_trial_at();
+        if paused_until.is_some_and(|until| context.now < until) {
+            return;
+        }
+        while let Some(group) = self.trials.pop_front() {
+            for name in self.take_suspects(db, group) {
+                self.dirty.remove(&name);
+                if self.is_host_paused(db, &name) {
+                    self.deferred.insert(name);
+                    continue;
+                }
+                let evaluation = self.evaluate(db, context, &name, false);
+                if self.add_to_push(db, &name, evaluation, context, push) {
+                    self.dirty.insert(name);
+                }
+            }
+            if !push.updates.is_empty() {
+                self.last_trial_at = context.now;
+                return;
+            }
+        }
+        self.forget_error();
+    }
+
+    /// Takes the variants of a trial out of the suspects. Returns the requested
+    /// names of those that are unchanged; the others are no longer suspects,
+    /// and their names become dirty.
+    fn take_suspects(&mut self, db: &mut Database, trial: Vec<Variant>) -> BTreeSet<Name> {
+        let mut unchanged = BTreeSet::new();
+        for variant in trial {
+            let Some((version, requested_name)) = self.suspects.remove(&variant) else {
                 continue;
             };
-            self.suspects
-                .insert(update.variant, (sent.version.clone(), requested_name));
+            match self.is_current(db, &requested_name, &variant, &version) {
+                true => unchanged.insert(requested_name),
+                false => self.dirty.insert(requested_name),
+            };
         }
-        Vec::new()
+        unchanged
+    }
+
+    /// The moment until which the next trial waits; `None` if it need not. A
+    /// client that NACKs everything gets a bounded share of the work (S69).
+    pub(super) fn next_trial_at(&self) -> Option<Moment> {
+        let is_slow = self.consecutive_nacks > MAX_CONSECUTIVE_NACKS && !self.trials.is_empty();
+        is_slow.then(|| self.last_trial_at + TRIAL_PAUSE)
     }
 
     /// Drops suspects that have changed since, with all variants of their
@@ -113,8 +193,9 @@ impl TypeStream {
             .extend(dropped.map(|update| update.requested_name().clone()));
     }
 
-    /// Merges the suspects of a name into its update where the update replaces
-    /// all that is held of the name: in SotW, and where the client holds
+    /// Ends the suspicion of the variants of a name, where an update of the
+    /// name replaces all that is held of it and has something new: the suspects
+    /// are sent with that. So it is in SotW, and where the client holds
     /// something of unknown body.
     pub(super) fn merge_suspects(&mut self, db: &mut Database, name: &Name) {
         if self.kind.on_demand || self.suspects.is_empty() {
@@ -126,26 +207,29 @@ impl TypeStream {
         if suspected.is_empty() {
             return;
         }
-        let replaces = self.mode == Mode::Sotw
-            || self
-                .client_cache
-                .held(db, name)
-                .iter()
-                .any(CachedResource::has_unknown_body);
-        let after = self.client_cache.held_after_acks(db, name);
-        let is_new = |new: &Arc<Resource>| {
-            let held = |held: &CachedResource| {
-                let same = held.resource.version == new.version;
-                same && same_variant(&held.resource, new)
-            };
-            let is_suspect = self.suspects.contains_key(&variant_of(new));
-            !is_suspect && !self.is_quarantined(new) && !after.iter().any(held)
-        };
-        if replaces && self.desired_resources(db, name).iter().any(is_new) {
+        let held = self.client_cache.held(db, name);
+        let replaces_all =
+            self.mode == Mode::Sotw || held.iter().any(CachedResource::has_unknown_body);
+        if replaces_all && self.desires_new_variant(db, name) {
             for variant in &suspected {
                 self.suspects.remove(variant);
             }
         }
+    }
+
+    /// Whether a desired variant of a name is neither a suspect nor in
+    /// quarantine, and was not sent yet.
+    fn desires_new_variant(&self, db: &mut Database, name: &Name) -> bool {
+        let after = self.client_cache.held_after_acks(db, name);
+        let is_new = |new: &Arc<Resource>| {
+            let is_sent = |held: &CachedResource| {
+                let same = held.resource.version == new.version;
+                same && same_variant(&held.resource, new)
+            };
+            let is_suspect = self.suspects.contains_key(&variant_of(new));
+            !is_suspect && !self.is_quarantined(new) && !after.iter().any(is_sent)
+        };
+        self.desired_resources(db, name).iter().any(is_new)
     }
 
     /// Whether suspects are variants of one name that replace another one
@@ -154,17 +238,21 @@ impl TypeStream {
         let Some(name) = suspects.first().map(|update| update.name().clone()) else {
             return false;
         };
-        let one = suspects.iter().all(|update| *update.name() == name);
+        let have_one_name = suspects.iter().all(|update| *update.name() == name);
+        if !have_one_name || self.kind.on_demand {
+            return false;
+        }
         let desired = self.desired_resources(db, &name);
         let is_replaced = |held: &CachedResource| {
             let stays = desired.iter().any(|new| same_variant(new, &held.resource));
             !held.has_unknown_body() && !stays
         };
-        one && !self.kind.on_demand && self.client_cache.held(db, &name).iter().any(is_replaced)
+        self.client_cache.held(db, &name).iter().any(is_replaced)
     }
 
-    /// Whether this version of a variant is still desired.
-    pub(super) fn is_current(
+    /// Whether this version of a variant is still desired, by the subscriptions
+    /// of the requested name or by a cursor.
+    fn is_current(
         &self,
         db: &mut Database,
         requested_name: &Name,
@@ -180,10 +268,10 @@ impl TypeStream {
         desired.any(|new| variant_of(new) == *sent && new.version == *version)
     }
 
-    /// Bisects suspects. If the text of the NACK names some of them, those and
-    /// the rest are the two halves: the text decides the order of trials, never
-    /// who is to blame (S64). Groups are split only if they are all that was
-    /// NACKed.
+    /// Bisects suspects. If the text of the NACK mentions some of them, those
+    /// and the rest are the two halves: the text decides the order of trials,
+    /// never who is to blame (S64). Updates of one group stay in one half,
+    /// unless one group is all that was NACKed (`complete`).
     fn bisect(
         &self,
         db: &mut Database,
@@ -199,54 +287,49 @@ impl TypeStream {
             let all = groups.iter().flatten();
             all.map(|index| suspects[*index].variant.clone()).collect()
         };
-        let is_named = |index: &usize| error_names(error, suspects[*index].name());
-        let (named, rest): (Vec<_>, Vec<_>) = groups
+        let is_mentioned = |index: &usize| error_mentions(error, suspects[*index].name());
+        let (mentioned, rest): (Vec<_>, Vec<_>) = groups
             .iter()
             .cloned()
-            .partition(|group| group.iter().any(is_named));
-        if !named.is_empty() && !rest.is_empty() {
-            return vec![variants(&rest), variants(&named)];
+            .partition(|group| group.iter().any(is_mentioned));
+        if !mentioned.is_empty() && !rest.is_empty() {
+            return vec![variants(&rest), variants(&mentioned)];
         }
         let right = groups.split_off(groups.len() / 2);
         let halves = [variants(&groups), variants(&right)];
         halves.into_iter().filter(|half| !half.is_empty()).collect()
     }
 
-    /// Puts a resource that was NACKed alone into quarantine. A virtual host
-    /// that a client waits for gets a negative answer.
+    /// Puts a resource that was NACKed alone into quarantine: its subscriptions
+    /// get an answer in its place. Returns `None` for a removal.
     fn quarantine_update(&mut self, db: &mut Database, update: Update) -> Option<Quarantined> {
         let requested_name = update.requested_name().clone();
         let resource = update.resource?;
-        self.quarantine.insert(
-            update.variant,
-            (resource.version.clone(), requested_name.clone()),
-        );
+        let nacked = (resource.version.clone(), requested_name.clone());
+        self.quarantine.insert(update.variant, nacked);
         if self.kind.on_demand {
-            for (key, subscription) in self.subscriptions_of(db, &requested_name) {
-                let resolved_name = self
-                    .subscriptions
-                    .resolved_name(key)
-                    .unwrap_or(&requested_name);
-                let holds = self
-                    .client_cache
-                    .held(db, resolved_name)
-                    .iter()
-                    .any(CachedResource::is_accepted);
-                if !holds
-                    && subscription.acked_answer != AnswerKind::Absent
-                    && let Some(subscription) = self.subscriptions.get_mut(key)
-                {
-                    subscription.resend = true;
-                }
-            }
-            self.dirty.insert(requested_name);
-        } else {
-            // The subscriptions get an answer instead.
-            self.dirty.insert(requested_name);
+            self.resend_waiting(db, &requested_name);
         }
+        self.dirty.insert(requested_name);
         Some(Quarantined {
             name: resource.name.clone(),
             version: resource.version.clone(),
         })
+    }
+
+    /// Resends the subscriptions of a host for which the client holds no
+    /// virtual host and that were not told that there is none: a request of the
+    /// client waits for them.
+    fn resend_waiting(&mut self, db: &mut Database, host: &Name) {
+        for (key, subscription) in self.subscriptions_of(db, host) {
+            let resolved_name = self.subscriptions.resolved_name(key).unwrap_or(host);
+            let held = self.client_cache.held(db, resolved_name);
+            if !held.iter().any(CachedResource::is_accepted)
+                && subscription.acked_answer != AnswerKind::Absent
+                && let Some(subscription) = self.subscriptions.get_mut(key)
+            {
+                subscription.resend = true;
+            }
+        }
     }
 }

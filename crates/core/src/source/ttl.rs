@@ -42,6 +42,7 @@ impl TypeStream {
         }
     }
 
+    /// Whether TTLs are sent; `wraps` as in [`Self::start_ttl_timers`].
     fn sends_ttl(&self, wraps: bool) -> bool {
         let in_sotw = wraps && self.kind.ttl_in_sotw;
         !self.kind.on_demand && (self.mode == Mode::Delta || in_sotw)
@@ -83,12 +84,9 @@ impl TypeStream {
         good.map(|held| held.resource).collect()
     }
 
+    /// Resends a name to its subscriptions and to the cursor that covers it.
     fn resend_name(&mut self, db: &mut Database, name: Name) {
-        for (key, _) in self.subscriptions_of(db, &name) {
-            if let Some(subscription) = self.subscriptions.get_mut(key) {
-                subscription.resend = true;
-            }
-        }
+        self.resend_subscriptions(db, &name);
         if self.client_cache.covering_cursor(&name).is_some() {
             self.client_cache.make_exception(db, &name);
             self.resend_names.insert(name.clone());

@@ -1,4 +1,4 @@
-//! Wildcards and globs: beginning to follow a view, and leaving it.
+//! Wildcards and globs: opens cursors and closes them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,42 +14,36 @@ use crate::params::ParamsId;
 use crate::resource::Version;
 
 impl TypeStream {
-    /// The peer asks for all that a scope shows. If it did before, it gets all
-    /// of it again (S28).
+    /// Subscribes to a scope. If the client was subscribed before, all of it is
+    /// resent (S28). A cursor that is new resumes at the initial versions.
     pub(crate) fn subscribe_scope(
         &mut self,
         db: &mut Database,
         scope: &Scope,
         initial: &InitialVersions,
     ) {
-        if let Some(view) = self.client_cache.cursor_of(scope) {
-            let cursor = view.id;
+        if let Some(cursor) = self.client_cache.cursor_of(scope) {
+            let id = cursor.id;
             self.record_tombstones(db, scope);
-            self.resend_all(db, cursor, true);
+            self.resend_all(db, id, true);
             return;
         }
-        let cursor = db.open_cursor(self.subscriber, scope);
-        let asked: Vec<Name> = self
-            .subscriptions
-            .keys()
-            .map(|key| db.name(self.type_id, key.entry).clone())
-            .collect();
-        // What is recorded stays so: the view has said nothing of it.
-        let recorded = self
-            .client_cache
-            .records()
-            .map(|held| held.resource.name.clone());
-        let recorded: BTreeSet<Name> = recorded.chain(asked).collect();
-        self.client_cache
-            .add_cursor(Cursor::new(scope.clone(), cursor));
-        for name in recorded {
+        let id = db.open_cursor(self.subscriber, scope);
+        // Nothing was sent by the cursor, so records and subscriptions count.
+        let keys = self.subscriptions.keys();
+        let subscribed = keys.map(|key| db.name(self.type_id, key.entry).clone());
+        let records = self.client_cache.records();
+        let recorded = records.map(|held| held.resource.name.clone());
+        let exceptions: BTreeSet<Name> = recorded.chain(subscribed).collect();
+        self.client_cache.add_cursor(Cursor::new(scope.clone(), id));
+        for name in exceptions {
             self.client_cache.mark_exception(&name);
         }
         self.record_tombstones(db, scope);
         if !initial.is_empty() {
-            self.resume_cursor(db, cursor, initial);
+            self.resume_cursor(db, id, initial);
         }
-        self.resend_all(db, cursor, false);
+        self.resend_all(db, id, false);
     }
 
     /// Records the remembered tombstones of a glob as held: the members of a
@@ -60,15 +54,15 @@ impl TypeStream {
             if self.client_cache.held_after_acks(db, &name).is_empty()
                 && self.subscriptions_of(db, &name).is_empty()
             {
-                let held = CachedResource::unknown_body(name.clone(), Version::new(""));
+                let held = CachedResource::unknown_body(name.clone(), Version::unknown());
                 self.client_cache.record(db, held);
                 self.dirty.insert(name);
             }
         }
     }
 
-    /// Begins where a reconnecting client says it stands: only what differs
-    /// from that is sent (S45, S46).
+    /// Resumes a cursor at the versions that a reconnecting client holds: only
+    /// the differences are sent (S45, S46).
     fn resume_cursor(&mut self, db: &mut Database, id: CursorId, initial: &InitialVersions) {
         let point = match db.resume_point(id, initial) {
             Some(point) => point,
@@ -79,7 +73,8 @@ impl TypeStream {
         }
     }
 
-    /// Compares what a client says it holds with what a cursor lists.
+    /// Compares the versions that a client holds with the view of a cursor, and
+    /// adds a resume point for all clients that hold the same.
     fn compare_with_view(
         &self,
         db: &mut Database,
@@ -114,41 +109,19 @@ impl TypeStream {
         db.add_resume_point(id, initial, differing)
     }
 
-    /// The peer asks for a scope no longer. What another scope still brings of
-    /// it is said again, in deltas: the peer may have dropped it.
+    /// Unsubscribes from a scope. Names that another scope covers, too, are
+    /// resent in delta, since the client may have dropped them.
     pub(crate) fn unsubscribe_scope(&mut self, db: &mut Database, scope: &Scope) {
-        let Some(view) = self.client_cache.cursor_of(scope) else {
+        let Some(cursor) = self.client_cache.cursor_of(scope) else {
             return;
         };
-        let cursor = view.id;
-        let others = self
-            .client_cache
-            .cursors()
-            .iter()
-            .filter(|v| v.id != cursor);
-        let others: Vec<CursorId> = others.map(|view| view.id).collect();
-        let mut shared: BTreeSet<Name> = BTreeSet::new();
-        if !others.is_empty() {
-            let mut names = view.held_resources(db);
-            for other in others {
-                names.extend(db.list(other));
-            }
-            let is_shared = |name: &Name| {
-                let covering = self
-                    .client_cache
-                    .cursors()
-                    .iter()
-                    .filter(|v| v.covers(name));
-                view.covers(name) && covering.count() > 1
-            };
-            let names = names.iter().map(|r| &r.name);
-            shared.extend(names.filter(|name| is_shared(name)).cloned());
-        }
+        let id = cursor.id;
+        let shared = self.names_shared_with_others(db, cursor);
         for name in &shared {
             self.client_cache.make_exception(db, name);
         }
-        let bare = self.client_cache.close_cursor(db, cursor);
-        self.forget_undesired(db, bare.into_iter());
+        let uncovered = self.client_cache.close_cursor(db, id);
+        self.forget_undesired(db, uncovered.into_iter());
         if self.mode == Mode::Delta {
             self.resend_names.extend(shared.iter().cloned());
         }
@@ -156,12 +129,28 @@ impl TypeStream {
         self.forget_undesired_nacks(db);
     }
 
-    /// Forgets rejections of what nothing brings any more (S83).
+    /// The names that a cursor and another one both cover, as far as the client
+    /// holds them or the other one lists them.
+    fn names_shared_with_others(&self, db: &mut Database, cursor: &Cursor) -> BTreeSet<Name> {
+        let cursors = self.client_cache.cursors().iter();
+        let others: Vec<&Cursor> = cursors.filter(|other| other.id != cursor.id).collect();
+        if others.is_empty() {
+            return BTreeSet::new();
+        }
+        let mut resources = cursor.held_resources(db);
+        for other in &others {
+            resources.extend(db.list(other.id));
+        }
+        let is_shared =
+            |name: &&Name| cursor.covers(name) && others.iter().any(|other| other.covers(name));
+        let names = resources.iter().map(|resource| &resource.name);
+        names.filter(is_shared).cloned().collect()
+    }
+
+    /// Forgets the NACKs of names that no subscription covers any more (S83).
     fn forget_undesired_nacks(&mut self, db: &Database) {
-        let requested_names = self.quarantine.values().chain(self.suspects.values());
-        let requested_names: BTreeSet<Name> = requested_names
-            .map(|(_, requested_name)| requested_name.clone())
-            .collect();
+        let nacked = self.quarantine.values().chain(self.suspects.values());
+        let requested_names: BTreeSet<Name> = nacked.map(|(_, name)| name.clone()).collect();
         for requested_name in requested_names {
             if !self.has_interest(db, &requested_name) {
                 self.forget_nacks(&requested_name, &[]);
@@ -170,20 +159,20 @@ impl TypeStream {
         }
     }
 
-    /// Marks all that a cursor lists to be sent again, also names that another
-    /// cursor serves (S30). Records of anything else stay: it is still to be
-    /// removed.
+    /// Resends the names that a cursor lists and another cursor covers (S30);
+    /// with `own`, also those that the cursor covers itself. Records of other
+    /// names stay: these are still to be removed.
     fn resend_all(&mut self, db: &mut Database, cursor: CursorId, own: bool) {
-        let alone = self.client_cache.cursors().len() == 1;
-        if alone && !own {
+        let is_alone = self.client_cache.cursors().len() == 1;
+        if is_alone && !own {
             return;
         }
         for resource in db.list(cursor) {
             let name = &resource.name;
             if self.is_subscribed(db, name, self.params) {
                 self.resend_plain(db, name);
-            } else if let Some(owner) = self.client_cache.covering_cursor(name)
-                && (own || owner.id != cursor)
+            } else if let Some(covering) = self.client_cache.covering_cursor(name)
+                && (own || covering.id != cursor)
             {
                 self.client_cache.make_exception(db, name);
                 self.resend_names.insert(name.clone());
@@ -192,57 +181,67 @@ impl TypeStream {
         }
     }
 
-    /// Follows what other parameters show; what the peer holds otherwise is an
-    /// exception, to be told of.
-    /// Returns the names of which something may be told.
+    /// Replaces all cursors by cursors with other parameters, at the head of
+    /// their views. All names of the old and new views become exceptions with
+    /// what the client holds, and dirty. Returns them.
     pub(super) fn change_cursor_params(
         &mut self,
         db: &mut Database,
         params: ParamsId,
     ) -> BTreeSet<Name> {
-        let mut held: HashMap<Name, Vec<CachedResource>> = HashMap::new();
-        for view in self.client_cache.cursors() {
-            for resource in view.held_resources(db) {
-                let name = resource.name.clone();
-                let now = self.client_cache.held(db, &name);
-                held.entry(name).or_insert(now);
-            }
-        }
-        db.set_params(self.subscriber, params);
-        let scopes: Vec<(CursorId, Scope)> = self
-            .client_cache
-            .cursors()
-            .iter()
-            .map(|view| (view.id, view.scope.clone()))
-            .collect();
+        let held = self.held_by_cursors(db);
         let exceptions = self.client_cache.exceptions().clone();
-        for (old, scope) in scopes {
-            self.client_cache.close_cursor(db, old);
-            let cursor = db.open_cursor(self.subscriber, &scope);
-            let mut view = Cursor::new(scope, cursor);
-            view.move_to_head(db);
-            self.client_cache.add_cursor(view);
-        }
+        self.reopen_cursors(db, params);
         for name in &exceptions {
             self.client_cache.mark_exception(name);
         }
         let mut names: BTreeMap<Name, Vec<CachedResource>> = BTreeMap::new();
-        for view in self.client_cache.cursors() {
-            let listed = db.list(view.id).into_iter();
+        for cursor in self.client_cache.cursors() {
+            let listed = db.list(cursor.id).into_iter();
             names.extend(listed.map(|r| (r.name.clone(), Vec::new())));
         }
         names.extend(held);
-        // Views begin where they are now: what happened to exceptions before is news
-        // that no log tells.
-        let mut told = exceptions.clone();
-        self.dirty.extend(exceptions.iter().cloned());
+        // No advance contains earlier changes of exceptions: the cursors begin
+        // at the head.
+        let mut changed = exceptions.clone();
         for (name, held) in names {
             if !exceptions.contains(&name) {
-                self.client_cache.edit_records(db, &name, |now| *now = held);
+                self.client_cache
+                    .edit_records(db, &name, |records| *records = held);
             }
-            told.insert(name.clone());
-            self.dirty.insert(name);
+            changed.insert(name);
         }
-        told
+        self.dirty.extend(changed.iter().cloned());
+        changed
+    }
+
+    /// The resources that the client holds of the names that it has by cursors.
+    fn held_by_cursors(&self, db: &mut Database) -> HashMap<Name, Vec<CachedResource>> {
+        let mut held: HashMap<Name, Vec<CachedResource>> = HashMap::new();
+        for cursor in self.client_cache.cursors() {
+            for resource in cursor.held_resources(db) {
+                let name = resource.name.clone();
+                let of_name = self.client_cache.held(db, &name);
+                held.entry(name).or_insert(of_name);
+            }
+        }
+        held
+    }
+
+    /// Closes all cursors, and opens them again with other parameters, at the
+    /// head of their views.
+    fn reopen_cursors(&mut self, db: &mut Database, params: ParamsId) {
+        db.set_params(self.subscriber, params);
+        let cursors = self.client_cache.cursors().iter();
+        let scopes: Vec<(CursorId, Scope)> = cursors
+            .map(|cursor| (cursor.id, cursor.scope.clone()))
+            .collect();
+        for (old, scope) in scopes {
+            self.client_cache.close_cursor(db, old);
+            let id = db.open_cursor(self.subscriber, &scope);
+            let mut cursor = Cursor::new(scope, id);
+            cursor.move_to_head(db);
+            self.client_cache.add_cursor(cursor);
+        }
     }
 }

@@ -1,21 +1,22 @@
-//! One step along a view, as a response says it.
+//! Advances of a cursor along its view, as responses contain them.
 
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::cached::Variant;
 use crate::database::{CursorId, Item, Position, ViewChanges};
 use crate::name::Name;
 use crate::params::Constraints;
 use crate::resource::Resource;
 
-/// A step that is made in parts (S44). It is shared by all streams that make
-/// it; a stream costs two numbers, however large the step is.
+/// An advance that is too large for one response (S44). All streams that make
+/// it share its changes, so it costs a stream two numbers, however large it is.
 #[derive(Debug)]
 pub(crate) struct PartialAdvance {
     pub(crate) changes: Arc<ViewChanges>,
     /// Items before this one were sent.
     pub(crate) sent: usize,
-    /// Items before this one have been answered.
+    /// Items before this one were acknowledged.
     pub(crate) acknowledged: usize,
 }
 
@@ -26,94 +27,115 @@ impl PartialAdvance {
     }
 }
 
-/// One step along a view, or a part of one.
+/// The advance of one cursor by one response, which may be a part of a larger
+/// one.
 #[derive(Clone, Debug)]
 pub(crate) struct Advance {
-    /// The view; `None` if it is followed no longer.
+    /// `None` if the cursor was closed since.
     pub(crate) cursor: Option<CursorId>,
     pub(crate) from: Position,
     pub(crate) to: Position,
-    /// The changes of the view, if the client takes them as they are; otherwise
-    /// they are among the updates.
+    /// The changes of the view; `None` if they are among the updates of the
+    /// response.
     pub(crate) changes: Option<Arc<ViewChanges>>,
-    /// Which items of the step this is about.
+    /// The items of the changes that this response has.
     pub(crate) range: Range<usize>,
-    /// Items of the part that are said name by name, sorted.
+    /// Items of the range that are sent as updates of their names, sorted.
     pub(crate) excluded: Vec<usize>,
-    /// Whether the step ends here.
+    /// Whether the range ends with the last item.
     pub(crate) is_last: bool,
 }
 
 impl Advance {
-    /// Whether it brings nothing that has to be said.
+    /// Whether it has no item.
     pub(crate) fn is_empty(&self) -> bool {
         self.items().next().is_none()
     }
 
-    /// What it brings.
+    /// The items of its range, without the excluded ones.
     pub(crate) fn items(&self) -> impl Iterator<Item = &Item> {
-        let part = self
-            .changes
-            .as_ref()
-            .map_or(&[][..], |b| &b.items[self.range.clone()]);
-        let places = self.range.clone().zip(part);
-        let updated = |(place, _): &(usize, _)| self.excluded.binary_search(place).is_err();
-        places.filter(updated).map(|(_, item)| item)
+        let changes = self.changes.as_ref();
+        let items = changes.map_or(&[][..], |changes| &changes.items[self.range.clone()]);
+        let indexed = self.range.clone().zip(items);
+        let is_included = |(index, _): &(usize, _)| self.excluded.binary_search(index).is_err();
+        indexed.filter(is_included).map(|(_, item)| item)
     }
 
-    /// What it brings under a name; `None` if it does not speak of it.
+    /// The item of a name, `Some(None)` if that is a removal; `None` if there
+    /// is no item of the name.
     pub(crate) fn item(&self, name: &Name) -> Option<&Option<Arc<Resource>>> {
         let changes = self.changes.as_ref()?;
-        let place = changes.find(name).filter(|place| self.includes(*place))?;
-        Some(&changes.items[place].1)
+        let index = changes.find(name).filter(|index| self.includes(*index))?;
+        Some(&changes.items[index].1)
     }
 
-    fn includes(&self, place: usize) -> bool {
-        self.range.contains(&place) && self.excluded.binary_search(&place).is_err()
+    fn includes(&self, index: usize) -> bool {
+        self.range.contains(&index) && self.excluded.binary_search(&index).is_err()
     }
 
-    /// What it brings in place of something that refers to other resources,
-    /// beside that.
+    /// The replaced resources that refer to others, each with the one that
+    /// replaces it; `None` if it is removed.
     pub(crate) fn replacements(
         &self,
     ) -> impl Iterator<Item = (&Arc<Resource>, Option<&Arc<Resource>>)> {
         let changes = self.changes.iter();
-        let referring = changes
+        let referrers = changes
             .flat_map(|changes| changes.replaced_referrers.iter().map(move |r| (changes, r)));
-        referring.filter_map(move |(changes, (place, old))| {
-            let new = changes.items[*place].1.as_ref();
-            self.includes(*place).then_some((old, new))
+        referrers.filter_map(move |(changes, (index, old))| {
+            let new = changes.items[*index].1.as_ref();
+            self.includes(*index).then_some((old, new))
         })
     }
 
-    /// The variants that it takes away in favour of others (TP2).
-    pub(crate) fn replaced_variants(&self) -> impl Iterator<Item = (Name, Option<Constraints>)> {
-        let left = self
-            .changes
-            .iter()
-            .flat_map(|changes| &changes.replaced_variants);
-        left.filter(|(name, _)| self.item(name).is_some()).cloned()
+    /// The variants of its items that other variants replace, or that are
+    /// removed (TP2).
+    pub(crate) fn replaced_variants(&self) -> impl Iterator<Item = Variant> {
+        let replaced = self.all_replaced_variants();
+        let included = replaced.filter(|(name, _)| self.item(name).is_some());
+        included.cloned()
     }
 
-    /// The constraints of the variant of a name that it takes away.
+    /// The constraints of the variant of a name that another variant replaces,
+    /// or that is removed; `None` if the same variant changes or is new.
     pub(crate) fn replaced_variant_of(&self, name: &Name) -> Option<&Option<Constraints>> {
-        let mut left = self
-            .changes
-            .iter()
-            .flat_map(|changes| &changes.replaced_variants);
-        left.find(|(other, _)| other == name).map(|(_, old)| old)
+        let mut replaced = self.all_replaced_variants();
+        replaced
+            .find(|(other, _)| other == name)
+            .map(|(_, constraints)| constraints)
+    }
+
+    /// The replaced and removed variants of all items of the changes, whether
+    /// they are in the range or not.
+    fn all_replaced_variants(&self) -> impl Iterator<Item = &Variant> {
+        let changes = self.changes.iter();
+        changes.flat_map(|changes| &changes.replaced_variants)
+    }
+
+    /// The variant that an item takes from the client. A removal takes the one
+    /// for all clients, unless another is known.
+    pub(crate) fn removed_variant(
+        &self,
+        name: &Name,
+        item: Option<&Arc<Resource>>,
+    ) -> Option<Variant> {
+        let replaced = self.replaced_variant_of(name).cloned();
+        let constraints = match item {
+            Some(_) => replaced?,
+            None => replaced.unwrap_or_default(),
+        };
+        Some((name.clone(), constraints))
     }
 }
 
-/// Adds a step to others, so that there are never more than two of one view:
-/// one that ends, and one that does not. Returns the position to which nobody
-/// will come back.
+/// Adds an advance to others. There are never more than two of one cursor: one
+/// that is complete, and one that is not. Where two complete ones become one,
+/// returns the position between them, to which no cursor returns any more.
 pub(crate) fn merge_advance(advances: &mut Vec<Advance>, next: Advance) -> Option<Position> {
     let before = advances
         .iter_mut()
         .rfind(|advance| advance.cursor == next.cursor);
     match before {
-        // Another part of the same step.
+        // The next part of the same advance.
         Some(before) if before.to == next.to => {
             before.range.end = next.range.end;
             before.excluded.extend(next.excluded);
@@ -121,9 +143,9 @@ pub(crate) fn merge_advance(advances: &mut Vec<Advance>, next: Advance) -> Optio
         }
         _ => advances.push(next.clone()),
     }
-    let mut ended =
-        (0..advances.len()).filter(|i| advances[*i].cursor == next.cursor && advances[*i].is_last);
-    let (first, second) = (ended.next()?, ended.next()?);
+    let is_complete = |advance: &Advance| advance.cursor == next.cursor && advance.is_last;
+    let mut complete = (0..advances.len()).filter(|index| is_complete(&advances[*index]));
+    let (first, second) = (complete.next()?, complete.next()?);
     let second = advances.remove(second);
     advances[first].to = second.to;
     Some(second.from)

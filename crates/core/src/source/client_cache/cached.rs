@@ -1,4 +1,4 @@
-//! One resource that a peer holds, or may hold.
+//! One resource that a client holds, or may hold.
 
 use std::sync::Arc;
 
@@ -9,33 +9,33 @@ use crate::resource::{Resource, Version};
 /// A resource is known by its name and by the clients that it is for (S84).
 pub(crate) type Variant = (Name, Option<Constraints>);
 
-/// The variant that a resource is.
+/// The variant of a resource.
 pub(crate) fn variant_of(resource: &Resource) -> Variant {
     (resource.name.clone(), resource.constraints.clone())
 }
 
-/// Whether one resource takes the place of the other.
+/// Whether one resource replaces the other: both are the same variant.
 pub(crate) fn same_variant(a: &Resource, b: &Resource) -> bool {
     a.name == b.name && a.constraints == b.constraints
 }
 
-/// How much is known.
+/// How certain it is that a client holds a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Certainty {
-    /// The peer accepted it on this stream, or named its version.
+    /// The client ACKed it on this stream, or named its version.
     Accepted,
-    /// The peer has it from an earlier stream. Its body may not be known.
+    /// The client has it from an earlier stream. Its body may not be known.
     Resumed,
-    /// The peer accepted it and may have dropped it: it rejected a response that
-    /// takes it away (S17), or nothing that it asks for is for it any more since
-    /// it changed its parameters (TP2).
+    /// The client accepted it and may have dropped it: it NACKed a response
+    /// that removes it (S17), or changed its parameters so that no subscription
+    /// matches it any more (TP2).
     MaybeDropped,
-    /// The peer rejected it, or something beside it, and may have taken it all
-    /// the same (S17); or asked anew while it was under way.
+    /// The client may have taken it: it NACKed a response that has it (S17), or
+    /// subscribed again while its ACK was pending.
     MaybeTaken,
 }
 
-/// See the module's documentation.
+/// A resource in the client cache.
 #[derive(Clone, Debug)]
 pub(crate) struct CachedResource {
     pub(crate) resource: Arc<Resource>,
@@ -43,6 +43,7 @@ pub(crate) struct CachedResource {
 }
 
 impl CachedResource {
+    /// A resource that the client ACKed, or named the version of.
     pub(crate) fn accepted(resource: &Arc<Resource>) -> Self {
         Self {
             resource: Arc::clone(resource),
@@ -50,6 +51,7 @@ impl CachedResource {
         }
     }
 
+    /// A resource that the client has from an earlier stream.
     pub(crate) fn resumed(resource: Arc<Resource>) -> Self {
         Self {
             resource,
@@ -57,7 +59,7 @@ impl CachedResource {
         }
     }
 
-    /// What the peer may have taken, or not.
+    /// A resource of a NACKed response, which the client may have taken.
     pub(crate) fn maybe_taken(resource: Arc<Resource>) -> Self {
         Self {
             resource,
@@ -65,8 +67,8 @@ impl CachedResource {
         }
     }
 
-    /// Something of this name from an earlier stream: its version is known, if
-    /// that, and its body is not.
+    /// A resource from an earlier stream whose body is not known. Its version
+    /// may be unknown, too ([`Version::unknown`]).
     pub(crate) fn unknown_body(name: Name, version: Version) -> Self {
         Self::resumed(Arc::new(Resource {
             name,
@@ -83,7 +85,8 @@ impl CachedResource {
         self.certainty == Certainty::Accepted
     }
 
-    /// Whether the peer accepted it once: it is fit to stand for what it rejects.
+    /// Whether the client accepted it once: it can be sent in place of one that
+    /// the client NACKed.
     pub(crate) fn was_accepted(&self) -> bool {
         matches!(
             self.certainty,
@@ -91,12 +94,12 @@ impl CachedResource {
         )
     }
 
-    /// Whether its body is not known, nor what it refers to.
+    /// Whether its body is not known, nor its references.
     pub(crate) fn has_unknown_body(&self) -> bool {
         self.resource.body.is_none()
     }
 
-    /// Whether another record is of the same variant and in the same state.
+    /// Whether another record has the same variant and certainty.
     pub(crate) fn is_same_record(&self, other: &Self) -> bool {
         self.certainty == other.certainty && same_variant(&self.resource, &other.resource)
     }

@@ -1,39 +1,40 @@
-//! What a peer holds by a wildcard or a glob: a position in the log of a view.
+//! A cursor: the position of one client in the view of a wildcard or a glob.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::CachedResource;
 use super::advance::PartialAdvance;
-use crate::database::{CursorId, Database, Position, ResumePoint, Scope, TypeId};
+use crate::database::{CursorId, Database, Item, Position, ResumePoint, Scope, TypeId};
 use crate::name::Name;
 use crate::resource::Resource;
 
-/// See the module's documentation.
+/// The position of a client in one view.
 #[derive(Debug)]
 pub(crate) struct Cursor {
     pub(crate) scope: Scope,
     pub(crate) id: CursorId,
-    /// The peer holds the view as it was here, but for the exceptions.
+    /// The client holds the view as it was here, but for the exceptions.
     pub(crate) position: Position,
     /// The client reconnected: until it has ACKed the first advance, it holds
-    /// what it said at this point where that is not what the view has.
+    /// the resources of this point where they differ from the view.
     pub(crate) resume_point: Option<Arc<ResumePoint>>,
     /// Whether the advance from the resume point was sent, or begun.
     pub(crate) is_resume_sent: bool,
-    /// What was sent leads up to here.
+    /// The position that the last sent advance leads to.
     pub(crate) sent_position: Position,
-    /// Steps that are too large for one response: the first is being answered,
-    /// the last is being sent. More than one only if the peer is silent for long.
+    /// Advances that are too large for one response: the first is being
+    /// acknowledged, the last is being sent. There are several only if the
+    /// client is silent for long.
     pub(crate) partial_advances: VecDeque<PartialAdvance>,
 }
 
 impl Cursor {
-    /// From nothing.
-    pub(crate) fn new(scope: Scope, cursor: CursorId) -> Self {
+    /// A cursor at the beginning: the client holds nothing by it.
+    pub(crate) fn new(scope: Scope, id: CursorId) -> Self {
         Self {
             scope,
-            id: cursor,
+            id,
             position: 0,
             resume_point: None,
             is_resume_sent: false,
@@ -42,20 +43,22 @@ impl Cursor {
         }
     }
 
-    /// What the peer holds under a name that is no exception.
+    /// The resource that the client holds of a name, if that is no exception.
     pub(crate) fn held_resource(
         &self,
         db: &mut Database,
         type_id: TypeId,
         name: &Name,
     ) -> Option<CachedResource> {
-        if let Some(partial_advance) = self.partial_advances.front()
-            && let Some(place) = partial_advance
-                .changes
-                .find(name)
-                .filter(|place| *place < partial_advance.acknowledged)
+        if let Some(PartialAdvance {
+            changes,
+            acknowledged,
+            ..
+        }) = self.partial_advances.front()
+            && let Some(index) = changes.find(name)
+            && index < *acknowledged
         {
-            let item = partial_advance.changes.items[place].1.as_ref();
+            let item = changes.items[index].1.as_ref();
             return item.map(CachedResource::accepted);
         }
         if let Some(point) = &self.resume_point
@@ -68,6 +71,7 @@ impl Cursor {
         held.as_ref().map(CachedResource::accepted)
     }
 
+    /// Whether a name is in its scope.
     pub(crate) fn covers(&self, name: &Name) -> bool {
         match &self.scope {
             Scope::All => true,
@@ -75,7 +79,7 @@ impl Cursor {
         }
     }
 
-    /// Takes all that the view lists now as held.
+    /// Moves to the head of the view: the client holds all that it lists.
     pub(crate) fn move_to_head(&mut self, db: &mut Database) {
         let head = db.head(self.id);
         db.pin(self.id, head);
@@ -84,7 +88,8 @@ impl Cursor {
         self.resume_point = None;
     }
 
-    /// The cursor stands where a client resumes, at the head of the view.
+    /// Moves to the head of the view, with the differences that the client
+    /// resumed with.
     pub(crate) fn resume_at(&mut self, db: &mut Database, point: Arc<ResumePoint>) {
         self.move_to_head(db);
         self.resume_point = Some(point).filter(|point| point.len() > 0);
@@ -100,7 +105,8 @@ impl Cursor {
         db.head(self.id) != self.sent_position || self.unsent_resume_point().is_some()
     }
 
-    /// The client has ACKed an advance, or never has to.
+    /// Moves to the end of an advance that the client has acknowledged, or need
+    /// not.
     pub(super) fn move_to(&mut self, position: Position) {
         self.position = position;
         self.resume_point = None;
@@ -108,7 +114,8 @@ impl Cursor {
             .retain(|partial_advance| partial_advance.changes.to > position);
     }
 
-    /// All that the peer holds by this view, exceptions not regarded.
+    /// All resources that the client holds by this view, sorted by name.
+    /// Exceptions are among them.
     pub(crate) fn held_resources(&self, db: &mut Database) -> Vec<Arc<Resource>> {
         let mut held = db.resources_at(self.id, self.position);
         if let Some(point) = &self.resume_point {
@@ -116,22 +123,22 @@ impl Cursor {
             held.extend(point.iter().filter_map(|(_, held)| held.clone()));
             held.sort_by(|a, b| a.name.cmp(&b.name));
         }
-        let answered = self.partial_advances.front();
-        let answered = answered
-            .map(|partial_advance| &partial_advance.changes.items[..partial_advance.acknowledged]);
-        for (name, item) in answered.into_iter().flatten() {
-            match held.binary_search_by(|r| r.name.cmp(name)) {
-                Ok(place) => match item {
-                    Some(new) => held[place] = Arc::clone(new),
-                    None => _ = held.remove(place),
-                },
-                Err(place) => {
-                    if let Some(new) = item {
-                        held.insert(place, Arc::clone(new));
-                    }
-                }
+        for (name, item) in self.acknowledged_items() {
+            let place = held.binary_search_by(|resource| resource.name.cmp(name));
+            match (place, item) {
+                (Ok(index), Some(new)) => held[index] = Arc::clone(new),
+                (Ok(index), None) => _ = held.remove(index),
+                (Err(index), Some(new)) => held.insert(index, Arc::clone(new)),
+                (Err(_), None) => {}
             }
         }
         held
+    }
+
+    /// The acknowledged items of a partial advance.
+    fn acknowledged_items(&self) -> &[Item] {
+        self.partial_advances.front().map_or(&[], |partial| {
+            &partial.changes.items[..partial.acknowledged]
+        })
     }
 }

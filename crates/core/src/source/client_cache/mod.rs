@@ -1,22 +1,21 @@
-//! What a peer holds: the only owner of that belief.
+//! The client cache: what the server believes a client to hold of one type.
 //!
-//! Resources are known by name and variant, whatever subscription brought them
+//! Resources are known by name and variant, whatever subscription they came by
 //! (S84), and outlive subscriptions. A client with a cursor costs its position;
-//! what differs from the view, and what is subscribed to by name, is recorded
-//! one by one.
+//! exceptions of the cursor, and names that are subscribed to one by one, have
+//! records.
 //!
 //! ```text
-//!   now    = views at their positions, but for exceptions; records
-//!   after  = now, changed by each response that has no answer yet
-//!   may    = now, and all that those responses bring
+//!   held            = views at the positions of cursors, without exceptions; records
+//!   held after ACKs = held, changed by each response with a pending ACK
+//!   maybe held      = held, and all resources of those responses
 //!
-//!   send ─▶ flights ─┬─ ACK ──▶ records, positions
-//!                    └─ NACK ─▶ records of what may have been taken all the same
+//!   send ─▶ pending ACKs ─┬─ ACK ──▶ records, positions
+//!                         └─ NACK ─▶ records of resources that may have been taken
 //! ```
 //!
-//! ACK and NACK are the only ways in which the belief changes, beside what a
-//! client says of itself when it comes back, and what it drops with its
-//! subscriptions.
+//! Only ACKs and NACKs change the client cache, beside the versions that a
+//! reconnecting client names, and the subscriptions that it ends.
 
 mod advance;
 mod cached;
@@ -34,40 +33,41 @@ pub(crate) use advance::{Advance, PartialAdvance, merge_advance};
 pub(crate) use cached::{CachedResource, Certainty, Variant, same_variant, variant_of};
 pub(crate) use cursor::Cursor;
 pub(crate) use pending_ack::{
-    Answer, PendingAck, Update, apply_item, error_mentions as error_names, merge_pending,
+    Answer, PendingAck, Update, apply_item, error_mentions, merge_pending, resources_of,
 };
 
 use crate::database::{CursorId, Database, Position, Scope, TypeId};
 use crate::name::Name;
 use crate::resource::{Nonce, Resource};
 
-/// Responses without an answer that are kept apart: by then the peer has been
+/// The number of pending ACKs that are kept apart: by then the client has been
 /// silent for more than a minute.
 const MAX_PENDING_ACKS: usize = 16;
 
-/// What they may say all together.
+/// The number of updates in all pending ACKs that are kept apart.
 const MAX_PENDING_UPDATES: usize = 4096;
 
-/// See the module's documentation.
+/// What the server believes a client to hold of one type.
 #[derive(Debug)]
 pub(crate) struct ClientCache {
     type_id: TypeId,
-    /// By name. A variant has at most one record of each state, but a few of what
-    /// was rejected, which differ in their versions.
+    /// By name. A variant has at most one record of each certainty, but a few
+    /// that are maybe taken, which differ in their versions.
     records: HashTable<CachedResource>,
     hasher: DefaultHashBuilder,
-    /// Names that a view covers and of which the records tell the truth.
+    /// Names that a cursor covers and whose records count instead.
     exceptions: BTreeSet<Name>,
     cursors: Vec<Cursor>,
-    /// Responses without an answer: one, or more if the peer is silent for long.
+    /// One, or more if the client is silent for long; the oldest first.
     pending_acks: VecDeque<PendingAck>,
-    /// The sum of the fingerprints of what was accepted and is recorded.
+    /// The sum of the fingerprints of all accepted records.
     fingerprint_sum: u128,
-    /// How many records have no known body.
+    /// The number of records of unknown body.
     unknown_bodies: usize,
 }
 
 impl ClientCache {
+    /// The cache of a client that holds nothing.
     pub(crate) fn new(type_id: TypeId) -> Self {
         Self {
             type_id,
@@ -81,30 +81,33 @@ impl ClientCache {
         }
     }
 
-    // Questions.
+    // Queries.
 
-    /// What it holds of a name, or may hold, as far as it answered.
+    /// The resources that the client holds of a name, or may hold, by its last
+    /// acknowledgement.
     pub(crate) fn held(&self, db: &mut Database, name: &Name) -> Vec<CachedResource> {
         match self.deciding_cursor(name) {
-            Some(view) => {
-                let held = view.held_resource(db, self.type_id, name);
+            Some(cursor) => {
+                let held = cursor.held_resource(db, self.type_id, name);
                 held.into_iter().collect()
             }
             None => self.records_of(name).cloned().collect(),
         }
     }
 
-    /// What it will hold of a name once it has accepted all that was sent.
+    /// The resources that the client will hold of a name once it has ACKed all
+    /// that was sent.
     pub(crate) fn held_after_acks(&self, db: &mut Database, name: &Name) -> Vec<CachedResource> {
         let mut held = self.held(db, name);
-        let cursor = self.covering_cursor(name).map(|view| view.id);
+        let cursor = self.covering_cursor(name).map(|cursor| cursor.id);
         for pending_ack in &self.pending_acks {
             pending_ack.apply(cursor, name, &mut held);
         }
         held
     }
 
-    /// What it will hold of a name once it has accepted a draft, too.
+    /// The resources that the client will hold of a name once it has ACKed a
+    /// push, too.
     pub(crate) fn held_after_push(
         &self,
         db: &mut Database,
@@ -112,79 +115,66 @@ impl ClientCache {
         (advances, updates): (&[Advance], &[Update]),
     ) -> Vec<CachedResource> {
         let mut held = self.held_after_acks(db, name);
-        let cursor = self.covering_cursor(name).map(|view| view.id);
+        let cursor = self.covering_cursor(name).map(|cursor| cursor.id);
         pending_ack::apply_updates(advances, updates, cursor, name, &mut held);
         held
     }
 
-    /// Everything of a name that it may hold and of which the body is known.
+    /// All resources of known body that the client may hold of a name, whatever
+    /// it acknowledges.
     pub(crate) fn maybe_held(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
-        let now = self.held(db, name).into_iter();
-        let now = now.filter(|held| !held.has_unknown_body());
-        let mut may: Vec<_> = now.map(|held| held.resource).collect();
+        let held = self.held(db, name).into_iter();
+        let held = held.filter(|held| !held.has_unknown_body());
+        let mut maybe_held: Vec<_> = held.map(|held| held.resource).collect();
         for pending_ack in &self.pending_acks {
             for update in pending_ack.updates_of(name) {
-                may.extend(
-                    update
-                        .earlier_resource
-                        .iter()
-                        .chain(&update.resource)
-                        .cloned(),
-                );
+                let resources = update.earlier_resource.iter().chain(&update.resource);
+                maybe_held.extend(resources.cloned());
             }
-            let items = pending_ack
-                .advances
-                .iter()
-                .filter_map(|advance| advance.item(name));
-            may.extend(items.flatten().cloned());
+            let advances = pending_ack.advances.iter();
+            let items = advances.filter_map(|advance| advance.item(name));
+            maybe_held.extend(items.flatten().cloned());
         }
-        may
+        maybe_held
     }
 
-    /// Whether a pending advance replaces another variant of the name than this
-    /// one: the client keeps that one if it NACKs.
-    pub(crate) fn may_keep_other_variant(&self, name: &Name, but: Option<&Arc<Resource>>) -> bool {
-        let advances = self
-            .pending_acks
-            .iter()
-            .flat_map(|pending_ack| &pending_ack.advances);
-        let mut left = advances.filter_map(|advance| match advance.item(name)? {
-            Some(_) => advance.replaced_variant_of(name),
-            None => Some(advance.replaced_variant_of(name).unwrap_or(&None)),
-        });
-        left.any(|old| but.is_none_or(|new| new.constraints != *old))
+    /// Whether a pending advance removes another variant of the name than that
+    /// of `new`: the client keeps that one if it NACKs.
+    pub(crate) fn may_keep_other_variant(&self, name: &Name, new: Option<&Arc<Resource>>) -> bool {
+        let pending_acks = self.pending_acks.iter();
+        let mut removed = pending_acks
+            .flat_map(|pending_ack| &pending_ack.advances)
+            .filter_map(|advance| advance.removed_variant(name, advance.item(name)?.as_ref()));
+        removed.any(|(_, constraints)| new.is_none_or(|new| new.constraints != constraints))
     }
 
-    /// Whether no step without an answer takes a variant away.
+    /// Whether no pending advance removes a variant.
     pub(crate) fn pending_acks_only_add(&self) -> bool {
-        let mut advances = self
-            .pending_acks
-            .iter()
-            .flat_map(|pending_ack| &pending_ack.advances);
+        let pending_acks = self.pending_acks.iter();
+        let mut advances = pending_acks.flat_map(|pending_ack| &pending_ack.advances);
         advances.all(|advance| {
             let changes = advance.changes.as_ref();
-            let stay = changes.is_none_or(|changes| changes.replaced_variants.is_empty());
-            stay && advance.items().all(|(_, item)| item.is_some())
+            let replaces = changes.is_some_and(|changes| !changes.replaced_variants.is_empty());
+            !replaces && advance.items().all(|(_, item)| item.is_some())
         })
     }
 
-    /// Whether it holds something of which nothing is known but its name.
+    /// Whether the client holds a resource of unknown body.
     pub(crate) fn has_unknown_bodies(&self) -> bool {
-        let points = self.cursors.iter().filter_map(|c| c.resume_point.as_ref());
-        self.unknown_bodies > 0 || points.into_iter().any(|point| point.has_unknown_bodies())
+        let mut points = self.cursors.iter().filter_map(|c| c.resume_point.as_ref());
+        self.unknown_bodies > 0 || points.any(|point| point.has_unknown_bodies())
     }
 
-    /// The sum of the fingerprints of all records that were accepted.
+    /// The sum of the fingerprints of all accepted records.
     pub(crate) fn fingerprint_sum(&self) -> u128 {
         self.fingerprint_sum
     }
 
-    /// All records.
     pub(crate) fn records(&self) -> impl Iterator<Item = &CachedResource> {
         self.records.iter()
     }
 
-    /// The names whose records tell the truth although a view covers them.
+    /// The names that a cursor covers and whose records count instead.
     pub(crate) fn exceptions(&self) -> &BTreeSet<Name> {
         &self.exceptions
     }
@@ -193,47 +183,53 @@ impl ClientCache {
         &self.cursors
     }
 
-    /// How far the views are, all together: it grows with each change.
+    /// The sum of the heads of all views: it grows with each change of one.
     pub(crate) fn heads_sum(&self, db: &Database) -> Position {
-        self.cursors.iter().map(|view| db.head(view.id)).sum()
+        self.cursors.iter().map(|cursor| db.head(cursor.id)).sum()
     }
 
-    pub(crate) fn cursor(&self, cursor: CursorId) -> Option<&Cursor> {
-        self.cursors.iter().find(|view| view.id == cursor)
+    pub(crate) fn cursor(&self, id: CursorId) -> Option<&Cursor> {
+        self.cursors.iter().find(|cursor| cursor.id == id)
     }
 
-    pub(crate) fn cursor_mut(&mut self, cursor: CursorId) -> Option<&mut Cursor> {
-        self.cursors.iter_mut().find(|view| view.id == cursor)
+    pub(crate) fn cursor_mut(&mut self, id: CursorId) -> Option<&mut Cursor> {
+        self.cursors.iter_mut().find(|cursor| cursor.id == id)
     }
 
     pub(crate) fn cursor_of(&self, scope: &Scope) -> Option<&Cursor> {
-        self.cursors.iter().find(|view| view.scope == *scope)
+        self.cursors.iter().find(|cursor| cursor.scope == *scope)
     }
 
-    /// The first view that covers a name; others leave it to that one (S26).
+    /// The first cursor that covers a name; others leave it to that one (S26).
     pub(crate) fn covering_cursor(&self, name: &Name) -> Option<&Cursor> {
-        self.cursors.iter().find(|view| view.covers(name))
+        self.cursors.iter().find(|cursor| cursor.covers(name))
     }
 
-    /// The view that tells what is held of a name, if one does.
+    /// The cursor by which a name is held; `None` if records decide.
     fn deciding_cursor(&self, name: &Name) -> Option<&Cursor> {
-        let view = self.covering_cursor(name)?;
-        (!self.exceptions.contains(name)).then_some(view)
+        let cursor = self.covering_cursor(name)?;
+        (!self.exceptions.contains(name)).then_some(cursor)
     }
 
     pub(crate) fn pending_acks(&self) -> &VecDeque<PendingAck> {
         &self.pending_acks
     }
 
-    /// Whether a nonce names a response without an answer.
+    /// The pending ACK of a response. Not one that was merged into another.
     pub(crate) fn pending_ack(&self, nonce: &Nonce) -> Option<&PendingAck> {
         self.pending_acks
             .iter()
             .find(|pending_ack| pending_ack.nonce == *nonce)
     }
 
-    /// Whether a response without an answer, or one that became part of it, has
-    /// this nonce.
+    /// The last answer to a subscription whose ACK is pending.
+    pub(crate) fn pending_answer(&self, subscription: super::SubscriptionKey) -> Option<&Answer> {
+        let mut pending_acks = self.pending_acks.iter().rev();
+        pending_acks.find_map(|pending_ack| pending_ack.answer_to(subscription))
+    }
+
+    /// Whether the ACK of a response is pending, or of a later one that it was
+    /// merged into.
     pub(crate) fn is_pending(&self, nonce: &Nonce) -> bool {
         let mut pending_acks = self.pending_acks.iter();
         pending_acks.any(|pending_ack| {
@@ -241,8 +237,9 @@ impl ClientCache {
         })
     }
 
-    /// Takes the updates out of a pending response that an earlier one with
-    /// this nonce was merged into: it is not known which of them was in which.
+    /// Takes the updates and answers out of the pending ACK that the response
+    /// with this nonce was merged into: it is not known which of them were in
+    /// which response.
     pub(super) fn take_merged(&mut self, nonce: &Nonce) -> Option<(Vec<Update>, Vec<Answer>)> {
         let mut pending_acks = self.pending_acks.iter_mut();
         let pending_ack =
@@ -252,49 +249,52 @@ impl ClientCache {
         Some((updates, std::mem::take(&mut pending_ack.answers)))
     }
 
-    // Views.
+    // Cursors.
 
-    pub(super) fn add_cursor(&mut self, view: Cursor) {
-        self.cursors.push(view);
+    pub(super) fn add_cursor(&mut self, cursor: Cursor) {
+        self.cursors.push(cursor);
     }
 
-    /// Ends following a view. What was sent along it and has no answer is the
-    /// peer's all the same if it asks for it again before it answers. Returns
-    /// the exceptions that no view covers now.
-    pub(super) fn close_cursor(&mut self, db: &mut Database, cursor: CursorId) -> BTreeSet<Name> {
-        db.close_cursor(cursor);
-        self.cursors.retain(|view| view.id != cursor);
+    /// Closes a cursor. Its pending advances stay, without it: the client holds
+    /// their resources if it subscribes again before it acknowledges them.
+    /// Returns the exceptions that no cursor covers any more.
+    pub(super) fn close_cursor(&mut self, db: &mut Database, id: CursorId) -> BTreeSet<Name> {
+        db.close_cursor(id);
+        self.cursors.retain(|cursor| cursor.id != id);
         for pending_ack in &mut self.pending_acks {
-            let own = pending_ack.advances.iter_mut();
-            own.filter(|advance| advance.cursor == Some(cursor))
+            let advances = pending_ack.advances.iter_mut();
+            advances
+                .filter(|advance| advance.cursor == Some(id))
                 .for_each(|advance| advance.cursor = None);
         }
         let exceptions = std::mem::take(&mut self.exceptions);
-        let (covered, bare) = exceptions
+        let (covered, uncovered) = exceptions
             .into_iter()
             .partition(|name| self.covering_cursor(name).is_some());
         self.exceptions = covered;
-        bare
+        uncovered
     }
 
-    /// The peer answered a step, or never has to.
+    /// Moves a cursor along an advance that the client has acknowledged, or
+    /// need not.
     pub(super) fn advance_cursor(&mut self, db: &mut Database, advance: &Advance) {
-        let Some(view) = advance.cursor.and_then(|cursor| self.cursor_mut(cursor)) else {
+        let Some(cursor) = advance.cursor.and_then(|id| self.cursor_mut(id)) else {
             return;
         };
         if advance.is_last {
-            view.move_to(advance.to);
-            db.unpin(view.id, advance.from);
-        } else if let Some(partial_advance) = view.partial_advances.front_mut() {
+            cursor.move_to(advance.to);
+            db.unpin(cursor.id, advance.from);
+        } else if let Some(partial_advance) = cursor.partial_advances.front_mut() {
             partial_advance.acknowledged = advance.range.end;
         }
     }
 
-    // Responses without an answer.
+    // Pending ACKs.
 
-    /// A response goes out. Each is remembered by itself, for an answer tells of
-    /// those before it what it does not tell of those after it. Where a peer is
-    /// silent for very long, the oldest ones become one.
+    /// Adds the pending ACK of a response that is sent. Each is kept by itself,
+    /// since an acknowledgement counts for the responses before it and not for
+    /// those after it. Where a client is silent for very long, the oldest ones
+    /// are merged.
     pub(super) fn add_pending_ack(&mut self, db: &mut Database, pending_ack: PendingAck) {
         self.pending_acks.push_back(pending_ack);
         while self.pending_acks.len() > 2 && self.exceeds_limits() {
@@ -302,16 +302,17 @@ impl ClientCache {
         }
     }
 
-    /// Whether responses without an answer are more than are kept apart.
+    /// Whether there are more pending ACKs than are kept apart.
     fn exceeds_limits(&self) -> bool {
-        let updates: usize = self
-            .pending_acks
-            .iter()
+        let pending_acks = self.pending_acks.iter();
+        let updates: usize = pending_acks
             .map(|pending_ack| pending_ack.updates.len())
             .sum();
         self.pending_acks.len() > MAX_PENDING_ACKS || updates > MAX_PENDING_UPDATES
     }
 
+    /// Merges the oldest pending ACK into the one after it. The names of the
+    /// merged advances become exceptions: they are updates now.
     fn merge_oldest(&mut self, db: &mut Database) {
         let (Some(first), Some(second)) =
             (self.pending_acks.pop_front(), self.pending_acks.front_mut())
@@ -321,19 +322,17 @@ impl ClientCache {
         for (cursor, between) in merge_pending(second, first) {
             db.unpin(cursor, between);
         }
-        let merged: Vec<Name> = self.pending_acks[0]
-            .updates
-            .iter()
-            .map(|update| update.name().clone())
-            .collect();
-        for name in merged {
+        let updates = self.pending_acks[0].updates.iter();
+        let names: Vec<Name> = updates.map(|update| update.name().clone()).collect();
+        for name in names {
             self.make_exception(db, &name);
         }
     }
 
-    /// SotW: a pending response after a NACKed one contains the same updates,
-    /// unless it changes them itself. A `whole` set contains every name,
-    /// another response only the names of its updates.
+    /// SotW: adds updates of a NACKed response to the pending responses after
+    /// it, which contain them, too. One that changes a variant itself ends
+    /// that. A `whole` set contains every name, another response only the names
+    /// of its updates.
     pub(super) fn repeat_in_later_pending(&mut self, updates: &[Update], whole: bool) {
         for update in updates {
             for pending_ack in &mut self.pending_acks {
@@ -341,14 +340,13 @@ impl ClientCache {
                     continue;
                 }
                 let mut advances = pending_ack.advances.iter();
+                let is_advanced = advances.any(|advance| advance.item(update.name()).is_some());
                 let place = pending_ack
                     .updates
-                    .binary_search_by(|s| s.variant.cmp(&update.variant));
+                    .binary_search_by(|other| other.variant.cmp(&update.variant));
                 match place {
-                    Err(place)
-                        if !advances.any(|advance| advance.item(update.name()).is_some()) =>
-                    {
-                        pending_ack.updates.insert(place, update.clone());
+                    Err(index) if !is_advanced => {
+                        pending_ack.updates.insert(index, update.clone());
                     }
                     _ => break,
                 }
@@ -360,7 +358,8 @@ impl ClientCache {
         self.pending_acks.pop_front()
     }
 
-    /// Makes steps that bring nothing to say.
+    /// Makes advances that need no response. They count once the last response
+    /// before them is acknowledged.
     pub(crate) fn advance_silently(&mut self, db: &mut Database, advances: Vec<Advance>) {
         for advance in advances {
             let Some(last) = self.pending_acks.back_mut() else {
@@ -375,7 +374,7 @@ impl ClientCache {
         }
     }
 
-    /// A want ended: an answer to it is nobody's.
+    /// Forgets the pending answers to a subscription that ended.
     pub(super) fn forget_answers(&mut self, subscription: super::SubscriptionKey) {
         for pending_ack in &mut self.pending_acks {
             pending_ack

@@ -1,10 +1,10 @@
-//! A response that has no answer yet.
+//! A response that was sent and has no acknowledgement.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::advance::{Advance, merge_advance};
-use super::cached::{CachedResource, Variant};
+use super::cached::{CachedResource, Variant, variant_of};
 use crate::database::{CursorId, Position};
 use crate::message::ErrorDetail;
 use crate::moment::Moment;
@@ -21,15 +21,15 @@ pub(crate) struct Update {
     pub(crate) requested_name: Option<Name>,
     /// A response that was merged into this one removed the variant.
     pub(crate) removed_earlier: bool,
-    /// What such a response brought of it.
+    /// The resource that such a response had of the variant.
     pub(crate) earlier_resource: Option<Arc<Resource>>,
 }
 
 impl Update {
-    /// A resource comes, or comes anew.
+    /// An update that adds a resource, or replaces it.
     pub(crate) fn upsert(resource: &Arc<Resource>, requested_name: Option<Name>) -> Self {
         Self {
-            variant: super::variant_of(resource),
+            variant: variant_of(resource),
             resource: Some(Arc::clone(resource)),
             requested_name,
             removed_earlier: false,
@@ -37,7 +37,7 @@ impl Update {
         }
     }
 
-    /// A variant goes.
+    /// An update that removes a variant.
     pub(crate) fn remove(variant: Variant, requested_name: Option<Name>) -> Self {
         Self {
             variant,
@@ -52,15 +52,22 @@ impl Update {
         &self.variant.0
     }
 
-    /// The name that was looked at when it was said.
+    /// The name by whose evaluation it came into the response.
     pub(crate) fn requested_name(&self) -> &Name {
         self.requested_name.as_ref().unwrap_or(&self.variant.0)
     }
 
-    /// Makes of what was held before it what is held after it.
+    pub(crate) fn is_removal(&self) -> bool {
+        self.resource.is_none()
+    }
+
+    /// Applies it to the resources that a client holds of its name. An upsert
+    /// replaces resources of unknown body, too.
     pub(crate) fn apply(&self, held: &mut Vec<CachedResource>) {
-        let unknown = |held: &CachedResource| self.resource.is_some() && held.has_unknown_body();
-        held.retain(|held| !held.is_variant(&self.variant) && !unknown(held));
+        let is_replaced = |held: &CachedResource| {
+            held.is_variant(&self.variant) || (!self.is_removal() && held.has_unknown_body())
+        };
+        held.retain(|held| !is_replaced(held));
         held.extend(self.resource.as_ref().map(CachedResource::accepted));
     }
 }
@@ -69,17 +76,18 @@ impl Update {
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     pub(crate) subscription: SubscriptionKey,
-    /// The asked name.
+    /// The requested name.
     pub(crate) name: Name,
     pub(crate) kind: AnswerKind,
-    /// The resource that the want leads to, where that has another name.
+    /// The name of the resource, where it differs from the requested one.
     pub(crate) resolved_name: Option<Name>,
     pub(crate) error: Option<Arc<ResourceError>>,
-    /// It is not written: something else in the response says it, or silence.
+    /// Whether it is not written: an update of the response tells it, or the
+    /// lack of one.
     pub(crate) is_implicit: bool,
 }
 
-/// See the module's documentation.
+/// The content of a response that has no acknowledgement.
 #[derive(Debug)]
 pub(crate) struct PendingAck {
     pub(crate) nonce: Nonce,
@@ -90,20 +98,21 @@ pub(crate) struct PendingAck {
     pub(crate) updates: Vec<Update>,
     pub(crate) answers: Vec<Answer>,
     pub(crate) advances: Vec<Advance>,
-    /// Earlier responses that became one with it, since the peer was silent.
+    /// Earlier responses that were merged into it, since the client was silent.
     pub(crate) merged_nonces: Vec<Nonce>,
-    /// Whether a rejection is what it is meant to get, and says nothing of what
-    /// is in it (S35, S82).
+    /// Whether the client is expected to NACK it: a NACK tells nothing about
+    /// its resources (S35, S82).
     pub(crate) expects_nack: bool,
 }
 
 impl PendingAck {
-    /// What it says of resources of one name.
+    /// The updates of one name.
     pub(crate) fn updates_of(&self, name: &Name) -> &[Update] {
         updates_of(&self.updates, name)
     }
 
-    /// Makes of what was held of a name before it what is held after it.
+    /// Applies it to the resources that a client holds of a name; `cursor` is
+    /// the one that covers the name.
     pub(crate) fn apply(
         &self,
         cursor: Option<CursorId>,
@@ -113,17 +122,17 @@ impl PendingAck {
         apply_updates(&self.advances, &self.updates, cursor, name, held);
     }
 
-    /// Whether it takes away something of a name, be it that this comes again.
+    /// Whether it removes a variant of a name, even if the variant is added
+    /// again.
     pub(crate) fn removes(&self, name: &Name) -> bool {
-        let mut updated = self.updates_of(name).iter();
+        let mut updates = self.updates_of(name).iter();
         let mut advances = self.advances.iter();
-        let goes = |advance: &Advance| match advance.item(name) {
-            Some(Some(_)) => advance.replaced_variant_of(name).is_some(),
-            Some(None) => true,
-            None => false,
+        let advance_removes = |advance: &Advance| {
+            let item = advance.item(name);
+            item.is_some_and(|item| advance.removed_variant(name, item.as_ref()).is_some())
         };
-        updated.any(|update| update.resource.is_none() || update.removed_earlier)
-            || advances.any(goes)
+        updates.any(|update| update.is_removal() || update.removed_earlier)
+            || advances.any(advance_removes)
     }
 
     pub(crate) fn answer_to(&self, subscription: SubscriptionKey) -> Option<&Answer> {
@@ -132,27 +141,32 @@ impl PendingAck {
             .find(|answer| answer.subscription == subscription)
     }
 
-    /// All resources that it brings.
+    /// The resources of the response.
     pub(crate) fn resources(&self) -> impl Iterator<Item = &Arc<Resource>> {
-        let single = self
-            .updates
-            .iter()
-            .filter_map(|update| update.resource.as_ref());
-        let items = self.advances.iter().flat_map(Advance::items);
-        single.chain(items.filter_map(|(_, item)| item.as_ref()))
+        resources_of(&self.updates, &self.advances)
     }
 }
 
-/// The part of sorted says that is about one name.
+/// The resources of updates and advances.
+pub(crate) fn resources_of<'r>(
+    updates: &'r [Update],
+    advances: &'r [Advance],
+) -> impl Iterator<Item = &'r Arc<Resource>> {
+    let upserts = updates.iter().filter_map(|update| update.resource.as_ref());
+    let items = advances.iter().flat_map(Advance::items);
+    upserts.chain(items.filter_map(|(_, item)| item.as_ref()))
+}
+
+/// The updates of one name among sorted updates.
 pub(crate) fn updates_of<'s>(updates: &'s [Update], name: &Name) -> &'s [Update] {
     let start = updates.partition_point(|update| update.name() < name);
     let length = updates[start..].partition_point(|update| update.name() == name);
     &updates[start..start + length]
 }
 
-/// What steps and sorted says make of what was held of a name. Only steps along
-/// the view that brings the name speak of it, and those along views that are
-/// followed no longer.
+/// Applies advances and sorted updates to the resources that a client holds of
+/// a name. Only advances of the cursor that covers the name count, and those of
+/// cursors that were closed since.
 pub(crate) fn apply_updates(
     advances: &[Advance],
     updates: &[Update],
@@ -173,108 +187,108 @@ pub(crate) fn apply_updates(
     }
 }
 
-/// What an item of a step makes of what was held of its name.
+/// Applies an item of an advance to the resources that a client holds of its
+/// name. An upsert replaces resources of unknown body, too.
 pub(crate) fn apply_item(
     advance: &Advance,
     name: &Name,
     item: Option<&Arc<Resource>>,
     held: &mut Vec<CachedResource>,
 ) {
-    let gone = advance.replaced_variant_of(name).cloned();
-    let variant = (name.clone(), gone.unwrap_or_default());
-    let replaced = |old: &CachedResource| match item {
-        Some(new) => old.is_variant(&super::variant_of(new)) || old.has_unknown_body(),
-        None => false,
+    let removed = advance.removed_variant(name, item);
+    let is_removed = |old: &CachedResource| {
+        removed
+            .as_ref()
+            .is_some_and(|variant| old.is_variant(variant))
     };
-    let left = advance.replaced_variant_of(name).is_some() || item.is_none();
-    let goes = |old: &CachedResource| (left && old.is_variant(&variant)) || replaced(old);
-    held.retain(|old| !goes(old));
+    let is_replaced = |old: &CachedResource| {
+        item.is_some_and(|new| old.is_variant(&variant_of(new)) || old.has_unknown_body())
+    };
+    held.retain(|old| !is_removed(old) && !is_replaced(old));
     held.extend(item.map(CachedResource::accepted));
 }
 
-/// Responses that are remembered of those that became one.
+/// The number of merged responses that are remembered.
 const MAX_MERGED_NONCES: usize = 64;
 
-/// Puts an earlier response before a later one that its peer has not answered
-/// either. What both say of a variant, the later says. Returns the positions
-/// of views to which nobody will come back.
+/// Merges an earlier pending ACK into a later one. Where both change a variant,
+/// the later change counts. Advances become updates. Returns the positions of
+/// cursors to which none returns any more.
 pub(crate) fn merge_pending(
     later: &mut PendingAck,
     earlier: PendingAck,
 ) -> Vec<(CursorId, Position)> {
     let mut updates: BTreeMap<Variant, Update> = BTreeMap::new();
-    let mut between = Vec::new();
     let mut advances: Vec<Advance> = Vec::new();
-    let mut take = |own: Vec<Advance>, single: Vec<Update>| {
-        for mut advance in own {
-            for (name, item) in advance.items() {
-                if let Some(old) = advance.replaced_variant_of(name).filter(|_| item.is_some()) {
-                    let variant = (name.clone(), old.clone());
-                    updates.insert(variant.clone(), Update::remove(variant, None));
-                }
-                let constraints = match item {
-                    Some(new) => new.constraints.clone(),
-                    None => advance
-                        .replaced_variant_of(name)
-                        .cloned()
-                        .unwrap_or_default(),
-                };
-                let update = match item {
-                    Some(new) => Update::upsert(new, None),
-                    None => Update::remove((name.clone(), constraints), None),
-                };
-                merge_update(&mut updates, update);
-            }
+    let mut between = Vec::new();
+    let parts = [
+        (earlier.advances, earlier.updates),
+        (
+            std::mem::take(&mut later.advances),
+            std::mem::take(&mut later.updates),
+        ),
+    ];
+    for (part_advances, part_updates) in parts {
+        for mut advance in part_advances {
+            merge_items(&mut updates, &advance);
             advance.changes = None;
             let cursor = advance.cursor;
             let joined = merge_advance(&mut advances, advance);
             between.extend(cursor.zip(joined));
         }
-        single
-            .into_iter()
-            .for_each(|update| merge_update(&mut updates, update));
-    };
-    take(earlier.advances, earlier.updates);
-    take(
-        std::mem::take(&mut later.advances),
-        std::mem::take(&mut later.updates),
-    );
-    let newer: Vec<SubscriptionKey> = later
-        .answers
-        .iter()
-        .map(|answer| answer.subscription)
-        .collect();
-    let older = earlier.answers.into_iter();
-    later
-        .answers
-        .extend(older.filter(|answer| !newer.contains(&answer.subscription)));
+        for update in part_updates {
+            merge_update(&mut updates, update);
+        }
+    }
     later.updates = updates.into_values().collect();
     later.advances = advances;
+    merge_answers(&mut later.answers, earlier.answers);
     later.expects_nack |= earlier.expects_nack;
-    let mut absorbed = earlier.merged_nonces;
-    absorbed.push(earlier.nonce);
-    absorbed.append(&mut later.merged_nonces);
-    absorbed.drain(..absorbed.len().saturating_sub(MAX_MERGED_NONCES));
-    later.merged_nonces = absorbed;
+    let mut nonces = earlier.merged_nonces;
+    nonces.push(earlier.nonce);
+    nonces.append(&mut later.merged_nonces);
+    nonces.drain(..nonces.len().saturating_sub(MAX_MERGED_NONCES));
+    later.merged_nonces = nonces;
     between
 }
 
-/// Adds what is said later.
+/// Adds the earlier answers to subscriptions that have no later one.
+fn merge_answers(later: &mut Vec<Answer>, earlier: Vec<Answer>) {
+    let answered: Vec<SubscriptionKey> = later.iter().map(|answer| answer.subscription).collect();
+    let earlier = earlier.into_iter();
+    later.extend(earlier.filter(|answer| !answered.contains(&answer.subscription)));
+}
+
+/// Adds the items of an advance to earlier updates.
+fn merge_items(updates: &mut BTreeMap<Variant, Update>, advance: &Advance) {
+    for (name, item) in advance.items() {
+        let removed = advance.removed_variant(name, item.as_ref());
+        let removal = removed.map(|variant| Update::remove(variant, None));
+        match item {
+            Some(new) => {
+                updates.extend(removal.map(|removal| (removal.variant.clone(), removal)));
+                merge_update(updates, Update::upsert(new, None));
+            }
+            None => removal
+                .into_iter()
+                .for_each(|removal| merge_update(updates, removal)),
+        }
+    }
+}
+
+/// Adds an update to earlier ones, and to it what the earlier one of its
+/// variant did.
 fn merge_update(updates: &mut BTreeMap<Variant, Update>, mut update: Update) {
-    let before = updates.get(&update.variant);
-    let gone = before.is_some_and(|before| before.resource.is_none() || before.removed_earlier);
-    update.removed_earlier |= gone && update.resource.is_some();
-    let brought = before.and_then(|before| {
-        before
-            .resource
-            .as_ref()
-            .or(before.earlier_resource.as_ref())
-    });
-    update.earlier_resource = brought.cloned().or(update.earlier_resource);
+    if let Some(before) = updates.remove(&update.variant) {
+        let was_removed = before.is_removal() || before.removed_earlier;
+        update.removed_earlier |= was_removed && !update.is_removal();
+        let earlier_resource = before.resource.or(before.earlier_resource);
+        update.earlier_resource = earlier_resource.or(update.earlier_resource);
+    }
     updates.insert(update.variant.clone(), update);
 }
 
-/// Whether a peer's text names something.
+/// Whether the text of a NACK mentions a name.
 pub(crate) fn error_mentions(error: &ErrorDetail, name: &Name) -> bool {
     error.message.contains(name.as_str())
 }

@@ -1,4 +1,4 @@
-//! The records: what is held name by name, and which names of a view have some.
+//! The records of a client cache, and the exceptions of its cursors.
 
 use std::hash::BuildHasher;
 
@@ -6,8 +6,8 @@ use super::{CachedResource, Certainty, ClientCache};
 use crate::database::{Database, same_resource};
 use crate::name::Name;
 
-/// Rejected versions of one variant that are remembered: a peer that rejects all
-/// that it is sent does not make us hold more. With one more, only that is.
+/// The number of maybe taken versions of one variant that are recorded, so that
+/// a client that NACKs everything costs no more. One more replaces all of them.
 const MAX_MAYBE_TAKEN: usize = 4;
 
 impl ClientCache {
@@ -15,6 +15,7 @@ impl ClientCache {
         self.hasher.hash_one(name.as_str())
     }
 
+    /// The records of a name, of all variants.
     pub(in crate::source) fn records_of(
         &self,
         name: &Name,
@@ -23,8 +24,10 @@ impl ClientCache {
         same.filter(move |held| held.resource.name == *name)
     }
 
+    /// Adds a record, and counts it.
     fn insert(&mut self, held: CachedResource) {
-        self.adjust_totals(&held, true);
+        self.fingerprint_sum = self.fingerprint_sum.wrapping_add(counted_print(&held));
+        self.unknown_bodies += usize::from(held.has_unknown_body());
         let hash = self.hash(&held.resource.name);
         let hasher = &self.hasher;
         self.records.insert_unique(hash, held, |held| {
@@ -32,7 +35,8 @@ impl ClientCache {
         });
     }
 
-    /// Drops the records of a name that are not to be kept.
+    /// Drops the records of a name that `keep` does not tell, and the memory of
+    /// a table that is mostly empty.
     fn drop_records(&mut self, name: &Name, mut keep: impl FnMut(&CachedResource) -> bool) {
         let hash = self.hash(name);
         loop {
@@ -41,7 +45,8 @@ impl ClientCache {
                 break;
             };
             let (held, _) = found.remove();
-            self.adjust_totals(&held, false);
+            self.fingerprint_sum = self.fingerprint_sum.wrapping_sub(counted_print(&held));
+            self.unknown_bodies -= usize::from(held.has_unknown_body());
         }
         if self.records.len() < self.records.capacity() / 4 {
             let hasher = &self.hasher;
@@ -50,73 +55,64 @@ impl ClientCache {
         }
     }
 
-    fn adjust_totals(&mut self, held: &CachedResource, comes: bool) {
-        let print = match held.is_accepted() {
-            true => held.resource.fingerprint(),
-            false => 0,
-        };
-        let unknown = usize::from(held.has_unknown_body());
-        match comes {
-            true => {
-                self.fingerprint_sum = self.fingerprint_sum.wrapping_add(print);
-                self.unknown_bodies += unknown;
-            }
-            false => {
-                self.fingerprint_sum = self.fingerprint_sum.wrapping_sub(print);
-                self.unknown_bodies -= unknown;
-            }
-        }
+    /// Replaces the records of a name.
+    fn replace_records(&mut self, name: &Name, records: Vec<CachedResource>) {
+        self.drop_records(name, |_| false);
+        records.into_iter().for_each(|held| self.insert(held));
     }
 
-    /// Sets what is held of a name by name, if it is not so already.
+    /// Makes a name that a cursor decides an exception, with records of what
+    /// the client holds by the cursor.
     pub(in crate::source) fn make_exception(&mut self, db: &mut Database, name: &Name) {
         if self.deciding_cursor(name).is_some() {
             let held = self.held(db, name);
-            self.drop_records(name, |_| false);
             self.exceptions.insert(name.clone());
-            held.into_iter().for_each(|held| self.insert(held));
+            self.replace_records(name, held);
         }
     }
 
-    /// Makes a covered name an exception: its records count, not the cursor.
+    /// Makes a covered name an exception, with the records that it has: the
+    /// client holds nothing of it by the cursor.
     pub(in crate::source) fn mark_exception(&mut self, name: &Name) {
         if self.covering_cursor(name).is_some() {
             self.exceptions.insert(name.clone());
         }
     }
 
-    /// Records something that the peer holds, or may hold. Of what it rejected it
-    /// may have taken any version, and uses what that refers to (S17, S81).
+    /// Records a resource that the client holds, or may hold. It replaces the
+    /// record of the same variant and certainty. But the client may have taken
+    /// any of several NACKed versions, and use its references (S17, S81), so
+    /// these are all recorded.
     pub(in crate::source) fn record(&mut self, db: &mut Database, held: CachedResource) {
         let name = held.resource.name.clone();
         self.make_exception(db, &name);
-        let many = self
+        let same = self
             .records_of(&name)
             .filter(|other| other.is_same_record(&held));
-        let many = many.count() >= MAX_MAYBE_TAKEN;
+        let is_full = same.count() >= MAX_MAYBE_TAKEN;
+        let replaces_all = held.certainty != Certainty::MaybeTaken || is_full;
         self.drop_records(&name, |other| {
-            let same = other.resource.version == held.resource.version;
-            let takes_place = same || many || held.certainty != Certainty::MaybeTaken;
-            !(takes_place && other.is_same_record(&held))
+            let same_version = other.resource.version == held.resource.version;
+            !((replaces_all || same_version) && other.is_same_record(&held))
         });
         self.insert(held);
     }
 
-    /// Changes the records of a name as a response does that was accepted.
+    /// Edits the records of a name, which becomes an exception if a cursor
+    /// covers it.
     pub(in crate::source) fn edit_records(
         &mut self,
         db: &mut Database,
         name: &Name,
-        by: impl FnOnce(&mut Vec<CachedResource>),
+        edit: impl FnOnce(&mut Vec<CachedResource>),
     ) {
         self.make_exception(db, name);
-        let mut held: Vec<CachedResource> = self.records_of(name).cloned().collect();
-        by(&mut held);
-        self.drop_records(name, |_| false);
-        held.into_iter().for_each(|held| self.insert(held));
+        let mut records: Vec<CachedResource> = self.records_of(name).cloned().collect();
+        edit(&mut records);
+        self.replace_records(name, records);
     }
 
-    /// Forgets all records of a name that no view covers.
+    /// Forgets all records of a name that no cursor covers.
     pub(in crate::source) fn forget(&mut self, name: &Name) {
         if self.covering_cursor(name).is_none() {
             self.exceptions.remove(name);
@@ -124,9 +120,9 @@ impl ClientCache {
         }
     }
 
-    /// Drops exceptions that have become the rule again. Only right while
-    /// nothing is without an answer: then position and truth are the same
-    /// thing. `keeps` tells names that stay exceptions for another reason.
+    /// Drops exceptions whose records agree with their cursor, but for names
+    /// that `keeps` tells. Does nothing while an ACK is pending: the position
+    /// of a cursor does not count it yet.
     pub(in crate::source) fn drop_redundant_exceptions(
         &mut self,
         db: &mut Database,
@@ -136,32 +132,37 @@ impl ClientCache {
             return;
         }
         let mut exceptions = std::mem::take(&mut self.exceptions);
-        let mut ruled = Vec::new();
-        exceptions.retain(|name| {
-            if keeps(db, name) {
-                return true;
-            }
-            let view = self.covering_cursor(name);
-            let rule = view.and_then(|view| view.held_resource(db, self.type_id, name));
-            let mut held = self.records_of(name);
-            let same = match (held.next(), &rule) {
-                (None, None) => true,
-                (Some(held), Some(rule)) => {
-                    held.certainty == rule.certainty
-                        && same_resource(&held.resource, &rule.resource)
-                }
-                _ => false,
-            };
-            let keeps = !same || held.next().is_some();
-            if !keeps {
-                ruled.push(name.clone());
-            }
-            keeps
-        });
+        let is_redundant = |name: &Name| !keeps(db, name) && self.agrees_with_cursor(db, name);
+        let redundant: Vec<Name> = exceptions.extract_if(.., is_redundant).collect();
         self.exceptions = exceptions;
-        for name in ruled {
+        for name in redundant {
             self.drop_records(&name, |_| false);
         }
+    }
+
+    /// Whether the records of a name are just what the client would hold by the
+    /// covering cursor.
+    fn agrees_with_cursor(&self, db: &mut Database, name: &Name) -> bool {
+        let cursor = self.covering_cursor(name);
+        let by_cursor = cursor.and_then(|cursor| cursor.held_resource(db, self.type_id, name));
+        let mut records = self.records_of(name);
+        let agrees = match (records.next(), &by_cursor) {
+            (None, None) => true,
+            (Some(record), Some(held)) => {
+                record.certainty == held.certainty
+                    && same_resource(&record.resource, &held.resource)
+            }
+            _ => false,
+        };
+        agrees && records.next().is_none()
+    }
+}
+
+/// The fingerprint of a record, as far as the sum counts it.
+fn counted_print(held: &CachedResource) -> u128 {
+    match held.is_accepted() {
+        true => held.resource.fingerprint(),
+        false => 0,
     }
 }
 
@@ -176,7 +177,7 @@ mod tests {
         let mut client_cache = ClientCache::new(db.type_id(&"t".into()));
         let name = |nth: usize| Name::new(&nth.to_string());
         for nth in 0..1000 {
-            let held = CachedResource::unknown_body(name(nth), Version::new(""));
+            let held = CachedResource::unknown_body(name(nth), Version::unknown());
             client_cache.record(&mut db, held);
         }
         (800..1000).for_each(|nth| client_cache.forget(&name(nth)));

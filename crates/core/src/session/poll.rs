@@ -1,0 +1,198 @@
+//! Polls the type streams of a session for the next response.
+
+use super::{Session, cross_type};
+use crate::database::Database;
+use crate::message::{Mode, Response};
+use crate::moment::Moment;
+use crate::order::{Order, OtherTypes};
+use crate::resource::Nonce;
+use crate::source::{PendingAck, Push, PushContext, TypeStream};
+
+/// The number of times that one poll evaluates all types.
+const MAX_ROUNDS: usize = 64;
+
+impl Session {
+    /// The next response, if there is one.
+    pub fn poll(&mut self, db: &mut Database, now: Moment) -> Option<Response> {
+        if self.unfinished.is_some() {
+            self.has_more = true;
+            self.continue_changes(db);
+            return None;
+        }
+        self.begin_poll(db, now);
+        for round in 0..MAX_ROUNDS {
+            if round > 0 {
+                // Names may have been deferred for a push of the last round,
+                // which needed no response.
+                self.mark_deferred_dirty();
+            }
+            (self.has_silent_progress, self.has_more) = (false, false);
+            let mut indexes = 0..self.type_streams.len();
+            let response = indexes.find_map(|index| self.poll_type(db, now, index));
+            if response.is_some() || !self.has_silent_progress {
+                return response;
+            }
+        }
+        // Others need not wait for the rest.
+        self.has_more = true;
+        None
+    }
+
+    /// Marks deferred names dirty if the database has changed or a deadline has
+    /// passed, and drops what has drained.
+    fn begin_poll(&mut self, db: &mut Database, now: Moment) {
+        let has_changes = self.has_changes(db);
+        if has_changes {
+            self.infer_clusters_from_endpoints(db);
+        }
+        if self.poll_timeout().is_some_and(|due| due <= now) || has_changes {
+            self.mark_deferred_dirty();
+        }
+        self.draining
+            .retain(|_, deadlines| now < deadlines.by_name.max(deadlines.by_wildcard));
+        self.polled_at = now;
+    }
+
+    /// Whether the database has changes for the stream that were not evaluated.
+    pub(super) fn has_changes(&self, db: &Database) -> bool {
+        self.type_streams.iter().any(|c| c.has_changes(db))
+    }
+
+    /// Marks names of resumed clients dirty: a response may refer to a name
+    /// that was not answered (S82).
+    fn mark_resumed_dirty(&mut self) {
+        let all = self.type_streams.iter_mut();
+        all.filter(|type_stream| type_stream.resumption.is_some())
+            .for_each(TypeStream::mark_deferred_dirty);
+    }
+
+    /// Marks deferred names dirty, after something has happened.
+    pub(super) fn mark_deferred_dirty(&mut self) {
+        self.type_streams
+            .iter_mut()
+            .for_each(TypeStream::mark_deferred_dirty);
+    }
+
+    /// The next response of one type, recorded as sent; `None` if it has
+    /// nothing to send, or may not send now.
+    fn poll_type(&mut self, db: &mut Database, now: Moment, index: usize) -> Option<Response> {
+        if !self.type_streams[index].may_send(now, self.config.ack_timeout) {
+            return None;
+        }
+        self.apply_type_params(db, index);
+        let is_complete = self.type_streams[index].is_complete(db);
+        let would_lack = !is_complete && self.type_streams[index].sends_whole_sets();
+        if would_lack || self.awaits_other_type(now, index) {
+            return None;
+        }
+        let push = self.select_push(db, now, index, is_complete)?;
+        let Some(response) = self.write_response(db, index, &push) else {
+            self.apply_silently(db, index, push);
+            return None;
+        };
+        self.type_streams[index].owes_response &= !is_complete;
+        self.before_sending(db, index, &push);
+        self.record_sent(db, now, index, &response, push);
+        self.mark_resumed_dirty();
+        Some(response)
+    }
+
+    /// Whether the first set of a resumed client waits for its first request of
+    /// another type (S82).
+    fn awaits_other_type(&self, now: Moment, index: usize) -> bool {
+        let awaited = self.type_streams[index].awaited_type();
+        awaited.is_some_and(|(url, until)| now < until && self.type_stream(url).is_none())
+    }
+
+    /// Selects the next push of a type; `None` if it has nothing to send, or
+    /// waits for dependencies. `is_complete` is whether an owed response may be
+    /// empty.
+    fn select_push(
+        &mut self,
+        db: &mut Database,
+        now: Moment,
+        index: usize,
+        is_complete: bool,
+    ) -> Option<Push> {
+        let (type_stream, others) = OtherTypes::split(&mut self.type_streams, index);
+        cross_type::answer_first_vhds_request(db, &self.config, type_stream, others);
+        cross_type::update_routes_without_vhds(db, type_stream, others);
+        let resuming = self.resuming_until.is_some_and(|until| now < until);
+        let draining = (&self.draining, &self.draining_types);
+        let order = Order::new(others, draining, now, resuming);
+        let context = PushContext {
+            order: &order,
+            limits: &self.config.limits,
+            dependency_timeout: self.config.dependency_timeout,
+            drain_time: self.config.drain_time,
+            resume_window: self.config.resume_window,
+            now,
+        };
+        if type_stream.awaits_dependencies(db, &context) {
+            return None;
+        }
+        let push = type_stream.select_push(db, &context);
+        if push.is_empty() && !(type_stream.owes_response && is_complete) {
+            self.has_silent_progress |= push.has_more(db);
+            self.has_more |= !type_stream.dirty.is_empty();
+            type_stream.client_cache.advance_silently(db, push.advances);
+            return None;
+        }
+        Some(push)
+    }
+
+    /// Writes a push as a response with the next nonce; `None` if nothing of it
+    /// has to be written.
+    fn write_response(&mut self, db: &mut Database, index: usize, push: &Push) -> Option<Response> {
+        let wrap = self.may_wrap();
+        let nonce = Nonce::of_number(self.nonce_counter + 1);
+        let type_stream = &self.type_streams[index];
+        let response = match self.config.mode {
+            Mode::Delta => type_stream.write_delta(db, push, nonce)?.into(),
+            Mode::Sotw => type_stream.write_sotw(db, push, nonce, wrap)?.into(),
+        };
+        self.nonce_counter += 1;
+        Some(response)
+    }
+
+    /// Applies a push of which nothing has to be written: the client counts as
+    /// having ACKed it.
+    fn apply_silently(&mut self, db: &mut Database, index: usize, push: Push) {
+        self.has_silent_progress |=
+            !push.updates.is_empty() || !push.answers.is_empty() || push.has_more(db);
+        let type_stream = &mut self.type_streams[index];
+        type_stream.client_cache.advance_silently(db, push.advances);
+        type_stream.apply_silently(db, push.updates, push.answers);
+    }
+
+    /// Records a response as sent: its ACK is pending, and the timers of its
+    /// TTLs run.
+    fn record_sent(
+        &mut self,
+        db: &mut Database,
+        now: Moment,
+        index: usize,
+        response: &Response,
+        push: Push,
+    ) {
+        let wraps = self.may_wrap();
+        let version = match response {
+            Response::Delta(_) => None,
+            Response::Sotw(response) => Some(response.version.clone()),
+        };
+        let type_stream = &mut self.type_streams[index];
+        type_stream.start_ttl_timers(&push, wraps, now);
+        let expects_nack = push.expects_nack || !type_stream.invalid_clusters(&push).is_empty();
+        let pending_ack = PendingAck {
+            nonce: response.nonce().clone(),
+            version,
+            sent_at: now,
+            updates: push.updates,
+            answers: push.answers,
+            advances: push.advances,
+            merged_nonces: Vec::new(),
+            expects_nack,
+        };
+        type_stream.record_sent(db, pending_ack);
+    }
+}

@@ -1,0 +1,152 @@
+//! The parameters of a type stream: which variants match them, and how they
+//! change (TP2).
+
+use std::collections::BTreeSet;
+
+use super::client_cache::{CachedResource, Certainty, Variant};
+use super::evaluate::MatchingSubscription;
+use super::{Subscription, SubscriptionKey, TypeStream};
+use crate::database::Database;
+use crate::name::Name;
+use crate::params::ParamsId;
+use crate::resource::Resource;
+
+/// Whether a resource matches these parameters.
+pub(super) fn resource_matches(db: &Database, params: ParamsId, resource: &Resource) -> bool {
+    let constraints = resource.constraints.as_ref();
+    constraints.is_none_or(|c| c.matches(db.params(params)))
+}
+
+impl TypeStream {
+    /// Whether a variant matches the parameters of a subscription.
+    pub(super) fn variant_matches(
+        &self,
+        db: &Database,
+        matching: &MatchingSubscription,
+        (_, constraints): &Variant,
+    ) -> bool {
+        let params = db.params(self.params_of_subscription(matching));
+        constraints.as_ref().is_none_or(|c| c.matches(params))
+    }
+
+    /// The parameters of a subscription, or of a cursor.
+    pub(super) fn params_of_subscription(&self, matching: &MatchingSubscription) -> ParamsId {
+        matching.named.map_or(self.params, |(key, _)| key.params)
+    }
+
+    /// The parameters of all subscriptions of a name, and of the cursor that
+    /// covers it.
+    pub(super) fn subscribed_params(&self, db: &Database, name: &Name) -> Vec<ParamsId> {
+        let subscriptions = self.subscriptions_of(db, name).into_iter();
+        let mut params: Vec<ParamsId> = subscriptions.map(|(key, _)| key.params).collect();
+        let is_covered = self.client_cache.covering_cursor(name).is_some();
+        if is_covered && !params.contains(&self.params) {
+            params.push(self.params);
+        }
+        params
+    }
+
+    /// The parameters of this type, if those of the stream are `stream`: those
+    /// that came with a wildcard or glob go first.
+    pub(crate) fn next_params(&self, stream: ParamsId) -> ParamsId {
+        self.scope_params.unwrap_or(stream)
+    }
+
+    /// Changes the parameters if they differ. While an ACK is pending they
+    /// stay: its response was made with the old ones.
+    pub(crate) fn apply_params(&mut self, db: &mut Database, params: ParamsId) {
+        if self.params != params && self.client_cache.pending_acks().is_empty() {
+            self.change_params(db, params);
+        }
+    }
+
+    /// Changes the parameters of plain names and cursors (TP2). Located
+    /// subscriptions stay. The client cache stays as it is: its difference from
+    /// what is now desired is sent in one response.
+    fn change_params(&mut self, db: &mut Database, params: ParamsId) {
+        self.params = params;
+        let mut names: BTreeSet<Name> = BTreeSet::new();
+        for old in self.subscriptions.set_plain_params(params) {
+            names.insert(db.name(self.type_id, old.entry).clone());
+            self.change_subscription_params(db, old, params);
+        }
+        names.extend(self.change_cursor_params(db, params));
+        for name in names {
+            self.mark_unmatched(db, &name);
+            self.resend_unconfirmed(db, &name);
+        }
+    }
+
+    /// Resends the subscriptions of a name to a client that resumed with one
+    /// set of parameters and changed them before the first response: it does
+    /// not know which variant it should have (TP2).
+    fn resend_unconfirmed(&mut self, db: &Database, name: &Name) {
+        if self.resumption.is_some() && self.last_nonce.is_none() {
+            self.resend_subscriptions(db, name);
+        }
+    }
+
+    /// Marks as maybe dropped the variants of a name that no subscription
+    /// matches any more. A client that matches variants itself drops them,
+    /// another keeps them until they are removed (TP2).
+    pub(super) fn mark_unmatched(&mut self, db: &mut Database, name: &Name) {
+        let params = self.subscribed_params(db, name);
+        let is_unmatched = |held: &CachedResource| {
+            let mut params = params.iter();
+            held.is_accepted()
+                && held.resource.constraints.is_some()
+                && !params.any(|params| resource_matches(db, *params, &held.resource))
+        };
+        let mut records: Vec<CachedResource> =
+            self.client_cache.records_of(name).cloned().collect();
+        for held in &mut records {
+            if is_unmatched(held) {
+                held.certainty = Certainty::MaybeDropped;
+            }
+        }
+        let mut certainties = records.iter().map(|held| held.certainty);
+        if certainties.any(|certainty| certainty == Certainty::MaybeDropped) {
+            self.client_cache
+                .edit_records(db, name, |held| *held = records);
+        }
+    }
+
+    /// Changes the parameters of a plain subscription. If there is one with the
+    /// new parameters, by a locator, the two become one.
+    fn change_subscription_params(
+        &mut self,
+        db: &mut Database,
+        old: SubscriptionKey,
+        params: ParamsId,
+    ) {
+        let resolved_name = self.subscriptions.resolved_name(old).cloned();
+        let error = self.subscriptions.error(old).cloned();
+        let name = db.name(self.type_id, old.entry).clone();
+        let entry = db.subscribe(self.subscriber, &name, params);
+        let key = SubscriptionKey { entry, params };
+        let subscription = match self.subscriptions.unmark_plain_and_located(old) {
+            // The locator's subscription stays.
+            true => Subscription::default(),
+            false => {
+                let Some((subscription, _)) = self.subscriptions.remove(old) else {
+                    return;
+                };
+                db.unsubscribe(self.subscriber, old.entry, old.params);
+                subscription
+            }
+        };
+        self.dirty.insert(name);
+        match self.subscriptions.get_mut(key) {
+            Some(other) => {
+                other.resend |= subscription.resend;
+                self.subscriptions.mark_plain_and_located(key);
+            }
+            None => {
+                self.subscriptions.insert(key, subscription);
+                self.subscriptions.set_resolved_name(key, resolved_name);
+                self.subscriptions
+                    .record_answer(key, subscription.acked_answer, error);
+            }
+        }
+    }
+}
