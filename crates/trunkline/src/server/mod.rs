@@ -18,7 +18,7 @@
 //! | `requests` | messages cut out of the request's body |
 //! | `ending` | the end of a stream by the server |
 //! | `status`, `explain` | the state of clients, and why a client gets what it gets |
-//! | `stream`, `client_node`, `request_outcome`, `revisions`, `oversize` | the session of a stream: bytes in, frames out, events |
+//! | `stream`, `stream_state`, `client_node`, `request_outcome`, `revisions`, `oversize` | the session of a stream: bytes in, frames out, events |
 //! | `shared` | the hub, and what a server has beside it |
 //! | `convergence` | how long a change takes to reach its subscribers |
 //! | `push_budget`, `pace` | how much at once, how fast |
@@ -54,6 +54,7 @@ mod services;
 mod shared;
 mod status;
 mod stream;
+mod stream_state;
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;

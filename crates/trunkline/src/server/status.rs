@@ -5,7 +5,8 @@ use trunkline_core::session::{NameState, NameStatus, Session, TypeStatus};
 
 use super::Server;
 use super::revisions::{SentRevisions, TypeRevisions};
-use super::stream::{Stream, StreamState};
+use super::stream::Stream;
+use super::stream_state::StreamState;
 use crate::status::{Client, ClientResource, Clients, Rejected, ResourceState, Sync, TypeState};
 
 impl Clients for Server {

@@ -8,7 +8,7 @@ use trunkline_core::Moment;
 use trunkline_core::kind;
 use trunkline_core::message::{Mode, Request, Response};
 use trunkline_core::resource::TypeUrl;
-use trunkline_core::session::{Config, Event, ProtocolError, Session};
+use trunkline_core::session::{Config, ProtocolError, Session};
 use trunkline_core::source::Dialect;
 use trunkline_proto::discovery::{DecodeError, Frames, Limits, Node};
 
@@ -16,10 +16,9 @@ use super::convergence::{Convergence, Convergences};
 use super::hooks::Connection;
 use super::report::{Peer, Report, Sent};
 use super::request_outcome::{RequestOutcome, on_demand, take_demand_changes};
-use super::revisions::SentRevisions;
 use super::shared::Shared;
+use super::stream_state::StreamState;
 use crate::hub::Watcher;
-use crate::node::Described;
 use crate::wake::WakeFlags;
 use crate::wire::{self, Read, Reader};
 
@@ -57,19 +56,6 @@ pub(super) struct Stream {
     /// Locked by the stream's task for each message, and by those who ask for
     /// the state of clients. Never locked while something is reported.
     state: Mutex<StreamState>,
-}
-
-/// The part of a stream that its messages change.
-#[derive(Debug)]
-pub(super) struct StreamState {
-    reader: Reader,
-    /// Opened by the first request, and taken when the stream ends.
-    pub(super) session: Option<Session>,
-    pub(super) revisions: SentRevisions,
-    /// The node as rules read it; `None` if none of them does.
-    pub(super) described: Option<Box<Described>>,
-    /// Whether the client has acknowledged a response.
-    is_configured: bool,
 }
 
 /// The wake flag of a change in the database that concerns the stream.
@@ -119,6 +105,7 @@ impl Stream {
             message_bytes: shared.options.request_bytes,
             ..Limits::default()
         };
+        let known_versions = Arc::clone(&shared.known_versions);
         Self {
             number: shared.next_number(),
             mode,
@@ -130,13 +117,7 @@ impl Stream {
             wake_flags: WakeFlags::new(),
             convergences: Convergences::default(),
             node_id: OnceLock::new(),
-            state: Mutex::new(StreamState {
-                reader: Reader::new(limits, Arc::clone(&shared.known_versions)),
-                session: None,
-                revisions: SentRevisions::default(),
-                described: None,
-                is_configured: false,
-            }),
+            state: Mutex::new(StreamState::new(Reader::new(limits, known_versions))),
             shared,
         }
     }
@@ -375,21 +356,6 @@ impl Stream {
     pub(super) fn report(&self, report: Report<'_>) {
         if self.shared.hooks.are_any() {
             self.shared.hooks.report(self.peer(), report);
-        }
-    }
-}
-
-impl StreamState {
-    /// Takes the events of the session: notes which revisions are acknowledged,
-    /// and adds the events to the outcome if anybody wants them reported.
-    fn take_events(&mut self, outcome: &mut RequestOutcome, are_reported: bool) {
-        while let Some(event) = self.session.as_mut().and_then(Session::poll_event) {
-            self.revisions.acknowledged(&event);
-            outcome.configured |= matches!(event, Event::Acked { .. }) && !self.is_configured;
-            self.is_configured |= outcome.configured;
-            if are_reported {
-                outcome.events.push(event);
-            }
         }
     }
 }
