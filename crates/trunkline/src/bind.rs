@@ -9,7 +9,7 @@ use tokio::net::{TcpListener, TcpSocket, ToSocketAddrs, lookup_host};
 /// when a server restarts, and a connection that the system turns away is
 /// retried late. The system has a limit of its own, and the smaller of the two
 /// counts: `net.core.somaxconn` on Linux, 4096 unless it was changed.
-const WAITING: u32 = 1 << 14;
+const BACKLOG: u32 = 1 << 14;
 
 /// Listens on the first address that is free. Unlike [`TcpListener::bind`] it
 /// lets as many connections wait as the system does.
@@ -27,6 +27,7 @@ pub async fn bind(addresses: impl ToSocketAddrs) -> io::Result<TcpListener> {
     Err(last.unwrap_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "it has no address")))
 }
 
+/// Listens on one address.
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
@@ -37,7 +38,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     #[cfg(not(windows))]
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
-    socket.listen(WAITING)
+    socket.listen(BACKLOG)
 }
 
 #[cfg(test)]

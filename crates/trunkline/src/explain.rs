@@ -217,6 +217,7 @@ pub enum ExplainError {
     },
 }
 
+/// Suggests a similar name at the end of a message.
 fn hint(near: &Option<String>) -> String {
     match near {
         Some(near) => format!("; did you mean {near:?}?"),

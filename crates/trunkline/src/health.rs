@@ -52,8 +52,8 @@ struct Shared {
 }
 
 impl Health {
-    /// Not ready. `services` are the names that a client can check; the empty
-    /// name, which stands for the server, is always one.
+    /// A server that is not ready. `services` are the names that a client can
+    /// check; the empty name, which stands for the server, is always one.
     #[must_use]
     pub fn new(services: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let named = services.into_iter().map(Into::into);
@@ -87,11 +87,13 @@ impl Health {
         }
     }
 
+    /// Whether a client can check this name.
     fn knows(&self, service: &str) -> bool {
         self.shared.services.iter().any(|known| known == service)
     }
 }
 
+/// The status of every service while the server is ready or not.
 fn response(ready: bool) -> HealthCheckResponse {
     status(match ready {
         true => ServingStatus::Serving,
@@ -161,6 +163,7 @@ where
         Poll::Ready(Ok(()))
     }
 
+    /// Passes all calls on to the generated service but those of `List`.
     fn call(&mut self, request: http::Request<B>) -> Self::Future {
         if request.uri().path() != LIST {
             return self.generated.call(request);
@@ -182,6 +185,7 @@ struct ListResponse {
     statuses: HashMap<String, HealthCheckResponse>,
 }
 
+/// The method `List`: all services, with their status.
 struct List(Health);
 
 impl UnaryService<ListRequest> for List {

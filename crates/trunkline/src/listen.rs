@@ -25,9 +25,11 @@ use crate::tls::{PeerCertificate, Tls};
 use crate::wake::{WakeFlags, WakeListener};
 
 /// The timeout for the headers of an HTTP/1.1 request.
-const HEADERS: Duration = Duration::from_secs(10);
+const HEADERS_TIMEOUT: Duration = Duration::from_secs(10);
 /// The wait after an error of `accept`, as a rule for want of descriptors.
-const BREATH: Duration = Duration::from_millis(100);
+const ACCEPT_RETRY: Duration = Duration::from_millis(100);
+/// How long connections have to send their last messages when all are closed.
+const LAST_MESSAGES: Duration = Duration::from_millis(100);
 
 /// How connections are accepted and served. [`Server::serve`](crate::Server::serve)
 /// makes one of its options; with one's own, the server can be wrapped in
@@ -69,6 +71,10 @@ pub struct Listening {
 }
 
 impl Default for Listening {
+    /// The settings of a small service beside a server. They differ from the
+    /// defaults of [`Options`](crate::Options), by which a server listens: a
+    /// server allows more connections and streams, and closes connections that
+    /// are too old.
     fn default() -> Self {
         Self {
             tls: None,
@@ -139,12 +145,13 @@ impl Listening {
             () = connections.wait() => {}
             () = async {
                 listening.stopped.cancelled().await;
-                // The last messages should arrive.
-                tokio::time::sleep(BREATH).await;
+                tokio::time::sleep(LAST_MESSAGES).await;
             } => {}
         }
     }
 
+    /// Accepts connections for ever, and serves each in a task of its own. Calls
+    /// `full` when the next one has to wait.
     async fn accept<B>(
         self: &Arc<Self>,
         listener: &TcpListener,
@@ -173,16 +180,17 @@ impl Listening {
                         ..Connection::default()
                     };
                     tasks.spawn(async move {
-                        listening.begin(socket, connection, service).await;
+                        listening.serve_socket(socket, connection, service).await;
                         drop(place);
                     });
                 }
-                Err(_) => tokio::time::sleep(BREATH).await,
+                Err(_) => tokio::time::sleep(ACCEPT_RETRY).await,
             }
         }
     }
 
-    async fn begin<B>(
+    /// Serves a socket until it is closed, after a TLS handshake if there is TLS.
+    async fn serve_socket<B>(
         &self,
         socket: TcpStream,
         mut connection: Connection,
@@ -194,7 +202,7 @@ impl Listening {
         // A connection without `TCP_NODELAY` works as well.
         let _ = socket.set_nodelay(true);
         let Some(tls) = &self.tls else {
-            return self.speak(socket, connection, service).await;
+            return self.serve_http(socket, connection, service).await;
         };
         // The client knows why its handshake failed.
         if let Ok(stream) = tls.accept(socket).await {
@@ -203,12 +211,13 @@ impl Listening {
             let identity = certificate.as_ref().and_then(PeerCertificate::identity);
             connection.identity = identity.map(|identity| identity.as_str().to_owned());
             connection.certified = certificate.is_some();
-            self.speak(stream, connection, service).await;
+            self.serve_http(stream, connection, service).await;
         }
     }
 
-    /// Serves a connection until it ends.
-    async fn speak<B>(
+    /// Serves the HTTP requests of a connection until it ends. Once it has to
+    /// close, it takes no more requests, and [`Closing`] tells the open ones.
+    async fn serve_http<B>(
         &self,
         io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         connection: Connection,
@@ -218,25 +227,25 @@ impl Listening {
         B::Error: Into<BoxError>,
     {
         let closing = CancellationToken::new();
-        let told = closing.clone();
+        let extension = Closing(closing.clone());
         let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(connection.clone());
-            request.extensions_mut().insert(Closing(told.clone()));
+            request.extensions_mut().insert(extension.clone());
             service.clone().call(request)
         });
         let protocol = self.protocol();
         let mut serving = pin!(protocol.serve_connection(TokioIo::new(io), service));
-        let mut over = pin!(self.over());
+        let mut must_close = pin!(self.must_close());
         let mut flags = WakeListener::new(WakeFlags::new());
-        let mut leaving = false;
+        let mut is_closing = false;
         std::future::poll_fn(|cx| {
             // A connection is polled for every message and ends once.
             if flags.take(cx) != 0
-                && !leaving
-                && over.as_mut().poll(&mut flags.context()).is_ready()
+                && !is_closing
+                && must_close.as_mut().poll(&mut flags.context()).is_ready()
             {
                 // New streams go elsewhere; open ones end one by one.
-                leaving = true;
+                is_closing = true;
                 serving.as_mut().graceful_shutdown();
                 closing.cancel();
             }
@@ -248,19 +257,20 @@ impl Listening {
 
     /// Waits until a connection has to close: it is too old, or the server
     /// drains.
-    async fn over(&self) {
+    async fn must_close(&self) {
         tokio::select! {
-            () = self.age() => {}
+            () = self.too_old() => {}
             () = self.draining.cancelled() => {}
         }
     }
 
+    /// HTTP/1.1 and HTTP/2 with the timeouts and limits of the listener.
     fn protocol(&self) -> auto::Builder<TokioExecutor> {
         let mut protocol = auto::Builder::new(TokioExecutor::new());
         protocol
             .http1()
             .timer(TokioTimer::new())
-            .header_read_timeout(HEADERS);
+            .header_read_timeout(HEADERS_TIMEOUT);
         protocol
             .http2()
             .timer(TokioTimer::new())
@@ -272,7 +282,7 @@ impl Listening {
 
     /// Waits until a connection is too old: nine to eleven tenths of the
     /// maximum, so that clients do not reconnect all at once.
-    async fn age(&self) {
+    async fn too_old(&self) {
         static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
         let Some(max) = self.max_age else {
             return std::future::pending().await;
@@ -282,8 +292,12 @@ impl Listening {
     }
 }
 
-/// Maps numbers evenly to the range from zero to one, neighbours far apart.
+/// Maps numbers evenly to the range from zero to one, neighbours far apart
+/// (Fibonacci hashing).
 pub(crate) fn spread(number: u64) -> f64 {
-    let bits = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
-    bits as f64 / f64::from(1u32 << 24)
+    /// The golden ratio as a fraction of 2⁶⁴.
+    const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+    const BITS: u32 = 24;
+    let bits = number.wrapping_mul(GOLDEN) >> (u64::BITS - BITS);
+    bits as f64 / f64::from(1u32 << BITS)
 }

@@ -76,8 +76,8 @@ impl WakeListener {
         }
     }
 
-    /// The flags that were raised since the last call. Registers the task of
-    /// `cx`, which the next flag wakes.
+    /// Returns the flags that were raised since the last call, and lowers them.
+    /// Registers the task of `cx`, which the next flag wakes.
     pub(crate) fn take(&mut self, cx: &Context<'_>) -> u8 {
         let same = |known: &Waker| known.will_wake(cx.waker());
         if !self.registered.as_ref().is_some_and(same) {
@@ -86,6 +86,7 @@ impl WakeListener {
             *waker.unwrap_or_else(PoisonError::into_inner) = Some(cx.waker().clone());
             self.registered = Some(cx.waker().clone());
         }
+        // A read costs less than a swap, and most calls find no flag raised.
         match self.flags.raised.load(Ordering::Acquire) {
             0 => 0,
             _ => self.flags.raised.swap(0, Ordering::AcqRel),

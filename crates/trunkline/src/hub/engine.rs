@@ -37,7 +37,8 @@ impl<T: AsMut<Database>> Engine<T> {
         }
     }
 
-    /// Ignores poison: a stream whose task panicked does not end the others.
+    /// Locks the database, and waits for that if need be. Ignores poison: a stream
+    /// whose task panicked does not end the others.
     pub(super) fn lock(&self) -> EngineGuard<'_, T> {
         match self.state.try_lock() {
             Ok(state) => EngineGuard(state),
@@ -46,7 +47,8 @@ impl<T: AsMut<Database>> Engine<T> {
         }
     }
 
-    /// The clock is read only here: most calls of `lock` do not wait.
+    /// Waits for the lock, and counts how long. The clock is read only here: most
+    /// calls of `lock` do not wait.
     #[cold]
     fn wait(&self) -> EngineGuard<'_, T> {
         let since = Instant::now();

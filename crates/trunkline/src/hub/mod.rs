@@ -1,4 +1,4 @@
-//! The hub: a database, those who are woken by its changes, and a clock.
+//! The hub: a database, the watchers that its changes wake, and a clock.
 //!
 //! The rules in `trunkline-core` have neither locks nor time. A hub gives them
 //! both, and nothing else: a server's streams are one kind of watcher, and know
@@ -21,22 +21,23 @@ use trunkline_core::database::{
     ApplyError, ChangedName, Commit, Completion, Database, Progress, SLICE, StreamId,
 };
 
-/// Whoever reads a database by way of a stream of it, and is woken when there
-/// is something to read.
+/// The owner of a stream of the database, woken by the changes that concern the
+/// stream.
 pub(crate) trait Watcher {
-    /// What is told of the changes that wake a watcher.
+    /// A description of the changes that wake a watcher.
     type News;
 
-    /// There may be something to read.
+    /// Called when there may be something to read, without the database locked.
+    /// `news` describes the changes, if there are any to describe.
     fn wake(&self, news: Option<&Self::News>);
 }
 
 /// See the module's documentation.
 pub(crate) struct Hub<W: Watcher> {
-    /// Held to ask or change the database; not to encode, send or report.
+    /// Locked to read or change the database; not to encode, send or report.
     engine: Engine<State<W>>,
-    /// Held by whoever changes contents until all is changed, while the engine
-    /// is held for a slice at a time (S85). Taken before the engine.
+    /// Locked for a whole transaction, while the engine is locked for a slice of
+    /// it at a time (S85). Locked before the engine.
     writing: Mutex<()>,
     /// The start of the clock.
     start: Instant,
@@ -46,11 +47,11 @@ struct State<W: Watcher> {
     db: Database,
     /// The watcher of every open stream of `db`, at the stream's index.
     watchers: Vec<Option<Arc<W>>>,
-    /// How many transactions there were.
+    /// The number of transactions so far.
     revision: u64,
-    /// What changed since the watchers were last woken.
+    /// The first change since the watchers were last woken.
     news: Option<W::News>,
-    /// Whether somebody will wake them.
+    /// Whether a wake of the watchers is scheduled.
     is_armed: bool,
 }
 
@@ -61,6 +62,7 @@ impl<W: Watcher> AsMut<Database> for State<W> {
 }
 
 impl<W: Watcher> Hub<W> {
+    /// A hub without watchers, whose clock starts now.
     pub(crate) fn new(db: Database) -> Self {
         Self {
             engine: Engine::new(State {
@@ -75,55 +77,65 @@ impl<W: Watcher> Hub<W> {
         }
     }
 
-    /// Asks the database.
-    pub(crate) fn with<T>(&self, ask: impl FnOnce(&mut Database) -> T) -> T {
-        ask(&mut self.lock().db)
+    /// Locks the database for one call, a slice of work at most (S85).
+    pub(crate) fn with<T>(&self, access: impl FnOnce(&mut Database) -> T) -> T {
+        access(&mut self.lock().db)
     }
 
-    /// Asks the database, and how many transactions it is from.
-    pub(crate) fn with_revision<T>(&self, ask: impl FnOnce(&mut Database) -> T) -> (T, u64) {
+    /// Locks the database for one call, and returns also its revision: the
+    /// number of transactions that it is from.
+    pub(crate) fn with_revision<T>(&self, access: impl FnOnce(&mut Database) -> T) -> (T, u64) {
         let mut state = self.lock();
-        (ask(&mut state.db), state.revision)
+        (access(&mut state.db), state.revision)
     }
 
-    /// Makes a transaction, in slices. `changed` reads each name that changes
-    /// into a list; `news` is asked for what the watchers are told, unless they
-    /// are to be told already. Nobody is woken yet: a watcher that looks before
-    /// the end sees a part of the transaction.
+    /// Makes a transaction, in slices, and returns the list to which `list` has
+    /// added each name that changed. `news` describes the transaction to the
+    /// watchers; it is not called if there are news that they were not woken
+    /// for. No watcher is woken: that is left to [`Self::wake`], since one that
+    /// reads before the end sees a part of the transaction.
     pub(crate) fn apply<C>(
         &self,
         mut commit: Commit,
-        mut changed: impl FnMut(ChangedName<'_>, &mut Vec<C>),
+        mut list: impl FnMut(ChangedName<'_>, &mut Vec<C>),
         news: impl Fn() -> Option<W::News>,
     ) -> Result<Vec<C>, ApplyError> {
-        let mut all = Vec::new();
+        let mut listed = Vec::new();
         let _writing = self.writing();
         loop {
-            let mut some = Vec::new();
-            let progress = {
-                let mut state = self.lock();
-                let progress = commit.advance(&mut state.db, SLICE, |name| {
-                    changed(name, &mut some);
-                })?;
-                let is_done = progress == Progress::Done;
-                state.revision += u64::from(is_done);
-                if state.news.is_none() && (is_done || !some.is_empty()) {
-                    state.news = news();
-                }
-                progress
-            };
-            // A long list grows while nobody waits.
-            all.append(&mut some);
+            let mut slice = Vec::new();
+            let progress = self.apply_slice(&mut commit, &mut slice, &mut list, &news)?;
+            // A long list grows while the database is not locked.
+            listed.append(&mut slice);
             if progress == Progress::Done {
-                return Ok(all);
+                return Ok(listed);
             }
             commit.free_memory();
             self.give_way();
         }
     }
 
-    /// What the database does not hold does not exist from now on (S51). In
-    /// slices; nobody is woken yet.
+    /// Makes a slice of a transaction, with the database locked. The last one
+    /// counts as a revision.
+    fn apply_slice<C>(
+        &self,
+        commit: &mut Commit,
+        listed: &mut Vec<C>,
+        list: &mut impl FnMut(ChangedName<'_>, &mut Vec<C>),
+        news: &impl Fn() -> Option<W::News>,
+    ) -> Result<Progress, ApplyError> {
+        let mut state = self.lock();
+        let progress = commit.advance(&mut state.db, SLICE, |name| list(name, listed))?;
+        let is_done = progress == Progress::Done;
+        state.revision += u64::from(is_done);
+        if state.news.is_none() && (is_done || !listed.is_empty()) {
+            state.news = news();
+        }
+        Ok(progress)
+    }
+
+    /// Declares the database complete: a name that it does not hold does not
+    /// exist from now on (S51). In slices; no watcher is woken.
     pub(crate) fn complete(&self) {
         let _writing = self.writing();
         let mut completion = Completion::default();
@@ -132,12 +144,14 @@ impl<W: Watcher> Hub<W> {
         }
     }
 
-    /// True if nobody has said yet that he will [wake](Self::wake) the watchers.
+    /// Claims the next [`Self::wake`]. Returns true to the first caller since the
+    /// last one, which has to call it.
     pub(crate) fn arm(&self) -> bool {
         !std::mem::replace(&mut self.lock().is_armed, true)
     }
 
-    /// Wakes the watchers that changes concern.
+    /// Wakes the watchers that changes concern, and tells them the news. They are
+    /// called without the database locked.
     pub(crate) fn wake(&self) {
         let (woken, news) = {
             let mut state = self.lock();
@@ -152,7 +166,8 @@ impl<W: Watcher> Hub<W> {
         }
     }
 
-    /// Opens a stream of the database for a watcher.
+    /// Opens a stream of the database for a watcher. `open` returns the id of the
+    /// stream, and a result that is passed on.
     pub(crate) fn open<S>(
         &self,
         watcher: &Arc<W>,
@@ -168,8 +183,8 @@ impl<W: Watcher> Hub<W> {
         opened
     }
 
-    /// Closes a stream of the database, or a part of it; `close` says whether
-    /// nothing is left.
+    /// Closes a part of a stream of the database. `close` returns whether nothing
+    /// is left of it; then the watcher is dropped.
     pub(crate) fn close_slice(
         &self,
         id: StreamId,
@@ -177,7 +192,7 @@ impl<W: Watcher> Hub<W> {
     ) -> bool {
         let mut state = self.lock();
         let is_closed = close(&mut state.db);
-        // Its number may be another stream's as soon as the engine is free.
+        // Another stream may get the id as soon as the engine is free.
         if is_closed && let Some(watcher) = state.watchers.get_mut(id.index()) {
             *watcher = None;
         }
@@ -189,19 +204,18 @@ impl<W: Watcher> Hub<W> {
         self.lock().watchers.iter().flatten().cloned().collect()
     }
 
-    /// Lets those have the database who wait for it now. To be called between
-    /// two slices.
+    /// Lets each thread that waits for the database have it once. To be called
+    /// between two slices.
     pub(crate) fn give_way(&self) {
         self.engine.give_way();
     }
 
-    /// The longest that a thread had to wait for the database, since this was
-    /// forgotten.
+    /// The longest wait of a thread for the database, since it was last taken.
     pub(crate) fn longest_wait(&self) -> Duration {
         self.engine.longest_wait()
     }
 
-    /// Forgets the longest wait, and says how long it was.
+    /// Resets the longest wait, and returns it.
     pub(crate) fn take_longest_wait(&self) -> Duration {
         self.engine.take_longest_wait()
     }
@@ -211,7 +225,7 @@ impl<W: Watcher> Hub<W> {
         Moment::new(self.start.elapsed())
     }
 
-    /// When a moment is on the clock of the runtime.
+    /// Converts a moment of the hub's clock to the clock of the runtime.
     pub(crate) fn instant(&self, moment: Moment) -> tokio::time::Instant {
         (self.start + moment.since_start()).into()
     }

@@ -14,7 +14,8 @@ use trunkline_proto::envoy::google::protobuf;
 
 use super::report::{ClusterFigures, Drops, EndpointLoad, LocalityLoad, Metric, Place, Requests};
 
-/// The report on one cluster, received at `received`.
+/// Reads the report on one cluster: its figures as a whole, and those of its
+/// localities. The names of the cluster are left to the caller.
 pub(super) fn cluster(
     stats: ClusterStats,
     received: SystemTime,
@@ -35,7 +36,7 @@ pub(super) fn cluster(
     (figures, localities.collect())
 }
 
-/// A negative duration becomes zero.
+/// Reads a duration. A missing or negative one becomes zero.
 fn duration(duration: Option<protobuf::Duration>) -> Duration {
     let Some(duration) = duration else {
         return Duration::ZERO;
@@ -45,6 +46,7 @@ fn duration(duration: Option<protobuf::Duration>) -> Duration {
     Duration::from_secs(seconds).saturating_add(Duration::from_nanos(nanos.into()))
 }
 
+/// Reads the report on one locality, with the interval of its cluster.
 fn locality(
     stats: UpstreamLocalityStats,
     received: SystemTime,
@@ -57,14 +59,14 @@ fn locality(
         errors: stats.total_error_requests,
         issued: stats.total_issued_requests,
     };
+    // These metrics have fields of their own; their names are those of ORCA.
     let known = [
         ("cpu_utilization", stats.cpu_utilization),
         ("mem_utilization", stats.mem_utilization),
         ("application_utilization", stats.application_utilization),
     ];
-    let known = known
-        .into_iter()
-        .filter_map(|(name, stats)| unnamed(name, stats));
+    let known = known.into_iter();
+    let known = known.filter_map(|(name, stats)| unnamed(name, stats));
     LocalityLoad {
         place: Place {
             region: place.region,
@@ -84,6 +86,7 @@ fn locality(
     }
 }
 
+/// Reads the report on one endpoint.
 fn endpoint(stats: UpstreamEndpointStats) -> EndpointLoad {
     EndpointLoad {
         address: stats.address.map(address).unwrap_or_default(),
@@ -113,18 +116,20 @@ fn unnamed(name: &str, stats: Option<UnnamedEndpointLoadMetricStats>) -> Option<
     })
 }
 
+/// Writes an address as people do; empty if it is of no known kind.
 fn address(address: Address) -> String {
     match address.address {
         Some(Kind::SocketAddress(socket)) => socket_address(socket),
         Some(Kind::Pipe(pipe)) => pipe.path,
-        Some(Kind::EnvoyInternalAddress(inside)) => match inside.address_name_specifier {
+        Some(Kind::EnvoyInternalAddress(internal)) => match internal.address_name_specifier {
             Some(AddressNameSpecifier::ServerListenerName(name)) => name,
-            None => inside.endpoint_id,
+            None => internal.endpoint_id,
         },
         None => String::new(),
     }
 }
 
+/// Writes a socket address as `host:port`, an IPv6 host in brackets.
 fn socket_address(socket: SocketAddress) -> String {
     let host = match socket.address.contains(':') {
         true => format!("[{}]", socket.address),

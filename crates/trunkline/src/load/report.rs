@@ -27,7 +27,7 @@ pub struct ClusterLoad {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClusterFigures {
     /// The time at which the report was received.
-    #[serde(serialize_with = "time")]
+    #[serde(serialize_with = "timestamp")]
     pub received: SystemTime,
     /// The time over which the client counted; all counts are of this time
     /// only.
@@ -69,7 +69,7 @@ pub struct LocalityLoad {
     #[serde(flatten)]
     pub place: Place,
     /// The time at which the report was received.
-    #[serde(serialize_with = "time")]
+    #[serde(serialize_with = "timestamp")]
     pub received: SystemTime,
     /// The time over which the client counted.
     #[serde(rename = "interval_seconds", serialize_with = "seconds")]
@@ -119,7 +119,8 @@ pub struct Metric {
     pub total: f64,
 }
 
-fn time<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
+/// Serializes a time as RFC 3339. One before 1970 is shown as 1970.
+fn timestamp<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
     let since = time
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default();
@@ -139,11 +140,8 @@ pub(super) trait Weight {
 
 impl Weight for ClusterFigures {
     fn weight(&self) -> usize {
-        let drops = self
-            .drops
-            .iter()
-            .map(|d| size_of::<Drops>() + d.category.len());
-        size_of::<Self>() + drops.sum::<usize>()
+        let one = |drops: &Drops| size_of::<Drops>() + drops.category.len();
+        size_of::<Self>() + self.drops.iter().map(one).sum::<usize>()
     }
 }
 
@@ -156,17 +154,12 @@ impl Weight for [Metric] {
 
 impl Weight for LocalityLoad {
     fn weight(&self) -> usize {
-        let Place {
-            region,
-            zone,
-            sub_zone,
-            ..
-        } = &self.place;
+        let place = &self.place;
+        let names = place.region.len() + place.zone.len() + place.sub_zone.len();
         let endpoint = |endpoint: &EndpointLoad| {
             size_of::<EndpointLoad>() + endpoint.address.len() + endpoint.metrics.weight()
         };
         let endpoints: usize = self.endpoints.iter().map(endpoint).sum();
-        let names = region.len() + zone.len() + sub_zone.len();
         size_of::<Self>() + names + self.metrics.weight() + endpoints
     }
 }

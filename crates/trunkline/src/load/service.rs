@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 use trunkline_proto::envoy::envoy::config::core::v3::Node;
+use trunkline_proto::envoy::envoy::config::endpoint::v3::ClusterStats;
 use trunkline_proto::envoy::envoy::service::load_stats::v3::load_reporting_service_server::{
     LoadReportingService, LoadReportingServiceServer,
 };
@@ -16,8 +17,12 @@ use trunkline_proto::envoy::envoy::service::load_stats::v3::{LoadStatsRequest, L
 use super::settings::LoadSettings;
 use super::store::{LoadLimits, LoadReports};
 
-/// Room for a report on every endpoint of a large client.
+/// The maximum of bytes in one message: room for a report on every endpoint of a
+/// large client.
 const MESSAGE_BYTES: usize = 16 << 20;
+
+/// The number of intervals that a report is kept for at least.
+const MIN_KEPT: u32 = 3;
 
 /// Load reporting: settings, streams and reports. Clones share them.
 #[derive(Clone)]
@@ -28,6 +33,7 @@ pub struct Load {
 struct Shared {
     settings: watch::Sender<LoadSettings>,
     reports: LoadReports,
+    /// Returns the names of the server's clusters.
     known: Box<dyn Fn() -> Vec<String> + Send + Sync>,
     streams: AtomicUsize,
 }
@@ -49,7 +55,7 @@ impl Load {
         mut limits: LoadLimits,
         known: impl Fn() -> Vec<String> + Send + Sync + 'static,
     ) -> Self {
-        limits.keep = limits.keep.max(settings.interval.saturating_mul(3));
+        limits.keep = limits.keep.max(settings.interval.saturating_mul(MIN_KEPT));
         Self {
             shared: Arc::new(Shared {
                 settings: watch::Sender::new(settings),
@@ -107,6 +113,7 @@ impl fmt::Debug for LoadService {
 impl LoadReportingService for LoadService {
     type StreamLoadStatsStream = ReceiverStream<Result<LoadStatsResponse, Status>>;
 
+    /// Starts a task for the stream, whose responses are read from a channel.
     async fn stream_load_stats(
         &self,
         request: Request<Streaming<LoadStatsRequest>>,
@@ -139,6 +146,7 @@ impl Drop for Open {
     }
 }
 
+/// One stream of load reports.
 struct Stream {
     open: Open,
     inbound: Streaming<LoadStatsRequest>,
@@ -147,13 +155,15 @@ struct Stream {
 
 impl Stream {
     async fn run(mut self) {
-        // The client is told of a failure if it still reads.
-        if let Err(status) = self.converse().await {
+        if let Err(status) = self.serve().await {
+            // Fails if the client no longer reads.
             let _ = self.out.send(Err(status)).await;
         }
     }
 
-    async fn converse(&mut self) -> Result<(), Status> {
+    /// Sends the settings, and stores the reports. The settings are sent again
+    /// when they change for this client.
+    async fn serve(&mut self) -> Result<(), Status> {
         let Some(first) = self.next().await? else {
             return Ok(());
         };
@@ -161,7 +171,7 @@ impl Stream {
         let node = first.node.ok_or_else(|| {
             Status::invalid_argument("the first message of a load report has no node")
         })?;
-        self.take(&node, first.cluster_stats);
+        self.store(&node, first.cluster_stats);
         let mut settings = self.open.0.settings.subscribe();
         let mut last = None;
         loop {
@@ -175,23 +185,32 @@ impl Stream {
                     return Ok(());
                 }
             }
-            // Reports are read until the settings change.
-            loop {
-                tokio::select! {
-                    changed = settings.changed() => match changed {
-                        Ok(()) => break,
-                        Err(_) => return Ok(()),
-                    },
-                    message = self.next() => match message? {
-                        Some(message) => self.take(&node, message.cluster_stats),
-                        None => return Ok(()),
-                    },
-                }
+            if !self.store_until_changed(&node, &mut settings).await? {
+                return Ok(());
             }
         }
     }
 
-    /// The client's next message; `None` when either side has ended the stream.
+    /// Stores reports until the settings change. Returns false if the stream or
+    /// the server has ended.
+    async fn store_until_changed(
+        &mut self,
+        node: &Node,
+        settings: &mut watch::Receiver<LoadSettings>,
+    ) -> Result<bool, Status> {
+        loop {
+            tokio::select! {
+                changed = settings.changed() => return Ok(changed.is_ok()),
+                message = self.next() => match message? {
+                    Some(message) => self.store(node, message.cluster_stats),
+                    None => return Ok(false),
+                },
+            }
+        }
+    }
+
+    /// Receives the client's next message; `None` when either side has ended the
+    /// stream.
     async fn next(&mut self) -> Result<Option<LoadStatsRequest>, Status> {
         tokio::select! {
             message = self.inbound.message() => message,
@@ -199,12 +218,8 @@ impl Stream {
         }
     }
 
-    fn take(
-        &self,
-        node: &Node,
-        stats: Vec<trunkline_proto::envoy::envoy::config::endpoint::v3::ClusterStats>,
-    ) {
+    fn store(&self, node: &Node, stats: Vec<ClusterStats>) {
         let reports = &self.open.0.reports;
-        reports.take(&node.id, &node.cluster, stats);
+        reports.store(&node.id, &node.cluster, stats);
     }
 }

@@ -5,11 +5,11 @@ use std::time::Duration;
 use trunkline_proto::envoy::envoy::service::load_stats::v3::LoadStatsResponse;
 use trunkline_proto::envoy::google::protobuf;
 
-/// The client feature of understanding "all clusters".
+/// The client feature of understanding `send_all_clusters`.
 pub(super) const SENDS_ALL: &str = "envoy.lrs.supports_send_all_clusters";
 
 /// The shortest interval: a report for every few requests helps nobody.
-const SHORTEST: Duration = Duration::from_millis(100);
+const MIN_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Settings of load reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,19 +43,21 @@ impl Default for LoadSettings {
 }
 
 impl LoadSettings {
-    /// The response for a client. `known` is called only if it is needed.
+    /// Writes the settings for a client with these features. `known` returns the
+    /// names of the server's clusters; it is called only for a client that has
+    /// to be sent them.
     pub(super) fn response(
         &self,
         features: &[String],
         known: impl FnOnce() -> Vec<String>,
     ) -> LoadStatsResponse {
-        let all = features.iter().any(|feature| feature == SENDS_ALL);
+        let understands_all = features.iter().any(|feature| feature == SENDS_ALL);
         let (send_all_clusters, clusters) = match &self.clusters {
             LoadClusters::Named(names) => (false, names.clone()),
-            LoadClusters::All if all => (true, Vec::new()),
+            LoadClusters::All if understands_all => (true, Vec::new()),
             LoadClusters::All => (false, known()),
         };
-        let interval = self.interval.max(SHORTEST);
+        let interval = self.interval.max(MIN_INTERVAL);
         LoadStatsResponse {
             clusters,
             send_all_clusters,

@@ -57,16 +57,20 @@ struct Nodes {
     bytes: usize,
 }
 
+/// The reports of one client.
 #[derive(Debug, Default)]
 struct Node {
+    /// The cluster of the node itself.
     cluster: String,
     /// By name and service name.
     clusters: BTreeMap<(String, String), Cluster>,
     bytes: usize,
 }
 
+/// The latest report on one cluster.
 #[derive(Debug)]
 struct Cluster {
+    /// When the figures were received.
     at: Instant,
     figures: ClusterFigures,
     localities: BTreeMap<Place, (Instant, LocalityLoad)>,
@@ -89,7 +93,7 @@ impl LoadReports {
     #[must_use]
     pub fn snapshot(&self) -> Vec<ClusterLoad> {
         let mut nodes = self.nodes();
-        nodes.forget(self.inner.limits.keep);
+        nodes.drop_old(self.inner.limits.keep);
         let all = nodes.by_id.iter().flat_map(|(id, node)| node.load(id));
         all.collect()
     }
@@ -107,42 +111,46 @@ impl LoadReports {
 
     /// Drops old reports. Reading does so too, but nobody may be reading.
     pub(super) fn tidy(&self) {
-        self.nodes().forget(self.inner.limits.keep);
+        self.nodes().drop_old(self.inner.limits.keep);
     }
 
-    /// Stores a client's report.
-    pub(super) fn take(&self, id: &str, cluster: &str, stats: Vec<ClusterStats>) {
+    /// Stores a client's report, as far as it fits; the rest of it is refused and
+    /// counted. `id` and `cluster` are those of the client's node.
+    pub(super) fn store(&self, id: &str, cluster: &str, stats: Vec<ClusterStats>) {
         let (now, received) = (Instant::now(), SystemTime::now());
         let mut nodes = self.nodes();
         for mut stats in stats {
             let name = std::mem::take(&mut stats.cluster_name);
             let service = std::mem::take(&mut stats.cluster_service_name);
             let (figures, localities) = read::cluster(stats, received);
-            let mut node = Taking {
+            let mut slot = ReportSlot {
                 nodes: &mut nodes,
                 limits: &self.inner.limits,
                 node: (id, cluster),
                 key: (name, service),
             };
-            let mut refused = u64::from(!node.figures(now, figures));
+            let mut refused = u64::from(!slot.store_figures(now, figures));
             for locality in localities {
-                refused += u64::from(!node.locality(now, locality));
+                refused += u64::from(!slot.store_locality(now, locality));
             }
             self.inner.refused.fetch_add(refused, Ordering::Relaxed);
         }
     }
 }
 
-/// One cluster of one client's report, while it is stored.
-struct Taking<'a> {
+/// The place of one client's report on one cluster.
+struct ReportSlot<'a> {
     nodes: &'a mut Nodes,
     limits: &'a LoadLimits,
+    /// The id and the cluster of the client's node.
     node: (&'a str, &'a str),
+    /// The name and the service name of the cluster.
     key: (String, String),
 }
 
-impl Taking<'_> {
-    /// Whether so many more bytes, and so many fewer, are within the limits.
+impl ReportSlot<'_> {
+    /// Whether `more` bytes in place of `less` are within the limits. What does
+    /// not grow always is.
     fn fits(&self, more: usize, less: usize) -> bool {
         let held = self.nodes.by_id.get(self.node.0).map_or(0, |n| n.bytes);
         let within = |held: usize, limit: usize| {
@@ -151,8 +159,8 @@ impl Taking<'_> {
         within(held, self.limits.node_bytes) && within(self.nodes.bytes, self.limits.bytes)
     }
 
-    /// The client, with its account changed.
-    fn charged(&mut self, more: usize, less: usize) -> &mut Node {
+    /// Counts `more` bytes in place of `less`, and returns the client.
+    fn charge(&mut self, more: usize, less: usize) -> &mut Node {
         self.nodes.bytes = (self.nodes.bytes + more).saturating_sub(less);
         let (id, cluster) = self.node;
         let node = self.nodes.by_id.entry(id.to_owned()).or_default();
@@ -167,15 +175,17 @@ impl Taking<'_> {
         self.nodes.by_id.get(self.node.0)?.clusters.get(&self.key)
     }
 
-    fn figures(&mut self, now: Instant, figures: ClusterFigures) -> bool {
-        let named = self.node.0.len() + self.node.1.len() + self.key.0.len() + self.key.1.len();
-        let less = self.cluster().map_or(0, |c| named + c.figures.weight());
-        let more = named + figures.weight();
+    /// Stores the figures of the cluster as a whole. Returns false if they do not
+    /// fit.
+    fn store_figures(&mut self, now: Instant, figures: ClusterFigures) -> bool {
+        let names = names_weight(self.node, &self.key);
+        let less = self.cluster().map_or(0, |c| names + c.figures.weight());
+        let more = names + figures.weight();
         if !self.fits(more, less) {
             return false;
         }
         let key = self.key.clone();
-        match self.charged(more, less).clusters.entry(key) {
+        match self.charge(more, less).clusters.entry(key) {
             btree_map::Entry::Occupied(mut held) => {
                 let held = held.get_mut();
                 (held.at, held.figures) = (now, figures);
@@ -191,7 +201,9 @@ impl Taking<'_> {
         true
     }
 
-    fn locality(&mut self, now: Instant, locality: LocalityLoad) -> bool {
+    /// Stores the report on a locality. Returns false if it does not fit, or the
+    /// figures of the cluster did not.
+    fn store_locality(&mut self, now: Instant, locality: LocalityLoad) -> bool {
         let Some(cluster) = self.cluster() else {
             return false;
         };
@@ -202,7 +214,7 @@ impl Taking<'_> {
             return false;
         }
         let key = self.key.clone();
-        if let Some(cluster) = self.charged(more, less).clusters.get_mut(&key) {
+        if let Some(cluster) = self.charge(more, less).clusters.get_mut(&key) {
             let place = locality.place.clone();
             cluster.localities.insert(place, (now, locality));
         }
@@ -211,7 +223,8 @@ impl Taking<'_> {
 }
 
 impl Nodes {
-    fn forget(&mut self, keep: Duration) {
+    /// Drops the reports that were not renewed for so long.
+    fn drop_old(&mut self, keep: Duration) {
         let fresh = |at: Instant| at.elapsed() <= keep;
         for node in self.by_id.values_mut() {
             node.clusters.retain(|_, cluster| {
@@ -232,30 +245,36 @@ impl Nodes {
     }
 }
 
+/// The bytes of the names in one entry: those of the node, which a client chooses
+/// as well, count for each of its clusters.
+fn names_weight((id, node_cluster): (&str, &str), (name, service): &(String, String)) -> usize {
+    id.len() + node_cluster.len() + name.len() + service.len()
+}
+
 impl Node {
+    /// The approximate size of all reports of the client.
     fn weight(&self, id: &str) -> usize {
-        let one = |((name, service), cluster): (&(String, String), &Cluster)| {
-            let named = id.len() + self.cluster.len() + name.len() + service.len();
+        let one = |(key, cluster): (&(String, String), &Cluster)| {
+            let names = names_weight((id, &self.cluster), key);
             let localities = cluster.localities.values().map(|(_, l)| l.weight());
-            named + cluster.figures.weight() + localities.sum::<usize>()
+            names + cluster.figures.weight() + localities.sum::<usize>()
         };
         self.clusters.iter().map(one).sum()
     }
 
+    /// The reports of the client, whose node has this id, as plain values.
     fn load(&self, id: &str) -> impl Iterator<Item = ClusterLoad> {
-        self.clusters
-            .iter()
-            .map(move |((name, service), cluster)| ClusterLoad {
+        let clusters = self.clusters.iter();
+        clusters.map(move |((name, service), cluster)| {
+            let localities = cluster.localities.values();
+            ClusterLoad {
                 node: id.to_owned(),
                 node_cluster: self.cluster.clone(),
                 cluster: name.clone(),
                 service: service.clone(),
                 latest: cluster.figures.clone(),
-                localities: cluster
-                    .localities
-                    .values()
-                    .map(|(_, l)| l.clone())
-                    .collect(),
-            })
+                localities: localities.map(|(_, load)| load.clone()).collect(),
+            }
+        })
     }
 }

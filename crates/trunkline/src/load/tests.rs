@@ -194,21 +194,21 @@ fn what_does_not_fit_is_refused_and_counted() {
     };
     let reports = LoadReports::new(limits);
     let many = || (0..100).map(|n| locality(&n.to_string(), n)).collect();
-    reports.take("a", "", vec![stats("c", many())]);
+    reports.store("a", "", vec![stats("c", many())]);
     let kept = reports.snapshot()[0].localities.len();
     assert!((1..100).contains(&kept), "{kept}");
     assert_eq!(reports.refused(), 100 - kept as u64);
     // The next client has what is left; an equal report costs nothing.
-    reports.take("b", "", vec![stats("c", many())]);
+    reports.store("b", "", vec![stats("c", many())]);
     let left = reports.snapshot()[1].localities.len();
     assert!((1..kept).contains(&left), "{left}");
     let before = reports.refused();
-    reports.take("a", "", vec![stats("c", vec![locality("0", 9)])]);
+    reports.store("a", "", vec![stats("c", vec![locality("0", 9)])]);
     assert_eq!(reports.refused(), before);
     assert_eq!(reports.snapshot()[0].localities[0].requests.issued, 9);
     // A name that is too long is refused with its figures.
     let long = "x".repeat(4000);
-    reports.take("a", "", vec![stats(&long, vec![locality("z", 1)])]);
+    reports.store("a", "", vec![stats(&long, vec![locality("z", 1)])]);
     assert_eq!(reports.refused(), before + 2);
 }
 
@@ -220,15 +220,15 @@ async fn what_is_not_reported_again_is_forgotten_and_makes_room() {
         node_bytes: 3000,
     });
     let zones = |from: u64, to| (from..to).map(|n| locality(&n.to_string(), n)).collect();
-    reports.take("gone", "", vec![stats("c", zones(0, 100))]);
+    reports.store("gone", "", vec![stats("c", zones(0, 100))]);
     tokio::time::advance(Duration::from_secs(40)).await;
-    reports.take("a", "", vec![stats("c", zones(0, 1))]);
+    reports.store("a", "", vec![stats("c", zones(0, 1))]);
     assert_eq!(reports.snapshot().len(), 1, "the store is full");
     tokio::time::advance(Duration::from_secs(40)).await;
     assert_eq!(reports.snapshot().len(), 0);
-    reports.take("a", "", vec![stats("c", zones(0, 2))]);
+    reports.store("a", "", vec![stats("c", zones(0, 2))]);
     tokio::time::advance(Duration::from_secs(40)).await;
-    reports.take("a", "", vec![stats("c", zones(1, 2))]);
+    reports.store("a", "", vec![stats("c", zones(1, 2))]);
     tokio::time::advance(Duration::from_secs(40)).await;
     let left = reports.snapshot();
     let [zone] = &left[0].localities[..] else {

@@ -80,15 +80,16 @@ impl BaseRules {
         self.0.iter().filter(|rule| rule.node.matches(node))
     }
 
-    /// The base subscriptions of a node.
+    /// The base subscriptions of a node, by all rules that apply, each once. A
+    /// template with a field that the node lacks gives nothing.
     #[must_use]
     pub fn base(&self, node: &Described) -> BaseSubscriptions {
         let (mut sets, mut hosts) = (BTreeSet::new(), BTreeSet::new());
         for rule in self.applying(node) {
-            let filled = rule.sets.iter().filter_map(|set| set.fill(node));
-            sets.extend(filled.map(Box::from));
-            let filled = rule.hosts.iter().filter_map(|host| host.fill(node));
-            hosts.extend(filled.map(|host| Name::new(&host)));
+            let of_rule = rule.sets.iter().filter_map(|set| set.fill(node));
+            sets.extend(of_rule.map(Box::from));
+            let of_rule = rule.hosts.iter().filter_map(|host| host.fill(node));
+            hosts.extend(of_rule.map(|host| Name::new(&host)));
         }
         BaseSubscriptions {
             sets: sets.into_iter().collect(),

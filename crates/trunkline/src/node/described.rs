@@ -7,15 +7,18 @@ use trunkline_proto::discovery::{self, Locality, Node};
 
 use super::field::{Field, MetadataPath};
 
-/// Bytes of metadata that are searched. No proxy has as many; a value beyond
-/// them is not found.
+/// The maximum of bytes of metadata that is searched. No proxy has as many; in
+/// more nothing is found.
 const METADATA_BYTES: usize = 1 << 20;
 
-/// Bytes of one value. A longer one is no name of anything.
+/// The maximum of bytes of a value. A longer one names nothing, and counts as
+/// missing.
 const VALUE_BYTES: usize = 1 << 10;
 
-/// Types for which a node may send dynamic parameters, and how many of each.
+/// The maximum of types for which a node may send dynamic parameters.
 const DYNAMIC_TYPES: usize = 64;
+
+/// The maximum of dynamic parameters for one type.
 const DYNAMIC_KEYS: usize = 64;
 
 /// The places in metadata that a set of rules reads.
@@ -44,24 +47,19 @@ pub struct Described {
     locality: Locality,
     user_agent: String,
     listener: String,
+    /// In the order of their paths.
     metadata: Vec<(MetadataPath, String)>,
     dynamic: Vec<(TypeUrl, Vec<(String, String)>)>,
 }
 
 impl Described {
-    /// Reads a node.
+    /// Reads a node. A value that is too long counts as missing.
     #[must_use]
     pub fn new(node: &Node, wanted: &Wanted) -> Self {
         let short = |text: &String| match text.len() <= VALUE_BYTES {
             true => text.clone(),
             false => String::new(),
         };
-        let Wanted(paths) = wanted;
-        let raw = node.metadata.as_ref();
-        let raw = raw.filter(|raw| !paths.is_empty() && raw.len() <= METADATA_BYTES);
-        let values = raw.map_or_else(Vec::new, |raw| discovery::values_at(raw, paths));
-        let found = paths.iter().zip(values);
-        let found = found.filter_map(|(path, value)| Some((path.clone(), value?)));
         let locality = node.locality.clone().unwrap_or_default();
         Self {
             id: short(&node.id),
@@ -73,7 +71,7 @@ impl Described {
             },
             user_agent: short(&node.user_agent_name),
             listener: String::new(),
-            metadata: found.filter(|(_, v)| v.len() <= VALUE_BYTES).collect(),
+            metadata: metadata(node, wanted),
             dynamic: dynamic(node),
         }
     }
@@ -116,15 +114,30 @@ impl Described {
     }
 }
 
+/// The metadata of a node that is wanted, in the order of its paths.
+fn metadata(node: &Node, Wanted(paths): &Wanted) -> Vec<(MetadataPath, String)> {
+    let raw = node.metadata.as_ref();
+    let Some(raw) = raw.filter(|raw| !paths.is_empty() && raw.len() <= METADATA_BYTES) else {
+        return Vec::new();
+    };
+    let values = discovery::values_at(raw, paths);
+    let found = paths.iter().zip(values).filter_map(|(path, value)| {
+        let value = value.filter(|value| value.len() <= VALUE_BYTES)?;
+        Some((path.clone(), value))
+    });
+    found.collect()
+}
+
+/// The dynamic parameters of a node (TP2), as far as they are within the limits.
 fn dynamic(node: &Node) -> Vec<(TypeUrl, Vec<(String, String)>)> {
+    let is_short = |(key, value): &(&String, &String)| key.len() + value.len() <= VALUE_BYTES;
     let types = node.dynamic_parameters.iter().take(DYNAMIC_TYPES);
-    let one = types.map(|(url, said)| {
-        let is_short = |(key, value): &(&String, &String)| key.len() + value.len() <= VALUE_BYTES;
-        let pairs = said.params.iter().filter(is_short).take(DYNAMIC_KEYS);
+    let types = types.map(|(url, dynamic)| {
+        let pairs = dynamic.params.iter().filter(is_short).take(DYNAMIC_KEYS);
         let pairs = pairs.map(|(key, value)| (key.clone(), value.clone()));
         (TypeUrl::new(url), pairs.collect())
     });
-    one.collect()
+    types.collect()
 }
 
 #[cfg(test)]

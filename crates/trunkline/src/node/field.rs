@@ -91,7 +91,7 @@ impl FromStr for MetadataPath {
         let wrong = || RuleError::Path { found: found() };
         let (mut keys, mut rest) = (Vec::new(), Some(text));
         while let Some(path) = rest {
-            let (key, after) = key(path).ok_or_else(wrong)?;
+            let (key, after) = first_key(path).ok_or_else(wrong)?;
             keys.push(key.to_owned());
             rest = after;
         }
@@ -105,8 +105,9 @@ impl FromStr for MetadataPath {
     }
 }
 
-/// The first key of a path, and the text after its dot.
-fn key(path: &str) -> Option<(&str, Option<&str>)> {
+/// Splits the first key, perhaps in quotes, off a path, and returns also the text
+/// after its dot; `None` if there is no key, or something else behind it.
+fn first_key(path: &str) -> Option<(&str, Option<&str>)> {
     let quote = path.chars().next().filter(|c| matches!(c, '\'' | '"'));
     let (key, after) = match quote {
         Some(quote) => path[1..].split_once(quote)?,
@@ -121,8 +122,8 @@ fn key(path: &str) -> Option<(&str, Option<&str>)> {
 
 impl fmt::Display for MetadataPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, key) in self.0.iter().enumerate() {
-            if place > 0 {
+        for (index, key) in self.0.iter().enumerate() {
+            if index > 0 {
                 f.write_str(".")?;
             }
             match key.contains(['.', '\'', '"']) {

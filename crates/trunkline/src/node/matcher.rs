@@ -38,10 +38,10 @@ impl fmt::Display for NodeMatch {
         if self.0.is_empty() {
             return f.write_str("every node");
         }
-        for (place, (field, patterns)) in self.0.iter().enumerate() {
+        for (index, (field, patterns)) in self.0.iter().enumerate() {
             let patterns: Vec<_> = patterns.iter().map(ToString::to_string).collect();
-            let sign = if place == 0 { "" } else { ", " };
-            write!(f, "{sign}{field}={}", patterns.join("|"))?;
+            let separator = if index == 0 { "" } else { ", " };
+            write!(f, "{separator}{field}={}", patterns.join("|"))?;
         }
         Ok(())
     }

@@ -82,43 +82,40 @@ impl ParamRules {
     #[must_use]
     pub fn params(&self, node: &Described) -> NodeParams {
         let by_rules = self.by_rules(node);
-        let own = node.dynamic().iter().map(|(url, said)| {
-            let free = said
-                .iter()
-                .filter(|(key, _)| !by_rules.contains_key(&**key));
-            let free = free.map(|(key, value)| (key.as_str(), value.as_str()));
-            let own = by_rules
-                .iter()
-                .map(|(key, (value, _))| (*key, value.as_str()));
-            (url.clone(), fitting(own.chain(free)))
+        let set_by_rules = || {
+            let all = by_rules.iter();
+            all.map(|(key, (value, _))| (*key, value.as_str()))
+        };
+        let own = node.dynamic().iter().map(|(url, dynamic)| {
+            let others = dynamic.iter();
+            let others = others.filter(|(key, _)| !by_rules.contains_key(&**key));
+            let others = others.map(|(key, value)| (key.as_str(), value.as_str()));
+            (url.clone(), fitting(set_by_rules().chain(others)))
         });
         NodeParams {
-            all: fitting(
-                by_rules
-                    .iter()
-                    .map(|(key, (value, _))| (*key, value.as_str())),
-            ),
             own: own.collect(),
+            all: fitting(set_by_rules()),
         }
     }
 
-    /// For each key that a rule sets for a node: its value and the rule.
+    /// For each key that a rule sets for a node: its value and the rule, which is
+    /// the last one of several.
     #[must_use]
     pub fn by_rules(&self, node: &Described) -> BTreeMap<&str, (String, &ParamRule)> {
-        let mut given = BTreeMap::new();
+        let mut values = BTreeMap::new();
         for rule in self.0.iter().filter(|rule| rule.node.matches(node)) {
             for (key, template) in &rule.set {
                 if let Some(value) = template.fill(node) {
-                    given.insert(key.as_str(), (value, rule));
+                    values.insert(key.as_str(), (value, rule));
                 }
             }
         }
-        given
+        values
     }
 }
 
-/// As many parameters as a client may have: a hostile client gets fewer, not
-/// none.
+/// Keeps as many parameters as a client may have, the first ones first. A
+/// hostile client gets fewer than it sends, not none.
 fn fitting<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Params {
     let mut bytes = 0;
     let fits = |(key, value): &(&str, &str)| {

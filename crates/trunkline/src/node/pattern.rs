@@ -20,14 +20,14 @@ impl Pattern {
         let inner = text.strip_prefix(head).and_then(|t| t.strip_suffix(tail));
         // The first place for each part leaves most room for the parts after
         // it.
-        let place = |left: &mut &str, part: &str| {
-            let at = left.find(part)?;
-            *left = &left[at + part.len()..];
+        let skip_past = |rest: &mut &str, part: &str| {
+            let (_, after) = rest.split_once(part)?;
+            *rest = after;
             Some(())
         };
-        inner.is_some_and(|mut left| {
+        inner.is_some_and(|mut rest| {
             let mut parts = middle.split('*');
-            parts.all(|part| place(&mut left, part).is_some())
+            parts.all(|part| skip_past(&mut rest, part).is_some())
         })
     }
 }

@@ -18,6 +18,7 @@ pub(crate) struct NodeRules {
 }
 
 impl NodeRules {
+    /// Collects the metadata that all of the rules read.
     pub(crate) fn new(base: BaseRules, params: ParamRules, errors: Vec<NodeMatch>) -> Self {
         let fields = base.fields();
         let fields = fields.chain(params.rules().iter().flat_map(ParamRule::fields));

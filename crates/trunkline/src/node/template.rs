@@ -51,7 +51,7 @@ impl FromStr for Template {
     type Err = RuleError;
 
     fn from_str(text: &str) -> Result<Self, RuleError> {
-        let found = || RuleError::Brace {
+        let unpaired = || RuleError::Brace {
             found: text.to_owned(),
         };
         let (mut parts, mut plain, mut rest) = (Vec::new(), String::new(), text);
@@ -59,13 +59,14 @@ impl FromStr for Template {
             plain.push_str(&rest[..at]);
             let brace = &rest[at..=at];
             rest = &rest[at + 1..];
+            // A brace itself is written twice.
             if let Some(after) = rest.strip_prefix(brace) {
                 plain.push_str(brace);
                 rest = after;
                 continue;
             }
             let closed = rest.split_once('}').filter(|_| brace == "{");
-            let (field, after) = closed.ok_or_else(found)?;
+            let (field, after) = closed.ok_or_else(unpaired)?;
             if !plain.is_empty() {
                 parts.push(Part::Text(std::mem::take(&mut plain)));
             }

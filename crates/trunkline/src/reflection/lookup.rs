@@ -7,15 +7,15 @@ use tonic::Code;
 use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
 use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
 use tonic_reflection::pb::v1::{
-    self, ErrorResponse, ExtensionNumberResponse, FileDescriptorResponse, ListServiceResponse,
-    ServerReflectionRequest, ServerReflectionResponse, ServiceResponse,
+    self, ErrorResponse, ExtensionNumberResponse, ExtensionRequest, FileDescriptorResponse,
+    ListServiceResponse, ServerReflectionRequest, ServerReflectionResponse, ServiceResponse,
 };
 use tonic_reflection::pb::v1alpha;
 use trunkline_proto::descriptor;
 use trunkline_proto::prost_reflect::{DescriptorPool, FileDescriptor};
 
-/// The descriptors of services that are not Envoy's.
-static OURS: LazyLock<DescriptorPool> = LazyLock::new(|| {
+/// The descriptors of services that are not Envoy's: health and reflection.
+static OTHERS: LazyLock<DescriptorPool> = LazyLock::new(|| {
     let mut pool = DescriptorPool::new();
     for set in [
         tonic_health::pb::FILE_DESCRIPTOR_SET,
@@ -29,25 +29,29 @@ static OURS: LazyLock<DescriptorPool> = LazyLock::new(|| {
     pool
 });
 
+/// All descriptors, those of Envoy first.
 fn pools() -> [&'static DescriptorPool; 2] {
-    [descriptor::pool(), &OURS]
+    [descriptor::pool(), &OTHERS]
 }
 
-/// One stream: a file is sent once as a dependency.
-pub(super) struct Conversation {
+/// The state of one stream.
+pub(super) struct ReflectionStream {
+    /// The full names of the server's services.
     services: Arc<[String]>,
+    /// The files that were sent: each is sent once as a dependency.
     sent: HashSet<String>,
 }
 
-impl Conversation {
+impl ReflectionStream {
     pub(super) fn new(services: Arc<[String]>) -> Self {
         let sent = HashSet::new();
         Self { services, sent }
     }
 
-    pub(super) fn answer(&mut self, request: ServerReflectionRequest) -> ServerReflectionResponse {
+    /// Builds the response to a request; an error is a response, too.
+    pub(super) fn respond(&mut self, request: ServerReflectionRequest) -> ServerReflectionResponse {
         let response = match &request.message_request {
-            Some(question) => self.look_up(question),
+            Some(lookup) => self.look_up(lookup),
             None => error(Code::InvalidArgument, "the request asks for nothing"),
         };
         ServerReflectionResponse {
@@ -57,22 +61,20 @@ impl Conversation {
         }
     }
 
-    fn look_up(&mut self, question: &MessageRequest) -> MessageResponse {
-        let found = match question {
+    /// Looks in the descriptors of Envoy, then in the others.
+    fn look_up(&mut self, lookup: &MessageRequest) -> MessageResponse {
+        let mut pools = pools().into_iter();
+        let found = match lookup {
             MessageRequest::ListServices(_) => return self.list(),
             MessageRequest::AllExtensionNumbersOfType(name) => return extension_numbers(name),
-            MessageRequest::FileByFilename(name) => pools()
-                .into_iter()
-                .find_map(|pool| pool.get_file_by_name(name)),
-            MessageRequest::FileContainingSymbol(name) => pools()
-                .into_iter()
-                .find_map(|pool| file_of(pool, name.trim_start_matches('.'))),
-            MessageRequest::FileContainingExtension(wanted) => {
-                pools().into_iter().find_map(|pool| {
-                    let message = pool.get_message_by_name(&wanted.containing_type)?;
-                    let number = u32::try_from(wanted.extension_number).ok()?;
-                    Some(message.get_extension(number)?.parent_file())
-                })
+            MessageRequest::FileByFilename(name) => {
+                pools.find_map(|pool| pool.get_file_by_name(name))
+            }
+            MessageRequest::FileContainingSymbol(name) => {
+                pools.find_map(|pool| file_of_symbol(pool, name.trim_start_matches('.')))
+            }
+            MessageRequest::FileContainingExtension(extension) => {
+                pools.find_map(|pool| file_of_extension(pool, extension))
             }
         };
         match found {
@@ -87,7 +89,7 @@ impl Conversation {
         MessageResponse::ListServicesResponse(ListServiceResponse { service })
     }
 
-    /// The file and its dependencies, as far as they were not sent. The file
+    /// Sends a file with its dependencies, as far as they were not sent. The file
     /// itself is always sent: a client may request it again.
     fn files(&mut self, file: FileDescriptor) -> MessageResponse {
         let mut files = vec![file.encode_to_vec()];
@@ -107,34 +109,42 @@ impl Conversation {
     }
 }
 
-/// The file that defines a message, enum, service or extension, or a member of
-/// one.
-fn file_of(pool: &DescriptorPool, name: &str) -> Option<FileDescriptor> {
-    let defined = |name: &str| {
-        let message = pool.get_message_by_name(name).map(|d| d.parent_file());
-        message
-            .or_else(|| Some(pool.get_enum_by_name(name)?.parent_file()))
-            .or_else(|| Some(pool.get_service_by_name(name)?.parent_file()))
-            .or_else(|| Some(pool.get_extension_by_name(name)?.parent_file()))
-    };
-    let member = || {
-        let (parent, member) = name.rsplit_once('.')?;
-        let field = || {
-            let message = pool.get_message_by_name(parent)?;
-            let field = message.get_field_by_name(member).is_some();
-            let oneof = message.oneofs().any(|oneof| oneof.name() == member);
-            (field || oneof).then(|| message.parent_file())
-        };
-        let method = || {
-            let service = pool.get_service_by_name(parent)?;
-            let known = service.methods().any(|method| method.name() == member);
-            known.then(|| service.parent_file())
-        };
-        field().or_else(method)
-    };
-    defined(name).or_else(member)
+/// Finds the file that defines a message, enum, service or extension, or a member
+/// of one.
+fn file_of_symbol(pool: &DescriptorPool, name: &str) -> Option<FileDescriptor> {
+    let message = pool.get_message_by_name(name).map(|d| d.parent_file());
+    message
+        .or_else(|| Some(pool.get_enum_by_name(name)?.parent_file()))
+        .or_else(|| Some(pool.get_service_by_name(name)?.parent_file()))
+        .or_else(|| Some(pool.get_extension_by_name(name)?.parent_file()))
+        .or_else(|| file_of_member(pool, name))
 }
 
+/// Finds the file that defines a field, a oneof or a method, by its full name.
+fn file_of_member(pool: &DescriptorPool, name: &str) -> Option<FileDescriptor> {
+    let (parent, member) = name.rsplit_once('.')?;
+    if let Some(message) = pool.get_message_by_name(parent) {
+        let is_field = message.get_field_by_name(member).is_some();
+        let is_oneof = message.oneofs().any(|oneof| oneof.name() == member);
+        return (is_field || is_oneof).then(|| message.parent_file());
+    }
+    let service = pool.get_service_by_name(parent)?;
+    let is_method = service.methods().any(|method| method.name() == member);
+    is_method.then(|| service.parent_file())
+}
+
+/// Finds the file that defines an extension, by the type that it extends and its
+/// number.
+fn file_of_extension(
+    pool: &DescriptorPool,
+    extension: &ExtensionRequest,
+) -> Option<FileDescriptor> {
+    let message = pool.get_message_by_name(&extension.containing_type)?;
+    let number = u32::try_from(extension.extension_number).ok()?;
+    Some(message.get_extension(number)?.parent_file())
+}
+
+/// Lists the numbers of all extensions of a message.
 fn extension_numbers(name: &str) -> MessageResponse {
     let find = |pool: &DescriptorPool| pool.get_message_by_name(name);
     let Some(message) = pools().into_iter().find_map(find) else {

@@ -19,7 +19,7 @@ use tonic_reflection::pb::v1::server_reflection_server as v1_server;
 use tonic_reflection::pb::v1alpha::server_reflection_server as v1alpha_server;
 use tonic_reflection::pb::{v1, v1alpha};
 
-use lookup::Conversation;
+use lookup::ReflectionStream;
 
 /// The full name of the service.
 pub const NAME: &str = v1_server::SERVICE_NAME;
@@ -64,9 +64,9 @@ impl v1_server::ServerReflection for Reflection {
         &self,
         request: Request<Streaming<v1::ServerReflectionRequest>>,
     ) -> Result<Response<Self::ServerReflectionInfoStream>, Status> {
-        let mut conversation = Conversation::new(Arc::clone(&self.services));
+        let mut stream = ReflectionStream::new(Arc::clone(&self.services));
         let requests = request.into_inner();
-        let responses = requests.map(move |request| Ok(conversation.answer(request?)));
+        let responses = requests.map(move |request| Ok(stream.respond(request?)));
         Ok(Response::new(Box::pin(responses)))
     }
 }
@@ -79,17 +79,17 @@ impl v1alpha_server::ServerReflection for Reflection {
         &self,
         request: Request<Streaming<v1alpha::ServerReflectionRequest>>,
     ) -> Result<Response<Self::ServerReflectionInfoStream>, Status> {
-        let mut conversation = Conversation::new(Arc::clone(&self.services));
+        let mut stream = ReflectionStream::new(Arc::clone(&self.services));
         let requests = request.into_inner();
         let responses = requests.map(move |request| {
-            let response = conversation.answer(other_version(&request?)?);
+            let response = stream.respond(other_version(&request?)?);
             other_version(&response)
         });
         Ok(Response::new(Box::pin(responses)))
     }
 }
 
-/// The same message in the types of the other version.
+/// Converts a message to the types of the other version, by its bytes.
 fn other_version<T: Message + Default>(message: &impl Message) -> Result<T, Status> {
     let decoded = T::decode(&*message.encode_to_vec());
     decoded.map_err(|error| Status::internal(error.to_string()))

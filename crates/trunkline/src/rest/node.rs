@@ -29,32 +29,37 @@ struct Place {
 }
 
 impl RequestNode {
-    /// The part that the protocol does not need: locality and metadata.
-    pub(super) fn beside(&mut self, metadata: bool) -> Node {
+    /// Takes the part of the node that only rules read: locality, and metadata if
+    /// `metadata` is set. Metadata that is no JSON object counts as missing.
+    pub(super) fn take_rest(&mut self, metadata: bool) -> Node {
         let place = self.locality.take().unwrap_or_default();
         let raw = self.metadata.take().filter(|_| metadata);
         let map = raw.and_then(|raw| serde_json::from_str(raw.get()).ok());
-        let map: Option<serde_json::Map<String, serde_json::Value>> = map;
         Node {
             locality: Some(Locality {
                 region: place.region.unwrap_or_default(),
                 zone: place.zone.unwrap_or_default(),
                 sub_zone: place.sub_zone.unwrap_or_default(),
             }),
-            metadata: map.map(|map| structure(map).encode_to_vec().into()),
+            metadata: map.map(|map| to_struct(map).encode_to_vec().into()),
             ..Node::default()
         }
     }
 }
 
-fn structure(map: serde_json::Map<String, serde_json::Value>) -> Struct {
+/// Converts a JSON object to a struct of protobuf.
+fn to_struct(map: serde_json::Map<String, serde_json::Value>) -> Struct {
     Struct {
-        fields: map.into_iter().map(|(key, it)| (key, value(it))).collect(),
+        fields: map
+            .into_iter()
+            .map(|(key, it)| (key, to_value(it)))
+            .collect(),
     }
 }
 
-/// Recurses as deep as the JSON, which is bounded.
-fn value(json: serde_json::Value) -> Value {
+/// Converts a JSON value to one of protobuf. Recurses as deep as the JSON, which
+/// its parser bounds.
+fn to_value(json: serde_json::Value) -> Value {
     use serde_json::Value as Json;
     let kind = match json {
         Json::Null => Kind::NullValue(0),
@@ -62,9 +67,9 @@ fn value(json: serde_json::Value) -> Value {
         Json::Number(it) => Kind::NumberValue(it.as_f64().unwrap_or_default()),
         Json::String(it) => Kind::StringValue(it),
         Json::Array(all) => Kind::ListValue(ListValue {
-            values: all.into_iter().map(value).collect(),
+            values: all.into_iter().map(to_value).collect(),
         }),
-        Json::Object(map) => Kind::StructValue(structure(map)),
+        Json::Object(map) => Kind::StructValue(to_struct(map)),
     };
     Value { kind: Some(kind) }
 }

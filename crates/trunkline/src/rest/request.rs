@@ -77,42 +77,22 @@ pub fn read(kind: &'static str, body: &[u8], limits: &RestLimits) -> Result<Read
         return Err(RestError::TooLarge { limit });
     }
     let request: Request = serde_json::from_slice(body)?;
-    let text = |field, text: Option<String>| match text {
-        Some(text) if text.len() > limits.text_bytes => {
-            let limit = limits.text_bytes;
-            Err(RestError::TooLong { field, limit })
-        }
-        text => Ok(text.filter(|text| !text.is_empty())),
-    };
-    let version = text("version_info", request.version_info)?;
-    if let Some(found) = text("type_url", request.type_url)?
+    let version = text("version_info", request.version_info, limits)?;
+    if let Some(found) = text("type_url", request.type_url, limits)?
         && full_name(&found) != full_name(kind)
     {
         let expected = kind;
         return Err(RestError::WrongType { expected, found });
     }
-    let mut node = request.node.unwrap_or_default();
-    let beside = node.beside(limits.metadata);
-    let node = Node {
-        id: text("node.id", node.id)?.unwrap_or_default(),
-        cluster: text("node.cluster", node.cluster)?.unwrap_or_default(),
-        user_agent: text("node.user_agent_name", node.user_agent_name)?.unwrap_or_default(),
-        client_features: features(node.client_features.unwrap_or_default(), limits),
-    };
-    let asked = request.resource_names.unwrap_or_default();
-    let all = asked.len();
-    let names = names(asked, limits);
+    let (core, node) = nodes(request.node.unwrap_or_default(), limits)?;
+    let requested = request.resource_names.unwrap_or_default();
+    let count = requested.len();
+    let names = names(requested, limits);
     Ok(Read {
-        refused: all - names.len(),
-        node: discovery::Node {
-            id: node.id.clone(),
-            cluster: node.cluster.clone(),
-            user_agent_name: node.user_agent.clone(),
-            client_features: node.client_features.clone(),
-            ..beside
-        },
+        refused: count - names.len(),
+        node,
         request: SotwRequest {
-            node: Some(node),
+            node: Some(core),
             type_url: Some(TypeUrl::new(kind)),
             names,
             version: version.map(Version::new),
@@ -120,6 +100,40 @@ pub fn read(kind: &'static str, body: &[u8], limits: &RestLimits) -> Result<Read
             error: None,
         },
     })
+}
+
+/// Reads a text field; `None` if it is missing or empty. Refuses one that is too
+/// long.
+fn text(
+    field: &'static str,
+    text: Option<String>,
+    limits: &RestLimits,
+) -> Result<Option<String>, RestError> {
+    let limit = limits.text_bytes;
+    match text {
+        Some(text) if text.len() > limit => Err(RestError::TooLong { field, limit }),
+        text => Ok(text.filter(|text| !text.is_empty())),
+    }
+}
+
+/// Reads a node: the part that the engine knows, and the whole as rules read it.
+fn nodes(mut read: RequestNode, limits: &RestLimits) -> Result<(Node, discovery::Node), RestError> {
+    let for_rules = read.take_rest(limits.metadata);
+    let field = |name, value| text(name, value, limits).map(Option::unwrap_or_default);
+    let core = Node {
+        id: field("node.id", read.id)?,
+        cluster: field("node.cluster", read.cluster)?,
+        user_agent: field("node.user_agent_name", read.user_agent_name)?,
+        client_features: features(read.client_features.unwrap_or_default(), limits),
+    };
+    let node = discovery::Node {
+        id: core.id.clone(),
+        cluster: core.cluster.clone(),
+        user_agent_name: core.user_agent.clone(),
+        client_features: core.client_features.clone(),
+        ..for_rules
+    };
+    Ok((core, node))
 }
 
 fn features(features: Vec<String>, limits: &RestLimits) -> Vec<String> {

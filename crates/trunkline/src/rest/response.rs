@@ -36,28 +36,29 @@ pub struct LeftOut {
     pub loss: Loss,
 }
 
-/// Writes a response. `identifier` names this server in it.
+/// Writes a response, without the resources that JSON cannot express.
+/// `identifier` names this server in it.
 #[must_use]
 pub fn write(response: &SotwResponse, identifier: &str) -> Written {
     let mut left_out = Vec::new();
     let mut listed = Vec::with_capacity(response.resources.len());
-    for delivered in response.resources.iter() {
-        match lost(&response.type_url, delivered) {
-            None => listed.push(delivered.clone()),
+    for sent in response.resources.iter() {
+        match lost(&response.type_url, sent) {
+            None => listed.push(sent.clone()),
             Some(loss) => left_out.push(LeftOut {
-                name: delivered.resource.name.clone(),
+                name: sent.resource.name.clone(),
                 loss,
             }),
         }
     }
-    let said = SotwResponse {
+    let expressible = SotwResponse {
         resources: listed.into(),
         // Older clients do not know this field, and refuse unknown ones.
         errors: Vec::new(),
         ..response.clone()
     };
-    // One encoder for both, so JSON and gRPC say the same.
-    let bytes = sotw_frames(&said, identifier).to_bytes();
+    // One encoder for both, so that JSON and gRPC are the same message.
+    let bytes = sotw_frames(&expressible, identifier).to_bytes();
     let message = descriptor::message(RESPONSE)
         .and_then(|of| DynamicMessage::decode(of, bytes).ok())
         .map(|message| to_node(&message, None).to_json());
@@ -67,8 +68,10 @@ pub fn write(response: &SotwResponse, identifier: &str) -> Written {
     }
 }
 
-fn lost(type_url: &TypeUrl, delivered: &WireResource) -> Option<Loss> {
-    let body = delivered.resource.body.clone()?;
+/// Returns the part of a resource that JSON cannot express; `None` if it can
+/// express all.
+fn lost(type_url: &TypeUrl, sent: &WireResource) -> Option<Loss> {
+    let body = sent.resource.body.clone()?;
     let Some(of) = descriptor::message(type_url.as_str()) else {
         return Some(Loss::Type(type_url.to_string()));
     };

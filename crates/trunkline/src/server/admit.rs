@@ -9,10 +9,31 @@ use tonic::Status;
 use super::hooks::{Call, Limit};
 use super::shared::Shared;
 
-/// Refused streams that are held open at once; one more ends at once.
-const HELD: usize = 10_000;
+/// The maximum of refused streams that are held open; one more ends at once.
+const MAX_HELD: usize = 10_000;
 
-static HOLDING: AtomicUsize = AtomicUsize::new(0);
+/// Counts a refused stream for as long as it is held, in all servers of the
+/// process.
+struct Hold {
+    is_within_limit: bool,
+}
+
+static HELD: AtomicUsize = AtomicUsize::new(0);
+
+impl Hold {
+    fn new() -> Self {
+        let held = HELD.fetch_add(1, Ordering::Relaxed);
+        Self {
+            is_within_limit: held < MAX_HELD,
+        }
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        HELD.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 /// Counts a stream for as long as it lives.
 #[derive(Debug)]
@@ -24,8 +45,9 @@ impl Drop for Admission {
     }
 }
 
-/// Admits a stream and returns the client's identity, or the reason why not,
-/// after a delay.
+/// Admits a stream and returns the client's identity. A refused stream is held
+/// for a while before the reason is returned, so that its client does not
+/// reconnect at once.
 pub(super) async fn admit(
     shared: &Arc<Shared>,
     call: &Call,
@@ -39,6 +61,8 @@ pub(super) async fn admit(
     }
 }
 
+/// Admits a stream if it is authenticated, is not one too many, and all contents
+/// are loaded in time (S51).
 async fn try_admit(
     shared: &Arc<Shared>,
     call: &Call,
@@ -64,9 +88,11 @@ async fn try_admit(
     }
 }
 
+/// Waits for the delay of a refusal, unless too many streams do.
 async fn hold(shared: &Shared) {
-    if HOLDING.fetch_add(1, Ordering::Relaxed) < HELD {
+    // A client that leaves meanwhile drops this future, and its count.
+    let hold = Hold::new();
+    if hold.is_within_limit {
         tokio::time::sleep(shared.options.refusal_delay).await;
     }
-    HOLDING.fetch_sub(1, Ordering::Relaxed);
 }

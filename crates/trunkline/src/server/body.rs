@@ -71,8 +71,8 @@ impl<B> Stream<B>
 where
     B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
 {
-    /// Adds the next message, or returns the status with which the stream
-    /// ended.
+    /// Adds the next message to `frames`, or returns the status with which the
+    /// stream ended. A stream that is admitted begins here.
     fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Status>> {
         loop {
             match &mut self.state {
@@ -85,6 +85,8 @@ where
         }
     }
 
+    /// Polls for the next frame: the rest of a message, the next message, or the
+    /// status of the stream as trailers, which is the last one.
     fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Frame<Bytes>>> {
         loop {
             if let Some(bytes) = self.frames.pop_front() {
@@ -142,6 +144,7 @@ impl<B> fmt::Debug for Body<B> {
     }
 }
 
+/// The trailers of a stream that ended with this status.
 fn trailers(status: &Status) -> HeaderMap {
     let mut headers = HeaderMap::new();
     if status.add_header(&mut headers).is_err() {

@@ -11,9 +11,10 @@ use super::stream::Stream;
 use crate::node::{Described, NodeMatch, NodeRules};
 
 impl Stream {
-    /// Takes up a node that is new or has changed. Parameters follow a node
-    /// that changes on an open stream; base subscriptions and the form of
-    /// errors count for later subscriptions only.
+    /// Applies the rules to a node that is new or has changed, and keeps its
+    /// description if rules may be asked about it later. The parameters of an
+    /// open stream follow its node; base subscriptions and the form of errors
+    /// count for later subscriptions only.
     pub(super) fn set_node(
         self: &Arc<Self>,
         session: &mut Session,
@@ -22,7 +23,7 @@ impl Stream {
     ) {
         let rules = &self.shared.rules;
         let new = self.describe(node);
-        session.set_supports_resource_errors(speaks_errors(rules, &new, node));
+        session.set_supports_resource_errors(understands_errors(rules, &new, node));
         if !rules.base.is_empty() {
             session.set_base_subscriptions(rules.base.base(&new));
         }
@@ -35,14 +36,17 @@ impl Stream {
         *described = is_wanted.then(|| Box::new(new));
     }
 
+    /// The node as rules read it, with the address that it connected to.
     fn describe(&self, node: &Node) -> Described {
         let described = Described::new(node, self.shared.rules.wanted());
         described.on(self.connection.local)
     }
 }
 
-fn speaks_errors(rules: &NodeRules, described: &Described, node: &Node) -> bool {
-    let mut features = node.client_features.iter();
+/// Whether a client understands `resource_errors` (TP3): its node says so, or a
+/// rule.
+fn understands_errors(rules: &NodeRules, described: &Described, node: &Node) -> bool {
+    let by_feature = |feature: &String| feature == Options::RESOURCE_ERRORS;
     let by_rule = |rule: &NodeMatch| rule.matches(described);
-    features.any(|feature| feature == Options::RESOURCE_ERRORS) || rules.errors.iter().any(by_rule)
+    node.client_features.iter().any(by_feature) || rules.errors.iter().any(by_rule)
 }

@@ -43,14 +43,15 @@ pub trait Contents: Send + Sync + 'static {
     /// [`Server::serve`](super::Server::serve).
     fn run(self: Arc<Self>, writer: Writer) -> BoxFuture<'static, ()>;
 
-    /// A name that does not exist got its first subscriber: contents that are
-    /// made on demand can be made now. Called by the stream's task; should be
+    /// Called when a name that does not exist gets its first subscriber, so that
+    /// contents can be made on demand. Called by the stream's task; should be
     /// quick.
     fn wanted(&self, type_url: &TypeUrl, name: &Name) {
         let _ = (type_url, name);
     }
 
-    /// A name lost its last subscriber.
+    /// Called when a name loses its last subscriber, by the stream's task; should
+    /// be quick.
     fn unwanted(&self, type_url: &TypeUrl, name: &Name) {
         let _ = (type_url, name);
     }
@@ -131,20 +132,24 @@ pub struct Changed {
 }
 
 impl Changed {
-    /// The variants of a name that became different.
-    pub(super) fn of(made: ChangedName<'_>) -> impl Iterator<Item = Self> + '_ {
-        let find = |all: &[Arc<Resource>], which: &Resource| {
-            let found = all.iter().find(|r| r.constraints == which.constraints);
+    /// Lists the variants of a name that became different: those that are there
+    /// now, then those that were removed. A variant is the same one if its
+    /// constraints are.
+    pub(super) fn of(changed: ChangedName<'_>) -> impl Iterator<Item = Self> + '_ {
+        let version_in = |all: &[Arc<Resource>], variant: &Resource| {
+            let found = all.iter().find(|r| r.constraints == variant.constraints);
             found.map(|r| r.version.clone())
         };
-        let (before, after) = (made.before, made.after);
-        let gone = before.iter().filter(move |r| find(after, r).is_none());
-        after.iter().chain(gone).filter_map(move |which| {
-            let (from, to) = (find(before, which), find(after, which));
+        let (before, after) = (changed.before, changed.after);
+        let removed = before
+            .iter()
+            .filter(move |r| version_in(after, r).is_none());
+        after.iter().chain(removed).filter_map(move |variant| {
+            let (from, to) = (version_in(before, variant), version_in(after, variant));
             (from != to).then(|| Self {
-                type_url: made.type_url.clone(),
-                name: made.name.clone(),
-                constraints: which.constraints.clone(),
+                type_url: changed.type_url.clone(),
+                name: changed.name.clone(),
+                constraints: variant.constraints.clone(),
                 from,
                 to,
             })

@@ -9,7 +9,7 @@ use super::hook_set::HookSet;
 
 /// The maximum of changes that one stream holds: a client that never
 /// acknowledges would hold every one.
-const KEPT: usize = 64;
+const MAX_HELD: usize = 64;
 
 /// A change on its way. Every stream that it concerns holds it until its client
 /// has acknowledged; when the last one drops it, the change has converged.
@@ -35,10 +35,11 @@ impl Convergence {
 pub(super) struct Convergences(Mutex<Vec<Arc<Convergence>>>);
 
 impl Convergences {
-    /// Adds a change that concerns the stream.
+    /// Adds a change that concerns the stream, unless the stream holds too many:
+    /// then the change converges without it.
     pub(super) fn add(&self, convergence: &Arc<Convergence>) {
         let mut held = self.lock();
-        if held.len() < KEPT {
+        if held.len() < MAX_HELD {
             convergence.reached.store(true, Ordering::Relaxed);
             held.push(Arc::clone(convergence));
         }
@@ -49,12 +50,12 @@ impl Convergences {
         self.lock().len()
     }
 
-    /// Drops the oldest `many`, which the client has acknowledged.
-    pub(super) fn acknowledged(&self, many: usize) {
+    /// Drops the oldest `count` changes, which the client has acknowledged.
+    pub(super) fn acknowledged(&self, count: usize) {
         let acknowledged: Vec<Arc<Convergence>> = {
             let mut held = self.lock();
-            let many = many.min(held.len());
-            held.drain(..many).collect()
+            let count = count.min(held.len());
+            held.drain(..count).collect()
         };
         // The last holder of a change calls the hooks, so not under the lock.
         drop(acknowledged);

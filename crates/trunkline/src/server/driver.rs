@@ -1,5 +1,5 @@
-//! Drives a stream: requests, changes, time, and its end. It waits for the
-//! first of them, and decides nothing.
+//! Drives a stream: waits for requests, changes, deadlines and the end, and
+//! decides nothing.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -17,7 +17,7 @@ use super::pace::Pace;
 use super::push_budget::{self, PushPermit};
 use super::requests::Requests;
 use super::shared::Shared;
-use super::stream::{Fault, NEWS, Next, Stream};
+use super::stream::{NEWS, NextPoll, Stream};
 use crate::listen::BoxError;
 use crate::wake::{BY_WAKER, WakeListener};
 
@@ -32,13 +32,13 @@ pub(super) struct Driver<B> {
     /// Ready when the stream has to end.
     ending: BoxFuture<'static, Status>,
     pace: Pace,
-    /// Whether requests wait because of the rate limit.
-    paced: bool,
+    /// Whether requests wait because of the rate limit, which is reported once.
+    is_paced: bool,
     /// Whether there may be something to push.
     poll_due: bool,
     /// Ready when the push budget has room.
     room: Option<BoxFuture<'static, Option<Limit>>>,
-    /// The permit of the message that the transport may still have, and until
+    /// The permit of the message that the transport has not taken yet, and until
     /// when it counts.
     permit: Option<(PushPermit, Instant)>,
     /// Fires at the next deadline, or before: deadlines are moved more often
@@ -46,7 +46,7 @@ pub(super) struct Driver<B> {
     timer: Option<Pin<Box<Sleep>>>,
     /// The time at which there may be something to push although nothing
     /// happens.
-    due: Option<Instant>,
+    next_poll: Option<Instant>,
     _admission: Admission,
 }
 
@@ -54,6 +54,7 @@ impl<B> Driver<B>
 where
     B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
 {
+    /// `ending` is ready when the stream has to end, with its status.
     pub(super) fn new(
         shared: Arc<Shared>,
         stream: Stream,
@@ -68,32 +69,32 @@ where
             stream: Arc::new(stream),
             requests,
             ending,
-            paced: false,
+            is_paced: false,
             poll_due: false,
             room: None,
             permit: None,
             timer: None,
-            due: None,
+            next_poll: None,
             _admission: admission,
         }
     }
 
-    /// Adds the next message, or returns the status with which the stream
-    /// ended. Called when the transport has taken all that was built before.
+    /// Adds the next message to `out`, or returns the status with which the
+    /// stream ended. To be called when the transport has taken all earlier
+    /// messages.
     pub(super) fn poll(
         &mut self,
         cx: &mut Context<'_>,
         out: &mut VecDeque<Bytes>,
     ) -> Poll<Result<(), Status>> {
-        // The transport has taken the message.
         self.permit = None;
         loop {
             let raised = self.flags.take(cx);
             if raised & BY_WAKER != 0 {
-                self.poll_rare()?;
+                self.poll_ending_and_timer()?;
             }
             // Requests are handled before a response is built.
-            self.read(cx)?;
+            self.handle_requests(cx)?;
             self.poll_due |= raised & NEWS != 0;
             if self.poll_due && self.has_room(cx) && self.push(out) {
                 return Poll::Ready(Ok(()));
@@ -104,8 +105,9 @@ where
         }
     }
 
-    /// Polls the futures that are rarely ready.
-    fn poll_rare(&mut self) -> Result<(), Status> {
+    /// Polls the futures that are rarely ready. Returns the status of a stream
+    /// that has to end; drops a timer that fired.
+    fn poll_ending_and_timer(&mut self) -> Result<(), Status> {
         let mut cx = self.flags.context();
         if let Poll::Ready(status) = self.ending.as_mut().poll(&mut cx) {
             return Err(status);
@@ -117,31 +119,40 @@ where
         Ok(())
     }
 
-    /// Reads all requests that have arrived.
-    fn read(&mut self, cx: &mut Context<'_>) -> Result<(), Status> {
-        loop {
-            let paced = self.pace.wait().is_some();
-            if paced && !std::mem::replace(&mut self.paced, paced) {
-                self.shared.hooks.limited(Limit::RequestRate);
-            }
-            if paced {
-                return Ok(());
-            }
-            self.paced = false;
+    /// Handles all requests that have arrived, as far as the rate limit allows.
+    /// Returns the status of a stream that the client has closed, or whose
+    /// protocol it broke.
+    fn handle_requests(&mut self, cx: &mut Context<'_>) -> Result<(), Status> {
+        while !self.must_wait() {
             match self.requests.poll(cx) {
                 Poll::Ready(Some(Ok(raw))) => {
                     self.pace.take();
-                    let handled = self.stream.handle(raw);
-                    let refused = |fault: Fault| Status::invalid_argument(fault.to_string());
-                    self.schedule(handled.map_err(refused)?);
+                    match self.stream.handle(raw) {
+                        Ok(next) => self.schedule(next),
+                        Err(fault) => return Err(Status::invalid_argument(fault.to_string())),
+                    }
                 }
                 Poll::Ready(Some(Err(status))) => return Err(status),
                 Poll::Ready(None) => return Err(Status::ok("")),
-                Poll::Pending => return Ok(()),
+                Poll::Pending => break,
             }
         }
+        Ok(())
     }
 
+    /// Whether the next request has to wait because of the rate limit. Reports
+    /// the first one of a burst that does.
+    fn must_wait(&mut self) -> bool {
+        let is_paced = self.pace.wait().is_some();
+        if is_paced && !self.is_paced {
+            self.shared.hooks.limited(Limit::RequestRate);
+        }
+        self.is_paced = is_paced;
+        is_paced
+    }
+
+    /// Whether the push budget has room for a message; otherwise the task is
+    /// woken when it has. Reports a limit that was waited for.
     fn has_room(&mut self, cx: &mut Context<'_>) -> bool {
         if self.room.is_none() && self.shared.push_budget.full().is_none() {
             return true;
@@ -161,59 +172,67 @@ where
     }
 
     /// Notes when there may be something to push.
-    fn schedule(&mut self, next: Next) {
+    fn schedule(&mut self, next: NextPoll) {
         self.poll_due |= next.now;
-        self.due = next.due;
+        self.next_poll = next.due;
     }
 
-    /// Builds a response; false if there is nothing to push.
+    /// Adds the next message to `out`, and counts it in the push budget. Returns
+    /// false if there is nothing to push.
     fn push(&mut self, out: &mut VecDeque<Bytes>) -> bool {
         self.poll_due = false;
-        let spoken = self.stream.poll();
-        self.schedule(spoken.next);
-        let Some(message) = spoken.message else {
+        let polled = self.stream.poll();
+        self.schedule(polled.next);
+        let Some(message) = polled.message else {
             return false;
         };
         let permit = self.shared.push_budget.start(message.len());
-        self.permit = Some((permit, spoken.at + push_budget::TIMEOUT));
+        self.permit = Some((permit, polled.at + push_budget::TIMEOUT));
         out.extend(message);
         true
     }
 
-    /// Whether a deadline has passed.
+    /// Whether the earliest deadline has passed: of the next poll, of a permit,
+    /// or of the rate limit. If it has, acts on it; if not, the timer wakes the
+    /// task.
     fn deadline_passed(&mut self) -> bool {
-        let due = self.due.filter(|_| !self.poll_due);
-        let late = self.permit.as_ref().map(|(_, until)| *until);
-        let Some(next) = [due, late, self.pace.wait()].into_iter().flatten().min() else {
+        let next_poll = self.next_poll.filter(|_| !self.poll_due);
+        let permit = self.permit.as_ref().map(|(_, until)| *until);
+        let deadlines = [next_poll, permit, self.pace.wait()];
+        let Some(earliest) = deadlines.into_iter().flatten().min() else {
             return false;
         };
-        if self.arm(next) {
+        if self.arm(earliest) {
             return false;
         }
-        if late == Some(next) {
+        if permit == Some(earliest) {
             // A message that the transport does not take in time no longer
             // counts.
             self.permit = None;
         }
-        if due == Some(next) {
-            self.due = None;
+        if next_poll == Some(earliest) {
+            self.next_poll = None;
             self.poll_due = true;
         }
         true
     }
 
-    /// Arms the timer for a deadline, or an earlier one; false if the deadline
-    /// has passed.
-    fn arm(&mut self, next: Instant) -> bool {
-        if self.timer.as_ref().is_some_and(|t| t.deadline() <= next) {
+    /// Arms the timer for a deadline, unless it is armed for an earlier one.
+    /// Returns false if the deadline has passed.
+    fn arm(&mut self, deadline: Instant) -> bool {
+        if self
+            .timer
+            .as_ref()
+            .is_some_and(|t| t.deadline() <= deadline)
+        {
             return true;
         }
         let mut timer = match self.timer.take() {
             Some(timer) => timer,
-            None => Box::pin(tokio::time::sleep_until(next)),
+            None => Box::pin(tokio::time::sleep_until(deadline)),
         };
-        if timer.deadline() != next {
-            timer.as_mut().reset(next);
+        if timer.deadline() != deadline {
+            timer.as_mut().reset(deadline);
         }
         let waits = timer.as_mut().poll(&mut self.flags.context()).is_pending();
         self.timer = waits.then_some(timer);

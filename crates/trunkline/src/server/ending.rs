@@ -9,8 +9,10 @@ use tonic::Status;
 use super::shared::Shared;
 use crate::listen::Closing;
 
-/// Waits until the stream has to end. A server that drains, and a connection
-/// that is too old, end their streams one by one (S79).
+/// Waits until a stream has to end, and returns its status. A server that
+/// drains, and a connection that is too old, end their streams one by one (S79);
+/// a server that stops ends all at once. `closing` is of the stream's
+/// connection.
 pub(super) async fn ending(shared: Arc<Shared>, closing: Option<Closing>, number: u64) -> Status {
     let closing = closing.map_or_else(CancellationToken::new, |Closing(token)| token);
     let orderly = async {
@@ -26,12 +28,13 @@ pub(super) async fn ending(shared: Arc<Shared>, closing: Option<Closing>, number
     }
 }
 
-/// The delay within the draining time after which a stream ends: streams are
-/// spread evenly.
+/// The part of the draining time in which streams end; in the rest of it the
+/// transport can close.
+const ENDING_PART: f64 = 0.9;
+
+/// The delay after which a stream of this number ends: streams are spread evenly
+/// over the draining time.
 fn delay(shared: &Shared, number: u64) -> Duration {
-    // Some time is left for the transport to close.
-    shared
-        .options
-        .drain
-        .mul_f64(0.9 * crate::listen::spread(number))
+    let part = ENDING_PART * crate::listen::spread(number);
+    shared.options.drain.mul_f64(part)
 }

@@ -19,14 +19,17 @@ use crate::explain::{
 };
 use crate::node::Described;
 
-/// Resources that are searched for one that a wildcard would hide, and names
-/// for a similar one.
-const LOOKED_AT: usize = 10_000;
+/// The maximum of resources that are searched for one that a wildcard would
+/// hide, and of names for a similar one.
+const MAX_SEARCHED: usize = 10_000;
 
-/// The client of a question: its node, its parameters and its streams.
-struct Known {
+/// The client that a question is about.
+struct AskingClient {
+    /// Its node, if the question names one or rules read it.
     described: Option<Box<Described>>,
+    /// Its parameters for the type of the question.
     params: Params,
+    /// Its streams; none if it is not connected.
     streams: Vec<Arc<Stream>>,
 }
 
@@ -41,10 +44,10 @@ impl Server {
         route: &str,
         host: &str,
     ) -> Result<Explained, ExplainError> {
-        let asked = asked(route, host)?;
-        let known = self.known(asker, &kind::VHDS.into())?;
-        let mut explained = self.explain(asked, &known)?;
-        let (on_streams, routes): (Vec<_>, Vec<_>) = known
+        let asked = requested_name(route, host)?;
+        let client = self.asking_client(asker, &kind::VHDS.into())?;
+        let mut explained = self.explain_name(asked, &client)?;
+        let (on_streams, routes): (Vec<_>, Vec<_>) = client
             .streams
             .iter()
             .filter_map(|stream| self.host_on_stream(stream, &explained))
@@ -66,40 +69,45 @@ impl Server {
         type_url: &TypeUrl,
         name: &Name,
     ) -> Result<ResourceExplained, ExplainError> {
-        let known = self.known(asker, type_url)?;
+        let client = self.asking_client(asker, type_url)?;
         let variants = self.shared.with(|db| variants(db, type_url, name))?;
-        let explained = variants.into_iter().map(|resource| {
+        let variants = variants.into_iter().map(|resource| {
             let constraints = resource.constraints.as_ref();
-            let unmet = constraints.map_or_else(Vec::new, |all| all.unmet(&known.params));
+            let unmet = constraints.map_or_else(Vec::new, |all| all.unmet(&client.params));
             let unmet = unmet.into_iter().map(ToString::to_string).collect();
             VariantExplained { resource, unmet }
         });
         let on = |stream: &Arc<Stream>| self.on_stream(stream, type_url, name, name);
-        let client = matches!(asker, Asker::Client(_));
-        let client = client.then(|| known.streams.iter().filter_map(on).collect());
+        let is_connected = matches!(asker, Asker::Client(_));
         Ok(ResourceExplained {
             type_url: type_url.clone(),
             name: name.clone(),
-            variants: explained.collect(),
-            params: self.parameters(&known),
-            client,
+            variants: variants.collect(),
+            params: self.parameters(&client),
+            client: is_connected.then(|| client.streams.iter().filter_map(on).collect()),
         })
     }
 
-    fn known(&self, asker: Asker<'_>, type_url: &TypeUrl) -> Result<Known, ExplainError> {
+    /// Finds the client of a question about a type: a connected one by its
+    /// streams, any other one by the rules or the parameters of the question.
+    fn asking_client(
+        &self,
+        asker: Asker<'_>,
+        type_url: &TypeUrl,
+    ) -> Result<AskingClient, ExplainError> {
         match asker {
-            Asker::Client(node) => Ok(self.connected(self.streams_of(node)?, type_url)),
+            Asker::Client(node) => Ok(self.connected_client(self.streams_of(node)?, type_url)),
             Asker::Node(node) => {
                 let rules = &self.shared.rules;
                 let described = Described::new(node, rules.wanted());
                 let params = rules.params.params(&described).of(type_url).clone();
-                Ok(Known {
+                Ok(AskingClient {
                     described: Some(Box::new(described)),
                     params,
                     streams: Vec::new(),
                 })
             }
-            Asker::Params(params) => Ok(Known {
+            Asker::Params(params) => Ok(AskingClient {
                 described: None,
                 params: params.clone(),
                 streams: Vec::new(),
@@ -107,30 +115,31 @@ impl Server {
         }
     }
 
-    /// A client by its streams; a stream with the type decides its node and
-    /// parameters.
-    fn connected(&self, streams: Vec<Arc<Stream>>, type_url: &TypeUrl) -> Known {
+    /// A client by its streams. The last one that has the type decides its node
+    /// and parameters; any other one if none has.
+    fn connected_client(&self, streams: Vec<Arc<Stream>>, type_url: &TypeUrl) -> AskingClient {
         let (mut described, mut params) = (None, None);
         for stream in &streams {
-            let talk = stream.talk();
-            let session = talk.session.as_ref();
-            let speaks = session.is_some_and(|session| session.has_type(type_url));
-            if described.is_none() || speaks {
-                described = talk.described.clone();
+            let state = stream.lock();
+            let session = state.session.as_ref();
+            let has_type = session.is_some_and(|session| session.has_type(type_url));
+            if described.is_none() || has_type {
+                described = state.described.clone();
                 params = session.map(|session| session.params_of_type(type_url));
             }
         }
         let params = params.unwrap_or(ParamsId::EMPTY);
-        Known {
+        AskingClient {
             described,
             params: self.shared.with(|db| db.params(params).clone()),
             streams,
         }
     }
 
-    /// Each parameter of a client, with its origin.
-    fn parameters(&self, known: &Known) -> Vec<Parameter> {
-        let described = known.described.as_deref();
+    /// Lists the parameters of a client, each with its origin in words: a rule,
+    /// its node, or the question itself.
+    fn parameters(&self, client: &AskingClient) -> Vec<Parameter> {
+        let described = client.described.as_deref();
         let rules = &self.shared.rules.params;
         let by_rules = described.map(|node| rules.by_rules(node));
         let by_rules = by_rules.unwrap_or_default();
@@ -138,60 +147,65 @@ impl Server {
             key: key.to_owned(),
             value: value.to_owned(),
             by: match (by_rules.get(key), described) {
-                (Some((said, rule)), _) if said == value => {
+                (Some((set, rule)), _) if set == value => {
                     format!("the rule for {}", rule.node)
                 }
                 (_, Some(_)) => "dynamic_parameters of the node".to_owned(),
                 (_, None) => "the question".to_owned(),
             },
         };
-        known.params.iter().map(one).collect()
+        client.params.iter().map(one).collect()
     }
 
+    /// The streams of a node id. Without any, the error suggests a similar id.
     fn streams_of(&self, node: &str) -> Result<Vec<Arc<Stream>>, ExplainError> {
         let all = self.shared.streams();
-        let (of_it, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|s| s.node_id() == node);
-        if !of_it.is_empty() {
-            return Ok(of_it);
+        let (own, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|s| s.node_id() == node);
+        if !own.is_empty() {
+            return Ok(own);
         }
-        let others = others.iter().take(LOOKED_AT);
+        let others = others.iter().take(MAX_SEARCHED);
         Err(ExplainError::UnknownNode {
             node: node.to_owned(),
             near: nearest(node, others.map(|stream| stream.node_id().to_owned())),
         })
     }
 
-    fn explain(&self, asked: Name, known: &Known) -> Result<Explained, ExplainError> {
+    /// Explains a requested name to a client, whose parameters are interned for
+    /// the time of the question.
+    fn explain_name(&self, asked: Name, client: &AskingClient) -> Result<Explained, ExplainError> {
         self.shared.with(|db| {
             if db.is_cache() {
                 return Err(ExplainError::NotReady);
             }
-            let params = db.intern_params(known.params.clone());
+            let params = db.intern_params(client.params.clone());
             db.hold_params(params);
-            let explained = self.explain_to(db, asked, known, params);
+            let explained = self.explain_with_params(db, asked, client, params);
             db.release_params(params);
             explained
         })
     }
 
-    fn explain_to(
+    /// Explains a requested name, with the database locked. The state on the
+    /// client's streams is added later: a stream is locked before the database.
+    fn explain_with_params(
         &self,
         db: &mut Database,
         asked: Name,
-        known: &Known,
+        client: &AskingClient,
         params: ParamsId,
     ) -> Result<Explained, ExplainError> {
         let hosts = db.type_id(&kind::VHDS.into());
         let route = HostName::split(asked.as_str()).map_or("", |name| name.route);
         check_route(db, route, params)?;
         let host = db.explain_host(hosts, &asked, params);
-        let hidden = host.matched.as_ref();
-        let hidden = hidden.and_then(|found| hidden_by(db, hosts, route, found));
-        let described = known.described.as_deref();
-        let base = described.map(|node| self.base(db, hosts, &asked, node));
+        let matched = host.matched.as_ref();
+        let hidden = matched.and_then(|matched| hidden_by(db, hosts, route, matched));
+        let described = client.described.as_deref();
+        let base = described.map(|node| self.explain_base(db, hosts, &asked, node));
         Ok(Explained {
             hidden,
-            params: self.parameters(known),
+            params: self.parameters(client),
             base: base.unwrap_or_default(),
             client: None,
             host,
@@ -199,29 +213,32 @@ impl Server {
         })
     }
 
-    fn base(&self, db: &Database, hosts: TypeId, asked: &Name, node: &Described) -> BaseExplained {
+    /// The base subscriptions of a node, and those of them that bring the
+    /// requested host.
+    fn explain_base(
+        &self,
+        db: &Database,
+        hosts: TypeId,
+        asked: &Name,
+        node: &Described,
+    ) -> BaseExplained {
         let rules = &self.shared.rules.base;
         let base = rules.base(node);
         let route = HostName::split(asked.as_str()).map_or("", |name| name.route);
         let brings = |set: &str| db.base_hosts(hosts, set, route).contains(asked);
+        let by_sets = base.sets.iter().filter(|set| brings(set));
+        let applying = rules.applying(node);
         BaseExplained {
-            rules: rules
-                .applying(node)
-                .map(|rule| rule.node.to_string())
-                .collect(),
-            by_sets: base
-                .sets
-                .iter()
-                .filter(|set| brings(set))
-                .cloned()
-                .collect(),
+            rules: applying.map(|rule| rule.node.to_string()).collect(),
+            by_sets: by_sets.cloned().collect(),
             by_name: base.hosts.contains(asked) && db.has_exact_domain(hosts, asked),
             sets: base.sets,
         }
     }
 
     /// The state of a host on a stream, if the stream has virtual hosts; and
-    /// whether the client cache has the route configuration.
+    /// whether the client cache has the route configuration. `None` if the stream
+    /// has ended.
     fn host_on_stream(
         &self,
         stream: &Stream,
@@ -229,36 +246,37 @@ impl Server {
     ) -> Option<(Option<HostOnStream>, bool)> {
         let url = TypeUrl::from(kind::VHDS);
         let asked = &explained.asked;
-        let given = given(explained).map_or(asked, |given| &given.name);
-        let on = self.on_stream(stream, &url, asked, given);
-        let talk = stream.talk();
-        let session = talk.session.as_ref()?;
+        let resolved = matched_resource(explained).map_or(asked, |resource| &resource.name);
+        let on = self.on_stream(stream, &url, asked, resolved);
+        let state = stream.lock();
+        let session = state.session.as_ref()?;
         let has_route = self.has_route(session, asked);
         let on_stream = on.map(|on| {
-            let hosts = self.shared.options.limits.hosts;
-            let is_expected = self.shared.with(|db| {
+            let limit = self.shared.options.limits.hosts;
+            let is_bounded = self.shared.with(|db| {
                 let type_id = db.type_id(&url);
                 db.is_bounded_host(type_id, asked)
             });
             HostOnStream {
                 on,
-                is_full: session.unbounded_hosts() >= hosts && !is_expected,
+                is_full: session.unbounded_hosts() >= limit && !is_bounded,
             }
         });
         Some((on_stream, has_route))
     }
 
-    /// The state of a name on a stream, if the stream has its type.
+    /// The state of a requested name, and of the resource that it resolves to, on
+    /// a stream; `None` if the stream does not have the type.
     fn on_stream(
         &self,
         stream: &Stream,
         url: &TypeUrl,
         asked: &Name,
-        given: &Name,
+        resolved: &Name,
     ) -> Option<OnStream> {
         let may_see = stream.may_see(url);
-        let talk = stream.talk();
-        let session = talk.session.as_ref()?;
+        let state = stream.lock();
+        let session = state.session.as_ref()?;
         let status = session.status().find(|status| status.type_url == *url)?;
         Some(self.shared.with(|db| OnStream {
             stream: stream.number,
@@ -266,22 +284,23 @@ impl Server {
             only: stream.only.clone(),
             may_see,
             asked: session.name_status(db, url, asked),
-            holds: session.held_resources(db, url).get(given).cloned(),
+            holds: session.held_resources(db, url).get(resolved).cloned(),
             error: status.error,
         }))
     }
 
+    /// Whether the client cache has the route configuration of a requested host.
     fn has_route(&self, session: &Session, asked: &Name) -> bool {
-        let held = self
-            .shared
-            .with(|db| session.held_resources(db, &kind::RDS.into()));
+        let routes = TypeUrl::from(kind::RDS);
+        let held = self.shared.with(|db| session.held_resources(db, &routes));
         let route = HostName::split(asked.as_str()).map(|name| Name::new(name.route));
         route.is_some_and(|route| held.contains_key(&route))
     }
 }
 
-/// The name that a client subscribes to: Envoy uses lower case.
-fn asked(route: &str, host: &str) -> Result<Name, ExplainError> {
+/// The name that a client subscribes to for a host, which Envoy writes in lower
+/// case.
+fn requested_name(route: &str, host: &str) -> Result<Name, ExplainError> {
     if host.is_empty() || host.contains('/') {
         let host = host.to_owned();
         return Err(ExplainError::NoHost { host });
@@ -289,12 +308,13 @@ fn asked(route: &str, host: &str) -> Result<Name, ExplainError> {
     Ok(Name::new(&format!("{route}/{}", host.to_ascii_lowercase())))
 }
 
-fn given(explained: &Explained) -> Option<&Resource> {
-    let (given, _) = explained.host.matched.as_ref()?.answer.as_ref()?;
-    Some(given)
+/// The virtual host that the client gets.
+fn matched_resource(explained: &Explained) -> Option<&Resource> {
+    let (resource, _) = explained.host.matched.as_ref()?.answer.as_ref()?;
+    Some(resource)
 }
 
-/// Every variant of a name; an error if there is none.
+/// Every variant of a name. Without any, the error suggests a similar name.
 fn variants(
     db: &Database,
     type_url: &TypeUrl,
@@ -309,22 +329,24 @@ fn variants(
         return Ok(found.to_vec());
     }
     let known = type_id.into_iter().flat_map(|id| db.resources(id));
-    let known = known.take(LOOKED_AT).map(|r| r.name.to_string());
+    let known = known.take(MAX_SEARCHED).map(|r| r.name.to_string());
     Err(ExplainError::NoResource {
-        kind: short(type_url).to_owned(),
+        kind: short_name(type_url).to_owned(),
         name: name.clone(),
         near: nearest(name.as_str(), known),
     })
 }
 
-fn short(type_url: &TypeUrl) -> &str {
+/// The short name of a type, or its URL if it has none.
+fn short_name(type_url: &TypeUrl) -> &str {
     match kind::Kind::of(type_url).short {
         "" => type_url.as_str(),
         short => short,
     }
 }
 
-/// The route configuration has to exist and to use VHDS.
+/// Refuses a route configuration that does not exist, that this client does not
+/// get, or that does not use VHDS.
 fn check_route(db: &mut Database, route: &str, params: ParamsId) -> Result<(), ExplainError> {
     let routes = db.type_id(&kind::RDS.into());
     let name = Name::new(route);
@@ -338,24 +360,26 @@ fn check_route(db: &mut Database, route: &str, params: ParamsId) -> Result<(), E
         }
         _ if !db.variants(routes, &name).is_empty() => Err(ExplainError::NoVariant { route }),
         _ => {
-            let known = db.resources(routes).take(LOOKED_AT);
+            let known = db.resources(routes).take(MAX_SEARCHED);
             let near = nearest(&route, known.map(|r| r.name.to_string()));
             Err(ExplainError::NoRoute { route, near })
         }
     }
 }
 
-/// A domain under the wildcard for which a virtual host is not sent whole.
+/// Finds a domain that the wildcard of a virtual host would hide, in another
+/// virtual host of the route configuration. `None` if no wildcard does, or a
+/// short search finds no domain.
 fn hidden_by(db: &Database, hosts: TypeId, route: &str, found: &MatchedHost) -> Option<Hidden> {
-    let crowded = Domain::of(found.hiding_wildcard.as_deref()?);
-    let is_under = |domain: &Domain<'_>| match (crowded, domain) {
+    let wildcard = Domain::of(found.hiding_wildcard.as_deref()?);
+    let is_under = |domain: &Domain<'_>| match (wildcard, domain) {
         (Domain::Any, _) => true,
         (Domain::Suffix(suffix), Domain::Exact(text) | Domain::Suffix(text)) => {
             text.ends_with(suffix)
         }
         _ => false,
     };
-    let others = db.resources(hosts).take(LOOKED_AT).filter(|other| {
+    let others = db.resources(hosts).take(MAX_SEARCHED).filter(|other| {
         let name = HostName::split(other.name.as_str());
         other.name != found.host.name && name.is_some_and(|name| name.route == route)
     });

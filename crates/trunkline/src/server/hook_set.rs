@@ -9,7 +9,8 @@ use super::contents::Changed;
 use super::hooks::{Call, Hooks, Limit};
 use super::report::{Peer, Report};
 
-/// All are called; for a decision, each may object.
+/// The hooks of a server. Each is told of every event; a decision has to be
+/// allowed by all.
 #[derive(Default)]
 pub(super) struct HookSet(pub(super) Vec<Box<dyn Hooks>>);
 
@@ -19,7 +20,8 @@ impl HookSet {
         !self.0.is_empty()
     }
 
-    /// The first objection, or the first identity.
+    /// Asks all hooks, in their order, until one refuses. Returns the first
+    /// identity that one of them knows.
     pub(super) async fn authenticate(&self, call: &Call) -> Result<Option<String>, Status> {
         let mut identity = None;
         for hooks in &self.0 {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::time::Duration;
 
-use http::HeaderMap;
+use http::{HeaderMap, Request};
 use tonic::Status;
 use trunkline_core::resource::TypeUrl;
 
@@ -35,7 +35,8 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// ```
 pub trait Hooks: Send + Sync + 'static {
     /// Decides whether a stream may begin, before anything is sent on it (S78),
-    /// and returns the client's identity, if it is known.
+    /// or another service be called; health checks are not authenticated.
+    /// Returns the client's identity, if it is known.
     fn authenticate<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<Option<String>, Status>> {
         let _ = call;
         Box::pin(std::future::ready(Ok(None)))
@@ -48,22 +49,23 @@ pub trait Hooks: Send + Sync + 'static {
         true
     }
 
-    /// Something happened on a stream.
+    /// Called when something happened on a stream.
     fn report(&self, peer: Peer<'_>, report: Report<'_>) {
         let _ = (peer, report);
     }
 
-    /// A change was accepted.
+    /// Called when a change was accepted. The origin says who made it.
     fn changed(&self, origin: &str, changed: &[Changed]) {
         let _ = (origin, changed);
     }
 
-    /// A change reached all its subscribers, and they acknowledged it.
+    /// Called when a change has reached all its subscribers, and they have
+    /// acknowledged it, so long after it was accepted.
     fn converged(&self, took: Duration) {
         let _ = took;
     }
 
-    /// A limit was reached.
+    /// Called when a limit was reached.
     fn limited(&self, limit: Limit) {
         let _ = limit;
     }
@@ -102,7 +104,8 @@ impl Limit {
     }
 }
 
-/// The HTTP request that opens a stream.
+/// The HTTP request that opens a stream, polls by REST, or calls another service
+/// of the server.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Call {
@@ -112,6 +115,18 @@ pub struct Call {
     pub headers: HeaderMap,
     /// Its connection; the default if another server than this one accepted it.
     pub connection: Connection,
+}
+
+impl Call {
+    /// Describes a request by its path, headers and connection.
+    pub(super) fn of<B>(request: &Request<B>) -> Self {
+        let connection = request.extensions().get::<Connection>();
+        Self {
+            path: request.uri().path().to_owned(),
+            headers: request.headers().clone(),
+            connection: connection.cloned().unwrap_or_default(),
+        }
+    }
 }
 
 /// A connection. A server that mounts this one may put its own into the
@@ -139,7 +154,7 @@ impl Connection {
     }
 }
 
-/// Calls a closure with each report.
+/// Hooks that call a closure with each report.
 pub(super) struct Observe<F>(pub(super) F);
 
 impl<F: Fn(Peer<'_>, Report<'_>) + Send + Sync + 'static> Hooks for Observe<F> {

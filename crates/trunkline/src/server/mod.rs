@@ -18,7 +18,7 @@
 //! | `requests` | messages cut out of the request's body |
 //! | `ending` | the end of a stream by the server |
 //! | `status`, `explain` | the state of clients, and why a client gets what it gets |
-//! | `stream`, `client_node`, `request_outcome`, `revisions`, `oversize` | the session of a stream: bytes in, frames out, events |
+//! | `stream`, `stream_state`, `client_node`, `request_outcome`, `revisions`, `oversize` | the session of a stream: bytes in, frames out, events |
 //! | `shared` | the hub, and what a server has beside it |
 //! | `convergence` | how long a change takes to reach its subscribers |
 //! | `push_budget`, `pace` | how much at once, how fast |
@@ -54,6 +54,7 @@ mod services;
 mod shared;
 mod status;
 mod stream;
+mod stream_state;
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -115,7 +116,8 @@ impl Server {
         self.apply_as("program", changes)
     }
 
-    /// The same with an origin that says who made the changes, for logs.
+    /// Does the same as [`Self::apply`]. The origin says who made the changes, for
+    /// logs.
     ///
     /// # Errors
     /// If the resources that would result are not sound; nothing has changed.
@@ -143,7 +145,7 @@ impl Server {
         self.shared.hub.longest_wait()
     }
 
-    /// The same, and resets it.
+    /// Returns the longest wait for the database, and resets it.
     #[must_use]
     pub fn take_longest_wait(&self) -> Duration {
         self.shared.hub.take_longest_wait()
@@ -164,7 +166,7 @@ impl Server {
     /// Starts the contents, unless they were started. [`Self::serve`] does it
     /// as well.
     pub fn start(&self) {
-        if !self.shared.begin() {
+        if !self.shared.claim_start() {
             return;
         }
         tokio::spawn(trim(Arc::downgrade(&self.shared)));
@@ -180,7 +182,8 @@ impl Server {
         self.serve_with(listener, None).await;
     }
 
-    /// The same, with TLS if it is given.
+    /// Serves on a listener, with TLS if it is given; otherwise the same as
+    /// [`Self::serve`].
     pub async fn serve_with(&self, listener: TcpListener, tls: Option<Tls>) {
         self.start();
         let options = &self.shared.options;
@@ -220,30 +223,31 @@ impl Server {
     /// Ends streams one by one, within [`Options::drain`], so that clients
     /// connect elsewhere; goes on serving them until then (S79).
     pub async fn drain(&self) {
-        self.begin_to_end();
+        self.start_draining();
         tokio::time::sleep(self.shared.options.drain).await;
         self.stop();
     }
 
     /// Stops serving: streams end, and with them [`Self::serve`].
     pub fn stop(&self) {
-        self.begin_to_end();
+        self.start_draining();
         self.shared.stopped.cancel();
     }
 
-    fn begin_to_end(&self) {
+    fn start_draining(&self) {
         self.shared.health.set_ready(false);
         self.shared.draining.cancel();
     }
 }
 
-/// The interval at which unused lists of the database are dropped.
-const TRIM: Duration = Duration::from_secs(30);
+/// The interval at which lists that no stream has used are dropped.
+const TRIM_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Gives memory back for as long as the server exists.
+/// Drops lists that no stream has used for an interval, until the server stops
+/// or its last handle is dropped.
 async fn trim(shared: Weak<Shared>) {
     loop {
-        tokio::time::sleep(TRIM).await;
+        tokio::time::sleep(TRIM_INTERVAL).await;
         let Some(shared) = shared.upgrade().filter(|s| !s.stopped.is_cancelled()) else {
             return;
         };

@@ -13,25 +13,27 @@ use super::report::{Oversized, Report};
 use super::stream::Stream;
 
 /// The default limit of gRPC. Envoy's own client accepts more.
-const TAKEN: usize = 4 << 20;
+const DEFAULT_LIMIT: usize = 4 << 20;
 
 impl Stream {
-    /// Reports a response that is too large for a client other than Envoy.
-    pub(super) fn tell_size(
+    /// Reports a response if it is larger than gRPC accepts by default, and notes
+    /// its size until it is acknowledged. To be called for clients other than
+    /// Envoy.
+    pub(super) fn report_if_oversized(
         &self,
         (type_url, nonce): (&TypeUrl, &Nonce),
         resources: &ResourceList,
         bytes: usize,
     ) {
-        if bytes <= TAKEN {
+        if bytes <= DEFAULT_LIMIT {
             return;
         }
-        self.talk().revisions.oversized(type_url, nonce, bytes);
+        self.lock().revisions.oversized(type_url, nonce, bytes);
         let largest = resources.iter().map(|delivered| &delivered.resource);
         self.report(Report::Oversized(Oversized {
             type_url,
             bytes,
-            limit: TAKEN,
+            limit: DEFAULT_LIMIT,
             resources: resources.len(),
             largest: largest.max_by_key(|resource| resource.wire_size()),
         }));

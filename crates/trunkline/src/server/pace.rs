@@ -1,15 +1,17 @@
-//! The rate of requests of a stream: faster ones wait in the transport, and
-//! none is lost.
+//! The rate limit of the requests of a stream: further ones wait in the
+//! transport, and none is lost.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// A token bucket.
+/// A token bucket: each request takes a token, and a second's worth of them can
+/// be saved up.
 #[derive(Debug)]
 pub(super) struct Pace {
     per_second: f64,
-    turns: f64,
+    tokens: f64,
+    /// When tokens were last added.
     filled: Instant,
 }
 
@@ -18,27 +20,28 @@ impl Pace {
     pub(super) fn new(per_second: u32) -> Self {
         Self {
             per_second: f64::from(per_second),
-            turns: f64::from(per_second),
+            tokens: f64::from(per_second),
             filled: Instant::now(),
         }
     }
 
-    /// The time at which the next request may be read; `None` if now.
+    /// Adds the tokens of the time that has passed, if there is none left, and
+    /// returns when the next request may be read; `None` if now.
     pub(super) fn wait(&mut self) -> Option<Instant> {
-        if self.per_second == 0.0 || self.turns >= 1.0 {
+        if self.per_second == 0.0 || self.tokens >= 1.0 {
             return None;
         }
         let now = Instant::now();
         let gained = now.duration_since(self.filled).as_secs_f64() * self.per_second;
-        self.turns = (self.turns + gained).min(self.per_second);
+        self.tokens = (self.tokens + gained).min(self.per_second);
         self.filled = now;
-        let lacking = 1.0 - self.turns;
+        let lacking = 1.0 - self.tokens;
         (lacking > 0.0).then(|| now + Duration::from_secs_f64(lacking / self.per_second))
     }
 
     /// Takes a token for a request.
     pub(super) fn take(&mut self) {
-        self.turns -= 1.0;
+        self.tokens -= 1.0;
     }
 }
 

@@ -87,11 +87,13 @@ pub(super) fn services() -> impl Iterator<Item = String> {
     ROWS.iter().map(|row| format!("envoy.service.{}", row.0))
 }
 
-/// The protocol of a path, and its type if it has only one.
+/// The variant that a stream of this path speaks, and its type, unless it is an
+/// aggregated one; `None` if the path opens no stream.
 pub(super) fn stream(path: &str) -> Option<(Mode, Option<TypeUrl>)> {
     let (service, method) = path.strip_prefix("/envoy.service.")?.split_once('/')?;
     let (_, sotw, delta, only) = ROWS.iter().find(|row| row.0 == service)?;
     let mode = match method {
+        // A service without a SotW method has an empty one in its row.
         "" => return None,
         method if method == *sotw => Mode::Sotw,
         method if method == *delta => Mode::Delta,

@@ -1,4 +1,4 @@
-//! REST polling: one request, one answer, and nothing is kept (S67).
+//! REST polling: one request, one response, and nothing is kept (S67).
 
 use std::sync::Arc;
 
@@ -9,89 +9,92 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tonic::body::Body;
 use tonic::{Code, Status};
 use trunkline_core::kind::Kind;
-use trunkline_core::message::{Mode, SotwResponse};
+use trunkline_core::message::{self, Mode, SotwResponse};
 use trunkline_core::resource::Version;
 use trunkline_core::resource_list::ResourceList;
 use trunkline_core::session::Session;
 
 use super::admit;
+use super::hooks::Call;
 use super::report::{Report, Sent};
-use super::services::call_of;
 use super::shared::Shared;
 use super::stream::Stream;
 use crate::rest::{self, RestError, RestLimits};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// Answers a poll for a type.
-pub(super) async fn answer(
+/// Why a poll gets no resources.
+enum Refusal {
+    /// The client was not admitted.
+    NotAdmitted(Status),
+    /// The body is no poll of this path.
+    Unreadable(RestError),
+    /// The body ended before its end, so nobody is left to read a reason.
+    Broken,
+    /// JSON cannot express a resource that may not be left out.
+    Inexpressible(String),
+    /// Writing the response panicked.
+    NotWritten,
+}
+
+/// Serves a poll for a type. The client is admitted like a stream.
+pub(super) async fn serve(
     shared: Arc<Shared>,
     kind: &'static str,
     request: Request<Body>,
 ) -> Response<Body> {
-    let call = call_of(&request);
-    let (_admission, identity) = match admit::admit(&shared, &call).await {
-        Ok(admitted) => admitted,
-        Err(status) => return refusal(code_of(&status), status.message()),
-    };
-    let limits = limits(&shared);
-    let body = match Limited::new(request.into_body(), limits.body_bytes)
-        .collect()
-        .await
-    {
-        Ok(body) => body.to_bytes(),
-        Err(error) if error.is::<LengthLimitError>() => {
-            let limit = limits.body_bytes;
-            return wrong(&RestError::TooLarge { limit });
-        }
-        // Nobody is left to read an answer.
-        Err(_) => return empty(StatusCode::BAD_REQUEST),
-    };
-    let bytes = body.len();
-    let mut read = match rest::read(kind, &body, &limits) {
-        Ok(read) => read,
-        Err(error) => return wrong(&error),
-    };
-    let held = read.request.version.take();
-    let only = (Mode::Sotw, Some(kind.into()));
-    let stream = Stream::new(Arc::clone(&shared), only, call.connection, identity);
-    let stream = Arc::new(stream);
-    let response = ask(&stream, read, bytes);
-    if held.as_ref() == Some(&response.version) {
-        return empty(StatusCode::NOT_MODIFIED);
-    }
-    // A large set takes a while to write.
-    let written = tokio::task::spawn_blocking(move || {
-        let written = rest::write(&response, &shared.options.identifier);
-        // What is left out of a whole set would be deleted by who polls (S38).
-        if let Some(lost) = written.left_out.first()
-            && Kind::of(&response.type_url).whole_set
-        {
-            let why = format!("{}: {}; poll by gRPC instead", lost.name, lost.loss);
-            return Err(why);
-        }
-        let body = written.body;
-        stream.report(Report::Sent(Sent {
-            type_url: &response.type_url,
-            nonce: &response.nonce,
-            resources: &response.resources,
-            removed: &[],
-            bytes: body.len(),
-        }));
-        Ok(body)
-    });
-    match written.await {
-        Ok(Ok(body)) => json(StatusCode::OK, body),
-        Ok(Err(why)) => refusal(StatusCode::INTERNAL_SERVER_ERROR, &why),
-        Err(_) => empty(StatusCode::INTERNAL_SERVER_ERROR),
+    match poll(shared, kind, request).await {
+        Ok(Some(body)) => json(StatusCode::OK, body),
+        Ok(None) => empty(StatusCode::NOT_MODIFIED),
+        Err(refusal) => refusal.into_response(),
     }
 }
 
-/// What a stream would be told first.
-fn ask(stream: &Arc<Stream>, read: rest::Read, bytes: usize) -> SotwResponse {
+/// Returns the body of the response to a poll; `None` if the client has this
+/// version already.
+async fn poll(
+    shared: Arc<Shared>,
+    kind: &'static str,
+    request: Request<Body>,
+) -> Result<Option<String>, Refusal> {
+    let call = Call::of(&request);
+    let admitted = admit::admit(&shared, &call).await;
+    let (_admission, identity) = admitted.map_err(Refusal::NotAdmitted)?;
+    let limits = limits(&shared);
+    let body = read_body(request.into_body(), limits.body_bytes).await?;
+    let mut read = rest::read(kind, &body, &limits).map_err(Refusal::Unreadable)?;
+    let held = read.request.version.take();
+    let only = (Mode::Sotw, Some(kind.into()));
+    let stream = Arc::new(Stream::new(shared, only, call.connection, identity));
+    let response = first_response(&stream, read, body.len());
+    if held.as_ref() == Some(&response.version) {
+        return Ok(None);
+    }
+    // A large set takes a while to write.
+    let written = tokio::task::spawn_blocking(move || write(&stream, &response));
+    let body = written.await.unwrap_or(Err(Refusal::NotWritten))?;
+    Ok(Some(body))
+}
+
+/// Reads the body of a poll, up to a limit.
+async fn read_body(body: Body, limit: usize) -> Result<Bytes, Refusal> {
+    match Limited::new(body, limit).collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => {
+            Err(Refusal::Unreadable(RestError::TooLarge { limit }))
+        }
+        Err(_) => Err(Refusal::Broken),
+    }
+}
+
+/// Returns the first response of a stream that would make this request, by a
+/// session that is closed again.
+fn first_response(stream: &Arc<Stream>, read: rest::Read, bytes: usize) -> SotwResponse {
     let (shared, request) = (&stream.shared, read.request);
     let type_url = request.type_url.clone().unwrap_or_else(|| "".into());
-    stream.introduce(request.node.as_ref().map(|node| &node.id));
+    if let Some(node) = &request.node {
+        stream.bind_node_id(&node.id);
+    }
     stream.report(Report::Requested {
         type_url: &type_url,
         bytes,
@@ -104,10 +107,12 @@ fn ask(stream: &Arc<Stream>, read: rest::Read, bytes: usize) -> SotwResponse {
         session.deny(type_url.clone());
     }
     let handled = shared.with(|db| session.handle_sotw(db, request, now));
-    let response = handled.ok().and_then(|()| shared.answer(&mut session, now));
-    let response = response.and_then(trunkline_core::message::Response::into_sotw);
+    let response = handled
+        .ok()
+        .and_then(|()| shared.poll_to_end(&mut session, now))
+        .and_then(message::Response::into_sotw);
     shared.close(session);
-    // Nothing to say is said, too: who polls waits for an answer.
+    // A stream would be sent nothing, but every poll needs a response.
     response.unwrap_or_else(|| SotwResponse {
         type_url,
         version: Version::of_hash(0),
@@ -117,6 +122,28 @@ fn ask(stream: &Arc<Stream>, read: rest::Read, bytes: usize) -> SotwResponse {
     })
 }
 
+/// Writes a response as JSON, and reports it as sent.
+fn write(stream: &Stream, response: &SotwResponse) -> Result<String, Refusal> {
+    let written = rest::write(response, &stream.shared.options.identifier);
+    // A client deletes a resource that is left out of a whole set (S38).
+    if let Some(lost) = written.left_out.first()
+        && Kind::of(&response.type_url).whole_set
+    {
+        let why = format!("{}: {}; poll by gRPC instead", lost.name, lost.loss);
+        return Err(Refusal::Inexpressible(why));
+    }
+    stream.report(Report::Sent(Sent {
+        type_url: &response.type_url,
+        nonce: &response.nonce,
+        resources: &response.resources,
+        removed: &[],
+        bytes: written.body.len(),
+    }));
+    Ok(written.body)
+}
+
+/// The limits of a poll, by the options of the server. Metadata is read if there
+/// are rules, which may need it.
 fn limits(shared: &Shared) -> RestLimits {
     let options = &shared.options;
     RestLimits {
@@ -128,16 +155,26 @@ fn limits(shared: &Shared) -> RestLimits {
     }
 }
 
-/// The answer to a request that is not a `POST`.
+/// The response to a request that is not a `POST`.
 pub(super) fn not_a_poll() -> Response<Body> {
     empty(StatusCode::METHOD_NOT_ALLOWED)
 }
 
-fn wrong(error: &RestError) -> Response<Body> {
-    json(error.status(), error.to_json())
+impl Refusal {
+    /// The response, with the reason as JSON where there is one.
+    fn into_response(self) -> Response<Body> {
+        match self {
+            Self::NotAdmitted(status) => refused(http_code(&status), status.message()),
+            Self::Unreadable(error) => json(error.status(), error.to_json()),
+            Self::Broken => empty(StatusCode::BAD_REQUEST),
+            Self::Inexpressible(why) => refused(StatusCode::INTERNAL_SERVER_ERROR, &why),
+            Self::NotWritten => empty(StatusCode::INTERNAL_SERVER_ERROR),
+        }
+    }
 }
 
-fn code_of(status: &Status) -> StatusCode {
+/// The HTTP status for the gRPC status that refuses a stream.
+fn http_code(status: &Status) -> StatusCode {
     match status.code() {
         Code::Unauthenticated => StatusCode::UNAUTHORIZED,
         Code::PermissionDenied => StatusCode::FORBIDDEN,
@@ -146,7 +183,8 @@ fn code_of(status: &Status) -> StatusCode {
     }
 }
 
-fn refusal(code: StatusCode, why: &str) -> Response<Body> {
+/// A response with a reason, in the form of [`RestError::to_json`].
+fn refused(code: StatusCode, why: &str) -> Response<Body> {
     let message = serde_json::Value::from(why);
     json(
         code,

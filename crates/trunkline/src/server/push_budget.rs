@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 use super::hooks::Limit;
 
-/// How long a message counts, and how long one waits for others.
+/// How long a message counts, and the longest that one waits for others.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// See the module's documentation.
@@ -43,8 +43,8 @@ impl PushBudget {
         }
     }
 
-    /// Waits until one more message may go, and returns the limit that it
-    /// waited for.
+    /// Waits until one more message may be sent, or for [`TIMEOUT`]. Returns the
+    /// limit that it waited for; `None` if there was room.
     pub(super) async fn room(&self) -> Option<Limit> {
         let limit = self.full()?;
         let free = async {

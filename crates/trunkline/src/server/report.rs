@@ -70,8 +70,8 @@ pub enum Report<'a> {
         /// The type.
         type_url: &'a TypeUrl,
     },
-    /// The client acknowledged its first complete set of responses, so long
-    /// after its first request.
+    /// The client sent the first ACK of the stream, so long after the stream
+    /// began.
     Configured(std::time::Duration),
     /// The stream has ended.
     Closed,

@@ -16,19 +16,29 @@ use crate::wire::Refused;
 /// Events of one request, to be reported after the locks are released.
 #[derive(Default)]
 pub(super) struct RequestOutcome {
+    /// Whether it is the first request of the stream.
     pub(super) opens: bool,
     pub(super) type_url: Option<TypeUrl>,
+    /// The type, if the client may not see it.
     pub(super) denied: Option<TypeUrl>,
+    /// Names that were taken out of the request.
     pub(super) refused: Vec<Refused>,
+    /// The first names that it subscribes to on demand, and the number of the
+    /// others.
     pub(super) asked: (Vec<String>, usize),
     pub(super) events: Vec<Event>,
+    /// Names that do not exist and got their first subscriber.
     pub(super) missing: Vec<(TypeUrl, Name)>,
+    /// Names that lost their last subscriber.
     pub(super) unwanted: Vec<(TypeUrl, Name)>,
+    /// Whether it is the first ACK of the stream.
     pub(super) configured: bool,
 }
 
 impl Stream {
-    pub(super) fn tell(&self, bytes: usize, outcome: &RequestOutcome) {
+    /// Reports a request of so many bytes to the hooks, and the names that it
+    /// started or ended the demand of to the contents.
+    pub(super) fn report_request(&self, bytes: usize, outcome: &RequestOutcome) {
         if outcome.opens {
             self.report(Report::Opened);
         }
@@ -54,7 +64,7 @@ impl Stream {
             self.report(Report::Event(event));
         }
         if outcome.configured {
-            self.report(Report::Configured(self.begun.elapsed()));
+            self.report(Report::Configured(self.started.elapsed()));
         }
         for (type_url, name) in &outcome.missing {
             self.report(Report::Missing { type_url, name });
@@ -62,10 +72,11 @@ impl Stream {
                 contents.wanted(type_url, name);
             }
         }
-        self.unwanted(&outcome.unwanted);
+        self.tell_unwanted(&outcome.unwanted);
     }
 
-    pub(super) fn unwanted(&self, names: &[(TypeUrl, Name)]) {
+    /// Tells the contents that names have lost their last subscriber.
+    pub(super) fn tell_unwanted(&self, names: &[(TypeUrl, Name)]) {
         for (type_url, name) in names {
             for contents in &self.shared.contents {
                 contents.unwanted(type_url, name);
@@ -74,8 +85,9 @@ impl Stream {
     }
 }
 
-/// Names of one request that are reported: a client that reconnects lists all.
-const TOLD: usize = 16;
+/// The maximum of names that are reported of one request: a client that
+/// reconnects lists all of its names.
+const MAX_REPORTED: usize = 16;
 
 /// The names that a request subscribes to on demand: the first ones, and the
 /// number of the others.
@@ -88,12 +100,13 @@ pub(super) fn on_demand(type_url: Option<&TypeUrl>, request: &Request) -> (Vec<S
     }
     let names = request.subscribe.iter().map(|locator| &locator.name);
     let mut names = names.filter(|name| *name != "*");
-    let told = names.by_ref().take(TOLD).cloned().collect();
-    (told, names.count())
+    let reported = names.by_ref().take(MAX_REPORTED).cloned().collect();
+    (reported, names.count())
 }
 
-/// Notes the missing names whose demand started, and the names whose demand
-/// ended.
+/// Takes the changes of demand since the last call, whichever stream made them,
+/// and notes the names whose demand ended, and those whose demand started and
+/// that do not exist in any variant.
 pub(super) fn take_demand_changes(db: &mut Database, outcome: &mut RequestOutcome) {
     let changes: Vec<_> = db.take_demand_changes().collect();
     for (type_id, selector, change) in changes {

@@ -1,4 +1,4 @@
-//! The requests of a stream, cut out of the body in which they arrive.
+//! The requests of a stream: messages cut out of the body of an HTTP request.
 //!
 //! A message that arrives in one piece is a slice of it, not a copy; a stream
 //! that is silent keeps no buffer.
@@ -12,7 +12,8 @@ use tonic::Status;
 
 use crate::listen::BoxError;
 
-/// gRPC's own bytes before a message: whether it is compressed, and its length.
+/// The bytes that gRPC puts before a message: one that says whether the message
+/// is compressed, and four of its length.
 const PREFIX: usize = 5;
 
 /// See the module's documentation.
@@ -20,9 +21,7 @@ const PREFIX: usize = 5;
 pub(super) struct Requests<B> {
     body: B,
     limit: usize,
-    /// What arrived and was not given out. One of the two is empty.
-    whole: Bytes,
-    pieces: BytesMut,
+    arrived: Arrived,
 }
 
 impl<B> Requests<B>
@@ -34,31 +33,28 @@ where
         Self {
             body,
             limit,
-            whole: Bytes::new(),
-            pieces: BytesMut::new(),
+            arrived: Arrived::default(),
         }
     }
 
-    /// The next message; `None` if the peer has said all.
+    /// Polls for the next message; `None` if the client has closed its half of
+    /// the stream. After an error the stream has to end: nothing says where the
+    /// next message begins.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Status>>> {
         loop {
-            match self.cut() {
-                Ok(Some(message)) => return Poll::Ready(Some(Ok(message))),
-                Ok(None) => {}
-                Err(status) => return Poll::Ready(Some(Err(status))),
+            if let Some(message) = self.next_message().transpose() {
+                return Poll::Ready(Some(message));
             }
             match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
                 Some(Ok(frame)) => {
                     if let Ok(data) = frame.into_data() {
-                        self.add(data);
+                        self.arrived.add(data);
                     }
                 }
                 Some(Err(error)) => {
                     return Poll::Ready(Some(Err(Status::from_error(error.into()))));
                 }
-                None if self.whole.is_empty() && self.pieces.is_empty() => {
-                    return Poll::Ready(None);
-                }
+                None if self.arrived.as_slice().is_empty() => return Poll::Ready(None),
                 None => {
                     let status = Status::invalid_argument("the stream ended within a message");
                     return Poll::Ready(Some(Err(status)));
@@ -67,58 +63,92 @@ where
         }
     }
 
-    fn add(&mut self, data: Bytes) {
-        if self.whole.is_empty() && self.pieces.is_empty() {
-            self.whole = data;
-        } else {
-            self.pieces
-                .extend_from_slice(&std::mem::take(&mut self.whole));
-            self.pieces.extend_from_slice(&data);
+    /// Takes the first message off the bytes that arrived; `None` while it is
+    /// incomplete.
+    fn next_message(&mut self) -> Result<Option<Bytes>, Status> {
+        let arrived = self.arrived.as_slice();
+        let Some(length) = message_length(arrived, self.limit)? else {
+            return Ok(None);
+        };
+        if arrived.len() - PREFIX < length {
+            return Ok(None);
+        }
+        Ok(Some(self.arrived.take_message(length)))
+    }
+}
+
+/// Reads the prefix of a message and returns the length of what follows it;
+/// `None` while the prefix is incomplete. Refuses a message that is compressed
+/// or longer than the limit before the rest of it arrives.
+fn message_length(arrived: &[u8], limit: usize) -> Result<Option<usize>, Status> {
+    let Some((prefix, _)) = arrived.split_first_chunk::<PREFIX>() else {
+        return Ok(None);
+    };
+    let [compressed, length @ ..] = *prefix;
+    if compressed != 0 {
+        return Err(Status::unimplemented("compressed requests are not read"));
+    }
+    let length = u32::from_be_bytes(length) as usize;
+    if length > limit {
+        return Err(Status::resource_exhausted(format!(
+            "a request of {length} bytes; the limit is {limit}"
+        )));
+    }
+    Ok(Some(length))
+}
+
+/// The bytes that arrived and belong to no message that was taken.
+#[derive(Debug)]
+enum Arrived {
+    /// A slice of one piece of the body, or nothing.
+    Whole(Bytes),
+    /// A copy of several pieces, none of which holds the whole of a message.
+    Pieces(BytesMut),
+}
+
+impl Default for Arrived {
+    fn default() -> Self {
+        Self::Whole(Bytes::new())
+    }
+}
+
+impl Arrived {
+    fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::Whole(whole) => whole,
+            Self::Pieces(pieces) => pieces,
         }
     }
 
-    /// Takes a message off the front of what arrived, if it is complete.
-    fn cut(&mut self) -> Result<Option<Bytes>, Status> {
-        let arrived = match self.pieces.is_empty() {
-            true => &self.whole[..],
-            false => &self.pieces[..],
-        };
-        let Some((prefix, rest)) = arrived.split_first_chunk::<PREFIX>() else {
-            return Ok(None);
-        };
-        let [compressed, length @ ..] = *prefix;
-        let length = u32::from_be_bytes(length) as usize;
-        if compressed != 0 {
-            return Err(Status::unimplemented("compressed requests are not read"));
+    /// Adds a piece of the body. It is copied only if an incomplete message is
+    /// before it.
+    fn add(&mut self, piece: Bytes) {
+        match self {
+            Self::Whole(whole) if whole.is_empty() => *whole = piece,
+            Self::Whole(whole) => {
+                let mut pieces = BytesMut::with_capacity(whole.len() + piece.len());
+                pieces.extend_from_slice(whole);
+                pieces.extend_from_slice(&piece);
+                *self = Self::Pieces(pieces);
+            }
+            Self::Pieces(pieces) => pieces.extend_from_slice(&piece),
         }
-        if length > self.limit {
-            return Err(Status::resource_exhausted(format!(
-                "a request of {length} bytes; the limit is {}",
-                self.limit
-            )));
-        }
-        if rest.len() < length {
-            return Ok(None);
-        }
-        let message = if self.pieces.is_empty() {
-            self.whole.advance(PREFIX);
-            self.whole.split_to(length)
-        } else {
-            self.pieces.advance(PREFIX);
-            let message = self.pieces.split_to(length).freeze();
-            self.settle();
-            message
-        };
-        // What is empty keeps nothing alive.
-        if self.whole.is_empty() {
-            self.whole = Bytes::new();
-        }
-        Ok(Some(message))
     }
 
-    /// What is left after a message of many pieces is handed on as it is.
-    fn settle(&mut self) {
-        self.whole = std::mem::take(&mut self.pieces).freeze();
+    /// Takes a message of this length off the front, without its prefix. Both
+    /// must have arrived.
+    fn take_message(&mut self, length: usize) -> Bytes {
+        let mut rest = match std::mem::take(self) {
+            Self::Whole(whole) => whole,
+            Self::Pieces(pieces) => pieces.freeze(),
+        };
+        rest.advance(PREFIX);
+        let message = rest.split_to(length);
+        // An empty slice could keep the memory of the message alive.
+        if !rest.is_empty() {
+            *self = Self::Whole(rest);
+        }
+        message
     }
 }
 

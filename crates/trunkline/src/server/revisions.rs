@@ -14,6 +14,7 @@ pub(super) struct SentRevisions(Vec<TypeRevisions>);
 #[derive(Debug)]
 pub(super) struct TypeRevisions {
     type_url: TypeUrl,
+    /// The nonces without an acknowledgement, and their revisions.
     pending: Vec<(Nonce, u64)>,
     /// The newest revision that a response was built from.
     pub(super) sent: u64,
@@ -25,6 +26,8 @@ pub(super) struct TypeRevisions {
 }
 
 impl TypeRevisions {
+    /// The length of the newest response, if it is too large for gRPC and is not
+    /// acknowledged yet.
     pub(super) fn oversized(&self) -> Option<usize> {
         self.oversized.as_ref().map(|(_, bytes)| *bytes)
     }
@@ -35,9 +38,22 @@ impl TypeRevisions {
 }
 
 impl SentRevisions {
+    /// Notes that a response was built from a revision. The oldest pending ACK
+    /// of the type is dropped if there are too many.
     pub(super) fn sent(&mut self, type_url: &TypeUrl, nonce: &Nonce, revision: u64) {
-        let place = self.0.iter().position(|entry| entry.type_url == *type_url);
-        let place = place.unwrap_or_else(|| {
+        let entry = self.entry(type_url);
+        entry.sent = revision;
+        entry.oversized = None;
+        if entry.pending.len() == MAX_PENDING {
+            entry.pending.remove(0);
+        }
+        entry.pending.push((nonce.clone(), revision));
+    }
+
+    /// The revisions of a type, which begin with its first response.
+    fn entry(&mut self, type_url: &TypeUrl) -> &mut TypeRevisions {
+        let index = self.0.iter().position(|entry| entry.type_url == *type_url);
+        let index = index.unwrap_or_else(|| {
             self.0.push(TypeRevisions {
                 type_url: type_url.clone(),
                 pending: Vec::new(),
@@ -47,23 +63,22 @@ impl SentRevisions {
             });
             self.0.len() - 1
         });
-        let entry = &mut self.0[place];
-        entry.sent = revision;
-        entry.oversized = None;
-        if entry.pending.len() == MAX_PENDING {
-            entry.pending.remove(0);
-        }
-        entry.pending.push((nonce.clone(), revision));
+        &mut self.0[index]
     }
 
-    /// Notes that a response is too large for gRPC.
+    fn find_mut(&mut self, type_url: &TypeUrl) -> Option<&mut TypeRevisions> {
+        self.0.iter_mut().find(|entry| entry.type_url == *type_url)
+    }
+
+    /// Notes that the newest response of a type is too large for gRPC.
     pub(super) fn oversized(&mut self, type_url: &TypeUrl, nonce: &Nonce, bytes: usize) {
-        let entry = self.0.iter_mut().find(|entry| entry.type_url == *type_url);
-        if let Some(entry) = entry {
+        if let Some(entry) = self.find_mut(type_url) {
             entry.oversized = Some((nonce.clone(), bytes));
         }
     }
 
+    /// Notes an ACK or a NACK; other events, and nonces that are no longer
+    /// tracked, are ignored.
     pub(super) fn acknowledged(&mut self, event: &Event) {
         let (type_url, nonce, accepted) = match event {
             Event::Acked { type_url, nonce } => (type_url, nonce, true),
@@ -72,12 +87,13 @@ impl SentRevisions {
             } => (type_url, nonce, false),
             _ => return,
         };
-        let entry = self.0.iter_mut().find(|entry| entry.type_url == *type_url);
-        let Some(entry) = entry else { return };
-        let Some(place) = entry.pending.iter().position(|(n, _)| n == nonce) else {
+        let Some(entry) = self.find_mut(type_url) else {
             return;
         };
-        let (_, revision) = entry.pending.remove(place);
+        let Some(index) = entry.pending.iter().position(|(n, _)| n == nonce) else {
+            return;
+        };
+        let (_, revision) = entry.pending.remove(index);
         entry.oversized.take_if(|(sent, _)| sent == nonce);
         if accepted {
             entry.acked = entry.acked.max(Some(revision));

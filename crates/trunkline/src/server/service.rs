@@ -15,7 +15,7 @@ use super::admit;
 use super::body::Body;
 use super::driver::Driver;
 use super::ending;
-use super::hooks::{BoxFuture, Call, Connection};
+use super::hooks::{BoxFuture, Call};
 use super::paths;
 use super::requests::Requests;
 use super::services;
@@ -56,11 +56,13 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let shared = Arc::clone(&self.shared);
-        Box::pin(async move { Ok(answer(shared, request).await) })
+        Box::pin(async move { Ok(serve(shared, request).await) })
     }
 }
 
-async fn answer<B>(shared: Arc<Shared>, request: Request<B>) -> Response<Body<B>>
+/// Serves a request: opens a discovery stream, or passes it on to another
+/// service.
+async fn serve<B>(shared: Arc<Shared>, request: Request<B>) -> Response<Body<B>>
 where
     B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
 {
@@ -72,12 +74,13 @@ where
         Some(stream) => open(shared, stream, request),
         None => {
             let request = request.map(tonic::body::Body::new);
-            services::answer(shared, request).await.map(Body::other)
+            services::serve(shared, request).await.map(Body::other)
         }
     }
 }
 
-/// Begins a stream, which lives as long as the body of the response.
+/// Opens a stream, which lives as long as the body of the response. The status
+/// of a stream that is not admitted is sent in the trailers of that body.
 fn open<B>(
     shared: Arc<Shared>,
     stream: (Mode, Option<TypeUrl>),
@@ -86,30 +89,28 @@ fn open<B>(
 where
     B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
 {
-    let (head, requests) = request.into_parts();
-    let requests = Requests::new(requests, shared.options.request_bytes);
-    let body = Body::stream(Box::pin(begin(shared, stream, head, requests)));
+    let call = Call::of(&request);
+    let closing = request.extensions().get::<Closing>().cloned();
+    let requests = Requests::new(request.into_body(), shared.options.request_bytes);
+    let body = Body::stream(Box::pin(admit(shared, stream, call, closing, requests)));
     let mut response = Response::new(body);
     response.headers_mut().insert(CONTENT_TYPE, GRPC);
     response
 }
 
-/// Admits a stream, or returns the status that refuses it.
-async fn begin<B>(
+/// Admits a stream and returns its driver, or the status that refuses it.
+/// `closing` says when the connection is about to close, if this server accepted
+/// it.
+async fn admit<B>(
     shared: Arc<Shared>,
     stream: (Mode, Option<TypeUrl>),
-    mut head: http::request::Parts,
+    call: Call,
+    closing: Option<Closing>,
     requests: Requests<B>,
 ) -> Result<Box<Driver<B>>, Status>
 where
     B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
 {
-    let closing = head.extensions.remove::<Closing>();
-    let call = Call {
-        path: head.uri.path().to_owned(),
-        headers: head.headers,
-        connection: head.extensions.remove::<Connection>().unwrap_or_default(),
-    };
     let (admission, identity) = admit::admit(&shared, &call).await?;
     let stream = Stream::new(Arc::clone(&shared), stream, call.connection, identity);
     let ending = Box::pin(ending::ending(Arc::clone(&shared), closing, stream.number));

@@ -1,4 +1,4 @@
-//! The services beside discovery: load reports, client status, health,
+//! Requests that open no discovery stream: load reports, client status, health,
 //! reflection, REST.
 
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use tonic::Status;
 use tonic::body::Body;
 use tower_service::Service;
 
-use super::hooks::{Call, Connection};
+use super::hooks::Call;
 use super::shared::Shared;
 use super::{Server, paths, poll};
 use crate::reflection::Reflection;
@@ -30,28 +30,29 @@ pub(super) fn names() -> impl Iterator<Item = String> {
     paths::services().chain(others.map(str::to_owned))
 }
 
-/// Serves a request that opens no discovery stream.
-pub(super) async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Response<Body> {
+/// Serves a request that opens no discovery stream. All but health checks are
+/// authenticated; a poll is also admitted like a stream.
+pub(super) async fn serve(shared: Arc<Shared>, request: Request<Body>) -> Response<Body> {
     let path = request.uri().path().to_owned();
     if let Some(kind) = rest::kind_of_path(&path) {
         return match *request.method() {
-            Method::POST => poll::answer(shared, kind, request).await,
+            Method::POST => poll::serve(shared, kind, request).await,
             _ => poll::not_a_poll(),
         };
     }
     let service = path.split('/').nth(1).unwrap_or_default();
     // A health check needs no authentication.
     if service == health::NAME {
-        let Ok(answer) = shared.health.service().call(request).await;
-        return answer;
+        let Ok(response) = shared.health.service().call(request).await;
+        return response;
     }
     if !names().any(|name| name == service) {
-        return Status::unimplemented(format!("no method {path}")).into_http();
+        return no_method(&path);
     }
-    if let Err(status) = shared.hooks.authenticate(&call_of(&request)).await {
+    if let Err(status) = shared.hooks.authenticate(&Call::of(&request)).await {
         return status.into_http();
     }
-    let Ok(answer) = match service {
+    let Ok(response) = match service {
         LOAD => shared.load.service().call(request).await,
         STATUS => {
             let clients = Arc::new(Server { shared });
@@ -59,16 +60,12 @@ pub(super) async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Respo
         }
         reflection::NAME => Reflection::new(names()).v1().call(request).await,
         reflection::NAME_V1ALPHA => Reflection::new(names()).v1alpha().call(request).await,
-        _ => return Status::unimplemented(format!("no method {path}")).into_http(),
+        // A discovery service, but none of its streams.
+        _ => return no_method(&path),
     };
-    answer
+    response
 }
 
-pub(super) fn call_of(request: &Request<Body>) -> Call {
-    let connection = request.extensions().get::<Connection>();
-    Call {
-        path: request.uri().path().to_owned(),
-        headers: request.headers().clone(),
-        connection: connection.cloned().unwrap_or_default(),
-    }
+fn no_method(path: &str) -> Response<Body> {
+    Status::unimplemented(format!("no method {path}")).into_http()
 }

@@ -1,4 +1,5 @@
-//! What the streams of a server share: the hub, and what a server has beside it.
+//! The state that the streams of a server share: the hub, and what a server has
+//! beside it.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -35,15 +36,15 @@ pub(super) struct Shared {
     numbers: AtomicU64,
     /// Streams that were admitted and have not ended.
     pub(super) admitted: AtomicUsize,
-    /// Streams end one by one (S79).
+    /// Cancelled to end the streams one by one (S79).
     pub(super) draining: CancellationToken,
-    /// Streams end.
+    /// Cancelled to end all streams at once.
     pub(super) stopped: CancellationToken,
     ready: watch::Sender<bool>,
     pub(super) options: Options,
     /// Lists of versions that clients reconnected with.
     pub(super) known_versions: Arc<KnownVersions>,
-    /// What the node of a client decides.
+    /// The rules that read the node of a client.
     pub(super) rules: NodeRules,
     pub(super) hooks: Arc<HookSet>,
     pub(super) contents: Vec<Arc<dyn Contents>>,
@@ -52,33 +53,33 @@ pub(super) struct Shared {
     pub(super) health: Health,
 }
 
-/// Which contents a server waits for before it serves.
+/// The contents that a server waits for before it serves.
 #[derive(Default)]
 struct Loading {
+    /// The indices of the contents whose first load is not complete.
     awaited: BTreeSet<usize>,
     is_started: bool,
 }
 
 impl Shared {
+    /// A server without contents is ready at once. `this` will be the result,
+    /// which its load service asks for the names of clusters.
     pub(super) fn new(
         options: Options,
         hooks: HookSet,
         contents: Vec<Arc<dyn Contents>>,
         this: &Weak<Self>,
     ) -> Self {
-        let ready = contents.is_empty();
-        let mut db = if ready {
-            Database::new()
-        } else {
-            Database::cache()
-        };
-        db.watch_demand();
+        let is_ready = contents.is_empty();
         let health = Health::new(services::names());
-        health.set_ready(ready);
+        health.set_ready(is_ready);
+        let this = Weak::clone(this);
+        let clusters = move || match this.upgrade() {
+            Some(shared) => shared.cluster_names(),
+            None => Vec::new(),
+        };
         Self {
-            health,
-            known_versions: Arc::default(),
-            hub: Hub::new(db),
+            hub: Hub::new(database(is_ready)),
             loading: Mutex::new(Loading {
                 awaited: (0..contents.len()).collect(),
                 is_started: false,
@@ -87,57 +88,55 @@ impl Shared {
             admitted: AtomicUsize::new(0),
             draining: CancellationToken::new(),
             stopped: CancellationToken::new(),
-            ready: watch::Sender::new(ready),
+            ready: watch::Sender::new(is_ready),
+            known_versions: Arc::default(),
+            rules: node_rules(&options),
             push_budget: Arc::new(PushBudget::new(options.pushes, options.bytes_in_flight)),
-            load: Load::new(options.load.clone(), LoadLimits::default(), {
-                let this = Weak::clone(this);
-                move || this.upgrade().map_or_else(Vec::new, |this| this.clusters())
-            }),
+            load: Load::new(options.load.clone(), LoadLimits::default(), clusters),
             hooks: Arc::new(hooks),
-            rules: NodeRules::new(
-                BaseRules::new(options.base_sets.clone()),
-                options.params.clone(),
-                options.resource_errors.clone(),
-            ),
             options,
             contents,
+            health,
         }
     }
 
-    /// Makes all changes, or none, and wakes the streams that they concern,
-    /// soon.
+    /// Makes all changes, or none, and returns the variants that became
+    /// different, in order of type and name. The streams that they concern are
+    /// woken soon, and the hooks are told.
     pub(super) fn apply(
         self: &Arc<Self>,
         origin: &str,
         changes: Vec<Change>,
     ) -> Result<Vec<Changed>, ApplyError> {
         let commit = Commit::new(changes)?;
-        let read = |made: ChangedName<'_>, all: &mut Vec<Changed>| all.extend(Changed::of(made));
-        let wave = || {
+        let list = |made: ChangedName<'_>, all: &mut Vec<Changed>| all.extend(Changed::of(made));
+        let convergence = || {
             let hooks = Some(&self.hooks).filter(|hooks| hooks.are_any());
             hooks.map(|hooks| Arc::new(Convergence::new(hooks)))
         };
-        let mut changed = self.hub.apply(commit, read, wave)?;
+        let mut changed = self.hub.apply(commit, list, convergence)?;
         self.wake_soon();
         changed.sort_by(|a, b| (&a.type_url, &a.name).cmp(&(&b.type_url, &b.name)));
-        let comes_or_goes = |c: &Changed| c.from.is_some() != c.to.is_some();
-        let clusters = changed.iter().filter(|c| c.type_url.as_str() == kind::CDS);
-        if clusters.into_iter().any(comes_or_goes) {
+        let mut clusters = changed.iter().filter(|c| c.type_url.as_str() == kind::CDS);
+        // A cluster came or went.
+        if clusters.any(|c| c.from.is_some() != c.to.is_some()) {
             self.load.clusters_changed();
         }
         self.hooks.changed(origin, &changed);
         Ok(changed)
     }
 
-    fn clusters(&self) -> Vec<String> {
-        let all = self.all(&kind::CDS.into());
-        let mut names: Vec<String> = all.iter().map(|r| r.name.to_string()).collect();
+    /// The names of all clusters, in order, for clients to report on.
+    fn cluster_names(&self) -> Vec<String> {
+        let clusters = self.all(&kind::CDS.into());
+        let mut names: Vec<String> = clusters.iter().map(|r| r.name.to_string()).collect();
         names.sort();
         names.dedup();
         names
     }
 
-    /// Every resource of a type, found in slices.
+    /// Every resource of a type with all its variants, in no order. The database
+    /// is locked for a slice at a time (S85).
     pub(super) fn all(&self, type_url: &TypeUrl) -> Vec<Arc<Resource>> {
         let mut all = Vec::new();
         let Some(type_id) = self.with(|db| db.find_type(type_url)) else {
@@ -145,18 +144,20 @@ impl Shared {
         };
         let slice = |nth| {
             self.with(|db| {
-                let some = db.slice_of_resources(type_id, nth)?;
-                Some(some.cloned().collect::<Vec<_>>())
+                let resources = db.slice_of_resources(type_id, nth)?;
+                Some(resources.cloned().collect::<Vec<_>>())
             })
         };
-        for some in (0..).map_while(slice) {
-            all.extend(some);
+        for resources in (0..).map_while(slice) {
+            all.extend(resources);
             self.hub.give_way();
         }
         all
     }
 
-    /// The first contents of one of the sources are complete.
+    /// Notes that the first load of the contents at this index is complete. With
+    /// the last of them the server is ready: what the database does not hold
+    /// does not exist (S51). Later calls do nothing.
     pub(super) fn loaded(&self, place: usize) {
         {
             let mut loading = self.loading();
@@ -173,6 +174,8 @@ impl Shared {
         }
     }
 
+    /// Wakes the streams that changes concern after the debounce time, so that a
+    /// burst of changes is one response; at once without a runtime.
     fn wake_soon(self: &Arc<Self>) {
         let debounce = self.options.debounce;
         let runtime = tokio::runtime::Handle::try_current().ok();
@@ -189,12 +192,12 @@ impl Shared {
         });
     }
 
-    /// Asks the database.
-    pub(super) fn with<T>(&self, ask: impl FnOnce(&mut Database) -> T) -> T {
-        self.hub.with(ask)
+    /// Locks the database for one call. See [`Hub::with`].
+    pub(super) fn with<T>(&self, access: impl FnOnce(&mut Database) -> T) -> T {
+        self.hub.with(access)
     }
 
-    /// Begins a stream.
+    /// Opens the session of a stream, which is woken by changes from now on.
     pub(super) fn open(&self, config: Config, stream: &Arc<Stream>) -> Session {
         self.hub.open(stream, |db| {
             let session = Session::open(db, config);
@@ -202,9 +205,9 @@ impl Shared {
         })
     }
 
-    /// What a session has to say now, all of it looked at: who polls by REST does
-    /// not wait for a second answer. In slices (S85).
-    pub(super) fn answer(&self, session: &mut Session, now: Moment) -> Option<Response> {
+    /// Polls a session until it has a response or has evaluated everything: a
+    /// client that polls by REST gets no second response. In slices (S85).
+    pub(super) fn poll_to_end(&self, session: &mut Session, now: Moment) -> Option<Response> {
         loop {
             let response = self.with(|db| session.poll(db, now));
             if response.is_some() || !session.has_more() {
@@ -214,15 +217,15 @@ impl Shared {
         }
     }
 
-    /// Ends a stream, in slices: one that asked for much has much to be
-    /// forgotten (S85).
+    /// Closes a session, in slices: it may have many subscriptions (S85).
     pub(super) fn close(&self, mut session: Session) {
-        while !self.close_some(&mut session) {
+        while !self.close_slice(&mut session) {
             self.hub.give_way();
         }
     }
 
-    fn close_some(&self, session: &mut Session) -> bool {
+    /// Closes a part of a session. Returns whether nothing is left of it.
+    fn close_slice(&self, session: &mut Session) -> bool {
         self.hub
             .close_slice(session.stream(), |db| session.close_slice(db))
     }
@@ -234,15 +237,17 @@ impl Shared {
         streams
     }
 
+    /// Returns the number of a new stream.
     pub(super) fn next_number(&self) -> u64 {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// True once, for whoever starts the contents.
-    pub(super) fn begin(&self) -> bool {
+    /// Returns true once, to the caller that has to start the contents.
+    pub(super) fn claim_start(&self) -> bool {
         !std::mem::replace(&mut self.loading().is_started, true)
     }
 
+    /// Whether all contents are loaded, to be watched.
     pub(super) fn ready(&self) -> watch::Receiver<bool> {
         self.ready.subscribe()
     }
@@ -250,6 +255,26 @@ impl Shared {
     fn loading(&self) -> MutexGuard<'_, Loading> {
         self.loading.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// An empty database. Until the contents are loaded it is a cache, in which a
+/// missing name is unknown and not absent (S51).
+fn database(is_ready: bool) -> Database {
+    let mut db = match is_ready {
+        true => Database::new(),
+        false => Database::cache(),
+    };
+    db.watch_demand();
+    db
+}
+
+/// The rules that read the node of a client, by the options of the server.
+fn node_rules(options: &Options) -> NodeRules {
+    NodeRules::new(
+        BaseRules::new(options.base_sets.clone()),
+        options.params.clone(),
+        options.resource_errors.clone(),
+    )
 }
 
 impl fmt::Debug for Shared {
@@ -290,7 +315,7 @@ mod tests {
         }) {}
 
         let mut holds = 1;
-        while !shared.close_some(&mut session) {
+        while !shared.close_slice(&mut session) {
             assert_eq!(shared.streams().len(), 1);
             let other = shared.open(stream.config(), &stream);
             assert_ne!(other.stream().index(), place);

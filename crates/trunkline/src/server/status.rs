@@ -5,7 +5,8 @@ use trunkline_core::session::{NameState, NameStatus, Session, TypeStatus};
 
 use super::Server;
 use super::revisions::{SentRevisions, TypeRevisions};
-use super::stream::{Stream, Talk};
+use super::stream::Stream;
+use super::stream_state::StreamState;
 use crate::status::{Client, ClientResource, Clients, Rejected, ResourceState, Sync, TypeState};
 
 impl Clients for Server {
@@ -17,19 +18,20 @@ impl Clients for Server {
     fn resources(&self, stream: u64) -> Vec<ClientResource> {
         let streams = self.shared.streams();
         let found = streams.iter().find(|other| other.number == stream);
-        let Some(talk) = found.map(|stream| stream.talk()) else {
+        let Some(state) = found.map(|stream| stream.lock()) else {
             return Vec::new();
         };
-        let Some(session) = &talk.session else {
+        let Some(session) = &state.session else {
             return Vec::new();
         };
-        let of_type = |status: TypeStatus| self.of_type(session, &status);
+        let of_type = |status: TypeStatus| self.resources_of_type(session, &status);
         session.status().flat_map(of_type).collect()
     }
 }
 
 impl Server {
-    fn of_type(&self, session: &Session, status: &TypeStatus) -> Vec<ClientResource> {
+    /// The resources of one type on a stream, each with its state.
+    fn resources_of_type(&self, session: &Session, status: &TypeStatus) -> Vec<ClientResource> {
         let type_url = &status.type_url;
         let names = self.shared.with(|db| session.name_statuses(db, type_url));
         let one = |name: NameStatus| resource(type_url, status, name);
@@ -37,11 +39,12 @@ impl Server {
     }
 }
 
+/// The client of a stream; `None` if the stream has ended meanwhile.
 fn client(stream: &Stream) -> Option<Client> {
-    let talk = stream.talk();
-    let Talk {
+    let state = stream.lock();
+    let StreamState {
         session, revisions, ..
-    } = &*talk;
+    } = &*state;
     let session = session.as_ref()?;
     Some(Client {
         stream: stream.number,
@@ -55,6 +58,9 @@ fn client(stream: &Stream) -> Option<Client> {
     })
 }
 
+/// The state of a type. It is NACKed while a resource is in quarantine; stale
+/// while a response has no acknowledgement, or while none was sent to a client
+/// that did not resume with everything; else in sync.
 fn type_state(status: TypeStatus, revisions: &SentRevisions) -> TypeState {
     let entry = revisions.of(&status.type_url);
     let sync = match () {
@@ -80,6 +86,8 @@ fn type_state(status: TypeStatus, revisions: &SentRevisions) -> TypeState {
     }
 }
 
+/// The state of one name. A rejected one comes with the error of the last NACK
+/// of its type: a NACK does not say which resource it is about.
 fn resource(type_url: &TypeUrl, status: &TypeStatus, name: NameStatus) -> ClientResource {
     let mut rejected = None;
     let state = match name.state {

@@ -6,10 +6,9 @@ use std::time::{Duration, Instant, SystemTime};
 use bytes::Bytes;
 use trunkline_core::Moment;
 use trunkline_core::kind;
-use trunkline_core::message::{Mode, Response};
+use trunkline_core::message::{Mode, Request, Response};
 use trunkline_core::resource::TypeUrl;
-use trunkline_core::session::{Config, Event, ProtocolError, Session};
-use trunkline_core::sink::Request;
+use trunkline_core::session::{Config, ProtocolError, Session};
 use trunkline_core::source::Dialect;
 use trunkline_proto::discovery::{DecodeError, Frames, Limits, Node};
 
@@ -17,20 +16,19 @@ use super::convergence::{Convergence, Convergences};
 use super::hooks::Connection;
 use super::report::{Peer, Report, Sent};
 use super::request_outcome::{RequestOutcome, on_demand, take_demand_changes};
-use super::revisions::SentRevisions;
 use super::shared::Shared;
+use super::stream_state::StreamState;
 use crate::hub::Watcher;
-use crate::node::Described;
 use crate::wake::WakeFlags;
-use crate::wire::{self, Reader};
+use crate::wire::{self, Read, Reader};
 
-/// The peer broke the protocol.
+/// The client broke the protocol; its stream ends.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Fault {
-    /// What it sent cannot be read.
+    /// A message is not a request.
     #[error(transparent)]
     Decode(#[from] DecodeError),
-    /// What it said makes no sense.
+    /// A request that the protocol does not allow.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
 }
@@ -40,67 +38,63 @@ pub(super) enum Fault {
 pub(super) struct Stream {
     pub(super) number: u64,
     pub(super) mode: Mode,
+    /// The only type of the stream; `None` on an aggregated one.
     pub(super) only: Option<TypeUrl>,
     pub(super) connection: Connection,
     pub(super) identity: Option<String>,
+    /// When the stream began, by the calendar.
     pub(super) opened: SystemTime,
+    /// The same moment on the monotonic clock.
+    pub(super) started: Instant,
     pub(super) shared: Arc<Shared>,
-    pub(super) begun: Instant,
-    /// Rings when there is something to look at.
+    /// [`NEWS`] is raised when there may be something to send.
     pub(super) wake_flags: Arc<WakeFlags>,
-    /// The changes that the peer has not answered yet.
+    /// The changes that the client has not acknowledged yet.
     convergences: Convergences,
-    /// Bound by the first request (S2).
-    node: OnceLock<String>,
-    /// Taken by the stream's task for each message, and by who looks on. Never
-    /// held while something is reported.
-    talk: Mutex<Talk>,
-}
-
-#[derive(Debug)]
-pub(super) struct Talk {
-    reader: Reader,
-    /// Begins with the first request, which says whose it is.
-    pub(super) session: Option<Session>,
-    pub(super) revisions: SentRevisions,
-    /// What rules know of the node, if they ask for something.
-    pub(super) described: Option<Box<Described>>,
-    configured: bool,
+    /// Bound by the first request that has a node (S2).
+    node_id: OnceLock<String>,
+    /// Locked by the stream's task for each message, and by those who ask for
+    /// the state of clients. Never locked while something is reported.
+    state: Mutex<StreamState>,
 }
 
 /// The wake flag of a change in the database that concerns the stream.
 pub(super) const NEWS: u8 = 2;
 
-/// How long others have their turn when a stream has more to look at than it may
-/// at once (S85).
+/// How long others have their turn when a stream has more to evaluate than it
+/// may at once (S85).
 const BETWEEN_SLICES: Duration = Duration::from_millis(1);
 
 /// A response that is not written yet.
-struct Built {
+struct BuiltResponse {
     response: Response,
-    /// Whose habits its reader has.
+    /// The dialect of the client that reads it.
     dialect: Dialect,
-    /// How many transactions it is from.
+    /// The revision of the contents that it was built from.
     revision: u64,
 }
 
-/// What a stream has to say.
-pub(super) struct Spoken {
+/// The outcome of polling a stream.
+pub(super) struct PollOutcome {
+    /// The next message, if there is something to send.
     pub(super) message: Option<Frames>,
+    /// When the message was built.
     pub(super) at: tokio::time::Instant,
-    pub(super) next: Next,
+    pub(super) next: NextPoll,
 }
 
-/// When a stream may have something to say again.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Next {
-    /// Now.
+/// When a stream has to be polled again, if no change raises [`NEWS`] before.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct NextPoll {
+    /// At once.
     pub(super) now: bool,
-    /// Then, although nothing happens.
+    /// At this time, although nothing happens.
     pub(super) due: Option<tokio::time::Instant>,
 }
 
 impl Stream {
+    /// A stream without a session: that one opens with the first request. `only`
+    /// is its type, unless it is an aggregated one.
     pub(super) fn new(
         shared: Arc<Shared>,
         (mode, only): (Mode, Option<TypeUrl>),
@@ -111,6 +105,7 @@ impl Stream {
             message_bytes: shared.options.request_bytes,
             ..Limits::default()
         };
+        let known_versions = Arc::clone(&shared.known_versions);
         Self {
             number: shared.next_number(),
             mode,
@@ -118,109 +113,85 @@ impl Stream {
             connection,
             identity,
             opened: SystemTime::now(),
-            begun: Instant::now(),
+            started: Instant::now(),
             wake_flags: WakeFlags::new(),
             convergences: Convergences::default(),
-            node: OnceLock::new(),
-            talk: Mutex::new(Talk {
-                reader: Reader::new(limits, Arc::clone(&shared.known_versions)),
-                session: None,
-                revisions: SentRevisions::default(),
-                described: None,
-                configured: false,
-            }),
+            node_id: OnceLock::new(),
+            state: Mutex::new(StreamState::new(Reader::new(limits, known_versions))),
             shared,
         }
     }
 
-    /// Takes a request.
-    pub(super) fn handle(self: &Arc<Self>, raw: Bytes) -> Result<Next, Fault> {
+    /// Handles a request, and reports it to hooks and contents, even one that
+    /// breaks the protocol. Returns when the stream has to be polled.
+    pub(super) fn handle(self: &Arc<Self>, raw: Bytes) -> Result<NextPoll, Fault> {
         let bytes = raw.len();
         let mut outcome = RequestOutcome::default();
+        // Changes that arrive from now on may not be acknowledged yet.
         let held = self.convergences.len();
-        let taken = self.take(raw, &mut outcome);
-        self.tell(bytes, &outcome);
-        let (next, answered) = taken?;
-        if answered && !next.now {
+        let handled = self.handle_locked(raw, &mut outcome);
+        self.report_request(bytes, &outcome);
+        let (next, is_acknowledged) = handled?;
+        if is_acknowledged && !next.now {
             self.convergences.acknowledged(held);
         }
         Ok(next)
     }
 
-    /// Says as well whether all that was said is answered.
-    fn take(
+    /// Handles a request under the lock of the stream, where nothing may be
+    /// reported: events are collected in `outcome`. Returns when the stream has
+    /// to be polled, and whether no response is without an acknowledgement.
+    fn handle_locked(
         self: &Arc<Self>,
         raw: Bytes,
         outcome: &mut RequestOutcome,
-    ) -> Result<(Next, bool), Fault> {
+    ) -> Result<(NextPoll, bool), Fault> {
         let now = self.shared.hub.now();
-        let mut talk = self.talk();
-        let talk = &mut *talk;
-        let (request, node) = match self.mode {
-            Mode::Sotw => {
-                let read = talk.reader.sotw(raw)?;
-                outcome.refused = read.refused;
-                (Request::Sotw(read.request), read.node)
-            }
-            Mode::Delta => {
-                let read = talk.reader.delta(raw)?;
-                outcome.refused = read.refused;
-                (Request::Delta(read.request), read.node)
-            }
-        };
-        let type_url = match &request {
-            Request::Sotw(request) => &request.type_url,
-            Request::Delta(request) => &request.type_url,
-        };
-        let known = (&mut talk.session, &mut talk.described);
-        let session = self.begin(known, node.as_ref(), type_url.as_ref(), outcome);
+        let mut state = self.lock();
+        let Read {
+            request,
+            node,
+            refused,
+        } = state.reader.read(self.mode, raw)?;
+        outcome.refused = refused;
+        outcome.type_url = self.only.as_ref().or(type_url(&request)).cloned();
         if self.shared.hooks.are_any() {
             outcome.asked = on_demand(outcome.type_url.as_ref(), &request);
         }
-        let quiet = self.shared.with(|db| {
-            let fault = match request {
+        let session = self.prepare_session(&mut state, node.as_ref(), outcome);
+        let is_quiet = self.shared.with(|db| {
+            let handled = match request {
                 Request::Sotw(request) => session.handle_sotw(db, request, now),
                 Request::Delta(request) => session.handle_delta(db, request, now),
             };
             take_demand_changes(db, outcome);
-            fault.map(|()| session.is_quiet(db, now))
+            handled.map(|()| session.is_quiet(db, now))
         })?;
-        while let Some(event) = session.poll_event() {
-            talk.revisions.acknowledged(&event);
-            outcome.configured |= matches!(event, Event::Acked { .. }) && !talk.configured;
-            talk.configured |= outcome.configured;
-            if self.shared.hooks.are_any() {
-                outcome.events.push(event);
-            }
-        }
-        Ok((self.next(session, quiet), session.is_acknowledged()))
+        let next = self.next_poll(session, is_quiet);
+        let is_acknowledged = session.is_acknowledged();
+        state.take_events(outcome, self.shared.hooks.are_any());
+        Ok((next, is_acknowledged))
     }
 
-    fn next(&self, session: &Session, quiet: bool) -> Next {
-        let due = session.poll_timeout();
-        Next {
-            now: !quiet,
-            due: due.map(|due| self.shared.hub.instant(due)),
-        }
-    }
-
-    /// The session, which the first request opens, ready to hear of a type.
-    fn begin<'a>(
+    /// Returns the session, which the first request opens, with the node of the
+    /// request set. Denies the type of the request (S72) if the client may not
+    /// see it: that is decided once, when the type is requested first.
+    fn prepare_session<'a>(
         self: &Arc<Self>,
-        (session, described): (&'a mut Option<Session>, &mut Option<Box<Described>>),
+        state: &'a mut StreamState,
         node: Option<&Node>,
-        type_url: Option<&TypeUrl>,
         outcome: &mut RequestOutcome,
     ) -> &'a mut Session {
-        self.introduce(node.map(|node| &node.id));
-        outcome.opens = session.is_none();
-        let session = session.get_or_insert_with(|| self.shared.open(self.config(), self));
         if let Some(node) = node {
-            self.set_node(session, described, node);
+            self.bind_node_id(&node.id);
         }
-        let type_url = self.only.as_ref().or(type_url);
-        outcome.type_url = type_url.cloned();
-        if let Some(type_url) = type_url
+        outcome.opens = state.session.is_none();
+        let open = || self.shared.open(self.config(), self);
+        let session = state.session.get_or_insert_with(open);
+        if let Some(node) = node {
+            self.set_node(session, &mut state.described, node);
+        }
+        if let Some(type_url) = &outcome.type_url
             && !session.has_type(type_url)
             && !self.may_see(type_url)
         {
@@ -230,19 +201,20 @@ impl Stream {
         session
     }
 
-    /// Says who is at the other end; what is said first counts (S2).
-    pub(super) fn introduce(&self, node: Option<&String>) {
-        if let Some(id) = node {
-            self.node.get_or_init(|| id.clone());
-        }
+    /// Names the client by the id of its node. The first id counts (S2).
+    pub(super) fn bind_node_id(&self, id: &str) {
+        self.node_id.get_or_init(|| id.to_owned());
     }
 
+    /// Whether the client may see a type: hooks authorise it, and secrets are
+    /// sent on private connections only, unless an option allows more.
     pub(super) fn may_see(&self, type_url: &TypeUrl) -> bool {
         let secret = type_url.as_str() == kind::SDS;
         let private = self.connection.is_private() || self.shared.options.secrets_in_clear;
         (private || !secret) && self.shared.hooks.authorise(self.peer(), type_url)
     }
 
+    /// The configuration of the session, by the options of the server.
     pub(super) fn config(&self) -> Config {
         let options = &self.shared.options;
         Config {
@@ -254,59 +226,69 @@ impl Stream {
         }
     }
 
-    /// The next message, built from the newest state.
-    pub(super) fn poll(&self) -> Spoken {
+    /// Builds the next message from the newest state, and reports it as sent.
+    pub(super) fn poll(&self) -> PollOutcome {
+        // Changes that arrive from now on may not be in the message.
         let held = self.convergences.len();
         let now = self.shared.hub.now();
-        let (response, next, told) = self.poll_session(now);
-        if told && response.is_none() {
+        let (built, next, is_acknowledged) = self.poll_session(now);
+        if is_acknowledged && built.is_none() {
             self.convergences.acknowledged(held);
         }
-        Spoken {
-            message: response.map(|response| self.write(&response)),
+        PollOutcome {
+            message: built.map(|built| self.write(&built)),
             at: self.shared.hub.instant(now),
             next,
         }
     }
 
-    /// What there is to say, and whether all else was said before and answered.
-    /// One response at a time: what comes next can be newer then.
-    fn poll_session(&self, now: Moment) -> (Option<Built>, Next, bool) {
-        let mut talk = self.talk();
-        let Talk {
-            session, revisions, ..
-        } = &mut *talk;
-        let Some(session) = session else {
-            let next = Next {
-                now: false,
-                due: None,
-            };
-            return (None, next, true);
+    /// Builds one response; the one after it is built later and can be newer.
+    /// Returns also when to poll again, and whether everything was evaluated
+    /// and every earlier response acknowledged.
+    fn poll_session(&self, now: Moment) -> (Option<BuiltResponse>, NextPoll, bool) {
+        let mut state = self.lock();
+        let StreamState {
+            session: Some(session),
+            revisions,
+            ..
+        } = &mut *state
+        else {
+            return (None, NextPoll::default(), true);
         };
-        let ((response, quiet), revision) = self.shared.hub.with_revision(|db| {
+        let ((response, is_quiet), revision) = self.shared.hub.with_revision(|db| {
             let response = session.poll(db, now);
-            let quiet = response.is_none() || session.is_quiet(db, now);
-            (response, quiet)
+            let is_quiet = response.is_none() || session.is_quiet(db, now);
+            (response, is_quiet)
         });
-        if let Some(response) = &response {
+        let built = response.map(|response| {
             revisions.sent(response.type_url(), response.nonce(), revision);
-        }
-        let dialect = session.dialect();
-        let response = response.map(|response| Built {
-            response,
-            dialect,
-            revision,
+            BuiltResponse {
+                response,
+                dialect: session.dialect(),
+                revision,
+            }
         });
-        let mut next = self.next(session, quiet);
-        let goes_on = session.has_more();
-        if goes_on {
+        let mut next = self.next_poll(session, is_quiet);
+        let has_more = session.has_more();
+        if has_more {
             let soon = self.shared.hub.instant(now) + BETWEEN_SLICES;
             next.due = Some(next.due.map_or(soon, |due| due.min(soon)));
         }
-        (response, next, session.is_acknowledged() && !goes_on)
+        (built, next, session.is_acknowledged() && !has_more)
     }
 
-    fn write(&self, built: &Built) -> Frames {
+    /// When to poll a session that has just handled a request or was polled.
+    fn next_poll(&self, session: &Session, is_quiet: bool) -> NextPoll {
+        let due = session.poll_timeout();
+        NextPoll {
+            now: !is_quiet,
+            due: due.map(|due| self.shared.hub.instant(due)),
+        }
+    }
+
+    /// Writes a response as frames, without the lock of the stream, and reports
+    /// it as sent.
+    fn write(&self, built: &BuiltResponse) -> Frames {
         let response = &built.response;
         let identifier = &self.shared.options.identifier;
         let (frames, resources, removed) = match response {
@@ -327,34 +309,39 @@ impl Stream {
             removed,
             bytes: frames.len(),
         }));
+        // Envoy accepts more than gRPC does by default (S80).
         if built.dialect == Dialect::Standard {
-            self.tell_size((type_url, nonce), resources, frames.len());
+            self.report_if_oversized((type_url, nonce), resources, frames.len());
         }
         frames
     }
 
-    /// The peer has gone, or has to.
+    /// Closes the session, whichever side ended the stream. Does nothing if
+    /// there was no request.
     pub(super) fn close(&self) {
-        let Some(session) = self.talk().session.take() else {
+        let Some(session) = self.lock().session.take() else {
             return;
         };
         self.shared.close(session);
         self.convergences.acknowledged(usize::MAX);
         let mut outcome = RequestOutcome::default();
         self.shared.with(|db| take_demand_changes(db, &mut outcome));
-        self.unwanted(&outcome.unwanted);
+        self.tell_unwanted(&outcome.unwanted);
         self.report(Report::Closed);
     }
 
-    pub(super) fn talk(&self) -> MutexGuard<'_, Talk> {
-        self.talk.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Locks the state. Ignores poison: a stream whose task panicked can still
+    /// be looked at and closed.
+    pub(super) fn lock(&self) -> MutexGuard<'_, StreamState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the peer calls itself; empty until its first request.
+    /// The id of the client's node; empty until its first request.
     pub(super) fn node_id(&self) -> &str {
-        self.node.get().map_or("", String::as_str)
+        self.node_id.get().map_or("", String::as_str)
     }
 
+    /// The stream and its client, as hooks are told of them.
     fn peer(&self) -> Peer<'_> {
         Peer {
             stream: self.number,
@@ -364,6 +351,8 @@ impl Stream {
         }
     }
 
+    /// Reports an event of the stream to the hooks. Not to be called with the
+    /// state locked.
     pub(super) fn report(&self, report: Report<'_>) {
         if self.shared.hooks.are_any() {
             self.shared.hooks.report(self.peer(), report);
@@ -371,10 +360,17 @@ impl Stream {
     }
 }
 
+fn type_url(request: &Request) -> Option<&TypeUrl> {
+    match request {
+        Request::Sotw(request) => request.type_url.as_ref(),
+        Request::Delta(request) => request.type_url.as_ref(),
+    }
+}
+
 impl Watcher for Stream {
     type News = Arc<Convergence>;
 
-    /// There may be something to say.
+    /// Raises [`NEWS`], and holds the change until the client acknowledges it.
     fn wake(&self, convergence: Option<&Arc<Convergence>>) {
         if let Some(convergence) = convergence {
             self.convergences.add(convergence);

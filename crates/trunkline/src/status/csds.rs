@@ -29,7 +29,7 @@ use super::{Client, ClientResource, Clients, Rejected, ResourceState};
 
 /// The approximate maximum of a response. Many clients with many resources are
 /// more than anyone can read.
-const ANSWER_BYTES: usize = 64 << 20;
+const RESPONSE_BYTES: usize = 64 << 20;
 
 /// The size of an entry without its texts and its body.
 const ENTRY_BYTES: usize = 64;
@@ -61,11 +61,11 @@ impl ClientStatusDiscoveryService for Csds {
         request: Request<Streaming<ClientStatusRequest>>,
     ) -> Result<Response<Self::StreamClientStatusStream>, Status> {
         let clients = Arc::clone(&self.clients);
-        let answers = request.into_inner().then(move |request| {
+        let responses = request.into_inner().then(move |request| {
             let clients = Arc::clone(&clients);
-            async move { answer(clients, request?).await }
+            async move { respond(clients, request?).await }
         });
-        Ok(Response::new(Box::pin(answers)))
+        Ok(Response::new(Box::pin(responses)))
     }
 
     async fn fetch_client_status(
@@ -73,53 +73,57 @@ impl ClientStatusDiscoveryService for Csds {
         request: Request<ClientStatusRequest>,
     ) -> Result<Response<ClientStatusResponse>, Status> {
         let clients = Arc::clone(&self.clients);
-        answer(clients, request.into_inner())
-            .await
-            .map(Response::new)
+        let response = respond(clients, request.into_inner()).await?;
+        Ok(Response::new(response))
     }
 }
 
-/// May visit every client's whole cache, so it does not run where streams are
-/// served.
-async fn answer(
+/// Builds the response to a request. It may visit every client's whole cache, so
+/// it does not run where streams are served.
+async fn respond(
     clients: Arc<dyn Clients>,
     request: ClientStatusRequest,
 ) -> Result<ClientStatusResponse, Status> {
     let matchers = NodeMatchers::read(request.node_matchers)
         .map_err(|error| Status::invalid_argument(error.to_string()))?;
     let with_contents = !request.exclude_resource_contents;
-    let told = tokio::task::spawn_blocking(move || {
-        let mut answer = Answer::new(with_contents, ANSWER_BYTES);
+    let built = tokio::task::spawn_blocking(move || {
+        let mut builder = ResponseBuilder::new(with_contents, RESPONSE_BYTES);
         let all = clients.clients().into_iter();
         for client in all.filter(|client| matchers.accept(&client.node.id)) {
-            answer.add(&client, clients.resources(client.stream))?;
+            builder.add(&client, clients.resources(client.stream))?;
         }
-        Ok(answer.response)
+        Ok(builder.response)
     });
-    told.await
+    built
+        .await
         .unwrap_or_else(|_| Err(Status::internal("the question was dropped; ask again")))
 }
 
-/// A response while it is built.
-pub(super) struct Answer {
+/// Builds a response, client by client.
+pub(super) struct ResponseBuilder {
     pub(super) response: ClientStatusResponse,
     /// Bodies without secrets, by the address of their resource. The entry
     /// keeps the resource, so that no other one gets its address.
     shown: HashMap<usize, (Arc<Resource>, Option<Any>)>,
     with_contents: bool,
-    left: usize,
+    /// How many bytes may be added.
+    bytes_left: usize,
 }
 
-impl Answer {
-    pub(super) fn new(with_contents: bool, left: usize) -> Self {
+impl ResponseBuilder {
+    /// A response without clients. Bodies are added only `with_contents`.
+    pub(super) fn new(with_contents: bool, max_bytes: usize) -> Self {
         Self {
             response: ClientStatusResponse::default(),
             shown: HashMap::new(),
             with_contents,
-            left,
+            bytes_left: max_bytes,
         }
     }
 
+    /// Adds a client with its resources, or refuses the request if the response
+    /// becomes too large.
     pub(super) fn add(
         &mut self,
         client: &Client,
@@ -128,11 +132,9 @@ impl Answer {
         let mut configs = Vec::with_capacity(resources.len());
         for resource in resources {
             let config = self.config(resource);
-            self.left = self.left.checked_sub(ENTRY_BYTES + config.encoded_len()).ok_or_else(|| {
-                Status::resource_exhausted(
-                    "the answer is too large; ask for fewer clients by node_matchers, or set exclude_resource_contents",
-                )
-            })?;
+            let bytes = ENTRY_BYTES + config.encoded_len();
+            let left = self.bytes_left.checked_sub(bytes);
+            self.bytes_left = left.ok_or_else(too_large)?;
             configs.push(config);
         }
         self.response.config.push(ClientConfig {
@@ -144,14 +146,14 @@ impl Answer {
         Ok(())
     }
 
+    /// Describes one resource of a client.
     fn config(&mut self, resource: ClientResource) -> GenericXdsConfig {
         let (config_status, client_status) = status(resource.state);
         let error_state = resource.rejected.map(failure);
         let held = resource.resource.as_ref();
+        let version = held.map(|held| held.version.to_string());
         GenericXdsConfig {
-            version_info: held
-                .map(|held| held.version.to_string())
-                .unwrap_or_default(),
+            version_info: version.unwrap_or_default(),
             xds_config: held.and_then(|held| self.body(&resource.type_url, held)),
             name: resource.name.to_string(),
             type_url: resource.type_url.to_string(),
@@ -162,18 +164,29 @@ impl Answer {
         }
     }
 
+    /// Returns the body of a resource without its secrets, if bodies are
+    /// requested. Clients share resources, so each is redacted once.
     fn body(&mut self, type_url: &TypeUrl, resource: &Arc<Resource>) -> Option<Any> {
         if !self.with_contents {
             return None;
         }
-        let place = Arc::as_ptr(resource).addr();
-        let known = self.shown.entry(place);
-        let (_, any) = known.or_insert_with(|| (Arc::clone(resource), any(type_url, resource)));
+        let address = Arc::as_ptr(resource).addr();
+        let known = self.shown.entry(address);
+        let redact = || (Arc::clone(resource), redacted(type_url, resource));
+        let (_, any) = known.or_insert_with(redact);
         any.clone()
     }
 }
 
-fn any(type_url: &TypeUrl, resource: &Resource) -> Option<Any> {
+fn too_large() -> Status {
+    Status::resource_exhausted(
+        "the answer is too large; ask for fewer clients by node_matchers, or set exclude_resource_contents",
+    )
+}
+
+/// The body of a resource without its secrets; `None` if its type is unknown, so
+/// that nobody can tell what is secret.
+fn redacted(type_url: &TypeUrl, resource: &Resource) -> Option<Any> {
     let body = resource.body.clone()?;
     let message = redact::redact(type_url.as_str(), body).ok()?;
     Some(Any {
@@ -182,7 +195,8 @@ fn any(type_url: &TypeUrl, resource: &Resource) -> Option<Any> {
     })
 }
 
-/// From both ends. A resource with a pending ACK may be there or not.
+/// The state of a resource at the server and at the client. One with a pending
+/// ACK may be at the client or not.
 fn status(state: ResourceState) -> (ConfigStatus, ClientResourceStatus) {
     match state {
         ResourceState::Requested => (ConfigStatus::NotSent, ClientResourceStatus::Requested),
@@ -193,7 +207,8 @@ fn status(state: ResourceState) -> (ConfigStatus, ClientResourceStatus) {
     }
 }
 
-/// Envoy quotes the resource that it rejects.
+/// The version that a client rejects, and its error without the secrets of the
+/// resource, which Envoy quotes in it.
 fn failure(rejected: Rejected) -> UpdateFailureState {
     UpdateFailureState {
         details: redact::quoted(&rejected.error.message).into_owned(),
@@ -202,6 +217,7 @@ fn failure(rejected: Rejected) -> UpdateFailureState {
     }
 }
 
+/// The part of a client's node that the server keeps.
 fn node(client: &Client) -> Node {
     let node = &client.node;
     Node {
@@ -213,7 +229,7 @@ fn node(client: &Client) -> Node {
     }
 }
 
-/// A client may have several streams; this tells them apart.
+/// Describes the stream of a client in words: a client may have several.
 fn scope(client: &Client) -> String {
     let mut scope = format!("stream {}", client.stream);
     if let Some(address) = client.address {

@@ -8,12 +8,12 @@ use trunkline_proto::envoy::envoy::r#type::matcher::v3::{NodeMatcher, StringMatc
 const REGEX_BYTES: usize = 1 << 20;
 
 /// The maximum of matchers in one request.
-const MOST: usize = 100;
+const MAX_MATCHERS: usize = 100;
 
 /// Errors in a request's matchers. All of them are the requester's to mend.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum MatcherError {
-    #[error("node_matchers: more than {MOST}")]
+    #[error("node_matchers: more than {MAX_MATCHERS}")]
     TooMany,
     #[error(
         "node_matchers: node_metadatas cannot be matched, as metadata of nodes is not kept; match by node_id"
@@ -31,32 +31,37 @@ pub(super) enum MatcherError {
 
 /// A client matches if any of the matchers accepts it, or if there is none.
 #[derive(Debug)]
-pub(super) struct NodeMatchers(Vec<Option<Text>>);
+pub(super) struct NodeMatchers(Vec<Option<IdMatcher>>);
 
 impl NodeMatchers {
+    /// Reads the matchers of a request. One without a `node_id` accepts every
+    /// client.
     pub(super) fn read(matchers: Vec<NodeMatcher>) -> Result<Self, MatcherError> {
-        if matchers.len() > MOST {
+        if matchers.len() > MAX_MATCHERS {
             return Err(MatcherError::TooMany);
         }
         let one = |matcher: NodeMatcher| match matcher.node_metadatas.is_empty() {
-            true => matcher.node_id.map(Text::read).transpose(),
+            true => matcher.node_id.map(IdMatcher::read).transpose(),
             false => Err(MatcherError::Metadata),
         };
-        matchers
-            .into_iter()
-            .map(one)
-            .collect::<Result<_, _>>()
-            .map(Self)
+        let matchers: Result<_, _> = matchers.into_iter().map(one).collect();
+        matchers.map(Self)
     }
 
+    /// Whether any of the matchers accepts a node id.
     pub(super) fn accept(&self, id: &str) -> bool {
-        let one = |matcher: &Option<Text>| matcher.as_ref().is_none_or(|text| text.accepts(id));
+        let one = |matcher: &Option<IdMatcher>| {
+            let matcher = matcher.as_ref();
+            matcher.is_none_or(|matcher| matcher.accepts(id))
+        };
         self.0.is_empty() || self.0.iter().any(one)
     }
 }
 
+/// A matcher of node ids.
 #[derive(Debug)]
-struct Text {
+struct IdMatcher {
+    /// In lower case, if case is ignored.
     pattern: Pattern,
     ignore_case: bool,
 }
@@ -70,7 +75,9 @@ enum Pattern {
     Regex(Regex),
 }
 
-impl Text {
+impl IdMatcher {
+    /// Reads a matcher. As in Envoy, an expression has to match the whole id, and
+    /// decides itself about case.
     fn read(matcher: StringMatcher) -> Result<Self, MatcherError> {
         let ignore_case = matcher.ignore_case;
         let folded = |text: String| fold(text, ignore_case);
@@ -79,8 +86,6 @@ impl Text {
             MatchPattern::Prefix(text) => Pattern::Prefix(folded(text)),
             MatchPattern::Suffix(text) => Pattern::Suffix(folded(text)),
             MatchPattern::Contains(text) => Pattern::Contains(folded(text)),
-            // As in Envoy, the expression decides about case, and it has to
-            // match the whole text.
             MatchPattern::SafeRegex(regex) => {
                 let whole = format!("^(?:{})$", regex.regex);
                 let built = RegexBuilder::new(&whole).size_limit(REGEX_BYTES).build();
@@ -94,21 +99,20 @@ impl Text {
         })
     }
 
+    /// Whether a node id matches.
     fn accepts(&self, id: &str) -> bool {
-        if let Pattern::Regex(regex) = &self.pattern {
-            return regex.is_match(id);
-        }
-        let id = fold(id.to_owned(), self.ignore_case);
+        let folded = || fold(id.to_owned(), self.ignore_case);
         match &self.pattern {
-            Pattern::Exact(text) => id == *text,
-            Pattern::Prefix(text) => id.starts_with(text),
-            Pattern::Suffix(text) => id.ends_with(text),
-            Pattern::Contains(text) => id.contains(text),
-            Pattern::Regex(regex) => regex.is_match(&id),
+            Pattern::Exact(text) => folded() == *text,
+            Pattern::Prefix(text) => folded().starts_with(text),
+            Pattern::Suffix(text) => folded().ends_with(text),
+            Pattern::Contains(text) => folded().contains(text),
+            Pattern::Regex(regex) => regex.is_match(id),
         }
     }
 }
 
+/// Writes a text in lower case, if case is ignored.
 fn fold(text: String, ignore_case: bool) -> String {
     match ignore_case {
         true => text.to_lowercase(),

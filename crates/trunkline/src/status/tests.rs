@@ -26,7 +26,7 @@ use trunkline_proto::envoy::envoy::r#type::matcher::v3::{
     NodeMatcher, RegexMatcher, StringMatcher, StructMatcher,
 };
 
-use super::csds::{Answer, service};
+use super::csds::{ResponseBuilder, service};
 use super::*;
 
 /// Two clients; each has one resource in each state.
@@ -230,7 +230,7 @@ async fn a_stream_answers_each_question_and_leaves_contents_out_if_asked() {
 
 #[test]
 fn an_answer_has_an_end() {
-    let mut answer = Answer::new(true, 1000);
+    let mut answer = ResponseBuilder::new(true, 1000);
     let client = &Two.clients()[0];
     let added = || vec![resource(ResourceState::Acked)];
     answer.add(client, added()).unwrap();

@@ -17,17 +17,19 @@ use super::files::{Contents, TlsFiles};
 /// HTTP/2 first: gRPC has no other.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
+/// Builds a configuration of the contents of the files; their paths are for
+/// errors.
 pub(super) fn build(files: &TlsFiles, contents: &Contents) -> Result<Arc<ServerConfig>, TlsError> {
     let provider = Arc::new(aws_lc_rs::default_provider());
-    let certified = certified(files, contents, &provider)?;
+    let certified = certified_key(files, contents, &provider)?;
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(TlsError::Versions)?;
-    let builder = match files
+    let client_ca = files
         .client_ca
         .as_deref()
-        .zip(contents.client_ca.as_deref())
-    {
+        .zip(contents.client_ca.as_deref());
+    let builder = match client_ca {
         Some((path, pem)) => builder.with_client_cert_verifier(verifier(path, pem, provider)?),
         None => builder.with_no_client_auth(),
     };
@@ -36,7 +38,8 @@ pub(super) fn build(files: &TlsFiles, contents: &Contents) -> Result<Arc<ServerC
     Ok(Arc::new(config))
 }
 
-fn certified(
+/// Reads the certificates and the key of the server, and checks that they fit.
+fn certified_key(
     files: &TlsFiles,
     contents: &Contents,
     provider: &CryptoProvider,
@@ -69,6 +72,7 @@ fn certified(
     }
 }
 
+/// Reads the certificates in a PEM file, of which there has to be one at least.
 fn certificates(path: &Path, text: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
     let path = path.to_owned();
@@ -79,6 +83,7 @@ fn certificates(path: &Path, text: &[u8]) -> Result<Vec<CertificateDer<'static>>
     }
 }
 
+/// Makes a verifier of clients' certificates from the authorities in a PEM file.
 fn verifier(
     path: &Path,
     text: &[u8],

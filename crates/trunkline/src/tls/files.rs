@@ -9,8 +9,9 @@ use twox_hash::XxHash3_128;
 
 use super::TlsError;
 
-/// More than any chain or bundle of authorities takes.
-const LIMIT: u64 = 8 << 20;
+/// The maximum of bytes in a file, more than any chain or bundle of authorities
+/// has.
+const MAX_BYTES: u64 = 8 << 20;
 
 /// The paths of certificate and key, in PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,14 +52,14 @@ impl TlsFiles {
         two.chain(&self.client_ca).map(PathBuf::as_path)
     }
 
-    /// Links are followed, so a swapped link is a change.
+    /// Stamps all files. Links are followed, so a swapped link is a change.
     pub(super) fn stamps(&self) -> Stamps {
         let stamp = |path: &Path| {
-            let about = fs::metadata(path).ok()?;
+            let metadata = fs::metadata(path).ok()?;
             Some(Stamp {
-                modified: about.modified().ok(),
-                length: about.len(),
-                identity: identity(&about),
+                modified: metadata.modified().ok(),
+                length: metadata.len(),
+                identity: identity(&metadata),
             })
         };
         Stamps(self.paths().map(stamp).collect())
@@ -74,9 +75,9 @@ impl TlsFiles {
 }
 
 #[cfg(unix)]
-fn identity(about: &fs::Metadata) -> (u64, u64) {
+fn identity(metadata: &fs::Metadata) -> (u64, u64) {
     use std::os::unix::fs::MetadataExt as _;
-    (about.dev(), about.ino())
+    (metadata.dev(), metadata.ino())
 }
 
 #[cfg(not(unix))]
@@ -84,16 +85,21 @@ fn identity(_: &fs::Metadata) -> (u64, u64) {
     (0, 0)
 }
 
+/// Reads a file. Stops one byte after the maximum: a path may be of a device
+/// without end.
 fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
     let mut contents = Vec::new();
-    let taken = |file: File| file.take(LIMIT + 1).read_to_end(&mut contents);
-    if let Err(source) = File::open(path).and_then(taken) {
+    let read = |file: File| file.take(MAX_BYTES + 1).read_to_end(&mut contents);
+    if let Err(source) = File::open(path).and_then(read) {
         let path = path.to_owned();
         return Err(TlsError::Read { path, source });
     }
-    if contents.len() as u64 > LIMIT {
+    if contents.len() as u64 > MAX_BYTES {
         let path = path.to_owned();
-        return Err(TlsError::TooLarge { path, limit: LIMIT });
+        return Err(TlsError::TooLarge {
+            path,
+            limit: MAX_BYTES,
+        });
     }
     Ok(contents)
 }
@@ -106,6 +112,7 @@ pub(super) enum Print {
 }
 
 impl Print {
+    /// Of files that cannot be read. The same error again is the same print.
     pub(super) fn of_error(error: &TlsError) -> Self {
         match error {
             TlsError::Read { source, .. } => Self::Unreadable(Some(source.kind())),
@@ -115,13 +122,11 @@ impl Print {
 }
 
 impl Contents {
+    /// A hash over the hashes of all files.
     pub(super) fn print(&self) -> Print {
-        let parts = [
-            &self.cert[..],
-            &self.key,
-            self.client_ca.as_deref().unwrap_or_default(),
-        ];
-        let prints = parts.map(|part| XxHash3_128::oneshot(part).to_le_bytes());
-        Print::Contents(XxHash3_128::oneshot(&prints.concat()))
+        let client_ca = self.client_ca.as_deref().unwrap_or_default();
+        let parts = [&self.cert[..], &self.key, client_ca];
+        let hashes = parts.map(|part| XxHash3_128::oneshot(part).to_le_bytes());
+        Print::Contents(XxHash3_128::oneshot(&hashes.concat()))
     }
 }

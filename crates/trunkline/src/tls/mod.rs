@@ -34,10 +34,10 @@ pub use peer::{Identity, PeerCertificate};
 use reload::Seen;
 
 /// The timeout of a handshake: a silent client must not keep a socket for ever.
-const HANDSHAKE: Duration = Duration::from_secs(10);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The interval at which the files are checked.
-const LOOK: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// TLS for a listener. Clones share it.
 ///
@@ -121,7 +121,7 @@ impl Tls {
         S: AsyncRead + AsyncWrite + Unpin,
     {
         let handshake = self.acceptor().accept(stream);
-        match tokio::time::timeout(HANDSHAKE, handshake).await {
+        match tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake).await {
             Ok(done) => done,
             Err(_) => Err(io::Error::new(
                 io::ErrorKind::TimedOut,
@@ -137,35 +137,33 @@ impl Tls {
     /// A bad pair is reported once, and only if it is still there at the next
     /// check: files are often replaced one after the other.
     pub async fn watch(&self, mut on_reload: impl FnMut(Result<(), TlsError>)) {
-        let mut look = tokio::time::interval(LOOK);
-        look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut interval = tokio::time::interval(CHECK_INTERVAL);
+        interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
-            look.tick().await;
+            interval.tick().await;
             let tls = self.clone();
             // Files may be on a slow disk.
-            let looked = tokio::task::spawn_blocking(move || tls.look()).await;
-            if let Ok(Some(news)) = looked {
-                on_reload(news);
+            let checked = tokio::task::spawn_blocking(move || tls.check_files()).await;
+            if let Ok(Some(reloaded)) = checked {
+                on_reload(reloaded);
             }
         }
     }
 
-    /// One check of the files; `None` if there is nothing to report.
-    fn look(&self) -> Option<Result<(), TlsError>> {
-        let mut seen = self
-            .inner
-            .seen
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let config = seen.look(&self.inner.files)?;
-        Some(config.map(|config| {
-            let Some(config) = config else { return };
-            let mut current = self
-                .inner
-                .current
-                .write()
-                .unwrap_or_else(PoisonError::into_inner);
-            *current = config;
+    /// Checks the files once, and uses new ones. Returns the outcome to report;
+    /// `None` if there is nothing to report.
+    fn check_files(&self) -> Option<Result<(), TlsError>> {
+        let Inner {
+            files,
+            current,
+            seen,
+        } = &*self.inner;
+        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let checked = seen.check(files)?;
+        Some(checked.map(|new| {
+            if let Some(config) = new {
+                *current.write().unwrap_or_else(PoisonError::into_inner) = config;
+            }
         }))
     }
 }

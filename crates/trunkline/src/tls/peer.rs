@@ -78,6 +78,8 @@ impl PeerCertificate {
     }
 }
 
+/// Reads the name of a certificate's owner. The kinds are tried in the order of
+/// [`Identity`].
 fn identity(der: &CertificateDer<'_>) -> Option<Identity> {
     let certificate = EndEntityCert::try_from(der).ok()?;
     let uri = certificate.valid_uri_names().next();
@@ -96,13 +98,13 @@ const STRINGS: [u8; 3] = [0x0c, 0x13, 0x16];
 /// The object identifier 2.5.4.3.
 const COMMON_NAME: [u8; 3] = [0x55, 0x04, 0x03];
 
-/// The last common name in a subject, which is the most specific one.
+/// Finds the last common name in a subject, which is the most specific one.
 fn common_name(mut subject: &[u8]) -> Option<String> {
     let mut name = None;
-    while let Some((SET, mut set)) = take(&mut subject) {
-        while let Some((SEQUENCE, mut pair)) = take(&mut set) {
-            let key = take(&mut pair);
-            let (kind, text) = take(&mut pair)?;
+    while let Some((SET, mut set)) = take_der(&mut subject) {
+        while let Some((SEQUENCE, mut pair)) = take_der(&mut set) {
+            let key = take_der(&mut pair);
+            let (kind, text) = take_der(&mut pair)?;
             if key == Some((OID, &COMMON_NAME)) && STRINGS.contains(&kind) {
                 name = std::str::from_utf8(text).ok();
             }
@@ -111,14 +113,15 @@ fn common_name(mut subject: &[u8]) -> Option<String> {
     name.filter(|name| !name.is_empty()).map(str::to_owned)
 }
 
-/// The first value in DER, by tag and contents.
-fn take<'a>(input: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
+/// Takes the first value off some DER, and returns its tag and contents; `None`
+/// if it is incomplete or longer than 64 KiB.
+fn take_der<'a>(input: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
     let [tag, length, rest @ ..] = *input else {
         return None;
     };
     let (length, rest) = match *length {
         short @ ..=0x7f => (usize::from(short), rest),
-        // Names longer than 64 KiB are ignored.
+        // The length is in the next byte, or in the next two.
         0x81 => (usize::from(*rest.first()?), rest.get(1..)?),
         0x82 => {
             let [high, low, rest @ ..] = rest else {

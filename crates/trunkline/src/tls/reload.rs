@@ -17,14 +17,16 @@ pub(super) struct Seen {
     bad: Option<Bad>,
 }
 
+/// Files that cannot be used.
 struct Bad {
     print: Print,
-    told: bool,
+    /// Whether the failure was reported.
+    is_reported: bool,
 }
 
-/// A new configuration, or `None` where the old files are good again; or why
-/// not.
-type News = Result<Option<Arc<ServerConfig>>, TlsError>;
+/// The outcome of a check: a new configuration, or `None` where the old files
+/// are good again; or why the files cannot be used.
+type CheckResult = Result<Option<Arc<ServerConfig>>, TlsError>;
 
 impl Seen {
     pub(super) fn new(stamps: Stamps, used: Print) -> Self {
@@ -32,11 +34,12 @@ impl Seen {
         Self { stamps, used, bad }
     }
 
-    /// One check; `None` if there is nothing to report.
-    pub(super) fn look(&mut self, files: &TlsFiles) -> Option<News> {
+    /// Checks the files once; `None` if there is nothing to report. The files are
+    /// read only if their stamps changed, or a failure is to be confirmed.
+    pub(super) fn check(&mut self, files: &TlsFiles) -> Option<CheckResult> {
         let stamps = files.stamps();
-        let waits = self.bad.as_ref().is_some_and(|bad| !bad.told);
-        if stamps == self.stamps && !waits {
+        let must_confirm = self.bad.as_ref().is_some_and(|bad| !bad.is_reported);
+        if stamps == self.stamps && !must_confirm {
             return None;
         }
         self.stamps = stamps;
@@ -47,8 +50,8 @@ impl Seen {
         let print = contents.print();
         if print == self.used {
             // A reported failure needs a report of its end.
-            let told = self.bad.take().is_some_and(|bad| bad.told);
-            return told.then_some(Ok(None));
+            let was_reported = self.bad.take().is_some_and(|bad| bad.is_reported);
+            return was_reported.then_some(Ok(None));
         }
         match config::build(files, &contents) {
             Ok(config) => {
@@ -60,12 +63,16 @@ impl Seen {
         }
     }
 
-    /// Reports at the second check that finds the same: two files are replaced
-    /// one after the other, and in between they do not fit.
-    fn failed(&mut self, print: Print, error: TlsError) -> Option<News> {
-        let again = self.bad.as_ref().is_some_and(|bad| bad.print == print);
-        let told_before = again && self.bad.as_ref().is_some_and(|bad| bad.told);
-        self.bad = Some(Bad { print, told: again });
-        (again && !told_before).then_some(Err(error))
+    /// Notes a failure. It is reported once, at the second check that finds the
+    /// same: two files are replaced one after the other, and in between they do
+    /// not fit.
+    fn failed(&mut self, print: Print, error: TlsError) -> Option<CheckResult> {
+        let same = self.bad.take().filter(|bad| bad.print == print);
+        let must_report = same.as_ref().is_some_and(|bad| !bad.is_reported);
+        self.bad = Some(Bad {
+            print,
+            is_reported: same.is_some(),
+        });
+        must_report.then_some(Err(error))
     }
 }

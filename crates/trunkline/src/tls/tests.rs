@@ -164,10 +164,10 @@ async fn new_files_are_used_by_new_connections() {
     let place = Place::new();
     place.write("old");
     let tls = Tls::load(place.files(false)).unwrap();
-    assert!(tls.look().is_none());
+    assert!(tls.check_files().is_none());
     let new = place.write("new");
-    assert!(matches!(tls.look(), Some(Ok(()))));
-    assert!(tls.look().is_none());
+    assert!(matches!(tls.check_files(), Some(Ok(()))));
+    assert!(tls.check_files().is_none());
     let met = meet(&tls, place.client(None)).await.unwrap();
     assert_eq!(met.certificate, new);
 }
@@ -198,7 +198,7 @@ async fn the_swap_of_a_link_to_a_directory_is_a_change() {
     })
     .unwrap();
     point("two");
-    assert!(matches!(tls.look(), Some(Ok(()))));
+    assert!(matches!(tls.check_files(), Some(Ok(()))));
 }
 
 #[tokio::test]
@@ -209,19 +209,31 @@ async fn a_bad_pair_is_told_once_and_changes_nothing() {
     let good = fs::read(place.dir.path().join("key.pem")).unwrap();
     let (_, other) = place.make("other");
     place.put("key.pem", other.serialize_pem().as_bytes());
-    assert!(tls.look().is_none(), "the certificate may be on its way");
-    assert!(matches!(tls.look(), Some(Err(TlsError::Mismatch { .. }))));
-    assert!(tls.look().is_none(), "it was told");
+    assert!(
+        tls.check_files().is_none(),
+        "the certificate may be on its way"
+    );
+    assert!(matches!(
+        tls.check_files(),
+        Some(Err(TlsError::Mismatch { .. }))
+    ));
+    assert!(tls.check_files().is_none(), "it was told");
     let met = meet(&tls, place.client(None)).await.unwrap();
     assert_eq!(met.certificate, old);
 
     fs::remove_file(place.dir.path().join("key.pem")).unwrap();
-    assert!(tls.look().is_none());
-    assert!(matches!(tls.look(), Some(Err(TlsError::Read { .. }))));
+    assert!(tls.check_files().is_none());
+    assert!(matches!(
+        tls.check_files(),
+        Some(Err(TlsError::Read { .. }))
+    ));
 
     place.put("key.pem", &good);
-    assert!(matches!(tls.look(), Some(Ok(()))), "it is good again");
-    assert!(tls.look().is_none());
+    assert!(
+        matches!(tls.check_files(), Some(Ok(()))),
+        "it is good again"
+    );
+    assert!(tls.check_files().is_none());
 }
 
 #[tokio::test]
@@ -231,9 +243,9 @@ async fn files_that_are_replaced_one_by_one_are_no_failure() {
     let tls = Tls::load(place.files(false)).unwrap();
     let (certificate, key) = place.make("new");
     place.put("cert.pem", certificate.pem().as_bytes());
-    assert!(tls.look().is_none());
+    assert!(tls.check_files().is_none());
     place.put("key.pem", key.serialize_pem().as_bytes());
-    assert!(matches!(tls.look(), Some(Ok(()))));
+    assert!(matches!(tls.check_files(), Some(Ok(()))));
 }
 
 #[tokio::test]

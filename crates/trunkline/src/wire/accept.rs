@@ -98,7 +98,8 @@ pub enum AcceptError {
 }
 
 impl AcceptError {
-    /// The part of the resource that is wrong, and the error.
+    /// Splits the error into the part of the resource that is wrong and the
+    /// reason. The path is empty if the resource is wrong as a whole.
     #[must_use]
     pub fn place(self) -> (Path, Self) {
         match self {
@@ -132,8 +133,8 @@ impl From<ConstraintError> for AcceptError {
     }
 }
 
-/// A resource with the name in its body, the facts that make before break needs
-/// (S73) and a version made from its bytes (S71).
+/// Makes a resource of a body, with the name that is in it, the facts that make
+/// before break needs (S73), and a version made from its bytes (S71).
 ///
 /// The bytes are served as they are, so the caller has to encode equal messages
 /// to equal bytes.
@@ -141,8 +142,8 @@ impl From<ConstraintError> for AcceptError {
 /// # Errors
 /// If the body is not of its type, or has no name.
 pub fn accept(type_url: &TypeUrl, body: Bytes) -> Result<Resource, AcceptError> {
-    let found = facts::of(type_url.as_str(), &body)?;
-    let Some(name) = &found.name else {
+    let facts = facts::of(type_url.as_str(), &body)?;
+    let Some(name) = &facts.name else {
         let type_url = type_url.clone();
         return Err(AcceptError::NoName { type_url });
     };
@@ -151,7 +152,7 @@ pub fn accept(type_url: &TypeUrl, body: Bytes) -> Result<Resource, AcceptError> 
         hosts::check(&name)?;
     }
     Ok(Resource {
-        facts: Shared::default().facts(found, None),
+        facts: Shared::default().facts(facts, None),
         ..Resource::new(name, body)
     })
 }

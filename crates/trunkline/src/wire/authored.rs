@@ -10,11 +10,11 @@ use trunkline_core::resource::{Resource, TypeUrl, Version};
 use trunkline_proto::{discovery, facts, text};
 
 use super::accept::AcceptError;
-use super::constraints::{ConstraintReadError, read_constraints};
 use super::hosts;
 use super::intake::{Accepted, Intake};
+use super::ttl::read_ttl;
 
-/// The resources of one resource in a file.
+/// Makes the resources that one resource of a file becomes.
 ///
 /// The version is made from the body and its wrapper (S71), so the same text
 /// gives the same version everywhere. A version in the file is ignored: nobody
@@ -42,16 +42,17 @@ pub fn accept_text(read: &text::Resource) -> Result<Accepted, AcceptError> {
 }
 
 impl Intake {
-    /// A resource from its body and wrapper, for these clients.
+    /// Makes a resource of its body and wrapper, for these clients: the whole
+    /// resource, or one of its variants. `facts` are those of the body.
     pub(super) fn authored(
         &mut self,
         type_url: &str,
-        found: facts::Facts,
+        facts: facts::Facts,
         body: Bytes,
         wrapper: &discovery::Resource,
         clients: Option<Constraints>,
     ) -> Result<Resource, AcceptError> {
-        let inside = found.name.as_deref();
+        let inside = facts.name.as_deref();
         let name = name(type_url, inside, wrapper)?;
         let mut body = body;
         if hosts::is_host(type_url) {
@@ -60,20 +61,13 @@ impl Intake {
                 body = hosts::renamed(&body, &name)?;
             }
         }
-        let mut aliases: Vec<Name> = wrapper.aliases.iter().map(|a| Name::new(a)).collect();
-        aliases.sort();
-        aliases.dedup();
-        let around = Around {
-            aliases: aliases.into(),
-            ttl: wrapper.ttl.map(ttl).transpose()?,
-            rare: rare(wrapper),
-        };
+        let wrapping = Wrapping::new(wrapper)?;
         Ok(Resource {
-            version: around.version(&body),
+            version: wrapping.version(&body),
             constraints: clients,
-            aliases: around.aliases,
-            ttl: around.ttl,
-            facts: self.shared.facts(found, around.rare),
+            aliases: wrapping.aliases,
+            ttl: wrapping.ttl,
+            facts: self.shared.facts(facts, wrapping.rare),
             ..Resource::new(name, body)
         })
     }
@@ -91,20 +85,20 @@ pub(super) static BARE: discovery::Resource = discovery::Resource {
     metadata: None,
 };
 
-/// All places that name a resource agree; only the body may differ where
-/// clients do not subscribe by its name.
+/// Returns the name of a resource, and refuses one that has two. The names in
+/// the wrapper, plain and with constraints, come first; `inside` is the one in
+/// the body, which may differ only if clients do not subscribe by it.
 pub(super) fn name(
     type_url: &str,
     inside: Option<&str>,
     wrapper: &discovery::Resource,
 ) -> Result<Name, AcceptError> {
-    let long = wrapper.resource_name.as_ref().map(|long| &long.name);
-    let outside = [Some(&wrapper.name), long].into_iter().flatten();
-    let mut outside = outside
-        .filter(|name| !name.is_empty())
-        .map(|name| Name::new(name));
+    let of_variant = wrapper.resource_name.as_ref().map(|name| &name.name);
+    let outside = [Some(&wrapper.name), of_variant].into_iter().flatten();
+    let outside = outside.filter(|name| !name.is_empty());
+    let mut outside = outside.map(|name| Name::new(name));
     let inside = inside.map(Name::new);
-    let named = match (outside.next(), &inside) {
+    let name = match (outside.next(), &inside) {
         (Some(first), _) => first,
         (None, Some(inside)) => return Ok(inside.clone()),
         (None, None) => return Err(no_name(type_url)),
@@ -113,13 +107,11 @@ pub(super) fn name(
     if must_agree && inside.is_none() {
         return Err(no_name(type_url));
     }
-    match outside
-        .chain(inside.filter(|_| must_agree))
-        .find(|other| *other != named)
-    {
-        None => Ok(named),
+    let mut others = outside.chain(inside.filter(|_| must_agree));
+    match others.find(|other| *other != name) {
+        None => Ok(name),
         Some(inside) => Err(AcceptError::TwoNames {
-            outside: named,
+            outside: name,
             inside,
         }),
     }
@@ -130,49 +122,42 @@ fn no_name(type_url: &str) -> AcceptError {
     AcceptError::NoName { type_url }
 }
 
-fn ttl(ttl: discovery::Duration) -> Result<Duration, AcceptError> {
-    let seconds = u64::try_from(ttl.seconds).map_err(|_| AcceptError::Ttl)?;
-    let nanos = u32::try_from(ttl.nanos).map_err(|_| AcceptError::Ttl)?;
-    let ttl = Duration::new(seconds, nanos.min(999_999_999));
-    (!ttl.is_zero()).then_some(ttl).ok_or(AcceptError::Ttl)
-}
-
-/// Constraints that match all clients are none.
-pub(super) fn constraints(
-    wrapper: &discovery::Resource,
-) -> Result<Option<Constraints>, AcceptError> {
-    let name = wrapper.resource_name.as_ref();
-    let Some(said) = name.and_then(|name| name.dynamic_parameter_constraints.as_ref()) else {
-        return Ok(None);
-    };
-    let read = Constraints::new(&read_constraints(said)?).map_err(ConstraintReadError::from)?;
-    Ok(Some(read).filter(|read| !read.is_always()))
-}
-
-fn rare(wrapper: &discovery::Resource) -> Option<RareFacts> {
-    let rare = RareFacts {
-        metadata: wrapper.metadata.clone(),
-        do_not_cache: wrapper.cache_control.is_some_and(|c| c.do_not_cache),
-        ..RareFacts::default()
-    };
-    (rare != RareFacts::default()).then_some(rare)
-}
-
 /// The parts of a resource that can change without its body.
-struct Around {
+struct Wrapping {
+    /// In order, each once.
     aliases: Box<[Name]>,
     ttl: Option<Duration>,
     rare: Option<RareFacts>,
 }
 
-impl Around {
-    /// A resource that is nothing but its body has the version of its body,
-    /// wherever it comes from.
+impl Wrapping {
+    /// Reads a wrapper. Refuses a TTL that is no valid duration.
+    fn new(wrapper: &discovery::Resource) -> Result<Self, AcceptError> {
+        let mut aliases: Vec<Name> = wrapper.aliases.iter().map(|a| Name::new(a)).collect();
+        aliases.sort();
+        aliases.dedup();
+        let ttl = wrapper.ttl.map(|ttl| read_ttl(ttl).ok_or(AcceptError::Ttl));
+        let rare = RareFacts {
+            metadata: wrapper.metadata.clone(),
+            do_not_cache: wrapper.cache_control.is_some_and(|c| c.do_not_cache),
+            ..RareFacts::default()
+        };
+        Ok(Self {
+            aliases: aliases.into(),
+            ttl: ttl.transpose()?,
+            rare: (rare != RareFacts::default()).then_some(rare),
+        })
+    }
+
+    /// Makes a version of a body and this wrapper. A resource that is nothing
+    /// but its body has the version of its body, wherever it comes from.
     fn version(&self, body: &Bytes) -> Version {
         if self.aliases.is_empty() && self.ttl.is_none() && self.rare.is_none() {
             return Version::of_body(body);
         }
         let mut all = Vec::with_capacity(body.len() + 64);
+        // Each part has its length before it, so that no two lists of parts are
+        // the same bytes.
         let mut part = |bytes: &[u8]| {
             all.put_u64_le(bytes.len() as u64);
             all.put_slice(bytes);
@@ -185,9 +170,9 @@ impl Around {
         } else {
             part(&[]);
         }
-        self.aliases
-            .iter()
-            .for_each(|alias| part(alias.as_str().as_bytes()));
+        for alias in &self.aliases {
+            part(alias.as_str().as_bytes());
+        }
         Version::of_body(&all)
     }
 }

@@ -53,37 +53,38 @@ pub(super) struct Variants {
     pub(super) doubts: Vec<(Path, Doubt)>,
 }
 
+/// One of the variants: the parts of the resource that its clients get.
 pub(super) struct Variant {
     pub(super) message: DynamicMessage,
     pub(super) body: Bytes,
     pub(super) clients: Constraints,
 }
 
-/// The variants of a message with these conditions, for these clients.
+/// Makes the variants of a message for the clients of the resource. `conditions`
+/// are all those in the message, the one on the resource itself first: its parts
+/// are for the clients that are left.
 pub(super) fn variants(
     message: &DynamicMessage,
-    found: &[Condition],
-    own: &Constraints,
+    conditions: &[Condition],
+    clients: &Constraints,
 ) -> Result<Variants, AcceptError> {
     let mut parts = Parts::default();
-    let mut clients = own.clone();
-    // The resource itself comes first, and its parts are for its clients.
-    for condition in found {
-        let read = read(condition)?;
-        let both = Constraints::all([&clients, &read]);
+    let mut clients = clients.clone();
+    for condition in conditions {
+        let constraints = parse(condition)?;
+        let both = Constraints::all([&clients, &constraints]);
         let both = both.map_err(|error| at(condition, error.into()))?;
         parts.doubt(condition, &clients, &both);
         match condition.whole {
             true => clients = both,
-            false => parts.add(condition, read),
+            false => parts.add(condition, constraints),
         }
     }
-    let cases = clients
-        .cases_within(&parts.conditions, MOST_CASES)
-        .map_err(|error| match parts.last(&error) {
-            Some(condition) => at(condition, AcceptError::Cases(error)),
-            None => AcceptError::Cases(error),
-        })?;
+    let cases = clients.cases_within(&parts.conditions, MOST_CASES);
+    let cases = cases.map_err(|error| match parts.one_too_many(&error) {
+        Some(condition) => at(condition, AcceptError::Cases(error)),
+        None => AcceptError::Cases(error),
+    })?;
     Ok(Variants {
         all: distinct(message, &parts, cases)?,
         clients,
@@ -91,13 +92,15 @@ pub(super) fn variants(
     })
 }
 
-fn read(condition: &Condition) -> Result<Constraints, AcceptError> {
+/// Parses a condition; the error has its text and its place.
+fn parse(condition: &Condition) -> Result<Constraints, AcceptError> {
     condition.text.parse().map_err(|source| {
         let text = condition.text.clone();
         at(condition, AcceptError::Condition { text, source })
     })
 }
 
+/// Adds the place of a condition to an error.
 fn at(condition: &Condition, error: AcceptError) -> AcceptError {
     AcceptError::At {
         path: condition.path.clone(),
@@ -109,25 +112,29 @@ fn at(condition: &Condition, error: AcceptError) -> AcceptError {
 #[derive(Default)]
 struct Parts<'a> {
     conditions: Vec<Constraints>,
-    /// The place where each was first seen.
+    /// The first spelling of each, with its place.
     first: Vec<&'a Condition>,
+    /// The index of each.
     known: HashMap<Constraints, usize>,
-    /// By text: one condition may be spelled in several ways.
-    places: HashMap<&'a str, usize>,
+    /// The index by text: one condition may be spelled in several ways.
+    by_text: HashMap<&'a str, usize>,
     doubts: Vec<(Path, Doubt)>,
 }
 
 impl<'a> Parts<'a> {
-    fn add(&mut self, condition: &'a Condition, read: Constraints) {
+    /// Adds a condition, unless it is known in another spelling.
+    fn add(&mut self, condition: &'a Condition, constraints: Constraints) {
         let next = self.conditions.len();
-        let place = *self.known.entry(read.clone()).or_insert(next);
-        if place == next {
-            self.conditions.push(read);
+        let index = *self.known.entry(constraints.clone()).or_insert(next);
+        if index == next {
+            self.conditions.push(constraints);
             self.first.push(condition);
         }
-        self.places.insert(&condition.text, place);
+        self.by_text.insert(&condition.text, index);
     }
 
+    /// Notes a condition that holds for none or for all of the clients. `both`
+    /// are those for which it holds.
     fn doubt(&mut self, condition: &Condition, clients: &Constraints, both: &Constraints) {
         let text = || condition.text.clone();
         let doubt = match both {
@@ -141,7 +148,7 @@ impl<'a> Parts<'a> {
     }
 
     /// The condition with which there were too many cases.
-    fn last(&self, error: &CasesError) -> Option<&'a Condition> {
+    fn one_too_many(&self, error: &CasesError) -> Option<&'a Condition> {
         match error {
             CasesError::TooMany { conditions, .. } => {
                 self.first.get(conditions.len().checked_sub(1)?).copied()
@@ -151,51 +158,66 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The contents of each case; cases of equal contents are merged.
+/// Makes one variant of all cases in which the same parts are left. Conditions
+/// outside of parts, like that of the whole resource, hold in every case.
 fn distinct(
     message: &DynamicMessage,
     parts: &Parts<'_>,
     cases: Vec<Case>,
 ) -> Result<Vec<Variant>, AcceptError> {
-    let mut all: Vec<(DynamicMessage, Bytes, Vec<Constraints>)> = Vec::new();
+    let mut all: Vec<Merged> = Vec::new();
     let mut known: HashMap<Bytes, usize> = HashMap::new();
     let mut bytes = 0;
     for case in cases {
         let holds = |text: &str| {
-            parts
-                .places
-                .get(text)
-                .is_none_or(|&place| case.holds[place])
+            let index = parts.by_text.get(text);
+            index.is_none_or(|&index| case.holds[index])
         };
-        let kept = conditions::keep(message, &holds)?;
-        let body = Bytes::from(canonical::encode(&kept)?);
+        let message = conditions::keep(message, &holds)?;
+        let body = Bytes::from(canonical::encode(&message)?);
         if let Some(&same) = known.get(&body) {
-            all[same].2.push(case.constraints);
+            all[same].cases.push(case.constraints);
             continue;
         }
-        check(&kept, &case.constraints)?;
+        check(&message, &case.constraints)?;
         bytes += body.len();
         if bytes > MOST_BYTES {
             return Err(AcceptError::VariantsTooLarge { limit: MOST_BYTES });
         }
         known.insert(body.clone(), all.len());
-        all.push((kept, body, vec![case.constraints]));
+        all.push(Merged {
+            message,
+            body,
+            cases: vec![case.constraints],
+        });
     }
-    let one = |(message, body, cases): (DynamicMessage, Bytes, Vec<Constraints>)| {
-        let clients = match &cases[..] {
+    all.into_iter().map(Merged::into_variant).collect()
+}
+
+/// The contents of one or more cases.
+struct Merged {
+    message: DynamicMessage,
+    body: Bytes,
+    /// The clients of each case; not empty.
+    cases: Vec<Constraints>,
+}
+
+impl Merged {
+    /// Makes a variant for the clients of any of the cases.
+    fn into_variant(self) -> Result<Variant, AcceptError> {
+        let clients = match &self.cases[..] {
             [only] => only.clone(),
             several => Constraints::any(several)?,
         };
         Ok(Variant {
-            message,
-            body,
+            message: self.message,
+            body: self.body,
             clients,
         })
-    };
-    all.into_iter().map(one).collect()
+    }
 }
 
-/// A resource without some of its parts may be one that Envoy refuses.
+/// Refuses a variant that Envoy would: it may lack a part that has to be there.
 fn check(message: &DynamicMessage, clients: &Constraints) -> Result<(), AcceptError> {
     match validate::validate(message).into_iter().next() {
         None => Ok(()),

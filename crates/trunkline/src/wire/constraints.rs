@@ -1,8 +1,10 @@
 //! Constraints (TP2) as messages and as expressions.
 
+use trunkline_core::name::Name;
 use trunkline_core::params::{ConstraintError, Constraints, Expr, ExprNode};
 use trunkline_proto::discovery::{
-    Constraint, ConstraintList, DynamicParameterConstraints, Exists, SingleConstraint, constraint,
+    Constraint, ConstraintList, DynamicParameterConstraints, Exists, ResourceName,
+    SingleConstraint, constraint,
 };
 use trunkline_proto::text;
 
@@ -30,13 +32,14 @@ pub fn text_options() -> text::Options {
     }
 }
 
+/// Reads constraints that are written as people say them.
 fn from_words(words: &str) -> Result<DynamicParameterConstraints, String> {
     let read: Result<Constraints, ConstraintError> = words.parse();
     let read = read.map_err(|error| format!("the text {words:?} is no constraint: {error}"))?;
     Ok(write_constraints(read.expr()))
 }
 
-/// The message of an expression.
+/// Writes an expression as a message.
 #[must_use]
 pub fn write_constraints(expr: &Expr) -> DynamicParameterConstraints {
     let list = |all: &[Expr]| ConstraintList {
@@ -48,17 +51,40 @@ pub fn write_constraints(expr: &Expr) -> DynamicParameterConstraints {
             test: Some(test),
         })
     };
-    let said = match expr.node() {
+    let constraint = match expr.node() {
         ExprNode::Value { key, value } => single(key, constraint::Test::Value(value.to_string())),
         ExprNode::Exists { key } => single(key, constraint::Test::Exists(Exists {})),
         ExprNode::And(all) => Constraint::And(list(all)),
         ExprNode::Or(all) => Constraint::Or(list(all)),
         ExprNode::Not(it) => Constraint::Not(Box::new(write_constraints(it))),
     };
-    DynamicParameterConstraints { r#type: Some(said) }
+    DynamicParameterConstraints {
+        r#type: Some(constraint),
+    }
 }
 
-/// The expression of a message; an empty message constrains nothing.
+/// Writes the name of a variant.
+pub(super) fn resource_name(name: &Name, constraints: Option<&Constraints>) -> ResourceName {
+    ResourceName {
+        name: name.to_string(),
+        dynamic_parameter_constraints: constraints.map(|c| write_constraints(c.expr())),
+    }
+}
+
+/// Reads the constraints in the name of a variant; `None` if there are none, or
+/// if they match all clients, which is the same.
+pub(super) fn constraints_of(
+    name: Option<&ResourceName>,
+) -> Result<Option<Constraints>, ConstraintReadError> {
+    let message = name.and_then(|name| name.dynamic_parameter_constraints.as_ref());
+    let Some(message) = message else {
+        return Ok(None);
+    };
+    let constraints = Constraints::new(&read_constraints(message)?)?;
+    Ok(Some(constraints).filter(|constraints| !constraints.is_always()))
+}
+
+/// Reads a message as an expression; an empty message constrains nothing.
 ///
 /// # Errors
 /// If it is incomplete, or too large to decide.
@@ -77,6 +103,7 @@ pub fn read_constraints(
     })
 }
 
+/// Reads the constraint on one parameter: its value, or that it exists.
 fn read_single(single: &SingleConstraint) -> Result<Expr, ConstraintReadError> {
     let key = single.key.as_str();
     match &single.test {

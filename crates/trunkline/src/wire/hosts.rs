@@ -19,7 +19,7 @@ pub(super) fn is_route(type_url: &str) -> bool {
     full_name(type_url) == full_name(types::ROUTE_CONFIGURATION)
 }
 
-/// The name of a virtual host that was written in a route configuration.
+/// Names a virtual host that was written in a route configuration.
 ///
 /// Clients take the text before the last slash for the route configuration, so
 /// slashes in the host are replaced.
@@ -35,13 +35,13 @@ pub(super) fn check(name: &Name) -> Result<(), AcceptError> {
     }
 }
 
-/// The body with this name in it: Envoy removes a virtual host by that one.
+/// Writes a name into the body of a virtual host: Envoy removes it by that one.
 pub(super) fn renamed(body: &Bytes, name: &Name) -> Result<Bytes, AcceptError> {
     let renamed = vhosts::rename(body, name.as_str()).map_err(malformed(types::VIRTUAL_HOST))?;
     Ok(renamed.into())
 }
 
-/// The error for bytes that are not of their type.
+/// Makes the error for bytes that are not of their type.
 pub(super) fn malformed(type_url: &'static str) -> impl Fn(prost::DecodeError) -> AcceptError {
     move |source| {
         AcceptError::Facts(FactsError::Malformed {

@@ -1,9 +1,11 @@
-//! Lists of initial versions that clients came with, known again by their bytes.
+//! Lists of initial versions that were read before, recognised by their bytes
+//! (S46).
 //!
 //! A fleet that lost its server reconnects at once, and each client names every
 //! resource that it holds: the same thousands of names, in any order. The first
-//! list is read; the others are known by a sum over their entries, which does
-//! not depend on the order, and share what was read.
+//! list is read. Any other list is recognised by a sum of the hashes of its
+//! entries, which does not depend on their order, and shares the one that was
+//! read.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,10 +14,10 @@ use trunkline_core::message::InitialVersions;
 use trunkline_proto::discovery::split_initial_versions;
 use twox_hash::XxHash3_128;
 
-/// Lists that are remembered: a fleet has one or two.
+/// The maximum of remembered lists: a fleet has one or two.
 const MAX_LISTS: usize = 4;
 
-/// Names that the remembered lists have, all together.
+/// The maximum of names in all remembered lists together.
 const MAX_NAMES: usize = 200_000;
 
 /// Requests shorter than this are read as they are.
@@ -24,27 +26,34 @@ const MIN_BYTES: usize = 4096;
 /// See the module's documentation.
 #[derive(Debug)]
 pub(crate) struct KnownVersions {
-    /// Not known to clients, so that none of them can make two lists look the
-    /// same.
+    /// Random, so that no client can make a list with the print of another.
     seed: u64,
     lists: Mutex<Lists>,
 }
 
 #[derive(Debug, Default)]
 struct Lists {
-    /// The one that was used last is the last.
+    /// The least recently used one first.
     known: Vec<(Print, InitialVersions)>,
+    /// Whether any was used since [`KnownVersions::drop_unused`].
     is_used: bool,
 }
 
-/// Stands for the entries of a list, whatever their order.
+impl Lists {
+    fn count_names(&self) -> usize {
+        self.known.iter().map(|(print, _)| print.count).sum()
+    }
+}
+
+/// The fingerprint of a list, whatever the order of its entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Print {
+    /// The sum of the hashes of all entries.
     sum: u128,
     count: usize,
 }
 
-/// A request whose initial versions were not read.
+/// A delta request whose initial versions were not read.
 pub(crate) struct Unread {
     /// The request without them.
     pub(crate) rest: Vec<u8>,
@@ -61,7 +70,8 @@ impl Default for KnownVersions {
 }
 
 impl KnownVersions {
-    /// Takes the initial versions out of a request, if it is a large one.
+    /// Takes the initial versions out of an encoded delta request; `None` if it
+    /// is short, has none, or is no message.
     pub(crate) fn split(&self, request: &[u8]) -> Option<Unread> {
         if request.len() < MIN_BYTES {
             return None;
@@ -75,7 +85,7 @@ impl KnownVersions {
         (print.count > 0).then_some(Unread { rest, print })
     }
 
-    /// The list that was read from the same entries.
+    /// Returns the list that was read from entries of this print.
     pub(crate) fn find(&self, print: Print) -> Option<InitialVersions> {
         let mut lists = self.lock();
         let index = lists.known.iter().position(|(known, _)| *known == print)?;
@@ -84,16 +94,16 @@ impl KnownVersions {
         lists.known.last().map(|(_, versions)| versions.clone())
     }
 
-    /// Remembers what was read from these entries. A list that names something
-    /// twice depends on its order, and is not.
+    /// Remembers the list that was read from entries of this print, in place of
+    /// the least recently used ones. A list that has a name twice depends on the
+    /// order of its entries, and is not remembered.
     pub(crate) fn remember(&self, print: Print, versions: &InitialVersions) {
         if versions.len() != print.count || print.count > MAX_NAMES {
             return;
         }
         let mut lists = self.lock();
         lists.is_used = true;
-        let names = |lists: &Lists| -> usize { lists.known.iter().map(|(p, _)| p.count).sum() };
-        while lists.known.len() == MAX_LISTS || names(&lists) + print.count > MAX_NAMES {
+        while lists.known.len() == MAX_LISTS || lists.count_names() + print.count > MAX_NAMES {
             lists.known.remove(0);
         }
         lists.known.push((print, versions.clone()));

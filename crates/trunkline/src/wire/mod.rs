@@ -10,7 +10,7 @@
 //! a resource of a file ── intake, authored ──▶ the same, with its wrapper;
 //!           virtual hosts out of their route configuration (`hosts`),
 //!           variants out of conditions on parts (`compact`)
-//! constraints: both ways
+//! constraints, resource_errors, ttl: both ways
 //! ```
 //!
 //! Nothing is decided here. A part of a message that is beyond a limit or
@@ -25,10 +25,12 @@ mod intake;
 mod known_versions;
 mod node;
 mod request;
+mod resource_errors;
 mod response;
 mod shared;
 mod sink_request;
 mod sink_response;
+mod ttl;
 
 pub use accept::{AcceptError, accept};
 pub use authored::accept_text;
@@ -36,8 +38,8 @@ pub use compact::Doubt;
 pub use constraints::{ConstraintReadError, read_constraints, text_options, write_constraints};
 pub use intake::{Accepted, Host, Hosted, Intake, Mistake, Parent};
 pub(crate) use known_versions::KnownVersions;
-pub(crate) use request::Reader;
 pub use request::Refused;
+pub(crate) use request::{Read, Reader};
 pub(crate) use response::{delta_frames, sotw_frames};
 pub use sink_request::RequestWriter;
 pub use sink_response::{ReceivedResponse, read_response};

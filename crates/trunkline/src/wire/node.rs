@@ -14,12 +14,13 @@ use twox_hash::XxHash3_128;
 pub(super) struct NodeMemory(Option<u128>);
 
 impl NodeMemory {
-    /// Whether it is the node that was read last.
+    /// Whether these are the bytes of the node that was read last.
     pub(super) fn is(&self, raw: &[u8]) -> bool {
         self.0.is_some_and(|hash| hash == XxHash3_128::oneshot(raw))
     }
 
-    /// The node, if it is not the one that was read last.
+    /// Reads a node; `None` if there is none, or it is the one that was read
+    /// last.
     pub(super) fn read(
         &mut self,
         raw: Option<&Bytes>,
@@ -35,7 +36,7 @@ impl NodeMemory {
     }
 }
 
-/// The fields of a node that the engine knows.
+/// Copies the fields of a node that the engine knows.
 pub(super) fn core_node(node: &Node) -> message::Node {
     message::Node {
         id: node.id.clone(),

@@ -1,9 +1,12 @@
-//! Requests: from received bytes to what the machines take.
+//! A stream's requests: from received bytes to the engine.
+//!
+//! Most requests only acknowledge a response. Where type and node are known,
+//! such a request is read without decoding it.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use trunkline_core::message::{DeltaRequest, ErrorDetail, Locator, SotwRequest};
+use trunkline_core::message::{DeltaRequest, ErrorDetail, Locator, Mode, Request, SotwRequest};
 use trunkline_core::name::Name;
 use trunkline_core::params::{Params, ParamsError};
 use trunkline_core::resource::{Nonce, TypeUrl, Version};
@@ -12,23 +15,34 @@ use trunkline_proto::discovery::{
     ResourceLocator, Status,
 };
 
-use super::known_versions::KnownVersions;
+use super::known_versions::{KnownVersions, Unread};
 use super::node::{NodeMemory, core_node};
 
-/// A request, and what of it was refused.
+/// A request as it was read.
 pub(crate) struct Read<R> {
     pub(crate) request: R,
     /// The node, if it is not the one that was read before.
     pub(crate) node: Option<Node>,
+    /// The names that were taken out of the request.
     pub(crate) refused: Vec<Refused>,
 }
 
 impl<R> Read<R> {
-    fn answer(request: R) -> Self {
+    /// A request that only acknowledges a response: it has no names, and its
+    /// node is known.
+    fn acknowledgement(request: R) -> Self {
         Self {
             request,
             node: None,
             refused: Vec::new(),
+        }
+    }
+
+    fn map<T>(self, into: impl FnOnce(R) -> T) -> Read<T> {
+        Read {
+            request: into(self.request),
+            node: self.node,
+            refused: self.refused,
         }
     }
 }
@@ -56,12 +70,13 @@ pub(crate) struct Reader {
     node: NodeMemory,
     /// Shared by all streams of a server.
     known_versions: Arc<KnownVersions>,
-    /// Types that were asked for, to be known again.
-    urls: Vec<TypeUrl>,
+    /// The types that were requested before, shared with the requests that
+    /// repeat them.
+    known_types: Vec<TypeUrl>,
 }
 
-/// Types that are remembered; there are fewer kinds of resources.
-const URLS: usize = 16;
+/// The maximum of remembered types; there are fewer kinds of resources.
+const MAX_TYPES: usize = 16;
 
 impl Reader {
     pub(crate) fn new(limits: Limits, known_versions: Arc<KnownVersions>) -> Self {
@@ -72,48 +87,101 @@ impl Reader {
         }
     }
 
-    /// The type of an answer to something that was asked for before, by a node
-    /// that is known: then there is nothing else to read in it.
-    fn known(&self, answer: &Answer<'_>, len: usize) -> Option<&TypeUrl> {
-        let Limits {
-            message_bytes,
-            text_bytes,
-            ..
-        } = self.limits;
-        let longest = answer.nonce.len().max(answer.version.len());
-        if len > message_bytes || longest > text_bytes {
-            return None;
+    /// Reads a request in the variant that the stream speaks. Names beyond a
+    /// limit are taken out of it; any other part beyond a limit is an error.
+    pub(crate) fn read(&mut self, mode: Mode, raw: Bytes) -> Result<Read<Request>, DecodeError> {
+        match mode {
+            Mode::Sotw => Ok(self.sotw(raw)?.map(Request::Sotw)),
+            Mode::Delta => Ok(self.delta(raw)?.map(Request::Delta)),
         }
-        let url = |url: &&TypeUrl| url.as_str() == answer.type_url;
-        let known = answer.node.is_none_or(|node| self.node.is(node));
-        self.urls.iter().find(url).filter(|_| known)
-    }
-
-    fn url(&mut self, text: String) -> Option<TypeUrl> {
-        let url = said(text).map(TypeUrl::new)?;
-        if let Some(known) = self.urls.iter().find(|known| **known == url) {
-            return Some(known.clone());
-        }
-        if self.urls.len() < URLS {
-            self.urls.push(url.clone());
-        }
-        Some(url)
     }
 
     /// Reads a state-of-the-world request.
     pub(crate) fn sotw(&mut self, raw: Bytes) -> Result<Read<SotwRequest>, DecodeError> {
-        if let Some(answer) = Answer::sotw(&raw)
-            && let Some(url) = self.known(&answer, raw.len())
+        if let Some(ack) = Answer::sotw(&raw)
+            && let Some(type_url) = self.known_type(&ack, raw.len())
         {
-            return Ok(Read::answer(SotwRequest {
-                type_url: Some(url.clone()),
-                nonce: Some(Nonce::new(answer.nonce)),
-                version: Some(answer.version)
-                    .filter(|version| !version.is_empty())
-                    .map(Version::new),
+            return Ok(Read::acknowledgement(SotwRequest {
+                type_url: Some(type_url.clone()),
+                nonce: Some(Nonce::new(ack.nonce)),
+                version: non_empty(ack.version).map(Version::new),
                 ..SotwRequest::default()
             }));
         }
+        self.decode_sotw(raw)
+    }
+
+    /// Reads a delta request.
+    pub(crate) fn delta(&mut self, raw: Bytes) -> Result<Read<DeltaRequest>, DecodeError> {
+        if let Some(ack) = Answer::delta(&raw)
+            && let Some(type_url) = self.known_type(&ack, raw.len())
+        {
+            return Ok(Read::acknowledgement(DeltaRequest {
+                type_url: Some(type_url.clone()),
+                nonce: Some(Nonce::new(ack.nonce)),
+                ..DeltaRequest::default()
+            }));
+        }
+        // One that is too long is left to the decoder, which refuses it.
+        let is_taken = raw.len() <= self.limits.message_bytes;
+        match is_taken.then(|| self.known_versions.split(&raw)).flatten() {
+            Some(unread) => self.delta_with_versions(raw, unread),
+            None => self.decode_delta(raw),
+        }
+    }
+
+    /// Reads a delta request with a long list of initial versions: the list is
+    /// decoded only if no other stream has sent the same (S46).
+    fn delta_with_versions(
+        &mut self,
+        raw: Bytes,
+        unread: Unread,
+    ) -> Result<Read<DeltaRequest>, DecodeError> {
+        if let Some(known) = self.known_versions.find(unread.print) {
+            let mut read = self.decode_delta(unread.rest.into())?;
+            read.request.initial_versions = known;
+            return Ok(read);
+        }
+        let read = self.decode_delta(raw)?;
+        if read.refused.is_empty() {
+            let versions = &read.request.initial_versions;
+            self.known_versions.remember(unread.print, versions);
+        }
+        Ok(read)
+    }
+
+    /// The type of an acknowledgement, if it can be taken without decoding:
+    /// within the limits, of a type that was requested before, and by the node
+    /// that was read last. `len` is the length of the whole request.
+    fn known_type(&self, ack: &Answer<'_>, len: usize) -> Option<&TypeUrl> {
+        let longest = ack.nonce.len().max(ack.version.len());
+        if len > self.limits.message_bytes || longest > self.limits.text_bytes {
+            return None;
+        }
+        if !ack.node.is_none_or(|node| self.node.is(node)) {
+            return None;
+        }
+        let mut known = self.known_types.iter();
+        known.find(|known| known.as_str() == ack.type_url)
+    }
+
+    /// Returns a type in the copy that was read first, so that requests of one
+    /// type share it; `None` if the request has none.
+    fn type_url(&mut self, text: &str) -> Option<TypeUrl> {
+        let text = non_empty(text)?;
+        let mut known = self.known_types.iter();
+        if let Some(known) = known.find(|known| known.as_str() == text) {
+            return Some(known.clone());
+        }
+        let type_url = TypeUrl::new(text);
+        if self.known_types.len() < MAX_TYPES {
+            self.known_types.push(type_url.clone());
+        }
+        Some(type_url)
+    }
+
+    /// Decodes a whole state-of-the-world request.
+    fn decode_sotw(&mut self, raw: Bytes) -> Result<Read<SotwRequest>, DecodeError> {
         let checked = DiscoveryRequest::decode_checked(raw, &self.limits)?;
         let message = checked.message;
         let mut refused = refusals(checked.refused);
@@ -125,10 +193,10 @@ impl Reader {
         let node = self.node.read(message.node.as_ref(), &self.limits)?;
         let request = SotwRequest {
             node: node.as_ref().map(core_node),
-            type_url: self.url(message.type_url),
+            type_url: self.type_url(&message.type_url),
             names,
-            version: said(message.version_info).map(Version::new),
-            nonce: said(message.response_nonce).map(Nonce::new),
+            version: non_empty(&message.version_info).map(Version::new),
+            nonce: non_empty(&message.response_nonce).map(Nonce::new),
             error: message.error_detail.map(error_detail),
         };
         Ok(Read {
@@ -138,36 +206,8 @@ impl Reader {
         })
     }
 
-    /// Reads a delta request.
-    pub(crate) fn delta(&mut self, raw: Bytes) -> Result<Read<DeltaRequest>, DecodeError> {
-        if let Some(answer) = Answer::delta(&raw)
-            && let Some(url) = self.known(&answer, raw.len())
-        {
-            return Ok(Read::answer(DeltaRequest {
-                type_url: Some(url.clone()),
-                nonce: Some(Nonce::new(answer.nonce)),
-                ..DeltaRequest::default()
-            }));
-        }
-        let is_taken = raw.len() <= self.limits.message_bytes;
-        let unread = is_taken.then(|| self.known_versions.split(&raw)).flatten();
-        let print = unread.as_ref().map(|unread| unread.print);
-        if let Some(unread) = unread
-            && let Some(known) = self.known_versions.find(unread.print)
-        {
-            let mut read = self.whole_delta(unread.rest.into())?;
-            read.request.initial_versions = known;
-            return Ok(read);
-        }
-        let read = self.whole_delta(raw)?;
-        if let Some(print) = print.filter(|_| read.refused.is_empty()) {
-            let versions = &read.request.initial_versions;
-            self.known_versions.remember(print, versions);
-        }
-        Ok(read)
-    }
-
-    fn whole_delta(&mut self, raw: Bytes) -> Result<Read<DeltaRequest>, DecodeError> {
+    /// Decodes a whole delta request.
+    fn decode_delta(&mut self, raw: Bytes) -> Result<Read<DeltaRequest>, DecodeError> {
         let checked = DeltaDiscoveryRequest::decode_checked(raw, &self.limits)?;
         let message = checked.message;
         let mut refused = refusals(checked.refused);
@@ -181,17 +221,17 @@ impl Reader {
             message.resource_locators_unsubscribe,
             &mut refused,
         );
-        let held = message.initial_resource_versions.into_iter();
+        let versions = message.initial_resource_versions.into_iter();
         let node = self.node.read(message.node.as_ref(), &self.limits)?;
         let request = DeltaRequest {
             node: node.as_ref().map(core_node),
-            type_url: self.url(message.type_url),
+            type_url: self.type_url(&message.type_url),
             subscribe,
             unsubscribe,
-            initial_versions: held
-                .map(|h| (Name::new(&h.name), Version::new(h.version)))
+            initial_versions: versions
+                .map(|entry| (Name::new(&entry.name), Version::new(entry.version)))
                 .collect(),
-            nonce: said(message.response_nonce).map(Nonce::new),
+            nonce: non_empty(&message.response_nonce).map(Nonce::new),
             error: message.error_detail.map(error_detail),
         };
         Ok(Read {
@@ -202,8 +242,9 @@ impl Reader {
     }
 }
 
-/// Protobuf cannot tell an empty string from none, and neither means anything.
-fn said(text: String) -> Option<String> {
+/// Reads a text field that may be missing: protobuf does not distinguish an
+/// empty string from none, and no rule gives the empty one a meaning.
+fn non_empty(text: &str) -> Option<&str> {
     Some(text).filter(|text| !text.is_empty())
 }
 
@@ -218,7 +259,8 @@ fn refusals(names: Vec<Refusal>) -> Vec<Refused> {
     names.into_iter().map(Refused::Name).collect()
 }
 
-/// Plain names take the parameters of the stream, locators bring their own.
+/// Joins plain names, which take the parameters of the stream, and locators,
+/// which bring their own (TP2). A locator with too many parameters is refused.
 fn names(
     plain: Vec<String>,
     locators: Vec<ResourceLocator>,

@@ -3,23 +3,22 @@
 //! A body is never encoded or copied as a whole: all streams' frames share the
 //! one buffer in the database.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use trunkline_core::message::{DeltaResponse, Form, SotwResponse, WireResource};
 use trunkline_core::name::Name;
-use trunkline_core::params::Constraints;
-use trunkline_core::resource::{self, ErrorCode, TypeUrl};
+use trunkline_core::resource::{self, TypeUrl};
 use trunkline_core::resource_list::{ResourceList, SharedList};
 use trunkline_proto::discovery::{
-    Any, CacheControl, DeltaDiscoveryResponse, DiscoveryResponse, Duration, Field, Frames, Head,
-    Resource, ResourceError, ResourceName, Status, encode_delta, encode_sotw,
+    Any, CacheControl, DeltaDiscoveryResponse, DiscoveryResponse, Field, Frames, Head, Resource,
+    encode_delta, encode_sotw,
 };
 
-use super::constraints::write_constraints;
+use super::constraints::resource_name;
+use super::resource_errors::write_errors;
+use super::ttl::write_ttl;
 
-/// A delta response as frames. It has the revision of the contents for people
-/// to read; clients ignore that (S68).
+/// Writes a delta response as frames. Its version is the revision of the
+/// contents, for people to read; clients ignore it (S68).
 pub(crate) fn delta_frames(response: &DeltaResponse, identifier: &str, revision: u64) -> Frames {
     let head = Head {
         type_url: response.type_url.as_str(),
@@ -27,14 +26,13 @@ pub(crate) fn delta_frames(response: &DeltaResponse, identifier: &str, revision:
         version: &revision.to_string(),
         identifier,
     };
+    let removed_variants = response.removed_variants.iter();
     let rest = DeltaDiscoveryResponse {
         removed_resources: response.removed.iter().map(Name::to_string).collect(),
-        removed_resource_names: response
-            .removed_variants
-            .iter()
+        removed_resource_names: removed_variants
             .map(|(name, constraints)| resource_name(name, constraints.as_ref()))
             .collect(),
-        resource_errors: errors(&response.errors),
+        resource_errors: write_errors(&response.errors),
         ..DeltaDiscoveryResponse::default()
     };
     let url = &response.type_url;
@@ -44,20 +42,11 @@ pub(crate) fn delta_frames(response: &DeltaResponse, identifier: &str, revision:
             let fields: Vec<Field> = resources.iter().map(field).collect();
             encode_delta(head, &rest, fields.iter().flat_map(Field::pieces))
         }
-        ResourceList::Shared(whole) => encode_delta(head, &rest, written(whole, field)),
+        ResourceList::Shared(list) => encode_delta(head, &rest, shared_segments(list, field)),
     }
 }
 
-/// The encoded resources of a list that streams share, written for the first of
-/// them.
-fn written(whole: &SharedList, field: impl Fn(&WireResource) -> Field) -> &[Bytes] {
-    whole.encode_once(|resources| {
-        let fields: Vec<Field> = resources.iter().map(field).collect();
-        segments(&fields)
-    })
-}
-
-/// A state-of-the-world response as frames.
+/// Writes a state-of-the-world response as frames.
 pub(crate) fn sotw_frames(response: &SotwResponse, identifier: &str) -> Frames {
     let head = Head {
         type_url: response.type_url.as_str(),
@@ -66,7 +55,7 @@ pub(crate) fn sotw_frames(response: &SotwResponse, identifier: &str) -> Frames {
         identifier,
     };
     let rest = DiscoveryResponse {
-        resource_errors: errors(&response.errors),
+        resource_errors: write_errors(&response.errors),
         ..DiscoveryResponse::default()
     };
     let url = &response.type_url;
@@ -76,37 +65,49 @@ pub(crate) fn sotw_frames(response: &SotwResponse, identifier: &str) -> Frames {
             let fields: Vec<Field> = resources.iter().map(field).collect();
             encode_sotw(head, &rest, fields.iter().flat_map(Field::pieces))
         }
-        ResourceList::Shared(whole) => encode_sotw(head, &rest, written(whole, field)),
+        ResourceList::Shared(list) => encode_sotw(head, &rest, shared_segments(list, field)),
     }
 }
 
-/// The size of a piece of a shared set. Large pieces are few for a transport to
-/// handle; small ones are soon sent and freed.
+/// Returns the encoded resources of a list that streams share. They are encoded
+/// for the first stream, and `field` has to be the same function for all.
+fn shared_segments(list: &SharedList, field: impl Fn(&WireResource) -> Field) -> &[Bytes] {
+    list.encode_once(|resources| {
+        let fields: Vec<Field> = resources.iter().map(field).collect();
+        segments(&fields)
+    })
+}
+
+/// The size at which a segment of a shared list ends. Large segments are few for
+/// a transport to handle; small ones are soon sent and freed.
 const SEGMENT_BYTES: usize = 64 << 10;
 
-/// Fields in pieces, copied together once.
+/// Copies fields one after the other into segments.
 fn segments(fields: &[Field]) -> Vec<Bytes> {
     let mut segments = Vec::new();
     let (mut start, mut bytes) = (0, 0);
-    for (place, field) in fields.iter().enumerate() {
+    for (index, field) in fields.iter().enumerate() {
         bytes += field.len();
-        if bytes >= SEGMENT_BYTES || place + 1 == fields.len() {
-            segments.push(Field::segment(&fields[start..=place]).to_bytes());
-            (start, bytes) = (place + 1, 0);
+        if bytes >= SEGMENT_BYTES || index + 1 == fields.len() {
+            segments.push(Field::segment(&fields[start..=index]).to_bytes());
+            (start, bytes) = (index + 1, 0);
         }
     }
     segments
 }
 
+/// Encodes a resource of a SotW response: its bare body if that is enough, else
+/// its wrapper.
 fn sotw_field(url: &TypeUrl, delivered: &WireResource) -> Field {
     match (delivered.form, any(url, &delivered.resource)) {
         (Form::Full, Some(any)) => Field::sotw(&any),
-        // A resource without a body has to carry its name (S58).
+        // A wrapper was requested, or there is no body to tell the name (S58).
         _ => Field::sotw_wrapped(&wrapped(url, delivered)),
     }
 }
 
-/// The resource in its wrapper (S58, S59, S62).
+/// Puts a resource in its wrapper, without the body if it is a heartbeat (S58,
+/// S59, S62).
 fn wrapped(url: &TypeUrl, delivered: &WireResource) -> Resource {
     let resource = &delivered.resource;
     let body = match delivered.form {
@@ -123,7 +124,7 @@ fn wrapped(url: &TypeUrl, delivered: &WireResource) -> Resource {
             .other_names()
             .map(|name| name.to_string())
             .collect(),
-        ttl: resource.ttl.map(duration),
+        ttl: resource.ttl.map(write_ttl),
         cache_control: rare
             .filter(|rare| rare.do_not_cache)
             .map(|_| CacheControl { do_not_cache: true }),
@@ -132,6 +133,7 @@ fn wrapped(url: &TypeUrl, delivered: &WireResource) -> Resource {
     }
 }
 
+/// The body of a resource with its type; `None` if it has none.
 fn any(url: &TypeUrl, resource: &resource::Resource) -> Option<Any> {
     resource.body.as_ref().map(|body| Any {
         type_url: url.to_string(),
@@ -139,50 +141,16 @@ fn any(url: &TypeUrl, resource: &resource::Resource) -> Option<Any> {
     })
 }
 
-/// A duration beyond the maximum of protobuf is as good as for ever.
-fn duration(ttl: std::time::Duration) -> Duration {
-    const LONGEST: u64 = 315_576_000_000;
-    Duration {
-        seconds: i64::try_from(ttl.as_secs().min(LONGEST)).unwrap_or_default(),
-        nanos: i32::try_from(ttl.subsec_nanos()).unwrap_or_default(),
-    }
-}
-
-fn resource_name(name: &Name, constraints: Option<&Constraints>) -> ResourceName {
-    ResourceName {
-        name: name.to_string(),
-        dynamic_parameter_constraints: constraints.map(|c| write_constraints(c.expr())),
-    }
-}
-
-fn errors(errors: &[(Name, Arc<resource::ResourceError>)]) -> Vec<ResourceError> {
-    let one = |(name, error): &(Name, Arc<resource::ResourceError>)| ResourceError {
-        resource_name: Some(resource_name(name, None)),
-        error_detail: Some(Status {
-            code: grpc_code(error.code),
-            message: error.message.to_string(),
-            details: Vec::new(),
-        }),
-    };
-    errors.iter().map(one).collect()
-}
-
-fn grpc_code(code: ErrorCode) -> i32 {
-    match code {
-        ErrorCode::NotFound => tonic::Code::NotFound as i32,
-        ErrorCode::PermissionDenied => tonic::Code::PermissionDenied as i32,
-        ErrorCode::Unavailable => tonic::Code::Unavailable as i32,
-        ErrorCode::Other(code) => code,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use prost::Message as _;
+    use std::sync::Arc;
     use trunkline_core::facts::{Facts, RareFacts};
     use trunkline_core::hosts::Domains;
     use trunkline_core::kind;
+    use trunkline_core::params::Constraints;
+    use trunkline_core::resource::ErrorCode;
 
     fn resource(name: &str, body: Bytes) -> resource::Resource {
         resource::Resource::new(Name::new(name), body)

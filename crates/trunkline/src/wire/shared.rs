@@ -11,9 +11,9 @@ use trunkline_proto::{descriptor, facts};
 
 /// The maximum of remembered names; where all of them differ there is nothing
 /// to share.
-const MOST_NAMES: usize = 1 << 16;
+const MAX_NAMES: usize = 1 << 16;
 /// The maximum of remembered spellings of types.
-const MOST_URLS: usize = 1 << 10;
+const MAX_URLS: usize = 1 << 10;
 
 /// See the module's documentation.
 #[derive(Debug, Default)]
@@ -23,7 +23,8 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// A type in the spelling that clients use.
+    /// Returns a type in the spelling that clients use. One that is not known is
+    /// left as it is written.
     pub(super) fn url(&mut self, written: &str) -> TypeUrl {
         if let Some(known) = self.urls.get(written) {
             return known.clone();
@@ -32,43 +33,46 @@ impl Shared {
             Some(of) => TypeUrl::new(format!("type.googleapis.com/{}", of.full_name())),
             None => TypeUrl::new(written),
         };
-        if self.urls.len() >= MOST_URLS {
+        if self.urls.len() >= MAX_URLS {
             self.urls.clear();
         }
         self.urls.insert(written.to_owned(), url.clone());
         url
     }
 
+    /// Returns a name in the copy that was made first.
     fn name(&mut self, text: &str) -> Name {
         if let Some(known) = self.names.get(text) {
             return known.clone();
         }
         let name = Name::new(text);
-        if self.names.len() >= MOST_NAMES {
+        if self.names.len() >= MAX_NAMES {
             self.names.clear();
         }
         self.names.insert(name.clone());
         name
     }
 
-    /// The facts of a resource as the engine has them.
+    /// Converts the facts of a body to the engine's. `wrapper` are those of its
+    /// wrapper. `None` if there are none, as of most endpoints.
     pub(super) fn facts(
         &mut self,
         found: facts::Facts,
-        beside: Option<RareFacts>,
+        wrapper: Option<RareFacts>,
     ) -> Option<Box<Facts>> {
-        let refers = |(type_url, name): (&str, String)| Reference {
+        let reference = |(type_url, name): (&str, String)| Reference {
             type_url: self.url(type_url),
             name: self.name(&name),
         };
-        let mut references: Vec<Reference> = found.references.into_iter().map(refers).collect();
+        let references = found.references.into_iter().map(reference);
+        let mut references: Vec<Reference> = references.collect();
         // Spellings of one name are equal only now, and may stand apart.
         references.sort();
         references.dedup();
-        let mut rare = beside.unwrap_or_default();
+        let mut rare = wrapper.unwrap_or_default();
         rare.base_sets = found.base_sets.into_iter().map(Box::from).collect();
         rare.inline_vhds_routes = found.leaves.iter().map(|name| Name::new(name)).collect();
-        rare.vhds_version = found.vhds.map(|way| Version::of_body(&way));
+        rare.vhds_version = found.vhds.map(|vhds| Version::of_body(&vhds));
         rare.ignores_port = found.ignores_port;
         let facts = Facts {
             references: references.into(),

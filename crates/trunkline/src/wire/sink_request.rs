@@ -51,43 +51,46 @@ impl RequestWriter {
     #[must_use]
     pub fn write(&mut self, request: Request) -> Bytes {
         match request {
-            Request::Sotw(request) => self.sotw(request),
-            Request::Delta(request) => self.delta(request),
+            Request::Sotw(request) => self.write_sotw(request),
+            Request::Delta(request) => self.write_delta(request),
         }
     }
 
-    fn sotw(&mut self, request: SotwRequest) -> Bytes {
+    /// Writes a state-of-the-world request.
+    fn write_sotw(&mut self, request: SotwRequest) -> Bytes {
         let (resource_names, resource_locators) = self.names(request.names);
         let message = DiscoveryRequest {
-            version_info: said(request.version.as_ref().map(Version::as_str)),
+            version_info: or_empty(request.version.as_ref().map(Version::as_str)),
             node: request.node.map(|node| self.node(node)),
             resource_names,
-            type_url: said(request.type_url.as_ref().map(TypeUrl::as_str)),
-            response_nonce: said(request.nonce.as_ref().map(Nonce::as_str)),
+            type_url: or_empty(request.type_url.as_ref().map(TypeUrl::as_str)),
+            response_nonce: or_empty(request.nonce.as_ref().map(Nonce::as_str)),
             error_detail: request.error.map(status),
             resource_locators,
         };
         message.encode_to_vec().into()
     }
 
-    fn delta(&mut self, mut request: DeltaRequest) -> Bytes {
-        let silent = request.subscribe.is_empty() && request.unsubscribe.is_empty();
-        if self.params.is_some() && silent && request.nonce.is_none() {
+    /// Writes a delta request. A legacy wildcard becomes an explicit one if there
+    /// are parameters, which need a name to go with.
+    fn write_delta(&mut self, mut request: DeltaRequest) -> Bytes {
+        let names_nothing = request.subscribe.is_empty() && request.unsubscribe.is_empty();
+        if self.params.is_some() && names_nothing && request.nonce.is_none() {
             request.subscribe.push("*".into());
         }
         let (resource_names_subscribe, resource_locators_subscribe) = self.names(request.subscribe);
         let (resource_names_unsubscribe, resource_locators_unsubscribe) =
             self.names(request.unsubscribe);
-        let held = request.initial_versions.into_iter();
+        let versions = request.initial_versions.into_iter();
         let message = DeltaDiscoveryRequest {
             node: request.node.map(|node| self.node(node)),
-            type_url: said(request.type_url.as_ref().map(TypeUrl::as_str)),
+            type_url: or_empty(request.type_url.as_ref().map(TypeUrl::as_str)),
             resource_names_subscribe,
             resource_names_unsubscribe,
-            initial_resource_versions: held
-                .map(|(name, v)| (name.as_str(), v.as_str()).into())
+            initial_resource_versions: versions
+                .map(|(name, version)| (name.as_str(), version.as_str()).into())
                 .collect(),
-            response_nonce: said(request.nonce.as_ref().map(Nonce::as_str)),
+            response_nonce: or_empty(request.nonce.as_ref().map(Nonce::as_str)),
             error_detail: request.error.map(status),
             resource_locators_subscribe,
             resource_locators_unsubscribe,
@@ -95,21 +98,23 @@ impl RequestWriter {
         message.encode_to_vec().into()
     }
 
-    /// Names without parameters and names with them.
-    fn names(&self, asked: Vec<Locator>) -> (Vec<String>, Vec<ResourceLocator>) {
-        let (mut plain, mut with) = (Vec::new(), Vec::new());
-        for Locator { name, params } in asked {
+    /// Splits names into those without parameters and those with them: their own,
+    /// or else the writer's.
+    fn names(&self, locators: Vec<Locator>) -> (Vec<String>, Vec<ResourceLocator>) {
+        let (mut plain, mut located) = (Vec::new(), Vec::new());
+        for Locator { name, params } in locators {
             match params.as_ref().or(self.params.as_ref()) {
                 None => plain.push(name),
-                Some(params) => with.push(ResourceLocator {
+                Some(params) => located.push(ResourceLocator {
                     name,
                     dynamic_parameters: pairs(params),
                 }),
             }
         }
-        (plain, with)
+        (plain, located)
     }
 
+    /// Encodes a node, unless it is the one that was written last.
     fn node(&mut self, node: message::Node) -> Bytes {
         if let Some((_, bytes)) = self.written.as_ref().filter(|(last, _)| *last == node) {
             return bytes.clone();
@@ -127,7 +132,8 @@ impl RequestWriter {
     }
 }
 
-fn said(text: Option<&str>) -> String {
+/// Writes a text field that may be missing, which protobuf takes for empty.
+fn or_empty(text: Option<&str>) -> String {
     text.unwrap_or_default().to_owned()
 }
 

@@ -56,7 +56,8 @@ pub struct Hosted {
 }
 
 impl Accepted {
-    /// The changes that bring it to a server.
+    /// The changes that bring it to a server: the resource, or its variants, and
+    /// then its virtual hosts.
     pub fn changes(self) -> impl Iterator<Item = Change> {
         let vhds = TypeUrl::new(types::VIRTUAL_HOST);
         let hosts = self.hosts.into_iter();

@@ -14,18 +14,22 @@ use trunkline_proto::{Path, discovery, quick};
 
 use super::{Accepted, Intake};
 use crate::wire::accept::AcceptError;
-use crate::wire::authored::{constraints, name};
+use crate::wire::authored::name;
 use crate::wire::compact::{self, Doubt, Variants};
+use crate::wire::constraints::constraints_of;
 use crate::wire::hosts::{self, inside};
 
-/// The wrapper of a body.
+/// The type and the wrapper of a body.
 pub(super) struct Around<'a> {
     type_url: &'a str,
     wrapper: &'a discovery::Resource,
+    /// The constraints in the wrapper.
     written: Option<Constraints>,
 }
 
 impl<'a> Around<'a> {
+    /// Refuses a condition in the metadata of the wrapper: those belong in the
+    /// body.
     pub(super) fn new(
         type_url: &'a str,
         wrapper: &'a discovery::Resource,
@@ -36,26 +40,29 @@ impl<'a> Around<'a> {
         Ok(Self {
             type_url,
             wrapper,
-            written: constraints(wrapper)?,
+            written: constraints_of(wrapper.resource_name.as_ref())?,
         })
     }
 }
 
-/// Whether some metadata has a condition.
+/// Whether some metadata has a condition. It is decoded only if its bytes
+/// contain the key of one.
 fn has_condition(metadata: &Bytes) -> bool {
-    let read = conditions::mentions(metadata).then(|| Metadata::decode(metadata.clone()));
-    let Some(Ok(mut read)) = read else {
+    if !conditions::mentions(metadata) {
+        return false;
+    }
+    let Ok(metadata) = Metadata::decode(metadata.clone()) else {
         return false;
     };
-    let ours = read.filter_metadata.remove(facts::NAMESPACE);
-    ours.is_some_and(|ours| ours.fields.contains_key(conditions::WHEN))
+    let annotations = metadata.filter_metadata.get(facts::NAMESPACE);
+    annotations.is_some_and(|of_server| of_server.fields.contains_key(conditions::WHEN))
 }
 
-/// A virtual host, or its variants.
-type Made = Result<(Vec<Resource>, Vec<(Path, Doubt)>), AcceptError>;
+/// A virtual host or its variants, with conditions that are hardly intended.
+type HostResult = Result<(Vec<Resource>, Vec<(Path, Doubt)>), AcceptError>;
 
 impl Intake {
-    /// A body in which no part has a condition.
+    /// Takes in a body in which no part has a condition.
     pub(super) fn plain(
         &mut self,
         around: &Around<'_>,
@@ -78,7 +85,7 @@ impl Intake {
         })
     }
 
-    /// A body that is already decoded.
+    /// Takes in a body that is already decoded: as it is, or as its variants.
     pub(super) fn decoded(
         &mut self,
         around: &Around<'_>,
@@ -86,8 +93,8 @@ impl Intake {
         body: Bytes,
     ) -> Result<Accepted, AcceptError> {
         let facts = facts::of_message(message)?;
-        let own = around.written.as_ref();
-        let Some(made) = variants(message, &body, own)? else {
+        let written = around.written.as_ref();
+        let Some(made) = variants(message, &body, written)? else {
             return self.plain(around, facts, body);
         };
         let (url, wrapper) = (around.type_url, around.wrapper);
@@ -95,20 +102,22 @@ impl Intake {
             type_url: self.shared.url(url),
             name: name(url, facts.name.as_deref(), wrapper)?,
             written: around.written.clone(),
-            clients: some(made.clients),
+            clients: unless_always(made.clients),
             variants: Vec::with_capacity(made.all.len()),
             hosts: Vec::new(),
             doubts: made.doubts,
         };
-        for one in made.all {
-            let facts = facts::of_message(&one.message)?;
-            let resource = self.authored(url, facts, one.body, wrapper, some(one.clients))?;
+        for variant in made.all {
+            let facts = facts::of_message(&variant.message)?;
+            let clients = unless_always(variant.clients);
+            let resource = self.authored(url, facts, variant.body, wrapper, clients)?;
             accepted.variants.push(resource);
         }
         Ok(accepted)
     }
 
-    /// A body that is canonical and valid.
+    /// Takes in a body that is canonical and valid, and decodes it only if need
+    /// be.
     pub(super) fn encoded(
         &mut self,
         around: &Around<'_>,
@@ -120,51 +129,57 @@ impl Intake {
         }
     }
 
-    /// A virtual host out of a route configuration for these clients.
+    /// Takes a virtual host out of a route configuration, for the clients of that
+    /// one. Its body has to be canonical and valid.
     pub(super) fn host(
         &mut self,
         route: &Name,
         clients: Option<&Constraints>,
         body: &Bytes,
-    ) -> Made {
+    ) -> HostResult {
         match quick::look(types::VIRTUAL_HOST, body) {
             Some(facts) => self.plain_host(route, clients, facts, body),
             None => self.host_message(route, clients, &decode(types::VIRTUAL_HOST, body)?, body),
         }
     }
 
-    /// The same, decoded.
+    /// Does the same as [`Self::host`] with a virtual host that is already
+    /// decoded.
     pub(super) fn host_message(
         &mut self,
         route: &Name,
         clients: Option<&Constraints>,
         message: &DynamicMessage,
         body: &Bytes,
-    ) -> Made {
+    ) -> HostResult {
         let Some(made) = variants(message, body, clients)? else {
             return self.plain_host(route, clients, facts::of_message(message)?, body);
         };
-        let one = |one: compact::Variant| {
-            let facts = facts::of_message(&one.message)?;
-            self.one_host(route, some(one.clients), facts, &one.body)
+        let one = |variant: compact::Variant| {
+            let facts = facts::of_message(&variant.message)?;
+            let clients = unless_always(variant.clients);
+            self.host_resource(route, clients, facts, &variant.body)
         };
         let resources: Result<_, AcceptError> = made.all.into_iter().map(one).collect();
         Ok((resources?, made.doubts))
     }
 
-    /// The same, without conditions.
+    /// Does the same as [`Self::host`] with a virtual host in which no part has a
+    /// condition.
     pub(super) fn plain_host(
         &mut self,
         route: &Name,
         clients: Option<&Constraints>,
         facts: Facts,
         body: &Bytes,
-    ) -> Made {
-        let one = self.one_host(route, clients.cloned(), facts, body)?;
-        Ok((vec![one], Vec::new()))
+    ) -> HostResult {
+        let resource = self.host_resource(route, clients.cloned(), facts, body)?;
+        Ok((vec![resource], Vec::new()))
     }
 
-    fn one_host(
+    /// Makes a resource of a virtual host, named after its route configuration,
+    /// inside and outside.
+    fn host_resource(
         &mut self,
         route: &Name,
         clients: Option<Constraints>,
@@ -185,12 +200,12 @@ impl Intake {
     }
 }
 
-/// The variants of a body; none if no part of it has a condition, which is
-/// cheap to find out.
+/// Makes the variants of a body for these clients; `None` if no part of it has a
+/// condition, which is cheap to find out.
 fn variants(
     message: &DynamicMessage,
     body: &[u8],
-    own: Option<&Constraints>,
+    clients: Option<&Constraints>,
 ) -> Result<Option<Variants>, AcceptError> {
     if !conditions::mentions(body) {
         return Ok(None);
@@ -199,15 +214,17 @@ fn variants(
     if found.is_empty() {
         return Ok(None);
     }
-    let own = own.cloned().unwrap_or_else(Constraints::always);
-    compact::variants(message, &found, &own).map(Some)
+    let clients = clients.cloned().unwrap_or_else(Constraints::always);
+    compact::variants(message, &found, &clients).map(Some)
 }
 
 /// Constraints that match all clients are none.
-fn some(clients: Constraints) -> Option<Constraints> {
+fn unless_always(clients: Constraints) -> Option<Constraints> {
     Some(clients).filter(|clients| !clients.is_always())
 }
 
+/// Decodes a body. One of an unknown type becomes an empty message, in which
+/// there is nothing to find.
 fn decode(type_url: &str, body: &Bytes) -> Result<DynamicMessage, AcceptError> {
     let malformed = |source| FactsError::Malformed {
         type_url: type_url.to_owned(),
@@ -215,7 +232,6 @@ fn decode(type_url: &str, body: &Bytes) -> Result<DynamicMessage, AcceptError> {
     };
     match descriptor::message(type_url) {
         Some(of) => Ok(DynamicMessage::decode(of, body.clone()).map_err(malformed)?),
-        // A message of an unknown type has no parts.
         None => Ok(().transcode_to_dynamic()),
     }
 }

@@ -14,6 +14,7 @@ mod tests;
 
 use bytes::Bytes;
 use trunkline_core::resource::TypeUrl;
+use trunkline_proto::Path;
 use trunkline_proto::descriptor::types;
 use trunkline_proto::pieces;
 use trunkline_proto::text::{self, Raw, Spot, TextError};
@@ -72,19 +73,32 @@ impl Intake {
         let mut accepted = self.encoded(&around, split.rest)?;
         for (index, body) in split.hosts.iter().enumerate() {
             let path = read.item("virtual_hosts", index);
-            let made = self.host(&accepted.name, accepted.clients.as_ref(), body);
-            let (resources, doubts) = made.map_err(|source| AcceptError::At {
-                path: path.clone(),
+            let added = self.add_host(&mut accepted, index, &path, body);
+            added.map_err(|source| AcceptError::At {
+                path,
                 source: Box::new(source),
             })?;
-            let resources = resources.into_iter();
-            let hosts = resources.map(|resource| Host { index, resource });
-            accepted.hosts.extend(hosts);
-            let doubts = doubts.into_iter();
-            let doubts = doubts.map(|(inner, doubt)| (path.join(&inner), doubt));
-            accepted.doubts.extend(doubts);
         }
         Ok(accepted)
+    }
+
+    /// Adds a virtual host to its route configuration. `path` is its place in
+    /// the text.
+    fn add_host(
+        &mut self,
+        route: &mut Accepted,
+        index: usize,
+        path: &Path,
+        body: &Bytes,
+    ) -> Result<(), AcceptError> {
+        let (resources, doubts) = self.host(&route.name, route.clients.as_ref(), body)?;
+        let resources = resources.into_iter();
+        let hosts = resources.map(|resource| Host { index, resource });
+        route.hosts.extend(hosts);
+        let doubts = doubts.into_iter();
+        let doubts = doubts.map(|(inner, doubt)| (path.join(&inner), doubt));
+        route.doubts.extend(doubts);
+        Ok(())
     }
 
     /// Takes in a route configuration of a binary file, whose virtual hosts
@@ -162,6 +176,8 @@ impl Intake {
         })
     }
 
+    /// Takes in a resource of a binary file: in one pass over its bytes if it is
+    /// plain, or else as if it were written in a text.
     fn raw(&mut self, file: &str, raw: Raw) -> Result<Accepted, Vec<Mistake>> {
         let spot = raw.spot;
         let plain = quick::look(&raw.type_url, &raw.body);
@@ -181,19 +197,19 @@ impl Intake {
     }
 }
 
-/// The decoded resource, or all the rules of Envoy that it breaks.
+/// Decodes a resource; an error is each rule of Envoy that it breaks.
 fn checked(file: &str, raw: Raw) -> Result<text::Resource, Vec<Mistake>> {
     let read = raw.decode(file).map_err(alone)?;
     let broken = read.validate();
-    match broken.is_empty() {
-        true => Ok(read),
-        false => Err(broken
-            .into_iter()
-            .map(|e| Mistake::Text(Box::new(e)))
-            .collect()),
+    if broken.is_empty() {
+        return Ok(read);
     }
+    let mistake = |error| Mistake::Text(Box::new(error));
+    Err(broken.into_iter().map(mistake).collect())
 }
 
+/// Whether virtual hosts have to be taken out of a route configuration; also if
+/// it is malformed, which is reported then.
 fn has_hosts(route: &Bytes) -> bool {
     !matches!(vhosts::split(route), Ok(None))
 }

@@ -10,14 +10,16 @@ use bytes::Bytes;
 use trunkline_core::message::{DeltaResponse, Form, Mode, SotwResponse, WireResource};
 use trunkline_core::name::Name;
 use trunkline_core::params::Constraints;
-use trunkline_core::resource::{self, ErrorCode, TypeUrl, Version};
+use trunkline_core::resource::{self, TypeUrl, Version};
 use trunkline_core::sink::{Rejection, Response};
 use trunkline_proto::discovery::{
-    Any, DecodeError, DeltaDiscoveryResponse, DiscoveryResponse, Duration, Inbound, Limits,
-    Resource, ResourceError, ResourceName, Status, name_of,
+    Any, DecodeError, DeltaDiscoveryResponse, DiscoveryResponse, Inbound, Limits, Resource,
+    ResourceName, name_of,
 };
 
-use super::constraints::{ConstraintReadError, read_constraints};
+use super::constraints::constraints_of;
+use super::resource_errors::read_errors;
+use super::ttl::read_ttl;
 
 /// A response, and its resources that could not be read.
 #[derive(Debug)]
@@ -40,24 +42,23 @@ pub fn read_response(
     limits: &Limits,
 ) -> Result<ReceivedResponse, DecodeError> {
     match mode {
-        Mode::Sotw => sotw(raw, limits),
-        Mode::Delta => delta(raw, limits),
+        Mode::Sotw => read_sotw(raw, limits),
+        Mode::Delta => read_delta(raw, limits),
     }
 }
 
-fn sotw(raw: Bytes, limits: &Limits) -> Result<ReceivedResponse, DecodeError> {
+/// Reads a state-of-the-world response.
+fn read_sotw(raw: Bytes, limits: &Limits) -> Result<ReceivedResponse, DecodeError> {
     let message = DiscoveryResponse::decode_checked(raw, limits)?.message;
     let mut reader = Reader::new(&message.type_url, limits);
-    let resources: Vec<WireResource> = message
-        .resources
-        .into_iter()
-        .filter_map(|any| reader.any(any))
-        .collect();
+    let resources = message.resources.into_iter();
+    let resources = resources.filter_map(|any| reader.any(any));
+    let resources: Vec<WireResource> = resources.collect();
     let response = SotwResponse {
         version: Version::new(&message.version_info),
         nonce: message.nonce.as_str().into(),
         resources: resources.into(),
-        errors: errors(message.resource_errors),
+        errors: read_errors(message.resource_errors),
         type_url: reader.type_url,
     };
     Ok(ReceivedResponse {
@@ -66,7 +67,9 @@ fn sotw(raw: Bytes, limits: &Limits) -> Result<ReceivedResponse, DecodeError> {
     })
 }
 
-fn delta(raw: Bytes, limits: &Limits) -> Result<ReceivedResponse, DecodeError> {
+/// Reads a delta response. Names that are refused because of a limit are a
+/// reason to NACK it, too.
+fn read_delta(raw: Bytes, limits: &Limits) -> Result<ReceivedResponse, DecodeError> {
     let checked = DeltaDiscoveryResponse::decode_checked(raw, limits)?;
     let message = checked.message;
     let mut reader = Reader::new(&message.type_url, limits);
@@ -79,14 +82,14 @@ fn delta(raw: Bytes, limits: &Limits) -> Result<ReceivedResponse, DecodeError> {
     let resources: Vec<WireResource> = resources.collect();
     let removed = message.removed_resources.iter();
     let mut removed: Vec<Name> = removed.map(|name| Name::new(name)).collect();
-    let gone = &message.removed_resource_names;
-    let removed_variants = reader.variants(gone, &resources, &mut removed);
+    let names = &message.removed_resource_names;
+    let removed_variants = reader.removed_variants(names, &resources, &mut removed);
     let response = DeltaResponse {
         nonce: message.nonce.as_str().into(),
         resources: resources.into(),
         removed,
         removed_variants,
-        errors: errors(message.resource_errors),
+        errors: read_errors(message.resource_errors),
         type_url: reader.type_url,
     };
     Ok(ReceivedResponse {
@@ -111,7 +114,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A resource of a SotW response: its body, or a wrapper around it (S58).
+    /// Reads a resource of a SotW response: its body, or a wrapper around it
+    /// (S58).
     fn any(&mut self, any: Any) -> Option<WireResource> {
         if any.type_url != Resource::TYPE_URL {
             return self.bare(any);
@@ -125,6 +129,7 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Reads a resource without a wrapper, whose name is in its body.
     fn bare(&mut self, any: Any) -> Option<WireResource> {
         let Some(name) = name_of(&any.value).map(Name::new) else {
             self.nameless("a resource without a name".to_owned());
@@ -135,38 +140,34 @@ impl<'a> Reader<'a> {
         Some(WireResource::full(Arc::new(resource)))
     }
 
-    /// A resource in its wrapper.
-    fn wrapped(&mut self, said: Resource) -> Option<WireResource> {
-        let Some(name) = name(&said) else {
+    /// Reads a resource in its wrapper. Without a body and with a TTL it is a
+    /// heartbeat (S59); without either, the resource does not exist (S35).
+    fn wrapped(&mut self, wrapper: Resource) -> Option<WireResource> {
+        let Some(name) = name(&wrapper) else {
             self.nameless("a resource without a name".to_owned());
             return None;
         };
-        let constraints = match constraints(said.resource_name.as_ref()) {
+        let constraints = match constraints_of(wrapper.resource_name.as_ref()) {
             Ok(constraints) => constraints,
             Err(error) => {
                 self.bad(&name, error.to_string());
                 return None;
             }
         };
-        let ttl = said.ttl.and_then(duration);
-        // Without a body and with a TTL it is a heartbeat (S59); without
-        // either, the resource does not exist (S35).
-        let form = match (&said.resource, ttl) {
+        let ttl = wrapper.ttl.and_then(read_ttl);
+        let form = match (&wrapper.resource, ttl) {
             (None, Some(_)) => Form::Heartbeat,
             _ => Form::Full,
         };
-        let body = match said.resource {
+        let body = match wrapper.resource {
             Some(any) => Some(self.body(&name, any)?),
             None => None,
         };
-        let version = match (said.version.as_str(), &body) {
-            ("", Some(body)) => Version::of_body(body),
-            (said, _) => Version::new(said),
-        };
+        let aliases = wrapper.aliases.iter();
         let resource = resource::Resource {
-            aliases: said.aliases.iter().map(|alias| Name::new(alias)).collect(),
+            aliases: aliases.map(|alias| Name::new(alias)).collect(),
             constraints,
-            version,
+            version: version(&wrapper.version, body.as_ref()),
             ttl,
             body,
             facts: None,
@@ -178,7 +179,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The body, if it is of the type of the response.
+    /// Returns the body of a resource, if it is of the type of the response.
     fn body(&mut self, name: &Name, any: Any) -> Option<Bytes> {
         if any.type_url == self.type_url.as_str() {
             return Some(any.value);
@@ -189,20 +190,23 @@ impl<'a> Reader<'a> {
         None
     }
 
-    fn variants(
+    /// Reads the variants that a response removes (TP2). A name without
+    /// constraints is removed as a whole and added to `removed`, unless the
+    /// response also has resources of that name: these are variants with
+    /// constraints that replace the one without.
+    fn removed_variants(
         &mut self,
-        said: &[ResourceName],
-        brought: &[WireResource],
+        names: &[ResourceName],
+        resources: &[WireResource],
         removed: &mut Vec<Name>,
     ) -> Vec<(Name, Option<Constraints>)> {
-        let comes = |name: &Name| brought.iter().any(|d| d.resource.name == *name);
+        let is_sent = |name: &Name| resources.iter().any(|sent| sent.resource.name == *name);
         let mut variants = Vec::new();
-        for one in said {
-            let name = Name::new(&one.name);
-            match constraints(Some(one)) {
+        for message in names {
+            let name = Name::new(&message.name);
+            match constraints_of(Some(message)) {
                 Ok(Some(constraints)) => variants.push((name, Some(constraints))),
-                // Variants with constraints replace the one without.
-                Ok(None) if comes(&name) => variants.push((name, None)),
+                Ok(None) if is_sent(&name) => variants.push((name, None)),
                 Ok(None) if !removed.contains(&name) => removed.push(name),
                 Ok(None) => {}
                 Err(error) => self.bad(&name, error.to_string()),
@@ -220,50 +224,23 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The name in the wrapper, or else the one in the body.
-fn name(said: &Resource) -> Option<Name> {
-    let long = said.resource_name.as_ref().map(|long| long.name.as_str());
-    let inside = said.resource.as_ref().and_then(|any| name_of(&any.value));
-    let names = [Some(said.name.as_str()), long, inside];
-    let mut names = names.into_iter().flatten().filter(|name| !name.is_empty());
+/// The name in the wrapper, plain or with constraints, or else the one in the
+/// body.
+fn name(wrapper: &Resource) -> Option<Name> {
+    let plain = Some(wrapper.name.as_str());
+    let of_variant = wrapper.resource_name.as_ref().map(|name| &*name.name);
+    let body = wrapper.resource.as_ref();
+    let inside = body.and_then(|any| name_of(&any.value));
+    let names = [plain, of_variant, inside].into_iter().flatten();
+    let mut names = names.filter(|name| !name.is_empty());
     names.next().map(Name::new)
 }
 
-/// Constraints that match all clients are none.
-fn constraints(said: Option<&ResourceName>) -> Result<Option<Constraints>, ConstraintReadError> {
-    let said = said.and_then(|name| name.dynamic_parameter_constraints.as_ref());
-    let Some(said) = said else { return Ok(None) };
-    let read = Constraints::new(&read_constraints(said)?)?;
-    Ok(Some(read).filter(|read| !read.is_always()))
-}
-
-/// An invalid duration is none.
-fn duration(said: Duration) -> Option<std::time::Duration> {
-    let seconds = u64::try_from(said.seconds).ok()?;
-    let nanos = u32::try_from(said.nanos).ok()?;
-    let ttl = std::time::Duration::new(seconds, nanos.min(999_999_999));
-    (!ttl.is_zero()).then_some(ttl)
-}
-
-fn errors(said: Vec<ResourceError>) -> Vec<(Name, Arc<resource::ResourceError>)> {
-    let one = |error: ResourceError| {
-        let name = Name::new(&error.resource_name?.name);
-        let Status { code, message, .. } = error.error_detail.unwrap_or_default();
-        let error = resource::ResourceError {
-            code: code_of(code),
-            message: message.into(),
-        };
-        Some((name, Arc::new(error)))
-    };
-    said.into_iter().filter_map(one).collect()
-}
-
-fn code_of(number: i32) -> ErrorCode {
-    match tonic::Code::from_i32(number) {
-        tonic::Code::NotFound => ErrorCode::NotFound,
-        tonic::Code::PermissionDenied => ErrorCode::PermissionDenied,
-        tonic::Code::Unavailable => ErrorCode::Unavailable,
-        _ => ErrorCode::Other(number),
+/// The version in a wrapper; without one, a version made from the body.
+fn version(text: &str, body: Option<&Bytes>) -> Version {
+    match (text, body) {
+        ("", Some(body)) => Version::of_body(body),
+        _ => Version::new(text),
     }
 }
 

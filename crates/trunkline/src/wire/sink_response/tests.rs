@@ -5,6 +5,7 @@ use super::super::response::{delta_frames, sotw_frames};
 use super::*;
 use prost::Message as _;
 use trunkline_core::kind;
+use trunkline_core::resource::ErrorCode;
 
 fn resource(name: &str) -> resource::Resource {
     let body = [b"\x0a", &[name.len() as u8][..], name.as_bytes()].concat();

@@ -1,0 +1,59 @@
+//! Errors of resources (TP3): from the engine to messages and back.
+
+use std::sync::Arc;
+
+use trunkline_core::name::Name;
+use trunkline_core::resource::{self, ErrorCode};
+use trunkline_proto::discovery::{ResourceError, Status};
+
+use super::constraints::resource_name;
+
+/// A name, and the error that a client is sent for it.
+type NamedError = (Name, Arc<resource::ResourceError>);
+
+/// Writes the errors of a response.
+pub(super) fn write_errors(errors: &[NamedError]) -> Vec<ResourceError> {
+    let one = |(name, error): &NamedError| ResourceError {
+        resource_name: Some(resource_name(name, None)),
+        error_detail: Some(Status {
+            code: grpc_code(error.code),
+            message: error.message.to_string(),
+            details: Vec::new(),
+        }),
+    };
+    errors.iter().map(one).collect()
+}
+
+/// Reads the errors of a response. One without a name is ignored.
+pub(super) fn read_errors(messages: Vec<ResourceError>) -> Vec<NamedError> {
+    let one = |message: ResourceError| {
+        let name = Name::new(&message.resource_name?.name);
+        let Status { code, message, .. } = message.error_detail.unwrap_or_default();
+        let error = resource::ResourceError {
+            code: error_code(code),
+            message: message.into(),
+        };
+        Some((name, Arc::new(error)))
+    };
+    messages.into_iter().filter_map(one).collect()
+}
+
+/// The number of a gRPC status.
+fn grpc_code(code: ErrorCode) -> i32 {
+    match code {
+        ErrorCode::NotFound => tonic::Code::NotFound as i32,
+        ErrorCode::PermissionDenied => tonic::Code::PermissionDenied as i32,
+        ErrorCode::Unavailable => tonic::Code::Unavailable as i32,
+        ErrorCode::Other(code) => code,
+    }
+}
+
+/// The error of a gRPC status. A number that gRPC does not know is kept.
+fn error_code(number: i32) -> ErrorCode {
+    match tonic::Code::from_i32(number) {
+        tonic::Code::NotFound => ErrorCode::NotFound,
+        tonic::Code::PermissionDenied => ErrorCode::PermissionDenied,
+        tonic::Code::Unavailable => ErrorCode::Unavailable,
+        _ => ErrorCode::Other(number),
+    }
+}
