@@ -15,6 +15,8 @@
 //! metrics of Prometheus) are encoded as `prost-reflect` does; no resource is
 //! one and none of them has a map.
 
+use std::collections::HashMap;
+
 use bytes::{BufMut, Bytes};
 use prost::{
     Message,
@@ -29,6 +31,15 @@ use crate::descriptor;
 /// Messages inside each other, counted through every `Any`. `prost` refuses
 /// more than 100 in one body.
 pub const MAX_DEPTH: usize = 200;
+
+/// `Any.type_url`.
+const ANY_TYPE_URL: u32 = 1;
+/// `Any.value`.
+pub(crate) const ANY_VALUE: u32 = 2;
+/// The key of an entry of a map.
+const ENTRY_KEY: u32 = 1;
+/// The value of an entry of a map.
+const ENTRY_VALUE: u32 = 2;
 
 /// Why there is no canonical form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -46,7 +57,7 @@ pub enum CanonicalError {
     TooDeep,
 }
 
-/// The canonical bytes of a body. Those of an unknown type stay as they are.
+/// Encodes a body canonically. One of an unknown type stays as it is.
 ///
 /// # Errors
 /// The bytes are not of the type, or nest deeper than [`MAX_DEPTH`].
@@ -61,7 +72,7 @@ pub fn canonicalize(type_url: &str, body: &Bytes) -> Result<Bytes, CanonicalErro
     encode(&message).map(Bytes::from)
 }
 
-/// The canonical bytes of a message.
+/// Encodes a message canonically.
 ///
 /// # Errors
 /// Messages nest deeper than [`MAX_DEPTH`].
@@ -73,6 +84,8 @@ pub fn encode(message: &DynamicMessage) -> Result<Vec<u8>, CanonicalError> {
 
 type Written = Result<(), CanonicalError>;
 
+/// Appends the canonical bytes of a message; `depth` counts the messages around
+/// it, through every `Any`.
 fn write_message(message: &DynamicMessage, depth: usize, out: &mut Vec<u8>) -> Written {
     if depth >= MAX_DEPTH {
         return Err(CanonicalError::TooDeep);
@@ -82,18 +95,20 @@ fn write_message(message: &DynamicMessage, depth: usize, out: &mut Vec<u8>) -> W
         out.extend(message.encode_to_vec());
         return Ok(());
     }
-    let any = (of.full_name() == "google.protobuf.Any")
-        .then(|| any_body(message, depth))
-        .transpose()?
-        .flatten();
+    let any_body = match of.full_name() {
+        "google.protobuf.Any" => any_body(message, depth)?,
+        _ => None,
+    };
     // Both come in the order of their numbers.
     let mut unknown = message.unknown_fields().peekable();
     for (field, value) in message.fields() {
         while let Some(before) = unknown.next_if(|u: &&UnknownField| u.number() < field.number()) {
             before.encode(out);
         }
-        match &any {
-            Some(body) if field.number() == 2 => wire::bytes::encode(2, body, out),
+        match &any_body {
+            Some(body) if field.number() == ANY_VALUE => {
+                wire::bytes::encode(ANY_VALUE, body, out);
+            }
             _ => write_field(&field, value, depth, out)?,
         }
     }
@@ -101,7 +116,8 @@ fn write_message(message: &DynamicMessage, depth: usize, out: &mut Vec<u8>) -> W
     Ok(())
 }
 
-/// The canonical body of an `Any`, if its type is known and it can be read.
+/// Encodes the body of an `Any` canonically. `None` if it stays as it is,
+/// because its type is not known or it is not of its type.
 fn any_body(any: &DynamicMessage, depth: usize) -> Result<Option<Vec<u8>>, CanonicalError> {
     let Some((url, body)) = any_parts(any) else {
         return Ok(None);
@@ -120,30 +136,17 @@ fn any_body(any: &DynamicMessage, depth: usize) -> Result<Option<Vec<u8>>, Canon
 
 /// The type URL and the body of an `Any`.
 pub(crate) fn any_parts(any: &DynamicMessage) -> Option<(String, Bytes)> {
-    let url = any.get_field_by_number(1)?.as_str()?.to_owned();
-    let body = any.get_field_by_number(2)?.as_bytes()?.clone();
+    let url = any.get_field_by_number(ANY_TYPE_URL)?.as_str()?.to_owned();
+    let body = any.get_field_by_number(ANY_VALUE)?.as_bytes()?.clone();
     Some((url, body))
 }
 
+/// Appends a field that is set: a map, a packed or plain list, or a single
+/// value.
 fn write_field(field: &FieldDescriptor, value: &Value, depth: usize, out: &mut Vec<u8>) -> Written {
     let (number, kind) = (field.number(), field.kind());
     match value {
-        Value::Map(map) => {
-            let Kind::Message(entry) = kind else {
-                return Ok(());
-            };
-            let key_kind = entry.map_entry_key_field().kind();
-            let value_kind = entry.map_entry_value_field().kind();
-            let mut entries: Vec<_> = map.iter().collect();
-            entries.sort_by_key(|(key, _)| *key);
-            for (key, value) in entries {
-                let mut pair = Vec::new();
-                write_value(1, &key_kind, &key_value(key), depth, &mut pair)?;
-                write_value(2, &value_kind, value, depth, &mut pair)?;
-                wire::bytes::encode(number, &pair, out);
-            }
-            Ok(())
-        }
+        Value::Map(map) => write_map(field, map, depth, out),
         Value::List(list) if field.is_packed() => {
             let mut packed = Vec::new();
             list.iter()
@@ -158,6 +161,31 @@ fn write_field(field: &FieldDescriptor, value: &Value, depth: usize, out: &mut V
     }
 }
 
+/// Appends a map in the order of its keys, key and value of each always
+/// written.
+fn write_map(
+    field: &FieldDescriptor,
+    map: &HashMap<MapKey, Value>,
+    depth: usize,
+    out: &mut Vec<u8>,
+) -> Written {
+    let Kind::Message(of) = field.kind() else {
+        return Ok(());
+    };
+    let key_kind = of.map_entry_key_field().kind();
+    let value_kind = of.map_entry_value_field().kind();
+    let mut pairs: Vec<_> = map.iter().collect();
+    pairs.sort_by_key(|(key, _)| *key);
+    for (key, value) in pairs {
+        let mut entry = Vec::new();
+        write_value(ENTRY_KEY, &key_kind, &key_value(key), depth, &mut entry)?;
+        write_value(ENTRY_VALUE, &value_kind, value, depth, &mut entry)?;
+        wire::bytes::encode(field.number(), &entry, out);
+    }
+    Ok(())
+}
+
+/// Turns the key of a map into a value, which is written like any other.
 fn key_value(key: &MapKey) -> Value {
     match key {
         MapKey::Bool(v) => Value::Bool(*v),
@@ -169,6 +197,7 @@ fn key_value(key: &MapKey) -> Value {
     }
 }
 
+/// Appends a value that is no list and no map, with its key.
 fn write_value(
     number: u32,
     kind: &Kind,
@@ -197,7 +226,7 @@ fn write_value(
     Ok(())
 }
 
-/// A number without its key.
+/// Appends a number without its key, as it is in a packed list.
 fn write_packed(kind: &Kind, value: &Value, out: &mut Vec<u8>) {
     match (kind, value) {
         (_, Value::Bool(v)) => out.put_u8(u8::from(*v)),

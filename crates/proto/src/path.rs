@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use prost_reflect::FieldDescriptor;
+use prost_reflect::{FieldDescriptor, MapKey};
 
 /// One step.
 #[derive(Clone, PartialEq, Eq)]
@@ -41,11 +41,23 @@ impl Path {
         self.steps.pop();
     }
 
-    /// This path and then `inner`.
+    /// Joins this path and then `inner`.
     #[must_use]
     pub fn join(&self, inner: &Path) -> Path {
         let steps = [self.steps.as_slice(), &inner.steps].concat();
         Path { steps }
+    }
+}
+
+/// Returns the text of a key of a map, as paths and JSON have it.
+pub(crate) fn key_text(key: &MapKey) -> String {
+    match key {
+        MapKey::String(text) => text.clone(),
+        MapKey::Bool(v) => v.to_string(),
+        MapKey::I32(v) => v.to_string(),
+        MapKey::I64(v) => v.to_string(),
+        MapKey::U32(v) => v.to_string(),
+        MapKey::U64(v) => v.to_string(),
     }
 }
 

@@ -26,8 +26,9 @@ pub struct Split {
     pub hosts: Vec<Bytes>,
 }
 
-/// Takes the virtual hosts out of an encoded `RouteConfiguration`. `None` if it
-/// has none, or has no `vhds`: then a client expects them where they are.
+/// Takes the virtual hosts out of an encoded `RouteConfiguration` that uses
+/// VHDS. `None` if it has no `vhds`, because then a client expects them where
+/// they are, or if it has no virtual hosts.
 ///
 /// ```
 /// use bytes::Bytes;
@@ -45,51 +46,55 @@ pub struct Split {
 pub fn split(route: &Bytes) -> Result<Option<Split>, DecodeError> {
     let mut hosts = Vec::new();
     let mut rest = Vec::new();
-    let mut vhds = false;
+    let mut has_vhds = false;
     for field in fields(route) {
         let field = field?;
-        match (field.number, field.wire_type) {
-            (VIRTUAL_HOSTS, WireType::LengthDelimited) => hosts.push(route.slice_ref(field.value)),
-            (number, _) => {
-                vhds |= number == VHDS;
-                rest.extend_from_slice(field.whole);
-            }
+        if field.is(VIRTUAL_HOSTS) {
+            hosts.push(route.slice_ref(field.value));
+        } else {
+            has_vhds |= field.number == VHDS;
+            rest.extend_from_slice(field.whole);
         }
     }
-    let split = Split {
-        rest: rest.into(),
-        hosts,
-    };
-    Ok(Some(split).filter(|split| vhds && !split.hosts.is_empty()))
+    if !has_vhds || hosts.is_empty() {
+        return Ok(None);
+    }
+    let rest = rest.into();
+    Ok(Some(Split { rest, hosts }))
 }
 
-/// An encoded `VirtualHost` with another name.
+/// Encodes a `VirtualHost` again with another name, which comes first; its
+/// other fields keep their bytes and their order.
 ///
 /// # Errors
 /// The bytes are no message.
 pub fn rename(host: &[u8], name: &str) -> Result<Vec<u8>, DecodeError> {
     // Of a repeated singular field the last one counts, so none is left.
-    let others = || {
-        let is_name = |f: &Field<'_>| (f.number, f.wire_type) == (NAME, WireType::LengthDelimited);
-        fields(host).filter(move |field| !field.as_ref().is_ok_and(is_name))
-    };
-    let kept = others().map(|field| Ok(field?.whole.len()));
-    let kept = kept.sum::<Result<usize, DecodeError>>()?;
+    let is_name = |field: &Field<'_>| field.is(NAME);
+    let others = || fields(host).filter(move |field| !field.as_ref().is_ok_and(is_name));
+    let others_len = others().map(|field| Ok(field?.whole.len()));
+    let others_len = others_len.sum::<Result<usize, DecodeError>>()?;
     // Of exact capacity: there may be a million of them.
-    let mut renamed = Vec::with_capacity(kept + text_len(name));
-    if !name.is_empty() {
-        wire::encode_key(NAME, WireType::LengthDelimited, &mut renamed);
-        wire::encode_varint(name.len() as u64, &mut renamed);
-        renamed.extend_from_slice(name.as_bytes());
-    }
+    let mut renamed = Vec::with_capacity(name_field_len(name) + others_len);
+    put_name_field(&mut renamed, name);
     for field in others() {
         renamed.extend_from_slice(field?.whole);
     }
     Ok(renamed)
 }
 
-fn text_len(text: &str) -> usize {
-    match text.len() {
+/// Writes the field of a name; an empty name is no field.
+fn put_name_field(buf: &mut Vec<u8>, name: &str) {
+    if !name.is_empty() {
+        wire::encode_key(NAME, WireType::LengthDelimited, buf);
+        wire::encode_varint(name.len() as u64, buf);
+        buf.extend_from_slice(name.as_bytes());
+    }
+}
+
+/// Returns the number of bytes that [`put_name_field`] writes.
+fn name_field_len(name: &str) -> usize {
+    match name.len() {
         0 => 0,
         len => wire::key_len(NAME) + wire::encoded_len_varint(len as u64) + len,
     }
@@ -105,7 +110,15 @@ pub(crate) struct Field<'a> {
     whole: &'a [u8],
 }
 
-/// The fields of an encoded message, or an error at the first malformed one.
+impl Field<'_> {
+    /// Whether it is length-delimited and has this number.
+    fn is(&self, number: u32) -> bool {
+        self.number == number && self.wire_type == WireType::LengthDelimited
+    }
+}
+
+/// Walks the fields of an encoded message, in order. The first malformed one is
+/// an error, and the last item.
 pub(crate) fn fields(bytes: &[u8]) -> impl Iterator<Item = Result<Field<'_>, DecodeError>> {
     let mut left = bytes;
     std::iter::from_fn(move || {
@@ -120,15 +133,16 @@ pub(crate) fn fields(bytes: &[u8]) -> impl Iterator<Item = Result<Field<'_>, Dec
     })
 }
 
+/// Takes the first field off `left`, which must not be empty.
 fn next<'a>(left: &mut &'a [u8]) -> Result<Field<'a>, DecodeError> {
     let before = *left;
     let (number, wire_type) = wire::decode_key(left)?;
-    let mut value = *left;
+    let after_key = *left;
     wire::skip_field(wire_type, number, left, DecodeContext::default())?;
+    let mut value = &after_key[..after_key.len() - left.len()];
     match wire_type {
+        // The length before the value; skipping the field has read it already.
         WireType::LengthDelimited => {
-            value = &value[..value.len() - left.len()];
-            // It was just read.
             wire::decode_varint(&mut value)?;
         }
         _ => value = &[],

@@ -12,22 +12,25 @@ use trunkline::wire::{Accepted, Doubt, Intake, Mistake, Parent};
 use trunkline::{Resource, TypeUrl};
 use trunkline_proto::Path as Field;
 use trunkline_proto::discovery::Any;
-use trunkline_proto::pieces::{Piece, Pieces, PiecesError};
+use trunkline_proto::pieces::{Piece, Pieces, PiecesError, Route};
 use trunkline_proto::text;
 use twox_hash::XxHash3_128;
 
 use crate::item::{At, Item};
 use crate::problem::{Fault, MOST, Problem};
-use crate::read::{Outcome, said};
+use crate::read::{Outcome, text_problem};
 
 /// Resources in one batch.
 const BATCH: usize = 1 << 14;
 /// The maximum of bytes in one batch, give or take a resource.
 const BATCH_BYTES: usize = 8 << 20;
+/// Bytes that are hashed at a time.
+const HASHED_BYTES: usize = 1 << 20;
 /// More threads than this would wait for memory.
 const MOST_THREADS: usize = 8;
 
-/// Reads a file, unless its bytes are those that were read before.
+/// Reads a binary file. `before` is the hash of the bytes that were read
+/// before; `None` is returned if they are the same.
 pub(crate) fn read(
     path: &Path,
     file: &Arc<str>,
@@ -35,37 +38,33 @@ pub(crate) fn read(
     options: &text::Options,
 ) -> io::Result<Option<Outcome>> {
     let mut source = File::open(path)?;
-    let mut outcome = Outcome::empty(file);
     let (len, max) = (source.metadata()?.len(), options.limits.binary);
     if len > max {
-        let problem = text::Problem::TooLong {
-            len: usize::try_from(len).unwrap_or(usize::MAX),
-            max: usize::try_from(max).unwrap_or(usize::MAX),
-        };
-        outcome.wrong(|| Problem::whole(file, Fault::Text(problem)));
-        return Ok(Some(outcome));
+        let fault = Fault::Text(too_long(len, max));
+        return Ok(Some(Outcome::of_problem(Problem::whole(file, fault))));
     }
     let hash = hash(&mut source)?;
     if before == Some(hash) {
         return Ok(None);
     }
     source.rewind()?;
-    let reading = Reading {
-        file,
-        intakes: intakes(),
-        jobs: Vec::new(),
-        bytes: 0,
-        parent: None,
-        outcome,
-    };
-    let mut outcome = reading.run(source)?;
+    let mut outcome = Reading::new(file).run(source)?;
     outcome.hash = Some(hash);
     Ok(Some(outcome))
 }
 
+/// Reports a file that is longer than the limit.
+fn too_long(len: u64, max: u64) -> text::Problem {
+    text::Problem::TooLong {
+        len: usize::try_from(len).unwrap_or(usize::MAX),
+        max: usize::try_from(max).unwrap_or(usize::MAX),
+    }
+}
+
+/// Hashes a file a part at a time, from its beginning.
 fn hash(source: &mut File) -> io::Result<u128> {
     let mut hash = XxHash3_128::new();
-    let mut part = vec![0; 1 << 20];
+    let mut part = vec![0; HASHED_BYTES];
     loop {
         match source.read(&mut part)? {
             0 => return Ok(hash.finish_128()),
@@ -97,9 +96,12 @@ struct Made {
     doubts: Vec<(text::Spot, Field, Doubt)>,
 }
 
+/// One pass over a file.
 struct Reading<'a> {
     file: &'a Arc<str>,
+    /// One for each thread.
     intakes: Vec<Intake>,
+    /// The batch, in the order of the file.
     jobs: Vec<Job>,
     /// The bytes of the jobs.
     bytes: usize,
@@ -109,7 +111,20 @@ struct Reading<'a> {
     outcome: Outcome,
 }
 
-impl Reading<'_> {
+impl<'a> Reading<'a> {
+    /// A pass over a file that has read nothing yet.
+    fn new(file: &'a Arc<str>) -> Self {
+        Self {
+            file,
+            intakes: intakes(),
+            jobs: Vec::new(),
+            bytes: 0,
+            parent: None,
+            outcome: Outcome::empty(file),
+        }
+    }
+
+    /// Reads all pieces of the file, up to the first that is malformed.
     fn run(mut self, source: File) -> io::Result<Outcome> {
         let mut pieces = Pieces::new(source);
         loop {
@@ -118,21 +133,18 @@ impl Reading<'_> {
                 Ok(None) => break,
                 Err(PiecesError::Io(error)) => return Err(error),
                 Err(error) => {
-                    let problem = text::Problem::NotBinary {
-                        message: "DiscoveryResponse",
-                        reason: error.to_string(),
-                    };
-                    let problem = Problem::whole(self.file, Fault::Text(problem));
-                    self.outcome.wrong(|| problem);
+                    self.outcome.wrong(|| malformed(self.file, &error));
                     break;
                 }
             }
         }
-        self.work();
+        self.run_batch();
         self.outcome.parsed.items.shrink_to_fit();
         Ok(self.outcome)
     }
 
+    /// Adds a piece to the batch, and runs the batch when it is full. `index`
+    /// is that of the resource.
     fn piece(&mut self, index: usize, piece: Piece) {
         match piece {
             Piece::Whole(any) => {
@@ -145,26 +157,31 @@ impl Reading<'_> {
                     self.jobs.push(Job::Host(Arc::clone(parent), host, body));
                 }
             }
-            Piece::Route(route) => {
-                // In the order of the file.
-                self.work();
-                let mut made = Made::default();
-                let intake = &mut self.intakes[0];
-                let read = intake.route(self.file, index, *route);
-                self.parent = made.ok(read).map(|(accepted, parent)| {
-                    made.accepted(intake, accepted, parent.spot());
-                    Arc::new(parent)
-                });
-                self.take(made);
-            }
+            Piece::Route(route) => self.route(index, *route),
         }
         if self.jobs.len() >= BATCH || self.bytes >= BATCH_BYTES {
-            self.work();
+            self.run_batch();
         }
     }
 
-    /// Runs the batch.
-    fn work(&mut self) {
+    /// Makes a route configuration whose virtual hosts come next. They need it,
+    /// so it is no job of a batch.
+    fn route(&mut self, index: usize, route: Route) {
+        // In the order of the file.
+        self.run_batch();
+        let mut made = Made::default();
+        let intake = &mut self.intakes[0];
+        let read = intake.route(self.file, index, route);
+        self.parent = made.good(read).map(|(accepted, parent)| {
+            made.accepted(intake, accepted, parent.spot());
+            Arc::new(parent)
+        });
+        self.add(made);
+    }
+
+    /// Makes resources of the jobs of the batch on all threads, and adds them
+    /// in the order of the file.
+    fn run_batch(&mut self) {
         let jobs = std::mem::take(&mut self.jobs);
         self.bytes = 0;
         let file = self.file;
@@ -179,10 +196,11 @@ impl Reading<'_> {
             });
             made.collect()
         });
-        made.into_iter().for_each(|made| self.take(made));
+        made.into_iter().for_each(|made| self.add(made));
     }
 
-    fn take(&mut self, made: Made) {
+    /// Adds results of jobs to the outcome.
+    fn add(&mut self, made: Made) {
         self.outcome.parsed.items.extend(made.items);
         self.outcome.parsed.constrained |= made.constrained;
         for mistake in made.mistakes {
@@ -198,6 +216,7 @@ impl Reading<'_> {
     }
 }
 
+/// Makes resources of some jobs.
 fn make(file: &str, jobs: &[Job], intake: &mut Intake) -> Made {
     let mut made = Made::default();
     made.items.reserve(jobs.len());
@@ -205,13 +224,13 @@ fn make(file: &str, jobs: &[Job], intake: &mut Intake) -> Made {
         match job {
             Job::Whole(index, any) => {
                 let read = intake.whole(file, *index, any.clone());
-                if let Some((accepted, spot)) = made.ok(read) {
+                if let Some((accepted, spot)) = made.good(read) {
                     made.accepted(intake, accepted, spot);
                 }
             }
             Job::Host(parent, host, body) => {
                 let read = intake.host_of(file, parent, *host, body.clone());
-                if let Some(hosted) = made.ok(read) {
+                if let Some(hosted) = made.good(read) {
                     made.doubt(hosted.spot, hosted.doubts);
                     for resource in hosted.resources {
                         made.item(intake.vhds(), resource, hosted.spot);
@@ -224,7 +243,8 @@ fn make(file: &str, jobs: &[Job], intake: &mut Intake) -> Made {
 }
 
 impl Made {
-    fn ok<T>(&mut self, read: Result<T, Vec<Mistake>>) -> Option<T> {
+    /// Returns a result without a mistake; the mistakes of another are kept.
+    fn good<T>(&mut self, read: Result<T, Vec<Mistake>>) -> Option<T> {
         match read {
             Ok(value) => Some(value),
             Err(mistakes) => {
@@ -235,6 +255,8 @@ impl Made {
         }
     }
 
+    /// Adds the variants of a resource, and the virtual hosts that are written
+    /// in it.
     fn accepted(&mut self, intake: &mut Intake, accepted: Accepted, spot: text::Spot) {
         for resource in accepted.variants {
             self.item(accepted.type_url.clone(), resource, spot);
@@ -249,6 +271,7 @@ impl Made {
         self.doubt(spot, accepted.doubts);
     }
 
+    /// Adds warnings, unless there are many.
     fn doubt(&mut self, spot: text::Spot, doubts: Vec<(Field, Doubt)>) {
         let room = MOST.saturating_sub(self.doubts.len());
         let doubts = doubts.into_iter().take(room);
@@ -256,6 +279,7 @@ impl Made {
             .extend(doubts.map(|(inner, doubt)| (spot, inner, doubt)));
     }
 
+    /// Adds one resource at its place.
     fn item(&mut self, type_url: TypeUrl, resource: Resource, spot: text::Spot) {
         self.constrained |= resource.constraints.is_some();
         self.items.push(Item {
@@ -266,9 +290,19 @@ impl Made {
     }
 }
 
+/// Reports a file that is no `DiscoveryResponse`.
+fn malformed(file: &Arc<str>, error: &PiecesError) -> Problem {
+    let problem = text::Problem::NotBinary {
+        message: "DiscoveryResponse",
+        reason: error.to_string(),
+    };
+    Problem::whole(file, Fault::Text(problem))
+}
+
+/// Reports a mistake in a binary file at its place.
 fn problem(file: &Arc<str>, mistake: Mistake) -> Problem {
     match mistake {
-        Mistake::Text(error) => said(file, *error),
+        Mistake::Text(error) => text_problem(file, *error),
         Mistake::Accept { spot, error } => At::from(spot).problem(file, Fault::Accept(error)),
     }
 }

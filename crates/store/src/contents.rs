@@ -53,6 +53,8 @@ impl FileContents {
 }
 
 impl Contents for FileContents {
+    /// Applies the updates of the watcher one by one, and reports those that
+    /// the database refuses to it. A second run does nothing.
     fn run(self: Arc<Self>, writer: Writer) -> BoxFuture<'static, ()> {
         let mut watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
         let watcher = watcher.take();
@@ -74,12 +76,13 @@ impl Contents for FileContents {
     }
 }
 
-/// Applies the first changes a part at a time: no stream is served before all
-/// of them are applied (S51), and a change takes memory, which is freed as the
-/// database grows. All of them are upserts.
+/// Applies the changes of the first update, which are all upserts, in parts of
+/// `part` changes. No stream is served before all of them are applied (S51),
+/// and a change takes memory, which is freed as the database grows. If a part
+/// is refused, those before it are undone.
 async fn apply_first(writer: &Writer, mut update: Update, part: usize) -> Result<(), ApplyError> {
     let origin = origin(&update);
-    let mut done = Done::new();
+    let mut applied = Applied::new();
     // From the end, where a list can be cut short.
     update.changes.reverse();
     while !update.changes.is_empty() {
@@ -87,13 +90,13 @@ async fn apply_first(writer: &Writer, mut update: Update, part: usize) -> Result
         let mut changes = update.changes.split_off(rest);
         update.changes.shrink_to_fit();
         changes.reverse();
-        let new: Vec<_> = changes.iter().filter_map(put).collect();
+        let upserts: Vec<_> = changes.iter().filter_map(upserted).collect();
         if let Err(error) = writer.apply(&origin, changes) {
-            undo(writer, &origin, done);
+            undo(writer, &origin, applied);
             return Err(error);
         }
-        for (type_url, resource) in new {
-            done.entry(type_url).or_default().push(resource);
+        for (type_url, resource) in upserts {
+            applied.entry(type_url).or_default().push(resource);
         }
         tokio::task::yield_now().await;
     }
@@ -101,18 +104,19 @@ async fn apply_first(writer: &Writer, mut update: Update, part: usize) -> Result
 }
 
 /// The resources that were applied, in as little memory as possible.
-type Done = HashMap<TypeUrl, Vec<Arc<Resource>>>;
+type Applied = HashMap<TypeUrl, Vec<Arc<Resource>>>;
 
-fn put(change: &Change) -> Option<(TypeUrl, Arc<Resource>)> {
+/// Returns the type and the resource of an upsert.
+fn upserted(change: &Change) -> Option<(TypeUrl, Arc<Resource>)> {
     match change {
         Change::Upsert(type_url, resource) => Some((type_url.clone(), Arc::clone(resource))),
         _ => None,
     }
 }
 
-/// Removes the first changes again, because a later part was refused.
-fn undo(writer: &Writer, origin: &str, done: Done) {
-    let removals = done.into_iter().flat_map(|(type_url, resources)| {
+/// Removes the resources of earlier parts, because a later part was refused.
+fn undo(writer: &Writer, origin: &str, applied: Applied) {
+    let removals = applied.into_iter().flat_map(|(type_url, resources)| {
         let of_type = resources.into_iter();
         of_type.map(move |resource| {
             let (name, constraints) = (resource.name.clone(), resource.constraints.clone());
@@ -123,6 +127,8 @@ fn undo(writer: &Writer, origin: &str, done: Done) {
     let _ = writer.apply(origin, removals.collect());
 }
 
+/// Names the files of an update, the first few of many, as the origin of its
+/// changes.
 fn origin(update: &Update) -> String {
     let files = &update.files;
     match files.len().checked_sub(NAMED) {

@@ -23,36 +23,21 @@ struct Variant<'a> {
 /// The known values: by key and value, a variant that mentions it.
 type Known<'a> = BTreeMap<&'a str, BTreeMap<&'a str, Variant<'a>>>;
 
-/// Unserved values, by the file with the first variant of the name. The cost
-/// follows the number of files with constraints.
+/// Finds the values that no variant of a name serves. Returns the warnings by
+/// the file with the first variant of the name. The cost follows the number of
+/// files with constraints.
 pub(crate) fn uncovered<'a>(
     files: impl Iterator<Item = (&'a FileId, &'a Parsed)>,
 ) -> BTreeMap<FileId, Vec<Problem>> {
     let mut known = Known::new();
-    let mut names: Vec<Vec<Variant<'a>>> = Vec::new();
-    let mut places: HashMap<(&TypeUrl, &Name), usize> = HashMap::new();
-    for (file, parsed) in files.filter(|(_, parsed)| parsed.constrained) {
-        for item in &parsed.items {
-            let Some(constraints) = &item.resource.constraints else {
-                continue;
-            };
-            let variant = Variant {
-                file,
-                parsed,
-                item,
-                constraints,
-            };
-            for (key, value) in constraints.values() {
-                let values = known.entry(key).or_default();
-                values.entry(value).or_insert(variant);
-            }
-            let name = (&item.type_url, &item.resource.name);
-            let place = *places.entry(name).or_insert(names.len());
-            match names.get_mut(place) {
-                Some(variants) => variants.push(variant),
-                None => names.push(vec![variant]),
-            }
+    let mut names = Names::default();
+    let constrained = files.filter(|(_, parsed)| parsed.constrained);
+    for variant in constrained.flat_map(|(file, parsed)| variants(file, parsed)) {
+        for (key, value) in variant.constraints.values() {
+            let values = known.entry(key).or_default();
+            values.entry(value).or_insert(variant);
         }
+        names.add(variant);
     }
     let mut judge = Judge {
         known,
@@ -60,50 +45,87 @@ pub(crate) fn uncovered<'a>(
         count: 0,
         judged: HashMap::new(),
     };
-    let several = names.iter().filter(|variants| variants.len() > 1);
+    let several = names.variants.iter().filter(|variants| variants.len() > 1);
     several.for_each(|variants| judge.name(variants));
     judge.found
 }
 
+/// Lists the resources of a file that have constraints.
+fn variants<'a>(file: &'a FileId, parsed: &'a Parsed) -> impl Iterator<Item = Variant<'a>> {
+    parsed.items.iter().filter_map(move |item| {
+        Some(Variant {
+            file,
+            parsed,
+            item,
+            constraints: item.resource.constraints.as_ref()?,
+        })
+    })
+}
+
+/// The variants of each name, names in the order of their first variants.
+#[derive(Default)]
+struct Names<'a> {
+    variants: Vec<Vec<Variant<'a>>>,
+    /// The index of each name.
+    places: HashMap<(&'a TypeUrl, &'a Name), usize>,
+}
+
+impl<'a> Names<'a> {
+    /// Adds a variant to those of its name.
+    fn add(&mut self, variant: Variant<'a>) {
+        let name = (&variant.item.type_url, &variant.item.resource.name);
+        let place = *self.places.entry(name).or_insert(self.variants.len());
+        match self.variants.get_mut(place) {
+            Some(variants) => variants.push(variant),
+            None => self.variants.push(vec![variant]),
+        }
+    }
+}
+
+/// Decides which values the variants of a name leave out.
 struct Judge<'a> {
     known: Known<'a>,
     found: BTreeMap<FileId, Vec<Problem>>,
+    /// The number of warnings in `found`.
     count: usize,
     /// Results by variants: many names have the same ones.
     judged: HashMap<Vec<&'a Constraints>, Vec<(String, &'a str)>>,
 }
 
 impl<'a> Judge<'a> {
+    /// Adds the warnings for one name, which has these variants.
     fn name(&mut self, variants: &[Variant<'a>]) {
         if self.count >= MOST {
             return;
         }
         let mut constraints: Vec<_> = variants.iter().map(|one| one.constraints).collect();
         constraints.sort();
-        let known = &self.known;
-        let values = |key: &str| {
-            let values = known.get(key).into_iter();
-            values.flat_map(|values| values.keys().copied())
-        };
-        // An undecidable case is no warning.
-        let judge = |all: &[&'a Constraints]| {
-            let unserved = Constraints::unserved(all, values);
-            unserved.unwrap_or_default()
-        };
         let unserved = match self.judged.get(&constraints) {
             Some(unserved) => unserved.clone(),
             None => {
-                let unserved = judge(&constraints);
+                let unserved = self.judge(&constraints);
                 self.judged.insert(constraints, unserved.clone());
                 unserved
             }
         };
         for (key, value) in unserved {
-            self.unserved(variants[0], &key, value);
+            self.warn(variants[0], &key, value);
         }
     }
 
-    fn unserved(&mut self, variant: Variant<'a>, key: &str, value: &str) {
+    /// Returns the keys and values that none of these constraints matches. If
+    /// that cannot be decided, there are none: a warning must be certain.
+    fn judge(&self, constraints: &[&'a Constraints]) -> Vec<(String, &'a str)> {
+        let values = |key: &str| {
+            let values = self.known.get(key).into_iter();
+            values.flat_map(|values| values.keys().copied())
+        };
+        Constraints::unserved(constraints, values).unwrap_or_default()
+    }
+
+    /// Adds a warning at the first variant of a name that does not serve a
+    /// value, with a variant of another name that mentions the value.
+    fn warn(&mut self, variant: Variant<'a>, key: &str, value: &str) {
         let by = self.known.get(key).and_then(|values| values.get(value));
         let Some(by) = by.filter(|_| self.count < MOST) else {
             return;

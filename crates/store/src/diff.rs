@@ -1,4 +1,4 @@
-//! The changes from what files said to what they say.
+//! The changes from one state of files to another.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use crate::item::{Item, Parsed};
 /// The key of a resource: type, name and variant.
 type Key<'a> = (&'a TypeUrl, &'a Name, Option<&'a Constraints>);
 
-/// The changes that create everything.
+/// Returns the changes that create every resource of some files.
 pub(crate) fn all<'a>(files: impl Iterator<Item = &'a Parsed>) -> Vec<Change> {
     files.flat_map(|parsed| &parsed.items).map(upsert).collect()
 }
 
-/// The changes between two states of some files. A resource that stays the
-/// same, in whichever of them, is no change.
+/// Returns the changes between two states of some files, upserts first. A
+/// resource that stays the same, in whichever of them, is no change.
 pub(crate) fn between<'a>(
     before: impl Iterator<Item = &'a Parsed>,
     after: impl Iterator<Item = &'a Parsed>,
@@ -39,7 +39,7 @@ pub(crate) fn between<'a>(
     upserts
 }
 
-/// All items in the order of their keys, which differ.
+/// Returns all items in the order of their keys, which differ.
 fn by_key<'a>(files: impl Iterator<Item = &'a Parsed>) -> Vec<&'a Item> {
     let mut items: Vec<_> = files.flat_map(|parsed| &parsed.items).collect();
     items.sort_by(|a, b| key(a).cmp(&key(b)));

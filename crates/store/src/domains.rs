@@ -15,26 +15,26 @@ use crate::item::Item;
 use crate::problem::Fault;
 use crate::slots::{Found, Held, Slots};
 
-/// The bits of an entry for the domain and for the item; the rest is the file.
+/// The bits of an entry for the domain, for the item, and for the file.
 const DOMAIN_BITS: u32 = 20;
 const ITEM_BITS: u32 = 27;
+const FILE_BITS: u32 = u64::BITS - ITEM_BITS - DOMAIN_BITS;
 
 /// A domain of an item, in eight bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Entry(u64);
 
 impl Entry {
-    /// `None` if a number does not fit; a domain that is not checked here is
-    /// checked when it is applied.
+    /// Packs an item and the index of its domain. `None` if a number does not
+    /// fit: a domain that is not checked here is checked when it is applied.
     fn new(held: Held, domain: usize) -> Option<Self> {
         let domain = u64::try_from(domain).ok()?;
         let (file, item) = (u64::from(held.file), u64::from(held.item));
-        let fits = domain >> DOMAIN_BITS == 0
-            && item >> ITEM_BITS == 0
-            && file >> (64 - ITEM_BITS - DOMAIN_BITS) == 0;
+        let fits = domain >> DOMAIN_BITS == 0 && item >> ITEM_BITS == 0 && file >> FILE_BITS == 0;
         fits.then_some(Self((file << ITEM_BITS | item) << DOMAIN_BITS | domain))
     }
 
+    /// Unpacks the item.
     fn held(self) -> Held {
         let item = (self.0 >> DOMAIN_BITS) & ((1 << ITEM_BITS) - 1);
         Held {
@@ -43,37 +43,38 @@ impl Entry {
         }
     }
 
+    /// Unpacks the index of the domain among those of the item.
     fn domain(self) -> usize {
         (self.0 & ((1 << DOMAIN_BITS) - 1)) as usize
     }
 }
 
-/// See the module's documentation.
+/// Finds the virtual host that has a domain of a route configuration.
 #[derive(Default)]
 pub(crate) struct Domains {
     hasher: DefaultHashBuilder,
+    /// Every domain, by the hash of the route configuration and itself.
     table: HashTable<Entry>,
 }
 
 impl Domains {
+    /// Reserves room for more domains.
     pub(crate) fn reserve(&mut self, domains: usize, files: &Slots) {
         let hasher = &self.hasher;
         self.table
             .reserve(domains, |entry| hash_of(hasher, *entry, files));
     }
 
-    /// Inserts all domains of an item, or returns the item that has one of
-    /// them.
+    /// Inserts all domains of an item. If another item has one of them, none is
+    /// inserted, and that item is returned with the contradiction.
     pub(crate) fn insert(&mut self, held: Held, files: &Slots) -> Result<(), (Held, Fault)> {
         let Some(found) = files.get(held) else {
             return Ok(());
         };
         for (place, domain) in domains(found.item).enumerate() {
             let hash = hash(&self.hasher, route(found.item), domain);
-            let others = self.table.iter_hash(hash);
-            let clash = others
-                .filter_map(|other| clash(&found, held, domain, *other, files))
-                .next();
+            let mut others = self.table.iter_hash(hash);
+            let clash = others.find_map(|other| clash(&found, held, domain, *other, files));
             if let Some(clash) = clash {
                 self.remove(held, files);
                 return Err(clash);
@@ -113,10 +114,13 @@ fn hash(hasher: &DefaultHashBuilder, route: &str, domain: Domain<'_>) -> u64 {
     hasher.hash_one((route, domain))
 }
 
+/// Hashes an entry again, when the table grows.
 fn hash_of(hasher: &DefaultHashBuilder, entry: Entry, files: &Slots) -> u64 {
-    let found = files.get(entry.held()).map(|found| found.item);
-    let domain = found.and_then(|item| Some((item, domains(item).nth(entry.domain())?)));
-    domain.map_or(0, |(item, domain)| hash(hasher, route(item), domain))
+    let found = files.get(entry.held()).and_then(|found| {
+        let domain = domains(found.item).nth(entry.domain())?;
+        Some(hash(hasher, route(found.item), domain))
+    });
+    found.unwrap_or_default()
 }
 
 /// The route configuration of a virtual host.
@@ -125,13 +129,16 @@ fn route(item: &Item) -> &str {
     name.map_or("", |name| name.route)
 }
 
+/// The domains of an item; only a virtual host has some.
 fn domains(item: &Item) -> impl Iterator<Item = Domain<'_>> {
     let is_host = item.type_url.as_str() == kind::VHDS;
     let all = item.resource.facts().domains.iter();
     all.filter(move |_| is_host)
 }
 
-/// Whether two items have a domain in common, and a client sees both.
+/// Returns the contradiction of an item that has a domain and an entry of the
+/// same hash: both have the domain, in one route configuration, and a client
+/// could see both.
 fn clash(
     found: &Found<'_>,
     held: Held,

@@ -48,7 +48,8 @@ pub(crate) enum Wish {
 }
 
 impl File {
-    /// The contents to be served instead.
+    /// Returns the contents that the file has now and that are not served yet;
+    /// `None` if it did not change, or is gone.
     pub(crate) fn candidate(&self) -> Option<&Arc<Parsed>> {
         match &self.wish {
             Some(Wish::New(parsed)) => Some(parsed),
@@ -56,7 +57,7 @@ impl File {
         }
     }
 
-    /// Marks it as bad; the time stays, if it was bad before.
+    /// Marks the file as bad; the time stays, if it was bad before.
     pub(crate) fn fail(&mut self, errors: Vec<Problem>) {
         if self.errors.is_empty() {
             self.since = Some(SystemTime::now());
@@ -64,8 +65,8 @@ impl File {
         self.errors = errors;
     }
 
-    /// Marks it as good.
-    pub(crate) fn take(&mut self, parsed: Arc<Parsed>) {
+    /// Marks the file as good, with the contents that are served from now on.
+    pub(crate) fn serve(&mut self, parsed: Arc<Parsed>) {
         self.served = Some(parsed);
         self.errors.clear();
         self.lost = false;

@@ -52,7 +52,9 @@ const MOST_LOOKS: usize = 4;
 
 /// The result of one scan.
 struct Absorbed {
+    /// Whether some file had to be read.
     changed: bool,
+    /// Whether some file looks half written.
     retry: bool,
 }
 
@@ -69,7 +71,8 @@ pub(crate) struct Refresh {
 }
 
 impl Files {
-    /// Files and directories; nothing is read yet.
+    /// The files of some paths, each a file or a directory; nothing is read
+    /// yet.
     pub fn new<P: Into<PathBuf>>(paths: impl IntoIterator<Item = P>, options: Options) -> Self {
         Self {
             roots: paths.into_iter().map(Into::into).collect(),
@@ -82,7 +85,7 @@ impl Files {
         }
     }
 
-    /// Reads everything, once.
+    /// Reads all files, once. A file that looks half written is bad.
     pub fn load(&mut self) -> Loaded {
         let roots = self.roots.clone();
         self.refresh(&mut || scan(&roots), &HashSet::new(), true);
@@ -103,24 +106,17 @@ impl Files {
         files.filter_map(|file| file.served.as_deref())
     }
 
-    /// Scans the files. Those at `touched`, as absolute paths, are read even if
-    /// they look the same. On the last try, a file that looks half written is
-    /// bad.
+    /// Reads the files that changed, settles all files, and computes the
+    /// changes since the last refresh. Files are scanned with `look`. Those at
+    /// `touched`, as absolute paths, are read even if they look the same. On
+    /// the last try, a file that looks half written is bad.
     pub(crate) fn refresh(
         &mut self,
         look: &mut dyn FnMut() -> Scan,
         touched: &HashSet<PathBuf>,
         last_try: bool,
     ) -> Refresh {
-        let mut retry = self.absorb(look(), Some(touched), last_try).retry;
-        // A swap of several files is seen as one change, not in parts.
-        for _ in 0..MOST_LOOKS {
-            let more = self.absorb(look(), None, last_try);
-            retry |= more.retry;
-            if !more.changed {
-                break;
-            }
-        }
+        let retry = self.absorb_all(look, touched, last_try);
         self.settle();
         let first = !self.loaded && self.all_good();
         self.loaded |= first;
@@ -129,10 +125,9 @@ impl Files {
             (true, true) => Some(diff::all(self.served())),
             (true, false) => Some(self.changes()).filter(|changes| !changes.is_empty()),
         };
-        let steps = self.steps.iter().map(|step| &step.id);
         let changed: Vec<_> = match first {
             true => self.files.keys().collect(),
-            false => steps.collect(),
+            false => self.steps.iter().map(|step| &step.id).collect(),
         };
         Refresh {
             changes,
@@ -142,7 +137,28 @@ impl Files {
         }
     }
 
-    /// Reads the files that changed.
+    /// Scans the files until none changes meanwhile, so that a swap of several
+    /// files is seen as one change and not in parts. Returns whether some file
+    /// should be read again soon.
+    fn absorb_all(
+        &mut self,
+        look: &mut dyn FnMut() -> Scan,
+        touched: &HashSet<PathBuf>,
+        last_try: bool,
+    ) -> bool {
+        let mut retry = self.absorb(look(), Some(touched), last_try).retry;
+        for _ in 0..MOST_LOOKS {
+            let more = self.absorb(look(), None, last_try);
+            retry |= more.retry;
+            if !more.changed {
+                break;
+            }
+        }
+        retry
+    }
+
+    /// Reads the files that changed by a scan; `touched` is `None` on a second
+    /// scan.
     fn absorb(
         &mut self,
         scan: Scan,
@@ -166,11 +182,14 @@ impl Files {
         absorbed
     }
 
+    /// Whether every path could be scanned, and every file is good.
     fn all_good(&self) -> bool {
         let bad = |file: &File| !self.errors(file).is_empty() || file.served.is_none();
         self.failed.is_empty() && !self.files.values().any(bad)
     }
 
+    /// Replaces the paths that could not be scanned; the time of one that
+    /// failed before stays.
     fn note_failed(&mut self, scan: &Scan) {
         let now = SystemTime::now();
         let mut before = std::mem::take(&mut self.failed);
@@ -185,21 +204,23 @@ impl Files {
     /// Marks files that are missing, and would have been found, as removed.
     fn note_gone(&mut self, scan: &Scan) {
         let found: HashSet<_> = scan.files.iter().map(|f| (f.root, &f.path)).collect();
-        let blind = |id: &FileKey| {
-            let below = |(path, fault): &(PathBuf, Fault)| {
+        let is_unknown = |id: &FileKey| {
+            let hides = |(path, fault): &(PathBuf, Fault)| {
                 id.path.starts_with(path) || matches!(fault, Fault::TooManyFiles { .. })
             };
-            scan.failed.iter().any(below)
+            scan.failed.iter().any(hides)
         };
         for (id, file) in &mut self.files {
-            if !found.contains(&(id.root, &id.path)) && !blind(id) {
+            if !found.contains(&(id.root, &id.path)) && !is_unknown(id) {
                 file.wish = Some(Wish::Gone);
             }
         }
     }
 
-    /// The files that have to be read. On a second scan, when no path was
-    /// touched, these are only those that changed since the first.
+    /// Records the stamps of the files that were found, and returns the files
+    /// that have to be read: those that changed, were touched, or look half
+    /// written. On a second scan, when `touched` is `None`, these are only
+    /// those that changed since the first.
     fn note_found(
         &mut self,
         found: Vec<Found>,
@@ -226,7 +247,9 @@ impl Files {
         changed
     }
 
-    /// Whether the file should be read once more.
+    /// Records the outcome of reading a file; `None` if its bytes are the same
+    /// as before. Returns whether the file looks half written, so that it
+    /// should be read once more and nothing was recorded.
     fn note_read(&mut self, id: &FileId, outcome: Option<Outcome>, last_try: bool) -> bool {
         let Some(file) = self.files.get_mut(id) else {
             return false;
@@ -235,10 +258,8 @@ impl Files {
         let Some(outcome) = outcome else {
             return false;
         };
-        let had = file.served.as_ref().is_some_and(|p| !p.items.is_empty());
-        let emptied = had && outcome.parsed.items.is_empty();
-        let long = suspect.is_some_and(|since| since.elapsed() >= self.options.retry);
-        if !last_try && !long && (emptied || !outcome.errors.is_empty()) {
+        let waited = suspect.is_some_and(|since| since.elapsed() >= self.options.retry);
+        if !last_try && !waited && looks_half_written(file, &outcome) {
             file.suspect = suspect.or_else(|| Some(Instant::now()));
             return true;
         }
@@ -257,4 +278,12 @@ impl Files {
         }
         false
     }
+}
+
+/// Whether a file may be read in the middle of being written: it has a mistake,
+/// or has lost all of its resources.
+fn looks_half_written(file: &File, outcome: &Outcome) -> bool {
+    let had_items = file.served.as_ref().is_some_and(|p| !p.items.is_empty());
+    let emptied = had_items && outcome.parsed.items.is_empty();
+    emptied || !outcome.errors.is_empty()
 }

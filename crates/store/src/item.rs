@@ -23,11 +23,14 @@ pub(crate) enum At {
     Text(Box<InText>),
     Binary {
         index: u32,
-        /// `u32::MAX` for none.
+        /// The index of a virtual host in the resource, or [`NO_HOST`].
         host: u32,
         wrapped: bool,
     },
 }
+
+/// The index of a virtual host for a place that is none.
+const NO_HOST: u32 = u32::MAX;
 
 /// The place in a text.
 #[derive(Debug)]
@@ -38,6 +41,7 @@ pub(crate) struct InText {
 }
 
 impl At {
+    /// Makes a place in a text; a number that does not fit becomes the maximum.
     pub(crate) fn text(at: text::Position, field: String) -> Self {
         Self::Text(Box::new(InText {
             line: number(at.line),
@@ -46,7 +50,7 @@ impl At {
         }))
     }
 
-    /// The place, without a field where there are lines.
+    /// Returns the place in its file, without the field.
     fn place(&self, file: &Arc<str>) -> Place {
         let (line, column) = match self {
             Self::Text(at) => (at.line, at.column),
@@ -59,7 +63,7 @@ impl At {
         }
     }
 
-    /// The field of the resource.
+    /// Returns the field of the resource, such as `resources[2]`.
     fn field(&self) -> Box<str> {
         match *self {
             Self::Text(ref at) => at.field.clone(),
@@ -71,13 +75,14 @@ impl At {
                 let spot = text::Spot {
                     index: index as usize,
                     wrapped,
-                    host: (host != u32::MAX).then_some(host as usize),
+                    host: (host != NO_HOST).then_some(host as usize),
                 };
                 spot.path().to_string().into()
             }
         }
     }
 
+    /// Reports a fault at this place.
     pub(crate) fn problem(&self, file: &Arc<str>, fault: Fault) -> Problem {
         Problem {
             place: self.place(file),
@@ -91,7 +96,7 @@ impl From<text::Spot> for At {
     fn from(spot: text::Spot) -> Self {
         Self::Binary {
             index: number(spot.index),
-            host: spot.host.map_or(u32::MAX, number),
+            host: spot.host.map_or(NO_HOST, number),
             wrapped: spot.wrapped,
         }
     }
@@ -112,12 +117,22 @@ pub(crate) struct Parsed {
 }
 
 impl Parsed {
+    /// The contents of a file of which nothing was read yet.
+    pub(crate) fn empty(file: &Arc<str>) -> Self {
+        Self {
+            file: Arc::clone(file),
+            items: Vec::new(),
+            constrained: false,
+        }
+    }
+
     pub(crate) fn push(&mut self, item: Item) {
         self.constrained |= item.resource.constraints.is_some();
         self.items.push(item);
     }
 
-    /// The place of one of its items.
+    /// Returns the place of one of its items, with the field where there are no
+    /// lines.
     pub(crate) fn place(&self, item: &Item) -> Place {
         let place = item.at.place(&self.file);
         let field = (place.line == 0).then(|| item.at.field());

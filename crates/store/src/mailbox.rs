@@ -27,6 +27,7 @@ pub(crate) struct Mail {
     count: u64,
 }
 
+/// The events for the thread, and how it is woken up.
 #[derive(Default)]
 pub(crate) struct Mailbox {
     mail: Mutex<Mail>,
@@ -41,11 +42,13 @@ impl Mailbox {
         self.mail.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Changes the mail, and wakes the thread up.
     fn tell(&self, write: impl FnOnce(&mut Mail)) {
         write(&mut self.lock());
         self.bell.notify_all();
     }
 
+    /// Records a change at some paths; none means a change at an unknown path.
     pub(crate) fn touch(&self, paths: Vec<PathBuf>) {
         self.tell(|mail| {
             mail.count += 1;
@@ -59,6 +62,7 @@ impl Mailbox {
         });
     }
 
+    /// Records the result of the last update.
     pub(crate) fn judge(&self, verdict: Result<(), ApplyError>) {
         self.tell(|mail| mail.verdict = Some(verdict));
     }
@@ -82,7 +86,8 @@ impl Mailbox {
     }
 
     /// Waits for an event and then for none during `quiet`, though not longer
-    /// than `patience`; or until the deadline.
+    /// than `patience`; or until the deadline. Takes the events out; a verdict
+    /// stays for [`verdict`](Self::verdict).
     pub(crate) fn wait(
         &self,
         deadline: Instant,
@@ -90,44 +95,46 @@ impl Mailbox {
         patience: Duration,
     ) -> Result<Mail, Stopped> {
         let mut mail = self.lock();
-        let mut latest: Option<(Instant, u64)> = None;
+        // After the first event: when patience ends, and the count of events.
+        let mut started: Option<(Instant, u64)> = None;
         loop {
             if mail.stop {
                 return Err(Stopped);
             }
             let now = Instant::now();
-            let until = match latest {
+            let until = match started {
                 None if mail.count > 0 => {
-                    latest = Some((now + patience, mail.count));
+                    started = Some((now + patience, mail.count));
                     (now + quiet).min(now + patience)
                 }
                 None if now >= deadline => break,
                 None => deadline,
-                Some((latest, count)) if now >= latest || count == mail.count => break,
+                Some((end, count)) if now >= end || count == mail.count => break,
                 Some((end, _)) => {
-                    latest = Some((end, mail.count));
+                    started = Some((end, mail.count));
                     (now + quiet).min(end)
                 }
             };
-            mail = self.sleep(mail, until, latest.map(|(_, count)| count));
+            mail = self.sleep(mail, until, started.is_none());
         }
         let verdict = mail.verdict.take();
-        let told = std::mem::take(&mut *mail);
+        let events = std::mem::take(&mut *mail);
         mail.verdict = verdict;
-        Ok(told)
+        Ok(events)
     }
 
-    /// Sleeps until a time; or, while there is no event, until there is one.
+    /// Sleeps until a time or until the watcher is dropped; if `wake_on_event`,
+    /// not longer than until there is an event.
     fn sleep<'a>(
         &'a self,
         mut mail: MutexGuard<'a, Mail>,
         until: Instant,
-        count: Option<u64>,
+        wake_on_event: bool,
     ) -> MutexGuard<'a, Mail> {
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            let news = count.is_none() && mail.count > 0;
-            if left.is_zero() || news || mail.stop {
+            let woken = wake_on_event && mail.count > 0;
+            if left.is_zero() || woken || mail.stop {
                 return mail;
             }
             let slept = self.bell.wait_timeout(mail, left);

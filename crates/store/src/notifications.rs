@@ -15,6 +15,7 @@ use crate::scan::directory;
 /// The identity of each directory when it was watched.
 type Watched = BTreeMap<PathBuf, Option<(u64, u64)>>;
 
+/// The directories that the system watches.
 pub(crate) struct Notifications {
     watcher: Option<RecommendedWatcher>,
     watched: Watched,
@@ -23,8 +24,10 @@ pub(crate) struct Notifications {
 }
 
 impl Notifications {
+    /// Starts notifications into a mailbox, if `notify` is set. If the system
+    /// has none, that is a warning: a rescan finds changes too.
     pub(crate) fn open(mailbox: &Arc<Mailbox>, notify: bool) -> Self {
-        let mut new = Self {
+        let mut notifications = Self {
             watcher: None,
             watched: Watched::new(),
             unwatched: Vec::new(),
@@ -38,50 +41,54 @@ impl Notifications {
         };
         if notify {
             match RecommendedWatcher::new(tell, Config::default()) {
-                Ok(watcher) => new.watcher = Some(watcher),
-                Err(error) => new.unwatched.push(unwatched(&"files", &error)),
+                Ok(watcher) => notifications.watcher = Some(watcher),
+                Err(error) => {
+                    let problem = unwatched(&"files", &error);
+                    notifications.unwatched.push(problem);
+                }
             }
         }
-        new
+        notifications
     }
 
-    /// Watches these directories and no others. True if one of them is new, so
-    /// that a change in it may have been missed.
+    /// Watches these directories and no others. Returns whether one of them is
+    /// new, so that a change in it may have been missed.
     pub(crate) fn watch_only<'a>(&mut self, paths: impl Iterator<Item = &'a PathBuf>) -> bool {
         let Some(watcher) = &mut self.watcher else {
             return false;
         };
         let paths: BTreeSet<_> = paths.collect();
-        self.watched.retain(|path, was| {
-            let same = paths.contains(path) && *was == directory(path);
-            if !same {
+        self.watched.retain(|path, identity| {
+            let is_same = paths.contains(path) && *identity == directory(path);
+            if !is_same {
                 // It may be removed, and the watch with it.
                 let _ = watcher.unwatch(path);
             }
-            same
+            is_same
         });
         self.unwatched.clear();
-        let mut new = false;
+        let mut any_new = false;
         for path in paths {
             if self.watched.contains_key(path) {
                 continue;
             }
-            let place = directory(path);
+            let identity = directory(path);
             match watcher.watch(path, RecursiveMode::NonRecursive) {
                 Ok(()) => {
-                    self.watched.insert(path.clone(), place);
-                    new = true;
+                    self.watched.insert(path.clone(), identity);
+                    any_new = true;
                 }
                 // It was just removed; its parent notifies.
-                Err(_) if place.is_none() => {}
+                Err(_) if identity.is_none() => {}
                 Err(error) => self.unwatched.push(unwatched(&path.display(), &error)),
             }
         }
-        new
+        any_new
     }
 }
 
-/// Reading is no change, least of all our own.
+/// Whether an event may have changed a file. Reading is no change, least of all
+/// our own.
 fn is_change(kind: &EventKind) -> bool {
     match kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => true,

@@ -210,6 +210,17 @@ impl Problem {
     }
 }
 
+impl Fault {
+    /// Returns the fault of a path that cannot be read; one that does not exist
+    /// has a remedy of its own.
+    pub(crate) fn of_path(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound => Self::Missing,
+            _ => Self::from(error),
+        }
+    }
+}
+
 impl From<&io::Error> for Fault {
     fn from(error: &io::Error) -> Self {
         Self::Unreadable {
@@ -241,7 +252,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// A client with these parameters.
+/// Describes a client with these parameters.
 fn client(witness: &Params) -> String {
     match witness.is_empty() {
         true => "a client without parameters".to_owned(),
@@ -249,7 +260,8 @@ fn client(witness: &Params) -> String {
     }
 }
 
-/// The client for whom this is true, if it is not true for all.
+/// Describes the clients for whom a sentence is true; empty if it is true for
+/// all.
 fn who(witness: &Params) -> String {
     match witness.is_empty() {
         true => String::new(),
@@ -257,7 +269,8 @@ fn who(witness: &Params) -> String {
     }
 }
 
-/// The short name of a type: `cluster`, or the name of its message.
+/// Returns the short name of a type, such as `cluster`, or else the name of its
+/// message.
 fn short(type_url: &TypeUrl) -> &str {
     match Kind::of(type_url).short {
         "cds" => "cluster",

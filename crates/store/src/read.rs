@@ -25,19 +25,21 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
+    /// The outcome of a file of which nothing was read yet.
     pub(crate) fn empty(file: &Arc<str>) -> Self {
-        let file = Arc::clone(file);
-        let items = Vec::new();
         Self {
-            parsed: Parsed {
-                file,
-                items,
-                constrained: false,
-            },
+            parsed: Parsed::empty(file),
             errors: Vec::new(),
             warnings: Vec::new(),
             hash: None,
         }
+    }
+
+    /// The outcome of a file that cannot be read because of a problem.
+    pub(crate) fn of_problem(problem: Problem) -> Self {
+        let mut outcome = Self::empty(&problem.place.file);
+        outcome.errors.push(problem);
+        outcome
     }
 
     /// Adds a mistake, unless there are many.
@@ -55,7 +57,8 @@ impl Outcome {
     }
 }
 
-/// Reads a file, unless its bytes are those that were read before.
+/// Reads a file. `before` is the hash of the bytes that were read before;
+/// `None` is returned if they are the same.
 pub(crate) fn read(
     path: &Path,
     file: &Arc<str>,
@@ -67,23 +70,19 @@ pub(crate) fn read(
         false => read_text(path, file, before, options),
     };
     read.unwrap_or_else(|error| {
-        let fault = match error.kind() {
-            io::ErrorKind::NotFound => Fault::Missing,
-            _ => Fault::from(&error),
-        };
-        let mut outcome = Outcome::empty(file);
-        outcome.wrong(|| Problem::whole(file, fault));
-        Some(outcome)
+        let problem = Problem::whole(file, Fault::of_path(&error));
+        Some(Outcome::of_problem(problem))
     })
 }
 
+/// Reads a file of text.
 fn read_text(
     path: &Path,
     file: &Arc<str>,
     before: Option<u128>,
     options: &text::Options,
 ) -> io::Result<Option<Outcome>> {
-    let bytes = bytes(path, options.limits.bytes)?;
+    let bytes = read_up_to(path, options.limits.bytes)?;
     let hash = XxHash3_128::oneshot(&bytes);
     if before == Some(hash) {
         return Ok(None);
@@ -93,54 +92,57 @@ fn read_text(
     Ok(Some(outcome))
 }
 
-/// The bytes of a file, up to one more than the limit, which the reader then
-/// reports.
-fn bytes(path: &Path, limit: usize) -> io::Result<Bytes> {
+/// Reads the bytes of a file, up to one more than the limit, which the parser
+/// then reports.
+fn read_up_to(path: &Path, limit: usize) -> io::Result<Bytes> {
     let mut bytes = Vec::new();
     let limit = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
     File::open(path)?.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes.into())
 }
 
+/// Parses a text, validates its resources, and takes them in.
 fn parse(file: &Arc<str>, bytes: Bytes, options: &text::Options) -> Outcome {
     let document = text::read_bytes(file, bytes, options);
     let mut outcome = Outcome::empty(file);
-    outcome.errors = document.errors.into_iter().map(|e| said(file, e)).collect();
-    let warnings = document.warnings.into_iter();
-    outcome.warnings = warnings.map(|e| said(file, e)).collect();
+    let problem = |error| text_problem(file, error);
+    outcome.errors = document.errors.into_iter().map(problem).collect();
+    outcome.warnings = document.warnings.into_iter().map(problem).collect();
     outcome.parsed.items.reserve(document.resources.len());
     let mut intake = Intake::default();
     // One after the other, so that the tree of each is freed before the next.
     for read in document.resources {
         for error in read.validate() {
-            outcome.wrong(|| said(file, error));
+            outcome.wrong(|| text_problem(file, error));
         }
-        take(&mut outcome, &mut intake, file, &read);
+        take_in(&mut outcome, &mut intake, file, &read);
     }
     outcome
 }
 
-/// Takes in a resource, and the virtual hosts that are written in it.
-fn take(outcome: &mut Outcome, intake: &mut Intake, file: &Arc<str>, read: &text::Resource) {
+/// Takes in a resource as its variants, and the virtual hosts that are written
+/// in it; or adds the mistake that its wrapper or its conditions have.
+fn take_in(outcome: &mut Outcome, intake: &mut Intake, file: &Arc<str>, read: &text::Resource) {
     let place = |inner: &Field| {
         let field = read.path.join(inner).to_string();
         At::text(read.position(inner), field)
     };
     match intake.text(read) {
         Ok(accepted) => {
-            let type_url = accepted.type_url;
-            let variants = accepted.variants.into_iter().map(|resource| Item {
-                type_url: type_url.clone(),
-                resource: Arc::new(resource),
-                at: place(&Field::default()),
-            });
-            variants.for_each(|item| outcome.parsed.push(item));
-            let hosts = accepted.hosts.into_iter().map(|host| Item {
-                type_url: intake.vhds(),
-                resource: Arc::new(host.resource),
-                at: place(&read.item("virtual_hosts", host.index)),
-            });
-            hosts.for_each(|item| outcome.parsed.push(item));
+            for resource in accepted.variants {
+                outcome.parsed.push(Item {
+                    type_url: accepted.type_url.clone(),
+                    resource: Arc::new(resource),
+                    at: place(&Field::default()),
+                });
+            }
+            for host in accepted.hosts {
+                outcome.parsed.push(Item {
+                    type_url: intake.vhds(),
+                    resource: Arc::new(host.resource),
+                    at: place(&read.item("virtual_hosts", host.index)),
+                });
+            }
             for (inner, doubt) in accepted.doubts {
                 outcome.doubtful(|| place(&inner).problem(file, Fault::Doubt(doubt)));
             }
@@ -152,7 +154,8 @@ fn take(outcome: &mut Outcome, intake: &mut Intake, file: &Arc<str>, read: &text
     }
 }
 
-pub(crate) fn said(file: &Arc<str>, error: text::TextError) -> Problem {
+/// The problem of a mistake in a text.
+pub(crate) fn text_problem(file: &Arc<str>, error: text::TextError) -> Problem {
     let fault = Fault::Text(error.problem);
     At::text(error.at, error.path).problem(file, fault)
 }

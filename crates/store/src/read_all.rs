@@ -14,21 +14,24 @@ const MOST_THREADS: usize = 4;
 /// A file, and the hash of the bytes that were read before.
 pub(crate) type Job = (FileId, Option<u128>);
 
-/// Reads files; the result of an unchanged one is `None`.
+/// Reads files on several threads, and returns their outcomes in any order.
+/// That of an unchanged file is `None`.
 pub(crate) fn read_all(jobs: Vec<Job>, options: &text::Options) -> Vec<(FileId, Option<Outcome>)> {
-    let one = |(id, before): &Job| {
+    let read_one = |(id, before): &Job| {
         let outcome = read(&id.path, &id.name, *before, options);
         (id.clone(), outcome)
     };
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let threads = cores.min(MOST_THREADS).min(jobs.len());
     if threads <= 1 {
-        return jobs.iter().map(one).collect();
+        return jobs.iter().map(read_one).collect();
     }
     let next = AtomicUsize::new(0);
     let work = || {
-        let take = || jobs.get(next.fetch_add(1, Ordering::Relaxed));
-        std::iter::from_fn(take).map(one).collect::<Vec<_>>()
+        let next_job = || jobs.get(next.fetch_add(1, Ordering::Relaxed));
+        std::iter::from_fn(next_job)
+            .map(read_one)
+            .collect::<Vec<_>>()
     };
     thread::scope(|scope| {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();

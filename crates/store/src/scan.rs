@@ -17,8 +17,8 @@ use crate::problem::Fault;
 const MAX_FILES: usize = 100_000;
 /// The maximum of directories inside each other.
 const MAX_DEPTH: usize = 32;
-/// The extensions of files in a directory.
-const ENDS: [&str; 4] = ["yaml", "yml", "json", "pb"];
+/// The extensions of the files that count in a directory.
+const EXTENSIONS: [&str; 4] = ["yaml", "yml", "json", "pb"];
 
 /// Two equal stamps mean equal contents, as far as can be told without reading
 /// them.
@@ -50,6 +50,7 @@ pub(crate) fn directory(path: &Path) -> Option<(u64, u64)> {
 }
 
 impl Stamp {
+    /// Reads the stamp of a file off its metadata.
     fn of(meta: &Metadata) -> Self {
         Self {
             len: meta.len(),
@@ -89,7 +90,8 @@ impl Places {
         self.within.iter().chain(&self.above)
     }
 
-    /// Whether a change at this path can concern a file.
+    /// Returns whether a change at this path can concern a file: in or of a
+    /// directory with files, or above a configured path.
     pub(crate) fn concern(&self, path: &Path, roots: &[PathBuf]) -> bool {
         let within = |dir: &Path| self.within.contains(dir);
         path.parent().is_some_and(within)
@@ -110,11 +112,11 @@ pub(crate) struct Scan {
     seen: HashSet<PathBuf>,
 }
 
-/// Scans all paths.
+/// Scans all configured paths, each a file or a directory.
 pub(crate) fn scan(roots: &[PathBuf]) -> Scan {
     let mut scan = Scan::default();
     for (root, path) in roots.iter().enumerate() {
-        let above = parent_that_is(path);
+        let above = existing_parent(path);
         match fs::metadata(path) {
             Ok(meta) if meta.is_dir() => {
                 scan.places.above(&above);
@@ -136,16 +138,14 @@ pub(crate) fn scan(roots: &[PathBuf]) -> Scan {
 
 impl Scan {
     fn fail(&mut self, path: &Path, error: &io::Error) {
-        let fault = match error.kind() {
-            io::ErrorKind::NotFound => Fault::Missing,
-            _ => Fault::from(error),
-        };
-        self.failed.push((path.to_owned(), fault));
+        self.failed.push((path.to_owned(), Fault::of_path(error)));
     }
 
+    /// Adds the files in a directory, and in those below it; `root` is the
+    /// index of the configured path.
     fn directory(&mut self, root: usize, path: &Path, depth: usize) {
-        let listed = real(path).and_then(|real| Ok((real, list(path)?)));
-        let (real, names) = match listed {
+        let listed = real_path(path).and_then(|real| Ok((real, list(path)?)));
+        let (real, paths) = match listed {
             Ok(listed) => listed,
             // A path below that was just removed is ignored; a configured one
             // is reported.
@@ -157,19 +157,20 @@ impl Scan {
             return;
         }
         self.places.within(path);
-        for path in names {
+        for path in paths {
             match fs::metadata(&path) {
                 Ok(meta) if meta.is_dir() => self.directory(root, &path, depth + 1),
-                Ok(meta) if meta.is_file() && counts(&path) => self.file(root, path, &meta),
+                Ok(meta) if meta.is_file() && has_extension(&path) => self.file(root, path, &meta),
                 // Other kinds do not count, nor does a dangling link.
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) if counts(&path) => self.fail(&path, &error),
+                Err(error) if has_extension(&path) => self.fail(&path, &error),
                 Err(_) => {}
             }
         }
     }
 
+    /// Adds a file, unless there are too many or it was reached before.
     fn file(&mut self, root: usize, path: PathBuf, meta: &Metadata) {
         if self.files.len() >= MAX_FILES {
             let fault = Fault::TooManyFiles { max: MAX_FILES };
@@ -178,7 +179,7 @@ impl Scan {
             }
             return;
         }
-        if let Ok(real) = real(&path) {
+        if let Ok(real) = real_path(&path) {
             // A link's target changes where it is.
             if let Some(dir) = real.parent() {
                 self.places.within(dir);
@@ -197,30 +198,38 @@ pub(crate) fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-fn real(path: &Path) -> io::Result<PathBuf> {
+/// The absolute path with all links resolved.
+fn real_path(path: &Path) -> io::Result<PathBuf> {
     fs::canonicalize(path)
 }
 
-/// The entries of a directory that are not hidden, by name.
+/// Lists the entries of a directory that are not hidden, in the order of their
+/// names.
 fn list(path: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut names = Vec::new();
+    let mut paths = Vec::new();
     for entry in fs::read_dir(path)? {
         let entry = entry?;
         if !entry.file_name().as_encoded_bytes().starts_with(b".") {
-            names.push(entry.path());
+            paths.push(entry.path());
         }
     }
-    names.sort();
-    Ok(names)
+    paths.sort();
+    Ok(paths)
 }
 
-fn counts(path: &Path) -> bool {
+/// Whether a file in a directory counts, by its name.
+fn has_extension(path: &Path) -> bool {
     let end = path.extension().and_then(|end| end.to_str());
-    end.is_some_and(|end| ENDS.iter().any(|known| end.eq_ignore_ascii_case(known)))
+    end.is_some_and(|end| {
+        EXTENSIONS
+            .iter()
+            .any(|known| end.eq_ignore_ascii_case(known))
+    })
 }
 
-/// The nearest existing directory above a path: there the path will appear.
-fn parent_that_is(path: &Path) -> PathBuf {
+/// Finds the nearest existing directory above a path: there the path, or one
+/// that leads to it, will appear.
+fn existing_parent(path: &Path) -> PathBuf {
     let above = path.ancestors().skip(1);
     let mut above = above.map(|dir| match dir.as_os_str().is_empty() {
         true => Path::new("."),
@@ -249,10 +258,10 @@ mod tests {
     #[test]
     fn names_say_what_counts() {
         for name in ["a.yaml", "a.yml", "a.json", "a.PB"] {
-            assert!(counts(Path::new(name)), "{name}");
+            assert!(has_extension(Path::new(name)), "{name}");
         }
         for name in ["a", "yaml", "a.yaml~", "a.yaml.swp", "a.pb_text"] {
-            assert!(!counts(Path::new(name)), "{name}");
+            assert!(!has_extension(Path::new(name)), "{name}");
         }
     }
 }

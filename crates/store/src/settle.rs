@@ -17,7 +17,7 @@ use crate::item::Parsed;
 use crate::options::Dangling;
 use crate::problem::{Fault, MOST, Place, Problem};
 
-/// By file.
+/// Problems by file.
 type Problems = BTreeMap<FileId, Vec<Problem>>;
 
 /// The result of settling.
@@ -29,7 +29,8 @@ pub(crate) struct Settled {
 }
 
 /// Replaces files in the index by their candidates, as far as they fit
-/// together.
+/// together. `all_known` is false if a path could not be scanned, so that
+/// nothing is known of the files below it.
 pub(crate) fn settle(
     index: &mut Index,
     files: &BTreeMap<FileId, File>,
@@ -48,37 +49,48 @@ pub(crate) fn settle(
         Dangling::Refuse => usize::MAX,
     };
     settling.try_all();
-    let mut found = settling.dangling(all_known, most);
-    while dangling == Dangling::Refuse && settling.refuse(&found) {
-        found = settling.dangling(all_known, most);
-    }
-    let mut by_file = Problems::new();
-    for loose in found {
-        let problems = by_file.entry(loose.file).or_default();
-        if problems.len() < MOST {
-            problems.push(loose.problem);
-        }
+    let mut found = settling.find_dangling(all_known, most);
+    while dangling == Dangling::Refuse && settling.reject_dangling(&found) {
+        found = settling.find_dangling(all_known, most);
     }
     Settled {
         rejected: settling.rejected,
-        dangling: by_file,
+        dangling: problems_by_file(found),
     }
 }
 
+/// Sorts dangling references by file, of each as many as are kept.
+fn problems_by_file(found: Vec<DanglingReference>) -> Problems {
+    let mut by_file = Problems::new();
+    for reference in found {
+        let problems = by_file.entry(reference.file).or_default();
+        if problems.len() < MOST {
+            problems.push(reference.problem);
+        }
+    }
+    by_file
+}
+
 struct Settling<'a> {
+    /// The resources of the files as they will be served.
     index: &'a mut Index,
     files: &'a BTreeMap<FileId, File>,
+    /// Candidates that were turned down so far.
     rejected: Problems,
 }
 
-/// A dangling reference.
-struct Loose {
+/// A reference to a resource that no file has.
+struct DanglingReference {
+    /// The file with the reference.
     file: FileId,
     problem: Problem,
     to: Reference,
 }
 
 impl Settling<'_> {
+    /// Inserts all candidates in place of the files' last good states, turns
+    /// down those that contradict another, and puts their last good states
+    /// back.
     fn try_all(&mut self) {
         let wishes = || self.files.iter().filter(|(_, file)| file.wish.is_some());
         for (id, file) in wishes() {
@@ -91,20 +103,21 @@ impl Settling<'_> {
             .collect();
         // A file that is served comes before one that was turned down.
         candidates.sort_by_key(|(lost, id, _)| (*lost, *id));
-        let mut down = Vec::new();
+        let mut rejected = Vec::new();
         for (_, id, parsed) in candidates {
             if let Err(clash) = self.index.insert(id, parsed) {
                 self.rejected.insert(id.clone(), clash.problems);
-                down.push(id.clone());
+                rejected.push(id.clone());
             }
         }
-        self.restore(down);
+        self.restore(rejected);
     }
 
-    /// Puts the last good state of files back. Candidates that contradict it
-    /// are turned down as well: served resources stay.
-    fn restore(&mut self, mut down: Vec<FileId>) {
-        while let Some(id) = down.pop() {
+    /// Puts the last good states of files back, whose candidates were turned
+    /// down. Candidates that contradict these are turned down as well: served
+    /// resources stay.
+    fn restore(&mut self, mut rejected: Vec<FileId>) {
+        while let Some(id) = rejected.pop() {
             let Some(served) = self.files.get(&id).and_then(|file| file.served.as_ref()) else {
                 continue;
             };
@@ -117,12 +130,14 @@ impl Settling<'_> {
             for (other, parsed) in evicted {
                 if let Err(clash) = self.index.insert(&other, &parsed) {
                     self.rejected.insert(other.clone(), clash.problems);
-                    down.push(other);
+                    rejected.push(other);
                 }
             }
         }
     }
 
+    /// Removes the candidates of a contradiction from the index, and returns
+    /// them.
     fn evict(&mut self, clash: Clash) -> Vec<(FileId, Arc<Parsed>)> {
         let mut evicted = Vec::new();
         for other in clash.with {
@@ -137,111 +152,125 @@ impl Settling<'_> {
         evicted
     }
 
-    /// Whether the file is about to change.
-    fn taken(&self, id: &FileId) -> bool {
+    /// Whether the file is about to change: it has a new state, which was not
+    /// turned down.
+    fn will_change(&self, id: &FileId) -> bool {
         let wish = self.files.get(id).and_then(|file| file.wish.as_ref());
         wish.is_some() && !self.rejected.contains_key(id)
     }
 
-    /// The contents that a file will have.
-    fn says(&self, id: &FileId) -> Option<&Arc<Parsed>> {
+    /// Returns the contents of a file that will be served; `None` if it has
+    /// none, or will be removed.
+    fn settled(&self, id: &FileId) -> Option<&Arc<Parsed>> {
         let file = self.files.get(id)?;
-        match (&file.wish, self.taken(id)) {
+        match (&file.wish, self.will_change(id)) {
             (Some(Wish::New(parsed)), true) => Some(parsed),
             (Some(Wish::Gone), true) => None,
             _ => file.served.as_ref(),
         }
     }
 
-    /// Dangling references. As long as the contents of some file are not known,
-    /// none can be told.
-    fn dangling(&self, all_known: bool, most: usize) -> Vec<Loose> {
-        let gone = |file: &File| matches!(file.wish, Some(Wish::Gone));
-        let known = |(id, file): (&FileId, &File)| gone(file) || self.says(id).is_some();
-        if !all_known || !self.files.iter().all(known) {
+    /// Finds dangling references, at most `most` of each file. As long as the
+    /// contents of some file are not known, none can be told.
+    fn find_dangling(&self, all_known: bool, most: usize) -> Vec<DanglingReference> {
+        let is_gone = |file: &File| matches!(file.wish, Some(Wish::Gone));
+        let is_known = |(id, file): (&FileId, &File)| is_gone(file) || self.settled(id).is_some();
+        if !all_known || !self.files.iter().all(is_known) {
             return Vec::new();
         }
-        let mut found = Vec::new();
-        for id in self.files.keys() {
-            let Some(parsed) = self.says(id) else {
-                continue;
-            };
-            let references = parsed.items.iter().flat_map(|item| {
-                let all = item.resource.facts().references.iter();
-                all.map(move |to| (item, to))
-            });
-            let loose = references.filter(|(_, to)| self.leads_nowhere(to));
-            for (item, to) in loose.take(most) {
-                let fault = Fault::Dangling {
-                    type_url: to.type_url.clone(),
-                    name: to.name.clone(),
-                };
-                found.push(Loose {
-                    file: id.clone(),
-                    problem: parsed.problem(item, fault),
-                    to: to.clone(),
-                });
-            }
-        }
-        found
+        let ids = self.files.keys();
+        let settled = ids.filter_map(|id| Some((id, self.settled(id)?)));
+        let found = settled.flat_map(|(id, parsed)| self.dangling_of(id, parsed).take(most));
+        found.collect()
     }
 
-    fn leads_nowhere(&self, to: &Reference) -> bool {
-        let ours = [kind::RDS, kind::CDS].contains(&to.type_url.as_str())
+    /// Finds the dangling references of one file.
+    fn dangling_of<'f>(
+        &'f self,
+        id: &'f FileId,
+        parsed: &'f Parsed,
+    ) -> impl Iterator<Item = DanglingReference> + 'f {
+        let references = parsed.items.iter().flat_map(|item| {
+            let all = item.resource.facts().references.iter();
+            all.map(move |to| (item, to))
+        });
+        let dangling = references.filter(move |(_, to)| self.dangles(to));
+        dangling.map(move |(item, to)| {
+            let fault = Fault::Dangling {
+                type_url: to.type_url.clone(),
+                name: to.name.clone(),
+            };
+            DanglingReference {
+                file: id.clone(),
+                problem: parsed.problem(item, fault),
+                to: to.clone(),
+            }
+        })
+    }
+
+    /// Whether a reference is to a resource that no file has, and that one
+    /// should have: [`Dangling`] says which types are checked.
+    fn dangles(&self, to: &Reference) -> bool {
+        let is_checked = [kind::RDS, kind::CDS].contains(&to.type_url.as_str())
             || self.index.has_type(&to.type_url);
         // A whole collection may be empty.
-        let collection = to.name.as_str().ends_with('*');
-        ours && !collection && !self.index.answers(&to.type_url, &to.name)
+        let is_collection = to.name.as_str().ends_with('*');
+        is_checked && !is_collection && !self.index.answers(&to.type_url, &to.name)
     }
 
-    /// Turns down the files that made references dangle; true if there was one.
-    fn refuse(&mut self, found: &[Loose]) -> bool {
-        let takers = self.takers();
-        let mut down = Problems::new();
-        for loose in found {
-            let taker = takers.get(&(loose.to.type_url.clone(), loose.to.name.clone()));
-            if self.taken(&loose.file) {
-                let problems = down.entry(loose.file.clone()).or_default();
-                problems.push(loose.problem.clone());
-            } else if let Some(taker) = taker {
-                let problems = down.entry((*taker).clone()).or_default();
-                problems.push(still_needed(taker, &loose.to, &loose.problem.place));
+    /// Turns down the files that made references dangle: the file with the
+    /// reference if it changes, or else the file that removes the resource.
+    /// Returns whether there was one.
+    fn reject_dangling(&mut self, found: &[DanglingReference]) -> bool {
+        let removers = self.removers();
+        let mut rejected = Problems::new();
+        for DanglingReference { file, problem, to } in found {
+            let remover = removers.get(&(to.type_url.clone(), to.name.clone()));
+            if self.will_change(file) {
+                let problems = rejected.entry(file.clone()).or_default();
+                problems.push(problem.clone());
+            } else if let Some(remover) = remover {
+                let problems = rejected.entry((*remover).clone()).or_default();
+                problems.push(still_needed(remover, to, &problem.place));
             }
         }
-        for (id, problems) in &mut down {
+        for (id, problems) in &mut rejected {
             problems.truncate(MOST);
             if self.files.get(id).and_then(File::candidate).is_some() {
                 self.index.remove(id);
             }
         }
-        let ids: Vec<_> = down.keys().cloned().collect();
+        let ids: Vec<_> = rejected.keys().cloned().collect();
         let any = !ids.is_empty();
-        self.rejected.append(&mut down);
+        self.rejected.append(&mut rejected);
         self.restore(ids);
         any
     }
 
-    /// The names that files are about to remove.
-    fn takers(&self) -> HashMap<(TypeUrl, Name), &FileId> {
-        let taken = self.files.iter().filter(|(id, _)| self.taken(id));
-        let mut takers = HashMap::new();
-        for (id, file) in taken {
+    /// Returns the served names of the files that are about to change, each
+    /// with its file: if a name dangles, that file removes it.
+    fn removers(&self) -> HashMap<(TypeUrl, Name), &FileId> {
+        let changing = self.files.iter().filter(|(id, _)| self.will_change(id));
+        let mut removers = HashMap::new();
+        for (id, file) in changing {
             for item in file.served.iter().flat_map(|served| &served.items) {
                 let own = std::iter::once(&item.resource.name);
                 for name in own.chain(&item.resource.aliases) {
-                    takers.insert((item.type_url.clone(), name.clone()), id);
+                    removers.insert((item.type_url.clone(), name.clone()), id);
                 }
             }
         }
-        takers
+        removers
     }
 }
 
-fn still_needed(taker: &FileId, to: &Reference, by: &Place) -> Problem {
+/// Reports a file that would remove a resource to which the reference at `by`
+/// leads.
+fn still_needed(remover: &FileId, to: &Reference, by: &Place) -> Problem {
     let fault = Fault::StillNeeded {
         type_url: to.type_url.clone(),
         name: to.name.clone(),
         by: by.clone(),
     };
-    Problem::whole(&taker.name, fault)
+    Problem::whole(&remover.name, fault)
 }

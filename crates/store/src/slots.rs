@@ -21,15 +21,17 @@ pub(crate) struct Found<'a> {
     pub(crate) item: &'a Item,
 }
 
-/// See the module's documentation.
+/// Gives numbers to files and to their items.
 #[derive(Default)]
 pub(crate) struct Slots {
+    /// The files by number; `None` for a number that is free.
     slots: Vec<Option<(FileId, Arc<Parsed>)>>,
     free: Vec<u32>,
     numbers: HashMap<FileId, u32>,
 }
 
 impl Slots {
+    /// Gives a file a number, or new contents.
     pub(crate) fn add(&mut self, file: &FileId, parsed: &Arc<Parsed>) {
         self.remove(file);
         let slot = Some((FileId::clone(file), Arc::clone(parsed)));
@@ -46,6 +48,7 @@ impl Slots {
         self.numbers.insert(FileId::clone(file), place);
     }
 
+    /// Frees the number of a file.
     pub(crate) fn remove(&mut self, file: &FileId) {
         if let Some(place) = self.numbers.remove(file) {
             self.slots[place as usize] = None;
@@ -53,7 +56,7 @@ impl Slots {
         }
     }
 
-    /// All items of a file.
+    /// Numbers all items of a file; none if the file has no number.
     pub(crate) fn all(&self, file: &FileId) -> impl Iterator<Item = Held> + use<> {
         let place = self.numbers.get(file).copied();
         let slot = place.and_then(|place| self.slots[place as usize].as_ref());

@@ -72,7 +72,8 @@ impl FilesStatus {
 }
 
 impl Files {
-    /// The mistakes of a file.
+    /// Returns the mistakes of a file. Dangling references are some of them if
+    /// the options say so; a file with other mistakes has only those.
     pub(crate) fn errors<'a>(&self, file: &'a File) -> &'a [Problem] {
         match self.options.dangling {
             Dangling::Refuse if file.errors.is_empty() => &file.dangling,
@@ -80,7 +81,16 @@ impl Files {
         }
     }
 
-    /// The status of all files.
+    /// Returns the warnings of a file.
+    fn warnings(&self, file: &File) -> Vec<Problem> {
+        let dangling = match self.options.dangling {
+            Dangling::Warn => &file.dangling[..],
+            Dangling::Refuse => &[],
+        };
+        [&file.warnings, dangling, &file.unserved].concat()
+    }
+
+    /// Returns the status of all files, and of paths that could not be scanned.
     pub(crate) fn status(&self) -> FilesStatus {
         let now = SystemTime::now();
         let failed = self.failed.values().map(|(problem, since)| FileStatus {
@@ -90,18 +100,12 @@ impl Files {
             errors: [problem.clone()].into(),
             warnings: [].into(),
         });
-        let files = self.files.iter().map(|(id, file)| {
-            let loose = match self.options.dangling {
-                Dangling::Warn => &file.dangling[..],
-                Dangling::Refuse => &[],
-            };
-            FileStatus {
-                path: Arc::clone(&id.name),
-                since: file.since.unwrap_or(now),
-                resources: file.served.as_ref().map_or(0, |p| p.items.len()),
-                errors: self.errors(file).into(),
-                warnings: [&file.warnings, loose, &file.unserved].concat().into(),
-            }
+        let files = self.files.iter().map(|(id, file)| FileStatus {
+            path: Arc::clone(&id.name),
+            since: file.since.unwrap_or(now),
+            resources: file.served.as_ref().map_or(0, |p| p.items.len()),
+            errors: self.errors(file).into(),
+            warnings: self.warnings(file).into(),
         });
         FilesStatus {
             loaded: self.loaded,

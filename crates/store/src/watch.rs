@@ -67,8 +67,8 @@ impl Drop for Handle {
 }
 
 impl Watcher {
-    /// The next update. A call means that the one before was applied. `None` if
-    /// files are no longer watched.
+    /// Waits for the next update. A call means that the one before was applied.
+    /// `None` if files are no longer watched.
     ///
     /// Cancel safe.
     pub async fn next(&mut self) -> Option<Update> {
@@ -126,6 +126,7 @@ impl Files {
     }
 }
 
+/// The thread that reads and watches files.
 struct Watching {
     files: Files,
     notifications: Notifications,
@@ -137,14 +138,15 @@ struct Watching {
 }
 
 impl Watching {
+    /// Runs until the watcher is dropped.
     fn run(mut self) {
         let mut refresh = self.refresh(&HashSet::new(), true);
         loop {
-            let Ok(again) = self.hand_out(&mut refresh) else {
+            let Ok(refused) = self.hand_out(&mut refresh) else {
                 return;
             };
             let options = &self.files.options;
-            let pause = match (again, refresh.retry) {
+            let pause = match (refused, refresh.retry) {
                 (true, _) => Duration::ZERO,
                 (false, true) => options.retry,
                 (false, false) => options.rescan,
@@ -173,12 +175,15 @@ impl Watching {
         }
     }
 
+    /// Scans and reads the files, and watches their directories. Those at
+    /// `touched` are read even if they look the same; on the last try, a file
+    /// that looks half written is bad.
     fn refresh(&mut self, touched: &HashSet<PathBuf>, last_try: bool) -> Refresh {
         let (notifications, places) = (&mut self.notifications, &mut self.places);
         let roots = self.files.roots.clone();
         let mut look = || {
             let mut found = scan(&roots);
-            // Until all directories are watched.
+            // A change in a directory before it was watched is seen by another scan.
             for _ in 0..MOST_LOOKS {
                 if !notifications.watch_only(found.places.all()) {
                     break;
@@ -191,8 +196,9 @@ impl Watching {
         self.files.refresh(&mut look, touched, last_try)
     }
 
-    /// Hands out the changes. True if they were refused, so that files have to
-    /// be scanned again.
+    /// Hands out the changes, if there are any, and waits for their result.
+    /// Returns whether they were refused, so that files have to be scanned
+    /// again.
     fn hand_out(&mut self, refresh: &mut Refresh) -> Result<bool, Stopped> {
         self.publish();
         let Some(changes) = refresh.changes.take() else {
@@ -218,6 +224,7 @@ impl Watching {
         }
     }
 
+    /// Publishes the status of all files, if it changed.
     fn publish(&self) {
         let mut status = self.files.status();
         status.unwatched.clone_from(&self.notifications.unwatched);

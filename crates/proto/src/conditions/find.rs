@@ -2,14 +2,17 @@
 
 use prost_reflect::{DynamicMessage, ReflectMessage as _, Value};
 
-use super::{Condition, ConditionError, ConditionProblem, KEYS, METADATA, WHEN, said, text};
+use super::{
+    Condition, ConditionError, ConditionProblem, FILTER_METADATA, KEYS, METADATA, WHEN,
+    annotations, text,
+};
 use crate::canonical::{MAX_DEPTH, any_parts};
 use crate::descriptor;
 use crate::facts::NAMESPACE;
 use crate::path::{Path, Step};
 use crate::text::nearest;
 
-/// Every condition in a resource, from the outside in.
+/// Finds every condition in a resource, from the outside in.
 ///
 /// # Errors
 /// The first mistake in a part's metadata.
@@ -26,8 +29,9 @@ pub fn find(message: &DynamicMessage) -> Result<Vec<Condition>, ConditionError> 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Root,
-    /// In a field or in a list.
+    /// In a field or in a list, so that it can be left out.
     Part,
+    /// In a map or in an `Any`.
     Other,
 }
 
@@ -39,6 +43,7 @@ struct Walk {
 type Walked = Result<(), ConditionError>;
 
 impl Walk {
+    /// Walks a part that is one step further in.
     fn at(&mut self, step: Step, walk: impl FnOnce(&mut Self) -> Walked) -> Walked {
         self.path.push(step);
         let walked = walk(self);
@@ -51,6 +56,8 @@ impl Walk {
         Err(ConditionError { path, problem })
     }
 
+    /// Finds the conditions on a message and in it; `depth` counts the messages
+    /// around it, through every `Any`.
     fn message(&mut self, message: &DynamicMessage, place: Place, depth: usize) -> Walked {
         if depth > MAX_DEPTH {
             return self.wrong(ConditionProblem::TooDeep);
@@ -59,8 +66,8 @@ impl Walk {
         if of.full_name() == "google.protobuf.Any" {
             return self.any(message, depth);
         }
-        if let Some(said) = said(message) {
-            self.own(message, said, place)?;
+        if let Some(annotations) = annotations(message) {
+            self.annotated(message, annotations, place)?;
         }
         for (field, value) in message.fields() {
             if !matches!(value, Value::Message(_) | Value::List(_) | Value::Map(_)) {
@@ -71,6 +78,7 @@ impl Walk {
         Ok(())
     }
 
+    /// Walks the messages in a value, those of a map in the order of its keys.
     fn inside(&mut self, value: &Value, depth: usize) -> Walked {
         match value {
             Value::Message(message) => self.message(message, Place::Part, depth + 1),
@@ -101,7 +109,7 @@ impl Walk {
         }
     }
 
-    /// The body of an `Any` stands in place of it, as in the text.
+    /// Walks the body of an `Any`, which stands in place of it, as in the text.
     fn any(&mut self, any: &DynamicMessage, depth: usize) -> Walked {
         let Some((type_url, body)) = any_parts(any) else {
             return Ok(());
@@ -115,17 +123,16 @@ impl Walk {
         }
     }
 
-    /// The condition on the message itself.
-    fn own(
+    /// Checks the annotations of a message, at their own path.
+    fn annotated(
         &mut self,
         message: &DynamicMessage,
-        said: Vec<(String, Value)>,
+        annotations: Vec<(String, Value)>,
         place: Place,
     ) -> Walked {
-        let steps = [METADATA, "filter_metadata"];
         let mut of = Some(message.descriptor());
         let before = self.path.clone();
-        for name in steps {
+        for name in [METADATA, FILTER_METADATA] {
             let Some(field) = of.as_ref().and_then(|of| of.get_field_by_name(name)) else {
                 break;
             };
@@ -133,14 +140,17 @@ impl Walk {
             self.path.push(Step::Field(field));
         }
         self.path.push(Step::Key(NAMESPACE.to_owned()));
-        for (key, value) in said {
-            self.at(Step::Key(key.clone()), |walk| walk.key(&key, &value, place))?;
+        for (key, value) in annotations {
+            self.at(Step::Key(key.clone()), |walk| {
+                walk.annotation(&key, &value, place)
+            })?;
         }
         self.path = before;
         Ok(())
     }
 
-    fn key(&mut self, key: &str, value: &Value, place: Place) -> Walked {
+    /// Checks one annotation, and adds it if it is a condition.
+    fn annotation(&mut self, key: &str, value: &Value, place: Place) -> Walked {
         if !KEYS.contains(&key) {
             return self.wrong(ConditionProblem::UnknownKey {
                 key: key.to_owned(),

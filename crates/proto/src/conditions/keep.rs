@@ -3,13 +3,13 @@
 
 use prost_reflect::{DynamicMessage, FieldDescriptor, MapKey, ReflectMessage as _, Value};
 
-use super::{METADATA, WHEN, has_metadata, mentions, said, text};
+use super::{FILTER_METADATA, METADATA, WHEN, annotations, has_metadata, mentions, text};
 use crate::canonical::{self, CanonicalError, MAX_DEPTH, any_parts};
 use crate::descriptor;
 use crate::facts::NAMESPACE;
 
-/// The resource as it is when these conditions hold. A condition on the
-/// resource as a whole counts as true.
+/// Returns the resource without the parts whose condition does not hold, and
+/// without conditions. A condition on the resource as a whole counts as true.
 ///
 /// # Errors
 /// A body inside it is not of its type, or nests too deep.
@@ -18,11 +18,14 @@ pub fn keep(
     holds: &dyn Fn(&str) -> bool,
 ) -> Result<DynamicMessage, CanonicalError> {
     let mut kept = message.clone();
-    inside(&mut kept, holds, 0)?;
+    keep_in_message(&mut kept, holds, 0)?;
     Ok(kept)
 }
 
-fn inside(
+/// Removes the parts of a message whose condition does not hold, and the
+/// conditions on it and in it; `depth` counts the messages around it, through
+/// every `Any`.
+fn keep_in_message(
     message: &mut DynamicMessage,
     holds: &dyn Fn(&str) -> bool,
     depth: usize,
@@ -31,44 +34,47 @@ fn inside(
         return Err(CanonicalError::TooDeep);
     }
     if message.descriptor().full_name() == "google.protobuf.Any" {
-        return any(message, holds, depth);
+        return keep_in_any(message, holds, depth);
     }
-    strip(message);
+    remove_condition(message);
     let fields: Vec<FieldDescriptor> = message.fields().map(|(field, _)| field).collect();
     for field in fields {
         match message.get_field_mut(&field) {
             Value::Message(inner) if !stays(inner, holds) => message.clear_field(&field),
-            Value::Message(inner) => inside(inner, holds, depth + 1)?,
+            Value::Message(inner) => keep_in_message(inner, holds, depth + 1)?,
             Value::List(list) => {
                 list.retain(|item| item.as_message().is_none_or(|item| stays(item, holds)));
-                each(list.iter_mut(), holds, depth)?;
+                keep_in_each(list.iter_mut(), holds, depth)?;
             }
-            Value::Map(map) => each(map.values_mut(), holds, depth)?,
+            Value::Map(map) => keep_in_each(map.values_mut(), holds, depth)?,
             _ => {}
         }
     }
     Ok(())
 }
 
-fn each<'a>(
+/// Does that in each message of a list or a map, all of which stay.
+fn keep_in_each<'a>(
     values: impl Iterator<Item = &'a mut Value>,
     holds: &dyn Fn(&str) -> bool,
     depth: usize,
 ) -> Result<(), CanonicalError> {
     for message in values.filter_map(Value::as_message_mut) {
-        inside(message, holds, depth + 1)?;
+        keep_in_message(message, holds, depth + 1)?;
     }
     Ok(())
 }
 
-fn stays(item: &DynamicMessage, holds: &dyn Fn(&str) -> bool) -> bool {
-    let said = said(item).unwrap_or_default();
-    let when = said.iter().find(|(key, _)| key == WHEN);
+/// Returns whether a part has no condition, or one that holds.
+fn stays(part: &DynamicMessage, holds: &dyn Fn(&str) -> bool) -> bool {
+    let annotations = annotations(part).unwrap_or_default();
+    let when = annotations.iter().find(|(key, _)| key == WHEN);
     let when = when.and_then(|(_, value)| text(value));
     when.is_none_or(|when| holds(&when))
 }
 
-fn any(
+/// Does that in the body of an `Any`, if it may have a condition in it.
+fn keep_in_any(
     any: &mut DynamicMessage,
     holds: &dyn Fn(&str) -> bool,
     depth: usize,
@@ -81,39 +87,44 @@ fn any(
     };
     let mut message = DynamicMessage::decode(of, body)
         .map_err(|source| CanonicalError::Malformed { type_url, source })?;
-    inside(&mut message, holds, depth + 1)?;
+    keep_in_message(&mut message, holds, depth + 1)?;
     let body = canonical::encode(&message)?;
     any.set_field_by_name("value", Value::Bytes(body.into()));
     Ok(())
 }
 
-/// Removes the condition, and metadata that is empty without it.
-fn strip(message: &mut DynamicMessage) {
+/// Removes the condition on a message, and metadata that is empty without it.
+fn remove_condition(message: &mut DynamicMessage) {
     if !has_metadata(message) {
         return;
     }
-    let Some(metadata) = message.get_field_by_name_mut(METADATA) else {
+    let metadata = message.get_field_by_name_mut(METADATA);
+    let Some(metadata) = metadata.and_then(Value::as_message_mut) else {
         return;
     };
-    let Some(metadata) = metadata.as_message_mut() else {
-        return;
-    };
-    let ours = MapKey::String(NAMESPACE.to_owned());
-    let all = metadata.get_field_by_name_mut("filter_metadata");
-    let Some(all) = all.and_then(Value::as_map_mut) else {
-        return;
-    };
-    let fields = all.get_mut(&ours).and_then(Value::as_message_mut);
-    let fields = fields.and_then(|ours| ours.get_field_by_name_mut("fields"));
-    let Some(fields) = fields.and_then(Value::as_map_mut) else {
-        return;
-    };
-    if fields.remove(&MapKey::String(WHEN.to_owned())).is_none() || !fields.is_empty() {
-        return;
-    }
-    all.remove(&ours);
-    let empty = metadata.fields().next().is_none() && metadata.unknown_fields().next().is_none();
-    if empty {
+    if remove_annotation(metadata) == Some(true) && is_empty(metadata) {
         message.clear_field_by_name(METADATA);
     }
+}
+
+/// Removes the condition from metadata, and this server's namespace if that is
+/// empty without it. Returns whether the namespace was removed; `None` if there
+/// is no such namespace.
+fn remove_annotation(metadata: &mut DynamicMessage) -> Option<bool> {
+    let ours = MapKey::String(NAMESPACE.to_owned());
+    let namespaces = metadata.get_field_by_name_mut(FILTER_METADATA)?;
+    let namespaces = namespaces.as_map_mut()?;
+    let annotations = namespaces.get_mut(&ours)?.as_message_mut()?;
+    let annotations = annotations.get_field_by_name_mut("fields")?.as_map_mut()?;
+    let removed = annotations.remove(&MapKey::String(WHEN.to_owned()));
+    if removed.is_none() || !annotations.is_empty() {
+        return Some(false);
+    }
+    namespaces.remove(&ours);
+    Some(true)
+}
+
+/// Whether nothing is set in a message, not even an unknown field.
+fn is_empty(message: &DynamicMessage) -> bool {
+    message.fields().next().is_none() && message.unknown_fields().next().is_none()
 }

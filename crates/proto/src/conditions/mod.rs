@@ -100,8 +100,8 @@ pub enum ConditionProblem {
     TooDeep,
 }
 
-/// Whether a body may have a condition in it. It may err on the side of yes,
-/// but is cheap.
+/// Returns whether a body may have a condition in it. The check is cheap: true
+/// does not mean that there is one, false means that there is none.
 #[must_use]
 pub fn mentions(body: &[u8]) -> bool {
     // A key of a map: field 1, and its length.
@@ -112,25 +112,27 @@ pub fn mentions(body: &[u8]) -> bool {
 
 /// The field of a message for its author's annotations.
 const METADATA: &str = "metadata";
+/// The field of the metadata that has the annotations, by namespace.
+const FILTER_METADATA: &str = "filter_metadata";
 
+/// Whether the author has annotated a message.
 fn has_metadata(message: &DynamicMessage) -> bool {
     let field = message.descriptor().get_field_by_name(METADATA);
     field.is_some_and(|field| {
-        let of = field.kind();
-        let of = of.as_message().map(|of| of.full_name());
+        let kind = field.kind();
+        let of = kind.as_message().map(|of| of.full_name());
         !field.is_list() && of == Some("envoy.config.core.v3.Metadata") && message.has_field(&field)
     })
 }
 
-/// The annotations of a message for this server, by key.
-fn said(message: &DynamicMessage) -> Option<Vec<(String, Value)>> {
+/// Reads the annotations of a message for this server, in the order of their
+/// keys. `None` if it has none.
+fn annotations(message: &DynamicMessage) -> Option<Vec<(String, Value)>> {
     if !has_metadata(message) {
         return None;
     }
     let metadata = message.get_field_by_name(METADATA)?;
-    let all = metadata
-        .as_message()?
-        .get_field_by_name("filter_metadata")?;
+    let all = metadata.as_message()?.get_field_by_name(FILTER_METADATA)?;
     let ours = all.as_map()?.get(&MapKey::String(NAMESPACE.to_owned()))?;
     let fields = ours.as_message()?.get_field_by_name("fields")?;
     let pairs = fields.as_map()?.iter();
@@ -141,7 +143,8 @@ fn said(message: &DynamicMessage) -> Option<Vec<(String, Value)>> {
     Some(pairs)
 }
 
-/// The text of a `google.protobuf.Value`.
+/// Returns the text of a `google.protobuf.Value`; `None` if it is something
+/// else.
 fn text(value: &Value) -> Option<String> {
     let value = value.as_message()?;
     let field = value.descriptor().get_field_by_name("string_value")?;

@@ -1,10 +1,10 @@
 //! Responses as lists of shared byte frames.
 //!
-//! A resource is encoded once, as the [`Field`] that it is in every stream's
-//! response; a response is the stream's own small head followed by fields.
-//! Large bodies are spliced in by reference, small ones are copied together,
-//! because a frame of its own costs a transport more than copying a few hundred
-//! bytes.
+//! A resource is encoded once, as the [`Field`](super::Field) that it is in
+//! every stream's response; a response is the stream's own small head followed
+//! by fields. Large bodies are spliced in by reference, small ones are copied
+//! together, because a frame of its own costs a transport more than copying a
+//! few hundred bytes.
 //!
 //! ```text
 //! head: nonce, removed … ┐ one frame   ┌ shared body ┐ ┌ small fields, copied ┐ …
@@ -17,141 +17,18 @@
 use std::ops::Range;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use prost::{
-    Message,
-    encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len},
-};
+use prost::Message;
 
-use super::message::{Any, DeltaDiscoveryResponse, DiscoveryResponse, Resource};
+use super::delimited::{delimited_len, put_delimiter, put_text_field, text_field_len};
+use super::message::{DeltaDiscoveryResponse, DiscoveryResponse};
+use super::number::{control_plane, delta_response, response, sotw_response};
 
 /// Bytes from which a piece travels as a frame of its own.
 const SPLICE_BYTES: usize = 2048;
 
-/// The number of `resources` in both responses.
-const RESOURCES: u32 = 2;
-/// The number of `Resource.resource`.
-const RESOURCE_BODY: u32 = 2;
-/// The number of `Any.value`.
-const ANY_VALUE: u32 = 2;
-/// The number of `ControlPlane.identifier`.
-const IDENTIFIER: u32 = 1;
-/// The gRPC prefix of a message: whether it is compressed, and its length.
+/// The bytes of gRPC's prefix of a message: whether it is compressed, and its
+/// length.
 const PREFIX: usize = 5;
-
-/// One entry of `resources` (or a segment of them), key and length included:
-/// encoded once, shared by every stream that gets it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Field {
-    /// Everything before the body.
-    head: Bytes,
-    /// The encoded resource itself: the bytes of `Any.value`, shared.
-    body: Bytes,
-}
-
-impl Field {
-    /// The entry of a delta response.
-    #[must_use]
-    pub fn delta(resource: &Resource) -> Self {
-        let mut rest = resource.clone();
-        let any = rest.resource.take();
-        let (any_head, body) = any.as_ref().map(any_head).unwrap_or_default();
-        let any_len = any_head.len() + body.len();
-        let nested = any.is_some().then_some((RESOURCE_BODY, any_len));
-        let own = rest.encoded_len();
-        let total = own + nested.map_or(0, |(number, len)| delimited_len(number, len));
-
-        let mut head = BytesMut::with_capacity(delimited_len(RESOURCES, total) - body.len());
-        delimited(&mut head, RESOURCES, total);
-        rest.encode_raw(&mut head);
-        if let Some((number, len)) = nested {
-            delimited(&mut head, number, len);
-            head.put_slice(&any_head);
-        }
-        let head = head.freeze();
-        Self { head, body }
-    }
-
-    /// The entry of a SotW response.
-    #[must_use]
-    pub fn sotw(any: &Any) -> Self {
-        let (any_head, body) = any_head(any);
-        let total = any_head.len() + body.len();
-        let mut head = BytesMut::with_capacity(any_head.len() + 11);
-        delimited(&mut head, RESOURCES, total);
-        head.put_slice(&any_head);
-        let head = head.freeze();
-        Self { head, body }
-    }
-
-    /// The entry of a SotW response in the wrapper that carries a TTL (S58).
-    #[must_use]
-    pub fn sotw_wrapped(resource: &Resource) -> Self {
-        Self::sotw(&Any {
-            type_url: Resource::TYPE_URL.to_owned(),
-            value: resource.encode_to_vec().into(),
-        })
-    }
-
-    /// Many entries as one piece, for a set that many streams get whole.
-    #[must_use]
-    pub fn segment<'a>(fields: impl IntoIterator<Item = &'a Field>) -> Self {
-        let mut bytes = BytesMut::new();
-        for field in fields {
-            bytes.put_slice(&field.head);
-            bytes.put_slice(&field.body);
-        }
-        Self {
-            head: Bytes::new(),
-            body: bytes.freeze(),
-        }
-    }
-
-    /// Its pieces in a response, in order.
-    #[must_use]
-    pub fn pieces(&self) -> [&Bytes; 2] {
-        [&self.head, &self.body]
-    }
-
-    /// Bytes on the wire.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.head.len() + self.body.len()
-    }
-
-    /// True only for an empty segment.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The entry in one piece, copied.
-    #[must_use]
-    pub fn to_bytes(&self) -> Bytes {
-        [self.head.as_ref(), self.body.as_ref()].concat().into()
-    }
-}
-
-/// The bytes of an `Any` before its value, and the value.
-fn any_head(any: &Any) -> (BytesMut, Bytes) {
-    let Any { type_url, value } = any;
-    let mut head = BytesMut::with_capacity(type_url.len() + 16);
-    if !type_url.is_empty() {
-        prost::encoding::string::encode(1, type_url, &mut head);
-    }
-    if !value.is_empty() {
-        delimited(&mut head, ANY_VALUE, value.len());
-    }
-    (head, value.clone())
-}
-
-fn delimited(buf: &mut BytesMut, number: u32, len: usize) {
-    encode_key(number, WireType::LengthDelimited, buf);
-    encode_varint(len as u64, buf);
-}
-
-fn delimited_len(number: u32, len: usize) -> usize {
-    key_len(number) + encoded_len_varint(len as u64) + len
-}
 
 /// A message as frames that share bytes, behind the gRPC prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -212,123 +89,139 @@ pub struct Head<'a> {
 }
 
 impl<'a> Head<'a> {
-    /// The texts that are fields of their own.
+    /// The texts that are fields of the response, with their numbers.
     fn texts(&self) -> [(u32, &'a str); 3] {
-        [(1, self.version), (4, self.type_url), (5, self.nonce)]
+        [
+            (response::VERSION, self.version),
+            (response::TYPE_URL, self.type_url),
+            (response::NONCE, self.nonce),
+        ]
     }
 
-    fn len(&self, control_plane: u32) -> usize {
-        let texts = self.texts().map(|(number, text)| text_len(number, text));
-        let speaker = match text_len(IDENTIFIER, self.identifier) {
+    /// Returns the number of bytes that [`put`](Self::put) writes.
+    fn encoded_len(&self, control_plane_number: u32) -> usize {
+        let texts = self.texts().into_iter();
+        let texts_len: usize = texts
+            .map(|(number, text)| text_field_len(number, text))
+            .sum();
+        let control_plane_len = match text_field_len(control_plane::IDENTIFIER, self.identifier) {
             0 => 0,
-            len => delimited_len(control_plane, len),
+            len => delimited_len(control_plane_number, len),
         };
-        texts.iter().sum::<usize>() + speaker
+        texts_len + control_plane_len
     }
 
-    fn write(&self, control_plane: u32, buf: &mut BytesMut) {
+    /// Writes the fields of the head. The identifier is inside of
+    /// `control_plane`, whose number differs between SotW and delta.
+    fn put(&self, control_plane_number: u32, buf: &mut BytesMut) {
         for (number, text) in self.texts() {
-            put_text(buf, number, text);
+            put_text_field(buf, number, text);
         }
         if !self.identifier.is_empty() {
-            delimited(buf, control_plane, text_len(IDENTIFIER, self.identifier));
-            put_text(buf, IDENTIFIER, self.identifier);
+            let len = text_field_len(control_plane::IDENTIFIER, self.identifier);
+            put_delimiter(buf, control_plane_number, len);
+            put_text_field(buf, control_plane::IDENTIFIER, self.identifier);
         }
     }
 }
 
-fn text_len(number: u32, text: &str) -> usize {
-    match text.len() {
-        0 => 0,
-        len => delimited_len(number, len),
-    }
-}
-
-fn put_text(buf: &mut BytesMut, number: u32, text: &str) {
-    if !text.is_empty() {
-        delimited(buf, number, text.len());
-        buf.put_slice(text.as_bytes());
-    }
-}
-
-/// Whether a piece is copied behind the one before it.
+/// Whether a piece is copied, because a frame of its own would cost more.
 fn is_small(piece: &Bytes) -> bool {
     piece.len() < SPLICE_BYTES
 }
 
-/// Writes a message. All copied bytes, the gRPC prefix included, go into one
-/// buffer of just the right size: this is done for every stream.
+/// Writes a response: the gRPC prefix, the head, the rest, and the pieces, in
+/// this order. All copied bytes go into one buffer of just the right size,
+/// because this is done for every stream.
 fn encode<'a>(
     head: Head<'_>,
-    control_plane: u32,
+    control_plane_number: u32,
     rest: &impl Message,
     pieces: impl Iterator<Item = &'a Bytes> + Clone,
 ) -> Frames {
-    let small = pieces.clone().filter(|piece| is_small(piece));
-    let copied =
-        head.len(control_plane) + rest.encoded_len() + small.map(Bytes::len).sum::<usize>();
-    let spliced = pieces.clone().filter(|piece| !is_small(piece));
-    let len = copied + spliced.map(Bytes::len).sum::<usize>();
+    let own_len = head.encoded_len(control_plane_number) + rest.encoded_len();
+    let small_pieces = pieces.clone().filter(|piece| is_small(piece));
+    let copied_len = own_len + small_pieces.map(Bytes::len).sum::<usize>();
+    let len = own_len + pieces.clone().map(Bytes::len).sum::<usize>();
 
-    let mut tail = BytesMut::with_capacity(PREFIX + copied);
-    // Not compressed, and the length. A set larger than four gigabytes is
-    // beyond gRPC, and beyond any client.
-    tail.put_u8(0);
-    tail.put_u32(u32::try_from(len).unwrap_or(u32::MAX));
-    head.write(control_plane, &mut tail);
-    rest.encode_raw(&mut tail);
+    let mut buf = BytesMut::with_capacity(PREFIX + copied_len);
+    put_prefix(&mut buf, len);
+    head.put(control_plane_number, &mut buf);
+    rest.encode_raw(&mut buf);
+    let (first, rest) = splice(buf, pieces);
+    Frames { first, rest, len }
+}
+
+/// Writes gRPC's prefix of a message that has `len` bytes and is not
+/// compressed.
+fn put_prefix(buf: &mut BytesMut, len: usize) {
+    buf.put_u8(0);
+    // A set larger than four gigabytes is beyond gRPC, and beyond any client.
+    buf.put_u32(u32::try_from(len).unwrap_or(u32::MAX));
+}
+
+/// Appends pieces to the beginning of a message: small ones are copied into its
+/// buffer, and a large one becomes a frame between two parts of the buffer.
+/// Returns the first frame and the others; most messages have no other.
+fn splice<'a>(mut buf: BytesMut, pieces: impl Iterator<Item = &'a Bytes>) -> (Bytes, Vec<Bytes>) {
     let mut frames = Vec::new();
     for piece in pieces {
         if is_small(piece) {
-            tail.put_slice(piece);
+            buf.put_slice(piece);
             continue;
         }
-        if !tail.is_empty() {
-            frames.push(tail.split().freeze());
+        if !buf.is_empty() {
+            frames.push(buf.split().freeze());
         }
         frames.push(piece.clone());
     }
     if frames.is_empty() {
-        let first = tail.freeze();
-        return Frames {
-            first,
-            rest: frames,
-            len,
-        };
+        return (buf.freeze(), frames);
     }
-    if !tail.is_empty() {
-        frames.push(tail.freeze());
+    if !buf.is_empty() {
+        frames.push(buf.freeze());
     }
-    Frames {
-        first: frames.remove(0),
-        rest: frames,
-        len,
-    }
+    (frames.remove(0), frames)
 }
 
-/// A SotW response: the texts of its head, the rest of its fields, and then the
-/// shared pieces.
+/// Encodes a SotW response as frames that share the bytes of `pieces`.
+///
+/// `rest` holds the fields that are neither in `head` nor in `pieces`, which is
+/// `resource_errors`. The others must be empty in it: it is encoded as it is,
+/// so a text would be in the response twice.
 #[must_use]
 pub fn encode_sotw<'a>(
     head: Head<'_>,
     rest: &DiscoveryResponse,
     pieces: impl IntoIterator<Item = &'a Bytes, IntoIter: Clone>,
 ) -> Frames {
-    encode(head, 6, rest, pieces.into_iter())
+    let number = sotw_response::CONTROL_PLANE;
+    encode(head, number, rest, pieces.into_iter())
 }
 
-/// A delta response: the texts of its head, the rest of its fields, and then
-/// the shared pieces.
+/// Encodes a delta response as frames that share the bytes of `pieces`.
+///
+/// `rest` holds the fields that are neither in `head` nor in `pieces`:
+/// `removed_resources`, `removed_resource_names` and `resource_errors`. The
+/// others must be empty in it: it is encoded as it is, so a text would be in
+/// the response twice.
 ///
 /// ```
-/// use trunkline_proto::discovery::{DeltaDiscoveryResponse, Field, Head, Resource, encode_delta};
+/// use trunkline_proto::discovery::{
+///     Any, DeltaDiscoveryResponse, Field, Frames, Head, Resource, encode_delta,
+/// };
 ///
-/// let shared = Field::delta(&Resource { name: "a".into(), ..Resource::default() });
+/// let body = Any { type_url: "t/x".into(), value: vec![0; 10_000].into() };
+/// let resource = Resource { name: "a".into(), resource: Some(body), ..Resource::default() };
+/// let shared = Field::delta(&resource);
 /// let head = |nonce| Head { nonce, ..Head::default() };
 /// let rest = DeltaDiscoveryResponse::default();
 /// let first = encode_delta(head("1"), &rest, shared.pieces());
 /// let second = encode_delta(head("2"), &rest, shared.pieces());
-/// assert_eq!(first.len(), second.len());
+/// // The responses differ, and the body is in memory once.
+/// assert_ne!(first.to_bytes(), second.to_bytes());
+/// let body_of = |frames: &Frames| frames.iter().last().map(|frame| frame.as_ptr());
+/// assert_eq!(body_of(&first), body_of(&second));
 /// ```
 #[must_use]
 pub fn encode_delta<'a>(
@@ -336,12 +229,14 @@ pub fn encode_delta<'a>(
     rest: &DeltaDiscoveryResponse,
     pieces: impl IntoIterator<Item = &'a Bytes, IntoIter: Clone>,
 ) -> Frames {
-    encode(head, 7, rest, pieces.into_iter())
+    let number = delta_response::CONTROL_PLANE;
+    encode(head, number, rest, pieces.into_iter())
 }
 
-/// Cuts a list of fields into runs whose bytes stay under `max` (S44, S80). A
-/// field that is larger than `max` alone gets a run of its own: it cannot be
-/// cut, and the sender knows from [`Field::len`].
+/// Cuts a list of fields, given by their lengths, into runs of at most `max`
+/// bytes (S44, S80). Returns the indices of each run. A field that is larger
+/// than `max` alone gets a run of its own: it cannot be cut, and the sender
+/// knows from [`Field::len`](super::Field::len).
 #[must_use]
 pub fn batches(lens: impl IntoIterator<Item = usize>, max: usize) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();

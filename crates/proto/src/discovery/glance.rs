@@ -6,10 +6,14 @@
 //! caller that must know the difference decodes the message.
 
 use super::message::Resource;
+use super::number::{any, delta_request, delta_response, resource, response, sotw_request};
 use super::scan;
 
-/// The length-delimited fields of an encoded message, in order: the number of
-/// each, and its bytes.
+/// The field that names a resource in the body of every type of xDS.
+const BODY_NAME: u32 = 1;
+
+/// Walks the length-delimited fields of an encoded message, in order: the
+/// number of each, and its bytes. Fields of other wire types are passed over.
 ///
 /// ```
 /// use trunkline_proto::discovery::fields;
@@ -28,33 +32,33 @@ pub fn fields(mut bytes: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
     })
 }
 
-/// The name in the body of a resource, if it has one.
+/// Reads the name in the body of a resource. `None` if it has none, or an empty
+/// one.
 ///
 /// Every type of xDS has it in its first field, so the body may be of an
 /// unknown type. It is no proof that the rest of the body is good.
 #[must_use]
 pub fn name_of(body: &[u8]) -> Option<&str> {
     // Of a repeated singular field, the last one counts.
-    let last = fields(body).filter(|(number, _)| *number == 1).last();
+    let last = fields(body)
+        .filter(|(number, _)| *number == BODY_NAME)
+        .last();
     let name = std::str::from_utf8(last?.1).ok()?;
     Some(name).filter(|name| !name.is_empty())
 }
 
-/// The number of `initial_resource_versions` in a delta request.
-const INITIAL_VERSIONS: u32 = 5;
-
 /// Takes the entries of `initial_resource_versions` out of an encoded delta
-/// request: `each` is given the bytes of each, and the rest is returned. `None`
-/// if the bytes are no message.
+/// request: `each` is called with the bytes of every entry, and the request
+/// without them is returned. `None` if the bytes are no message.
 ///
-/// A client that reconnects lists its whole cache, and the caches of a fleet are
-/// equal: the entries need not be decoded to be recognised.
+/// A client that reconnects lists its whole cache, and the caches of a fleet
+/// are equal: the entries need not be decoded to be recognised.
 pub fn split_initial_versions(mut bytes: &[u8], mut each: impl FnMut(&[u8])) -> Option<Vec<u8>> {
     let mut rest = Vec::new();
     while !bytes.is_empty() {
         let before = bytes;
         match scan::next(&mut bytes)? {
-            (INITIAL_VERSIONS, Some(entry)) => each(entry),
+            (delta_request::INITIAL_RESOURCE_VERSIONS, Some(entry)) => each(entry),
             _ => rest.extend_from_slice(&before[..before.len() - bytes.len()]),
         }
     }
@@ -86,19 +90,21 @@ pub struct Entry<'a> {
 }
 
 impl<'a> Glance<'a> {
-    /// Of a delta response.
+    /// Reads the head of a delta response.
     #[must_use]
     pub fn delta(bytes: &'a [u8]) -> Self {
-        Self::at(bytes, true)
+        Self::read(bytes, true)
     }
 
-    /// Of a SotW response.
+    /// Reads the head of a SotW response.
     #[must_use]
     pub fn sotw(bytes: &'a [u8]) -> Self {
-        Self::at(bytes, false)
+        Self::read(bytes, false)
     }
 
-    fn at(bytes: &'a [u8], delta: bool) -> Self {
+    /// Reads the texts, which have the same numbers in both responses. A text
+    /// that is missing or no UTF-8 is empty.
+    fn read(bytes: &'a [u8], delta: bool) -> Self {
         let mut glance = Self {
             bytes,
             delta,
@@ -108,34 +114,35 @@ impl<'a> Glance<'a> {
         };
         for (number, value) in fields(bytes) {
             match number {
-                1 => glance.version = text(value),
-                4 => glance.type_url = text(value),
-                5 => glance.nonce = text(value),
+                response::VERSION => glance.version = text(value),
+                response::TYPE_URL => glance.type_url = text(value),
+                response::NONCE => glance.nonce = text(value),
                 _ => {}
             }
         }
         glance
     }
 
-    /// Its resources, in order.
+    /// Reads its resources one by one, in order.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'a>> + use<'a> {
         let delta = self.delta;
-        let resources = fields(self.bytes).filter(|(number, _)| *number == 2);
+        let resources = fields(self.bytes).filter(|(number, _)| *number == response::RESOURCES);
         resources.map(move |(_, value)| match delta {
-            true => wrapped(value),
-            false => bare(value),
+            true => entry_of_resource(value),
+            false => entry_of_any(value),
         })
     }
 
-    /// The names that it removes.
+    /// Reads the names that a delta response removes; SotW lists none.
     pub fn removed(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let delta = self.delta;
-        let removed = fields(self.bytes).filter(move |(number, _)| delta && *number == 6);
+        let is_removed = move |number| delta && number == delta_response::REMOVED_RESOURCES;
+        let removed = fields(self.bytes).filter(move |(number, _)| is_removed(*number));
         removed.map(|(_, value)| text(value))
     }
 }
 
-/// A request that only acknowledges a response, as most do.
+/// A request that only ACKs a response, as most do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answer<'a> {
     /// The encoded node, if it is repeated.
@@ -148,20 +155,46 @@ pub struct Answer<'a> {
     pub version: &'a str,
 }
 
+/// The numbers of the fields of an ACK, which differ between SotW and delta.
+struct AckFields {
+    node: u32,
+    type_url: u32,
+    nonce: u32,
+    version: Option<u32>,
+}
+
+const DELTA_ACK: AckFields = AckFields {
+    node: delta_request::NODE,
+    type_url: delta_request::TYPE_URL,
+    nonce: delta_request::RESPONSE_NONCE,
+    version: None,
+};
+
+const SOTW_ACK: AckFields = AckFields {
+    node: sotw_request::NODE,
+    type_url: sotw_request::TYPE_URL,
+    nonce: sotw_request::RESPONSE_NONCE,
+    version: Some(sotw_request::VERSION),
+};
+
 impl<'a> Answer<'a> {
-    /// Of a delta request; `None` if it has other fields, or no nonce.
+    /// Reads a delta request; `None` if it has other fields than an ACK, or no
+    /// nonce.
     #[must_use]
     pub fn delta(bytes: &'a [u8]) -> Option<Self> {
-        Self::read(bytes, [1, 2, 6, 0])
+        Self::read(bytes, &DELTA_ACK)
     }
 
-    /// Of a SotW request; `None` if it has other fields, or no nonce.
+    /// Reads a SotW request; `None` if it has other fields than an ACK, or no
+    /// nonce.
     #[must_use]
     pub fn sotw(bytes: &'a [u8]) -> Option<Self> {
-        Self::read(bytes, [2, 4, 5, 1])
+        Self::read(bytes, &SOTW_ACK)
     }
 
-    fn read(mut bytes: &'a [u8], [node, url, nonce, version]: [u32; 4]) -> Option<Self> {
+    /// Reads a request that has no fields but these, and both a type and a
+    /// nonce.
+    fn read(mut bytes: &'a [u8], fields: &AckFields) -> Option<Self> {
         let text = |value| std::str::from_utf8(value).ok();
         let mut answer = Self {
             node: None,
@@ -172,10 +205,10 @@ impl<'a> Answer<'a> {
         while !bytes.is_empty() {
             let (number, value) = scan::next(&mut bytes)?;
             match number {
-                _ if number == node => answer.node = Some(value?),
-                _ if number == url => answer.type_url = text(value?)?,
-                _ if number == nonce => answer.nonce = text(value?)?,
-                _ if number == version => answer.version = text(value?)?,
+                _ if number == fields.node => answer.node = Some(value?),
+                _ if number == fields.type_url => answer.type_url = text(value?)?,
+                _ if number == fields.nonce => answer.nonce = text(value?)?,
+                _ if Some(number) == fields.version => answer.version = text(value?)?,
                 _ => return None,
             }
         }
@@ -183,11 +216,11 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// An `Any` of a SotW response.
-fn bare(any: &[u8]) -> Entry<'_> {
-    let (url, body) = open(any);
-    if url == Resource::TYPE_URL {
-        return wrapped(body);
+/// Reads an entry of a SotW response, which may be wrapped (S58).
+fn entry_of_any(any: &[u8]) -> Entry<'_> {
+    let (type_url, body) = any_parts(any);
+    if type_url == Resource::TYPE_URL {
+        return entry_of_resource(body);
     }
     Entry {
         name: name_of(body).unwrap_or_default(),
@@ -196,14 +229,15 @@ fn bare(any: &[u8]) -> Entry<'_> {
     }
 }
 
-/// A `Resource`.
-fn wrapped(resource: &[u8]) -> Entry<'_> {
+/// Reads a `Resource`: an entry of a delta response, or a wrapper. A wrapper
+/// without a name has that of its body.
+fn entry_of_resource(bytes: &[u8]) -> Entry<'_> {
     let mut entry = Entry::default();
-    for (number, value) in fields(resource) {
+    for (number, value) in fields(bytes) {
         match number {
-            1 => entry.version = text(value),
-            2 => entry.body = Some(open(value).1),
-            3 => entry.name = text(value),
+            resource::VERSION => entry.version = text(value),
+            resource::BODY => entry.body = Some(any_parts(value).1),
+            resource::NAME => entry.name = text(value),
             _ => {}
         }
     }
@@ -213,19 +247,21 @@ fn wrapped(resource: &[u8]) -> Entry<'_> {
     entry
 }
 
-/// The type and the value of an `Any`.
-fn open(any: &[u8]) -> (&str, &[u8]) {
-    let mut opened: (&str, &[u8]) = ("", &[]);
-    for (number, value) in fields(any) {
+/// Reads the type and the value of an `Any`; both are empty if they are
+/// missing.
+fn any_parts(bytes: &[u8]) -> (&str, &[u8]) {
+    let (mut type_url, mut body) = ("", &bytes[..0]);
+    for (number, value) in fields(bytes) {
         match number {
-            1 => opened.0 = text(value),
-            2 => opened.1 = value,
+            any::TYPE_URL => type_url = text(value),
+            any::VALUE => body = value,
             _ => {}
         }
     }
-    opened
+    (type_url, body)
 }
 
+/// The text, or an empty one if the bytes are no UTF-8.
 fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap_or_default()
 }

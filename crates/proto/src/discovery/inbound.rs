@@ -1,8 +1,8 @@
-//! Reading a message from a peer: bounded, and good parts kept.
+//! Received messages: bounded, and their good parts kept.
 //!
-//! A message is scanned before it is decoded, so a limit costs no memory. What
-//! is wrong with a single name costs that name only (S72): it is taken out and
-//! listed as a [`Refusal`] beside the message.
+//! A message is scanned before it is decoded, so a limit costs no memory. A
+//! name that is too long costs that name only (S72): it is taken out and listed
+//! as a [`Refusal`] beside the message.
 
 use bytes::Bytes;
 
@@ -19,9 +19,9 @@ use super::{
 /// A message, and the names that were taken out of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checked<M> {
-    /// What stands.
+    /// The message without the refused names.
     pub message: M,
-    /// What was refused. Empty for every well-behaved peer.
+    /// The refused names. Empty for every well-behaved sender.
     pub refused: Vec<Refusal>,
 }
 
@@ -31,7 +31,7 @@ pub struct Checked<M> {
 pub struct Refusal {
     /// The field that carried it.
     pub field: &'static str,
-    /// How it begins.
+    /// The beginning of the name.
     pub start: String,
     /// Its bytes.
     pub len: usize,
@@ -39,7 +39,7 @@ pub struct Refusal {
     pub max: usize,
 }
 
-/// Why a message cannot be read. The peer is at fault in every case.
+/// Why a message cannot be read. The sender is at fault in every case.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// Not a protobuf message of this type.
@@ -47,7 +47,7 @@ pub enum DecodeError {
     Malformed {
         /// The message.
         message: &'static str,
-        /// What the decoder says.
+        /// The decoder's error.
         source: prost::DecodeError,
     },
     /// The bytes end inside a field, or a field has no valid key.
@@ -96,7 +96,8 @@ pub enum DecodeError {
     },
 }
 
-/// The four messages that a peer can send, and the wrapper inside one of them.
+/// The four messages that a client or a server can send, and the wrapper inside
+/// one of them.
 pub trait Inbound: Sized {
     /// Reads `raw`; bodies in the result are slices of it.
     ///
@@ -106,47 +107,53 @@ pub trait Inbound: Sized {
     fn decode_checked(raw: Bytes, limits: &Limits) -> Result<Checked<Self>, DecodeError>;
 }
 
-/// What differs between them.
+/// The parts of decoding that differ between those messages.
 pub(super) trait Bounded: prost::Message + Default {
     const SHAPE: &'static Shape;
 
-    /// Takes out the names that are too long.
-    fn refuse(&mut self, refuse: &mut Refuse<'_>);
+    /// Takes the names that are too long out of the message, and shortens the
+    /// text of its error.
+    fn enforce(&mut self, names: &mut NameLimit<'_>);
 }
 
 impl<M: Bounded> Inbound for M {
     fn decode_checked(raw: Bytes, limits: &Limits) -> Result<Checked<Self>, DecodeError> {
-        let (shape, len) = (M::SHAPE, raw.len());
-        scan::check(shape, &raw, len, limits.message_bytes, limits)?;
+        let shape = M::SHAPE;
+        scan::check(shape, &raw, limits.message_bytes, limits)?;
         let mut message = M::decode(raw).map_err(|source| DecodeError::Malformed {
             message: shape.name,
             source,
         })?;
-        let mut refuse = Refuse {
+        let mut names = NameLimit {
             limits,
             refused: Vec::new(),
         };
-        message.refuse(&mut refuse);
-        let refused = refuse.refused;
+        message.enforce(&mut names);
+        let refused = names.refused;
         Ok(Checked { message, refused })
     }
 }
 
-/// Collects refusals.
-pub(super) struct Refuse<'a> {
+/// The characters of a refused name that its [`Refusal`] quotes.
+const QUOTED: usize = 64;
+
+/// Applies the limits that cost a single value and not the message.
+pub(super) struct NameLimit<'a> {
     limits: &'a Limits,
     refused: Vec<Refusal>,
 }
 
-impl Refuse<'_> {
+impl NameLimit<'_> {
+    /// Takes the items whose name is too long out of a list.
     fn list<T>(&mut self, field: &'static str, list: &mut Vec<T>, name: impl Fn(&T) -> &str) {
-        list.retain(|item| self.keep(field, name(item)));
+        list.retain(|item| self.fits(field, name(item)));
     }
 
-    fn keep(&mut self, field: &'static str, name: &str) -> bool {
+    /// Returns whether a name is short enough, and records a refusal if not.
+    fn fits(&mut self, field: &'static str, name: &str) -> bool {
         let (len, max) = (name.len(), self.limits.name_bytes);
         if len > max {
-            let start = name.chars().take(64).collect();
+            let start = name.chars().take(QUOTED).collect();
             self.refused.push(Refusal {
                 field,
                 start,
@@ -157,6 +164,7 @@ impl Refuse<'_> {
         len <= max
     }
 
+    /// Shortens the text of an error to its limit, at the end of a character.
     /// The text is for people (S64), so the part that fits serves them.
     fn clip(&self, status: Option<&mut Status>) {
         let Some(status) = status else { return };
@@ -172,52 +180,51 @@ impl Refuse<'_> {
 impl Bounded for DiscoveryRequest {
     const SHAPE: &'static Shape = &shape::DISCOVERY_REQUEST;
 
-    fn refuse(&mut self, refuse: &mut Refuse<'_>) {
-        refuse.list("resource_names", &mut self.resource_names, |n| n);
-        refuse.list("resource_locators", &mut self.resource_locators, |l| {
-            &l.name
-        });
-        refuse.clip(self.error_detail.as_mut());
+    fn enforce(&mut self, names: &mut NameLimit<'_>) {
+        names.list("resource_names", &mut self.resource_names, |n| n);
+        let locators = &mut self.resource_locators;
+        names.list("resource_locators", locators, |l| &l.name);
+        names.clip(self.error_detail.as_mut());
     }
 }
 
 impl Bounded for DiscoveryResponse {
     const SHAPE: &'static Shape = &shape::DISCOVERY_RESPONSE;
 
-    fn refuse(&mut self, _: &mut Refuse<'_>) {}
+    fn enforce(&mut self, _: &mut NameLimit<'_>) {}
 }
 
 impl Bounded for DeltaDiscoveryRequest {
     const SHAPE: &'static Shape = &shape::DELTA_REQUEST;
 
-    fn refuse(&mut self, refuse: &mut Refuse<'_>) {
+    fn enforce(&mut self, names: &mut NameLimit<'_>) {
         let subscribe = &mut self.resource_names_subscribe;
-        refuse.list("resource_names_subscribe", subscribe, |n| n);
+        names.list("resource_names_subscribe", subscribe, |n| n);
         let unsubscribe = &mut self.resource_names_unsubscribe;
-        refuse.list("resource_names_unsubscribe", unsubscribe, |n| n);
+        names.list("resource_names_unsubscribe", unsubscribe, |n| n);
         let subscribe = &mut self.resource_locators_subscribe;
-        refuse.list("resource_locators_subscribe", subscribe, |l| &l.name);
+        names.list("resource_locators_subscribe", subscribe, |l| &l.name);
         let unsubscribe = &mut self.resource_locators_unsubscribe;
-        refuse.list("resource_locators_unsubscribe", unsubscribe, |l| &l.name);
+        names.list("resource_locators_unsubscribe", unsubscribe, |l| &l.name);
         let held = &mut self.initial_resource_versions;
-        refuse.list("initial_resource_versions", held, |h| &h.name);
-        refuse.clip(self.error_detail.as_mut());
+        names.list("initial_resource_versions", held, |h| &h.name);
+        names.clip(self.error_detail.as_mut());
     }
 }
 
 impl Bounded for DeltaDiscoveryResponse {
     const SHAPE: &'static Shape = &shape::DELTA_RESPONSE;
 
-    fn refuse(&mut self, refuse: &mut Refuse<'_>) {
-        refuse.list("resources", &mut self.resources, |r| &r.name);
-        refuse.list("removed_resources", &mut self.removed_resources, |n| n);
+    fn enforce(&mut self, names: &mut NameLimit<'_>) {
+        names.list("resources", &mut self.resources, |r| &r.name);
+        names.list("removed_resources", &mut self.removed_resources, |n| n);
     }
 }
 
-/// In a state-of-the-world response it is the body of an `Any`, which the scan
-/// of the response does not look into (S58).
+/// In a SotW response the wrapper is the body of an `Any`, which the scan of
+/// the response does not look into (S58).
 impl Bounded for Resource {
     const SHAPE: &'static Shape = &shape::RESOURCE;
 
-    fn refuse(&mut self, _: &mut Refuse<'_>) {}
+    fn enforce(&mut self, _: &mut NameLimit<'_>) {}
 }

@@ -17,12 +17,15 @@
 //! without decoding.
 
 mod constraints;
+mod delimited;
+mod field;
 mod frames;
 mod glance;
 mod inbound;
 mod limits;
 mod message;
 mod node;
+mod number;
 mod scan;
 mod shape;
 mod structs;
@@ -32,7 +35,8 @@ mod tests;
 pub use constraints::{
     Constraint, ConstraintList, DynamicParameterConstraints, Exists, SingleConstraint, constraint,
 };
-pub use frames::{Field, Frames, Head, batches, encode_delta, encode_sotw};
+pub use field::Field;
+pub use frames::{Frames, Head, batches, encode_delta, encode_sotw};
 pub use glance::{Answer, Entry, Glance, fields, name_of, split_initial_versions};
 pub use inbound::{Checked, DecodeError, Inbound, Refusal};
 pub use limits::Limits;

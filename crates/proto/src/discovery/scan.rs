@@ -1,17 +1,17 @@
 //! A walk over the wire form that counts before anything is allocated.
 //!
 //! An empty string costs two bytes to send and twenty-four to hold, a map entry
-//! more than twice that, so a size limit alone lets a peer take many times
-//! what it sends. The scan follows a [`Shape`] (which fields are text, names
-//! or nested messages), counts them in one budget, and stops at the first
-//! limit that is passed. The node of a request is one field to it, so a request
-//! with 60 KB of node takes less than a microsecond.
+//! more than twice that, so a size limit alone lets a sender take many times
+//! the memory of what it sends. The scan follows a [`Shape`] (which fields are
+//! text, names or nested messages), counts them in one budget, and stops at the
+//! first limit that is passed. The node of a request is one field to it, so a
+//! request with 60 KB of node takes less than a microsecond.
 
 use super::{inbound::DecodeError, limits::Limits};
 
 /// The fields of one message that matter to the scan.
 pub(super) struct Shape {
-    /// For errors.
+    /// The name of the message, for errors.
     pub(super) name: &'static str,
     pub(super) fields: &'static [Entry],
 }
@@ -34,21 +34,25 @@ enum Kind {
     Constraints(&'static Shape),
 }
 
+/// A text of at most `max` bytes.
 pub(super) const fn text(number: u32, name: &'static str, max: fn(&Limits) -> usize) -> Entry {
     let kind = Kind::Text(max);
     Entry { number, name, kind }
 }
 
+/// The name of a resource.
 pub(super) const fn name(number: u32, name: &'static str) -> Entry {
     let kind = Kind::Name;
     Entry { number, name, kind }
 }
 
+/// A nested message.
 pub(super) const fn message(number: u32, name: &'static str, shape: &'static Shape) -> Entry {
     let kind = Kind::Message(shape);
     Entry { number, name, kind }
 }
 
+/// A nested message that is one level of constraints.
 pub(super) const fn constraints(number: u32, name: &'static str, shape: &'static Shape) -> Entry {
     let kind = Kind::Constraints(shape);
     Entry { number, name, kind }
@@ -63,14 +67,17 @@ pub(super) static ENTRY: Shape = Shape {
     ],
 };
 
-/// Walks `bytes` as `shape` and says which limit is passed first.
+/// Walks a whole message, which may have `max` bytes.
+///
+/// # Errors
+/// The first limit that is passed, or the first malformed field.
 pub(super) fn check(
     shape: &'static Shape,
     bytes: &[u8],
-    len: usize,
     max: usize,
     limits: &Limits,
 ) -> Result<(), DecodeError> {
+    let len = bytes.len();
     if len > max {
         return Err(DecodeError::MessageTooLong {
             message: shape.name,
@@ -88,13 +95,15 @@ pub(super) fn check(
 
 struct Scan<'a> {
     limits: &'a Limits,
+    /// The fields counted so far, of all messages.
     entries: usize,
+    /// The name of the outermost message, for errors.
     root: &'static str,
 }
 
 impl Scan<'_> {
-    /// Recursion is bounded by the shapes: only constraints nest in
-    /// themselves, and `depth` counts those.
+    /// Walks the fields of one message. Recursion is bounded by the shapes:
+    /// only constraints nest in themselves, and `depth` counts those.
     fn message(
         &mut self,
         shape: &'static Shape,
@@ -115,6 +124,8 @@ impl Scan<'_> {
         Ok(())
     }
 
+    /// Counts one field that is in the shape, checks its length, and walks it
+    /// if it is a message.
     fn entry(
         &mut self,
         shape: &'static Shape,
@@ -150,30 +161,40 @@ impl Scan<'_> {
     }
 }
 
-/// The next field: its number, and its bytes if it is length-delimited.
-/// `None` when the bytes end inside it or it has no valid wire type.
+/// The bits of a key that are the wire type, and its values.
+const WIRE_TYPE: u64 = 7;
+const VARINT: u64 = 0;
+const FIXED_64: u64 = 1;
+const DELIMITED: u64 = 2;
+const FIXED_32: u64 = 5;
+
+/// Takes the first field off the bytes, which must not be empty: its number,
+/// and its value if it is length-delimited. `None` if the bytes end inside of
+/// it, or if it has no valid key.
 pub(super) fn next<'a>(bytes: &mut &'a [u8]) -> Option<(u32, Option<&'a [u8]>)> {
     let key = varint(bytes)?;
     let number = u32::try_from(key >> 3).ok().filter(|n| *n > 0)?;
-    match key & 7 {
-        0 => varint(bytes).map(|_| (number, None)),
-        1 => take(bytes, 8).map(|_| (number, None)),
-        2 => {
+    match key & WIRE_TYPE {
+        VARINT => varint(bytes).map(|_| (number, None)),
+        FIXED_64 => take(bytes, 8).map(|_| (number, None)),
+        DELIMITED => {
             let len = usize::try_from(varint(bytes)?).ok()?;
             take(bytes, len).map(|value| (number, Some(value)))
         }
-        5 => take(bytes, 4).map(|_| (number, None)),
+        FIXED_32 => take(bytes, 4).map(|_| (number, None)),
         // Groups: no message here has one, and no known client sends one.
         _ => None,
     }
 }
 
+/// Takes `len` bytes off.
 fn take<'a>(bytes: &mut &'a [u8], len: usize) -> Option<&'a [u8]> {
     let (head, tail) = bytes.split_at_checked(len)?;
     *bytes = tail;
     Some(head)
 }
 
+/// Takes a varint off. Bits beyond the 64th are the decoder's to refuse.
 fn varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for shift in (0..64).step_by(7) {

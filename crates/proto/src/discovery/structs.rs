@@ -12,6 +12,7 @@ use super::scan;
 
 /// The field of a `Struct` that holds its entries.
 const FIELDS: u32 = 1;
+/// The fields of an entry.
 const KEY: u32 = 1;
 const VALUE: u32 = 2;
 
@@ -38,7 +39,8 @@ enum Kind {
     List(Bytes),
 }
 
-/// The values at some paths, in the order of the paths, which must be sorted.
+/// Reads the values at some paths of an encoded `Struct`. The paths must be
+/// sorted; the values are in their order.
 ///
 /// A text is returned as it is, a number and a boolean as they are written in
 /// JSON. Anything else, and an unreadable value, is `None`. Of two entries with
@@ -46,33 +48,40 @@ enum Kind {
 #[must_use]
 pub fn values_at<P: AsRef<[String]>>(raw: &Bytes, paths: &[P]) -> Vec<Option<String>> {
     let mut found = vec![None; paths.len()];
-    walk(raw, paths, 0, &mut found);
+    read_struct(raw, paths, 0, &mut found);
     found
 }
 
-/// All of `paths` agree in their first `depth` keys, which lead here.
-fn walk<P: AsRef<[String]>>(raw: &Bytes, paths: &[P], depth: usize, found: &mut [Option<String>]) {
+/// Reads the entries of a `Struct`. All of `paths` agree in their first `depth`
+/// keys, which lead to it, and go on.
+fn read_struct<P: AsRef<[String]>>(
+    raw: &Bytes,
+    paths: &[P],
+    depth: usize,
+    found: &mut [Option<String>],
+) {
     let mut rest = &raw[..];
     while let Some((number, entry)) = (!rest.is_empty()).then(|| scan::next(&mut rest)).flatten() {
-        let Some((key, value)) = entry.filter(|_| number == FIELDS).and_then(parts) else {
+        let Some((key, value)) = entry.filter(|_| number == FIELDS).and_then(entry_parts) else {
             continue;
         };
         let from = paths.partition_point(|path| key_of(path, depth) < key);
         let to = paths.partition_point(|path| key_of(path, depth) <= key);
         if from < to {
             let value = Value::decode(raw.slice_ref(value)).unwrap_or_default();
-            take(value, &paths[from..to], depth + 1, &mut found[from..to]);
+            read_value(value, &paths[from..to], depth + 1, &mut found[from..to]);
         }
     }
 }
 
-/// No path ends where it is looked through.
+/// The key of a path at a depth. Every path is longer than that, because
+/// [`read_value`] cuts off those that end there.
 fn key_of<P: AsRef<[String]>>(path: &P, depth: usize) -> &[u8] {
     path.as_ref().get(depth).map_or(&[], String::as_bytes)
 }
 
-/// The key and the value of an entry.
-fn parts(mut entry: &[u8]) -> Option<(&[u8], &[u8])> {
+/// Reads the key and the value of an entry; `None` if it is malformed.
+fn entry_parts(mut entry: &[u8]) -> Option<(&[u8], &[u8])> {
     let (mut key, mut value) = (&b""[..], &entry[..0]);
     while !entry.is_empty() {
         match scan::next(&mut entry)? {
@@ -84,18 +93,27 @@ fn parts(mut entry: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((key, value))
 }
 
-/// A value at which some paths end, and through which the others lead.
-fn take<P: AsRef<[String]>>(value: Value, paths: &[P], depth: usize, found: &mut [Option<String>]) {
+/// Reads a value at which some paths end, and through which the others lead:
+/// all of them agree in their first `depth` keys. The results of an earlier
+/// entry with the same key are forgotten.
+fn read_value<P: AsRef<[String]>>(
+    value: Value,
+    paths: &[P],
+    depth: usize,
+    found: &mut [Option<String>],
+) {
     found.fill(None);
+    // Of sorted paths, those that end here come first.
     let ending = paths.partition_point(|path| path.as_ref().len() == depth);
     match value.kind {
         Some(Kind::Struct(inner)) => {
-            walk(&inner, &paths[ending..], depth, &mut found[ending..]);
+            read_struct(&inner, &paths[ending..], depth, &mut found[ending..]);
         }
         kind => found[..ending].fill(kind.and_then(scalar)),
     }
 }
 
+/// Returns the text of a value that can be a parameter; `None` for the others.
 fn scalar(kind: Kind) -> Option<String> {
     match kind {
         Kind::Text(text) => Some(text),

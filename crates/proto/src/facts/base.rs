@@ -5,34 +5,43 @@ use prost_reflect::{DynamicMessage, MapKey, Value};
 
 use super::{BASE_SETS, FactsError, NAMESPACE};
 
-/// `metadata.filter_metadata["trunkline"].base_sets`.
+/// Reads the base sets in `metadata.filter_metadata["trunkline"].base_sets`,
+/// sorted, each once.
+///
+/// # Errors
+/// The value is no list of texts that are not empty.
 pub(super) fn sets(host: &DynamicMessage) -> Result<Vec<String>, FactsError> {
-    let Some(said) = said(host) else {
+    let Some(written) = base_sets_value(host) else {
         return Ok(Vec::new());
     };
-    let list = message(&said, "list_value").ok_or(FactsError::BaseSets)?;
-    let values = list.get_field_by_name("values");
-    let values = values.as_deref().and_then(Value::as_list);
-    let name = |value: &Value| {
-        let text = value.as_message()?.get_field_by_name("string_value")?;
-        let text = text.as_str().filter(|text| !text.is_empty());
-        text.map(str::to_owned)
-    };
-    let names = values.unwrap_or_default().iter().map(name);
-    let mut names: Vec<String> = names.collect::<Option<_>>().ok_or(FactsError::BaseSets)?;
+    let mut names = texts(&written).ok_or(FactsError::BaseSets)?;
     names.sort();
     names.dedup();
     Ok(names)
 }
 
+/// Reads a `google.protobuf.Value` that is a list of texts. `None` if it is
+/// none, or if one of them is empty.
+fn texts(value: &DynamicMessage) -> Option<Vec<String>> {
+    let list = message(value, "list_value")?;
+    let values = list.get_field_by_name("values");
+    let values = values.as_deref().and_then(Value::as_list);
+    let text = |value: &Value| {
+        let text = value.as_message()?.get_field_by_name("string_value")?;
+        let text = text.as_str().filter(|text| !text.is_empty());
+        text.map(str::to_owned)
+    };
+    values.unwrap_or_default().iter().map(text).collect()
+}
+
 /// The `google.protobuf.Value` of the base sets, if there is one.
-fn said(host: &DynamicMessage) -> Option<DynamicMessage> {
+fn base_sets_value(host: &DynamicMessage) -> Option<DynamicMessage> {
     let metadata = message(host, "metadata")?;
     let ours = entry(&metadata, "filter_metadata", NAMESPACE)?;
     entry(&ours, "fields", BASE_SETS)
 }
 
-/// A message in a field that is set.
+/// Returns the message in a field; `None` if it is not set.
 fn message(of: &DynamicMessage, field: &str) -> Option<DynamicMessage> {
     if !of.has_field_by_name(field) {
         return None;

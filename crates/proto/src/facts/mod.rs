@@ -99,7 +99,8 @@ impl From<CanonicalError> for FactsError {
     }
 }
 
-/// The facts of an encoded resource. A resource of an unknown type has none.
+/// Reads the facts of an encoded resource. A resource of an unknown type has
+/// none.
 ///
 /// # Errors
 /// The bytes are not of the type, or pass a limit.
@@ -110,35 +111,28 @@ pub fn of(type_url: &str, body: &Bytes) -> Result<Facts, FactsError> {
     }
 }
 
-/// The facts of a decoded resource.
+/// Reads the facts of a decoded resource.
 ///
 /// # Errors
 /// A body inside it is not of its type, or a limit is exceeded.
 pub fn of_message(message: &DynamicMessage) -> Result<Facts, FactsError> {
     let of = message.descriptor();
-    let is = |url| of.full_name() == full_name(url);
-    let references::Found { references, leaves } = references::of(message)?;
-    Ok(Facts {
+    let references::Found { references, leaves } = references::find(message)?;
+    let mut facts = Facts {
         name: name_field(of.full_name()).and_then(|field| text(message, field)),
         references,
         leaves,
-        domains: if is(types::VIRTUAL_HOST) {
-            texts(message, "domains")
-        } else {
-            Vec::new()
-        },
-        base_sets: if is(types::VIRTUAL_HOST) {
-            base::sets(message)?
-        } else {
-            Vec::new()
-        },
-        vhds: if is(types::ROUTE_CONFIGURATION) {
-            vhds(message)?
-        } else {
-            None
-        },
-        ignores_port: is(types::ROUTE_CONFIGURATION) && ignores_port(message),
-    })
+        ..Facts::default()
+    };
+    if of.full_name() == full_name(types::VIRTUAL_HOST) {
+        facts.domains = texts(message, "domains");
+        facts.base_sets = base::sets(message)?;
+    }
+    if of.full_name() == full_name(types::ROUTE_CONFIGURATION) {
+        facts.vhds = vhds(message)?;
+        facts.ignores_port = ignores_port(message);
+    }
+    Ok(facts)
 }
 
 fn ignores_port(route: &DynamicMessage) -> bool {
@@ -146,6 +140,7 @@ fn ignores_port(route: &DynamicMessage) -> bool {
     field.and_then(|value| value.as_bool()).unwrap_or_default()
 }
 
+/// Encodes the `vhds` of a route configuration canonically, if it is set.
 fn vhds(route: &DynamicMessage) -> Result<Option<Vec<u8>>, FactsError> {
     if !route.has_field_by_name("vhds") {
         return Ok(None);
@@ -155,7 +150,7 @@ fn vhds(route: &DynamicMessage) -> Result<Option<Vec<u8>>, FactsError> {
     Ok(message.map(canonical::encode).transpose()?)
 }
 
-/// Whether a resource of this type has its own name in its body.
+/// Returns whether a resource of this type has its own name in its body.
 ///
 /// A virtual host does not: its body has a name, but VHDS subscribes by the
 /// route configuration and a domain (S36).
@@ -165,7 +160,8 @@ pub fn names_itself(type_url: &str) -> bool {
     message != full_name(types::VIRTUAL_HOST) && name_field(message).is_some()
 }
 
-/// The field that holds the name of a resource of this type.
+/// Returns the field that holds the name of a resource, by the full name of its
+/// message. `None` for a type without a name, and for one that is not xDS.
 pub(crate) fn name_field(message: &str) -> Option<&'static str> {
     let named = |url: &&&str| full_name(url) == message;
     let field = match *types::ALL.iter().find(named)? {
@@ -184,6 +180,7 @@ fn text(message: &DynamicMessage, field: &str) -> Option<String> {
     text.map(str::to_owned)
 }
 
+/// Returns the texts of a list; none if it is not set.
 fn texts(message: &DynamicMessage, field: &str) -> Vec<String> {
     let value = message.get_field_by_name(field);
     let list = value.as_ref().and_then(|v| v.as_list()).unwrap_or_default();

@@ -66,6 +66,7 @@ struct Named {
 }
 
 impl Named {
+    /// Whether the name is a reference, by the source that goes with it.
     fn counts(&self, source: &Source) -> bool {
         match source {
             Source::Server => true,
@@ -106,7 +107,8 @@ pub(super) struct Found {
     pub(super) leaves: Vec<String>,
 }
 
-pub(super) fn of(message: &DynamicMessage) -> Result<Found, FactsError> {
+/// Finds the references of a message and of everything inside it.
+pub(super) fn find(message: &DynamicMessage) -> Result<Found, FactsError> {
     let mut walk = Walk::default();
     walk.message(message, 0)?;
     Ok(Found {
@@ -138,6 +140,7 @@ const CLUSTER: &str = "envoy.config.cluster.v3.Cluster";
 const SCOPED_ROUTE: &str = "envoy.config.route.v3.ScopedRouteConfiguration";
 const SCOPED_RDS: &str = "envoy.extensions.filters.network.http_connection_manager.v3.ScopedRds";
 
+/// Decodes a body, or says of which type it is not.
 pub(super) fn decode(
     of: MessageDescriptor,
     type_url: &str,
@@ -156,6 +159,8 @@ struct Walk {
 }
 
 impl Walk {
+    /// Walks a message; `depth` counts the messages around it, through every
+    /// `Any`.
     fn message(&mut self, message: &DynamicMessage, depth: usize) -> Result<(), FactsError> {
         if depth > MAX_DEPTH {
             return Err(FactsError::TooDeep);
@@ -166,7 +171,7 @@ impl Walk {
         }
         self.own(of.full_name(), message);
         if depth > 0 && of.full_name() == full_name(types::ROUTE_CONFIGURATION) {
-            self.inner_routes(message);
+            self.inner_route(message);
         }
         if self.found.len() > MAX_REFERENCES {
             return Err(FactsError::TooMany);
@@ -177,6 +182,7 @@ impl Walk {
         Ok(())
     }
 
+    /// Walks the messages in a value.
     fn inside(&mut self, value: &Value, depth: usize) -> Result<(), FactsError> {
         match value {
             Value::Message(message) => self.message(message, depth + 1),
@@ -186,7 +192,8 @@ impl Walk {
         }
     }
 
-    /// A body of an unknown type has no known references.
+    /// Walks the body of an `Any`. One of an unknown type has no known
+    /// references.
     fn any(&mut self, any: &DynamicMessage, depth: usize) -> Result<(), FactsError> {
         let Some((url, body)) = any_parts(any) else {
             return Ok(());
@@ -197,7 +204,8 @@ impl Walk {
         self.message(&decode(of, &url, body)?, depth + 1)
     }
 
-    /// The references of the message itself.
+    /// Adds the references in the message's own fields; `name` is its full
+    /// name.
     fn own(&mut self, name: &str, message: &DynamicMessage) {
         if let Some((_, field)) = CLUSTERS.iter().find(|(m, _)| *m == name) {
             self.add(types::CLUSTER, text(message, field));
@@ -219,26 +227,32 @@ impl Walk {
                 let name = text(message, "route_configuration_name");
                 self.add(types::ROUTE_CONFIGURATION, name);
             }
-            SCOPED_RDS if source(message, "scoped_rds_config_source") == Source::Server => {
-                // Without a locator the client subscribes to the wildcard.
-                let name = text(message, "srds_resources_locator").unwrap_or("*".into());
-                self.add(types::SCOPED_ROUTE_CONFIGURATION, Some(name));
-            }
+            SCOPED_RDS => self.scoped_rds(message),
             _ => {}
         }
     }
 
-    /// A route configuration inside another message.
-    fn inner_routes(&mut self, routes: &DynamicMessage) {
-        let vhds = routes.get_field_by_name("vhds");
-        let vhds = vhds.as_ref().and_then(|value| value.as_message());
-        if vhds.is_some_and(|vhds| source(vhds, "config_source") == Source::Server) {
-            self.leaves.extend(text(routes, "name"));
+    /// Adds the scopes of a listener: a collection, or the wildcard if there is
+    /// no locator.
+    fn scoped_rds(&mut self, scopes: &DynamicMessage) {
+        if source(scopes, "scoped_rds_config_source") == Source::Server {
+            let name = text(scopes, "srds_resources_locator").unwrap_or("*".into());
+            self.add(types::SCOPED_ROUTE_CONFIGURATION, Some(name));
         }
     }
 
-    /// A cluster of type EDS subscribes to its endpoints by its service name,
-    /// or by its own name if it has none.
+    /// Adds a route configuration inside another message to the leaves, if it
+    /// uses VHDS.
+    fn inner_route(&mut self, route: &DynamicMessage) {
+        let vhds = route.get_field_by_name("vhds");
+        let vhds = vhds.as_ref().and_then(|value| value.as_message());
+        if vhds.is_some_and(|vhds| source(vhds, "config_source") == Source::Server) {
+            self.leaves.extend(text(route, "name"));
+        }
+    }
+
+    /// Adds the endpoints of a cluster of type EDS. A client subscribes to them
+    /// by the service name of the cluster, or by its own name if it has none.
     fn cluster(&mut self, cluster: &DynamicMessage) {
         const EDS: i32 = 3;
         let kind = cluster.get_field_by_name("type");
@@ -255,8 +269,8 @@ impl Walk {
         self.add(types::CLUSTER_LOAD_ASSIGNMENT, name);
     }
 
-    /// A filter whose configuration is subscribed to by the filter's name
-    /// (ECDS).
+    /// Adds the configuration of a filter, if a client subscribes to it by the
+    /// filter's name (ECDS).
     fn extension(&mut self, filter: &DynamicMessage) {
         let config = filter.get_field_by_name(EXTENSION);
         let config = config.as_ref().and_then(|v| v.as_message());
@@ -280,6 +294,7 @@ enum Source {
     Missing,
 }
 
+/// Reads a field of the type `ConfigSource`.
 fn source(message: &DynamicMessage, field: &str) -> Source {
     let set = message.has_field_by_name(field);
     let value = message.get_field_by_name(field).filter(|_| set);

@@ -82,19 +82,23 @@ pub struct Pieces<R> {
     window: Window<R>,
     /// The offset of the next field of the response.
     at: u64,
+    /// The index of the next resource.
     index: usize,
-    /// The rest of a route configuration.
+    /// The route configuration whose virtual hosts come next.
     hosts: Option<Hosts>,
 }
 
+/// The fields of a route configuration whose virtual hosts come one by one.
 #[derive(Debug)]
 struct Hosts {
+    /// The fields that were not looked at.
     left: Range<u64>,
+    /// The index of the next virtual host.
     next: usize,
 }
 
 impl<R: Read + Seek> Pieces<R> {
-    /// All pieces of a readable source.
+    /// Takes a source apart from its beginning; nothing is read yet.
     pub fn new(source: R) -> Self {
         Self {
             window: Window::new(source),
@@ -104,7 +108,8 @@ impl<R: Read + Seek> Pieces<R> {
         }
     }
 
-    /// The next piece, and the index of its resource.
+    /// Reads the next piece, and returns it with the index of its resource.
+    /// After an error, further calls have no meaning.
     ///
     /// The bytes of small pieces are slices of larger ones: copy them to keep a
     /// few.
@@ -123,7 +128,7 @@ impl<R: Read + Seek> Pieces<R> {
         while !left.is_empty() {
             let field = self.window.next(&mut left)?;
             self.at = left.start;
-            if let Some(resource) = field.is(INSIDE) {
+            if let Some(resource) = field.value_of(INSIDE) {
                 self.index += 1;
                 return Ok(Some((self.index - 1, self.resource(resource)?)));
             }
@@ -131,13 +136,15 @@ impl<R: Read + Seek> Pieces<R> {
         Ok(None)
     }
 
+    /// Reads the next virtual host of the route configuration before it. `None`
+    /// if there is no more.
     fn next_host(&mut self) -> Result<Option<Piece>, PiecesError> {
         let Some(hosts) = &mut self.hosts else {
             return Ok(None);
         };
         while !hosts.left.is_empty() {
             let field = self.window.next(&mut hosts.left)?;
-            if let Some(host) = field.is(VIRTUAL_HOSTS) {
+            if let Some(host) = field.value_of(VIRTUAL_HOSTS) {
                 hosts.next += 1;
                 let body = self.window.load(host)?;
                 return Ok(Some(Piece::Host(hosts.next - 1, body)));
@@ -147,43 +154,53 @@ impl<R: Read + Seek> Pieces<R> {
         Ok(None)
     }
 
+    /// Reads a resource: a route configuration with VHDS without its virtual
+    /// hosts, anything else as it stands.
     fn resource(&mut self, range: Range<u64>) -> Result<Piece, PiecesError> {
-        let whole = range.clone();
-        let Some((type_url, value)) = self.any(range)? else {
-            return self.whole(whole);
-        };
-        let is = |of| full_name(&type_url) == full_name(of);
-        if is(types::ROUTE_CONFIGURATION) {
-            let route = self.route(type_url, value, None)?;
-            return route.map_or_else(|| self.whole(whole), Ok);
-        }
-        if !is(types::RESOURCE) {
-            return self.whole(whole);
-        }
-        let Some((wrapper, inner)) = self.wrapper(value)? else {
-            return self.whole(whole);
-        };
-        match self.any(inner)? {
-            Some((url, value)) if full_name(&url) == full_name(types::ROUTE_CONFIGURATION) => {
-                let wrapper = Resource::decode(wrapper)?;
-                let route = self.route(url, value, Some(wrapper))?;
-                route.map_or_else(|| self.whole(whole), Ok)
-            }
-            _ => self.whole(whole),
+        match self.split_route(range.clone())? {
+            Some(route) => Ok(Piece::Route(Box::new(route))),
+            None => Ok(Piece::Whole(Any::decode(self.window.load(range)?)?)),
         }
     }
 
-    fn whole(&mut self, range: Range<u64>) -> Result<Piece, PiecesError> {
-        Ok(Piece::Whole(Any::decode(self.window.load(range)?)?))
+    /// Reads a route configuration without its virtual hosts, out of its
+    /// wrapper if it has one; its virtual hosts come next. `None` if the
+    /// resource is something else, or is not encoded as plainly as encoders do.
+    fn split_route(&mut self, range: Range<u64>) -> Result<Option<Route>, PiecesError> {
+        let Some((mut type_url, mut body)) = self.any(range)? else {
+            return Ok(None);
+        };
+        let mut wrapper = None;
+        if full_name(&type_url) == full_name(types::RESOURCE) {
+            let Some((own_fields, inner)) = self.wrapper(body)? else {
+                return Ok(None);
+            };
+            let Some(any) = self.any(inner)? else {
+                return Ok(None);
+            };
+            (type_url, body) = any;
+            wrapper = Some(own_fields);
+        }
+        if full_name(&type_url) != full_name(types::ROUTE_CONFIGURATION) {
+            return Ok(None);
+        }
+        let wrapper = wrapper.map(Resource::decode).transpose()?;
+        let rest = self.route_without_hosts(body)?;
+        Ok(rest.map(|rest| Route {
+            type_url,
+            rest,
+            wrapper,
+        }))
     }
 
-    /// The type of an `Any` and the range of its body, if both are there once.
+    /// Finds the type of an `Any` and the range of its body. `None` if they are
+    /// not there exactly once, or if there is another field.
     fn any(&mut self, range: Range<u64>) -> Result<Option<(String, Range<u64>)>, PiecesError> {
         let (mut url, mut value) = (None, None);
         let mut left = range;
         while !left.is_empty() {
             let field = self.window.next(&mut left)?;
-            let before = match (field.is(TYPE_URL), field.is(INSIDE)) {
+            let before = match (field.value_of(TYPE_URL), field.value_of(INSIDE)) {
                 (Some(range), _) => url.replace(range),
                 (_, Some(range)) => value.replace(range),
                 (None, None) => return Ok(None),
@@ -199,15 +216,15 @@ impl<R: Read + Seek> Pieces<R> {
         Ok(url.ok().map(|url| (url, value)))
     }
 
-    /// The wrapper's own fields, and the range of the wrapped resource, if it
-    /// is there once.
+    /// Finds a wrapper's own fields, encoded, and the range of the wrapped
+    /// resource. `None` if that is not there exactly once.
     fn wrapper(&mut self, range: Range<u64>) -> Result<Option<(Bytes, Range<u64>)>, PiecesError> {
         let mut rest = Vec::new();
         let mut inner = None;
         let mut left = range;
         while !left.is_empty() {
             let field = self.window.next(&mut left)?;
-            match field.is(INSIDE) {
+            match field.value_of(INSIDE) {
                 Some(_) if inner.is_some() => return Ok(None),
                 Some(range) => inner = Some(range),
                 None => rest.extend_from_slice(&self.window.load(field.whole)?),
@@ -216,36 +233,28 @@ impl<R: Read + Seek> Pieces<R> {
         Ok(inner.map(|inner| (rest.into(), inner)))
     }
 
-    /// A route configuration whose virtual hosts come one by one; `None` if it
-    /// keeps them.
-    fn route(
-        &mut self,
-        type_url: String,
-        range: Range<u64>,
-        wrapper: Option<Resource>,
-    ) -> Result<Option<Piece>, PiecesError> {
+    /// Reads a route configuration without its virtual hosts, and lets them
+    /// come next. `None` if it keeps them, because it has none or does not use
+    /// VHDS.
+    fn route_without_hosts(&mut self, range: Range<u64>) -> Result<Option<Bytes>, PiecesError> {
         let mut rest = Vec::new();
-        let (mut hosts, mut vhds) = (false, false);
+        let (mut has_hosts, mut has_vhds) = (false, false);
         let mut left = range.clone();
         while !left.is_empty() {
             let field = self.window.next(&mut left)?;
-            vhds |= field.number == VHDS;
-            match field.is(VIRTUAL_HOSTS) {
-                Some(_) => hosts = true,
+            has_vhds |= field.number == VHDS;
+            match field.value_of(VIRTUAL_HOSTS) {
+                Some(_) => has_hosts = true,
                 None => rest.extend_from_slice(&self.window.load(field.whole)?),
             }
         }
-        if !vhds || !hosts {
+        if !has_vhds || !has_hosts {
             return Ok(None);
         }
         self.hosts = Some(Hosts {
             left: range,
             next: 0,
         });
-        Ok(Some(Piece::Route(Box::new(Route {
-            type_url,
-            rest: rest.into(),
-            wrapper,
-        }))))
+        Ok(Some(rest.into()))
     }
 }

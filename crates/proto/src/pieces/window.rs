@@ -4,6 +4,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 
 use bytes::Bytes;
+use prost::encoding::WireType;
 
 use super::PiecesError;
 
@@ -25,22 +26,25 @@ pub(super) struct Field {
 }
 
 impl Field {
-    /// The range of its value, if it has this number.
-    pub(super) fn is(&self, number: u32) -> Option<Range<u64>> {
+    /// The range of its value, if it has this number and is length-delimited.
+    pub(super) fn value_of(&self, number: u32) -> Option<Range<u64>> {
         self.value.clone().filter(|_| self.number == number)
     }
 }
 
+/// A part of a source that is in memory.
 #[derive(Debug)]
 pub(super) struct Window<R> {
     source: R,
     /// The length of the source, once it is known.
     end: Option<u64>,
+    /// The offset of `bytes` in the source.
     start: u64,
     bytes: Bytes,
 }
 
 impl<R: Read + Seek> Window<R> {
+    /// Opens an empty window into a source; nothing is read yet.
     pub(super) fn new(source: R) -> Self {
         Self {
             source,
@@ -50,6 +54,7 @@ impl<R: Read + Seek> Window<R> {
         }
     }
 
+    /// Returns the length of the source.
     pub(super) fn end(&mut self) -> Result<u64, PiecesError> {
         if let Some(end) = self.end {
             return Ok(end);
@@ -59,7 +64,9 @@ impl<R: Read + Seek> Window<R> {
         Ok(end)
     }
 
-    /// The bytes of a range that lies within the source.
+    /// Returns the bytes of a range that lies within the source. If they are
+    /// not in memory, the window moves to the start of the range, and a chunk
+    /// is read, or the range if that is larger.
     pub(super) fn load(&mut self, range: Range<u64>) -> Result<Bytes, PiecesError> {
         let have = self.start..self.start + self.bytes.len() as u64;
         if range.start < have.start || range.end > have.end {
@@ -84,6 +91,8 @@ impl<R: Read + Seek> Window<R> {
         Ok(field)
     }
 
+    /// Finds the first field within a range that is not empty; `depth` counts
+    /// the groups around it.
     fn field(&mut self, within: Range<u64>, depth: usize) -> Result<Field, PiecesError> {
         let start = within.start;
         let no_field = || PiecesError::NoField(start);
@@ -93,16 +102,18 @@ impl<R: Read + Seek> Window<R> {
             return Err(no_field());
         }
         let mut value = None;
-        match key & 7 {
-            0 => at = self.varint(at..within.end)?.1,
-            1 => at += 8,
-            2 => {
+        match WireType::try_from(key & 7) {
+            Ok(WireType::Varint) => at = self.varint(at..within.end)?.1,
+            Ok(WireType::SixtyFourBit) => at += 8,
+            Ok(WireType::LengthDelimited) => {
                 let (len, from) = self.varint(at..within.end)?;
                 at = from.checked_add(len).ok_or_else(no_field)?;
                 value = Some(from..at);
             }
-            3 if depth < DEEPEST => at = self.group(key, at..within.end, depth)?,
-            5 => at += 4,
+            Ok(WireType::StartGroup) if depth < DEEPEST => {
+                at = self.group(key, at..within.end, depth)?;
+            }
+            Ok(WireType::ThirtyTwoBit) => at += 4,
             _ => return Err(no_field()),
         }
         if at > within.end {
@@ -115,9 +126,10 @@ impl<R: Read + Seek> Window<R> {
         })
     }
 
-    /// The end of a group that began before the range.
+    /// Finds the end of a group that began before the range, with `key`.
     fn group(&mut self, key: u64, mut left: Range<u64>, depth: usize) -> Result<u64, PiecesError> {
-        // The start key but for the wire type, which is 3 there and 4 here.
+        // Its last key differs from its first in the wire type only, and the one
+        // of an end is the next after that of a start.
         let last = key + 1;
         loop {
             let (next, after) = self.varint(left.clone())?;
@@ -128,7 +140,7 @@ impl<R: Read + Seek> Window<R> {
         }
     }
 
-    /// A varint, and its end.
+    /// Reads a varint at the start of a range; returns it and its end.
     fn varint(&mut self, within: Range<u64>) -> Result<(u64, u64), PiecesError> {
         let bytes = self.load(within.start..within.end.min(within.start + LONGEST))?;
         let mut number = 0;

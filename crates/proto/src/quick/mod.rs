@@ -32,8 +32,8 @@ const DOMAINS: u32 = 2;
 /// `RouteConfiguration.ignore_port_in_host_matching`.
 const IGNORE_PORT: u32 = 14;
 
-/// The facts of a body that is canonical and valid; `None` if that is not
-/// certain.
+/// Returns the facts of a body that is canonical and valid. `None` if that is
+/// not certain: then the descriptors decide.
 #[must_use]
 pub fn look(type_url: &str, body: &[u8]) -> Option<Facts> {
     let plans = plan::all();
@@ -45,13 +45,25 @@ pub fn look(type_url: &str, body: &[u8]) -> Option<Facts> {
         references: walk.references(),
         ..Facts::default()
     };
-    let name = name_field(message).and_then(|field| plan.number(field));
+    let name_number = name_field(message).and_then(|field| plan.number(field));
+    read_own_facts(message, name_number, body, &mut facts)?;
+    Some(facts)
+}
+
+/// Reads the facts that are in the body's own fields. `name_number` is the
+/// number of the field that holds the name of such a message.
+fn read_own_facts(
+    message: &str,
+    name_number: Option<u32>,
+    body: &[u8],
+    facts: &mut Facts,
+) -> Option<()> {
     let is_host = message == full_name(types::VIRTUAL_HOST);
     let is_route = message == full_name(types::ROUTE_CONFIGURATION);
     for field in vhosts::fields(body) {
         let field = field.ok()?;
         match field.number {
-            number if Some(number) == name => {
+            number if Some(number) == name_number => {
                 facts.name = Some(text(field.value)?).filter(|name| !name.is_empty());
             }
             DOMAINS if is_host => facts.domains.push(text(field.value)?),
@@ -61,7 +73,7 @@ pub fn look(type_url: &str, body: &[u8]) -> Option<Facts> {
             _ => {}
         }
     }
-    Some(facts)
+    Some(())
 }
 
 fn text(bytes: &[u8]) -> Option<String> {

@@ -75,12 +75,13 @@ pub(super) enum Of {
 
 static ALL: LazyLock<Plans> = LazyLock::new(Plans::new);
 
-/// Made on first use, in some tens of milliseconds.
+/// The plans, which are made on first use, in some tens of milliseconds.
 pub(super) fn all() -> &'static Plans {
     &ALL
 }
 
 impl Plans {
+    /// Makes the plans of all messages that have a descriptor.
     fn new() -> Self {
         let messages: Vec<_> = pool().all_messages().collect();
         let by_name: HashMap<_, _> = messages
@@ -88,7 +89,7 @@ impl Plans {
             .enumerate()
             .map(|(index, of)| (of.full_name().to_owned(), index))
             .collect();
-        let plans = messages.iter().map(|of| plan(of, &by_name)).collect();
+        let plans = messages.iter().map(|of| Plan::new(of, &by_name)).collect();
         Self { by_name, plans }
     }
 
@@ -102,6 +103,34 @@ impl Plans {
 }
 
 impl Plan {
+    /// Makes the plan of a message; `by_name` has the indices of all plans.
+    fn new(of: &MessageDescriptor, by_name: &HashMap<String, usize>) -> Self {
+        let name = of.full_name();
+        let rules = validate::rules(of);
+        let fields = of.fields().map(|field| {
+            let own = rules.and_then(|r| r.fields.iter().find(|(f, _)| *f == field));
+            Field::new(&field, own.map(|(_, rules)| rules), by_name)
+        });
+        let mut fields: Vec<_> = fields.collect();
+        fields.sort_by_key(|field| field.number);
+        let oneofs = rules.map(|rules| rules.oneofs.as_slice());
+        let required = oneofs.unwrap_or_default().iter();
+        let required = required.filter_map(|oneof| oneof.fields().next());
+        Self {
+            special: match name {
+                "google.protobuf.Any" => Special::Any,
+                "google.protobuf.Duration" => Special::Duration,
+                _ => Special::No,
+            },
+            fields: fields.into(),
+            required: required.fold(0, |bits, field| bits | oneof_bit(&field)),
+            odd: of.parent_file().syntax() != Syntax::Proto3
+                || of.oneofs().len() > u64::BITS as usize
+                || of.is_map_entry()
+                || references::is_odd(name),
+        }
+    }
+
     /// The number of a field.
     pub(super) fn number(&self, field: &str) -> Option<u32> {
         let field = self.fields.iter().find(|f| &*f.name == field)?;
@@ -109,37 +138,8 @@ impl Plan {
     }
 }
 
-fn plan(of: &MessageDescriptor, by_name: &HashMap<String, usize>) -> Plan {
-    let name = of.full_name();
-    let rules = validate::rules(of);
-    let mut fields: Vec<Field> = of
-        .fields()
-        .map(|field| {
-            let own = rules.and_then(|r| r.fields.iter().find(|(f, _)| *f == field));
-            self::field(&field, own.map(|(_, rules)| rules), by_name)
-        })
-        .collect();
-    fields.sort_by_key(|field| field.number);
-    let oneofs = rules.map(|rules| rules.oneofs.as_slice());
-    let required = oneofs.unwrap_or_default().iter();
-    let required = required.filter_map(|o| o.fields().next());
-    Plan {
-        special: match name {
-            "google.protobuf.Any" => Special::Any,
-            "google.protobuf.Duration" => Special::Duration,
-            _ => Special::No,
-        },
-        fields: fields.into(),
-        required: required.fold(0, |bits, field| bits | oneof(&field)),
-        odd: of.parent_file().syntax() != Syntax::Proto3
-            || of.oneofs().len() > u64::BITS as usize
-            || of.is_map_entry()
-            || references::is_odd(name),
-    }
-}
-
-/// The bit of the group that a field is in.
-fn oneof(field: &FieldDescriptor) -> u64 {
+/// Returns the bit of the oneof that a field is in; zero if it is in none.
+fn oneof_bit(field: &FieldDescriptor) -> u64 {
     let Some(oneof) = field.containing_oneof() else {
         return 0;
     };
@@ -147,47 +147,67 @@ fn oneof(field: &FieldDescriptor) -> u64 {
     place.map_or(0, |place| 1u64.checked_shl(place as u32).unwrap_or(0))
 }
 
-fn field(
-    field: &FieldDescriptor,
-    rules: Option<&'static Rules>,
-    by_name: &HashMap<String, usize>,
-) -> Field {
-    let mut odd = field.is_group() || rules.is_some_and(|rules| rules.skip);
-    odd |= references::ODD_FIELDS.contains(&field.name());
-    let (shape, kind) = match field.kind() {
+impl Field {
+    /// Makes the plan of a field; `by_name` has the indices of all plans.
+    fn new(
+        field: &FieldDescriptor,
+        rules: Option<&'static Rules>,
+        by_name: &HashMap<String, usize>,
+    ) -> Self {
+        let (shape, kind) = shape(field);
+        let of = Of::new(kind, by_name);
+        let parent = field.parent_message();
+        let empty = DynamicMessage::new(parent.clone());
+        Self {
+            number: field.number(),
+            name: field.name().into(),
+            shape,
+            presence: field.supports_presence(),
+            // The validator's result for a message in which nothing is set.
+            needed: rules.is_some_and(|rules| validate::breaks(&empty, field, rules)),
+            oneof: oneof_bit(field),
+            rules,
+            cluster: references::names_cluster(parent.full_name(), field.name()),
+            odd: field.is_group()
+                || rules.is_some_and(|rules| rules.skip)
+                || references::ODD_FIELDS.contains(&field.name())
+                || has_odd_keys(field)
+                || of.is_none(),
+            of: of.unwrap_or(Of::Message(usize::MAX)),
+        }
+    }
+}
+
+/// Returns how the values of a field are repeated, and the kind of each.
+fn shape(field: &FieldDescriptor) -> (Shape, Kind) {
+    match field.kind() {
         Kind::Message(entry) if field.is_map() => {
-            odd |= entry.map_entry_key_field().kind() != Kind::String;
             (Shape::Map, entry.map_entry_value_field().kind())
         }
         kind if field.is_list() && field.is_packed() => (Shape::Packed, kind),
         kind if field.is_list() => (Shape::List, kind),
         kind => (Shape::One, kind),
-    };
-    let of = match kind {
-        Kind::Message(of) => match by_name.get(of.full_name()) {
-            Some(index) => Of::Message(*index),
-            None => {
-                odd = true;
-                Of::Message(usize::MAX)
-            }
-        },
-        Kind::Enum(of) => Of::Enum(of),
-        scalar => Of::Scalar(scalar),
-    };
-    let parent = field.parent_message();
-    Field {
-        number: field.number(),
-        name: field.name().into(),
-        shape,
-        of,
-        presence: field.supports_presence(),
-        // The validator's result for a message in which nothing is set.
-        needed: rules.is_some_and(|rules| {
-            validate::breaks(&DynamicMessage::new(parent.clone()), field, rules)
-        }),
-        oneof: oneof(field),
-        rules,
-        cluster: references::names_cluster(parent.full_name(), field.name()),
-        odd,
+    }
+}
+
+/// Whether a field is a map whose keys are no text.
+fn has_odd_keys(field: &FieldDescriptor) -> bool {
+    match field.kind() {
+        Kind::Message(entry) if field.is_map() => {
+            entry.map_entry_key_field().kind() != Kind::String
+        }
+        _ => false,
+    }
+}
+
+impl Of {
+    /// Makes the plan of a kind of value; `None` for a message that has no
+    /// plan.
+    fn new(kind: Kind, by_name: &HashMap<String, usize>) -> Option<Self> {
+        match kind {
+            Kind::Message(of) => Some(Self::Message(*by_name.get(of.full_name())?)),
+            Kind::Enum(of) => Some(Self::Enum(of)),
+            scalar => Some(Self::Scalar(scalar)),
+        }
     }
 }

@@ -17,6 +17,7 @@ pub(super) enum Value<'a> {
 }
 
 impl Value<'_> {
+    /// Whether a field without presence leaves it out.
     pub(super) fn is_default(&self) -> bool {
         match self {
             Self::Bool(v) => !v,
@@ -29,20 +30,29 @@ impl Value<'_> {
     }
 }
 
-/// The wire type of each kind of value.
+/// The wire types.
+pub(super) const VARINT: u64 = 0;
+const FIXED_64: u64 = 1;
+pub(super) const DELIMITED: u64 = 2;
+const FIXED_32: u64 = 5;
+
+/// Returns the wire type of a kind of value.
 pub(super) fn wire_type(of: &Of) -> u64 {
     match of {
-        Of::Message(_) | Of::Scalar(Kind::String | Kind::Bytes) => LEN,
-        Of::Scalar(Kind::Double | Kind::Fixed64 | Kind::Sfixed64) => 1,
-        Of::Scalar(Kind::Float | Kind::Fixed32 | Kind::Sfixed32) => 5,
-        Of::Enum(_) | Of::Scalar(_) => 0,
+        Of::Message(_) | Of::Scalar(Kind::String | Kind::Bytes) => DELIMITED,
+        Of::Scalar(Kind::Double | Kind::Fixed64 | Kind::Sfixed64) => FIXED_64,
+        Of::Scalar(Kind::Float | Kind::Fixed32 | Kind::Sfixed32) => FIXED_32,
+        Of::Enum(_) | Of::Scalar(_) => VARINT,
     }
 }
 
-/// The wire type of a length-delimited value.
-pub(super) const LEN: u64 = 2;
+/// The key of a field on the wire.
+pub(super) const fn key(number: u32, wire_type: u64) -> u64 {
+    (number as u64) << 3 | wire_type
+}
 
-/// One value; `None` also for one that is not in canonical form.
+/// Takes a value off `left`. `None` if there is none, or if it is not in
+/// canonical form.
 pub(super) fn read<'a>(of: &Of, left: &mut &'a [u8]) -> Option<Value<'a>> {
     let kind = match of {
         Of::Message(_) => return delimited(left).map(Value::Message),
@@ -73,7 +83,7 @@ pub(super) fn read<'a>(of: &Of, left: &mut &'a [u8]) -> Option<Value<'a>> {
     })
 }
 
-/// A varint, in as few bytes as possible.
+/// Takes a varint off `left`. `None` if it is not in as few bytes as possible.
 pub(super) fn varint(left: &mut &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for shift in (0..64).step_by(7) {
@@ -92,7 +102,7 @@ pub(super) fn varint(left: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Length-delimited bytes.
+/// Takes a length-delimited value off `left`.
 pub(super) fn delimited<'a>(left: &mut &'a [u8]) -> Option<&'a [u8]> {
     let len = usize::try_from(varint(left)?).ok()?;
     let (value, rest) = left.split_at_checked(len)?;
@@ -106,7 +116,7 @@ fn fixed<const N: usize>(left: &mut &[u8]) -> Option<[u8; N]> {
     Some(*value)
 }
 
-/// A negative number of 32 bits travels as one of 64.
+/// The number of 32 bits of a varint: a negative one travels as one of 64.
 fn i32_of(number: u64) -> Option<i32> {
     i32::try_from(number as i64).ok()
 }

@@ -1,10 +1,11 @@
 //! The walk: ends with `None` at the first part that is not plain.
 
 use super::plan::{Field, Of, Plan, Plans, Shape, Special};
-use super::value::{LEN, Value, delimited, read, varint, wire_type};
+use super::value::{DELIMITED, VARINT, Value, delimited, key, read, varint, wire_type};
 use crate::descriptor::{full_name, types};
 use crate::facts::{MAX_REFERENCES, NAMESPACE};
-use crate::validate::{Check, Checker, Number, Rules};
+use crate::text::MAX_SECONDS;
+use crate::validate::{Check, Checker, Lists, Maps, NANOS_OF_SECOND, Number, Rules};
 
 /// Messages inside each other. Fewer than decoders allow, whatever they count.
 const DEEPEST: usize = 40;
@@ -14,11 +15,13 @@ type Plain = Option<()>;
 
 pub(super) struct Walk<'a> {
     plans: &'static Plans,
+    /// The names of clusters that were found.
     clusters: Vec<&'a str>,
     checker: Checker,
 }
 
 impl<'a> Walk<'a> {
+    /// A walk that has found nothing yet.
     pub(super) fn new(plans: &'static Plans) -> Self {
         Self {
             plans,
@@ -27,7 +30,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The references that were found, sorted, each once.
+    /// Returns the references that were found, sorted, each once.
     pub(super) fn references(mut self) -> Vec<(&'static str, String)> {
         self.clusters.sort_unstable();
         self.clusters.dedup();
@@ -37,6 +40,8 @@ impl<'a> Walk<'a> {
             .collect()
     }
 
+    /// Walks a message: its fields have to come in the order of their numbers,
+    /// each once, and none that is needed may be missing.
     pub(super) fn message(
         &mut self,
         plan: &'static Plan,
@@ -55,25 +60,19 @@ impl<'a> Walk<'a> {
         let mut oneofs = 0;
         while !left.is_empty() {
             let key = varint(&mut left)?;
-            // In the order of their numbers, each once.
-            let field = loop {
-                let field = fields.next()?;
-                match u64::from(field.number) == key >> 3 {
-                    true => break field,
-                    false if field.needed => return None,
-                    false => {}
-                }
-            };
+            let field = advance_to(&mut fields, key >> 3)?;
             if field.odd || oneofs & field.oneof != 0 {
                 return None;
             }
             oneofs |= field.oneof;
             self.field(field, key, &mut left, depth)?;
         }
-        let whole = oneofs & plan.required == plan.required;
-        (whole && !fields.any(|field| field.needed)).then_some(())
+        let has_oneofs = oneofs & plan.required == plan.required;
+        (has_oneofs && !fields.any(|field| field.needed)).then_some(())
     }
 
+    /// Walks a field, with all its repetitions. Its first `key` was taken off
+    /// `left`.
     fn field(
         &mut self,
         field: &'static Field,
@@ -81,8 +80,10 @@ impl<'a> Walk<'a> {
         left: &mut &'a [u8],
         depth: usize,
     ) -> Plain {
-        let delimited = matches!(field.shape, Shape::Packed | Shape::Map);
-        let expected = if delimited { LEN } else { wire_type(&field.of) };
+        let expected = match field.shape {
+            Shape::Packed | Shape::Map => DELIMITED,
+            Shape::One | Shape::List => wire_type(&field.of),
+        };
         if key & 7 != expected {
             return None;
         }
@@ -94,6 +95,7 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Walks a single value.
     fn one(&mut self, field: &'static Field, left: &mut &'a [u8], depth: usize) -> Plain {
         let value = read(&field.of, left)?;
         if !field.presence && value.is_default() {
@@ -105,6 +107,7 @@ impl<'a> Walk<'a> {
             .map_or(Some(()), |rules| self.check(field, value, rules))
     }
 
+    /// Walks the items of a list, each of which has the same `key`.
     fn list(
         &mut self,
         field: &'static Field,
@@ -112,10 +115,7 @@ impl<'a> Walk<'a> {
         left: &mut &'a [u8],
         depth: usize,
     ) -> Plain {
-        let lists = match field.rules.map(|rules| &rules.check) {
-            Some(Some(Check::List(lists))) => Some(lists),
-            _ => None,
-        };
+        let lists = list_rules(field);
         let mut unique = Vec::new();
         let mut count = 0;
         loop {
@@ -133,11 +133,9 @@ impl<'a> Walk<'a> {
                     unique.push(text);
                 }
             }
-            let mut ahead = *left;
-            if varint(&mut ahead) != Some(key) {
+            if !take_key(left, key) {
                 break;
             }
-            *left = ahead;
         }
         unique.sort_unstable();
         let twice = unique.windows(2).any(|pair| pair[0] == pair[1]);
@@ -145,13 +143,10 @@ impl<'a> Walk<'a> {
         (counts && !twice).then_some(())
     }
 
-    /// Packed numbers.
+    /// Walks a packed list of numbers.
     fn packed(&mut self, field: &'static Field, left: &mut &'a [u8]) -> Plain {
         let mut numbers = delimited(left).filter(|numbers| !numbers.is_empty())?;
-        let lists = match field.rules.map(|rules| &rules.check) {
-            Some(Some(Check::List(lists))) => Some(lists),
-            _ => None,
-        };
+        let lists = list_rules(field);
         if lists.is_some_and(|lists| lists.unique) {
             return None;
         }
@@ -167,30 +162,20 @@ impl<'a> Walk<'a> {
         counts.then_some(())
     }
 
+    /// Walks the entries of a map, each of which has the same `key`; the names
+    /// in them have to be in order, each once.
     fn map(&mut self, field: &'static Field, key: u64, left: &mut &'a [u8], depth: usize) -> Plain {
-        let maps = match field.rules.map(|rules| &rules.check) {
-            Some(Some(Check::Map(maps))) => Some(maps),
-            _ => None,
-        };
-        let value_key = 2 << 3 | wire_type(&field.of);
+        let maps = map_rules(field);
         let mut last = None;
         let mut count = 0;
         loop {
-            let mut entry = delimited(left)?;
+            let (name, value) = map_entry(field, delimited(left)?)?;
             count += 1;
-            if varint(&mut entry)? != (1 << 3 | LEN) {
-                return None;
-            }
-            let name = std::str::from_utf8(delimited(&mut entry)?).ok()?;
-            if last.is_some_and(|last| name <= last) || varint(&mut entry)? != value_key {
-                return None;
-            }
             // The annotations for this server are read elsewhere.
-            if name == NAMESPACE {
+            if last.is_some_and(|last| name <= last) || name == NAMESPACE {
                 return None;
             }
             last = Some(name);
-            let value = read(&field.of, &mut entry).filter(|_| entry.is_empty())?;
             self.inside(field, value, depth)?;
             if let Some(keys) = maps.and_then(|maps| maps.keys.as_deref()) {
                 self.check(field, Value::Text(name), keys)?;
@@ -198,17 +183,16 @@ impl<'a> Walk<'a> {
             if let Some(values) = maps.and_then(|maps| maps.values.as_deref()) {
                 self.check(field, value, values)?;
             }
-            let mut ahead = *left;
-            if varint(&mut ahead) != Some(key) {
+            if !take_key(left, key) {
                 break;
             }
-            *left = ahead;
         }
         let counts = maps.is_none_or(|maps| self.checker.count(count, &maps.pairs));
         counts.then_some(())
     }
 
-    /// A message inside, and the cluster that a text names.
+    /// Walks a value that is a message, and records the cluster that a text
+    /// names.
     fn inside(&mut self, field: &'static Field, value: Value<'a>, depth: usize) -> Plain {
         match (&field.of, value) {
             (Of::Message(plan), Value::Message(bytes)) => {
@@ -227,7 +211,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// An `Any` of an unknown type is not walked.
+    /// Walks the body of an `Any`, unless its type is not known.
     fn any(&mut self, bytes: &'a [u8], depth: usize) -> Plain {
         let (url, body) = any_parts(bytes)?;
         match self.plans.find(full_name(url)) {
@@ -236,6 +220,7 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Checks the rules of a single value. A rule of a rare kind is not plain.
     fn check(&mut self, field: &Field, value: Value<'a>, rules: &'static Rules) -> Plain {
         let Some(check) = &rules.check else {
             return Some(());
@@ -257,76 +242,139 @@ impl<'a> Walk<'a> {
             (Check::Any(rules), Value::Message(any)) => {
                 self.checker.any_type(any_parts(any)?.0, rules)
             }
-            // Rare.
             _ => false,
         };
         fits.then_some(())
     }
 
-    /// The number that a message stands for: a duration, or one in a wrapper.
+    /// Reads the number that a message stands for: a duration, or the number in
+    /// a wrapper.
     fn number_in(&self, field: &Field, bytes: &'a [u8]) -> Option<Number> {
         let Of::Message(plan) = field.of else {
             return None;
         };
         let plan = self.plans.get(plan)?;
-        if plan.special == Special::Duration {
-            let (seconds, nanos) = duration(bytes)?;
-            let nanos = i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
-            return Some(Number::Duration(nanos));
-        }
-        let [only] = &*plan.fields else {
-            return None;
-        };
-        let mut left = bytes;
-        let value = match left.is_empty() {
-            // Which kind of number does not matter to zero.
-            true if wire_type(&only.of) == 0 => Value::Int(0),
-            true => return None,
-            false => {
-                varint(&mut left)?;
-                read(&only.of, &mut left)?
+        match plan.special {
+            Special::Duration => {
+                let (seconds, nanos) = duration(bytes)?;
+                Some(Number::duration(seconds, nanos))
             }
-        };
-        match value {
-            Value::Int(v) => Some(Number::Int(v)),
-            Value::Float(v) => Some(Number::Float(v)),
-            _ => None,
+            Special::No | Special::Any => wrapped_number(plan, bytes),
         }
     }
 }
 
-/// The type and the body of an `Any`.
+/// Reads the number in a wrapper such as `UInt32Value`.
+fn wrapped_number(plan: &Plan, mut left: &[u8]) -> Option<Number> {
+    let [only] = &*plan.fields else {
+        return None;
+    };
+    if left.is_empty() {
+        // The number is zero. Which kind of integer does not matter to that.
+        return (wire_type(&only.of) == VARINT).then_some(Number::Int(0));
+    }
+    varint(&mut left)?;
+    match read(&only.of, &mut left)? {
+        Value::Int(v) => Some(Number::Int(v)),
+        Value::Float(v) => Some(Number::Float(v)),
+        _ => None,
+    }
+}
+
+/// Advances to the field of a number. `None` if there is no such field after
+/// those before, or if one that is needed was passed over.
+fn advance_to(
+    fields: &mut std::slice::Iter<'static, Field>,
+    number: u64,
+) -> Option<&'static Field> {
+    loop {
+        let field = fields.next()?;
+        if u64::from(field.number) == number {
+            return Some(field);
+        }
+        if field.needed {
+            return None;
+        }
+    }
+}
+
+/// Takes the next key off `left` if it is this one.
+fn take_key(left: &mut &[u8], key: u64) -> bool {
+    let mut ahead = *left;
+    let is_next = varint(&mut ahead) == Some(key);
+    if is_next {
+        *left = ahead;
+    }
+    is_next
+}
+
+/// Returns the rules on a field that is a list, if it has some.
+fn list_rules(field: &'static Field) -> Option<&'static Lists> {
+    match &field.rules?.check {
+        Some(Check::List(lists)) => Some(lists),
+        _ => None,
+    }
+}
+
+/// Returns the rules on a field that is a map, if it has some.
+fn map_rules(field: &'static Field) -> Option<&'static Maps> {
+    match &field.rules?.check {
+        Some(Check::Map(maps)) => Some(maps),
+        _ => None,
+    }
+}
+
+/// Reads the key and the value of an entry of a map, which has nothing else.
+fn map_entry<'a>(field: &'static Field, mut left: &'a [u8]) -> Option<(&'a str, Value<'a>)> {
+    const NAME: u64 = key(1, DELIMITED);
+    if !take_key(&mut left, NAME) {
+        return None;
+    }
+    let name = std::str::from_utf8(delimited(&mut left)?).ok()?;
+    if !take_key(&mut left, key(2, wire_type(&field.of))) {
+        return None;
+    }
+    let value = read(&field.of, &mut left)?;
+    left.is_empty().then_some((name, value))
+}
+
+/// Reads the type and the body of an `Any`. `None` if it is not canonical.
 fn any_parts(mut left: &[u8]) -> Option<(&str, &[u8])> {
+    const TYPE_URL: u64 = key(1, DELIMITED);
+    const VALUE: u64 = key(2, DELIMITED);
     let (mut url, mut body) = (None, None);
     while !left.is_empty() {
         match varint(&mut left)? {
-            0x0a if url.is_none() && body.is_none() => url = Some(delimited(&mut left)?),
-            0x12 if body.is_none() => body = Some(delimited(&mut left)?),
+            TYPE_URL if url.is_none() && body.is_none() => url = Some(delimited(&mut left)?),
+            VALUE if body.is_none() => body = Some(delimited(&mut left)?),
             _ => return None,
         }
     }
-    let empty = |part: Option<&[u8]>| part.is_some_and(<[u8]>::is_empty);
-    if empty(url) || empty(body) {
+    let is_default = |part: Option<&[u8]>| part.is_some_and(<[u8]>::is_empty);
+    if is_default(url) || is_default(body) {
         return None;
     }
     let url = std::str::from_utf8(url.unwrap_or_default()).ok()?;
     Some((url, body.unwrap_or_default()))
 }
 
-/// A duration that is not negative, and within the bounds of protobuf.
+/// Checks that a duration is not negative, and within the bounds of protobuf.
 fn plain_duration(bytes: &[u8]) -> Plain {
-    const MAX_SECONDS: i64 = 315_576_000_000;
     let (seconds, nanos) = duration(bytes)?;
-    let fits = (0..=MAX_SECONDS).contains(&seconds) && (0..1_000_000_000).contains(&nanos);
+    let fits =
+        (0..=MAX_SECONDS).contains(&seconds) && (0..NANOS_OF_SECOND).contains(&i128::from(nanos));
     fits.then_some(())
 }
 
+/// Reads the seconds and nanoseconds of a `Duration`.
 fn duration(mut left: &[u8]) -> Option<(i64, i32)> {
+    const SECONDS: u64 = key(1, VARINT);
+    const NANOS: u64 = key(2, VARINT);
     let (mut seconds, mut nanos) = (0, 0);
     while !left.is_empty() {
         match varint(&mut left)? {
-            0x08 => seconds = varint(&mut left)? as i64,
-            0x10 => nanos = i32::try_from(varint(&mut left)? as i64).ok()?,
+            SECONDS => seconds = varint(&mut left)? as i64,
+            NANOS => nanos = i32::try_from(varint(&mut left)? as i64).ok()?,
             _ => return None,
         }
     }

@@ -21,7 +21,7 @@ use prost::Message as _;
 use prost_reflect::{DynamicMessage, ReflectMessage, Value};
 
 use crate::{
-    canonical::{MAX_DEPTH, any_parts},
+    canonical::{ANY_VALUE, MAX_DEPTH, any_parts},
     descriptor,
 };
 
@@ -50,20 +50,18 @@ pub enum RedactError {
     },
 }
 
-/// The message in a body, without its secrets.
+/// Decodes a body, and takes the secrets out of the message.
 ///
 /// # Errors
 /// The type is not known, or the bytes are not of it.
 pub fn redact(type_url: &str, body: Bytes) -> Result<DynamicMessage, RedactError> {
-    let type_url = || type_url.to_owned();
-    let Some(of) = descriptor::message(&type_url()) else {
-        let type_url = type_url();
+    let Some(of) = descriptor::message(type_url) else {
+        let type_url = type_url.to_owned();
         return Err(RedactError::Unknown { type_url });
     };
-    let decoded = DynamicMessage::decode(of, body);
-    let mut message = decoded.map_err(|source| RedactError::Malformed {
-        type_url: type_url(),
-        source,
+    let mut message = DynamicMessage::decode(of, body).map_err(|source| {
+        let type_url = type_url.to_owned();
+        RedactError::Malformed { type_url, source }
     })?;
     redact_message(&mut message);
     Ok(message)
@@ -74,9 +72,8 @@ pub fn redact_message(message: &mut DynamicMessage) {
     clean(message, 0);
 }
 
-/// A client's text without the secrets that it may quote: the error of Envoy's
-/// NACK can end with a dump of the resource. The text is cut where a dump comes
-/// to a secret.
+/// Cuts a client's text where it begins to quote a secret: the error of Envoy's
+/// NACK can end with a dump of the resource.
 #[must_use]
 pub fn quoted(text: &str) -> Cow<'_, str> {
     match table::quoted_at(text) {
@@ -85,54 +82,57 @@ pub fn quoted(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Hides the secrets in a message.
+/// Hides the secrets in a message, and its unknown fields; `depth` counts the
+/// messages around it, through every `Any`.
 fn clean(message: &mut DynamicMessage, depth: usize) {
     if depth >= MAX_DEPTH {
         return hide_all(message, depth);
     }
     message.take_unknown_fields().for_each(drop);
     match message.descriptor().full_name() {
-        ANY => return inside(message, |inner| clean(inner, depth + 1)),
-        "xds.type.v3.TypedStruct" | "udpa.type.v1.TypedStruct" => {
-            return structs::typed(message, depth);
-        }
+        ANY => return change_body(message, |inner| clean(inner, depth + 1)),
+        name if structs::is_typed_struct(name) => return structs::clean(message, depth),
         _ => {}
     }
     for (field, value) in message.fields_mut() {
         match table::is_secret(&field) {
             true => hide(value, depth),
-            false => messages(value, &mut |inner| clean(inner, depth + 1)),
+            false => each_message(value, &mut |inner| clean(inner, depth + 1)),
         }
     }
 }
 
-/// The messages in a value, one by one.
-fn messages(value: &mut Value, each: &mut impl FnMut(&mut DynamicMessage)) {
+/// Calls `each` with the messages in a value, one by one.
+fn each_message(value: &mut Value, each: &mut impl FnMut(&mut DynamicMessage)) {
     match value {
         Value::Message(message) => each(message),
-        Value::List(list) => list.iter_mut().for_each(|value| messages(value, each)),
-        Value::Map(map) => map.values_mut().for_each(|value| messages(value, each)),
+        Value::List(list) => list.iter_mut().for_each(|value| each_message(value, each)),
+        Value::Map(map) => map.values_mut().for_each(|value| each_message(value, each)),
         _ => {}
     }
 }
 
-/// Changes the body of an `Any`; an unreadable one is hidden.
-fn inside(any: &mut DynamicMessage, change: impl FnOnce(&mut DynamicMessage)) {
-    let body = any_parts(any).and_then(|(url, body)| {
-        let of = descriptor::message(&url)?;
-        let mut inner = DynamicMessage::decode(of, body).ok()?;
-        change(&mut inner);
-        Some(inner.encode_to_vec())
-    });
-    let empty = any_parts(any).is_none_or(|(_, body)| body.is_empty());
-    match body {
-        Some(body) => any.set_field_by_number(2, Value::Bytes(body.into())),
-        None if empty => {}
-        None => any.set_field_by_number(2, Value::Bytes(REDACTED.into())),
-    }
+/// Changes the body of an `Any` with `change`. A body that cannot be read is
+/// hidden as a whole, unless it is empty.
+fn change_body(any: &mut DynamicMessage, change: impl FnOnce(&mut DynamicMessage)) {
+    let Some((type_url, body)) = any_parts(any) else {
+        return;
+    };
+    let decoded =
+        descriptor::message(&type_url).and_then(|of| DynamicMessage::decode(of, body.clone()).ok());
+    let changed: Bytes = match decoded {
+        Some(mut message) => {
+            change(&mut message);
+            message.encode_to_vec().into()
+        }
+        None if body.is_empty() => return,
+        None => REDACTED.into(),
+    };
+    any.set_field_by_number(ANY_VALUE, Value::Bytes(changed));
 }
 
-/// Hides a value that is secret as a whole.
+/// Hides a value that is secret as a whole: a text becomes [`REDACTED`],
+/// anything else empty.
 fn hide(value: &mut Value, depth: usize) {
     match value {
         Value::String(text) => REDACTED.clone_into(text),
@@ -150,6 +150,8 @@ fn hide(value: &mut Value, depth: usize) {
     }
 }
 
+/// Hides every value of a message that is secret as a whole, and its unknown
+/// fields.
 fn hide_all(message: &mut DynamicMessage, depth: usize) {
     message.take_unknown_fields().for_each(drop);
     if depth >= MAX_DEPTH {
@@ -157,16 +159,17 @@ fn hide_all(message: &mut DynamicMessage, depth: usize) {
         return;
     }
     match message.descriptor().full_name() {
-        ANY => inside(message, |inner| hide_all(inner, depth + 1)),
-        DATA_SOURCE => data_source(message),
+        ANY => change_body(message, |inner| hide_all(inner, depth + 1)),
+        DATA_SOURCE => hide_inline(message),
         _ => message
             .fields_mut()
             .for_each(|(_, value)| hide(value, depth)),
     }
 }
 
-/// A secret in the configuration is hidden, the place of one elsewhere is not.
-fn data_source(source: &mut DynamicMessage) {
+/// Hides the secret of a `DataSource` that has it inline. The place of a secret
+/// elsewhere is kept.
+fn hide_inline(source: &mut DynamicMessage) {
     let inline = ["inline_bytes", "inline_string"];
     if inline.iter().any(|field| source.has_field_by_name(field)) {
         source.set_field_by_name("inline_string", Value::String(REDACTED.to_owned()));

@@ -10,92 +10,98 @@ const STRUCT: &str = "struct_value";
 const LIST: &str = "list_value";
 const TEXT: &str = "string_value";
 
-/// Hides the secrets in a `TypedStruct`.
-pub(super) fn typed(message: &mut DynamicMessage, depth: usize) {
-    let url = message.get_field_by_number(1);
-    let of = url
-        .as_deref()
-        .and_then(Value::as_str)
-        .and_then(descriptor::message);
-    if !message.has_field_by_number(2) {
+/// The key of the type in an `Any`.
+const ANY_TYPE: &str = "@type";
+/// The fields of a `TypedStruct`.
+const TYPE_URL: &str = "type_url";
+const TYPE_URL_IN_JSON: &str = "typeUrl";
+const VALUE: &str = "value";
+
+/// Whether a message is a `TypedStruct`, under either of its names.
+pub(super) fn is_typed_struct(name: &str) -> bool {
+    ["xds.type.v3.TypedStruct", "udpa.type.v1.TypedStruct"].contains(&name)
+}
+
+/// Hides the secrets in a `TypedStruct`; all of it, if its type is not known.
+pub(super) fn clean(message: &mut DynamicMessage, depth: usize) {
+    let url = message.get_field_by_name(TYPE_URL);
+    let url = url.as_deref().and_then(Value::as_str);
+    let of = url.and_then(descriptor::message);
+    if !message.has_field_by_name(VALUE) {
         return;
     }
-    let Some(Value::Message(value)) = message.get_field_by_number_mut(2) else {
+    let Some(Value::Message(value)) = message.get_field_by_name_mut(VALUE) else {
         return;
     };
     match of {
-        Some(of) => structure(&of, value, depth + 1),
+        Some(of) => clean_struct(&of, value, depth + 1),
         None => hide_all(value, depth + 1),
     }
 }
 
-/// Hides the secrets in a `Struct` that stands for a message.
-fn structure(of: &MessageDescriptor, message: &mut DynamicMessage, depth: usize) {
+/// Hides the secrets in a `Struct` that stands for the message `of`. A key that
+/// is no field of it is hidden as well.
+fn clean_struct(of: &MessageDescriptor, message: &mut DynamicMessage, depth: usize) {
     if depth >= MAX_DEPTH {
         return hide_all(message, depth);
     }
     match of.full_name() {
-        ANY => match text_at(message, "@type").and_then(|url| descriptor::message(&url)) {
+        ANY => match text_at(message, ANY_TYPE).and_then(|url| descriptor::message(&url)) {
             // The depth bounds an `Any` in an `Any`.
-            Some(inner) => structure(&inner, message, depth + 1),
+            Some(inner) => clean_struct(&inner, message, depth + 1),
             None => hide_all(message, depth),
         },
-        "xds.type.v3.TypedStruct" | "udpa.type.v1.TypedStruct" => nested(message, depth),
+        name if is_typed_struct(name) => clean_nested(message, depth),
         name if name.starts_with("google.protobuf.") => {}
-        _ => each(message, |key, value| match field(of, key) {
-            Some(field) if !table::is_secret(&field) => field_value(&field, value, depth),
+        _ => each_entry(message, |key, value| match find_field(of, key) {
+            Some(field) if !table::is_secret(&field) => clean_field(&field, value, depth),
             // The type of an `Any` stands among its fields.
-            None if key == "@type" => {}
+            None if key == ANY_TYPE => {}
             _ => hide(value),
         }),
     }
 }
 
-/// A `TypedStruct` that is itself written as a `Struct`.
-fn nested(message: &mut DynamicMessage, depth: usize) {
-    let url = text_at(message, "type_url").or_else(|| text_at(message, "typeUrl"));
+/// Hides the secrets in a `TypedStruct` that is itself written as a `Struct`.
+fn clean_nested(message: &mut DynamicMessage, depth: usize) {
+    let url = text_at(message, TYPE_URL).or_else(|| text_at(message, TYPE_URL_IN_JSON));
     let of = url.and_then(|url| descriptor::message(&url));
-    each(message, |key, value| match (key, &of) {
-        ("value", Some(of)) => in_struct(value, |inner| structure(of, inner, depth + 1)),
-        ("value", None) => hide(value),
+    each_entry(message, |key, value| match (key, &of) {
+        (VALUE, Some(of)) => in_struct(value, |inner| clean_struct(of, inner, depth + 1)),
+        (VALUE, None) => hide(value),
         _ => {}
     });
 }
 
-fn field(of: &MessageDescriptor, key: &str) -> Option<FieldDescriptor> {
+/// The field of a key, which is its name or its name in JSON.
+fn find_field(of: &MessageDescriptor, key: &str) -> Option<FieldDescriptor> {
     let by_name = of.get_field_by_name(key);
     by_name.or_else(|| of.get_field_by_json_name(key))
 }
 
-fn field_value(field: &FieldDescriptor, value: &mut DynamicMessage, depth: usize) {
+/// Hides the secrets in the value of a field that is none itself: in a message,
+/// in each of a list, or in each value of a map.
+fn clean_field(field: &FieldDescriptor, value: &mut DynamicMessage, depth: usize) {
     let Kind::Message(of) = field.kind() else {
         return;
+    };
+    let clean_value = |of: &MessageDescriptor, value: &mut DynamicMessage| {
+        in_struct(value, |message| clean_struct(of, message, depth + 1));
     };
     if field.is_map() {
         if let Kind::Message(of) = of.map_entry_value_field().kind() {
             in_struct(value, |map| {
-                each(map, |_, value| {
-                    in_struct(value, |m| structure(&of, m, depth + 1))
-                });
+                each_entry(map, |_, value| clean_value(&of, value))
             });
         }
         return;
     }
-    in_struct(value, |message| structure(&of, message, depth + 1));
-    if !value.has_field_by_name(LIST) {
-        return;
-    }
-    let Some(Value::Message(list)) = value.get_field_by_name_mut(LIST) else {
-        return;
-    };
-    if let Some(Value::List(items)) = list.get_field_by_name_mut("values") {
-        for item in items.iter_mut().filter_map(Value::as_message_mut) {
-            in_struct(item, |message| structure(&of, message, depth + 1));
-        }
-    }
+    clean_value(&of, value);
+    each_item(value, |item| clean_value(&of, item));
 }
 
-/// The `Struct` in a `google.protobuf.Value`, if it holds one.
+/// Calls `change` with the `Struct` in a `google.protobuf.Value`, if it holds
+/// one.
 fn in_struct(value: &mut DynamicMessage, change: impl FnOnce(&mut DynamicMessage)) {
     if value.has_field_by_name(STRUCT)
         && let Some(Value::Message(inner)) = value.get_field_by_name_mut(STRUCT)
@@ -104,8 +110,20 @@ fn in_struct(value: &mut DynamicMessage, change: impl FnOnce(&mut DynamicMessage
     }
 }
 
-/// The entries of a `Struct`.
-fn each(message: &mut DynamicMessage, mut change: impl FnMut(&str, &mut DynamicMessage)) {
+/// Calls `change` with the items of the list in a `google.protobuf.Value`, if
+/// it holds one.
+fn each_item(value: &mut DynamicMessage, change: impl FnMut(&mut DynamicMessage)) {
+    if value.has_field_by_name(LIST)
+        && let Some(Value::Message(list)) = value.get_field_by_name_mut(LIST)
+        && let Some(Value::List(items)) = list.get_field_by_name_mut("values")
+    {
+        let items = items.iter_mut().filter_map(Value::as_message_mut);
+        items.for_each(change);
+    }
+}
+
+/// Calls `change` with the entries of a `Struct`, each a key and its value.
+fn each_entry(message: &mut DynamicMessage, mut change: impl FnMut(&str, &mut DynamicMessage)) {
     if let Some(Value::Map(map)) = message.get_field_by_name_mut("fields") {
         for (key, value) in map {
             if let (Some(key), Value::Message(value)) = (key.as_str(), value) {
@@ -115,9 +133,10 @@ fn each(message: &mut DynamicMessage, mut change: impl FnMut(&str, &mut DynamicM
     }
 }
 
+/// Returns the text at a key of a `Struct`; `None` if there is none.
 fn text_at(message: &mut DynamicMessage, at: &str) -> Option<String> {
     let mut found = None;
-    each(message, |key, value| {
+    each_entry(message, |key, value| {
         if key == at {
             found = value
                 .get_field_by_name(TEXT)
@@ -127,6 +146,7 @@ fn text_at(message: &mut DynamicMessage, at: &str) -> Option<String> {
     found
 }
 
+/// Makes a `google.protobuf.Value` the text that stands for a secret.
 fn hide(value: &mut DynamicMessage) {
     value.set_field_by_name(TEXT, Value::String(REDACTED.to_owned()));
 }

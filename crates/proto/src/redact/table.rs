@@ -24,23 +24,23 @@ pub(super) const UNMARKED: &[&str] = &[
     "envoy.extensions.grpc_service.call_credentials.service_account_jwt_access.v3.ServiceAccountJwtAccessCredentials.json_key",
 ];
 
-/// By the full names of fields: options are kept encoded by the descriptors,
-/// and reading them for each message costs too much.
+/// The full names of all secret fields, marked or not. The marks are options,
+/// which the descriptors keep encoded: reading them for each message costs too
+/// much.
 static SECRET: LazyLock<HashSet<String>> = LazyLock::new(|| {
     let mark = pool().get_extension_by_name("udpa.annotations.sensitive");
-    let marked = |field: &FieldDescriptor| {
+    let is_marked = |field: &FieldDescriptor| {
         let options = field.options();
         let mark = mark.as_ref().map(|mark| options.get_extension(mark));
         mark.as_deref().and_then(Value::as_bool) == Some(true)
     };
-    let fields = pool().all_messages().flat_map(|message| {
-        let fields: Vec<_> = message.fields().filter(marked).collect();
-        fields
+    let marked = pool().all_messages().flat_map(|message| {
+        let fields = message.fields().filter(is_marked);
+        let names = fields.map(|field| field.full_name().to_owned());
+        names.collect::<Vec<_>>()
     });
-    let marked = fields.map(|field| field.full_name().to_owned());
-    marked
-        .chain(UNMARKED.iter().map(|&name| name.to_owned()))
-        .collect()
+    let unmarked = UNMARKED.iter().map(|&name| name.to_owned());
+    marked.chain(unmarked).collect()
 });
 
 /// Whether the value of a field is secret.
@@ -51,16 +51,15 @@ pub(super) fn is_secret(field: &FieldDescriptor) -> bool {
 /// The texts before a secret in a dump of a message, as protobuf prints it and
 /// as JSON has it.
 static BEFORE: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let texts = |message: MessageDescriptor| {
-        let text = |field: &FieldDescriptor| {
-            is_secret(field) && matches!(field.kind(), Kind::String | Kind::Bytes)
-        };
-        let names = message.fields().filter(text);
-        names
-            .map(|field| field.name().to_owned())
-            .collect::<Vec<_>>()
+    let is_secret_text = |field: &FieldDescriptor| {
+        is_secret(field) && matches!(field.kind(), Kind::String | Kind::Bytes)
     };
-    let mut names: BTreeSet<_> = pool().all_messages().flat_map(texts).collect();
+    let secret_texts = |message: MessageDescriptor| {
+        let fields = message.fields().filter(is_secret_text);
+        let names = fields.map(|field| field.name().to_owned());
+        names.collect::<Vec<_>>()
+    };
+    let mut names: BTreeSet<_> = pool().all_messages().flat_map(secret_texts).collect();
     names.extend(["inline_string", "inline_bytes"].map(str::to_owned));
     let printed = names.iter().map(|name| format!("{name}: \""));
     let json = names.iter().map(|name| format!("\"{name}\":"));
@@ -68,7 +67,7 @@ static BEFORE: LazyLock<Vec<String>> = LazyLock::new(|| {
     printed.chain(json).chain(pem).collect()
 });
 
-/// The offset at which a text begins to quote a secret, if it does.
+/// Finds the offset at which a text begins to quote a secret.
 pub(super) fn quoted_at(text: &str) -> Option<usize> {
     BEFORE.iter().filter_map(|name| text.find(name)).min()
 }

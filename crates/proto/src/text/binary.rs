@@ -18,28 +18,18 @@ use crate::discovery;
 /// `DiscoveryResponse`, anything else YAML.
 #[must_use]
 pub fn read_bytes(file: &str, bytes: Bytes, options: &Options) -> Document {
-    let whole = |line, problem| Document {
-        errors: vec![TextError {
-            file: file.to_owned(),
-            at: Position { line, column: line },
-            path: String::new(),
-            problem,
-        }],
-        ..Document::default()
-    };
-    match end(file).as_str() {
-        BINARY if bytes.len() > options.limits.bytes => {
-            let (len, max) = (bytes.len(), options.limits.bytes);
-            whole(0, Problem::TooLong { len, max })
-        }
-        BINARY => match discovery::DiscoveryResponse::decode(bytes) {
-            Ok(response) => binary(file, response, options),
-            Err(error) => whole(0, not_binary("DiscoveryResponse", &error)),
+    let refused = |at, problem| Document::of_error(TextError::without_path(file, at, problem));
+    match extension(file).as_str() {
+        BINARY => match decode(bytes, options) {
+            Ok(response) => read_response(file, response, options),
+            Err(problem) => refused(Position::default(), problem),
         },
-        "pb_text" | "pbtxt" | "prototxt" | "textproto" => whole(1, Problem::TextFormat),
+        "pb_text" | "pbtxt" | "prototxt" | "textproto" => {
+            refused(Position::START, Problem::TextFormat)
+        }
         _ => match std::str::from_utf8(&bytes) {
             Ok(text) => read(file, text, options),
-            Err(_) => whole(1, Problem::NotUtf8),
+            Err(_) => refused(Position::START, Problem::NotUtf8),
         },
     }
 }
@@ -47,18 +37,35 @@ pub fn read_bytes(file: &str, bytes: Bytes, options: &Options) -> Document {
 /// Whether a file is a binary `DiscoveryResponse`, by its name.
 #[must_use]
 pub fn is_binary(file: &str) -> bool {
-    end(file) == BINARY
+    extension(file) == BINARY
 }
 
-/// The end of the name of a binary file.
+/// The extension of a binary file.
 const BINARY: &str = "pb";
 
-fn end(file: &str) -> String {
-    let end = file.rsplit_once('.').map_or("", |(_, end)| end);
-    end.to_ascii_lowercase()
+/// The text after the last dot of a file's name, in lower case.
+fn extension(file: &str) -> String {
+    let extension = file.rsplit_once('.').map_or("", |(_, extension)| extension);
+    extension.to_ascii_lowercase()
 }
 
-fn binary(file: &str, response: discovery::DiscoveryResponse, options: &Options) -> Document {
+/// Decodes a binary file, within the limit of its length.
+fn decode(bytes: Bytes, options: &Options) -> Result<discovery::DiscoveryResponse, Problem> {
+    let (len, max) = (bytes.len(), options.limits.bytes);
+    if len > max {
+        return Err(Problem::TooLong { len, max });
+    }
+    let decoded = discovery::DiscoveryResponse::decode(bytes);
+    decoded.map_err(|error| not_binary("DiscoveryResponse", &error))
+}
+
+/// Reads the resources of a response. One with a mistake is left out and
+/// reported, as far as the limit of reports allows.
+fn read_response(
+    file: &str,
+    response: discovery::DiscoveryResponse,
+    options: &Options,
+) -> Document {
     let mut document = Document::default();
     for (index, any) in response.resources.into_iter().enumerate() {
         let read = Raw::new(file, index, any).and_then(|raw| raw.decode(file));

@@ -23,11 +23,13 @@ const LISTS: [(&str, &str); 3] = [
 ];
 
 /// Whether a document is a bootstrap that has resources.
-pub(super) fn is(root: &Node) -> bool {
+pub(super) fn has_resources(root: &Node) -> bool {
     STATIC.iter().any(|name| root.get(name).is_some())
 }
 
 impl Reader<'_> {
+    /// Reads the resources of a bootstrap, and reports the mistakes in the rest
+    /// of it.
     pub(super) fn bootstrap(&mut self, root: Node) {
         if let [Some(_), Some(second)] = STATIC.map(|name| root.get(name)) {
             let problem = Problem::DuplicateField(STATIC[0].to_owned());
@@ -36,7 +38,7 @@ impl Reader<'_> {
         if let Some(of) = descriptor::message("envoy.config.bootstrap.v3.Bootstrap") {
             self.walk.fields(&of, &root, &STATIC);
         }
-        let Some(resources) = take(root, &STATIC) else {
+        let Some(resources) = take_first(root, &STATIC) else {
             return;
         };
         self.walk.path.push(Step::Name(STATIC[0]));
@@ -44,6 +46,8 @@ impl Reader<'_> {
         self.walk.path.pop();
     }
 
+    /// Reads each list of `static_resources`, in the order of the file, and
+    /// reports the mistakes in its other fields.
     fn static_resources(&mut self, node: Node) {
         let message = "envoy.config.bootstrap.v3.Bootstrap.StaticResources";
         if let Some(of) = descriptor::message(message) {
@@ -60,14 +64,14 @@ impl Reader<'_> {
                 continue;
             };
             self.walk.path.push(Step::Name(name));
-            self.list(Some(node), |reader, item| reader.plain(of.clone(), item));
+            self.list(Some(node), |reader, item| reader.untyped(of.clone(), item));
             self.walk.path.pop();
         }
     }
 }
 
-/// The value of the first of some keys.
-fn take(node: Node, keys: &[&str]) -> Option<Node> {
+/// Takes the value of the first entry that has one of some keys.
+fn take_first(node: Node, keys: &[&str]) -> Option<Node> {
     let Value::Map(entries) = node.value else {
         return None;
     };

@@ -10,10 +10,9 @@ use prost_reflect::{DynamicMessage, MessageDescriptor, ReflectMessage};
 use super::{
     Format, Options, bootstrap,
     error::{Problem, TextError},
-    json,
-    read::{TYPE, Walk, raw},
+    plain::parse,
+    read::{TYPE, Walk, opaque_body},
     tree::{Node, Position, Value},
-    yaml,
 };
 use crate::{
     canonical, descriptor, discovery,
@@ -63,25 +62,14 @@ impl fmt::Debug for Resource {
 }
 
 impl Resource {
-    /// The place of a field of this resource in the text; if it is not written
-    /// there, the place of the nearest part around it.
+    /// Finds the place of a field of this resource in the text. If the field is
+    /// not written there, it is the place of the nearest part around it.
     #[must_use]
     pub fn position(&self, path: &Path) -> Position {
         let mut node = &self.node;
         let mut at = node.at;
         for step in path.steps() {
-            let next = match (step, &node.value) {
-                (Step::Field(field), _) => {
-                    let named = node.get(field.name());
-                    let entry = named.or_else(|| node.get(field.json_name()));
-                    entry.map(|e| (e.at, &e.node))
-                }
-                (Step::Name(name), _) => node.get(name).map(|e| (e.at, &e.node)),
-                (Step::Key(key), _) => node.get(key).map(|e| (e.at, &e.node)),
-                (Step::Index(index), Value::List(list)) => list.get(*index).map(|n| (n.at, n)),
-                _ => None,
-            };
-            match next {
+            match part(node, step) {
                 Some(found) => (at, node) = found,
                 None => break,
             }
@@ -89,7 +77,8 @@ impl Resource {
         at
     }
 
-    /// The path of an item of one of its lists, from within the resource.
+    /// Returns the path of an item of one of its lists, from within the
+    /// resource; an empty path if it has no such field.
     #[must_use]
     pub fn item(&self, list: &str, index: usize) -> Path {
         let mut path = Path::default();
@@ -107,6 +96,26 @@ impl Resource {
     }
 }
 
+/// Finds the part of a tree that is one step further in, and the place at which
+/// it starts, key included.
+fn part<'n>(node: &'n Node, step: &Step) -> Option<(Position, &'n Node)> {
+    let entry = match step {
+        Step::Index(index) => {
+            let Value::List(list) = &node.value else {
+                return None;
+            };
+            return list.get(*index).map(|item| (item.at, item));
+        }
+        Step::Field(field) => {
+            let by_name = node.get(field.name());
+            by_name.or_else(|| node.get(field.json_name()))
+        }
+        Step::Name(name) => node.get(name),
+        Step::Key(key) => node.get(key),
+    };
+    entry.map(|entry| (entry.at, &entry.node))
+}
+
 /// Reads a file; its name decides between YAML and JSON.
 #[must_use]
 pub fn read(file: &str, text: &str, options: &Options) -> Document {
@@ -116,36 +125,23 @@ pub fn read(file: &str, text: &str, options: &Options) -> Document {
 /// Reads a text whose format is known.
 #[must_use]
 pub fn read_as(format: Format, file: &str, text: &str, options: &Options) -> Document {
-    match trees(format, text, options) {
+    match parse(format, file, text, &options.limits) {
         Ok(roots) => {
             let mut reader = Reader::new(file, options);
             roots.into_iter().for_each(|root| reader.root(root));
             reader.finish()
         }
-        Err((at, problem)) => {
-            let error = TextError {
-                file: file.to_owned(),
-                at,
-                path: String::new(),
-                problem,
-            };
-            Document {
-                errors: vec![error],
-                ..Document::default()
-            }
-        }
+        Err(error) => Document::of_error(*error),
     }
 }
 
-fn trees(format: Format, text: &str, options: &Options) -> Result<Vec<Node>, (Position, Problem)> {
-    let (len, max) = (text.len(), options.limits.bytes);
-    if len > max {
-        let start = Position { line: 1, column: 1 };
-        return Err((start, Problem::TooLong { len, max }));
-    }
-    match format {
-        Format::Yaml => yaml::parse(text, &options.limits),
-        Format::Json => json::parse(text, &options.limits).map(|root| vec![root]),
+impl Document {
+    /// The result for a file of which nothing could be read.
+    pub(super) fn of_error(error: TextError) -> Self {
+        Self {
+            errors: vec![error],
+            ..Self::default()
+        }
     }
 }
 
@@ -156,6 +152,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    /// A reader that has read nothing yet.
     fn new(file: &'a str, options: &'a Options) -> Self {
         Self {
             walk: Walk::new(file, options),
@@ -163,6 +160,7 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Returns the results of all documents of the file.
     fn finish(self) -> Document {
         Document {
             resources: self.resources,
@@ -171,6 +169,7 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Reads one document: a resource, a list of resources, or a bootstrap.
     fn root(&mut self, root: Node) {
         if root.get(TYPE).is_some() {
             return self.resource(|reader| reader.read(root));
@@ -178,8 +177,8 @@ impl<'a> Reader<'a> {
         match root.value {
             // An empty file, or a `---` with nothing after it.
             Value::Null => {}
-            Value::Map(_) if root.get("resources").is_some() => self.response(root),
-            Value::Map(_) if bootstrap::is(&root) => self.bootstrap(root),
+            Value::Map(_) if root.get(RESOURCES).is_some() => self.response(root),
+            Value::Map(_) if bootstrap::has_resources(&root) => self.bootstrap(root),
             _ => {
                 let problem = Problem::NotADocument(root.describe());
                 self.walk.wrong::<()>(root.at, problem);
@@ -187,24 +186,25 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The form of a `DiscoveryResponse`; its other fields are read so that a
-    /// mistake in them is seen, and not used.
+    /// Reads a document in the form of a `DiscoveryResponse`. Its other fields
+    /// are read so that a mistake in them is seen, and not used.
     fn response(&mut self, root: Node) {
-        const LIST: &str = "resources";
         let response = descriptor::message("envoy.service.discovery.v3.DiscoveryResponse");
         if let Some(of) = response {
-            self.walk.fields(&of, &root, &[LIST]);
+            self.walk.fields(&of, &root, &[RESOURCES]);
         }
         let Value::Map(entries) = root.value else {
             return;
         };
-        let list = entries.into_iter().find(|e| e.key == LIST).map(|e| e.node);
-        self.walk.path.push(Step::Name(LIST));
+        let list = entries.into_iter().find(|entry| entry.key == RESOURCES);
+        let list = list.map(|entry| entry.node);
+        self.walk.path.push(Step::Name(RESOURCES));
         self.list(list, Self::read);
         self.walk.path.pop();
     }
 
-    /// The items of a list of resources.
+    /// Reads the items of a list of resources with `read`. A list that is
+    /// missing or null has none.
     pub(super) fn list(
         &mut self,
         list: Option<Node>,
@@ -228,7 +228,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A resource counts only if nothing in it is wrong.
+    /// Adds the resource that `read` returns, if it reported no mistake.
     fn resource(&mut self, read: impl FnOnce(&mut Self) -> Option<Resource>) {
         let before = self.walk.total;
         let resource = read(self);
@@ -237,6 +237,7 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Reads a resource that states its type, out of its wrapper if it has one.
     fn read(&mut self, node: Node) -> Option<Resource> {
         let url = self.walk.type_url(&node)?;
         if descriptor::full_name(url) != descriptor::full_name(descriptor::types::RESOURCE) {
@@ -254,27 +255,32 @@ impl<'a> Reader<'a> {
         resource
     }
 
+    /// Reads a resource without its wrapper, which was read before.
     fn body(&mut self, node: Node, wrapper: discovery::Resource) -> Option<Resource> {
         let type_url = self.walk.type_url(&node)?.to_owned();
-        if let Some(body) = raw(&type_url, &node) {
-            let message = opaque();
-            return Some(self.made(type_url, message, body, wrapper, node));
-        }
-        let message = self.walk.typed(&type_url, &node)?;
-        let body = self.walk.encode(&message, node.at)?;
-        Some(self.made(type_url, message, body, wrapper, node))
+        let (message, body) = match opaque_body(&type_url, &node) {
+            Some(body) => (opaque(), body),
+            None => {
+                let message = self.walk.typed(&type_url, &node)?;
+                let body = self.walk.encode(&message, node.at)?;
+                (message, body)
+            }
+        };
+        Some(self.resource_here(type_url, message, body, wrapper, node))
     }
 
-    /// A resource whose place tells its type.
-    pub(super) fn plain(&mut self, of: MessageDescriptor, node: Node) -> Option<Resource> {
+    /// Reads a resource that does not state its type, because its place tells
+    /// it: `of`.
+    pub(super) fn untyped(&mut self, of: MessageDescriptor, node: Node) -> Option<Resource> {
         let type_url = format!("{PREFIX}{}", of.full_name());
         let message = self.walk.fields(&of, &node, &[])?;
         let body = self.walk.encode(&message, node.at)?;
         let wrapper = discovery::Resource::default();
-        Some(self.made(type_url, message, body, wrapper, node))
+        Some(self.resource_here(type_url, message, body, wrapper, node))
     }
 
-    fn made(
+    /// Puts a resource together that is at the path of the walk.
+    fn resource_here(
         &self,
         type_url: String,
         message: DynamicMessage,
@@ -293,6 +299,7 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Reads the fields of a wrapper other than its resource.
     fn wrapper(&mut self, of: &MessageDescriptor, node: &Node) -> Option<discovery::Resource> {
         let message = self.walk.fields(of, node, &[TYPE, BODY])?;
         let bytes = self.walk.encode(&message, node.at)?;
@@ -306,6 +313,8 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// The key of the list of resources in a document.
+const RESOURCES: &str = "resources";
 /// The field of a wrapper that holds the resource.
 pub(super) const BODY: &str = "resource";
 /// The prefix of type URLs.
@@ -317,6 +326,8 @@ pub(super) fn opaque() -> DynamicMessage {
 }
 
 impl Walk<'_> {
+    /// Encodes a message canonically; one that nests too deep is a mistake at
+    /// `at`.
     pub(super) fn encode(&mut self, message: &DynamicMessage, at: Position) -> Option<Vec<u8>> {
         match canonical::encode(message) {
             Ok(bytes) => Some(bytes),

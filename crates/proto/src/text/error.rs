@@ -20,6 +20,18 @@ pub struct TextError {
     pub problem: Problem,
 }
 
+impl TextError {
+    /// A mistake of a text that could not be read, at a place without a field.
+    pub(super) fn without_path(file: &str, at: Position, problem: Problem) -> Self {
+        Self {
+            file: file.to_owned(),
+            at,
+            path: String::new(),
+            problem,
+        }
+    }
+}
+
 impl fmt::Display for TextError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {

@@ -13,24 +13,23 @@ use super::{
 
 type Fault = (Position, Problem);
 
-/// The one value of the text.
+/// Parses a text that is one value.
 pub(super) fn parse(text: &str, limits: &Limits) -> Result<Node, Fault> {
-    let at = Position { line: 1, column: 1 };
     let mut reader = Reader {
         rest: text,
-        at,
+        at: Position::START,
         depth: limits.depth,
         max: limits.depth,
     };
     let node = reader.value()?;
-    reader.space();
+    reader.skip_space();
     if reader.rest.is_empty() {
         return Ok(node);
     }
     Err(reader.unexpected("the end of the text"))
 }
 
-/// Two equal keys in one mapping are a mistake that most readers hide.
+/// Refuses two equal keys in one mapping, a mistake that most readers hide.
 pub(super) fn refuse_duplicates(entries: &[Entry]) -> Result<(), Fault> {
     let mut seen = HashSet::new();
     match entries.iter().find(|e| !seen.insert(&e.key)) {
@@ -39,8 +38,16 @@ pub(super) fn refuse_duplicates(entries: &[Entry]) -> Result<(), Fault> {
     }
 }
 
+/// The first halves of surrogate pairs, from here up to the second ones.
+const HIGH_SURROGATE: u32 = 0xd800;
+/// The second halves of surrogate pairs, from here on.
+const LOW_SURROGATE: u32 = 0xdc00;
+/// The first number after both.
+const AFTER_SURROGATES: u32 = 0xe000;
+
 struct Reader<'a> {
     rest: &'a str,
+    /// The place of the first character of `rest`.
     at: Position,
     /// Levels that may still be opened.
     depth: usize,
@@ -52,6 +59,7 @@ impl Reader<'_> {
         self.rest.chars().next()
     }
 
+    /// Takes one character off the text.
     fn next(&mut self) -> Option<char> {
         let c = self.peek()?;
         self.rest = &self.rest[c.len_utf8()..];
@@ -64,18 +72,20 @@ impl Reader<'_> {
         Some(c)
     }
 
-    fn space(&mut self) {
+    fn skip_space(&mut self) {
         while matches!(self.peek(), Some(' ' | '\t' | '\r' | '\n')) {
             self.next();
         }
     }
 
+    /// The mistake of a character, or an end, where `wanted` should be.
     fn unexpected(&self, wanted: &str) -> Fault {
         let found = self.peek().map_or("the end".into(), |c| format!("{c:?}"));
         let problem = Problem::Syntax(format!("expected {wanted}, found {found}"));
         (self.at, problem)
     }
 
+    /// Takes one character off the text, which must be `wanted`.
     fn expect(&mut self, wanted: char) -> Result<(), Fault> {
         if self.peek() != Some(wanted) {
             return Err(self.unexpected(&format!("{wanted:?}")));
@@ -84,8 +94,9 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Reads a value of any kind, after space.
     fn value(&mut self) -> Result<Node, Fault> {
-        self.space();
+        self.skip_space();
         let at = self.at;
         let value = match self.peek() {
             Some('{') => self.nested(Self::map)?,
@@ -97,6 +108,7 @@ impl Reader<'_> {
         Ok(Node { at, value })
     }
 
+    /// Reads a list or a mapping, unless that is one level too deep.
     fn nested(&mut self, read: fn(&mut Self) -> Result<Value, Fault>) -> Result<Value, Fault> {
         let max = self.max;
         self.depth = self
@@ -108,13 +120,14 @@ impl Reader<'_> {
         Ok(value)
     }
 
+    /// Reads a mapping; its keys must differ.
     fn map(&mut self) -> Result<Value, Fault> {
         let mut entries = Vec::new();
         self.items('{', '}', |reader| {
-            reader.space();
+            reader.skip_space();
             let at = reader.at;
             let key = reader.string()?;
-            reader.space();
+            reader.skip_space();
             reader.expect(':')?;
             let node = reader.value()?;
             entries.push(Entry { at, key, node });
@@ -124,6 +137,7 @@ impl Reader<'_> {
         Ok(Value::Map(entries))
     }
 
+    /// Reads a list.
     fn list(&mut self) -> Result<Value, Fault> {
         let mut list = Vec::new();
         self.items('[', ']', |reader| {
@@ -133,6 +147,8 @@ impl Reader<'_> {
         Ok(Value::List(list))
     }
 
+    /// Reads a list of items with commas between them, each with `item`, from
+    /// `open` to `close`. A comma before `close` is a mistake.
     fn items(
         &mut self,
         open: char,
@@ -140,13 +156,13 @@ impl Reader<'_> {
         mut item: impl FnMut(&mut Self) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         self.expect(open)?;
-        self.space();
+        self.skip_space();
         if self.peek() == Some(close) {
             return self.expect(close);
         }
         loop {
             item(self)?;
-            self.space();
+            self.skip_space();
             if self.peek() != Some(',') {
                 return self.expect(close);
             }
@@ -154,6 +170,7 @@ impl Reader<'_> {
         }
     }
 
+    /// Reads one of the three words that are values.
     fn word(&mut self) -> Result<Value, Fault> {
         for (word, value) in [
             ("null", Value::Null),
@@ -169,29 +186,33 @@ impl Reader<'_> {
         Err(self.unexpected("a value"))
     }
 
+    /// Reads a number by the grammar of JSON. Its text is kept: whether it fits
+    /// depends on the field.
     fn number(&mut self) -> Result<Value, Fault> {
         let mut text = String::new();
-        text.extend(self.take('-'));
-        match self.take('0') {
+        text.extend(self.take_if('-'));
+        // No digit follows a leading zero.
+        match self.take_if('0') {
             Some(zero) => text.push(zero),
             None => self.digits(&mut text)?,
         }
-        if let Some(dot) = self.take('.') {
+        if let Some(dot) = self.take_if('.') {
             text.push(dot);
             self.digits(&mut text)?;
         }
-        if let Some(e) = self.take('e').or_else(|| self.take('E')) {
+        if let Some(e) = self.take_if('e').or_else(|| self.take_if('E')) {
             text.push(e);
-            text.extend(self.take('-').or_else(|| self.take('+')));
+            text.extend(self.take_if('-').or_else(|| self.take_if('+')));
             self.digits(&mut text)?;
         }
         Ok(Value::Number(text))
     }
 
-    fn take(&mut self, wanted: char) -> Option<char> {
+    fn take_if(&mut self, wanted: char) -> Option<char> {
         (self.peek() == Some(wanted)).then(|| self.next()).flatten()
     }
 
+    /// Appends one or more digits to `text`.
     fn digits(&mut self, text: &mut String) -> Result<(), Fault> {
         let before = text.len();
         while let Some(digit) = self.peek().filter(char::is_ascii_digit) {
@@ -204,6 +225,7 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Reads a text in quotes.
     fn string(&mut self) -> Result<String, Fault> {
         self.expect('"')?;
         let mut text = String::new();
@@ -220,7 +242,7 @@ impl Reader<'_> {
         Ok(text)
     }
 
-    /// Stops on the last character of the escape.
+    /// Reads an escape, from its backslash; stops on its last character.
     fn escape(&mut self) -> Result<char, Fault> {
         self.next();
         Ok(match self.peek() {
@@ -235,27 +257,37 @@ impl Reader<'_> {
         })
     }
 
+    /// Reads an escape from its `u`: one number, or two that are a surrogate
+    /// pair. Stops on the last digit.
     fn unicode(&mut self) -> Result<char, Fault> {
         let first = self.hex()?;
         let code = match first {
-            0xd800..=0xdbff => {
-                self.next();
-                self.expect('\\')?;
-                if self.peek() != Some('u') {
-                    return Err(self.unexpected("the second half of a surrogate pair"));
-                }
-                let second = self.hex()?;
-                if !(0xdc00..=0xdfff).contains(&second) {
-                    return Err(self.unexpected("the second half of a surrogate pair"));
-                }
-                0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00)
+            HIGH_SURROGATE..LOW_SURROGATE => {
+                let (high, low) = (first - HIGH_SURROGATE, self.low_surrogate()?);
+                0x10000 + (high << 10) + low
             }
             code => code,
         };
         char::from_u32(code).ok_or_else(|| self.unexpected("a valid character"))
     }
 
-    /// Four digits after the `u`; stops on the last of them.
+    /// Reads the escape of a second half, from the last digit of the first.
+    /// Returns its ten bits.
+    fn low_surrogate(&mut self) -> Result<u32, Fault> {
+        let expected = "the second half of a surrogate pair";
+        self.next();
+        self.expect('\\')?;
+        if self.peek() != Some('u') {
+            return Err(self.unexpected(expected));
+        }
+        let second = self.hex()?;
+        if !(LOW_SURROGATE..AFTER_SURROGATES).contains(&second) {
+            return Err(self.unexpected(expected));
+        }
+        Ok(second - LOW_SURROGATE)
+    }
+
+    /// Reads four digits after the `u`; stops on the last of them.
     fn hex(&mut self) -> Result<u32, Fault> {
         let mut code = 0;
         for _ in 0..4 {

@@ -32,12 +32,13 @@ pub enum Loss {
     Depth,
 }
 
-/// The first part of a message that its text would not have.
+/// Finds the first part of a message that its text would not have.
 #[must_use]
 pub fn loss(message: &DynamicMessage) -> Option<Loss> {
     in_message(message, 0)
 }
 
+/// Looks for unknown fields, and into the messages inside.
 fn in_message(message: &DynamicMessage, depth: usize) -> Option<Loss> {
     if depth >= MAX_DEPTH {
         return Some(Loss::Depth);
@@ -57,6 +58,7 @@ fn in_message(message: &DynamicMessage, depth: usize) -> Option<Loss> {
         .find_map(|(_, value)| in_value(value, depth))
 }
 
+/// Looks into the messages in a value.
 fn in_value(value: &Value, depth: usize) -> Option<Loss> {
     match value {
         Value::Message(message) => in_message(message, depth + 1),
@@ -66,6 +68,7 @@ fn in_value(value: &Value, depth: usize) -> Option<Loss> {
     }
 }
 
+/// Looks into the body of an `Any`, which text has only if its type is known.
 fn in_any(any: &DynamicMessage, depth: usize) -> Option<Loss> {
     let (url, body) = any_parts(any)?;
     // An empty `Any` is written as such.

@@ -61,8 +61,8 @@ pub use node::read_node;
 pub use plain::parse;
 pub use raw::{Raw, Spot};
 pub use readable::Readable;
-pub(crate) use time::print_duration;
 pub use time::print_timestamp;
+pub(crate) use time::{MAX_SECONDS, print_duration};
 pub use tree::{Entry, Node, Position, Value};
 pub use write::{to_json, to_node, to_yaml};
 
@@ -125,7 +125,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format by the name of the file: JSON if it ends in `.json`.
+    /// Returns the format by the name of the file: JSON if it ends in `.json`.
     #[must_use]
     pub fn of(file: &str) -> Self {
         match file.rsplit_once('.') {

@@ -1,23 +1,25 @@
 //! The nearest of some names, for "did you mean".
 
-/// The candidate that is a slip of the fingers away from `name`, if there is
-/// one.
+/// Finds the candidate that is a slip of the fingers away from `name`: the
+/// nearest one, if it differs in one character, or in at most a third of them.
 pub fn nearest(name: &str, candidates: impl IntoIterator<Item = String>) -> Option<String> {
     // Longer names are not compared: the cost grows with the square.
     const LONGEST: usize = 128;
     if name.len() > LONGEST {
         return None;
     }
-    let most = (name.chars().count() / 3).max(1);
+    let most_slips = (name.chars().count() / 3).max(1);
     let scored = candidates
         .into_iter()
         .filter(|c| c.len() <= LONGEST)
         .map(|c| (distance(name, &c), c));
     let (score, best) = scored.min()?;
-    (score <= most).then_some(best)
+    (score <= most_slips).then_some(best)
 }
 
-/// Insertions, deletions and substitutions between two texts.
+/// Counts the insertions, deletions and substitutions between two texts
+/// (Levenshtein). `row` has the distances of the beginning of `a` that was read
+/// so far to each beginning of `b`.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

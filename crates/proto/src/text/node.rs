@@ -1,7 +1,7 @@
 //! A node as people write it: alone, or in a bootstrap of Envoy.
 
 use super::{
-    Format, Options, TextError,
+    Format, Options, Problem, TextError,
     plain::parse,
     read::{TYPE, Walk},
     tree::{Node as Tree, Position, Value},
@@ -11,7 +11,8 @@ use crate::{
     discovery::{Limits, Node},
 };
 
-/// Reads the node of a text: the text itself, or its entry `node`.
+/// Reads the node of a text: the text itself, or its entry `node`. Of several
+/// documents the first one counts.
 ///
 /// ```
 /// use trunkline_proto::text::{Format, Options, read_node};
@@ -32,21 +33,25 @@ pub fn read_node(
 ) -> Result<Node, Vec<TextError>> {
     let documents = parse(format, file, text, &options.limits).map_err(|error| vec![*error])?;
     let root = documents.into_iter().next().unwrap_or(Tree {
-        at: Position { line: 1, column: 1 },
+        at: Position::START,
         value: Value::Null,
     });
     let node = root.get("node").map_or(&root, |entry| &entry.node);
     let mut walk = Walk::new(file, options);
-    let of = descriptor::message("envoy.config.core.v3.Node");
-    let message = of.and_then(|of| walk.fields(&of, node, &[TYPE]));
-    let bytes = message.and_then(|message| walk.encode(&message, node.at));
-    let read = bytes.and_then(|bytes| match Node::parse(&bytes.into(), &Limits::DEFAULT) {
-        Ok(read) => Some(read),
-        Err(error) => walk.wrong(node.at, super::Problem::Encoding(error.to_string())),
-    });
-    match read {
+    match read_tree(&mut walk, node) {
         Some(node) if walk.total == 0 => Ok(node),
         _ => Err(walk.errors),
+    }
+}
+
+/// Reads a tree as a node, by way of its encoded message.
+fn read_tree(walk: &mut Walk<'_>, node: &Tree) -> Option<Node> {
+    let of = descriptor::message("envoy.config.core.v3.Node")?;
+    let message = walk.fields(&of, node, &[TYPE])?;
+    let bytes = walk.encode(&message, node.at)?;
+    match Node::parse(&bytes.into(), &Limits::DEFAULT) {
+        Ok(read) => Some(read),
+        Err(error) => walk.wrong(node.at, Problem::Encoding(error.to_string())),
     }
 }
 

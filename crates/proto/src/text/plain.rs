@@ -2,13 +2,13 @@
 
 use super::{
     Format, Limits,
-    error::TextError,
+    error::{Problem, TextError},
     json,
     tree::{Node, Position},
     yaml,
 };
 
-/// Every document of a text, with places but without a meaning.
+/// Parses every document of a text into a tree with places, without a meaning.
 ///
 /// ```
 /// use trunkline_proto::text::{Format, Limits, Value, parse};
@@ -26,21 +26,13 @@ pub fn parse(
     text: &str,
     limits: &Limits,
 ) -> Result<Vec<Node>, Box<TextError>> {
-    let start = Position { line: 1, column: 1 };
     let (len, max) = (text.len(), limits.bytes);
     let parsed = match format {
-        _ if len > max => Err((start, super::Problem::TooLong { len, max })),
+        _ if len > max => Err((Position::START, Problem::TooLong { len, max })),
         Format::Yaml => yaml::parse(text, limits),
         Format::Json => json::parse(text, limits).map(|root| vec![root]),
     };
-    parsed.map_err(|(at, problem)| {
-        Box::new(TextError {
-            file: file.to_owned(),
-            at,
-            path: String::new(),
-            problem,
-        })
-    })
+    parsed.map_err(|(at, problem)| Box::new(TextError::without_path(file, at, problem)))
 }
 
 #[cfg(test)]
@@ -55,9 +47,6 @@ mod tests {
         assert_eq!(error.at.line, 2);
         let limits = Limits { bytes: 2, ..limits };
         let error = parse(Format::Json, "s.json", "{  }", &limits).unwrap_err();
-        assert!(matches!(
-            error.problem,
-            super::super::Problem::TooLong { .. }
-        ));
+        assert!(matches!(error.problem, Problem::TooLong { .. }));
     }
 }

@@ -31,7 +31,7 @@ pub struct Spot {
 }
 
 impl Spot {
-    /// The path, such as `resources[2].resource`.
+    /// Returns the path of the place, such as `resources[2].resource`.
     #[must_use]
     pub fn path(&self) -> Path {
         let mut path = Path::default();
@@ -47,7 +47,7 @@ impl Spot {
         path
     }
 
-    /// A mistake at this place.
+    /// Reports a mistake at this place.
     #[must_use]
     pub fn error(&self, file: &str, problem: Problem) -> Box<TextError> {
         Box::new(TextError {
@@ -73,7 +73,7 @@ pub struct Raw {
 }
 
 impl Raw {
-    /// The resource of an index, out of its wrapper if it has one.
+    /// Takes the resource of an index out of its wrapper, if it has one.
     ///
     /// # Errors
     /// It has no type, or its wrapper is malformed.
@@ -97,7 +97,8 @@ impl Raw {
         }
     }
 
-    /// A route configuration whose virtual hosts come one by one.
+    /// Takes a route configuration whose virtual hosts come one by one out of
+    /// its wrapper, if it has one.
     ///
     /// # Errors
     /// Its wrapper is malformed.
@@ -117,23 +118,15 @@ impl Raw {
             wrapper: wrapper.map(Box::new),
         })
     }
-    /// Decodes it, and encodes it canonically.
+
+    /// Decodes the resource, and encodes it canonically. A body of an unknown
+    /// type stays as it is.
     ///
     /// # Errors
     /// It is not of its type.
     pub fn decode(self, file: &str) -> Result<Resource, Box<TextError>> {
-        let (message, body) = match descriptor::message(&self.type_url) {
-            None => (opaque(), self.body),
-            Some(of) => {
-                let message = DynamicMessage::decode(of, self.body).map_err(|error| {
-                    let problem = not_binary("resource of its type", &error);
-                    self.spot.error(file, problem)
-                })?;
-                let body = canonical::encode(&message)
-                    .map_err(|error| self.spot.error(file, encoding(&error)))?;
-                (message, body.into())
-            }
-        };
+        let decoded = decode_body(&self.type_url, self.body);
+        let (message, body) = decoded.map_err(|problem| self.spot.error(file, problem))?;
         Ok(Resource {
             type_url: self.type_url,
             message,
@@ -146,11 +139,23 @@ impl Raw {
     }
 }
 
+/// Decodes a body, and encodes it canonically; one of an unknown type passes.
+fn decode_body(type_url: &str, body: Bytes) -> Result<(DynamicMessage, Bytes), Problem> {
+    let Some(of) = descriptor::message(type_url) else {
+        return Ok((opaque(), body));
+    };
+    let message = DynamicMessage::decode(of, body)
+        .map_err(|error| not_binary("resource of its type", &error))?;
+    let body = canonical::encode(&message).map_err(|error| encoding(&error))?;
+    Ok((message, body.into()))
+}
+
 fn encoding(error: &canonical::CanonicalError) -> Problem {
     Problem::Encoding(error.to_string())
 }
 
-/// The resource in a wrapper, and the wrapper.
+/// Takes a resource out of its wrapper, and returns both. A resource of another
+/// type has no wrapper.
 fn unwrap(any: discovery::Any) -> Result<(discovery::Any, Option<discovery::Resource>), Problem> {
     let wrapper = descriptor::full_name(descriptor::types::RESOURCE);
     if descriptor::full_name(&any.type_url) != wrapper {
@@ -163,6 +168,7 @@ fn unwrap(any: discovery::Any) -> Result<(discovery::Any, Option<discovery::Reso
     Ok((body, Some(wrapper)))
 }
 
+/// Encodes the metadata of a wrapper canonically.
 fn canonical_metadata(wrapper: &mut discovery::Resource) -> Result<(), Problem> {
     if let Some(metadata) = &mut wrapper.metadata {
         *metadata = canonical::canonicalize("envoy.config.core.v3.Metadata", metadata)
@@ -171,6 +177,7 @@ fn canonical_metadata(wrapper: &mut discovery::Resource) -> Result<(), Problem> 
     Ok(())
 }
 
+/// The mistake of bytes that are no such message.
 pub(super) fn not_binary(message: &'static str, error: &dyn std::fmt::Display) -> Problem {
     let reason = error.to_string();
     Problem::NotBinary { message, reason }

@@ -38,7 +38,8 @@ impl fmt::Debug for Readable {
 }
 
 impl Walk<'_> {
-    /// Outer: whether it is such a text. Inner: whether it could be read.
+    /// Reads a text that stands for constraints. Outer: whether it is such a
+    /// text. Inner: whether it could be read.
     pub(super) fn readable(
         &mut self,
         of: &MessageDescriptor,

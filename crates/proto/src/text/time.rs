@@ -1,9 +1,16 @@
 //! Durations (`1.5s`) and timestamps (RFC 3339), as protobuf's JSON has them.
 
-/// The bound of protobuf: about ten thousand years.
-const MAX_SECONDS: i64 = 315_576_000_000;
+/// The bound of protobuf on a duration: about ten thousand years.
+pub(crate) const MAX_SECONDS: i64 = 315_576_000_000;
 
-/// Seconds and nanoseconds of `-1.5s`.
+/// The days from the year 1 to 1970.
+const DAYS_TO_1970: i64 = 719_162;
+/// The last day of the year 9999, counted from 1970.
+const LAST_DAY: i64 = 2_932_896;
+const SECONDS_OF_DAY: i64 = 86_400;
+
+/// Parses a duration such as `-1.5s` into seconds and nanoseconds, which have
+/// the same sign.
 pub(super) fn parse_duration(text: &str) -> Option<(i64, i32)> {
     let text = text.strip_suffix('s')?;
     let (sign, text) = match text.strip_prefix('-') {
@@ -16,13 +23,14 @@ pub(super) fn parse_duration(text: &str) -> Option<(i64, i32)> {
     (seconds <= MAX_SECONDS).then_some((sign * seconds, sign as i32 * nanos))
 }
 
-/// Seconds since 1970 and nanoseconds of `2024-02-29T12:00:00.5+01:00`.
+/// Parses a timestamp such as `2024-02-29T12:00:00.5+01:00` into seconds since
+/// 1970 and nanoseconds.
 pub(super) fn parse_timestamp(text: &str) -> Option<(i64, i32)> {
     let (date, time) = text.split_once(['T', 't'])?;
-    let (time, offset) = offset(time)?;
+    let (time, offset) = split_zone(time)?;
     let (clock, fraction) = time.split_once('.').unwrap_or((time, "0"));
-    let [year, month, day] = three(date, '-', [4, 2, 2])?;
-    let [hour, minute, second] = three(clock, ':', [2, 2, 2])?;
+    let [year, month, day] = three_numbers(date, '-', [4, 2, 2])?;
+    let [hour, minute, second] = three_numbers(clock, ':', [2, 2, 2])?;
     if year < 1 || !(1..=12).contains(&month) || day < 1 || day > days_in(year, month) {
         return None;
     }
@@ -34,8 +42,9 @@ pub(super) fn parse_timestamp(text: &str) -> Option<(i64, i32)> {
     Some((seconds, nanos(fraction)?))
 }
 
-/// The time without its zone, and the zone's seconds east of UTC.
-fn offset(time: &str) -> Option<(&str, i64)> {
+/// Splits a time in the text before its zone, and the zone's seconds east of
+/// UTC.
+fn split_zone(time: &str) -> Option<(&str, i64)> {
     if let Some(time) = time.strip_suffix(['Z', 'z']) {
         return Some((time, 0));
     }
@@ -50,7 +59,8 @@ fn offset(time: &str) -> Option<(&str, i64)> {
     (hours < 24 && minutes < 60).then_some((time, sign * (hours * 60 + minutes) * 60))
 }
 
-fn three(text: &str, by: char, lens: [usize; 3]) -> Option<[i64; 3]> {
+/// Parses three numbers of fixed lengths, with `by` between them.
+fn three_numbers(text: &str, by: char, lens: [usize; 3]) -> Option<[i64; 3]> {
     let mut parts = text.split(by);
     let mut next = |len: usize| digits(parts.next().filter(|p| p.len() == len)?);
     let numbers = [next(lens[0])?, next(lens[1])?, next(lens[2])?];
@@ -62,45 +72,48 @@ fn digits(text: &str) -> Option<i64> {
     all.then(|| text.parse().ok()).flatten()
 }
 
-/// One to nine digits after the point.
+/// Parses the one to nine digits after the point as nanoseconds.
 fn nanos(fraction: &str) -> Option<i32> {
     let number = digits(fraction).filter(|_| fraction.len() <= 9)?;
     let scale = 10_i64.pow(9 - fraction.len() as u32);
     i32::try_from(number * scale).ok()
 }
 
-fn leap(year: i64) -> bool {
+fn is_leap(year: i64) -> bool {
     (year % 4 == 0 && year % 100 != 0) || year % 400 == 0
 }
 
+/// Returns the number of days in a month of a year.
 fn days_in(year: i64, month: i64) -> i64 {
     match month {
-        2 if leap(year) => 29,
+        2 if is_leap(year) => 29,
         2 => 28,
         4 | 6 | 9 | 11 => 30,
         _ => 31,
     }
 }
 
+/// Counts the days from 1970 to a date of the Gregorian calendar.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let before = year - 1;
     let years = before * 365 + before / 4 - before / 100 + before / 400;
     let months: i64 = (1..month).map(|m| days_in(year, m)).sum();
-    // 719 162 days lie before 1970.
-    years + months + day - 1 - 719_162
+    years + months + day - 1 - DAYS_TO_1970
 }
 
-/// A duration as text.
+/// Prints a duration, such as `-1.5s`. Seconds and nanoseconds have one sign.
 pub(crate) fn print_duration(seconds: i64, nanos: i32) -> String {
     let sign = if seconds < 0 || nanos < 0 { "-" } else { "" };
     let fraction = fraction(nanos.unsigned_abs());
     format!("{sign}{}{fraction}s", seconds.unsigned_abs())
 }
 
-/// A point in time as text (RFC 3339), by seconds since 1970 and nanoseconds.
+/// Prints a point in time (RFC 3339), given by seconds since 1970 and
+/// nanoseconds.
 #[must_use]
 pub fn print_timestamp(seconds: i64, nanos: i32) -> String {
-    let (days, clock) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let days = seconds.div_euclid(SECONDS_OF_DAY);
+    let clock = seconds.rem_euclid(SECONDS_OF_DAY);
     let (year, month, day) = date(days);
     let (hour, minute, second) = (clock / 3600, clock / 60 % 60, clock % 60);
     let fraction = fraction(nanos.unsigned_abs());
@@ -114,12 +127,12 @@ fn fraction(nanos: u32) -> String {
     digits.trim_end_matches('.').to_owned()
 }
 
-/// Year, month and day of a day counted from 1970: a guess at the year, and
-/// then the months one by one.
+/// Returns year, month and day of a day counted from 1970: a guess at the year,
+/// and then the months one by one. A day outside of the years 1 to 9999, which
+/// a received value may be, becomes the nearest one inside.
 fn date(days: i64) -> (i64, i64, i64) {
-    // 400 years have 146 097 days. A received value may be out of the range of
-    // timestamps.
-    let days = days.clamp(-719_162, 2_932_896);
+    let days = days.clamp(-DAYS_TO_1970, LAST_DAY);
+    // 400 years have 146 097 days.
     let mut year = 1970 + days * 400 / 146_097;
     while days_since_1970(year, 1, 1) > days {
         year -= 1;

@@ -14,6 +14,11 @@ pub struct Position {
     pub column: usize,
 }
 
+impl Position {
+    /// The beginning of a text.
+    pub(super) const START: Self = Self { line: 1, column: 1 };
+}
+
 impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.line, self.column)
@@ -65,7 +70,7 @@ impl Node {
         Self { at, value }
     }
 
-    /// The entry of a mapping.
+    /// Finds the entry of a key; `None` if the value is no mapping.
     pub(crate) fn get(&self, key: &str) -> Option<&Entry> {
         match &self.value {
             Value::Map(entries) => entries.iter().find(|e| e.key == key),
@@ -73,7 +78,7 @@ impl Node {
         }
     }
 
-    /// The kind of value in words, without the value.
+    /// Describes the kind of value in words, without the value.
     pub(crate) fn kind(&self) -> &'static str {
         match &self.value {
             Value::Null => "null",
@@ -85,13 +90,14 @@ impl Node {
         }
     }
 
-    /// The value in words.
+    /// Describes the value in words; a long text is cut.
     pub(crate) fn describe(&self) -> String {
+        const QUOTED: usize = 40;
         match &self.value {
             Value::Bool(b) => format!("the boolean {b}"),
             Value::Number(n) => format!("the number {n}"),
             Value::String(s) => {
-                let short: String = s.chars().take(40).collect();
+                let short: String = s.chars().take(QUOTED).collect();
                 let more = if short.len() < s.len() { "…" } else { "" };
                 format!("the string \"{short}{more}\"")
             }

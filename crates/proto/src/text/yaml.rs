@@ -5,19 +5,20 @@
 //! "billion laughs" a typed error. Plain scalars are read by the core schema of
 //! YAML 1.2: `on` and `yes` are text.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, Tag};
 
 use super::{
     Limits,
     error::Problem,
+    json::refuse_duplicates,
     tree::{Entry, Node, Position, Value},
 };
 
 type Fault = (Position, Problem);
 
-/// Every document of the text.
+/// Parses every document of a text.
 pub(super) fn parse(text: &str, limits: &Limits) -> Result<Vec<Node>, Fault> {
     let mut builder = Builder::new(limits);
     for event in Parser::new_from_str(text) {
@@ -30,6 +31,7 @@ pub(super) fn parse(text: &str, limits: &Limits) -> Result<Vec<Node>, Fault> {
     Ok(builder.documents)
 }
 
+/// Returns the place of a marker, whose columns count from zero.
 fn position(marker: &Marker) -> Position {
     Position {
         line: marker.line(),
@@ -48,6 +50,12 @@ enum Open {
     },
 }
 
+/// The number of the parser for a value without an anchor.
+const NO_ANCHOR: usize = 0;
+
+/// The key whose mappings are merged into the one around it.
+const MERGE: &str = "<<";
+
 struct Level {
     at: Position,
     anchor: usize,
@@ -56,7 +64,9 @@ struct Level {
 
 struct Builder<'a> {
     limits: &'a Limits,
+    /// The collections that are not complete, from the outside in.
     levels: Vec<Level>,
+    /// The values that have an anchor, by its number.
     anchors: HashMap<usize, Node>,
     /// Values copied for anchors and aliases.
     expanded: usize,
@@ -74,6 +84,7 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// Takes one event of the parser, which is at `at`.
     fn event(&mut self, event: Event<'_>, at: Position) -> Result<(), Fault> {
         let here = |problem| (at, problem);
         match event {
@@ -96,7 +107,7 @@ impl<'a> Builder<'a> {
             Event::SequenceEnd | Event::MappingEnd => self.close(at),
             Event::Alias(anchor) => {
                 let node = self.expand(anchor).map_err(here)?;
-                self.complete(node, 0).map_err(here)
+                self.complete(node, NO_ANCHOR).map_err(here)
             }
             Event::DocumentStart(_) => {
                 self.anchors.clear();
@@ -106,6 +117,7 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// Begins a collection.
     fn open(&mut self, at: Position, anchor: usize, open: Open) -> Result<(), Problem> {
         let max = self.limits.depth;
         if self.levels.len() >= max {
@@ -115,6 +127,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
+    /// Ends the innermost collection, and adds it to the one around it.
     fn close(&mut self, end: Position) -> Result<(), Fault> {
         let Some(Level { at, anchor, open }) = self.levels.pop() else {
             let problem = Problem::Syntax("a collection ends that never began".into());
@@ -130,22 +143,25 @@ impl<'a> Builder<'a> {
             .map_err(|problem| (at, problem))
     }
 
+    /// Copies the value of an alias, within the limits.
     fn expand(&mut self, anchor: usize) -> Result<Node, Problem> {
         let node = self.anchors.get(&anchor).ok_or(Problem::UnknownAnchor)?;
         let (count, depth) = measure(node);
-        self.expanded = spend(self.expanded, count, self.limits)?;
-        if self.levels.len() + depth > self.limits.depth {
-            let max = self.limits.depth;
+        self.expanded = count_copy(self.expanded, count, self.limits)?;
+        let max = self.limits.depth;
+        if self.levels.len() + depth > max {
             return Err(Problem::TooDeep { max });
         }
         Ok(node.clone())
     }
 
-    /// Adds a complete value to the collection that is open.
+    /// Adds a complete value to the innermost collection, as an item, a key or
+    /// the value of a key, or to the documents. A value with an anchor is kept
+    /// for its aliases.
     fn complete(&mut self, node: Node, anchor: usize) -> Result<(), Problem> {
-        if anchor != 0 {
+        if anchor != NO_ANCHOR {
             let (count, _) = measure(&node);
-            self.expanded = spend(self.expanded, count, self.limits)?;
+            self.expanded = count_copy(self.expanded, count, self.limits)?;
             self.anchors.insert(anchor, node.clone());
         }
         match self.levels.last_mut().map(|level| &mut level.open) {
@@ -157,7 +173,7 @@ impl<'a> Builder<'a> {
                 merges,
             }) => match key.take() {
                 None => *key = Some((node.at, key_text(node)?)),
-                Some((_, key)) if key == "<<" => merges.push(node),
+                Some((_, key)) if key == MERGE => merges.push(node),
                 Some((at, key)) => entries.push(Entry { at, key, node }),
             },
         }
@@ -165,15 +181,17 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// A copy counts before it is made.
-fn spend(spent: usize, count: usize, limits: &Limits) -> Result<usize, Problem> {
-    let (spent, max) = (spent + count, limits.expanded);
-    if spent > max {
+/// Counts a copy of `count` values before it is made. `expanded` is the number
+/// of values copied so far; returns the new number.
+fn count_copy(expanded: usize, count: usize, limits: &Limits) -> Result<usize, Problem> {
+    let (expanded, max) = (expanded + count, limits.expanded);
+    if expanded > max {
         return Err(Problem::TooManyAliases { max });
     }
-    Ok(spent)
+    Ok(expanded)
 }
 
+/// Returns the text of a key; a collection and null are no keys.
 fn key_text(node: Node) -> Result<String, Problem> {
     match node.value {
         Value::String(text) | Value::Number(text) => Ok(text),
@@ -182,9 +200,11 @@ fn key_text(node: Node) -> Result<String, Problem> {
     }
 }
 
-/// Adds merged entries to the written ones, and refuses equal keys.
+/// Adds the entries of merge keys to the written ones. Written entries win, and
+/// then those of an earlier mapping. Two written entries with one key are a
+/// mistake.
 fn merged(mut entries: Vec<Entry>, merges: Vec<Node>) -> Result<Vec<Entry>, Fault> {
-    super::json::refuse_duplicates(&entries)?;
+    refuse_duplicates(&entries)?;
     for merge in merges {
         let at = merge.at;
         let sources = match merge.value {
@@ -195,15 +215,15 @@ fn merged(mut entries: Vec<Entry>, merges: Vec<Node>) -> Result<Vec<Entry>, Faul
             let Value::Map(more) = source.value else {
                 return Err((at, Problem::BadMerge));
             };
-            let known: std::collections::HashSet<_> =
-                entries.iter().map(|e| e.key.clone()).collect();
+            let known: HashSet<_> = entries.iter().map(|e| e.key.clone()).collect();
             entries.extend(more.into_iter().filter(|e| !known.contains(&e.key)));
         }
     }
     Ok(entries)
 }
 
-/// The number of values in a tree, and its depth. Depth is already bounded.
+/// Counts the values in a tree, and its levels. Recursion is bounded, because
+/// the levels are.
 fn measure(node: &Node) -> (usize, usize) {
     let add = |(count, depth): (usize, usize), node: &Node| {
         let (c, d) = measure(node);
@@ -216,12 +236,16 @@ fn measure(node: &Node) -> (usize, usize) {
     }
 }
 
+/// Reads a scalar. One in quotes, or with the tag `!!str`, is text whatever it
+/// looks like; other tags of the core schema are not heeded, and tags of other
+/// schemas are refused.
 fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Value, Problem> {
+    let is_bare = |tag: &Tag| tag.handle == "!" && tag.suffix.is_empty();
     match tag {
         Some(tag) if tag.is_yaml_core_schema() && tag.suffix == "str" => {
             Ok(Value::String(text.to_owned()))
         }
-        Some(tag) if !(tag.is_yaml_core_schema() || tag.handle == "!" && tag.suffix.is_empty()) => {
+        Some(tag) if !tag.is_yaml_core_schema() && !is_bare(tag) => {
             Err(Problem::UnknownTag(tag.to_string()))
         }
         _ if style == ScalarStyle::Plain => Ok(plain(text)),
@@ -229,37 +253,43 @@ fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Value, Pr
     }
 }
 
-/// The core schema of YAML 1.2.
+/// Reads a scalar without quotes by the core schema of YAML 1.2.
 fn plain(text: &str) -> Value {
     match text {
-        "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
-        "true" | "True" | "TRUE" => return Value::Bool(true),
-        "false" | "False" | "FALSE" => return Value::Bool(false),
-        ".nan" | ".NaN" | ".NAN" => return Value::Number("NaN".into()),
-        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => {
-            return Value::Number("Infinity".into());
-        }
-        "-.inf" | "-.Inf" | "-.INF" => return Value::Number("-Infinity".into()),
-        _ => {}
+        "" | "~" | "null" | "Null" | "NULL" => Value::Null,
+        "true" | "True" | "TRUE" => Value::Bool(true),
+        "false" | "False" | "FALSE" => Value::Bool(false),
+        _ => match plain_number(text) {
+            Some(number) => Value::Number(number),
+            None => Value::String(text.to_owned()),
+        },
     }
-    let radix = |digits: &str, radix| u64::from_str_radix(digits, radix).ok();
-    let based = match text.split_at_checked(2) {
-        Some(("0x", digits)) => radix(digits, 16),
-        Some(("0o", digits)) => radix(digits, 8),
-        _ => None,
-    };
-    if let Some(number) = based {
-        return Value::Number(number.to_string());
-    }
-    if is_number(text) {
-        let text = text.strip_prefix('+').unwrap_or(text);
-        return Value::Number(text.to_owned());
-    }
-    Value::String(text.to_owned())
 }
 
+/// Returns a number of the core schema as [`Value::Number`] has it: in decimal,
+/// without a plus, or by its name in JSON. `None` if the text is none.
+fn plain_number(text: &str) -> Option<String> {
+    let number = match text {
+        ".nan" | ".NaN" | ".NAN" => "NaN",
+        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => "Infinity",
+        "-.inf" | "-.Inf" | "-.INF" => "-Infinity",
+        _ if is_decimal(text) => text.strip_prefix('+').unwrap_or(text),
+        _ => {
+            let (digits, radix) = match text.split_at_checked(2)? {
+                ("0x", digits) => (digits, 16),
+                ("0o", digits) => (digits, 8),
+                _ => return None,
+            };
+            let number = u64::from_str_radix(digits, radix).ok()?;
+            return Some(number.to_string());
+        }
+    };
+    Some(number.to_owned())
+}
+
+/// Whether a text matches
 /// `[-+]? ( [0-9]+ ( \. [0-9]* )? | \. [0-9]+ ) ( [eE] [-+]? [0-9]+ )?`
-fn is_number(text: &str) -> bool {
+fn is_decimal(text: &str) -> bool {
     let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {

@@ -5,7 +5,8 @@ use prost_reflect::{DynamicMessage, EnumDescriptor, FieldDescriptor};
 use super::rules::{Anys, Count, Enums, Number, Numbers, Rules, Text};
 use super::walk::Walk;
 
-/// Applies rules. Once one is broken, every further check fails.
+/// Applies the rules of single values: each method returns whether a value
+/// keeps them. Once one is broken, every further check fails.
 #[derive(Default)]
 pub(crate) struct Checker(Walk);
 
@@ -36,7 +37,7 @@ impl Checker {
     }
 }
 
-/// Whether a message breaks the rules of one of its fields.
+/// Returns whether a message breaks the rules of one of its fields.
 pub(crate) fn breaks(message: &DynamicMessage, field: &FieldDescriptor, rules: &Rules) -> bool {
     let mut walk = Walk::default();
     walk.field(message, field, rules);

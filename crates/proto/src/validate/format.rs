@@ -4,34 +4,34 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::rules::Format;
 
-/// Whether the text has the form.
+/// Returns whether a text has a form.
 pub(super) fn matches(format: Format, text: &str) -> bool {
     match format {
         Format::Ip => text.parse::<IpAddr>().is_ok(),
         Format::Ipv4 => text.parse::<Ipv4Addr>().is_ok(),
         Format::Ipv6 => text.parse::<Ipv6Addr>().is_ok(),
-        Format::Hostname => hostname(text),
-        Format::Address => hostname(text) || text.parse::<IpAddr>().is_ok(),
-        Format::Email => email(text),
-        Format::Uri => absolute(text) && uri(text),
-        Format::UriRef => uri(text),
-        Format::Uuid => uuid(text),
+        Format::Hostname => is_hostname(text),
+        Format::Address => is_hostname(text) || text.parse::<IpAddr>().is_ok(),
+        Format::Email => is_email(text),
+        Format::Uri => has_scheme(text) && is_uri_part(text),
+        Format::UriRef => is_uri_part(text),
+        Format::Uuid => is_uuid(text),
         Format::HeaderName { strict: true } => {
             let name = text.strip_prefix(':').unwrap_or(text);
-            !name.is_empty() && name.bytes().all(token)
+            !name.is_empty() && name.bytes().all(is_token)
         }
         Format::HeaderValue { strict: true } => {
-            text.chars().all(|c| c == '\t' || !ascii_control(c))
+            text.chars().all(|c| c == '\t' || !c.is_ascii_control())
         }
         // An empty name is valid here: where one is required, a rule on its
         // length says so.
         Format::HeaderName { strict: false } | Format::HeaderValue { strict: false } => {
-            text.chars().all(no_break)
+            text.chars().all(is_no_break)
         }
     }
 }
 
-/// The required form in words, for an error.
+/// Describes a form in words, for an error after "must".
 pub(super) fn describe(format: Format) -> &'static str {
     match format {
         Format::Ip => "be an IP address",
@@ -55,19 +55,16 @@ pub(super) fn describe(format: Format) -> &'static str {
 }
 
 /// A character of a token of RFC 9110.
-fn token(byte: u8) -> bool {
+fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_|~`".contains(&byte)
 }
 
-fn no_break(c: char) -> bool {
+fn is_no_break(c: char) -> bool {
     !matches!(c, '\0' | '\n' | '\r')
 }
 
-fn ascii_control(c: char) -> bool {
-    c.is_ascii_control()
-}
-
-fn hostname(text: &str) -> bool {
+/// Whether a text is a host name by RFC 1123: labels with dots between them.
+fn is_hostname(text: &str) -> bool {
     let text = text.strip_suffix('.').unwrap_or(text);
     let label = |label: &str| {
         (1..=63).contains(&label.len())
@@ -80,16 +77,19 @@ fn hostname(text: &str) -> bool {
     (1..=253).contains(&text.len()) && text.split('.').all(label)
 }
 
-fn email(text: &str) -> bool {
+/// Whether a text is a local part and a host name. Quoted local parts, which
+/// RFC 5322 allows, may have no space here.
+fn is_email(text: &str) -> bool {
     text.len() <= 254
         && text.rsplit_once('@').is_some_and(|(local, host)| {
             (1..=64).contains(&local.len())
                 && !local.contains(char::is_whitespace)
-                && hostname(host)
+                && is_hostname(host)
         })
 }
 
-fn absolute(text: &str) -> bool {
+/// Whether a text begins with a scheme of RFC 3986 and a colon.
+fn has_scheme(text: &str) -> bool {
     text.split_once(':').is_some_and(|(scheme, _)| {
         scheme.starts_with(|c: char| c.is_ascii_alphabetic())
             && scheme
@@ -98,11 +98,14 @@ fn absolute(text: &str) -> bool {
     })
 }
 
-fn uri(text: &str) -> bool {
+/// Whether a text could be a URI or a part of one: it has no space and no
+/// control character.
+fn is_uri_part(text: &str) -> bool {
     !text.chars().any(|c| c.is_whitespace() || c.is_control())
 }
 
-fn uuid(text: &str) -> bool {
+/// Whether a text is five groups of hexadecimal digits.
+fn is_uuid(text: &str) -> bool {
     let lens = [8, 4, 4, 4, 12];
     let parts: Vec<_> = text.split('-').collect();
     parts.len() == lens.len()

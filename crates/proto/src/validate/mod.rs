@@ -28,7 +28,7 @@ use prost_reflect::DynamicMessage;
 
 pub use broken::Broken;
 pub(crate) use checker::{Checker, breaks};
-pub(crate) use rules::{Check, Number, Rules};
+pub(crate) use rules::{Check, Lists, Maps, NANOS_OF_SECOND, Number, Rules};
 pub(crate) use table::rules;
 
 use crate::{
@@ -65,13 +65,13 @@ pub enum ValidateError {
     },
 }
 
-/// All violations of a message, at most [`MAX_VIOLATIONS`].
+/// Finds the violations of a message, at most [`MAX_VIOLATIONS`].
 #[must_use]
 pub fn validate(message: &DynamicMessage) -> Vec<Violation> {
     walk::run(message)
 }
 
-/// All violations of an encoded message.
+/// Finds the violations of an encoded message, at most [`MAX_VIOLATIONS`].
 ///
 /// # Errors
 /// The type is not known, or the bytes are not of it.
@@ -86,7 +86,7 @@ pub fn validate_bytes(type_url: &str, body: &Bytes) -> Result<Vec<Violation>, Va
 }
 
 impl text::Resource {
-    /// All violations, at their places in the file.
+    /// Finds the violations of the resource, at their places in the file.
     #[must_use]
     pub fn validate(&self) -> Vec<TextError> {
         let place = |violation: Violation| TextError {

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fmt};
 
 use bytes::Bytes;
-use prost_reflect::{DynamicMessage, Value};
+use prost_reflect::{DynamicMessage, ReflectMessage as _, Value};
 use regex::Regex;
 
 use crate::text::{print_duration, print_timestamp};
@@ -54,18 +54,33 @@ pub(crate) enum Number {
     Timestamp(i128),
 }
 
+/// Nanoseconds of one second.
+pub(crate) const NANOS_OF_SECOND: i128 = 1_000_000_000;
+
+impl Number {
+    /// A duration by the fields of its message.
+    pub(crate) fn duration(seconds: i64, nanos: i32) -> Self {
+        Self::Duration(total_nanos(seconds, nanos))
+    }
+}
+
+fn total_nanos(seconds: i64, nanos: i32) -> i128 {
+    i128::from(seconds) * NANOS_OF_SECOND + i128::from(nanos)
+}
+
 impl fmt::Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const NANOS: i128 = 1_000_000_000;
-        let parts = |nanos: i128| ((nanos / NANOS) as i64, (nanos % NANOS) as i32);
+        const NANOS: i128 = NANOS_OF_SECOND;
         match *self {
             Number::Int(v) => write!(f, "{v}"),
             Number::Float(v) => write!(f, "{v}"),
             Number::Duration(v) => {
-                let (seconds, nanos) = parts(v);
-                f.write_str(&print_duration(seconds, nanos))
+                // Both with the sign of the duration.
+                let (seconds, nanos) = (v / NANOS, v % NANOS);
+                f.write_str(&print_duration(seconds as i64, nanos as i32))
             }
             Number::Timestamp(v) => {
+                // The nanoseconds count from the second before, also before 1970.
                 let (seconds, nanos) = (v.div_euclid(NANOS), v.rem_euclid(NANOS));
                 f.write_str(&print_timestamp(seconds as i64, nanos as i32))
             }
@@ -160,7 +175,8 @@ pub(crate) struct Anys {
 }
 
 impl Rules {
-    /// From a `validate.FieldRules`.
+    /// Reads a `validate.FieldRules`, which has one field for the kind of
+    /// value, and one for rules on messages.
     pub(super) fn read(message: &DynamicMessage) -> Self {
         let mut rules = Self::default();
         for (field, value) in message.fields() {
@@ -181,25 +197,23 @@ impl Rules {
 struct From<'a>(&'a DynamicMessage);
 
 impl From<'_> {
+    /// Reads the rules of one kind of value: the name of a field of
+    /// `validate.FieldRules`. All that are not listed are numbers, durations or
+    /// timestamps.
     fn check(&self, kind: &str) -> Option<Check> {
         Some(match kind {
             "message" => return None,
             "bool" => Check::Bool(self.get("const")?.as_bool()?),
             "string" => Check::Text(self.text()),
             "bytes" => Check::Bytes(self.octets()),
-            "enum" => Check::Enum(Enums {
-                equal: self.get("const").and_then(|v| v.as_i32()),
-                defined_only: self.flag("defined_only"),
-                within: self.list("in", Value::as_i32),
-                without: self.list("not_in", Value::as_i32),
-            }),
+            "enum" => Check::Enum(self.enums()),
             "repeated" => Check::List(Lists {
-                items: self.count("", "min_items", "max_items"),
+                items: self.count(None, "min_items", "max_items"),
                 unique: self.flag("unique"),
                 each: self.nested("items"),
             }),
             "map" => Check::Map(Maps {
-                pairs: self.count("", "min_pairs", "max_pairs"),
+                pairs: self.count(None, "min_pairs", "max_pairs"),
                 keys: self.nested("keys"),
                 values: self.nested("values"),
             }),
@@ -207,24 +221,41 @@ impl From<'_> {
                 within: self.texts("in"),
                 without: self.texts("not_in"),
             }),
-            _ => Check::Number(Numbers {
-                equal: self.number("const"),
-                lt: self.number("lt"),
-                lte: self.number("lte"),
-                gt: self.number("gt"),
-                gte: self.number("gte"),
-                within: self.list("in", number),
-                without: self.list("not_in", number),
-            }),
+            _ => Check::Number(self.numbers()),
         })
     }
 
+    /// Reads the rules of numbers, durations and timestamps.
+    fn numbers(&self) -> Numbers {
+        let bound = |name| number(&self.get(name)?);
+        Numbers {
+            equal: bound("const"),
+            lt: bound("lt"),
+            lte: bound("lte"),
+            gt: bound("gt"),
+            gte: bound("gte"),
+            within: self.list("in", number),
+            without: self.list("not_in", number),
+        }
+    }
+
+    /// Reads the rules of an enum.
+    fn enums(&self) -> Enums {
+        Enums {
+            equal: self.get("const").and_then(|v| v.as_i32()),
+            defined_only: self.flag("defined_only"),
+            within: self.list("in", Value::as_i32),
+            without: self.list("not_in", Value::as_i32),
+        }
+    }
+
+    /// Reads the rules of a text.
     fn text(&self) -> Text {
         let string = |name| Some(self.get(name)?.as_str()?.to_owned());
         Text {
             equal: string("const"),
-            chars: self.count("len", "min_len", "max_len"),
-            bytes: self.count("len_bytes", "min_bytes", "max_bytes"),
+            chars: self.count(Some("len"), "min_len", "max_len"),
+            bytes: self.count(Some("len_bytes"), "min_bytes", "max_bytes"),
             // A pattern that does not compile is no rule; a test proves that all do.
             pattern: string("pattern").and_then(|p| Regex::new(&p).ok()),
             prefix: string("prefix"),
@@ -237,14 +268,18 @@ impl From<'_> {
         }
     }
 
+    /// Reads the form that a text must have. `strict` is true unless it is set.
     fn format(&self) -> Option<Format> {
+        /// The values of `validate.KnownRegex`.
+        const HTTP_HEADER_NAME: i32 = 1;
+        const HTTP_HEADER_VALUE: i32 = 2;
         let strict = self
             .get("strict")
             .is_none_or(|v| v.as_bool() != Some(false));
         let known = self.get("well_known_regex");
         match known.and_then(|v| v.as_enum_number()) {
-            Some(1) => return Some(Format::HeaderName { strict }),
-            Some(2) => return Some(Format::HeaderValue { strict }),
+            Some(HTTP_HEADER_NAME) => return Some(Format::HeaderName { strict }),
+            Some(HTTP_HEADER_VALUE) => return Some(Format::HeaderValue { strict }),
             _ => {}
         }
         [
@@ -262,28 +297,25 @@ impl From<'_> {
         .find_map(|(name, format)| self.flag(name).then_some(format))
     }
 
+    /// Reads the rules of bytes.
     fn octets(&self) -> Octets {
         let bytes = |name| Some(self.get(name)?.as_bytes()?.clone());
         let list = |name| self.list(name, |v| v.as_bytes().cloned());
-        let mut ip = Vec::new();
-        if self.flag("ip") || self.flag("ipv4") {
-            ip.push(4);
-        }
-        if self.flag("ip") || self.flag("ipv6") {
-            ip.push(16);
-        }
+        let address_len = |flag, len| (self.flag("ip") || self.flag(flag)).then_some(len);
+        let ip = [address_len("ipv4", 4), address_len("ipv6", 16)];
         Octets {
             equal: bytes("const"),
-            len: self.count("len", "min_len", "max_len"),
+            len: self.count(Some("len"), "min_len", "max_len"),
             prefix: bytes("prefix"),
             suffix: bytes("suffix"),
             contains: bytes("contains"),
             within: list("in"),
             without: list("not_in"),
-            ip,
+            ip: ip.into_iter().flatten().collect(),
         }
     }
 
+    /// The value of a rule that is set.
     fn get(&self, name: &str) -> Option<Value> {
         let set = self.0.has_field_by_name(name);
         set.then(|| self.0.get_field_by_name(name))?
@@ -294,14 +326,11 @@ impl From<'_> {
         self.get(name).and_then(|v| v.as_bool()).unwrap_or(false)
     }
 
-    fn number(&self, name: &str) -> Option<Number> {
-        number(&self.get(name)?)
-    }
-
-    fn count(&self, equal: &str, min: &str, max: &str) -> Count {
-        let get = |name| self.get(name)?.as_u64();
+    /// Reads the bounds on a number of items, by the names of their rules.
+    fn count(&self, equal: Option<&str>, min: &str, max: &str) -> Count {
+        let get = |name: &str| self.get(name)?.as_u64();
         Count {
-            equal: get(equal),
+            equal: equal.and_then(get),
             min: get(min),
             max: get(max),
         }
@@ -324,7 +353,8 @@ impl From<'_> {
     }
 }
 
-/// A value as a number, also when it is in a wrapper.
+/// Reads a value as a number: itself, in a wrapper, or as a duration or a
+/// timestamp.
 pub(super) fn number(value: &Value) -> Option<Number> {
     Some(match value {
         Value::I32(v) => Number::Int(i128::from(*v)),
@@ -338,16 +368,14 @@ pub(super) fn number(value: &Value) -> Option<Number> {
     })
 }
 
+/// Reads the number in a duration, a timestamp or a wrapper.
 fn message_number(message: &DynamicMessage) -> Option<Number> {
-    use prost_reflect::ReflectMessage;
-
-    let of = message.descriptor();
     let nanos = || {
         let seconds = message.get_field_by_name("seconds")?.as_i64()?;
         let nanos = message.get_field_by_name("nanos")?.as_i32()?;
-        Some(i128::from(seconds) * 1_000_000_000 + i128::from(nanos))
+        Some(total_nanos(seconds, nanos))
     };
-    match of.full_name() {
+    match message.descriptor().full_name() {
         "google.protobuf.Duration" => nanos().map(Number::Duration),
         "google.protobuf.Timestamp" => nanos().map(Number::Timestamp),
         _ => number(&*message.get_field_by_name("value")?),

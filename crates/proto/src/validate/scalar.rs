@@ -11,8 +11,9 @@ use super::{
 use crate::canonical::any_parts;
 
 impl Walk {
-    /// A value that is no list and no map. A wrapper such as `UInt32Value`
-    /// follows the rules of its value.
+    /// Checks a value that is no list and no map. A wrapper such as
+    /// `UInt32Value` follows the rules of its value. `kind` is the kind of the
+    /// field, which tells the names of an enum.
     pub(super) fn scalar(&mut self, value: &Value, kind: &Kind, rules: &Rules) {
         let Some(check) = &rules.check else { return };
         let inner;
@@ -47,6 +48,8 @@ impl Walk {
         }
     }
 
+    /// Checks the key and the value of an entry of a map. Only keys that are
+    /// text are checked.
     pub(super) fn pair(
         &mut self,
         key: &MapKey,
@@ -66,31 +69,10 @@ impl Walk {
         }
     }
 
+    /// Checks a number, a duration or a timestamp.
     pub(super) fn number(&mut self, found: Number, rules: &Numbers) {
-        let above = rules.gt.is_none_or(|b| found > b) && rules.gte.is_none_or(|b| found >= b);
-        let below = rules.lt.is_none_or(|b| found < b) && rules.lte.is_none_or(|b| found <= b);
-        // A lower bound above the upper one means: outside of the two.
-        let lower = rules.gt.or(rules.gte);
-        let upper = rules.lt.or(rules.lte);
-        let outside = matches!((lower, upper), (Some(l), Some(u)) if l > u);
-        let fits = if outside {
-            above || below
-        } else {
-            above && below
-        };
-        if !fits {
-            let bounds = [
-                ("greater than", rules.gt),
-                ("at least", rules.gte),
-                ("less than", rules.lt),
-                ("at most", rules.lte),
-            ];
-            let bounds = bounds
-                .iter()
-                .filter_map(|(w, b)| b.map(|b| format!("{w} {b}")));
-            let joined = if outside { " or " } else { " and " };
-            let bound = bounds.collect::<Vec<_>>().join(joined);
-            self.broken(range(found, bound));
+        if !rules.contain(found) {
+            self.broken(range(found, rules.bounds()));
         }
         if let Some(wanted) = rules.equal.filter(|wanted| *wanted != found) {
             self.broken(range(found, wanted));
@@ -99,7 +81,8 @@ impl Walk {
         self.member(rules.without.iter(), &found, true);
     }
 
-    /// Inside of a list, or outside of it; an empty list is no rule.
+    /// Checks that a value is in a list, or if `negated`, that it is not. An
+    /// empty list is no rule.
     fn member<'a, T: PartialEq + std::fmt::Display + ?Sized + 'a>(
         &mut self,
         list: impl Iterator<Item = &'a T> + Clone,
@@ -117,6 +100,7 @@ impl Walk {
         }
     }
 
+    /// Checks the number of characters, bytes, items or entries.
     pub(super) fn count(&mut self, found: usize, unit: &'static str, rules: &Count) {
         let found = found as u64;
         let bound = match (rules.equal, rules.min, rules.max) {
@@ -128,6 +112,7 @@ impl Walk {
         self.broken(Broken::Length { found, unit, bound });
     }
 
+    /// Checks a text, and reports every rule that it breaks.
     pub(super) fn text(&mut self, text: &str, rules: &Text) {
         self.count(text.chars().count(), "characters", &rules.chars);
         self.count(text.len(), "bytes", &rules.bytes);
@@ -157,51 +142,23 @@ impl Walk {
         }
     }
 
+    /// Reports a text, of which the beginning is quoted.
     fn wrong(&mut self, text: &str, rule: String) {
-        let found = text.chars().take(60).collect();
+        const QUOTED: usize = 60;
+        let found = text.chars().take(QUOTED).collect();
         self.broken(Broken::Text { found, rule });
     }
 
+    /// Checks bytes. Errors quote neither them nor the constants of the rules.
     fn octets(&mut self, bytes: &[u8], rules: &Octets) {
         self.count(bytes.len(), "bytes", &rules.len);
-        let contains =
-            |part: &[u8]| part.is_empty() || bytes.windows(part.len()).any(|w| w == part);
-        let one_of = |list: &[bytes::Bytes]| list.iter().any(|item| item == bytes);
-        let wrong = [
-            (
-                rules.equal.as_ref().is_some_and(|r| r != bytes),
-                "be the constant of its rule",
-            ),
-            (
-                rules.prefix.as_ref().is_some_and(|r| !bytes.starts_with(r)),
-                "begin as its rule says",
-            ),
-            (
-                rules.suffix.as_ref().is_some_and(|r| !bytes.ends_with(r)),
-                "end as its rule says",
-            ),
-            (
-                rules.contains.as_ref().is_some_and(|r| !contains(r)),
-                "contain what its rule says",
-            ),
-            (
-                !rules.within.is_empty() && !one_of(&rules.within),
-                "be one of the values of its rule",
-            ),
-            (
-                one_of(&rules.without),
-                "not be one of the values of its rule",
-            ),
-            (
-                !rules.ip.is_empty() && !rules.ip.contains(&bytes.len()),
-                "be an IP address in bytes",
-            ),
-        ];
-        for (_, rule) in wrong.into_iter().filter(|(wrong, _)| *wrong) {
-            self.wrong(&format!("{} bytes", bytes.len()), rule.to_owned());
+        let found = format!("{} bytes", bytes.len());
+        for rule in rules.broken_by(bytes) {
+            self.wrong(&found, rule.to_owned());
         }
     }
 
+    /// Checks the number of an enum; errors have the names.
     pub(super) fn enumeration(&mut self, number: i32, of: &EnumDescriptor, rules: &Enums) {
         let name = |number: i32| match of.get_value(number) {
             Some(value) => value.name().to_owned(),
@@ -238,6 +195,82 @@ impl Walk {
     }
 }
 
+impl Octets {
+    /// Lists the rules that bytes break, in words for an error after "must".
+    fn broken_by(&self, bytes: &[u8]) -> impl Iterator<Item = &'static str> {
+        let contains =
+            |part: &[u8]| part.is_empty() || bytes.windows(part.len()).any(|w| w == part);
+        let one_of = |list: &[bytes::Bytes]| list.iter().any(|item| item == bytes);
+        let rules = [
+            (
+                self.equal.as_ref().is_some_and(|r| r != bytes),
+                "be the constant of its rule",
+            ),
+            (
+                self.prefix.as_ref().is_some_and(|r| !bytes.starts_with(r)),
+                "begin as its rule says",
+            ),
+            (
+                self.suffix.as_ref().is_some_and(|r| !bytes.ends_with(r)),
+                "end as its rule says",
+            ),
+            (
+                self.contains.as_ref().is_some_and(|r| !contains(r)),
+                "contain what its rule says",
+            ),
+            (
+                !self.within.is_empty() && !one_of(&self.within),
+                "be one of the values of its rule",
+            ),
+            (
+                one_of(&self.without),
+                "not be one of the values of its rule",
+            ),
+            (
+                !self.ip.is_empty() && !self.ip.contains(&bytes.len()),
+                "be an IP address in bytes",
+            ),
+        ];
+        let broken = rules.into_iter().filter(|(is_broken, _)| *is_broken);
+        broken.map(|(_, rule)| rule)
+    }
+}
+
+impl Numbers {
+    /// Whether a lower bound is above the upper one, which means that a number
+    /// has to be outside of the two.
+    fn is_outside(&self) -> bool {
+        let lower = self.gt.or(self.gte);
+        let upper = self.lt.or(self.lte);
+        matches!((lower, upper), (Some(lower), Some(upper)) if lower > upper)
+    }
+
+    /// Whether a number is within the bounds.
+    fn contain(&self, found: Number) -> bool {
+        let above = self.gt.is_none_or(|b| found > b) && self.gte.is_none_or(|b| found >= b);
+        let below = self.lt.is_none_or(|b| found < b) && self.lte.is_none_or(|b| found <= b);
+        match self.is_outside() {
+            true => above || below,
+            false => above && below,
+        }
+    }
+
+    /// Describes the bounds in words, for an error after "must be".
+    fn bounds(&self) -> String {
+        let bounds = [
+            ("greater than", self.gt),
+            ("at least", self.gte),
+            ("less than", self.lt),
+            ("at most", self.lte),
+        ];
+        let bounds = bounds.iter();
+        let bounds = bounds.filter_map(|(words, bound)| Some(format!("{words} {}", (*bound)?)));
+        let bounds: Vec<_> = bounds.collect();
+        bounds.join(if self.is_outside() { " or " } else { " and " })
+    }
+}
+
+/// Puts the report of a value together that is not within its bound.
 fn range(found: impl ToString, bound: impl ToString) -> Broken {
     Broken::Range {
         found: found.to_string(),

@@ -47,6 +47,7 @@ struct Options {
 }
 
 impl Options {
+    /// Finds the options in the descriptors.
     fn find() -> Option<Self> {
         let get = |name: &str| pool().get_extension_by_name(&format!("validate.{name}"));
         Some(Self {
@@ -57,6 +58,8 @@ impl Options {
         })
     }
 
+    /// Reads the rules of a message. `None` if it has none, or if they are
+    /// turned off.
     fn message(&self, of: &MessageDescriptor) -> Option<MessageRules> {
         let options = of.options();
         let off = |option| options.get_extension(option).as_bool() == Some(true);
@@ -69,6 +72,7 @@ impl Options {
         any.then_some(MessageRules { fields, oneofs })
     }
 
+    /// Reads the rules of a field, if it has any.
     fn field(&self, field: FieldDescriptor) -> Option<(FieldDescriptor, Rules)> {
         let options = field.options();
         if !options.has_extension(&self.rules) {

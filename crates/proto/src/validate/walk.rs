@@ -5,21 +5,22 @@
 //! set is checked with its default. Messages inside are walked whether or not
 //! their field has rules.
 
-use prost_reflect::{DynamicMessage, FieldDescriptor, MapKey, ReflectMessage, Value};
+use prost_reflect::{DynamicMessage, FieldDescriptor, OneofDescriptor, ReflectMessage, Value};
 
 use super::{
     MAX_VIOLATIONS, Violation,
     broken::Broken,
-    rules::{Check, Rules},
+    rules::{Check, NANOS_OF_SECOND, Rules},
     table,
 };
 use crate::{
     canonical::{MAX_DEPTH, any_parts},
     descriptor,
-    path::{Path, Step},
-    text::print_duration,
+    path::{Path, Step, key_text},
+    text::{MAX_SECONDS, print_duration},
 };
 
+/// Walks a whole message.
 pub(super) fn run(message: &DynamicMessage) -> Vec<Violation> {
     let mut walk = Walk::default();
     walk.message(message, 0);
@@ -37,6 +38,7 @@ impl Walk {
         self.violations.is_empty()
     }
 
+    /// Reports a broken rule of the part where the walk is.
     pub(super) fn broken(&mut self, broken: Broken) {
         if self.violations.len() < MAX_VIOLATIONS {
             let path = self.path.clone();
@@ -44,12 +46,15 @@ impl Walk {
         }
     }
 
+    /// Walks a part that is one step further in.
     pub(super) fn at(&mut self, step: Step, walk: impl FnOnce(&mut Self)) {
         self.path.push(step);
         walk(self);
         self.path.pop();
     }
 
+    /// Checks the fields and oneofs of a message, and then the messages inside;
+    /// `depth` counts the messages around it, through every `Any`.
     fn message(&mut self, message: &DynamicMessage, depth: usize) {
         if depth > MAX_DEPTH {
             return self.broken(Broken::TooDeep(MAX_DEPTH));
@@ -66,13 +71,7 @@ impl Walk {
                 self.field(message, field, rules);
             }
             for oneof in &rules.oneofs {
-                if !oneof.fields().any(|f| message.has_field(&f)) {
-                    let fields: Vec<_> = oneof.fields().map(|f| f.name().to_owned()).collect();
-                    self.broken(Broken::Oneof {
-                        oneof: oneof.name().to_owned(),
-                        fields: fields.join(", "),
-                    });
-                }
+                self.required_oneof(message, oneof);
             }
         }
         for (field, value) in message.fields() {
@@ -83,7 +82,19 @@ impl Walk {
         }
     }
 
-    /// Messages inside a value.
+    /// Checks that one field of a oneof is set.
+    fn required_oneof(&mut self, message: &DynamicMessage, oneof: &OneofDescriptor) {
+        if !oneof.fields().any(|field| message.has_field(&field)) {
+            let fields: Vec<_> = oneof.fields().map(|f| f.name().to_owned()).collect();
+            self.broken(Broken::Oneof {
+                oneof: oneof.name().to_owned(),
+                fields: fields.join(", "),
+            });
+        }
+    }
+
+    /// Walks the messages inside a value, those of a map in the order of its
+    /// keys.
     fn inside(&mut self, value: &Value, depth: usize) {
         match value {
             Value::Message(message) => self.message(message, depth + 1),
@@ -103,7 +114,8 @@ impl Walk {
         }
     }
 
-    /// The body of an `Any` stands in place of it, as in the text.
+    /// Walks the body of an `Any`, which stands in place of it, as in the text.
+    /// A body of an unknown type is not checked.
     fn any(&mut self, any: &DynamicMessage, depth: usize) {
         let Some((type_url, body)) = any_parts(any) else {
             return;
@@ -120,21 +132,23 @@ impl Walk {
         }
     }
 
+    /// Checks the rules of one field, set or not. The module's documentation
+    /// says which of them count for a field that is not set.
     pub(super) fn field(
         &mut self,
         message: &DynamicMessage,
         field: &FieldDescriptor,
         rules: &Rules,
     ) {
-        let has = message.has_field(field);
-        let chosen = field.containing_oneof().is_some_and(|o| !o.is_synthetic());
-        if !has && (chosen || field.supports_presence()) {
-            if rules.required && !chosen {
+        let is_set = message.has_field(field);
+        let in_oneof = field.containing_oneof().is_some_and(|o| !o.is_synthetic());
+        if !is_set && (in_oneof || field.supports_presence()) {
+            if rules.required && !in_oneof {
                 self.at(Step::Field(field.clone()), |w| w.broken(Broken::Required));
             }
             return;
         }
-        if !has && rules.ignore_empty {
+        if !is_set && rules.ignore_empty {
             return;
         }
         let value = message.get_field(field);
@@ -143,6 +157,8 @@ impl Walk {
         });
     }
 
+    /// Checks the rules of a field's value: a list and its items, a map and its
+    /// entries, or a single value.
     fn value(&mut self, value: &Value, field: &FieldDescriptor, rules: &Rules) {
         match (&rules.check, value) {
             (Some(Check::List(lists)), Value::List(list)) => {
@@ -169,7 +185,7 @@ impl Walk {
         }
     }
 
-    /// The first item that equals one before it.
+    /// Reports the first item that equals one before it.
     fn unique(&mut self, list: &[Value]) {
         // Items that can be unique are scalars; a printed scalar is its value.
         let mut seen = std::collections::HashSet::new();
@@ -182,17 +198,17 @@ impl Walk {
         }
     }
 
+    /// Checks the bounds of protobuf on a duration, and Envoy's, which allow no
+    /// negative one.
     fn duration(&mut self, message: &DynamicMessage) {
-        const MAX_SECONDS: i64 = 315_576_000_000;
         let seconds = message.get_field_by_name("seconds");
         let nanos = message.get_field_by_name("nanos");
         let seconds = seconds.and_then(|v| v.as_i64()).unwrap_or_default();
         let nanos = nanos.and_then(|v| v.as_i32()).unwrap_or_default();
-        let signs = i64::from(nanos.signum()) * seconds.signum() >= 0;
-        if seconds.unsigned_abs() > MAX_SECONDS.unsigned_abs()
-            || nanos.unsigned_abs() > 999_999_999
-            || !signs
-        {
+        let one_sign = i64::from(nanos.signum()) * seconds.signum() >= 0;
+        let in_range = seconds.unsigned_abs() <= MAX_SECONDS.unsigned_abs()
+            && i128::from(nanos).abs() < NANOS_OF_SECOND;
+        if !in_range || !one_sign {
             self.broken(Broken::InvalidDuration);
         } else if (seconds < 0 || nanos < 0) && self.in_envoys_message() {
             let found = print_duration(seconds, nanos);
@@ -200,33 +216,21 @@ impl Walk {
         }
     }
 
-    /// Whether the last field belongs to a message of Envoy, which refuses
-    /// negative durations also where no rule says so.
+    /// Returns whether the last field of the path belongs to a message of
+    /// Envoy, which refuses negative durations also where no rule says so.
     fn in_envoys_message(&self) -> bool {
-        let fields = self.path.steps().iter().rev();
-        let last = fields.filter_map(|step| match step {
-            Step::Field(field) => Some(field),
+        let mut steps = self.path.steps().iter().rev();
+        let last = steps.find_map(|step| match step {
+            Step::Field(field) => Some(field.parent_message()),
             _ => None,
         });
-        let name = |f: &FieldDescriptor| f.parent_message().full_name().starts_with("envoy.");
-        last.take(1).any(name)
+        last.is_some_and(|message| message.full_name().starts_with("envoy."))
     }
 
-    /// A rule of the field may have reported it already.
+    /// Reports a broken rule, unless a rule of the field was reported already.
     fn broken_once(&mut self, broken: Broken) {
         if !self.violations.iter().any(|v| v.path == self.path) {
             self.broken(broken);
         }
-    }
-}
-
-pub(super) fn key_text(key: &MapKey) -> String {
-    match key {
-        MapKey::String(text) => text.clone(),
-        MapKey::Bool(v) => v.to_string(),
-        MapKey::I32(v) => v.to_string(),
-        MapKey::I64(v) => v.to_string(),
-        MapKey::U32(v) => v.to_string(),
-        MapKey::U64(v) => v.to_string(),
     }
 }

@@ -18,16 +18,18 @@ use crate::descriptor;
 /// The key that holds the type.
 pub(in super::super) const TYPE: &str = "@type";
 /// The key that holds a body which is no mapping from fields.
-const VALUE: &str = "value";
+pub(in super::super) const VALUE: &str = "value";
 
 impl Walk<'_> {
+    /// Reads an `Any`. An empty mapping is an `Any` without a type, and a body
+    /// of an unknown type passes as base64.
     pub(super) fn any(&mut self, of: &MessageDescriptor, node: &Node) -> Option<DynamicMessage> {
         let mut any = DynamicMessage::new(of.clone());
         if matches!(&node.value, Tree::Map(entries) if entries.is_empty()) {
             return Some(any);
         }
         let url = self.type_url(node)?;
-        let bytes = match raw(url, node) {
+        let bytes = match opaque_body(url, node) {
             Some(bytes) => bytes,
             None => {
                 let message = self.typed(url, node)?;
@@ -39,7 +41,7 @@ impl Walk<'_> {
         Some(any)
     }
 
-    /// The type that a mapping states.
+    /// Returns the type that a mapping states.
     pub(in super::super) fn type_url<'n>(&mut self, node: &'n Node) -> Option<&'n str> {
         if !matches!(node.value, Tree::Map(_)) {
             return self.wrong_kind(node, "a mapping with the key \"@type\"");
@@ -53,40 +55,46 @@ impl Walk<'_> {
         }
     }
 
-    /// The body of a mapping whose type is `url`.
+    /// Reads the message of a mapping whose `@type` is `url`: from its other
+    /// keys, or from `value` if the message has a form of its own.
     pub(in super::super) fn typed(&mut self, url: &str, node: &Node) -> Option<DynamicMessage> {
         let Some(of) = descriptor::message(url) else {
-            let at = node.get(TYPE).map_or(node.at, |entry| entry.node.at);
-            let name = descriptor::full_name(url).to_owned();
-            let known = descriptor::pool().all_messages();
-            let near = nearest(&name, known.map(|m| m.full_name().to_owned()));
-            return self.wrong(at, Problem::UnknownType { name, near });
+            return self.unknown_type(url, node);
         };
-        let empty = of.full_name() == "google.protobuf.Empty";
-        let nothing = node.get(VALUE).map(|e| &e.node.value) == Some(&Tree::Map(Vec::new()));
-        if empty && nothing {
-            self.only(&of, node, &[TYPE, VALUE]);
+        let value = node.get(VALUE).map(|entry| &entry.node);
+        let is_empty_value = value.is_some_and(|node| node.value == Tree::Map(Vec::new()));
+        // `Empty` is written with and without its value.
+        if of.full_name() == "google.protobuf.Empty" && is_empty_value {
+            self.refuse_other_keys(&of, node, &[TYPE, VALUE]);
             return Some(DynamicMessage::new(of));
         }
         if !has_own_form(&of) {
             return self.fields(&of, node, &[TYPE]);
         }
-        match node.get(VALUE) {
-            Some(entry) => {
-                self.only(&of, node, &[TYPE, VALUE]);
-                self.message(&of, &entry.node)
+        match value {
+            Some(value) => {
+                self.refuse_other_keys(&of, node, &[TYPE, VALUE]);
+                self.message(&of, value)
             }
             None => {
-                self.only(&of, node, &[TYPE]);
+                self.refuse_other_keys(&of, node, &[TYPE]);
                 Some(DynamicMessage::new(of))
             }
         }
     }
-}
 
-impl Walk<'_> {
-    /// Reports keys that a message with a form of its own cannot have.
-    fn only(&mut self, of: &MessageDescriptor, node: &Node, keys: &[&str]) {
+    /// Reports a type that is not known, at the place where it stands.
+    fn unknown_type<T>(&mut self, url: &str, node: &Node) -> Option<T> {
+        let at = node.get(TYPE).map_or(node.at, |entry| entry.node.at);
+        let name = descriptor::full_name(url).to_owned();
+        let known = descriptor::pool().all_messages();
+        let near = nearest(&name, known.map(|m| m.full_name().to_owned()));
+        self.wrong(at, Problem::UnknownType { name, near })
+    }
+
+    /// Reports the keys of a mapping other than `keys`: a message with a form
+    /// of its own has no fields there.
+    fn refuse_other_keys(&mut self, of: &MessageDescriptor, node: &Node, keys: &[&str]) {
         let Tree::Map(entries) = &node.value else {
             return;
         };
@@ -101,9 +109,10 @@ impl Walk<'_> {
     }
 }
 
-/// A body of an unknown type, as this crate writes it: nothing but base64. It
-/// passes through unread (S70).
-pub(in super::super) fn raw(url: &str, node: &Node) -> Option<Vec<u8>> {
+/// Returns the body of an unknown type, as this crate writes it: the type, and
+/// its bytes in base64. It passes through unread (S70). `None` if the type is
+/// known, or if the mapping has another form.
+pub(in super::super) fn opaque_body(url: &str, node: &Node) -> Option<Vec<u8>> {
     let Tree::Map(entries) = &node.value else {
         return None;
     };

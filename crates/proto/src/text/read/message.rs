@@ -18,7 +18,8 @@ use crate::path::Step;
 pub(in super::super) type Ignore<'a> = &'a [&'a str];
 
 impl Walk<'_> {
-    /// A message in its general form: a mapping from field names.
+    /// Reads a message in its general form: a mapping from field names to
+    /// values. A field with a mistake is reported and left out.
     pub(in super::super) fn fields(
         &mut self,
         of: &MessageDescriptor,
@@ -31,10 +32,10 @@ impl Walk<'_> {
         let mut message = DynamicMessage::new(of.clone());
         let mut oneofs = HashMap::new();
         for entry in entries.iter().filter(|e| !ignore.contains(&e.key.as_str())) {
-            let Some(field) = self.find(of, entry) else {
+            let Some(field) = self.find_field(of, entry) else {
                 continue;
             };
-            if null_is_absent(&field, &entry.node) || !self.claim(&field, entry, &mut oneofs) {
+            if is_absent(&field, &entry.node) || !self.claim_oneof(&field, entry, &mut oneofs) {
                 continue;
             }
             if message.has_field(&field) {
@@ -50,8 +51,9 @@ impl Walk<'_> {
         Some(message)
     }
 
-    /// A field under either of its names.
-    fn find(&mut self, of: &MessageDescriptor, entry: &Entry) -> Option<FieldDescriptor> {
+    /// Finds the field of a key: its name in the `.proto` file, or its name in
+    /// JSON. Reports a key that is neither.
+    fn find_field(&mut self, of: &MessageDescriptor, entry: &Entry) -> Option<FieldDescriptor> {
         let name = entry.key.as_str();
         let found = of
             .get_field_by_name(name)
@@ -67,8 +69,10 @@ impl Walk<'_> {
         found
     }
 
-    /// Whether the field is the first of its oneof.
-    fn claim(
+    /// Records that a field is set in its oneof, and reports a second one.
+    /// `oneofs` has the field that is set, by oneof. Returns whether the field
+    /// may be set.
+    fn claim_oneof(
         &mut self,
         field: &FieldDescriptor,
         entry: &Entry,
@@ -93,6 +97,7 @@ impl Walk<'_> {
         }
     }
 
+    /// Reads the value of a field: a map, a list, or a single value.
     fn field(&mut self, field: &FieldDescriptor, node: &Node) -> Option<Value> {
         if field.is_map() {
             self.map(field, node)
@@ -103,6 +108,7 @@ impl Walk<'_> {
         }
     }
 
+    /// Reads a list; an item with a mistake is left out.
     fn list(&mut self, field: &FieldDescriptor, node: &Node) -> Option<Value> {
         let Tree::List(items) = &node.value else {
             return self.wrong_kind(node, "a list (begin each item with `- `)");
@@ -115,6 +121,7 @@ impl Walk<'_> {
         Some(Value::List(list))
     }
 
+    /// Reads a map; an entry with a mistake is left out.
     fn map(&mut self, field: &FieldDescriptor, node: &Node) -> Option<Value> {
         let (Tree::Map(entries), Kind::Message(pair)) = (&node.value, field.kind()) else {
             return self.wrong_kind(node, "a mapping");
@@ -132,8 +139,9 @@ impl Walk<'_> {
         Some(Value::Map(map))
     }
 
+    /// Reads the key of a map. In the text it is always a string, whatever its
+    /// kind is in the message.
     fn map_key(&mut self, kind: &Kind, entry: &Entry) -> Option<MapKey> {
-        // A key is always text; a boolean in it is spelled as one.
         let value = match (kind, entry.key.as_str()) {
             (Kind::Bool, "true") => Tree::Bool(true),
             (Kind::Bool, "false") => Tree::Bool(false),
@@ -143,7 +151,7 @@ impl Walk<'_> {
         self.scalar(kind, &Node { at, value })?.into_map_key()
     }
 
-    /// One value: a message or a scalar.
+    /// Reads a single value: a message or a scalar.
     pub(super) fn value(&mut self, kind: &Kind, node: &Node) -> Option<Value> {
         match kind {
             Kind::Message(of) => self.message(of, node).map(Value::Message),
@@ -151,24 +159,23 @@ impl Walk<'_> {
         }
     }
 
-    /// A message in the form that its type has in JSON.
+    /// Reads a message in the form that its type has in JSON: its own form, a
+    /// text that stands for it, or a mapping from field names.
     pub(in super::super) fn message(
         &mut self,
         of: &MessageDescriptor,
         node: &Node,
     ) -> Option<DynamicMessage> {
-        match self
-            .well_known(of, node)
-            .or_else(|| self.readable(of, node))
-        {
-            Some(done) => done,
+        let own_form = self.well_known(of, node);
+        match own_form.or_else(|| self.readable(of, node)) {
+            Some(read) => read,
             None => self.fields(of, node, &[]),
         }
     }
 }
 
-/// `null` leaves a field out, except where null is a value.
-fn null_is_absent(field: &FieldDescriptor, node: &Node) -> bool {
+/// Whether a field is left out: `null` does that, except where null is a value.
+fn is_absent(field: &FieldDescriptor, node: &Node) -> bool {
     let takes_null = match field.kind() {
         Kind::Message(of) => of.full_name() == "google.protobuf.Value" && !field.is_list(),
         Kind::Enum(of) => of.full_name() == "google.protobuf.NullValue",

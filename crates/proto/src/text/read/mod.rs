@@ -10,7 +10,7 @@ mod message;
 mod scalar;
 mod wellknown;
 
-pub(super) use any::{TYPE, raw};
+pub(super) use any::{TYPE, VALUE, opaque_body};
 pub(super) use wellknown::has_own_form;
 
 use super::{
@@ -35,6 +35,7 @@ pub(super) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
+    /// A walk that has found no mistake yet.
     pub(super) fn new(file: &'a str, options: &'a Options) -> Self {
         Self {
             file,
@@ -46,7 +47,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Walks one step further in.
+    /// Reads a part of the message that is one step further in, so that its
+    /// mistakes have the right path.
     pub(super) fn at<T>(&mut self, step: Step, walk: impl FnOnce(&mut Self) -> T) -> T {
         self.path.push(step);
         let value = walk(self);
@@ -54,6 +56,7 @@ impl<'a> Walk<'a> {
         value
     }
 
+    /// Puts a mistake together that is at the path of the walk.
     fn error(&self, at: Position, problem: Problem) -> TextError {
         TextError {
             file: self.file.to_owned(),
@@ -72,7 +75,8 @@ impl<'a> Walk<'a> {
         None
     }
 
-    /// Reports an unknown field or type, as the options say.
+    /// Reports an unknown field as a mistake or as a warning, as the options
+    /// say.
     fn unknown(&mut self, at: Position, problem: Problem) {
         match self.options.unknown {
             Unknown::Refuse => drop(self.wrong::<()>(at, problem)),
@@ -83,9 +87,11 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Reports a value of the wrong kind. The value is quoted, unless its field
+    /// is a secret.
     fn wrong_kind<T>(&mut self, node: &Node, expected: impl Into<String>) -> Option<T> {
         let expected = expected.into();
-        let found = match sensitive(&self.path) {
+        let found = match is_sensitive(&self.path) {
             true => node.kind().to_owned(),
             false => node.describe(),
         };
@@ -93,9 +99,9 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Whether the value at a path is a secret by Envoy's own mark, so that no
-/// error may quote it.
-fn sensitive(path: &Path) -> bool {
+/// Returns whether the value at a path is a secret by Envoy's own mark, so that
+/// no error may quote it. Without the mark in the descriptors, every value is.
+fn is_sensitive(path: &Path) -> bool {
     let Some(mark) = pool().get_extension_by_name("udpa.annotations.sensitive") else {
         return true;
     };

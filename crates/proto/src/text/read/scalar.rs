@@ -15,21 +15,15 @@ use super::{
     Walk,
 };
 
+/// The characters of a number that an error quotes.
+const QUOTED: usize = 40;
+
 impl Walk<'_> {
-    /// Anything that is not a message.
+    /// Reads a value that is not a message.
     pub(super) fn scalar(&mut self, kind: &Kind, node: &Node) -> Option<Value> {
         match kind {
-            Kind::Bool => match &node.value {
-                Tree::Bool(value) => Some(Value::Bool(*value)),
-                _ => self.wrong_kind(node, "true or false"),
-            },
-            Kind::String => match &node.value {
-                Tree::String(text) => Some(Value::String(text.clone())),
-                Tree::Number(_) | Tree::Bool(_) => {
-                    self.wrong_kind(node, "a string (put the value in quotes)")
-                }
-                _ => self.wrong_kind(node, "a string"),
-            },
+            Kind::Bool => self.boolean(node),
+            Kind::String => self.string(node),
             Kind::Bytes => self.bytes(node),
             Kind::Enum(of) => self.enumeration(of, node),
             Kind::Float => self.float(node, "float").and_then(|v| self.narrow(node, v)),
@@ -46,8 +40,28 @@ impl Walk<'_> {
         }
     }
 
-    /// The text of a number, which may be in quotes (64 bits do not fit the
-    /// numbers of JavaScript).
+    /// Reads a boolean; `yes` and `on` are texts.
+    fn boolean(&mut self, node: &Node) -> Option<Value> {
+        match &node.value {
+            Tree::Bool(value) => Some(Value::Bool(*value)),
+            _ => self.wrong_kind(node, "true or false"),
+        }
+    }
+
+    /// Reads a text. A number or a boolean is none: YAML takes `1.10` for a
+    /// number, and the text could not be restored.
+    fn string(&mut self, node: &Node) -> Option<Value> {
+        match &node.value {
+            Tree::String(text) => Some(Value::String(text.clone())),
+            Tree::Number(_) | Tree::Bool(_) => {
+                self.wrong_kind(node, "a string (put the value in quotes)")
+            }
+            _ => self.wrong_kind(node, "a string"),
+        }
+    }
+
+    /// Returns the text of a number, which may be in quotes (64 bits do not fit
+    /// the numbers of JavaScript).
     fn digits<'n>(&mut self, node: &'n Node, kind: &'static str) -> Option<&'n str> {
         match &node.value {
             Tree::Number(text) | Tree::String(text) => Some(text),
@@ -55,6 +69,7 @@ impl Walk<'_> {
         }
     }
 
+    /// Reads a whole number that fits `N`; `kind` is its name in an error.
     fn number<N: TryFrom<i128>>(&mut self, node: &Node, kind: &'static str) -> Option<N> {
         let text = self.digits(node, kind)?;
         match integer(text).and_then(|number| N::try_from(number).ok()) {
@@ -63,6 +78,8 @@ impl Walk<'_> {
         }
     }
 
+    /// Reads a number of 64 bits, or one of the names that JSON has for those
+    /// without digits.
     fn float(&mut self, node: &Node, kind: &'static str) -> Option<f64> {
         let text = self.digits(node, kind)?;
         let named = match text {
@@ -71,11 +88,11 @@ impl Walk<'_> {
             "-Infinity" => Some(f64::NEG_INFINITY),
             _ => None,
         };
-        let looks = |text: &str| text.bytes().all(|b| b"+-.eE0123456789".contains(&b));
+        // Rust also reads "inf" and "nan".
+        let is_decimal = |text: &str| text.bytes().all(|b| b"+-.eE0123456789".contains(&b));
         let parsed = || {
-            text.parse::<f64>()
-                .ok()
-                .filter(|v| looks(text) && v.is_finite())
+            let value = text.parse::<f64>().ok();
+            value.filter(|value| is_decimal(text) && value.is_finite())
         };
         match named.or_else(parsed) {
             Some(value) => Some(value),
@@ -83,6 +100,7 @@ impl Walk<'_> {
         }
     }
 
+    /// Rounds a number to 32 bits; one that becomes infinite is a mistake.
     fn narrow(&mut self, node: &Node, value: f64) -> Option<Value> {
         let narrow = value as f32;
         if narrow.is_infinite() && value.is_finite() {
@@ -92,10 +110,11 @@ impl Walk<'_> {
     }
 
     fn out_of_range<T>(&mut self, node: &Node, text: &str, kind: &'static str) -> Option<T> {
-        let value = text.chars().take(40).collect();
+        let value = text.chars().take(QUOTED).collect();
         self.wrong(node.at, Problem::OutOfRange { value, kind })
     }
 
+    /// Reads bytes, which are written in base64.
     fn bytes(&mut self, node: &Node) -> Option<Value> {
         let expected = "bytes in base64";
         let Tree::String(text) = &node.value else {
@@ -107,6 +126,8 @@ impl Walk<'_> {
         }
     }
 
+    /// Reads a value of an enum, by name or by number. An unknown number
+    /// passes, as in protobuf; an unknown name is a mistake.
     fn enumeration(&mut self, of: &EnumDescriptor, node: &Node) -> Option<Value> {
         match &node.value {
             Tree::Null if of.full_name() == "google.protobuf.NullValue" => {
@@ -115,14 +136,7 @@ impl Walk<'_> {
             Tree::Number(_) => self.number(node, "enum number").map(Value::EnumNumber),
             Tree::String(name) => match of.get_value_by_name(name) {
                 Some(value) => Some(Value::EnumNumber(value.number())),
-                None => {
-                    let problem = Problem::UnknownEnumValue {
-                        name: name.clone(),
-                        of: of.name().to_owned(),
-                        near: nearest(name, of.values().map(|v| v.name().to_owned())),
-                    };
-                    self.wrong(node.at, problem)
-                }
+                None => self.wrong(node.at, unknown_enum_value(of, name)),
             },
             _ => {
                 let example = of.default_value().name().to_owned();
@@ -132,18 +146,28 @@ impl Walk<'_> {
     }
 }
 
-/// A whole number, also when it is written as `1e3` or `5.0`.
+/// Reports a name that an enum does not have, with the nearest one.
+fn unknown_enum_value(of: &EnumDescriptor, name: &str) -> Problem {
+    Problem::UnknownEnumValue {
+        name: name.to_owned(),
+        of: of.name().to_owned(),
+        near: nearest(name, of.values().map(|v| v.name().to_owned())),
+    }
+}
+
+/// Parses a whole number, also when it is written as `1e3` or `5.0`.
 fn integer(text: &str) -> Option<i128> {
+    /// 2^53: from there on not every whole number is a float, so that such a
+    /// spelling is not exact.
+    const FIRST_INEXACT: f64 = 9_007_199_254_740_992.0;
     if let Ok(number) = text.parse() {
-        // More than 64 bits cannot be intended.
         return Some(number);
     }
     let float: f64 = text.parse().ok()?;
-    // Beyond 2^53 such a spelling is not exact.
-    (float.fract() == 0.0 && float.abs() < 9_007_199_254_740_992.0).then_some(float as i128)
+    (float.fract() == 0.0 && float.abs() < FIRST_INEXACT).then_some(float as i128)
 }
 
-/// Both alphabets, padded or not.
+/// Decodes base64 in either of its alphabets, padded or not.
 pub(in super::super) fn decode_base64(text: &str) -> Option<Vec<u8>> {
     const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
         .with_decode_padding_mode(DecodePaddingMode::Indifferent)

@@ -14,11 +14,15 @@ use super::{
 };
 use crate::path::Step;
 
+/// The message for a value of any kind.
+const VALUE: &str = "google.protobuf.Value";
+
 /// Outer: whether the type has such a form. Inner: whether it could be read.
 type Handled = Option<Option<DynamicMessage>>;
 
-/// Whether a message inside an `Any` stands under the key `value`. Writers do
-/// not agree on `Empty`: it is written without, and read either way.
+/// Returns whether a message has a form of its own in JSON, so that inside an
+/// `Any` it stands under the key `value`. Writers do not agree on `Empty`: it
+/// is written without that key, and read either way.
 pub(in super::super) fn has_own_form(of: &MessageDescriptor) -> bool {
     let Some(name) = of.full_name().strip_prefix("google.protobuf.") else {
         return false;
@@ -32,17 +36,22 @@ pub(in super::super) fn has_own_form(of: &MessageDescriptor) -> bool {
 }
 
 impl Walk<'_> {
+    /// Reads a message of `google.protobuf` in its own form; `None` if its type
+    /// has none.
     pub(super) fn well_known(&mut self, of: &MessageDescriptor, node: &Node) -> Handled {
         let name = of.full_name().strip_prefix("google.protobuf.")?;
         Some(match name {
             "Any" => self.any(of, node),
-            "Duration" => self.time(of, node, parse_duration, "a duration such as 0.25s or 30s"),
+            "Duration" => {
+                let expected = "a duration such as 0.25s or 30s";
+                self.duration_or_timestamp(of, node, parse_duration, expected)
+            }
             "Timestamp" => {
-                let example = "a timestamp such as 2024-01-31T12:00:00Z";
-                self.time(of, node, parse_timestamp, example)
+                let expected = "a timestamp such as 2024-01-31T12:00:00Z";
+                self.duration_or_timestamp(of, node, parse_timestamp, expected)
             }
             "FieldMask" => self.field_mask(of, node),
-            "Struct" => self.structure(of, node),
+            "Struct" => self.struct_value(of, node),
             "ListValue" => self.list_value(of, node),
             "Value" => self.any_value(of, node),
             "BoolValue" | "StringValue" | "BytesValue" | "FloatValue" | "DoubleValue"
@@ -55,7 +64,10 @@ impl Walk<'_> {
         })
     }
 
-    fn time(
+    /// Reads a text as a `Duration` or a `Timestamp`, which have the same
+    /// fields. `parse` returns seconds and nanoseconds, or `None` for a text
+    /// that is none; `expected` tells the author the right form.
+    fn duration_or_timestamp(
         &mut self,
         of: &MessageDescriptor,
         node: &Node,
@@ -74,30 +86,23 @@ impl Walk<'_> {
         Some(message)
     }
 
+    /// Reads paths with commas between them. JSON has them in camel case, the
+    /// message in the snake case of the `.proto` files.
     fn field_mask(&mut self, of: &MessageDescriptor, node: &Node) -> Option<DynamicMessage> {
         let Tree::String(text) = &node.value else {
             return self.wrong_kind(node, "a field mask such as user.displayName,photo");
         };
-        let paths = text.split(',').filter(|p| !p.is_empty()).map(|path| {
-            let snake = path.chars().fold(String::new(), |mut snake, c| {
-                if c.is_ascii_uppercase() {
-                    snake.push('_');
-                }
-                snake.push(c.to_ascii_lowercase());
-                snake
-            });
-            Value::String(snake)
-        });
+        let paths = text.split(',').filter(|path| !path.is_empty());
+        let paths = paths.map(|path| Value::String(snake_case(path)));
         Some(with(of, "paths", Value::List(paths.collect())))
     }
 
-    fn structure(&mut self, of: &MessageDescriptor, node: &Node) -> Option<DynamicMessage> {
+    /// Reads a mapping with values of any kind.
+    fn struct_value(&mut self, of: &MessageDescriptor, node: &Node) -> Option<DynamicMessage> {
         let Tree::Map(entries) = &node.value else {
             return self.wrong_kind(node, "a mapping");
         };
-        let value = of
-            .parent_pool()
-            .get_message_by_name("google.protobuf.Value")?;
+        let value = of.parent_pool().get_message_by_name(VALUE)?;
         let mut fields = HashMap::with_capacity(entries.len());
         for entry in entries {
             let key = entry.key.clone();
@@ -107,13 +112,12 @@ impl Walk<'_> {
         Some(with(of, "fields", Value::Map(fields)))
     }
 
+    /// Reads a list of values of any kind.
     fn list_value(&mut self, of: &MessageDescriptor, node: &Node) -> Option<DynamicMessage> {
         let Tree::List(items) = &node.value else {
             return self.wrong_kind(node, "a list");
         };
-        let value = of
-            .parent_pool()
-            .get_message_by_name("google.protobuf.Value")?;
+        let value = of.parent_pool().get_message_by_name(VALUE)?;
         let mut values = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
             let read = self.at(Step::Index(index), |w| w.any_value(&value, item));
@@ -122,7 +126,8 @@ impl Walk<'_> {
         Some(with(of, "values", Value::List(values)))
     }
 
-    /// `google.protobuf.Value`: any value.
+    /// Reads a `google.protobuf.Value`: a value of any kind, with a field for
+    /// each kind.
     fn any_value(&mut self, of: &MessageDescriptor, node: &Node) -> Option<DynamicMessage> {
         let pool = of.parent_pool();
         Some(match &node.value {
@@ -138,22 +143,28 @@ impl Walk<'_> {
             },
             Tree::List(_) => {
                 let list = pool.get_message_by_name("google.protobuf.ListValue")?;
-                with(
-                    of,
-                    "list_value",
-                    Value::Message(self.list_value(&list, node)?),
-                )
+                let inner = self.list_value(&list, node)?;
+                with(of, "list_value", Value::Message(inner))
             }
             Tree::Map(_) => {
                 let map = pool.get_message_by_name("google.protobuf.Struct")?;
-                with(
-                    of,
-                    "struct_value",
-                    Value::Message(self.structure(&map, node)?),
-                )
+                let inner = self.struct_value(&map, node)?;
+                with(of, "struct_value", Value::Message(inner))
             }
         })
     }
+}
+
+/// Turns `displayName` into `display_name`.
+fn snake_case(camel: &str) -> String {
+    let mut snake = String::with_capacity(camel.len());
+    for c in camel.chars() {
+        if c.is_ascii_uppercase() {
+            snake.push('_');
+        }
+        snake.push(c.to_ascii_lowercase());
+    }
+    snake
 }
 
 /// A message with one field set.

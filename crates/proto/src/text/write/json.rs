@@ -2,34 +2,38 @@
 
 use super::super::tree::{Node, Value};
 
+/// Prints a tree, with a line break at the end.
 pub(super) fn print(node: &Node) -> String {
     let mut out = String::new();
-    value(&node.value, 0, &mut out);
+    put_value(&node.value, 0, &mut out);
     out.push('\n');
     out
 }
 
-fn value(value: &Value, indent: usize, out: &mut String) {
+/// Appends a value; `indent` is the level of the line on which it begins.
+fn put_value(value: &Value, indent: usize, out: &mut String) {
     match value {
         Value::Null => out.push_str("null"),
         Value::Bool(true) => out.push_str("true"),
         Value::Bool(false) => out.push_str("false"),
         Value::Number(text) => out.push_str(text),
-        Value::String(text) => string(text, out),
+        Value::String(text) => put_string(text, out),
         Value::List(list) if list.is_empty() => out.push_str("[]"),
         Value::Map(map) if map.is_empty() => out.push_str("{}"),
-        Value::List(list) => items('[', ']', list, indent, out, |item, out| {
-            self::value(&item.value, indent + 1, out);
+        Value::List(list) => put_items('[', ']', list, indent, out, |item, out| {
+            put_value(&item.value, indent + 1, out);
         }),
-        Value::Map(map) => items('{', '}', map, indent, out, |entry, out| {
-            string(&entry.key, out);
+        Value::Map(map) => put_items('{', '}', map, indent, out, |entry, out| {
+            put_string(&entry.key, out);
             out.push_str(": ");
-            self::value(&entry.node.value, indent + 1, out);
+            put_value(&entry.node.value, indent + 1, out);
         }),
     }
 }
 
-fn items<T>(
+/// Appends a list or a mapping that is not empty, each item on a line of its
+/// own by `item`.
+fn put_items<T>(
     open: char,
     close: char,
     items: &[T],
@@ -48,8 +52,9 @@ fn items<T>(
     out.push(close);
 }
 
-/// In quotes; also valid as a double-quoted scalar of YAML.
-pub(super) fn string(text: &str, out: &mut String) {
+/// Appends a text in quotes, in a form that is also a double-quoted scalar of
+/// YAML.
+pub(super) fn put_string(text: &str, out: &mut String) {
     out.push('"');
     for c in text.chars() {
         match c {

@@ -1,21 +1,21 @@
 //! The descriptor walk of writing: a message into a tree.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use prost_reflect::{
-    DynamicMessage, FieldDescriptor, Kind, MapKey, ReflectMessage, Value as Reflected,
-};
+use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, ReflectMessage, Value as Reflected};
 
 use super::super::{
-    read::{TYPE, has_own_form},
+    read::{TYPE, VALUE, has_own_form},
     time::{print_duration, print_timestamp},
     tree::{Entry, Node, Value},
 };
 use crate::{
     canonical::{MAX_DEPTH, any_parts},
     descriptor,
+    path::key_text,
 };
 
-/// A message in the form that its type has in JSON.
+/// Writes a message in the form that its type has in JSON. `depth` counts the
+/// messages around it, through every `Any`.
 pub(super) fn node(message: &DynamicMessage, depth: usize) -> Node {
     let of = message.descriptor();
     let known = of.full_name().strip_prefix("google.protobuf.");
@@ -23,6 +23,7 @@ pub(super) fn node(message: &DynamicMessage, depth: usize) -> Node {
     own.unwrap_or_else(|| fields(message, depth))
 }
 
+/// Writes a message in its general form: a mapping from field names to values.
 fn fields(message: &DynamicMessage, depth: usize) -> Node {
     let entries = message
         .fields()
@@ -30,16 +31,19 @@ fn fields(message: &DynamicMessage, depth: usize) -> Node {
     Node::new(Value::Map(entries.collect()))
 }
 
-/// A tree with its type before it.
+/// Puts the type of a message before the tree of its fields. A message with a
+/// form of its own stands under the key `value`.
 pub(super) fn typed(url: &str, node: Node) -> Node {
     let mut entries = vec![Entry::new(TYPE, Value::String(url.to_owned()))];
     match (node.value, descriptor::message(url)) {
         (Value::Map(fields), Some(of)) if !has_own_form(&of) => entries.extend(fields),
-        (value, _) => entries.push(Entry::new("value", value)),
+        (value, _) => entries.push(Entry::new(VALUE, value)),
     }
     Node::new(Value::Map(entries))
 }
 
+/// Writes the value of a field: a list, a map in the order of its keys, or a
+/// single value.
 fn field_value(field: &FieldDescriptor, value: &Reflected, depth: usize) -> Value {
     let kind = field.kind();
     match value {
@@ -61,17 +65,8 @@ fn field_value(field: &FieldDescriptor, value: &Reflected, depth: usize) -> Valu
     }
 }
 
-fn key_text(key: &MapKey) -> String {
-    match key {
-        MapKey::Bool(v) => v.to_string(),
-        MapKey::I32(v) => v.to_string(),
-        MapKey::I64(v) => v.to_string(),
-        MapKey::U32(v) => v.to_string(),
-        MapKey::U64(v) => v.to_string(),
-        MapKey::String(v) => v.clone(),
-    }
-}
-
+/// Writes a value that is no list and no map. `kind` tells an enum from a
+/// number.
 fn single(kind: &Kind, value: &Reflected, depth: usize) -> Value {
     match value {
         Reflected::Bool(v) => Value::Bool(*v),
@@ -84,20 +79,28 @@ fn single(kind: &Kind, value: &Reflected, depth: usize) -> Value {
         Reflected::F64(v) => float(*v, v.to_string()),
         Reflected::String(v) => Value::String(v.clone()),
         Reflected::Bytes(v) => Value::String(STANDARD.encode(v)),
-        Reflected::EnumNumber(v) => match kind {
-            Kind::Enum(of) if of.full_name() == "google.protobuf.NullValue" => Value::Null,
-            Kind::Enum(of) => match of.get_value(*v) {
-                Some(name) => Value::String(name.name().to_owned()),
-                None => Value::Number(v.to_string()),
-            },
-            _ => Value::Number(v.to_string()),
-        },
+        Reflected::EnumNumber(v) => enumeration(kind, *v),
         Reflected::Message(message) => node(message, depth + 1).value,
         // Handled by `field_value`; a list is never inside a list.
         Reflected::List(_) | Reflected::Map(_) => Value::Null,
     }
 }
 
+/// Writes a value of an enum by its name, and one that the enum does not define
+/// by its number.
+fn enumeration(kind: &Kind, number: i32) -> Value {
+    let defined = match kind {
+        Kind::Enum(of) if of.full_name() == "google.protobuf.NullValue" => return Value::Null,
+        Kind::Enum(of) => of.get_value(number),
+        _ => None,
+    };
+    match defined {
+        Some(value) => Value::String(value.name().to_owned()),
+        None => Value::Number(number.to_string()),
+    }
+}
+
+/// Writes a number by its `text`, or by its name if it has no digits.
 fn float(value: f64, text: String) -> Value {
     if value.is_nan() {
         Value::String("NaN".into())
@@ -109,45 +112,46 @@ fn float(value: f64, text: String) -> Value {
     }
 }
 
+/// Writes a message of `google.protobuf` in its own form, by its `name` in that
+/// package; `None` if it has no such form.
 fn well_known(name: &str, message: &DynamicMessage, depth: usize) -> Option<Node> {
     let value = match name {
         "Any" => return Some(any(message, depth)),
         "Duration" => {
-            let (seconds, nanos) = time(message)?;
+            let (seconds, nanos) = seconds_and_nanos(message)?;
             Value::String(print_duration(seconds, nanos))
         }
         "Timestamp" => {
-            let (seconds, nanos) = time(message)?;
+            let (seconds, nanos) = seconds_and_nanos(message)?;
             Value::String(print_timestamp(seconds, nanos))
         }
         "FieldMask" => {
             let paths = message.get_field_by_name("paths")?;
             let paths = paths.as_list()?.iter().filter_map(Reflected::as_str);
-            Value::String(paths.map(camel).collect::<Vec<_>>().join(","))
+            Value::String(paths.map(camel_case).collect::<Vec<_>>().join(","))
         }
-        "Struct" => {
-            let field = message.descriptor().get_field_by_name("fields")?;
-            field_value(&field, &message.get_field(&field), depth)
-        }
-        "ListValue" => {
-            let field = message.descriptor().get_field_by_name("values")?;
-            field_value(&field, &message.get_field(&field), depth)
-        }
+        "Struct" => only_field(message, "fields", depth)?,
+        "ListValue" => only_field(message, "values", depth)?,
         "Value" => match message.fields().next() {
             Some((field, value)) => single(&field.kind(), value, depth),
             None => Value::Null,
         },
-        _ if name.ends_with("Value") => {
-            let field = message.descriptor().get_field_by_name("value")?;
-            single(&field.kind(), &message.get_field(&field), depth)
-        }
+        // The wrappers of scalars.
+        _ if name.ends_with("Value") => only_field(message, "value", depth)?,
         _ => return None,
     };
     Some(Node::new(value))
 }
 
-/// Bodies nest in bodies as deep as their sender likes, so at some depth they
-/// are left as they are.
+/// Writes the value of the field that a message stands for, set or not.
+fn only_field(message: &DynamicMessage, name: &str, depth: usize) -> Option<Value> {
+    let field = message.descriptor().get_field_by_name(name)?;
+    Some(field_value(&field, &message.get_field(&field), depth))
+}
+
+/// Writes an `Any`. A body is written as base64 if its type is not known, if it
+/// is not of its type, or if it is nested too deep: bodies nest in bodies as
+/// deep as their sender likes.
 fn any(message: &DynamicMessage, depth: usize) -> Node {
     let Some((url, body)) = any_parts(message).filter(|(url, _)| !url.is_empty()) else {
         return Node::new(Value::Map(Vec::new()));
@@ -160,19 +164,21 @@ fn any(message: &DynamicMessage, depth: usize) -> Node {
         Some(inner) => typed(&url, inner),
         None => {
             let type_url = Entry::new(TYPE, Value::String(url));
-            let value = Entry::new("value", Value::String(STANDARD.encode(&body)));
+            let value = Entry::new(VALUE, Value::String(STANDARD.encode(&body)));
             Node::new(Value::Map(vec![type_url, value]))
         }
     }
 }
 
-fn time(message: &DynamicMessage) -> Option<(i64, i32)> {
+/// The fields of a `Duration` or a `Timestamp`.
+fn seconds_and_nanos(message: &DynamicMessage) -> Option<(i64, i32)> {
     let seconds = message.get_field_by_name("seconds")?.as_i64()?;
     let nanos = message.get_field_by_name("nanos")?.as_i32()?;
     Some((seconds, nanos))
 }
 
-fn camel(path: &str) -> String {
+/// Turns `display_name` into `displayName`.
+fn camel_case(path: &str) -> String {
     let mut upper = false;
     let mut camel = String::with_capacity(path.len());
     for c in path.chars() {

@@ -14,7 +14,7 @@ use prost_reflect::DynamicMessage;
 
 use super::tree::{Entry, Node, Value};
 
-/// The message as a tree, with its `@type` first if `type_url` is given.
+/// Writes a message as a tree, with its `@type` first if `type_url` is given.
 #[must_use]
 pub fn to_node(message: &DynamicMessage, type_url: Option<&str>) -> Node {
     let node = message::node(message, 0);
@@ -24,18 +24,21 @@ pub fn to_node(message: &DynamicMessage, type_url: Option<&str>) -> Node {
     }
 }
 
-/// Resources as JSON, in the form that [`read`](super::read()) takes.
+/// Writes resources, each with its type URL, as JSON in the form that
+/// [`read`](super::read()) takes.
 #[must_use]
 pub fn to_json<'a>(resources: impl IntoIterator<Item = (&'a str, &'a DynamicMessage)>) -> String {
     json::print(&document(resources))
 }
 
-/// Resources as YAML, in the form that [`read`](super::read()) takes.
+/// Writes resources, each with its type URL, as YAML in the form that
+/// [`read`](super::read()) takes.
 #[must_use]
 pub fn to_yaml<'a>(resources: impl IntoIterator<Item = (&'a str, &'a DynamicMessage)>) -> String {
     yaml::print(&document(resources))
 }
 
+/// Writes resources as a document with a list of them.
 fn document<'a>(resources: impl IntoIterator<Item = (&'a str, &'a DynamicMessage)>) -> Node {
     let nodes = resources
         .into_iter()

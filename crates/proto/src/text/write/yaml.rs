@@ -2,59 +2,60 @@
 
 use super::{
     super::tree::{Node, Value},
-    json::string,
+    json::put_string,
 };
 
+/// Prints a tree, with a line break at the end.
 pub(super) fn print(node: &Node) -> String {
     let mut out = String::new();
-    block(&node.value, 0, &mut out);
-    if !out.ends_with('\n') {
-        out.push('\n');
-    }
+    put_block(&node.value, 0, &mut out);
+    end_line(&mut out);
     out
 }
 
-/// The value at the start of a line that is indented already.
-fn block(value: &Value, indent: usize, out: &mut String) {
+/// Appends a value at the start of a line that is indented already. The lines
+/// after the first are indented by `indent` levels.
+fn put_block(value: &Value, indent: usize, out: &mut String) {
     match value {
         Value::List(list) if !list.is_empty() => {
             for (index, item) in list.iter().enumerate() {
                 pad(if index == 0 { 0 } else { indent }, out);
                 out.push_str("- ");
-                block(&item.value, indent + 1, out);
-                end(out);
+                put_block(&item.value, indent + 1, out);
+                end_line(out);
             }
         }
         Value::Map(map) if !map.is_empty() => {
             for (index, entry) in map.iter().enumerate() {
                 pad(if index == 0 { 0 } else { indent }, out);
-                scalar(&entry.key, out);
+                put_scalar(&entry.key, out);
                 out.push(':');
-                under(&entry.node.value, indent, out);
-                end(out);
+                put_entry_value(&entry.node.value, indent, out);
+                end_line(out);
             }
         }
-        other => flat(other, out),
+        other => put_flat(other, out),
     }
 }
 
-/// The value of a key: on the same line if it fits there.
-fn under(value: &Value, indent: usize, out: &mut String) {
+/// Appends the value of a key: a collection on the lines below it, anything
+/// else on the same line.
+fn put_entry_value(value: &Value, indent: usize, out: &mut String) {
     match value {
         // A list stands under its key, not further in.
         Value::List(list) if !list.is_empty() => {
             out.push('\n');
             pad(indent, out);
-            block(value, indent, out);
+            put_block(value, indent, out);
         }
         Value::Map(map) if !map.is_empty() => {
             out.push('\n');
             pad(indent + 1, out);
-            block(value, indent + 1, out);
+            put_block(value, indent + 1, out);
         }
         other => {
             out.push(' ');
-            flat(other, out);
+            put_flat(other, out);
         }
     }
 }
@@ -63,33 +64,35 @@ fn pad(indent: usize, out: &mut String) {
     out.extend(std::iter::repeat_n("  ", indent));
 }
 
-fn end(out: &mut String) {
+/// Ends the line, unless a value inside has done that.
+fn end_line(out: &mut String) {
     if !out.ends_with('\n') {
         out.push('\n');
     }
 }
 
-fn flat(value: &Value, out: &mut String) {
+/// Appends a value that fits on one line: a scalar, or an empty collection.
+fn put_flat(value: &Value, out: &mut String) {
     match value {
         Value::Null => out.push_str("null"),
         Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
         Value::Number(text) => out.push_str(text),
-        Value::String(text) => scalar(text, out),
+        Value::String(text) => put_scalar(text, out),
         Value::List(_) => out.push_str("[]"),
         Value::Map(_) => out.push_str("{}"),
     }
 }
 
-/// Without quotes only if no reader of YAML, old or new, could take it for
-/// anything but this text.
-fn scalar(text: &str, out: &mut String) {
+/// Appends a text: without quotes only if no reader of YAML, old or new, could
+/// take it for anything but this text.
+fn put_scalar(text: &str, out: &mut String) {
     const WORDS: &[&str] = &["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
-    let starts = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_' || c == '/');
-    let inside = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
-    let reserved = WORDS.iter().any(|word| word.eq_ignore_ascii_case(text));
-    if starts && text.chars().all(inside) && !reserved {
+    let plain_start = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_' || c == '/');
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
+    let is_word = WORDS.iter().any(|word| word.eq_ignore_ascii_case(text));
+    if plain_start && text.chars().all(is_plain) && !is_word {
         out.push_str(text);
     } else {
-        string(text, out);
+        put_string(text, out);
     }
 }

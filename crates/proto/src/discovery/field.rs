@@ -1,0 +1,127 @@
+//! An entry of a response's `resources`, encoded once and shared by every stream
+//! that gets it.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use prost::Message;
+
+use super::delimited::{delimited_len, put_delimiter, put_text_field, text_field_len};
+use super::message::{Any, Resource};
+use super::number::{any, resource, response};
+
+/// One entry of `resources` (or a segment of them), key and length included:
+/// encoded once, shared by every stream that gets it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Field {
+    /// Everything before the body.
+    head: Bytes,
+    /// The encoded resource itself: the bytes of `Any.value`, shared.
+    body: Bytes,
+}
+
+impl Field {
+    /// Encodes a resource as an entry of a delta response. A resource without a
+    /// body is a heartbeat (S59).
+    #[must_use]
+    pub fn delta(resource: &Resource) -> Self {
+        let mut rest = resource.clone();
+        let any = rest.resource.take();
+        let (any_head, body) = any.as_ref().map(any_head).unwrap_or_default();
+        let any_len = any_head.len() + body.len();
+        let body_field_len = match any {
+            Some(_) => delimited_len(resource::BODY, any_len),
+            None => 0,
+        };
+
+        let mut head = entry_head(rest.encoded_len() + body_field_len, body.len());
+        rest.encode_raw(&mut head);
+        if any.is_some() {
+            put_delimiter(&mut head, resource::BODY, any_len);
+            head.put_slice(&any_head);
+        }
+        let head = head.freeze();
+        Self { head, body }
+    }
+
+    /// Encodes a body as an entry of a SotW response.
+    #[must_use]
+    pub fn sotw(any: &Any) -> Self {
+        let (any_head, body) = any_head(any);
+        let mut head = entry_head(any_head.len() + body.len(), body.len());
+        head.put_slice(&any_head);
+        let head = head.freeze();
+        Self { head, body }
+    }
+
+    /// Encodes a resource as an entry of a SotW response, in the wrapper that
+    /// carries a TTL (S58). Its body is copied.
+    #[must_use]
+    pub fn sotw_wrapped(resource: &Resource) -> Self {
+        Self::sotw(&Any {
+            type_url: Resource::TYPE_URL.to_owned(),
+            value: resource.encode_to_vec().into(),
+        })
+    }
+
+    /// Joins entries into one piece, for a set that many streams get whole.
+    /// Their bodies are copied, once for all of those streams.
+    #[must_use]
+    pub fn segment<'a>(fields: impl IntoIterator<Item = &'a Field>) -> Self {
+        let mut bytes = BytesMut::new();
+        for field in fields {
+            bytes.put_slice(&field.head);
+            bytes.put_slice(&field.body);
+        }
+        Self {
+            head: Bytes::new(),
+            body: bytes.freeze(),
+        }
+    }
+
+    /// Its pieces in a response, in order, as
+    /// [`encode_delta`](super::encode_delta) and
+    /// [`encode_sotw`](super::encode_sotw) take them.
+    #[must_use]
+    pub fn pieces(&self) -> [&Bytes; 2] {
+        [&self.head, &self.body]
+    }
+
+    /// Bytes on the wire.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.head.len() + self.body.len()
+    }
+
+    /// True only for an empty segment.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The entry in one piece, copied.
+    #[must_use]
+    pub fn to_bytes(&self) -> Bytes {
+        [self.head.as_ref(), self.body.as_ref()].concat().into()
+    }
+}
+
+/// Begins the head of an entry of `resources` that has `entry_len` bytes. The
+/// buffer has room for all of them but the `body_len` bytes that are shared.
+fn entry_head(entry_len: usize, body_len: usize) -> BytesMut {
+    let field_len = delimited_len(response::RESOURCES, entry_len);
+    let mut head = BytesMut::with_capacity(field_len - body_len);
+    put_delimiter(&mut head, response::RESOURCES, entry_len);
+    head
+}
+
+/// Splits an encoded `Any` in the bytes before its value, and the value, which
+/// is shared. An empty field is left out, as everywhere in proto3.
+fn any_head(any: &Any) -> (BytesMut, Bytes) {
+    let Any { type_url, value } = any;
+    let value_head = delimited_len(any::VALUE, value.len()) - value.len();
+    let mut head = BytesMut::with_capacity(text_field_len(any::TYPE_URL, type_url) + value_head);
+    put_text_field(&mut head, any::TYPE_URL, type_url);
+    if !value.is_empty() {
+        put_delimiter(&mut head, any::VALUE, value.len());
+    }
+    (head, value.clone())
+}
