@@ -9,11 +9,11 @@ use std::time::SystemTime;
 use serde::Serialize;
 use trunkline::{Changed, Hooks};
 
-use crate::admin::time;
+use crate::admin::timestamp;
 
-/// Resources of one change that are logged one by one; the first load of a
-/// large set would drown everything else.
-const IN_LOG: usize = 20;
+/// The maximum of resources of one change that are logged one by one; the first
+/// load of a large set would drown everything else.
+const MOST_LOGGED: usize = 20;
 
 /// Hooks that write down who changed what.
 #[derive(Debug)]
@@ -22,6 +22,7 @@ pub(crate) struct Audit {
     file: Option<Mutex<File>>,
 }
 
+/// A line of the file: a resource, before and after a change.
 #[derive(Serialize)]
 struct Line<'a> {
     time: &'a str,
@@ -35,7 +36,7 @@ struct Line<'a> {
 }
 
 impl Audit {
-    /// Appends to a file, or to the log.
+    /// Opens a file to append to; without a path, lines go to the log.
     ///
     /// # Errors
     /// The file cannot be opened.
@@ -46,57 +47,62 @@ impl Audit {
             file: file.map(Mutex::new),
         })
     }
+}
 
-    fn write(&self, origin: &str, changed: &[Changed], file: &Mutex<File>) -> io::Result<()> {
-        let now = time(SystemTime::now());
-        let mut text = Vec::new();
-        for change in changed {
-            let line = Line {
-                time: &now,
-                who: origin,
-                type_url: change.type_url.as_str(),
-                name: change.name.as_str(),
-                constraints: change.constraints.as_ref().map(ToString::to_string),
-                from: change.from.as_ref().map(|version| version.as_str()),
-                to: change.to.as_ref().map(|version| version.as_str()),
-            };
-            serde_json::to_writer(&mut text, &line)?;
-            text.push(b'\n');
-        }
-        // The lines of one change stay together.
-        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-        file.write_all(&text)
+/// Writes a line for each resource of a change, all in one piece.
+fn write(origin: &str, changed: &[Changed], file: &Mutex<File>) -> io::Result<()> {
+    let now = timestamp(SystemTime::now());
+    let mut text = Vec::new();
+    for change in changed {
+        let line = Line {
+            time: &now,
+            who: origin,
+            type_url: change.type_url.as_str(),
+            name: change.name.as_str(),
+            constraints: change.constraints.as_ref().map(ToString::to_string),
+            from: change.from.as_ref().map(|version| version.as_str()),
+            to: change.to.as_ref().map(|version| version.as_str()),
+        };
+        serde_json::to_writer(&mut text, &line)?;
+        text.push(b'\n');
+    }
+    // The lines of one change stay together.
+    let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+    file.write_all(&text)
+}
+
+/// Logs each resource of a change; only their number, if they are many.
+fn log(origin: &str, changed: &[Changed]) {
+    if changed.len() > MOST_LOGGED {
+        tracing::info!(
+            target: "audit",
+            who = origin,
+            resources = changed.len(),
+            "change; give --audit-log to have each in a line of its own"
+        );
+        return;
+    }
+    for change in changed {
+        tracing::info!(
+            target: "audit",
+            who = origin,
+            "type" = change.type_url.as_str(),
+            name = change.name.as_str(),
+            constraints = change.constraints.as_ref().map(tracing::field::display),
+            from = change.from.as_ref().map(|version| version.as_str()),
+            to = change.to.as_ref().map(|version| version.as_str()),
+            "change"
+        );
     }
 }
 
 impl Hooks for Audit {
     fn changed(&self, origin: &str, changed: &[Changed]) {
-        if let Some(file) = &self.file {
-            if let Err(error) = self.write(origin, changed, file) {
-                tracing::error!(%error, "the audit log cannot be written");
-            }
-            return;
-        }
-        if changed.len() > IN_LOG {
-            tracing::info!(
-                target: "audit",
-                who = origin,
-                resources = changed.len(),
-                "change; give --audit-log to have each in a line of its own"
-            );
-            return;
-        }
-        for change in changed {
-            tracing::info!(
-                target: "audit",
-                who = origin,
-                "type" = change.type_url.as_str(),
-                name = change.name.as_str(),
-                constraints = change.constraints.as_ref().map(tracing::field::display),
-                from = change.from.as_ref().map(|version| version.as_str()),
-                to = change.to.as_ref().map(|version| version.as_str()),
-                "change"
-            );
+        let Some(file) = &self.file else {
+            return log(origin, changed);
+        };
+        if let Err(error) = write(origin, changed, file) {
+            tracing::error!(%error, "the audit log cannot be written");
         }
     }
 }

@@ -8,7 +8,8 @@ use trunkline_store::{Dangling, FileContents, Files, FilesStatus, Options};
 
 use crate::settings::{OnDangling, Settings};
 
-/// How files are read and watched.
+/// Makes the options by which files are read, with the treatment of dangling
+/// references.
 pub(crate) fn options(dangling: OnDangling) -> Options {
     Options {
         dangling: match dangling {
@@ -19,7 +20,7 @@ pub(crate) fn options(dangling: OnDangling) -> Options {
     }
 }
 
-/// Begins to watch files.
+/// Begins to watch the files of the settings.
 ///
 /// # Errors
 /// The thread cannot be started.
@@ -33,28 +34,31 @@ pub(crate) fn watch(settings: &Settings) -> std::io::Result<FileContents> {
     Ok(FileContents::new(watcher))
 }
 
-/// Logs each problem when it comes and each file when it is good again.
-pub(crate) async fn tell(mut status: watch::Receiver<Arc<FilesStatus>>) {
-    let mut told = Told::default();
+/// Logs each problem when it comes and each file when it is good again, until
+/// the watcher ends.
+pub(crate) async fn log_problems(mut status: watch::Receiver<Arc<FilesStatus>>) {
+    let mut logged = Logged::default();
     loop {
         let now = status.borrow_and_update().clone();
-        told.tell(&now);
+        logged.update(&now);
         if status.changed().await.is_err() {
             return;
         }
     }
 }
 
-/// The problems that were logged.
+/// The problems that were logged and still exist.
 #[derive(Default)]
-struct Told {
+struct Logged {
     errors: HashSet<String>,
     warnings: HashSet<String>,
+    /// The paths of bad files.
     bad: HashSet<Arc<str>>,
 }
 
-impl Told {
-    fn tell(&mut self, status: &FilesStatus) {
+impl Logged {
+    /// Logs the difference to the problems before.
+    fn update(&mut self, status: &FilesStatus) {
         let errors: HashSet<String> = status.errors().map(ToString::to_string).collect();
         for error in errors.difference(&self.errors) {
             tracing::error!("{error}");

@@ -29,17 +29,17 @@ pub(crate) const CODES: &str = "Exit codes: 0 done; 1 what was given is wrong, o
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
 impl Failure {
-    /// The input is wrong.
+    /// Makes the failure of wrong input, or of a check.
     pub(crate) fn wrong(message: impl fmt::Display) -> Self {
         Self::new(Kind::Wrong, message)
     }
 
-    /// The command line or the settings make no sense.
+    /// Makes the failure of a command line or settings that make no sense.
     pub(crate) fn usage(message: impl fmt::Display) -> Self {
         Self::new(Kind::Usage, message)
     }
 
-    /// The server cannot be reached.
+    /// Makes the failure of a server that cannot be reached.
     pub(crate) fn unreachable(message: impl fmt::Display) -> Self {
         Self::new(Kind::Unreachable, message)
     }
@@ -55,7 +55,7 @@ impl Failure {
         self
     }
 
-    /// The exit code.
+    /// Returns the exit code.
     pub(crate) fn code(&self) -> ExitCode {
         match self.kind {
             Kind::Wrong => 1.into(),

@@ -5,33 +5,35 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use trunkline::{Event, Hooks, Limit, Name, Oversized, Peer, Report, TypeUrl, Version};
+use trunkline_core::message::ErrorDetail;
 use trunkline_proto::redact;
 
 use crate::kinds;
 
-/// Resources that are remembered for each kind of line.
-const REMEMBERED: usize = 1000;
+/// The maximum of resources that are remembered for each kind of line.
+const MOST_REMEMBERED: usize = 1000;
 
 /// Hooks that log.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
-    rejected: Known,
-    oversized: Known,
+    rejected: Remembered,
+    oversized: Remembered,
 }
 
 /// The resources that were logged last: a problem of a whole fleet is one line.
 #[derive(Debug, Default)]
-struct Known(Mutex<VecDeque<(TypeUrl, Name, Version)>>);
+struct Remembered(Mutex<VecDeque<(TypeUrl, Name, Version)>>);
 
-impl Known {
-    /// Whether it was not logged before, as far as is remembered.
-    fn is_first(&self, type_url: &TypeUrl, name: &Name, version: &Version) -> bool {
+impl Remembered {
+    /// Remembers a resource that is about to be logged. Returns whether it was
+    /// not logged before, as far as is remembered.
+    fn insert(&self, type_url: &TypeUrl, name: &Name, version: &Version) -> bool {
         let key = (type_url.clone(), name.clone(), version.clone());
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.contains(&key) {
             return false;
         }
-        if known.len() == REMEMBERED {
+        if known.len() == MOST_REMEMBERED {
             known.pop_front();
         }
         known.push_back(key);
@@ -40,13 +42,14 @@ impl Known {
 }
 
 impl Journal {
-    /// gRPC does not report it itself: it reconnects for ever.
-    fn oversized(&self, peer: Peer<'_>, response: Oversized<'_>) {
+    /// Warns of a response that is too large for gRPC, which does not report it
+    /// itself: it reconnects for ever.
+    fn log_oversized(&self, peer: Peer<'_>, response: Oversized<'_>) {
         let Some(largest) = response.largest else {
             return;
         };
         let (type_url, name) = (response.type_url, &largest.name);
-        if !self.oversized.is_first(type_url, name, &largest.version) {
+        if !self.oversized.insert(type_url, name, &largest.version) {
             return;
         }
         tracing::warn!(
@@ -61,6 +64,33 @@ impl Journal {
             "a response is larger than what gRPC clients take by default: they end the stream, \
              come back and are sent the same; make the largest resource smaller, or have one \
              client ask for fewer of them"
+        );
+    }
+
+    /// Warns of a resource that a client rejects on its own; the next clients
+    /// that reject it are logged at level debug.
+    fn log_rejected(
+        &self,
+        peer: Peer<'_>,
+        (type_url, name, version): (&TypeUrl, &Name, &Version),
+        error: &ErrorDetail,
+    ) {
+        let (stream, node) = (peer.stream, peer.node);
+        let kind = kinds::short(type_url);
+        if !self.rejected.insert(type_url, name, version) {
+            let name = name.as_str();
+            tracing::debug!(stream, node, "type" = kind, name, "and another one");
+            return;
+        }
+        tracing::warn!(
+            stream,
+            node,
+            "type" = kind,
+            name = name.as_str(),
+            version = version.as_str(),
+            reason = &*redact::quoted(&error.message),
+            "a client rejects a resource; it is not sent to it again until it changes, and \
+             `trunkline status` shows who else rejects it"
         );
     }
 }
@@ -78,25 +108,7 @@ impl Hooks for Journal {
                 name,
                 version,
                 error,
-            }) => {
-                let kind = kinds::short(type_url);
-                let reason = redact::quoted(&error.message);
-                let (named, versioned) = (name.as_str(), version.as_str());
-                if self.rejected.is_first(type_url, name, version) {
-                    tracing::warn!(
-                        stream,
-                        node,
-                        "type" = kind,
-                        name = named,
-                        version = versioned,
-                        reason = &*reason,
-                        "a client rejects a resource; it is not sent to it again until it \
-                         changes, and `trunkline status` shows who else rejects it"
-                    );
-                } else {
-                    tracing::debug!(stream, node, "type" = kind, name = named, "and another one");
-                }
-            }
+            }) => self.log_rejected(peer, (type_url, name, version), error),
             Report::Event(Event::Nacked {
                 type_url, error, ..
             }) => tracing::debug!(
@@ -106,7 +118,7 @@ impl Hooks for Journal {
                 reason = &*redact::quoted(&error.message),
                 "a client rejects a response"
             ),
-            Report::Oversized(response) => self.oversized(peer, response),
+            Report::Oversized(response) => self.log_oversized(peer, response),
             Report::Event(Event::Refused { type_url, reason }) => {
                 let kind = kinds::short(type_url);
                 tracing::debug!(stream, node, "type" = kind, %reason, "a name is refused");

@@ -23,24 +23,21 @@ pub(crate) const LABELS: [&str; 11] = [
 )]
 pub(crate) struct UnknownType(String);
 
-/// The type of a word.
+/// Parses a type as people write it: a short name in any case, a message's name,
+/// or a type URL.
 pub(crate) fn parse(text: &str) -> Result<TypeUrl, UnknownType> {
     let lower = text.to_ascii_lowercase();
-    if SHORT.contains(&lower.as_str()) || text.contains('/') || text.contains('.') {
-        return Ok(type_url(&lower_if_short(text)));
+    if SHORT.contains(&lower.as_str()) {
+        return Ok(type_url(&lower));
     }
-    Err(UnknownType(text.to_owned()))
-}
-
-fn lower_if_short(text: &str) -> String {
-    let lower = text.to_ascii_lowercase();
-    match SHORT.contains(&lower.as_str()) {
-        true => lower,
-        false => text.to_owned(),
+    match text.contains(['/', '.']) {
+        true => Ok(type_url(text)),
+        false => Err(UnknownType(text.to_owned())),
     }
 }
 
-/// The type of a short name, of a message's name, or of a type URL.
+/// Returns the type of a short name, of a message's name, or of a type URL. The
+/// text is not checked.
 pub(crate) fn type_url(text: &str) -> TypeUrl {
     let urls = ALL.iter().map(TypeUrl::new);
     let mut short = urls.filter(|url| Kind::of(url).short == text);
@@ -53,7 +50,7 @@ pub(crate) fn type_url(text: &str) -> TypeUrl {
     }
 }
 
-/// The short name of a type, or the name of its message.
+/// Returns the short name of a type, or the name of its message.
 pub(crate) fn short(type_url: &TypeUrl) -> &str {
     match Kind::of(type_url).short {
         "" => descriptor::full_name(type_url.as_str()),
@@ -61,8 +58,8 @@ pub(crate) fn short(type_url: &TypeUrl) -> &str {
     }
 }
 
-/// The short name of a type, or `other`: clients choose type URLs, and a label
-/// must not grow with them.
+/// Returns the short name of a type, or `other`: clients choose type URLs, and
+/// the values of a label must not grow with them.
 pub(crate) fn label(type_url: &TypeUrl) -> &'static str {
     match Kind::of(type_url).short {
         "" => "other",

@@ -21,7 +21,8 @@ pub(crate) fn start(format: LogFormat, level: LogLevel) {
     let _ = registry().with(lines.with_filter(filter(level))).try_init();
 }
 
-/// Of libraries, warnings are logged, and everything at the most verbose level.
+/// Makes the filter of a level. Of libraries it passes warnings only, but
+/// everything at the most verbose level.
 fn filter(level: LogLevel) -> Targets {
     let own = match level {
         LogLevel::Error => LevelFilter::ERROR,

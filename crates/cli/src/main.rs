@@ -35,6 +35,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
+/// Runs a command; a failure is printed, and decides the exit code.
 fn main() -> ExitCode {
     match command::run(cli::Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,

@@ -12,7 +12,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// With these headings.
+    /// Makes a table with these headings.
     pub(crate) fn new(headings: &[&str]) -> Self {
         let row = headings.iter().map(|&heading| heading.to_owned());
         Self {
@@ -20,25 +20,18 @@ impl Table {
         }
     }
 
-    /// One line more.
+    /// Adds a line; an empty cell is shown as a dash.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         let clean = |cell: String| match cell.is_empty() {
             true => "-".to_owned(),
-            // A client's text must not move the cursor.
-            false => cell.replace(|c: char| c.is_control(), " "),
+            false => printable(&cell),
         };
         self.rows.push(cells.into_iter().map(clean).collect());
     }
 
-    /// All lines.
+    /// Writes all lines, without spaces at their ends.
     pub(crate) fn text(&self) -> String {
-        let columns = self.rows.iter().map(Vec::len).max().unwrap_or_default();
-        let mut widths = vec![0; columns];
-        for row in &self.rows {
-            for (cell, width) in row.iter().zip(&mut widths) {
-                *width = (*width).max(cell.chars().count());
-            }
-        }
+        let widths = self.widths();
         let mut text = String::new();
         for row in &self.rows {
             let mut line = String::new();
@@ -50,15 +43,32 @@ impl Table {
         }
         text
     }
+
+    /// Returns the widths of the columns: of each, that of its longest cell.
+    fn widths(&self) -> Vec<usize> {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or_default();
+        let mut widths = vec![0; columns];
+        for row in &self.rows {
+            for (cell, width) in row.iter().zip(&mut widths) {
+                *width = (*width).max(cell.chars().count());
+            }
+        }
+        widths
+    }
 }
 
-/// JSON with line breaks.
+/// Replaces control characters: a client's text must not move the cursor.
+pub(crate) fn printable(text: &str) -> String {
+    text.replace(|c: char| c.is_control(), " ")
+}
+
+/// Writes a value as JSON with line breaks.
 pub(crate) fn json(value: &Value) -> String {
     // A JSON value can always be serialized.
     serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }
 
-/// The same in YAML.
+/// Writes a value as YAML, with its keys in their order.
 pub(crate) fn yaml(value: &Value) -> Result<String> {
     let limits = Limits {
         bytes: usize::MAX,

@@ -37,12 +37,13 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Takes the addresses and begins to serve.
+    /// Binds the addresses of the settings and begins to serve.
     pub(crate) async fn start(settings: &Settings) -> Result<Self> {
         Self::start_with(settings, |builder| builder).await
     }
 
-    /// The same, with additions to the server.
+    /// Starts as [`Self::start`] does, with additions to the server that `more`
+    /// makes.
     pub(crate) async fn start_with(
         settings: &Settings,
         more: impl FnOnce(Builder) -> Builder,
@@ -50,11 +51,7 @@ impl Running {
         let tls = tls(settings)?;
         // Loaded on first use, which should not be a client's.
         let _ = descriptor::pool();
-        let (listen, xds) = bind(&settings.listen, "--listen").await?;
-        let mut listeners = vec![xds];
-        for address in &settings.also_listen {
-            listeners.push(bind(address, "--also-listen").await?.1);
-        }
+        let (listen, xds) = bind_xds(settings).await?;
         let (admin, web) = bind(&settings.admin, "--admin").await?;
         if tls.is_none() && !admin.ip().is_loopback() {
             tracing::warn!(
@@ -64,7 +61,7 @@ impl Running {
         }
         let (server, api) = build(settings, more)?;
         if let Some(tls) = tls.clone() {
-            tokio::spawn(async move { tls.watch(reloaded).await });
+            tokio::spawn(async move { tls.watch(log_reload).await });
         }
         let listening = Listening {
             tls: tls.clone(),
@@ -72,7 +69,7 @@ impl Running {
         };
         let api_stopped = listening.stopped.clone();
         let api = tokio::spawn(listening.serve(web, admin::router(api), || {}));
-        let serving = tokio::spawn(serve(server.clone(), listeners, tls));
+        let serving = tokio::spawn(serve(server.clone(), xds, tls));
         Ok(Self {
             server,
             listen,
@@ -85,7 +82,7 @@ impl Running {
 
     /// Waits until streams have ended, then ends the admin API.
     pub(crate) async fn finish(self) {
-        // Neither ends otherwise than it should: a panic is logged.
+        // An error of a task is a panic, which was logged.
         if !self.serving.is_finished() {
             let _ = self.serving.await;
         }
@@ -101,11 +98,11 @@ async fn serve(server: Server, listeners: Vec<TcpListener>, tls: Option<Tls>) {
         async move { server.serve_with(listener, tls).await }
     });
     let mut serving: JoinSet<()> = each.collect();
-    // A panic is logged.
+    // An error of a task is a panic, which was logged.
     while serving.join_next().await.is_some() {}
 }
 
-/// A server, and the state of its admin API.
+/// Builds a server with its hooks and contents, and the state of its admin API.
 fn build(settings: &Settings, more: impl FnOnce(Builder) -> Builder) -> Result<(Server, Admin)> {
     let metrics = Metrics::new();
     let audit = Audit::open(settings.audit_log.as_deref()).map_err(|error| {
@@ -125,7 +122,7 @@ fn build(settings: &Settings, more: impl FnOnce(Builder) -> Builder) -> Result<(
     if !settings.config.is_empty() {
         let contents = contents::watch(settings)
             .map_err(|error| Failure::wrong(format!("files cannot be watched: {error}")))?;
-        tokio::spawn(contents::tell(contents.status()));
+        tokio::spawn(contents::log_problems(contents.status()));
         files = Some(contents.status());
         builder = builder.contents(contents);
     }
@@ -142,6 +139,18 @@ fn build(settings: &Settings, more: impl FnOnce(Builder) -> Builder) -> Result<(
     Ok((server, admin))
 }
 
+/// Binds all addresses of xDS; returns the main one, and the listeners of all.
+async fn bind_xds(settings: &Settings) -> Result<(SocketAddr, Vec<TcpListener>)> {
+    let (listen, listener) = bind(&settings.listen, "--listen").await?;
+    let mut listeners = vec![listener];
+    for address in &settings.also_listen {
+        listeners.push(bind(address, "--also-listen").await?.1);
+    }
+    Ok((listen, listeners))
+}
+
+/// Binds an address, whose port may be 0; returns the one that was bound.
+/// `flag` is the one that names the address.
 async fn bind(address: &Address, flag: &str) -> Result<(SocketAddr, TcpListener)> {
     let bound = listen::bind(address.as_str()).await;
     let listener = bound.and_then(|listener| Ok((listener.local_addr()?, listener)));
@@ -152,6 +161,7 @@ async fn bind(address: &Address, flag: &str) -> Result<(SocketAddr, TcpListener)
     })
 }
 
+/// Loads the TLS files of the settings; returns `None` if they name none.
 fn tls(settings: &Settings) -> Result<Option<Tls>> {
     let (Some(cert), Some(key)) = (&settings.tls_cert, &settings.tls_key) else {
         return Ok(None);
@@ -164,7 +174,8 @@ fn tls(settings: &Settings) -> Result<Option<Tls>> {
     Tls::load(files).map(Some).map_err(Failure::wrong)
 }
 
-fn reloaded(result: std::result::Result<(), TlsError>) {
+/// Logs that the TLS files were loaded again, or why not.
+fn log_reload(result: std::result::Result<(), TlsError>) {
     match result {
         Ok(()) => tracing::info!("new TLS certificates are in use"),
         Err(error) => tracing::error!(%error, "the TLS files cannot be used; the old ones stay"),

@@ -13,7 +13,7 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// Listens from now on.
+    /// Listens for signals from now on.
     pub(crate) fn new() -> Result<Self> {
         let on = |kind| {
             signal(kind).map_err(|error| Failure::wrong(format!("no signal handler: {error}")))
@@ -25,7 +25,7 @@ impl Ends {
         })
     }
 
-    /// Waits for a signal.
+    /// Waits for the next signal that ends the program.
     pub(crate) async fn next(&mut self) {
         tokio::select! {
             _ = self.term.recv() => {}

@@ -5,13 +5,12 @@
 //! The known values are kept from change to change, so that a change costs as
 //! much as its own constraints, not as much as the server's.
 
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use trunkline::{Changed, Name, Resource, TypeUrl};
 use trunkline_core::params::Constraints;
 
-use super::body::{BodyResource, MOST};
+use super::body::{BodyResource, MOST, Place};
 use super::error::Detail;
 use crate::kinds;
 
@@ -23,68 +22,72 @@ type Variant = (TypeUrl, Name, Constraints);
 /// A name of a type.
 type Key = (TypeUrl, Name);
 
-/// The known values: by key and value, the variants that mention it.
+/// The known values: by key of a parameter and value, the variants that mention
+/// the value.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Known(BTreeMap<String, BTreeMap<String, Speak>>);
+pub(super) struct KnownValues(BTreeMap<String, BTreeMap<String, Mentions>>);
 
 /// Variants that mention a value.
 #[derive(Clone, Debug, Default)]
-struct Speak {
+struct Mentions {
     count: usize,
     /// Not all, if there are many.
     some: BTreeSet<Variant>,
 }
 
-impl Known {
-    /// Takes note of a change. Returns the names that may have become
-    /// incomplete by it.
+impl KnownValues {
+    /// Notes the values of changed variants. Returns the names that may have
+    /// become incomplete by it: the changed ones, and those whose variants
+    /// mention a key that got a new value.
     pub(super) fn note(&mut self, changed: &[Changed]) -> BTreeSet<Key> {
         let mut concerned = BTreeSet::new();
-        let mut new = BTreeSet::new();
+        let mut grown_keys = BTreeSet::new();
         for one in changed {
             let Some(constraints) = &one.constraints else {
                 continue;
             };
-            let key = (one.type_url.clone(), one.name.clone());
-            let variant = (key.0.clone(), key.1.clone(), constraints.clone());
+            let name = (one.type_url.clone(), one.name.clone());
+            let variant = (name.0.clone(), name.1.clone(), constraints.clone());
             for (key, value) in constraints.values() {
                 match (&one.from, &one.to) {
                     (Some(_), None) => self.forget(key, value, &variant),
                     (None, Some(_)) if self.add(key, value, &variant) => {
-                        new.insert(key.to_owned());
+                        grown_keys.insert(key.to_owned());
                     }
                     _ => {}
                 }
             }
-            concerned.insert(key);
+            concerned.insert(name);
         }
-        for key in new {
+        for key in grown_keys {
             let values = self.0.get(&key).into_iter().flat_map(BTreeMap::values);
-            let all = values.flat_map(|speak| &speak.some).take(MOST_NAMES);
-            concerned.extend(all.map(|(url, name, _)| (url.clone(), name.clone())));
+            let variants = values.flat_map(|mentions| &mentions.some).take(MOST_NAMES);
+            concerned.extend(variants.map(|(url, name, _)| (url.clone(), name.clone())));
         }
         concerned
     }
 
-    /// True if no variant mentioned it before.
+    /// Adds a variant that mentions a value; returns whether it is the first.
     fn add(&mut self, key: &str, value: &str, variant: &Variant) -> bool {
         let values = self.0.entry(key.to_owned()).or_default();
-        let speak = values.entry(value.to_owned()).or_default();
-        speak.count += 1;
-        if speak.some.len() < MOST_NAMES {
-            speak.some.insert(variant.clone());
+        let mentions = values.entry(value.to_owned()).or_default();
+        mentions.count += 1;
+        if mentions.some.len() < MOST_NAMES {
+            mentions.some.insert(variant.clone());
         }
-        speak.count == 1
+        mentions.count == 1
     }
 
+    /// Removes a variant that mentions a value, and with the last one the
+    /// value.
     fn forget(&mut self, key: &str, value: &str, variant: &Variant) {
         let Some(values) = self.0.get_mut(key) else {
             return;
         };
-        if let Some(speak) = values.get_mut(value) {
-            speak.count -= 1;
-            speak.some.remove(variant);
-            if speak.count == 0 {
+        if let Some(mentions) = values.get_mut(value) {
+            mentions.count -= 1;
+            mentions.some.remove(variant);
+            if mentions.count == 0 {
                 values.remove(value);
             }
         }
@@ -93,41 +96,36 @@ impl Known {
         }
     }
 
-    /// Warns of values that no variant of these names serves; `held` are the
-    /// variants of a name.
+    /// Warns of values that no variant of these names serves, at most [`MOST`]
+    /// times: at the place of the name in the body, if it is there. `held`
+    /// returns the variants of a name.
     pub(super) fn warn<R: AsRef<Resource>>(
         &self,
         names: &BTreeSet<Key>,
-        given: &[BodyResource],
+        resources: &[BodyResource],
         held: impl Fn(&TypeUrl, &Name) -> Vec<R>,
     ) -> Vec<Detail> {
         let mut found = Vec::new();
         // Many names have the same variants.
-        let mut judged: HashMap<Vec<Constraints>, Vec<(String, &str)>> = HashMap::new();
+        let mut cache: HashMap<Vec<Constraints>, Vec<(String, &str)>> = HashMap::new();
         for (url, name) in names {
-            let held = held(url, name);
-            let held = held.iter().map(AsRef::as_ref);
-            let mut variants: Vec<_> = held.filter_map(|one| one.constraints.clone()).collect();
-            if variants.len() < 2 || found.len() >= MOST {
+            if found.len() >= MOST {
+                break;
+            }
+            let variants = constraints(&held(url, name));
+            if variants.len() < 2 {
                 continue;
             }
-            variants.sort();
-            let unserved = match judged.entry(variants) {
-                Entry::Occupied(judged) => judged.into_mut(),
-                Entry::Vacant(new) => {
-                    let unserved = self.unserved(new.key());
-                    new.insert(unserved)
-                }
-            };
-            let is = |one: &&BodyResource| one.type_url == *url && one.resource.name == *name;
-            let place = match unserved.is_empty() {
-                true => None,
-                false => given.iter().find(is).map(|one| &one.place),
-            };
+            let unserved = cache.entry(variants);
+            let unserved = unserved.or_insert_with_key(|variants| self.unserved(variants));
+            if unserved.is_empty() {
+                continue;
+            }
+            let place = place_of(url, name, resources);
             for (key, value) in unserved.iter().take(MOST - found.len()) {
                 let message = self.message(url, name, key, value);
                 found.push(match place {
-                    Some(place) => place.wrong(message),
+                    Some(place) => place.detail(message),
                     None => Detail::new(message),
                 });
             }
@@ -135,6 +133,8 @@ impl Known {
         found
     }
 
+    /// Returns the known values that none of these variants serves, each after
+    /// its key.
     fn unserved(&self, variants: &[Constraints]) -> Vec<(String, &str)> {
         let variants: Vec<&Constraints> = variants.iter().collect();
         let values = |key: &str| {
@@ -145,26 +145,43 @@ impl Known {
         Constraints::unserved(&variants, values).unwrap_or_default()
     }
 
+    /// Words the warning that no variant of a name serves a value, with a name
+    /// from which the value is known.
     fn message(&self, url: &TypeUrl, name: &Name, key: &str, value: &str) -> String {
-        let speaks = self.0.get(key).and_then(|values| values.get(value));
-        let speaks = speaks
-            .and_then(|speak| speak.some.first())
-            .map(|(url, name, _)| {
+        let mentions = self.0.get(key).and_then(|values| values.get(value));
+        let mentioned_by = match mentions.and_then(|mentions| mentions.some.first()) {
+            Some((url, name, _)) => {
                 let kind = kinds::short(url);
                 format!(" ({kind} {name:?} has a variant that speaks of it)")
-            });
+            }
+            None => String::new(),
+        };
         format!(
-            "no variant of {} {name:?} serves {key}={value}{}: clients with it are told that it \
-             does not exist",
+            "no variant of {} {name:?} serves {key}={value}{mentioned_by}: clients with it are \
+             told that it does not exist",
             kinds::short(url),
-            speaks.unwrap_or_default()
         )
     }
 }
 
-/// The names with variants in the body.
-pub(super) fn given_names(given: &[BodyResource]) -> impl Iterator<Item = Key> {
-    let variants = given.iter();
+/// Returns the constraints of variants, sorted; of one for all clients there are
+/// none.
+fn constraints<R: AsRef<Resource>>(variants: &[R]) -> Vec<Constraints> {
+    let variants = variants.iter().map(AsRef::as_ref);
+    let mut constraints: Vec<_> = variants.filter_map(|r| r.constraints.clone()).collect();
+    constraints.sort();
+    constraints
+}
+
+/// Returns the place of a name in the body, if it is there.
+fn place_of<'a>(url: &TypeUrl, name: &Name, resources: &'a [BodyResource]) -> Option<&'a Place> {
+    let is = |one: &&BodyResource| one.type_url == *url && one.resource.name == *name;
+    resources.iter().find(is).map(|one| &one.place)
+}
+
+/// Returns the names that have variants in the body.
+pub(super) fn names_with_variants(resources: &[BodyResource]) -> impl Iterator<Item = Key> {
+    let variants = resources.iter();
     let variants = variants.filter(|one| one.resource.constraints.is_some());
     variants.map(|one| (one.type_url.clone(), one.resource.name.clone()))
 }

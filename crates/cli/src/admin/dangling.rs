@@ -9,30 +9,23 @@ use super::body::{BodyResource, MOST};
 use super::error::Detail;
 use crate::kinds;
 
-/// References of these resources to names that neither they nor the server
-/// have; not all, if there are many.
+/// Finds references of these resources to names that neither they nor the
+/// server have; returns the first [`MOST`].
 ///
 /// References to routes and clusters are always checked. Other types often come
 /// from another server, so they are checked if there are some of them.
-pub(super) fn dangling(server: &Server, given: &[BodyResource]) -> Vec<Detail> {
-    let mut own = Own::default();
-    for one in given {
-        let (url, resource) = (&one.type_url, &one.resource);
-        own.types.insert(url);
-        own.names.insert((url, &resource.name));
-        own.names
-            .extend(resource.aliases.iter().map(|alias| (url, alias)));
-    }
-    let loose: Vec<(&BodyResource, &Reference)> = server.read(|db| {
-        let all = given.iter().flat_map(|one| {
+pub(super) fn dangling(server: &Server, resources: &[BodyResource]) -> Vec<Detail> {
+    let body = BodyNames::new(resources);
+    let unresolved: Vec<(&BodyResource, &Reference)> = server.read(|db| {
+        let all = resources.iter().flat_map(|one| {
             let references = one.resource.facts().references.iter();
             references.map(move |reference| (one, reference))
         });
-        all.filter(|(_, reference)| !own.has(reference) && !holds(db, &own, reference))
+        all.filter(|(_, reference)| !body.has(reference) && !holds(db, &body, reference))
             .collect()
     });
     let mut aliases = Aliases::new(server);
-    loose
+    unresolved
         .into_iter()
         .filter(|(_, reference)| !aliases.has(reference))
         .take(MOST)
@@ -40,24 +33,37 @@ pub(super) fn dangling(server: &Server, given: &[BodyResource]) -> Vec<Detail> {
         .collect()
 }
 
-/// The resources of the body.
+/// The names and types of the body's resources.
 #[derive(Default)]
-struct Own<'a> {
+struct BodyNames<'a> {
     names: HashSet<(&'a TypeUrl, &'a Name)>,
     types: HashSet<&'a TypeUrl>,
 }
 
-impl Own<'_> {
+impl<'a> BodyNames<'a> {
+    /// Collects the types of resources, their names and their aliases.
+    fn new(resources: &'a [BodyResource]) -> Self {
+        let mut body = Self::default();
+        for one in resources {
+            let (url, resource) = (&one.type_url, &one.resource);
+            body.types.insert(url);
+            body.names.insert((url, &resource.name));
+            let aliases = resource.aliases.iter();
+            body.names.extend(aliases.map(|alias| (url, alias)));
+        }
+        body
+    }
+
     fn has(&self, Reference { type_url, name }: &Reference) -> bool {
         self.names.contains(&(type_url, name))
     }
 }
 
-/// Whether the server has the resource, or need not have it.
-fn holds(db: &Database, own: &Own<'_>, Reference { type_url, name }: &Reference) -> bool {
+/// Returns whether the server has the resource, or need not have it.
+fn holds(db: &Database, body: &BodyNames<'_>, Reference { type_url, name }: &Reference) -> bool {
     let id = db.find_type(type_url);
-    let some = own.types.contains(type_url) || id.is_some_and(|id| db.len(id) > 0);
-    let expected = some || [kind::RDS, kind::CDS].contains(&type_url.as_str());
+    let has_type = body.types.contains(type_url) || id.is_some_and(|id| db.len(id) > 0);
+    let expected = has_type || [kind::RDS, kind::CDS].contains(&type_url.as_str());
     !expected || id.is_some_and(|id| !db.variants(id, name).is_empty())
 }
 
@@ -73,6 +79,7 @@ impl<'a> Aliases<'a> {
         Self { server, by_type }
     }
 
+    /// Returns whether a reference is to an alias.
     fn has(&mut self, Reference { type_url, name }: &Reference) -> bool {
         let all = self.by_type.entry(type_url.clone()).or_insert_with(|| {
             let held = self.server.all(type_url);
@@ -83,10 +90,11 @@ impl<'a> Aliases<'a> {
     }
 }
 
+/// Reports a dangling reference at the resource that has it.
 fn detail(one: &BodyResource, reference: &Reference) -> Detail {
     let kind = kinds::short(&reference.type_url);
     let (by, name) = (&one.resource.name, &reference.name);
-    one.place.wrong(format!(
+    one.place.detail(format!(
         "{by:?} refers to {kind} {name:?}, which is not there"
     ))
 }

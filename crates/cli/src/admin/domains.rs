@@ -4,17 +4,19 @@
 
 use std::collections::HashMap;
 
-use trunkline::kind;
+use trunkline::{Name, Resource, kind};
+use trunkline_core::database::{Database, TypeId};
 use trunkline_core::hosts::{Domain, HostName};
 
 use super::body::BodyResource;
 use super::error::Detail;
 
-/// Virtual hosts that Envoy would refuse together.
-pub(super) fn conflicts(given: &[BodyResource]) -> Vec<Detail> {
+/// Finds virtual hosts of a body that Envoy would refuse together. Reports each
+/// at the later one of the two.
+pub(super) fn conflicts(resources: &[BodyResource]) -> Vec<Detail> {
     let mut seen: HashMap<(&str, Domain<'_>), Vec<&BodyResource>> = HashMap::new();
     let mut found = Vec::new();
-    let hosts = given.iter();
+    let hosts = resources.iter();
     for one in hosts.filter(|one| one.type_url.as_str() == kind::VHDS) {
         let name = &one.resource.name;
         let Some(HostName { route, .. }) = HostName::split(name.as_str()) else {
@@ -22,7 +24,7 @@ pub(super) fn conflicts(given: &[BodyResource]) -> Vec<Detail> {
         };
         for domain in one.resource.facts().domains.iter() {
             let others = seen.entry((route, domain)).or_default();
-            let other = others.iter().find(|other| together(one, other));
+            let other = others.iter().find(|other| share_client(one, other));
             let message = match other {
                 None => {
                     others.push(one);
@@ -37,15 +39,26 @@ pub(super) fn conflicts(given: &[BodyResource]) -> Vec<Detail> {
                     other.resource.name, other.place
                 ),
             };
-            found.push(one.place.wrong(message));
+            found.push(one.place.detail(message));
         }
     }
     found
 }
 
-/// Whether a client could see both; an undecidable pair is refused later, with
-/// the reason.
-fn together(one: &BodyResource, other: &BodyResource) -> bool {
+/// Returns whether a client could see both; an undecidable pair is refused
+/// later, with the reason.
+fn share_client(one: &BodyResource, other: &BodyResource) -> bool {
     let overlap = one.resource.clients().overlap(&other.resource.clients());
     matches!(overlap, Ok(Some(_)))
+}
+
+/// Returns the server's virtual hosts that have a domain of this one, for
+/// whichever clients; one that has several of its domains is there for each.
+pub(super) fn holders(db: &Database, vhds: TypeId, host: &Resource) -> Vec<Name> {
+    let Some(HostName { route, .. }) = HostName::split(host.name.as_str()) else {
+        return Vec::new();
+    };
+    let domains = host.facts().domains.iter();
+    let holders = domains.flat_map(|domain| db.hosts_with_domain(vhds, route, domain));
+    holders.collect()
 }

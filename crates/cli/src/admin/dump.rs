@@ -17,7 +17,9 @@ use super::{Shared, resources, view};
 /// The shape of a type in a dump.
 struct Shape {
     type_url: &'static str,
+    /// The message of Envoy that lists resources of the type.
     dump: &'static str,
+    /// Its field with the list.
     list: &'static str,
     /// One resource, by its name, version and body.
     one: fn(name: &str, version: &str, body: Value) -> Value,
@@ -74,21 +76,23 @@ const SHAPES: &[Shape] = &[
     },
 ];
 
-/// `GET /config_dump`
+/// `GET /config_dump`: shows every resource as Envoy would.
 pub(super) async fn dump(State(admin): State<Shared>) -> Result<Response, Refusal> {
-    super::aside(move || axum::Json(whole(&admin.server)).into_response()).await
+    super::run_blocking(move || axum::Json(config_dump(&admin.server)).into_response()).await
 }
 
-fn whole(server: &Server) -> Value {
+/// Makes the dump, with the types that have resources.
+fn config_dump(server: &Server) -> Value {
     let configs = SHAPES.iter().filter_map(|shape| {
         let type_url = TypeUrl::from(shape.type_url);
         let held = resources::all(server, &type_url);
-        (!held.is_empty()).then(|| part(shape, &type_url, &held))
+        (!held.is_empty()).then(|| type_dump(shape, &type_url, &held))
     });
     json!({"configs": configs.collect::<Vec<_>>()})
 }
 
-fn part(shape: &Shape, type_url: &TypeUrl, held: &[Arc<Resource>]) -> Value {
+/// Makes the dump of a type.
+fn type_dump(shape: &Shape, type_url: &TypeUrl, held: &[Arc<Resource>]) -> Value {
     let one = |resource: &Arc<Resource>| {
         let body = view::body(type_url, resource);
         (shape.one)(resource.name.as_str(), resource.version.as_str(), body)
@@ -130,7 +134,7 @@ resources:
         let all = document.resources.iter();
         let changes = all.flat_map(|read| trunkline::wire::accept_text(read).unwrap().changes());
         server.apply(changes.collect()).unwrap();
-        let mut dump = whole(&server);
+        let mut dump = config_dump(&server);
         assert_eq!(dump["configs"].as_array().unwrap().len(), SHAPES.len());
         assert!(!dump.to_string().contains("swordfish"));
         assert!(dump.to_string().contains("[redacted]"));

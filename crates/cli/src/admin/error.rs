@@ -25,7 +25,7 @@ pub(crate) struct Detail {
 }
 
 impl Detail {
-    /// A mistake without a place.
+    /// Makes a mistake without a place.
     pub(crate) fn new(message: impl ToString) -> Self {
         Self {
             message: message.to_string(),
@@ -35,7 +35,7 @@ impl Detail {
 }
 
 impl Refusal {
-    /// An error without details.
+    /// Makes an error without details.
     pub(crate) fn new(status: StatusCode, message: impl ToString) -> Self {
         Self {
             status,
@@ -44,12 +44,12 @@ impl Refusal {
         }
     }
 
-    /// The request makes no sense.
+    /// Makes the error for a request that makes no sense.
     pub(crate) fn bad(message: impl ToString) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
 
-    /// The body has mistakes.
+    /// Makes the error for a body with mistakes.
     pub(crate) fn invalid(message: impl ToString, details: Vec<Detail>) -> Self {
         Self {
             details,

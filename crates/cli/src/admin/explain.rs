@@ -11,11 +11,12 @@ use trunkline::{Name, Resource, Server, TypeUrl};
 use trunkline_core::database::{HostCandidate, HostForm, MatchedHost};
 use trunkline_core::hosts::Domain;
 use trunkline_core::params::{Constraints, Params};
-use trunkline_proto::text;
+use trunkline_proto::discovery::Node;
+use trunkline_proto::text::{self, Format};
 
 use super::Shared;
-use super::body::{self, Form};
-use super::error::Refusal;
+use super::body::Form;
+use super::error::{Detail, Refusal};
 use super::query::Query;
 use super::variant::{self, Parameter, Stream};
 use super::write;
@@ -27,8 +28,8 @@ struct Shown {
     asked: String,
     host: String,
     virtual_host: Option<VirtualHost>,
-    given: Option<Whole>,
-    considered: Vec<Other>,
+    given: Option<SentHost>,
+    considered: Vec<Candidate>,
     parameters: Vec<Parameter>,
     base: Base,
     client: Option<Client>,
@@ -52,22 +53,25 @@ struct VirtualHost {
 
 /// The virtual host that the client is sent.
 #[derive(Debug, Serialize)]
-struct Whole {
+struct SentHost {
     name: String,
     version: String,
     domains: Vec<String>,
     form: &'static str,
 }
 
+/// A domain that matches the host, with its virtual host.
 #[derive(Debug, Serialize)]
-struct Other {
+struct Candidate {
     domain: String,
     name: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     constraints: Vec<String>,
+    /// Whether the client may see one of its variants.
     seen: bool,
 }
 
+/// The base subscriptions of the client, and whether the host is among them.
 #[derive(Debug, Serialize)]
 struct Base {
     rules: Vec<String>,
@@ -76,46 +80,66 @@ struct Base {
     by_name: bool,
 }
 
+/// A client that is connected.
 #[derive(Debug, Serialize)]
 struct Client {
     has_route: bool,
     streams: Vec<OnStream>,
 }
 
+/// The state of the host on a stream.
 #[derive(Debug, Serialize)]
 struct OnStream {
     #[serde(flatten)]
     stream: Stream,
+    /// Whether the stream has as many unbounded hosts as it may.
     is_full: bool,
 }
 
 /// `GET /api/v1/explain?node=...` or `?params=...`, with `route` and `host`, or
-/// with `type` and `name`.
+/// with `type` and `name`: explains what a connected client gets, or one with
+/// these parameters.
 pub(super) async fn of_client(State(admin): State<Shared>, uri: Uri) -> Result<Response, Refusal> {
     let query = Query::read(&uri, &["node", "params", "route", "host", "type", "name"])?;
     let question = Question::read(&query)?;
-    let (node, params) = (query.one("node")?, query.one("params")?);
-    let (node, params) = match (node, params) {
-        (Some(node), None) => (node.to_owned(), None),
-        (None, Some(params)) => {
-            let params = params.parse::<Params>();
-            let bad = |error| Refusal::bad(format!("params: {error}"));
-            (String::new(), Some(params.map_err(bad)?))
-        }
-        _ => {
-            return Err(Refusal::bad(
-                "give either `node`, the id of a client that is connected, or `params`",
-            ));
-        }
-    };
-    super::aside(move || {
-        let asker = params.as_ref().map(Asker::Params);
-        question.answer(&admin.server, asker.unwrap_or(Asker::Client(&node)))
-    })
-    .await?
+    let subject = Subject::read(&query)?;
+    super::run_blocking(move || question.answer(&admin.server, subject.asker())).await?
 }
 
-/// `POST /api/v1/explain`, with a node in the body.
+/// The client that a question without a body is about.
+enum Subject {
+    /// A client that is connected, by the id of its node.
+    Connected(String),
+    /// Any client with these parameters.
+    Params(Params),
+}
+
+impl Subject {
+    /// Reads the parameter `node` or `params`, of which one must be given.
+    fn read(query: &Query) -> Result<Self, Refusal> {
+        match (query.one("node")?, query.one("params")?) {
+            (Some(node), None) => Ok(Self::Connected(node.to_owned())),
+            (None, Some(params)) => {
+                let bad = |error| Refusal::bad(format!("params: {error}"));
+                params.parse().map(Self::Params).map_err(bad)
+            }
+            _ => Err(Refusal::bad(
+                "give either `node`, the id of a client that is connected, or `params`",
+            )),
+        }
+    }
+
+    /// Returns the client as the library is asked about it.
+    fn asker(&self) -> Asker<'_> {
+        match self {
+            Self::Connected(node) => Asker::Client(node),
+            Self::Params(params) => Asker::Params(params),
+        }
+    }
+}
+
+/// `POST /api/v1/explain`, with a node in the body: explains what a client with
+/// this node would get.
 pub(super) async fn of_node(
     State(admin): State<Shared>,
     uri: Uri,
@@ -128,17 +152,22 @@ pub(super) async fn of_node(
     let Form::Text(format) = write::form(&headers) else {
         return Err(Refusal::bad("a node is asked about in YAML or JSON"));
     };
-    super::aside(move || {
-        let text = std::str::from_utf8(&body);
-        let text = text.map_err(|_| Refusal::bad("the body is not text; send it in UTF-8"))?;
-        let node = text::read_node(format, "body", text, &text::Options::default());
-        let node = node.map_err(|errors| {
-            let details = errors.into_iter().map(body::detail).collect();
-            Refusal::invalid("this is no node", details)
-        })?;
+    super::run_blocking(move || {
+        let node = read_node(format, &body)?;
         question.answer(&admin.server, Asker::Node(&node))
     })
     .await?
+}
+
+/// Reads a node from a body, or from the bootstrap in it.
+fn read_node(format: Format, body: &[u8]) -> Result<Node, Refusal> {
+    let text = std::str::from_utf8(body);
+    let text = text.map_err(|_| Refusal::bad("the body is not text; send it in UTF-8"))?;
+    let node = text::read_node(format, "body", text, &text::Options::default());
+    node.map_err(|errors| {
+        let details = errors.into_iter().map(Detail::from).collect();
+        Refusal::invalid("this is no node", details)
+    })
 }
 
 /// A question about a host on demand, or about a resource.
@@ -148,21 +177,24 @@ enum Question {
 }
 
 impl Question {
+    /// Reads the parameters `type` and `name`, or `route` and `host`. Without
+    /// any of them, the latter are missed.
     fn read(query: &Query) -> Result<Self, Refusal> {
-        let given = |key| Ok(query.one(key)?.is_some());
-        let host: bool = given("route")? || given("host")?;
-        match host || !(given("type")? || given("name")?) {
+        let has = |key| Ok(query.one(key)?.is_some());
+        let is_host: bool = has("route")? || has("host")?;
+        match is_host || !(has("type")? || has("name")?) {
             true => Ok(Self::Host {
-                route: needed(query, "route")?,
-                host: needed(query, "host")?,
+                route: required(query, "route")?,
+                host: required(query, "host")?,
             }),
             false => Ok(Self::Resource {
-                type_url: kinds::parse(&needed(query, "type")?).map_err(Refusal::bad)?,
-                name: Name::new(&needed(query, "name")?),
+                type_url: kinds::parse(&required(query, "type")?).map_err(Refusal::bad)?,
+                name: Name::new(&required(query, "name")?),
             }),
         }
     }
 
+    /// Answers the question for a client.
     fn answer(&self, server: &Server, asker: Asker<'_>) -> Result<Response, Refusal> {
         match self {
             Self::Host { route, host } => {
@@ -178,36 +210,41 @@ impl Question {
     }
 }
 
-fn needed(query: &Query, key: &str) -> Result<String, Refusal> {
+/// Returns the value of a parameter that must be given, and not be empty.
+fn required(query: &Query, key: &str) -> Result<String, Refusal> {
     let value = query.one(key)?.filter(|value| !value.is_empty());
     let missing = || Refusal::bad(format!("give a parameter `{key}`"));
     value.map(str::to_owned).ok_or_else(missing)
 }
 
+/// Makes the error response to a question that cannot be answered.
 fn refused(error: ExplainError) -> Refusal {
-    Refusal::new(status(&error), error)
-}
-
-fn status(error: &ExplainError) -> StatusCode {
-    match error {
+    let status = match &error {
         ExplainError::NotReady => StatusCode::SERVICE_UNAVAILABLE,
         ExplainError::NoHost { .. } => StatusCode::BAD_REQUEST,
         ExplainError::NoVhds { .. } => StatusCode::CONFLICT,
         _ => StatusCode::NOT_FOUND,
-    }
+    };
+    Refusal::new(status, error)
 }
 
+/// Shows the explanation of a host.
 fn shown(explained: Explained) -> Shown {
-    let because = because(&explained);
-    let found = explained.host.matched;
-    let given = found.as_ref().and_then(|found| found.answer.clone());
+    let because = reason(&explained);
+    let matched = explained.host.matched;
+    let sent = matched.as_ref().and_then(|matched| matched.answer.clone());
     let texts = |list: Vec<Box<str>>| list.into_iter().map(String::from).collect();
     Shown {
         asked: explained.asked.to_string(),
         host: explained.host.normalized,
-        virtual_host: found.map(|found| virtual_host(found, because)),
-        given: given.map(|(given, form)| whole(&given, form)),
-        considered: explained.host.candidates.into_iter().map(other).collect(),
+        virtual_host: matched.map(|matched| virtual_host(matched, because)),
+        given: sent.map(|(host, form)| sent_host(&host, form)),
+        considered: explained
+            .host
+            .candidates
+            .into_iter()
+            .map(candidate)
+            .collect(),
         parameters: explained.params.into_iter().map(Parameter::new).collect(),
         base: Base {
             rules: explained.base.rules,
@@ -219,49 +256,49 @@ fn shown(explained: Explained) -> Shown {
     }
 }
 
-fn virtual_host(found: MatchedHost, because: Option<String>) -> VirtualHost {
-    let host = &found.host;
+/// Shows the virtual host that matches; `because` says why it is not sent as it
+/// is.
+fn virtual_host(matched: MatchedHost, because: Option<String>) -> VirtualHost {
+    let host = &matched.host;
+    let base_sets = host.facts().base_sets().iter();
     VirtualHost {
         name: host.name.to_string(),
         version: host.version.to_string(),
-        domain: found.domain,
+        domain: matched.domain,
         constraints: host.constraints.as_ref().map(Constraints::to_string),
-        base_sets: host
-            .facts()
-            .base_sets()
-            .iter()
-            .map(|s| s.to_string())
-            .collect(),
+        base_sets: base_sets.map(|set| set.to_string()).collect(),
         because,
     }
 }
 
-/// Why a virtual host is not sent as it is.
-fn because(explained: &Explained) -> Option<String> {
-    let found = explained.host.matched.as_ref()?;
-    if found.answer.is_none() {
+/// Tells why a virtual host is not sent as it is: a wildcard among its domains
+/// hides others. Returns `None` if it is sent as it is.
+fn reason(explained: &Explained) -> Option<String> {
+    let matched = explained.host.matched.as_ref()?;
+    if matched.answer.is_none() {
         return Some("the host is a pattern, or nothing that a domain can be".to_owned());
     }
-    let crowded = found.hiding_wildcard.as_deref()?;
-    Some(match (&explained.hidden, Domain::of(crowded)) {
+    let wildcard = matched.hiding_wildcard.as_deref()?;
+    Some(match (&explained.hidden, Domain::of(wildcard)) {
         (Some(hidden), _) => {
-            format!("{crowded} would hide {} of {}", hidden.domain, hidden.name)
+            format!("{wildcard} would hide {} of {}", hidden.domain, hidden.name)
         }
         (None, Domain::Suffix(suffix)) if suffix.starts_with('.') => {
-            format!("{crowded} would hide domains of other virtual hosts")
+            format!("{wildcard} would hide domains of other virtual hosts")
         }
-        (None, Domain::Any) => format!("{crowded} would hide every other virtual host"),
+        (None, Domain::Any) => format!("{wildcard} would hide every other virtual host"),
         (None, _) => {
-            format!("a wildcard like {crowded} is never handed out: it may hide something")
+            format!("a wildcard like {wildcard} is never handed out: it may hide something")
         }
     })
 }
 
-fn whole(given: &Resource, form: HostForm) -> Whole {
-    let domains = given.facts().domains.iter();
-    Whole {
-        name: given.name.to_string(),
-        version: given.version.to_string(),
+/// Shows the virtual host that the client is sent.
+fn sent_host(host: &Resource, form: HostForm) -> SentHost {
+    let domains = host.facts().domains.iter();
+    SentHost {
+        name: host.name.to_string(),
+        version: host.version.to_string(),
         domains: domains.map(|domain| domain.to_string()).collect(),
         form: match form {
             HostForm::Whole => "whole",
@@ -271,16 +308,18 @@ fn whole(given: &Resource, form: HostForm) -> Whole {
     }
 }
 
-fn other(one: HostCandidate) -> Other {
-    let constraints = one.variants.iter().flatten();
-    Other {
+/// Shows a domain that matches, with the constraints of all its variants.
+fn candidate(host: HostCandidate) -> Candidate {
+    let constraints = host.variants.iter().flatten();
+    Candidate {
         constraints: constraints.map(Constraints::to_string).collect(),
-        domain: one.domain,
-        name: one.name.to_string(),
-        seen: one.is_seen,
+        domain: host.domain,
+        name: host.name.to_string(),
+        seen: host.is_seen,
     }
 }
 
+/// Shows a connected client with its streams.
 fn client(client: Connected) -> Client {
     Client {
         has_route: client.has_route,
@@ -288,6 +327,7 @@ fn client(client: Connected) -> Client {
     }
 }
 
+/// Shows the state of the host on a stream.
 fn stream(host: HostOnStream) -> OnStream {
     OnStream {
         stream: Stream::new(host.on),

@@ -7,6 +7,7 @@ use trunkline_store::{FileStatus, Problem};
 
 use super::Shared;
 
+/// All files.
 #[derive(Serialize)]
 struct List {
     /// Whether every file has been good once.
@@ -16,6 +17,7 @@ struct List {
     warnings: Vec<String>,
 }
 
+/// A file of resources.
 #[derive(Serialize)]
 struct Shown {
     path: String,
@@ -26,30 +28,32 @@ struct Shown {
     warnings: Vec<String>,
 }
 
-/// `GET /api/v1/files`
+/// `GET /api/v1/files`: shows each file of the contents; none, where contents
+/// come over the API.
 pub(super) async fn list(State(admin): State<Shared>) -> Response {
     let status = admin.files.as_ref().map(|files| files.borrow().clone());
-    let Some(status) = status else {
-        return axum::Json(List {
+    let list = match status {
+        Some(status) => List {
+            loaded: status.loaded,
+            files: status.files.iter().map(shown).collect(),
+            warnings: texts(&status.unwatched),
+        },
+        // Contents that come over the API are there at once.
+        None => List {
             loaded: true,
             files: Vec::new(),
             warnings: Vec::new(),
-        })
-        .into_response();
+        },
     };
-    axum::Json(List {
-        loaded: status.loaded,
-        files: status.files.iter().map(shown).collect(),
-        warnings: texts(&status.unwatched),
-    })
-    .into_response()
+    axum::Json(list).into_response()
 }
 
+/// Shows a file: whether it is good, since when, and its problems.
 fn shown(file: &FileStatus) -> Shown {
     Shown {
         path: file.path.to_string(),
         status: if file.is_good() { "GOOD" } else { "BAD" },
-        since: super::time(file.since),
+        since: super::timestamp(file.since),
         resources: file.resources,
         errors: texts(&file.errors),
         warnings: texts(&file.warnings),
@@ -60,6 +64,7 @@ fn texts(problems: &[Problem]) -> Vec<String> {
     problems.iter().map(Problem::to_string).collect()
 }
 
+/// The last load reports of clients.
 #[derive(Serialize)]
 struct Loads {
     loads: Vec<trunkline::load::ClusterLoad>,
@@ -67,7 +72,7 @@ struct Loads {
     refused: u64,
 }
 
-/// `GET /api/v1/loads`
+/// `GET /api/v1/loads`: shows the load reports of clients.
 pub(super) async fn loads(State(admin): State<Shared>) -> Response {
     let loads = admin.server.load().reports().snapshot();
     let refused = admin.server.load().reports().refused();

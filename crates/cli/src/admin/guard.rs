@@ -19,13 +19,13 @@ use trunkline::Connection;
 
 use super::error::Refusal;
 
-/// Whether both ends are on this machine.
+/// Returns whether both ends of a connection are on this machine.
 fn is_local(connection: &Connection) -> bool {
     let loopback = |address: SocketAddr| address.ip().to_canonical().is_loopback();
     connection.peer.is_some_and(loopback) && connection.local.is_some_and(loopback)
 }
 
-/// The address of a connection's client, in words.
+/// Writes the address of a connection's client.
 fn address(connection: &Connection) -> String {
     let peer = connection.peer;
     peer.map_or_else(|| "unknown".to_owned(), |peer| peer.ip().to_string())
@@ -44,15 +44,16 @@ const OPEN: [&str; 2] = ["/ready", "/metrics"];
 const QUESTIONS: [&str; 1] = ["/api/v1/explain"];
 
 impl Guard {
-    /// With the token of a file, if there is one.
+    /// Makes a guard with the token of a file, if one is named.
     pub(crate) fn new(token_file: Option<PathBuf>) -> Self {
         Self { token_file }
     }
 
-    /// The current token: the file is replaced when the token is.
+    /// Reads the token, if a file is named. It is read for each write, because
+    /// the file is replaced when the token is.
     ///
     /// # Errors
-    /// It cannot be read, or is empty.
+    /// The file cannot be read, or is empty.
     pub(crate) fn token(&self) -> Result<Option<String>, String> {
         let Some(path) = &self.token_file else {
             return Ok(None);
@@ -66,21 +67,27 @@ impl Guard {
         }
     }
 
-    /// Whether a request may go on, and who makes it.
+    /// Admits a request; returns its author, for the audit log. Everybody who
+    /// reaches the address may read, but for a browser that DNS rebinding led
+    /// here.
+    ///
+    /// # Errors
+    /// The request may not go on, and why.
     pub(crate) fn admit(
         &self,
         request: &Parts,
         connection: &Connection,
     ) -> Result<String, Refusal> {
         if is_local(connection) && !OPEN.contains(&request.uri.path()) {
-            host(request)?;
+            check_host(request)?;
         }
+        let reader = || Ok(format!("api {}", address(connection)));
         if matches!(request.method, Method::GET | Method::HEAD) {
-            return Ok(format!("api {}", address(connection)));
+            return reader();
         }
-        origin(request, connection)?;
+        check_origin(request, connection)?;
         if request.method == Method::POST && QUESTIONS.contains(&request.uri.path()) {
-            return Ok(format!("api {}", address(connection)));
+            return reader();
         }
         let token = self.token().map_err(|error| {
             tracing::error!("{error}; writes over the admin API are refused until it is there");
@@ -89,11 +96,14 @@ impl Guard {
                 "the server's token file cannot be used; its log says why",
             )
         })?;
-        may_write(request, connection, token.as_deref())
+        admit_write(request, connection, token.as_deref())
     }
 }
 
-fn may_write(
+/// Admits a write by the first of these that applies: the server's `token`, a
+/// client certificate, a local connection where no token is set up. Returns its
+/// author.
+fn admit_write(
     request: &Parts,
     connection: &Connection,
     token: Option<&str>,
@@ -107,12 +117,11 @@ fn may_write(
              and --tls-key, and use another token",
         ));
     }
-    match (token, shown) {
-        (Some(token), Some(shown)) if same(token, shown) => {
-            return Ok(format!("api token from {address}"));
-        }
-        (Some(_), Some(_)) => return Err(unauthorized("the token is not the right one")),
-        _ => {}
+    if let (Some(token), Some(shown)) = (token, shown) {
+        return match is_same_token(token, shown) {
+            true => Ok(format!("api token from {address}")),
+            false => Err(unauthorized("the token is not the right one")),
+        };
     }
     if connection.certified {
         let name = connection.identity.as_deref();
@@ -137,6 +146,7 @@ fn unauthorized(message: &str) -> Refusal {
     Refusal::new(StatusCode::UNAUTHORIZED, message)
 }
 
+/// Returns the token that a request shows, if it shows one.
 fn bearer(request: &Parts) -> Option<&str> {
     let value = request.headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = value.split_once(' ')?;
@@ -145,12 +155,12 @@ fn bearer(request: &Parts) -> Option<&str> {
         .then_some(token.trim())
 }
 
-/// Compares in constant time.
-fn same(token: &str, shown: &str) -> bool {
+/// Compares two tokens in constant time.
+fn is_same_token(token: &str, shown: &str) -> bool {
     token.as_bytes().ct_eq(shown.as_bytes()).into()
 }
 
-/// The authority of a request: of the URI in HTTP/2, else of the header.
+/// Returns the authority of a request: of the URI in HTTP/2, else of the header.
 fn authority(request: &Parts) -> Option<String> {
     if let Some(authority) = request.uri.authority() {
         return Some(authority.to_string());
@@ -159,7 +169,9 @@ fn authority(request: &Parts) -> Option<String> {
     Some(host.to_owned())
 }
 
-fn host(request: &Parts) -> Result<(), Refusal> {
+/// Refuses a request to another name than those of this machine: DNS rebinding
+/// makes a page's own name lead here.
+fn check_host(request: &Parts) -> Result<(), Refusal> {
     let authority = authority(request).unwrap_or_default();
     if is_loopback_name(&authority) {
         return Ok(());
@@ -173,6 +185,8 @@ fn host(request: &Parts) -> Result<(), Refusal> {
     ))
 }
 
+/// Returns whether an authority is `localhost` or a loopback address, with or
+/// without a port.
 fn is_loopback_name(authority: &str) -> bool {
     let Ok(uri) = format!("http://{authority}/").parse::<Uri>() else {
         return false;
@@ -185,7 +199,8 @@ fn is_loopback_name(authority: &str) -> bool {
     }
 }
 
-fn origin(request: &Parts, connection: &Connection) -> Result<(), Refusal> {
+/// Refuses a write that a page of another site makes. Programs send no `Origin`.
+fn check_origin(request: &Parts, connection: &Connection) -> Result<(), Refusal> {
     let Some(origin) = request.headers.get(header::ORIGIN) else {
         return Ok(());
     };

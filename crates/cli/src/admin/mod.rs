@@ -46,7 +46,7 @@ use tokio::sync::{Mutex, watch};
 use trunkline::{Connection, Server};
 use trunkline_store::FilesStatus;
 
-use self::coverage::Known;
+use self::coverage::KnownValues;
 use self::derived::Derived;
 use self::error::Refusal;
 pub(crate) use self::guard::Guard;
@@ -71,7 +71,7 @@ pub(crate) struct Admin {
 #[derive(Debug, Default)]
 pub(crate) struct Writes {
     derived: Derived,
-    known: Known,
+    known: KnownValues,
 }
 
 type Shared = Arc<Admin>;
@@ -84,7 +84,7 @@ struct Who(String);
 struct Route {
     method: &'static str,
     path: &'static str,
-    answer: fn() -> MethodRouter<Shared>,
+    handler: fn() -> MethodRouter<Shared>,
 }
 
 macro_rules! routes {
@@ -92,7 +92,7 @@ macro_rules! routes {
         &[$(Route {
             method: stringify!($method),
             path: $path,
-            answer: || routes!(@ $method, $handler),
+            handler: || routes!(@ $method, $handler),
         },)*]
     };
     (@ GET, $handler:path) => { get($handler) };
@@ -118,12 +118,12 @@ const ROUTES: &[Route] = routes! {
     GET "/" pages::index;
 };
 
-/// The whole API.
+/// Builds the API: every route, behind the guard and the limit of bodies.
 pub(crate) fn router(admin: Admin) -> Router {
     let limit = DefaultBodyLimit::max(admin.body_limit);
     let admin = Arc::new(admin);
     let routes = ROUTES.iter().fold(Router::new(), |router, route| {
-        router.route(route.path, (route.answer)())
+        router.route(route.path, (route.handler)())
     });
     routes
         .fallback(async || Refusal::new(StatusCode::NOT_FOUND, "no such path; / lists all"))
@@ -136,7 +136,7 @@ pub(crate) fn router(admin: Admin) -> Router {
         .with_state(admin)
 }
 
-/// Passes a request on, if it is allowed.
+/// Passes a request on with its author, if the guard admits it.
 async fn admit(State(admin): State<Shared>, request: Request, next: Next) -> Response {
     let (mut head, body) = request.into_parts();
     let admitted = match head.extensions.get::<Connection>() {
@@ -155,18 +155,20 @@ async fn admit(State(admin): State<Shared>, request: Request, next: Next) -> Res
     }
 }
 
-/// Runs long work where it blocks no stream.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
+/// Runs long work on a thread of its own, where it blocks no stream.
+async fn run_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Refusal> {
     let failed = |_| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the answer was dropped");
     tokio::task::spawn_blocking(work).await.map_err(failed)
 }
 
-/// A time as people and programs read it.
-pub(crate) fn time(at: SystemTime) -> String {
-    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+/// Writes a time in the form of RFC 3339, to the millisecond.
+pub(crate) fn timestamp(time: SystemTime) -> String {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let seconds = i64::try_from(since.as_secs()).unwrap_or_default();
-    let millis = since.subsec_millis() * 1_000_000;
-    trunkline_proto::text::print_timestamp(seconds, i32::try_from(millis).unwrap_or_default())
+    let nanos = since.subsec_millis() * 1_000_000;
+    trunkline_proto::text::print_timestamp(seconds, i32::try_from(nanos).unwrap_or_default())
 }
 
 #[cfg(test)]

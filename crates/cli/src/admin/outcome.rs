@@ -1,20 +1,19 @@
-//! Makes a change, or rehearses it, and returns the outcome.
+//! Makes a change, or rehearses it, and reports the outcome.
 
 use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
 use trunkline::{ApplyError, Change, Changed, Name, Server, TypeUrl, kind};
-use trunkline_core::hosts::HostName;
 
 use super::body::BodyResource;
 use super::error::{Detail, Refusal};
-use super::{Admin, Who, clash, resources};
+use super::{Admin, Who, clash, domains, resources};
 
 /// The effect of a change.
 #[derive(Debug, Serialize)]
 struct Outcome {
     /// Omitted in a summary.
     #[serde(skip_serializing_if = "Option::is_none")]
-    changed: Option<Vec<One>>,
+    changed: Option<Vec<ChangedVariant>>,
     counts: Counts,
     /// How many resources of the request are as they were.
     unchanged: usize,
@@ -31,6 +30,7 @@ struct Counts {
 }
 
 impl Counts {
+    /// Counts variants by whether there was a version before and is one now.
     fn of(changed: &[Changed]) -> Self {
         let mut counts = Self::default();
         for one in changed {
@@ -46,7 +46,7 @@ impl Counts {
 
 /// The effect on one variant of a name.
 #[derive(Debug, Serialize)]
-struct One {
+struct ChangedVariant {
     #[serde(rename = "type")]
     type_url: String,
     name: String,
@@ -56,7 +56,7 @@ struct One {
     to: Option<String>,
 }
 
-impl From<&Changed> for One {
+impl From<&Changed> for ChangedVariant {
     fn from(changed: &Changed) -> Self {
         Self {
             type_url: changed.type_url.to_string(),
@@ -68,22 +68,22 @@ impl From<&Changed> for One {
     }
 }
 
-/// How a change is made and reported.
+/// The options of a change: how it is made and reported.
 #[derive(Clone, Copy)]
-pub(super) struct How {
+pub(super) struct Options {
     /// Nothing is changed; only the effect is returned.
     pub(super) dry_run: bool,
     /// Changes are counted and not listed.
     pub(super) summary: bool,
 }
 
-/// A change that is about to be made.
-pub(super) struct Making<'a> {
+/// The request for a change.
+pub(super) struct ChangeRequest<'a> {
     pub(super) admin: &'a Admin,
     pub(super) who: &'a Who,
     /// The resources of the body, with their places.
-    pub(super) given: &'a [BodyResource],
-    pub(super) how: How,
+    pub(super) resources: &'a [BodyResource],
+    pub(super) options: Options,
 }
 
 /// A change that was made, or rehearsed.
@@ -91,57 +91,57 @@ pub(super) struct Made {
     pub(super) changed: Vec<Changed>,
     /// A server with the change made, if it was only rehearsed.
     pub(super) scratch: Option<Server>,
-    asked: usize,
+    /// The number of variants that the request mentions, changed or not.
+    requested: usize,
 }
 
-impl Making<'_> {
+impl ChangeRequest<'_> {
+    /// Makes the changes, or rehearses them: all, or none.
+    ///
+    /// # Errors
+    /// The server refuses one; the error has its place in the body.
     pub(super) fn make(&self, changes: Vec<Change>) -> Result<Made, Refusal> {
-        let asked = changes.len();
+        let requested = changes.len();
         let server = &self.admin.server;
-        let made = match self.how.dry_run {
+        let made = match self.options.dry_run {
             true => rehearse(server, changes).map(|(scratch, changed)| (Some(scratch), changed)),
             false => server
                 .apply_as(&self.who.0, changes)
                 .map(|changed| (None, changed)),
         };
         let refused = |error| {
-            let detail = clash::refused(&error, self.given);
+            let detail = clash::refused(&error, self.resources);
             Refusal::invalid("nothing was changed", vec![detail])
         };
         let (scratch, changed) = made.map_err(refused)?;
         Ok(Made {
             changed,
             scratch,
-            asked,
+            requested,
         })
     }
 
-    pub(super) fn tell(&self, made: &Made, warnings: Vec<Detail>) -> Response {
+    /// Makes the response to the request. A summary has the numbers of changes
+    /// and not each of them.
+    pub(super) fn response(&self, made: &Made, warnings: Vec<Detail>) -> Response {
         let changed = &made.changed;
+        let list = || changed.iter().map(ChangedVariant::from).collect();
         let outcome = Outcome {
-            changed: (!self.how.summary).then(|| changed.iter().map(One::from).collect()),
+            changed: (!self.options.summary).then(list),
             counts: Counts::of(changed),
-            unchanged: made.asked.saturating_sub(changed.len()),
+            unchanged: made.requested.saturating_sub(changed.len()),
             warnings,
-            dry_run: self.how.dry_run,
+            dry_run: self.options.dry_run,
         };
         axum::Json(outcome).into_response()
     }
 }
 
-/// Makes changes to a copy of the resources that they concern.
+/// Makes changes to a server of its own, which has a copy of the resources that
+/// the changes concern.
 fn rehearse(server: &Server, changes: Vec<Change>) -> Result<(Server, Vec<Changed>), ApplyError> {
-    let mut names: Vec<(TypeUrl, Name)> = changes
-        .iter()
-        .filter_map(|change| match change {
-            Change::Upsert(url, resource) => Some((url.clone(), resource.name.clone())),
-            Change::Remove(url, name) | Change::RemoveVariant(url, name, _) => {
-                Some((url.clone(), name.clone()))
-            }
-            _ => None,
-        })
-        .collect();
-    names.extend(neighbours(server, &changes));
+    let mut names = changed_names(&changes);
+    names.extend(domain_holders(server, &changes));
     names.sort();
     names.dedup();
     let scratch = Server::default();
@@ -154,8 +154,21 @@ fn rehearse(server: &Server, changes: Vec<Change>) -> Result<(Server, Vec<Change
     Ok((scratch, changed))
 }
 
-/// The virtual hosts with a domain that another one takes.
-fn neighbours(server: &Server, changes: &[Change]) -> Vec<(TypeUrl, Name)> {
+/// Returns the names that changes are about.
+fn changed_names(changes: &[Change]) -> Vec<(TypeUrl, Name)> {
+    let names = changes.iter().filter_map(|change| match change {
+        Change::Upsert(url, resource) => Some((url.clone(), resource.name.clone())),
+        Change::Remove(url, name) | Change::RemoveVariant(url, name, _) => {
+            Some((url.clone(), name.clone()))
+        }
+        _ => None,
+    });
+    names.collect()
+}
+
+/// Returns the server's virtual hosts that have a domain of an added one: the
+/// server refuses two hosts of one domain.
+fn domain_holders(server: &Server, changes: &[Change]) -> Vec<(TypeUrl, Name)> {
     let vhds = TypeUrl::from(kind::VHDS);
     let hosts = changes.iter().filter_map(|change| match change {
         Change::Upsert(url, resource) if *url == vhds => Some(resource),
@@ -165,16 +178,7 @@ fn neighbours(server: &Server, changes: &[Change]) -> Vec<(TypeUrl, Name)> {
         let Some(id) = db.find_type(&vhds) else {
             return Vec::new();
         };
-        let mut found = Vec::new();
-        for host in hosts {
-            let Some(HostName { route, .. }) = HostName::split(host.name.as_str()) else {
-                continue;
-            };
-            for domain in host.facts().domains.iter() {
-                let others = db.hosts_with_domain(id, route, domain).into_iter();
-                found.extend(others.map(|name| (vhds.clone(), name)));
-            }
-        }
-        found
+        let holders = hosts.flat_map(|host| domains::holders(db, id, host));
+        holders.map(|name| (vhds.clone(), name)).collect()
     })
 }

@@ -11,9 +11,10 @@ use super::{ROUTES, Shared};
 /// The description of the API, in the form of OpenAPI 3.1.
 pub(super) const OPENAPI: &str = include_str!("openapi.json");
 
+/// The header of plain text.
 const TEXT: [(header::HeaderName, &str); 1] = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
 
-/// `GET /`
+/// `GET /`: lists every route.
 pub(super) async fn index() -> Response {
     let mut text = String::from("trunkline: admin API\n\n");
     for route in ROUTES {
@@ -28,7 +29,7 @@ pub(super) async fn openapi() -> Response {
     ([(header::CONTENT_TYPE, "application/json")], OPENAPI).into_response()
 }
 
-/// `GET /ready`
+/// `GET /ready`: tells whether clients should be sent here, and why not.
 pub(super) async fn ready(State(admin): State<Shared>) -> Response {
     let unready = |reason: String| {
         let text = format!("{reason}\n");
@@ -50,10 +51,10 @@ pub(super) async fn ready(State(admin): State<Shared>) -> Response {
     unready(reason)
 }
 
-/// `GET /metrics`
+/// `GET /metrics`: writes all metrics, in the text of OpenMetrics.
 pub(super) async fn metrics(State(admin): State<Shared>) -> Result<Response, Refusal> {
     const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    super::aside(move || {
+    super::run_blocking(move || {
         let files = admin.files.as_ref().map(|files| files.borrow().clone());
         let clients = admin.server.clients();
         let text = admin

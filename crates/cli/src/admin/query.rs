@@ -10,7 +10,7 @@ use super::error::Refusal;
 pub(super) struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Reads the parameters; others than these are refused.
+    /// Reads the parameters of a URI; others than the `known` ones are refused.
     pub(super) fn read(uri: &Uri, known: &[&str]) -> Result<Self, Refusal> {
         let query = uri.query().unwrap_or_default();
         let pairs: Vec<(String, String)> = form_urlencoded::parse(query.as_bytes())
@@ -25,13 +25,13 @@ impl Query {
         }
     }
 
-    /// Every value of a parameter.
+    /// Returns every value of a parameter.
     pub(super) fn all<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
         let pairs = self.0.iter().filter(move |(name, _)| name == key);
         pairs.map(|(_, value)| value.as_str())
     }
 
-    /// The value of a parameter that may be given once.
+    /// Returns the value of a parameter that may be given once, or not at all.
     pub(super) fn one<'a>(&'a self, key: &'a str) -> Result<Option<&'a str>, Refusal> {
         let mut all = self.all(key);
         let first = all.next();
@@ -41,7 +41,7 @@ impl Query {
         }
     }
 
-    /// Whether a switch is on.
+    /// Returns whether a switch is on: given without a value, or as `true`.
     pub(super) fn switch(&self, key: &str) -> Result<bool, Refusal> {
         match self.one(key)? {
             None | Some("false") => Ok(false),

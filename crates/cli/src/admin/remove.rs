@@ -9,9 +9,9 @@ use http::{StatusCode, Uri};
 use trunkline::{Change, Name, Resource, TypeUrl};
 use trunkline_core::params::Constraints;
 
-use super::derived::Variant;
+use super::body::VariantId;
 use super::error::Refusal;
-use super::outcome::{How, Making};
+use super::outcome::{ChangeRequest, Options};
 use super::query::Query;
 use super::write::writable;
 use super::{Admin, Shared, Who, Writes, resources};
@@ -23,18 +23,19 @@ const MOST_NAMED: usize = 10;
 /// The constraints of a variant; `None` is for all clients.
 type Clients = Option<Constraints>;
 
-/// The parts of a removal.
+/// The resources that are removed.
 #[derive(Default)]
-struct Split {
-    /// Names as a whole.
+struct Removals {
+    /// Names of which nothing is left.
     names: Vec<Name>,
-    /// Variants of other names.
-    parts: Vec<Variant>,
-    /// All variants that are removed.
-    all: Vec<Variant>,
+    /// Variants of names that keep others.
+    variants: Vec<VariantId>,
+    /// All variants that are removed, of both.
+    all: Vec<VariantId>,
 }
 
-/// `DELETE /api/v1/resources/{type}?name=...`
+/// `DELETE /api/v1/resources/{type}?name=...`: removes names of a type, or one
+/// variant of them.
 pub(super) async fn delete(
     State(admin): State<Shared>,
     Extension(who): Extension<Who>,
@@ -44,55 +45,72 @@ pub(super) async fn delete(
     let type_url = kinds::parse(&kind).map_err(Refusal::bad)?;
     let query = Query::read(&uri, &["name", "variant", "dry_run"])?;
     let dry_run = query.switch("dry_run")?;
-    let variant = query.one("variant")?.map(variant).transpose()?;
+    let variant = query.one("variant")?.map(parse_variant).transpose()?;
     writable(&admin)?;
-    let names: Vec<String> = query.all("name").map(str::to_owned).collect();
-    if names.is_empty() {
-        return Err(Refusal::bad(
-            "which resources? give each as a parameter `name`",
-        ));
-    }
+    let names = names(&query)?;
     let mut writes = Arc::clone(&admin.writes).lock_owned().await;
-    super::aside(move || {
-        let Writes { derived, known } = &mut *writes;
-        let removing = Removing {
+    super::run_blocking(move || {
+        let selection = Selection {
             admin: &admin,
             type_url,
             variant,
         };
-        let split = removing.split(&names)?;
-        let mut plan = derived.plan_delete(&removing.type_url, &split.names, &split.all);
-        let mut changes = std::mem::take(&mut plan.removed);
-        let url = || removing.type_url.clone();
-        let names = split.names.into_iter();
-        changes.extend(names.map(|name| Change::Remove(url(), name)));
-        let parts = split.parts.into_iter();
-        changes.extend(parts.map(|(name, clients)| Change::RemoveVariant(url(), name, clients)));
-        let how = How {
+        let removals = selection.removals(&names)?;
+        let options = Options {
             dry_run,
             summary: false,
         };
-        let making = Making {
+        let request = ChangeRequest {
             admin: &admin,
             who: &who,
-            given: &[],
-            how,
+            resources: &[],
+            options,
         };
-        let made = making.make(changes)?;
-        let mut warnings = Vec::new();
-        if !dry_run {
-            derived.keep(plan);
-            let names = known.note(&made.changed);
-            let held = |url: &_, name: &_| resources::held(&admin.server, url, name);
-            warnings = known.warn(&names, &[], held);
-        }
-        Ok(making.tell(&made, warnings))
+        make(&request, &selection.type_url, removals, &mut writes)
     })
     .await?
 }
 
-/// A variant as people write it; the one for all clients is `always`.
-fn variant(text: &str) -> Result<Clients, Refusal> {
+/// Returns the names of a request, of which there must be one.
+fn names(query: &Query) -> Result<Vec<String>, Refusal> {
+    let names: Vec<String> = query.all("name").map(str::to_owned).collect();
+    match names.is_empty() {
+        true => Err(Refusal::bad(
+            "which resources? give each as a parameter `name`",
+        )),
+        false => Ok(names),
+    }
+}
+
+/// Makes the removals of a request, with the virtual hosts of removed route
+/// configurations, or rehearses them; only removals that were made are kept in
+/// `writes`.
+fn make(
+    request: &ChangeRequest<'_>,
+    type_url: &TypeUrl,
+    removals: Removals,
+    writes: &mut Writes,
+) -> Result<Response, Refusal> {
+    let Writes { derived, known } = writes;
+    let mut plan = derived.plan_delete(type_url, &removals.names, &removals.all);
+    let mut changes = std::mem::take(&mut plan.removed);
+    let names = removals.names.into_iter();
+    changes.extend(names.map(|name| Change::Remove(type_url.clone(), name)));
+    let variants = removals.variants.into_iter();
+    changes.extend(variants.map(|variant| variant.removal(type_url.clone())));
+    let made = request.make(changes)?;
+    let mut warnings = Vec::new();
+    if !request.options.dry_run {
+        derived.commit(plan);
+        let names = known.note(&made.changed);
+        let held = |url: &_, name: &_| resources::held(&request.admin.server, url, name);
+        warnings = known.warn(&names, &[], held);
+    }
+    Ok(request.response(&made, warnings))
+}
+
+/// Parses a variant as people write it; the one for all clients is `always`.
+fn parse_variant(text: &str) -> Result<Clients, Refusal> {
     let read: Constraints = text.parse().map_err(|error| {
         Refusal::bad(format!(
             "variant: {text:?} is no constraint: {error}; write such as env=prod, as `get` shows it"
@@ -101,38 +119,41 @@ fn variant(text: &str) -> Result<Clients, Refusal> {
     Ok(Some(read).filter(|read| !read.is_always()))
 }
 
-struct Removing<'a> {
+/// A selection of the server's resources, by type and variant.
+struct Selection<'a> {
     admin: &'a Admin,
     type_url: TypeUrl,
     /// The variant to remove; without it all of a name.
     variant: Option<Clients>,
 }
 
-impl Removing<'_> {
-    /// Names to remove as a whole, and variants of others.
-    fn split(&self, names: &[String]) -> Result<Split, Refusal> {
-        let (mut split, mut missing) = (Split::default(), Vec::new());
+impl Selection<'_> {
+    /// Tells names of which nothing is left from those that keep variants.
+    ///
+    /// # Errors
+    /// A name, or the variant of it, does not exist.
+    fn removals(&self, names: &[String]) -> Result<Removals, Refusal> {
+        let (mut removals, mut missing) = (Removals::default(), Vec::new());
         for text in names {
             let name = Name::new(text);
             let held = resources::held(&self.admin.server, &self.type_url, &name);
-            let clients = held.iter().map(|resource| &resource.constraints);
-            let goes = |clients: &&Clients| self.variant.as_ref().is_none_or(|v| v == *clients);
-            let going: Vec<Variant> = clients
-                .filter(goes)
-                .map(|clients| (name.clone(), clients.clone()))
+            let selected: Vec<VariantId> = held
+                .iter()
+                .filter(|resource| self.selects(resource))
+                .map(|resource| VariantId::of(resource))
                 .collect();
             match &self.variant {
                 _ if held.is_empty() => missing.push(text.as_str()),
-                Some(clients) if going.is_empty() => {
+                Some(clients) if selected.is_empty() => {
                     return Err(self.no_variant(&name, clients, &held));
                 }
-                _ if going.len() == held.len() => split.names.push(name),
-                _ => split.parts.extend(going.iter().cloned()),
+                _ if selected.len() == held.len() => removals.names.push(name),
+                _ => removals.variants.extend(selected.iter().cloned()),
             }
-            split.all.extend(going);
+            removals.all.extend(selected);
         }
         match missing.is_empty() {
-            true => Ok(split),
+            true => Ok(removals),
             false => Err(resources::missing(
                 &self.admin.server,
                 &self.type_url,
@@ -141,15 +162,21 @@ impl Removing<'_> {
         }
     }
 
+    /// Returns whether a variant of a selected name is removed.
+    fn selects(&self, resource: &Resource) -> bool {
+        let variant = self.variant.as_ref();
+        variant.is_none_or(|clients| *clients == resource.constraints)
+    }
+
+    /// Makes the error that a name has no such variant; `held` are those that
+    /// it has.
     fn no_variant(&self, name: &Name, clients: &Clients, held: &[Arc<Resource>]) -> Refusal {
-        let said = |clients: &Clients| {
-            let said = clients
-                .as_ref()
-                .map_or("always".into(), ToString::to_string);
-            format!("[{said}]")
+        let written = |clients: &Clients| match clients {
+            Some(constraints) => format!("[{constraints}]"),
+            None => "[always]".to_owned(),
         };
-        let all = held.iter().take(MOST_NAMED).map(|r| said(&r.constraints));
-        let all: Vec<String> = all.collect();
+        let all = held.iter().take(MOST_NAMED);
+        let all: Vec<String> = all.map(|r| written(&r.constraints)).collect();
         let more = match held.len().saturating_sub(MOST_NAMED) {
             0 => String::new(),
             more => format!(" and {more} more"),
@@ -157,7 +184,7 @@ impl Removing<'_> {
         let message = format!(
             "{} {name:?} has no variant {}; it has {}{more}",
             kinds::short(&self.type_url),
-            said(clients),
+            written(clients),
             all.join(", ")
         );
         Refusal::new(StatusCode::NOT_FOUND, message)

@@ -9,18 +9,50 @@ use trunkline_core::params::Constraints;
 
 use super::body::BodyResource;
 
-/// The variants that these resources replace, and that are not removed for
-/// another reason.
+/// A variant of a name of a type.
+type Variant = (TypeUrl, Name, Option<Constraints>);
+
+/// Returns the removals of the variants that these resources replace. Of the
+/// names in `empty` no variant is left. Variants that are `removed` for another
+/// reason are not removed twice.
 pub(super) fn replaced(
     server: &Server,
-    given: &[BodyResource],
+    resources: &[BodyResource],
     empty: &[(TypeUrl, Name)],
     removed: &[Change],
 ) -> Vec<Change> {
-    let whole = given.iter().filter(|one| one.written.is_none());
+    let mut others = other_variants(server, resources, empty);
+    if others.is_empty() {
+        return Vec::new();
+    }
+    let applied = resources.iter().map(|one| {
+        let resource = &one.resource;
+        (&one.type_url, &resource.name, &resource.constraints)
+    });
+    let removed = removed.iter().filter_map(|change| match change {
+        Change::RemoveVariant(url, name, constraints) => Some((url, name, constraints)),
+        _ => None,
+    });
+    let settled: HashSet<_> = applied.chain(removed).collect();
+    others.retain(|(url, name, constraints)| !settled.contains(&(url, name, constraints)));
+    // Each of several variants of a name finds the others.
+    others.sort();
+    others.dedup();
+    let remove = |(url, name, constraints)| Change::RemoveVariant(url, name, constraints);
+    others.into_iter().map(remove).collect()
+}
+
+/// Returns, for each resource that is the whole of its name, the server's other
+/// variants of that name.
+fn other_variants(
+    server: &Server,
+    resources: &[BodyResource],
+    empty: &[(TypeUrl, Name)],
+) -> Vec<Variant> {
+    let whole = resources.iter().filter(|one| one.written.is_none());
     let whole = whole.map(|one| (&one.type_url, &one.resource.name, Some(one)));
     let whole = whole.chain(empty.iter().map(|(url, name)| (url, name, None)));
-    let mut others: Vec<(TypeUrl, Name, Option<Constraints>)> = server.read(|db| {
+    server.read(|db| {
         let mut others = Vec::new();
         for (url, name, one) in whole {
             let Some(id) = db.find_type(url) else {
@@ -33,23 +65,5 @@ pub(super) fn replaced(
             others.extend(other.map(|r| (url.clone(), name.clone(), r.constraints.clone())));
         }
         others
-    });
-    if others.is_empty() {
-        return Vec::new();
-    }
-    let stay = given.iter().map(|one| {
-        let resource = &one.resource;
-        (&one.type_url, &resource.name, &resource.constraints)
-    });
-    let gone = removed.iter().filter_map(|change| match change {
-        Change::RemoveVariant(url, name, constraints) => Some((url, name, constraints)),
-        _ => None,
-    });
-    let known: HashSet<_> = stay.chain(gone).collect();
-    others.retain(|(url, name, constraints)| !known.contains(&(url, name, constraints)));
-    // Each of several variants of a name finds the others.
-    others.sort();
-    others.dedup();
-    let remove = |(url, name, constraints)| Change::RemoveVariant(url, name, constraints);
-    others.into_iter().map(remove).collect()
+    })
 }

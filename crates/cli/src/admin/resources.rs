@@ -15,12 +15,14 @@ use super::query::Query;
 use super::view::Shown;
 use crate::kinds;
 
+/// The resources of a response.
 #[derive(Serialize)]
 struct List {
     resources: Vec<Shown>,
 }
 
-/// `GET /api/v1/resources/{type}`
+/// `GET /api/v1/resources/{type}`: shows the resources of a type, or those of one
+/// name.
 pub(super) async fn list(
     State(admin): State<Shared>,
     Path(kind): Path<String>,
@@ -30,10 +32,10 @@ pub(super) async fn list(
     let query = Query::read(&uri, &["name", "summary"])?;
     let summary = query.switch("summary")?;
     let found = match query.one("name")? {
-        Some(name) => one(&admin.server, &type_url, name)?,
+        Some(name) => existing(&admin.server, &type_url, name)?,
         None => all(&admin.server, &type_url),
     };
-    super::aside(move || {
+    super::run_blocking(move || {
         let show = match summary {
             true => Shown::summary,
             false => Shown::whole,
@@ -45,8 +47,15 @@ pub(super) async fn list(
     .await
 }
 
-/// Every variant of a name.
-fn one(server: &Server, type_url: &TypeUrl, name: &str) -> Result<Vec<Arc<Resource>>, Refusal> {
+/// Returns every variant of a name.
+///
+/// # Errors
+/// The name does not exist.
+fn existing(
+    server: &Server,
+    type_url: &TypeUrl,
+    name: &str,
+) -> Result<Vec<Arc<Resource>>, Refusal> {
     let variants = held(server, type_url, &Name::new(name));
     match variants.is_empty() {
         true => Err(missing(server, type_url, &[name])),
@@ -54,7 +63,7 @@ fn one(server: &Server, type_url: &TypeUrl, name: &str) -> Result<Vec<Arc<Resour
     }
 }
 
-/// Every variant of a name; none if it does not exist.
+/// Returns every variant of a name; none if it does not exist.
 pub(super) fn held(server: &Server, type_url: &TypeUrl, name: &Name) -> Vec<Arc<Resource>> {
     server.read(|db| {
         let id = db.find_type(type_url);
@@ -62,7 +71,7 @@ pub(super) fn held(server: &Server, type_url: &TypeUrl, name: &Name) -> Vec<Arc<
     })
 }
 
-/// Every resource of a type, by name.
+/// Returns every resource of a type, in the order of names and constraints.
 pub(super) fn all(server: &Server, type_url: &TypeUrl) -> Vec<Arc<Resource>> {
     let mut all = server.all(type_url);
     let constraints = |r: &Resource| r.constraints.as_ref().map(ToString::to_string);
@@ -73,7 +82,7 @@ pub(super) fn all(server: &Server, type_url: &TypeUrl) -> Vec<Arc<Resource>> {
     all
 }
 
-/// The error for names that do not exist, with similar ones.
+/// Makes the error for names that do not exist, with a similar name for each.
 pub(super) fn missing(server: &Server, type_url: &TypeUrl, names: &[&str]) -> Refusal {
     let known = all(server, type_url);
     let detail = |name: &&str| {

@@ -27,9 +27,10 @@ struct Shown {
     types: Vec<Type>,
     /// Each resource, if the request asks for them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    resources: Option<Vec<One>>,
+    resources: Option<Vec<HeldResource>>,
 }
 
+/// The state of a type on a stream.
 #[derive(Debug, Serialize)]
 struct Type {
     #[serde(rename = "type")]
@@ -47,14 +48,16 @@ struct Type {
     oversized_bytes: Option<usize>,
 }
 
+/// A resource that the client rejected on its own.
 #[derive(Debug, Serialize)]
 struct Rejected {
     name: String,
     version: String,
 }
 
+/// The state of a resource on a stream.
 #[derive(Debug, Serialize)]
-struct One {
+struct HeldResource {
     #[serde(rename = "type")]
     type_url: String,
     name: String,
@@ -72,9 +75,9 @@ struct List {
     clients: Vec<Shown>,
 }
 
-/// `GET /api/v1/status`
+/// `GET /api/v1/status`: shows each client with its types.
 pub(super) async fn list(State(admin): State<Shared>) -> Result<Response, Refusal> {
-    super::aside(move || {
+    super::run_blocking(move || {
         let clients = admin.server.clients().into_iter();
         let clients = clients.map(|client| shown(client, None)).collect();
         axum::Json(List { clients }).into_response()
@@ -82,12 +85,12 @@ pub(super) async fn list(State(admin): State<Shared>) -> Result<Response, Refusa
     .await
 }
 
-/// `GET /debug/clients`
+/// `GET /debug/clients`: shows each client with its resources as well.
 pub(super) async fn debug(State(admin): State<Shared>) -> Result<Response, Refusal> {
-    super::aside(move || {
+    super::run_blocking(move || {
         let clients = admin.server.clients().into_iter().map(|client| {
             let resources = admin.server.resources(client.stream).into_iter();
-            shown(client, Some(resources.map(one).collect()))
+            shown(client, Some(resources.map(held).collect()))
         });
         let clients = clients.collect();
         axum::Json(List { clients }).into_response()
@@ -95,7 +98,22 @@ pub(super) async fn debug(State(admin): State<Shared>) -> Result<Response, Refus
     .await
 }
 
-fn shown(client: Client, resources: Option<Vec<One>>) -> Shown {
+/// Returns the name of a protocol in responses.
+pub(super) fn protocol(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Sotw => "sotw",
+        Mode::Delta => "delta",
+    }
+}
+
+/// Returns the error of a NACK without secrets: Envoy quotes the resource that
+/// it rejects.
+pub(super) fn nack_error(message: &str) -> String {
+    redact::quoted(message).into_owned()
+}
+
+/// Shows a client, with its resources if they are given.
+fn shown(client: Client, resources: Option<Vec<HeldResource>>) -> Shown {
     Shown {
         stream: client.stream,
         node: client.node.id,
@@ -103,19 +121,18 @@ fn shown(client: Client, resources: Option<Vec<One>>) -> Shown {
         user_agent: client.node.user_agent,
         address: client.address.map(|address| address.to_string()),
         identity: client.identity,
-        protocol: match client.mode {
-            Mode::Sotw => "sotw",
-            Mode::Delta => "delta",
-        },
+        protocol: protocol(client.mode),
         aggregated: client.only.is_none(),
-        connected_at: super::time(client.opened),
-        types: client.types.into_iter().map(of_type).collect(),
+        connected_at: super::timestamp(client.opened),
+        types: client.types.into_iter().map(type_status).collect(),
         resources,
     }
 }
 
-fn of_type(state: TypeState) -> Type {
-    let parked = state.parked.into_iter();
+/// Shows a type on a stream. Its rejected resources are those that the client
+/// rejected on their own.
+fn type_status(state: TypeState) -> Type {
+    let quarantine = state.parked.into_iter();
     Type {
         type_url: state.type_url.to_string(),
         status: match state.sync {
@@ -127,11 +144,8 @@ fn of_type(state: TypeState) -> Type {
         wildcard: state.wildcard,
         sent_version: state.sent_version,
         acked_version: state.acked_version,
-        // Envoy quotes the resource that it rejects, secrets too.
-        error: state
-            .error
-            .map(|error| redact::quoted(&error.message).into_owned()),
-        rejected: parked
+        error: state.error.map(|error| nack_error(&error.message)),
+        rejected: quarantine
             .map(|(name, version)| Rejected {
                 name: name.to_string(),
                 version: version.to_string(),
@@ -141,9 +155,11 @@ fn of_type(state: TypeState) -> Type {
     }
 }
 
-fn one(resource: ClientResource) -> One {
+/// Shows a resource on a stream, with the version that the client rejects, if it
+/// does.
+fn held(resource: ClientResource) -> HeldResource {
     let rejected = resource.rejected.as_ref();
-    One {
+    HeldResource {
         type_url: resource.type_url.to_string(),
         name: resource.name.to_string(),
         status: match resource.state {
@@ -155,6 +171,6 @@ fn one(resource: ClientResource) -> One {
         },
         version: resource.resource.map(|held| held.version.to_string()),
         rejected_version: rejected.map(|rejected| rejected.version.to_string()),
-        error: rejected.map(|rejected| redact::quoted(&rejected.error.message).into_owned()),
+        error: rejected.map(|rejected| nack_error(&rejected.error.message)),
     }
 }

@@ -3,11 +3,10 @@
 use serde::Serialize;
 use trunkline::Version;
 use trunkline::explain::{self, OnStream, ResourceExplained, VariantExplained};
-use trunkline_core::message::Mode;
 use trunkline_core::params::Constraints;
 use trunkline_core::session::NameState;
-use trunkline_proto::redact;
 
+use super::status::{nack_error, protocol};
 use crate::kinds;
 
 /// The whole explanation.
@@ -31,6 +30,7 @@ pub(super) struct Parameter {
     by: String,
 }
 
+/// A variant of the resource.
 #[derive(Debug, Serialize)]
 struct Variant {
     version: String,
@@ -58,6 +58,7 @@ pub(super) struct Stream {
     error: Option<String>,
 }
 
+/// The resource that a client holds.
 #[derive(Debug, Serialize)]
 struct Held {
     name: String,
@@ -66,9 +67,11 @@ struct Held {
     constraints: Option<String>,
 }
 
+/// Shows an explanation. The variant without an unmet constraint is the one that
+/// the client gets.
 pub(super) fn shown(explained: ResourceExplained) -> Shown {
-    let is_given = |variant: &VariantExplained| variant.unmet.is_empty();
-    let (given, others): (Vec<_>, Vec<_>) = explained.variants.into_iter().partition(is_given);
+    let is_met = |variant: &VariantExplained| variant.unmet.is_empty();
+    let (given, others): (Vec<_>, Vec<_>) = explained.variants.into_iter().partition(is_met);
     let streams = explained.client;
     Shown {
         r#type: kinds::short(&explained.type_url).to_owned(),
@@ -80,6 +83,7 @@ pub(super) fn shown(explained: ResourceExplained) -> Shown {
     }
 }
 
+/// Shows a variant, with the constraints that the client does not meet.
 fn variant(variant: VariantExplained) -> Variant {
     let constraints = variant.resource.constraints.as_ref();
     Variant {
@@ -97,37 +101,41 @@ impl Parameter {
 }
 
 impl Stream {
+    /// Shows the state of a name on a stream. What the client holds of the name
+    /// counts before what it was sent for its subscription.
     pub(super) fn new(on: OnStream) -> Self {
-        let state = on.asked.as_ref().map(|asked| &asked.state);
+        let subscription = on.asked.as_ref();
+        let state = subscription.map(|subscription| &subscription.state);
+        let sent = subscription.and_then(|subscription| subscription.resource.as_ref());
         let rejected = match state {
             Some(NameState::Rejected(version)) => Some(version),
             _ => None,
         };
-        let asked = on.asked.as_ref().and_then(|asked| asked.resource.as_ref());
-        // Envoy quotes the resource that it rejects, secrets too.
         let error = on.error.filter(|_| rejected.is_some());
         Self {
             stream: on.stream,
-            protocol: match on.mode {
-                Mode::Sotw => "sotw",
-                Mode::Delta => "delta",
-            },
+            protocol: protocol(on.mode),
             aggregated: on.only.is_none(),
             may_see: on.may_see,
-            status: state.map(|state| match state {
-                NameState::Requested => "REQUESTED",
-                NameState::Absent => "DOES_NOT_EXIST",
-                NameState::Sent => "SENT",
-                NameState::Accepted => "ACKED",
-                NameState::Rejected(_) => "NACKED",
-            }),
-            holds: on.holds.as_ref().or(asked).map(|held| Held {
+            status: state.map(status),
+            holds: on.holds.as_ref().or(sent).map(|held| Held {
                 name: held.name.to_string(),
                 version: held.version.to_string(),
                 constraints: held.constraints.as_ref().map(Constraints::to_string),
             }),
             rejected_version: rejected.map(Version::to_string),
-            error: error.map(|error| redact::quoted(&error.message).into_owned()),
+            error: error.map(|error| nack_error(&error.message)),
         }
+    }
+}
+
+/// Returns the word for the state of a subscription.
+fn status(state: &NameState) -> &'static str {
+    match state {
+        NameState::Requested => "REQUESTED",
+        NameState::Absent => "DOES_NOT_EXIST",
+        NameState::Sent => "SENT",
+        NameState::Accepted => "ACKED",
+        NameState::Rejected(_) => "NACKED",
     }
 }

@@ -29,7 +29,7 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    /// Without its contents.
+    /// Shows a resource without its contents.
     pub(crate) fn summary(type_url: &TypeUrl, resource: &Resource) -> Self {
         Self {
             type_url: type_url.to_string(),
@@ -42,40 +42,35 @@ impl Shown {
         }
     }
 
-    /// With its contents.
+    /// Shows a resource with its contents.
     pub(crate) fn whole(type_url: &TypeUrl, resource: &Resource) -> Self {
         Self {
-            resource: Some(in_a_file(type_url, resource)),
+            resource: Some(file_form(type_url, resource)),
             ..Self::summary(type_url, resource)
         }
     }
 }
 
-/// The body alone, as JSON with its type.
+/// Shows the body alone, as JSON with its type; only the type, if the body cannot
+/// be read.
 pub(crate) fn body(type_url: &TypeUrl, resource: &Resource) -> Value {
     let body = resource.body.clone().unwrap_or_default();
-    shown(type_url.as_str(), body).unwrap_or_else(|| json!({"@type": type_url.as_str()}))
+    redacted(type_url.as_str(), body).unwrap_or_else(|| json!({"@type": type_url.as_str()}))
 }
 
-/// A message without its secrets; `None` if it cannot be read, for then its
-/// secrets cannot be found.
-fn shown(type_url: &str, body: Bytes) -> Option<Value> {
+/// Shows a message without its secrets; returns `None` if it cannot be read, for
+/// then its secrets cannot be found.
+fn redacted(type_url: &str, body: Bytes) -> Option<Value> {
     let message = redact::redact(type_url, body).ok()?;
     let text = text::to_node(&message, Some(type_url)).to_json();
     serde_json::from_str(&text).ok()
 }
 
-/// The body, in a wrapper if it needs one.
-fn in_a_file(type_url: &TypeUrl, resource: &Resource) -> Value {
-    let rare = resource.facts().rare.as_deref();
-    let bare = facts::names_itself(type_url.as_str())
-        && resource.aliases.is_empty()
-        && resource.ttl.is_none()
-        && resource.constraints.is_none()
-        && rare.is_none_or(|rare| rare.metadata.is_none() && !rare.do_not_cache);
-    let wrapped = (!bare).then(|| {
+/// Shows a resource as a file has it: the body, in a wrapper if it needs one.
+fn file_form(type_url: &TypeUrl, resource: &Resource) -> Value {
+    let wrapped = needs_wrapper(type_url, resource).then(|| {
         let wrapper = wrapper(type_url, resource).encode_to_vec();
-        shown(types::RESOURCE, wrapper.into())
+        redacted(types::RESOURCE, wrapper.into())
     });
     let Some(mut wrapped) = wrapped.flatten() else {
         return body(type_url, resource);
@@ -88,6 +83,17 @@ fn in_a_file(type_url: &TypeUrl, resource: &Resource) -> Value {
     wrapped
 }
 
+/// Returns whether a resource has something that its body cannot say.
+fn needs_wrapper(type_url: &TypeUrl, resource: &Resource) -> bool {
+    let rare = resource.facts().rare.as_deref();
+    !facts::names_itself(type_url.as_str())
+        || !resource.aliases.is_empty()
+        || resource.ttl.is_some()
+        || resource.constraints.is_some()
+        || rare.is_some_and(|rare| rare.metadata.is_some() || rare.do_not_cache)
+}
+
+/// Puts a resource into a wrapper, with all that a file can say of it.
 fn wrapper(type_url: &TypeUrl, resource: &Resource) -> discovery::Resource {
     let name = resource.name.to_string();
     let constraints = resource.constraints.as_ref();

@@ -8,18 +8,20 @@ use axum::extract::rejection::BytesRejection;
 use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, Uri, header};
-use trunkline::Change;
+use trunkline::{Change, Name};
 use trunkline_proto::text::Format;
 
+use super::accept::{self, Accepted};
 use super::body::{BodyResource, Form};
-use super::derived::Part;
+use super::coverage::{self, KnownValues};
+use super::derived::{Part, Plan};
 use super::error::{Detail, Refusal};
-use super::outcome::{How, Making};
+use super::outcome::{ChangeRequest, Made, Options};
 use super::query::Query;
 use super::replace::replaced;
-use super::{Shared, Who, Writes, accept, coverage, resources};
+use super::{Admin, Shared, Who, Writes, resources};
 
-/// `POST /api/v1/resources`
+/// `POST /api/v1/resources`: applies the resources of the body.
 pub(super) async fn apply(
     State(admin): State<Shared>,
     Extension(who): Extension<Who>,
@@ -28,7 +30,7 @@ pub(super) async fn apply(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Refusal> {
     let query = Query::read(&uri, &["dry_run", "summary", "bulk", "part", "last"])?;
-    let how = How {
+    let options = Options {
         dry_run: query.switch("dry_run")?,
         summary: query.switch("summary")?,
     };
@@ -37,55 +39,90 @@ pub(super) async fn apply(
     let body = self::body(&admin, body)?;
     let form = form(&headers);
     let mut writes = Arc::clone(&admin.writes).lock_owned().await;
-    super::aside(move || {
-        let Writes { derived, known } = &mut *writes;
+    super::run_blocking(move || {
         let accepted = accept::accept(&admin.server, body, form, admin.dangling)?;
-        let (given, empty) = (&accepted.given, &accepted.empty);
-        let plan = derived.plan(given, empty, part);
-        let mut plan = plan.map_err(|forgotten| Refusal::new(StatusCode::CONFLICT, forgotten))?;
-        let mut warnings = accepted.warnings;
-        warnings.extend(plan.kept.iter().map(|(route, hosts)| {
-            Detail::new(format!(
-                "{route:?} lists no virtual hosts: the {hosts} that came with it stay; \
-                 delete them by name"
-            ))
-        }));
-        derived.give_way(&mut plan, given, &admin.server);
-        // Removals make room for additions.
-        let mut changes = std::mem::take(&mut plan.removed);
-        changes.extend(replaced(&admin.server, given, empty, &changes));
-        let upsert =
-            |one: &BodyResource| Change::Upsert(one.type_url.clone(), Arc::clone(&one.resource));
-        changes.extend(given.iter().map(upsert));
-        let making = Making {
+        let request = ChangeRequest {
             admin: &admin,
             who: &who,
-            given,
-            how,
+            resources: &accepted.resources,
+            options,
         };
-        let made = making.make(changes)?;
-        match &made.scratch {
-            None => {
-                derived.keep(plan);
-                let mut names = known.note(&made.changed);
-                names.extend(coverage::given_names(given));
-                let held = |url: &_, name: &_| resources::held(&admin.server, url, name);
-                warnings.extend(known.warn(&names, given, held));
-            }
-            Some(scratch) => {
-                let mut known = known.clone();
-                known.note(&made.changed);
-                let names = coverage::given_names(given).collect();
-                let held = |url: &_, name: &_| resources::held(scratch, url, name);
-                warnings.extend(known.warn(&names, given, held));
-            }
-        }
-        Ok(making.tell(&made, warnings))
+        let plan = writes
+            .derived
+            .plan(&accepted.resources, &accepted.empty, part);
+        let plan = plan.map_err(|forgotten| Refusal::new(StatusCode::CONFLICT, forgotten))?;
+        make(&request, &accepted, plan, &mut writes)
     })
     .await?
 }
 
-/// The part of a change that this request is, if the change takes several.
+/// Makes the change of a request, or rehearses it; only a change that was made
+/// is kept in `writes`.
+fn make(
+    request: &ChangeRequest<'_>,
+    accepted: &Accepted,
+    mut plan: Plan,
+    writes: &mut Writes,
+) -> Result<Response, Refusal> {
+    let Writes { derived, known } = writes;
+    let server = &request.admin.server;
+    let mut warnings = accepted.warnings.clone();
+    warnings.extend(plan.kept.iter().map(kept_hosts));
+    derived.free_domains(&mut plan, request.resources, server);
+    // Removals make room for additions.
+    let mut changes = std::mem::take(&mut plan.removed);
+    changes.extend(replaced(
+        server,
+        request.resources,
+        &accepted.empty,
+        &changes,
+    ));
+    let upsert =
+        |one: &BodyResource| Change::Upsert(one.type_url.clone(), Arc::clone(&one.resource));
+    changes.extend(request.resources.iter().map(upsert));
+    let made = request.make(changes)?;
+    warnings.extend(coverage_warnings(request, &made, known));
+    if made.scratch.is_none() {
+        derived.commit(plan);
+    }
+    Ok(request.response(&made, warnings))
+}
+
+/// Warns of a route configuration whose virtual hosts stay.
+fn kept_hosts((route, hosts): &(Name, usize)) -> Detail {
+    Detail::new(format!(
+        "{route:?} lists no virtual hosts: the {hosts} that came with it stay; \
+         delete them by name"
+    ))
+}
+
+/// Warns of values that no variant serves after the change. A rehearsed change
+/// is noted in a copy of the known values, and checked for its own names only,
+/// for the scratch server has no others.
+fn coverage_warnings(
+    request: &ChangeRequest<'_>,
+    made: &Made,
+    known: &mut KnownValues,
+) -> Vec<Detail> {
+    let written = coverage::names_with_variants(request.resources);
+    match &made.scratch {
+        None => {
+            let mut names = known.note(&made.changed);
+            names.extend(written);
+            let held = |url: &_, name: &_| resources::held(&request.admin.server, url, name);
+            known.warn(&names, request.resources, held)
+        }
+        Some(scratch) => {
+            let mut known = known.clone();
+            known.note(&made.changed);
+            let held = |url: &_, name: &_| resources::held(scratch, url, name);
+            known.warn(&written.collect(), request.resources, held)
+        }
+    }
+}
+
+/// Reads which part of a change this request is; `None` if it is the whole
+/// change.
 fn part(query: &Query) -> Result<Option<Part>, Refusal> {
     let Some(name) = query.one("bulk")? else {
         return match query.one("part")?.or(query.one("last")?) {
@@ -111,11 +148,12 @@ fn part(query: &Query) -> Result<Option<Part>, Refusal> {
     }))
 }
 
-/// The longest name of a change.
+/// The longest name of a change, in bytes.
 const LONGEST_NAME: usize = 64;
 
-/// Where there are files, they are the only source.
-pub(super) fn writable(admin: &super::Admin) -> Result<(), Refusal> {
+/// Refuses changes where contents come from files, which are the only source
+/// then.
+pub(super) fn writable(admin: &Admin) -> Result<(), Refusal> {
     match admin.files {
         None => Ok(()),
         Some(_) => Err(Refusal::new(
@@ -125,11 +163,8 @@ pub(super) fn writable(admin: &super::Admin) -> Result<(), Refusal> {
     }
 }
 
-/// The body of a request, unless it is too long.
-pub(super) fn body(
-    admin: &super::Admin,
-    body: Result<Bytes, BytesRejection>,
-) -> Result<Bytes, Refusal> {
+/// Returns the body of a request, unless it is too long.
+pub(super) fn body(admin: &Admin, body: Result<Bytes, BytesRejection>) -> Result<Bytes, Refusal> {
     body.map_err(|rejected| match rejected.status() {
         StatusCode::PAYLOAD_TOO_LARGE => Refusal::new(
             StatusCode::PAYLOAD_TOO_LARGE,
@@ -142,6 +177,8 @@ pub(super) fn body(
     })
 }
 
+/// Returns the format of a body by its content type; YAML, which JSON is as
+/// well, unless it says otherwise.
 pub(super) fn form(headers: &HeaderMap) -> Form {
     let kind = headers.get(header::CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();

@@ -16,12 +16,17 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
+use trunkline_proto::text::Format;
 
 use crate::cli::Remote;
 use crate::failure::{Failure, Result};
 
-/// A longer response is none that a person asked for.
+/// The maximum of bytes in a response: a longer one is none that a person asked
+/// for.
 const LONGEST: usize = 1 << 30;
+
+/// The content type of a binary `DiscoveryResponse`.
+pub(crate) const BINARY: &str = "application/x-protobuf";
 
 /// The admin API of a server.
 #[derive(Debug)]
@@ -29,6 +34,39 @@ pub(crate) struct Client {
     base: Uri,
     token: Option<String>,
     tls: Option<Arc<ClientConfig>>,
+}
+
+/// A request to the admin API.
+#[derive(Debug)]
+pub(crate) struct Call<'a> {
+    pub(crate) method: Method,
+    /// The path, with its query.
+    pub(crate) path: &'a str,
+    pub(crate) content_type: &'static str,
+    pub(crate) body: Vec<u8>,
+    /// The file of the body, by which mistakes in it are reported.
+    pub(crate) file: &'a str,
+}
+
+impl<'a> Call<'a> {
+    /// Makes a call without a body.
+    pub(crate) fn bare(method: Method, path: &'a str) -> Self {
+        Self {
+            method,
+            path,
+            content_type: content_type(Format::Json),
+            body: Vec::new(),
+            file: "",
+        }
+    }
+}
+
+/// Returns the content type of a text.
+pub(crate) fn content_type(format: Format) -> &'static str {
+    match format {
+        Format::Json => "application/json",
+        Format::Yaml => "application/yaml",
+    }
 }
 
 /// The body of an error response.
@@ -45,7 +83,7 @@ struct Refused {
 }
 
 /// One mistake, with its place in the request's body.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Detail {
     pub(crate) line: Option<usize>,
     pub(crate) column: Option<usize>,
@@ -55,7 +93,7 @@ pub(crate) struct Detail {
 }
 
 impl Detail {
-    /// The mistake as a compiler would print it.
+    /// Writes the mistake as a compiler would: place, field, message.
     pub(crate) fn in_file(&self, file: &str) -> String {
         let mut text = match (self.line, self.column) {
             (Some(line), Some(column)) => format!("{file}:{line}:{column}: "),
@@ -71,80 +109,49 @@ impl Detail {
 }
 
 impl Client {
-    /// The server that the flags name.
+    /// Makes a client of the server that the flags name, without a connection
+    /// yet. Reads the files with its token and its certificates.
     pub(crate) fn new(remote: &Remote) -> Result<Self> {
-        let text = &remote.admin;
-        let bad = || {
-            Failure::usage(format!(
-                "--admin {text}: expected host:port, http://host:port or https://host:port"
-            ))
-        };
-        let url = match text.contains("://") {
-            true => text.clone(),
-            false => format!("http://{text}"),
-        };
-        let base: Uri = url.parse().map_err(|_| bad())?;
-        let secure = match base.scheme_str() {
-            Some("http") => false,
-            Some("https") => true,
-            _ => return Err(bad()),
-        };
-        base.host().ok_or_else(bad)?;
+        let (base, secure) = base(&remote.admin)?;
         let token = remote.token_file.as_deref().map(token).transpose()?;
         let tls = secure.then(|| tls::config(remote)).transpose()?;
         Ok(Self { base, token, tls })
     }
 
-    /// Sends a request; returns the body of a good response.
-    pub(crate) async fn ask(
-        &self,
-        method: Method,
-        path: &str,
-        kind: &'static str,
-        body: Vec<u8>,
-        file: &str,
-    ) -> Result<Bytes> {
-        let as_it_is = |detail| detail;
-        self.ask_about((method, path, kind), body, file, &as_it_is)
-            .await
+    /// Makes a call; returns the body of a good response.
+    pub(crate) async fn call(&self, call: Call<'_>) -> Result<Bytes> {
+        self.call_in_part(call, &|detail| detail).await
     }
 
-    /// The same for a part of a file: mistakes are reported with their places
-    /// in the file.
-    pub(crate) async fn ask_about(
+    /// Makes a call whose body is a part of a file: `locate` gives a mistake in
+    /// the body its place in the file.
+    pub(crate) async fn call_in_part(
         &self,
-        (method, path, kind): (Method, &str, &'static str),
-        body: Vec<u8>,
-        file: &str,
-        place: &dyn Fn(Detail) -> Detail,
+        call: Call<'_>,
+        locate: &dyn Fn(Detail) -> Detail,
     ) -> Result<Bytes> {
-        let request = self.request(method, path, kind, body)?;
+        let file = call.file;
+        let request = self.request(call)?;
         let (status, body) = self.send(request).await?;
         match status.is_success() {
             true => Ok(body),
-            false => Err(refused(status, &body, file, place)),
+            false => Err(refused(status, &body, file, locate)),
         }
     }
 
-    /// Sends a `GET` request.
+    /// Makes a `GET` call.
     pub(crate) async fn get(&self, path: &str) -> Result<Bytes> {
-        self.ask(Method::GET, path, "application/json", Vec::new(), "")
-            .await
+        self.call(Call::bare(Method::GET, path)).await
     }
 
-    fn request(
-        &self,
-        method: Method,
-        path: &str,
-        kind: &'static str,
-        body: Vec<u8>,
-    ) -> Result<Request<Full<Bytes>>> {
+    /// Makes a request of a call, with the client's token.
+    fn request(&self, call: Call<'_>) -> Result<Request<Full<Bytes>>> {
         let authority = self.base.authority().map_or("", |a| a.as_str());
         let mut request = Request::builder()
-            .method(method)
-            .uri(path)
+            .method(call.method)
+            .uri(call.path)
             .header(header::HOST, authority)
-            .header(header::CONTENT_TYPE, kind);
+            .header(header::CONTENT_TYPE, call.content_type);
         if let Some(token) = &self.token {
             let mut value = HeaderValue::from_str(&format!("Bearer {token}"))
                 .map_err(|_| Failure::usage("the token holds what no header can"))?;
@@ -152,42 +159,66 @@ impl Client {
             request = request.header(header::AUTHORIZATION, value);
         }
         request
-            .body(Full::new(Bytes::from(body)))
+            .body(Full::new(Bytes::from(call.body)))
             .map_err(Failure::usage)
     }
 
+    /// Sends a request; every error means that the server is not reached.
     async fn send(&self, request: Request<Full<Bytes>>) -> Result<(StatusCode, Bytes)> {
-        let host = self.base.host().unwrap_or_default();
-        let bare = host.trim_start_matches('[').trim_end_matches(']');
-        let port = self.base.port_u16();
-        let port = port.unwrap_or(if self.tls.is_some() { 443 } else { 80 });
-        let failed = |error: &dyn std::fmt::Display| {
+        self.connect_and_send(request).await.map_err(|error| {
             Failure::unreachable(format!(
                 "cannot reach the server at {}: {error}; is it running, and is --admin right?",
                 self.base
             ))
-        };
-        let socket = TcpStream::connect((bare, port))
-            .await
-            .map_err(|e| failed(&e))?;
+        })
+    }
+
+    /// Opens a connection, with TLS if the address has it, for one request.
+    async fn connect_and_send(&self, request: Request<Full<Bytes>>) -> Exchanged {
+        let host = self.base.host().unwrap_or_default();
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let port = self.base.port_u16();
+        let port = port.unwrap_or(if self.tls.is_some() { 443 } else { 80 });
+        let socket = TcpStream::connect((host, port)).await?;
         let Some(tls) = &self.tls else {
-            return exchange(socket, request).await.map_err(|e| failed(&e));
+            return exchange(socket, request).await;
         };
-        let name = ServerName::try_from(bare.to_owned()).map_err(|e| failed(&e))?;
-        let stream = TlsConnector::from(Arc::clone(tls))
-            .connect(name, socket)
-            .await
-            .map_err(|e| failed(&e))?;
-        exchange(stream, request).await.map_err(|e| failed(&e))
+        let name = ServerName::try_from(host.to_owned())?;
+        let tls = TlsConnector::from(Arc::clone(tls));
+        exchange(tls.connect(name, socket).await?, request).await
     }
 }
 
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
+/// Parses the address of `--admin`; returns it as a URI, and whether it is to
+/// be reached by TLS.
+fn base(admin: &str) -> Result<(Uri, bool)> {
+    let bad = || {
+        Failure::usage(format!(
+            "--admin {admin}: expected host:port, http://host:port or https://host:port"
+        ))
+    };
+    let url = match admin.contains("://") {
+        true => admin.to_owned(),
+        false => format!("http://{admin}"),
+    };
+    let base: Uri = url.parse().map_err(|_| bad())?;
+    let secure = match base.scheme_str() {
+        Some("http") => false,
+        Some("https") => true,
+        _ => return Err(bad()),
+    };
+    base.host().ok_or_else(bad)?;
+    Ok((base, secure))
+}
 
+/// The status and the body of a response, or why there is none.
+type Exchanged = std::result::Result<(StatusCode, Bytes), Box<dyn std::error::Error + Send + Sync>>;
+
+/// Sends a request over a new connection, and reads its response to the end.
 async fn exchange(
     io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     request: Request<Full<Bytes>>,
-) -> std::result::Result<(StatusCode, Bytes), BoxError> {
+) -> Exchanged {
     let (mut sender, connection) = http1::handshake(TokioIo::new(io)).await?;
     let driving = tokio::spawn(connection);
     let response = sender.send_request(request).await?;
@@ -200,11 +231,13 @@ async fn exchange(
     Ok((status, body.to_bytes()))
 }
 
+/// Makes a failure of an error response, with a line for each of its details.
+/// `locate` gives each its place in the file.
 fn refused(
     status: StatusCode,
     body: &[u8],
     file: &str,
-    place: &dyn Fn(Detail) -> Detail,
+    locate: &dyn Fn(Detail) -> Detail,
 ) -> Failure {
     let Ok(Envelope { error }) = serde_json::from_slice(body) else {
         return Failure::wrong(format!(
@@ -214,11 +247,12 @@ fn refused(
     let mut text = error.message;
     for detail in error.details {
         text.push_str("\n  ");
-        text.push_str(&place(detail).in_file(file));
+        text.push_str(&locate(detail).in_file(file));
     }
     Failure::wrong(text)
 }
 
+/// Reads the token of `--token-file`.
 fn token(path: &Path) -> Result<String> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Failure::usage(format!("--token-file {}: {error}", path.display())))?;

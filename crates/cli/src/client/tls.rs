@@ -10,7 +10,8 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::aws_lc_rs};
 use crate::cli::Remote;
 use crate::failure::{Failure, Result};
 
-/// With the authorities and the certificate that the flags name.
+/// Makes a configuration of the authorities and the certificate that the flags
+/// name. Without `--tls-ca` the authorities of the system are trusted.
 pub(super) fn config(remote: &Remote) -> Result<Arc<ClientConfig>> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)
@@ -27,6 +28,7 @@ pub(super) fn config(remote: &Remote) -> Result<Arc<ClientConfig>> {
     config.map(Arc::new).map_err(Failure::usage)
 }
 
+/// Reads the trusted authorities from a file, or else those of the system.
 fn roots(path: Option<&Path>) -> Result<RootCertStore> {
     let certificates = match path {
         Some(path) => certificates(path, "--tls-ca")?,
@@ -42,6 +44,7 @@ fn roots(path: Option<&Path>) -> Result<RootCertStore> {
     }
 }
 
+/// Reads all certificates of a file; `flag` is the one that names it.
 fn certificates(path: &Path, flag: &str) -> Result<Vec<CertificateDer<'static>>> {
     let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
     read.map_err(|error| Failure::usage(format!("{flag} {}: {error}", path.display())))

@@ -4,6 +4,7 @@ use trunkline_bench::Options;
 
 use crate::failure::{Failure, Result};
 
+/// Measures a server; fails if a client saw something that it should not have.
 pub(crate) fn run(options: Options) -> Result<()> {
     let options = Options {
         // The servers that it starts are this program, too.

@@ -4,21 +4,23 @@ use bytes::Bytes;
 use serde::Deserialize;
 use trunkline::TypeUrl;
 
-use super::print;
+use super::{parse, print};
 use crate::client::Detail;
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::kinds;
 
+/// The effect of a change.
 #[derive(Deserialize)]
 struct Outcome {
-    changed: Vec<One>,
+    changed: Vec<Changed>,
     unchanged: usize,
     warnings: Vec<Detail>,
     dry_run: bool,
 }
 
+/// The effect on one variant of a name.
 #[derive(Deserialize)]
-struct One {
+struct Changed {
     #[serde(rename = "type")]
     type_url: String,
     name: String,
@@ -27,29 +29,14 @@ struct One {
     to: Option<String>,
 }
 
-/// Prints one line for each change; warnings go to standard error.
-pub(super) fn show(answer: &Bytes, file: &str) -> Result<()> {
-    let outcome: Outcome = serde_json::from_slice(answer)
-        .map_err(|error| Failure::wrong(format!("the answer is not understood: {error}")))?;
+/// Prints one line for each change in the body of a response; its warnings,
+/// with their places in `file`, go to standard error.
+pub(super) fn show(body: &Bytes, file: &str) -> Result<()> {
+    let outcome: Outcome = parse(body)?;
     for warning in &outcome.warnings {
         eprintln!("warning: {}", warning.in_file(file));
     }
-    let mut text = String::new();
-    for one in &outcome.changed {
-        let type_url = TypeUrl::new(&one.type_url);
-        let (kind, name) = (kinds::short(&type_url), &one.name);
-        let variant = match &one.constraints {
-            Some(constraints) => format!(" [{constraints}]"),
-            None => String::new(),
-        };
-        let what = match (&one.from, &one.to) {
-            (None, Some(to)) => format!("created {to}"),
-            (Some(from), Some(to)) => format!("changed {from} -> {to}"),
-            (Some(from), None) => format!("deleted {from}"),
-            (None, None) => continue,
-        };
-        text.push_str(&format!("{kind}/{name}{variant} {what}\n"));
-    }
+    let mut text: String = outcome.changed.iter().filter_map(line).collect();
     if outcome.unchanged > 0 {
         text.push_str(&format!("{} unchanged\n", outcome.unchanged));
     }
@@ -57,4 +44,21 @@ pub(super) fn show(answer: &Bytes, file: &str) -> Result<()> {
         text.push_str("nothing was changed: this was a dry run\n");
     }
     print(text.as_bytes())
+}
+
+/// Writes the line of a change; nothing, if there was and is no version.
+fn line(changed: &Changed) -> Option<String> {
+    let type_url = TypeUrl::new(&changed.type_url);
+    let (kind, name) = (kinds::short(&type_url), &changed.name);
+    let variant = match &changed.constraints {
+        Some(constraints) => format!(" [{constraints}]"),
+        None => String::new(),
+    };
+    let effect = match (&changed.from, &changed.to) {
+        (None, Some(to)) => format!("created {to}"),
+        (Some(from), Some(to)) => format!("changed {from} -> {to}"),
+        (Some(from), None) => format!("deleted {from}"),
+        (None, None) => return None,
+    };
+    Some(format!("{kind}/{name}{variant} {effect}\n"))
 }

@@ -7,6 +7,7 @@ use super::print;
 use crate::cli::Cli;
 use crate::failure::Result;
 
+/// Prints the completions.
 pub(super) fn run(shell: Shell) -> Result<()> {
     let mut script = Vec::new();
     generate(shell, &mut Cli::command(), "trunkline", &mut script);

@@ -2,12 +2,13 @@
 
 use http::Method;
 
-use super::{ask, changes, encoded};
+use super::{changes, encoded, run_request};
 use crate::cli;
-use crate::client::Client;
+use crate::client::{Call, Client};
 use crate::failure::{Failure, Result};
 use crate::kinds;
 
+/// Removes the named resources in one request, and shows each removal.
 pub(super) fn run(args: &cli::Delete) -> Result<()> {
     let kind = kinds::parse(&args.kind).map_err(Failure::usage)?;
     let names = args
@@ -24,6 +25,6 @@ pub(super) fn run(args: &cli::Delete) -> Result<()> {
     let kind = encoded(kind.as_str());
     let path = format!("/api/v1/resources/{kind}?{}", query.join("&"));
     let client = Client::new(&args.remote)?;
-    let asked = client.ask(Method::DELETE, &path, "application/json", Vec::new(), "");
-    changes::show(&ask(asked)?, "")
+    let body = run_request(client.call(Call::bare(Method::DELETE, &path)))?;
+    changes::show(&body, "")
 }

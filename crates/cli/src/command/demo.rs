@@ -6,6 +6,7 @@ use crate::failure::Result;
 use crate::log;
 use crate::settings::{LogFormat, LogLevel};
 
+/// Starts the log, then runs the demo.
 pub(super) fn run(args: &cli::Demo, global: Global) -> Result<()> {
     // Mistakes in files should be seen between the lines of the client.
     let level = global.log_level.unwrap_or(LogLevel::Warn);

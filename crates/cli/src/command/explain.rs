@@ -10,15 +10,16 @@ use http::Method;
 use serde_json::Value;
 use trunkline_proto::text::Format;
 
-use super::{ask, encoded, print};
+use super::{encoded, print, run_request};
 use crate::cli::{self, StatusOutput};
-use crate::client::Client;
+use crate::client::{Call, Client, content_type};
 use crate::failure::{Failure, Result};
 use crate::kinds;
 use crate::output::{self, Table};
 
+/// Shows the explanation of a resource, or of a host on demand.
 pub(super) fn run(args: &cli::Explain) -> Result<()> {
-    let answer = answer(args)?;
+    let answer = request(args)?;
     let answer: Value = serde_json::from_slice(&answer).unwrap_or_default();
     if answer["parameters"].is_null() {
         return Err(Failure::wrong(
@@ -33,87 +34,106 @@ pub(super) fn run(args: &cli::Explain) -> Result<()> {
     print(text.as_bytes())
 }
 
-/// Endings of names that are files.
-const SUFFIXES: [&str; 3] = [".yaml", ".yml", ".json"];
+/// Endings by which `--node` names a file, although there may be none.
+const FILE_ENDINGS: [&str; 3] = [".yaml", ".yml", ".json"];
 
-/// Asks about a connected client, unless there is a file of the name.
-fn answer(args: &cli::Explain) -> Result<Bytes> {
+/// Requests the explanation: for parameters; for the node of a file, if
+/// `--node` names one; else for a connected client.
+fn request(args: &cli::Explain) -> Result<Bytes> {
     let client = Client::new(&args.remote)?;
     let path = format!("/api/v1/explain?{}", question(args)?);
     let Some(node) = &args.node else {
         let params = args.params.as_deref().unwrap_or_default();
         let path = format!("{path}&params={}", encoded(params));
-        return ask(client.get(&path));
+        return run_request(client.get(&path));
     };
-    if !Path::new(node).is_file() {
-        if Path::new(node).is_absolute() || SUFFIXES.iter().any(|end| node.ends_with(end)) {
-            return Err(Failure::wrong(format!(
-                "--node {node}: there is no such file"
-            )));
-        }
+    if !names_file(node)? {
         let path = format!("{path}&node={}", encoded(node));
-        return ask(client.get(&path));
+        return run_request(client.get(&path));
     }
-    let kind = match Format::of(node) {
-        Format::Json => "application/json",
-        Format::Yaml => "application/yaml",
-    };
-    let text =
+    let body =
         std::fs::read(node).map_err(|error| Failure::wrong(format!("--node {node}: {error}")))?;
-    ask(client.ask(Method::POST, &path, kind, text, node))
+    run_request(client.call(Call {
+        method: Method::POST,
+        path: &path,
+        content_type: content_type(Format::of(node)),
+        body,
+        file: node,
+    }))
 }
 
-/// The question about a resource or a host; clap ensures that one of them is
-/// given.
+/// Returns whether `--node` names a file, rather than a connected client.
+///
+/// # Errors
+/// It can only be meant as a file, and there is none.
+fn names_file(node: &str) -> Result<bool> {
+    let path = Path::new(node);
+    if path.is_file() {
+        return Ok(true);
+    }
+    match path.is_absolute() || FILE_ENDINGS.iter().any(|end| node.ends_with(end)) {
+        true => Err(Failure::wrong(format!(
+            "--node {node}: there is no such file"
+        ))),
+        false => Ok(false),
+    }
+}
+
+/// Writes the query about a resource or a host; clap ensures that one of them
+/// is given.
 fn question(args: &cli::Explain) -> Result<String> {
-    let given = |text: &Option<String>| encoded(text.as_deref().unwrap_or_default());
+    let value = |text: &Option<String>| encoded(text.as_deref().unwrap_or_default());
     let Some(kind) = &args.kind else {
-        let (route, host) = (given(&args.route), given(&args.host));
+        let (route, host) = (value(&args.route), value(&args.host));
         return Ok(format!("route={route}&host={host}"));
     };
     let kind = kinds::parse(kind).map_err(Failure::usage)?;
-    let (kind, name) = (encoded(kind.as_str()), given(&args.name));
+    let (kind, name) = (encoded(kind.as_str()), value(&args.name));
     Ok(format!("type={kind}&name={name}"))
 }
 
-/// The explanation, one fact in a line.
+/// Writes the explanation of a host, one fact in a line.
 fn lines(answer: &Value) -> String {
     let mut lines = vec![
         ("asked for", text(&answer["asked"])),
         ("virtual host", virtual_host(&answer["virtual_host"])),
-        ("given", given(answer)),
-        ("base set", base(&answer["base"])),
+        ("given", host_answer(answer)),
+        ("base set", base_set(&answer["base"])),
     ];
-    if answer["parameters"]
-        .as_array()
-        .is_some_and(|all| !all.is_empty())
-    {
-        lines.insert(
-            1,
-            ("parameters", variant::parameters(&answer["parameters"])),
-        );
+    let parameters = &answer["parameters"];
+    if parameters.as_array().is_some_and(|all| !all.is_empty()) {
+        lines.insert(1, ("parameters", variant::parameters(parameters)));
     }
+    lines.extend(client_lines(answer));
+    aligned(lines)
+}
+
+/// Returns the lines about a connected client; none, if the question is not
+/// about one.
+fn client_lines(answer: &Value) -> Vec<(&'static str, String)> {
     let client = &answer["client"];
-    let streams = client["streams"].as_array();
-    let alone = |stream: &Value| stream["aggregated"] == false;
-    if comes_unasked(&answer["base"]) && streams.is_some_and(|all| all.iter().any(alone)) {
+    let Some(streams) = client["streams"].as_array() else {
+        return Vec::new();
+    };
+    let mut lines = Vec::new();
+    let is_separate = |stream: &Value| stream["aggregated"] == false;
+    if is_in_base(&answer["base"]) && streams.iter().any(is_separate) {
         let words = "but on a stream of its own only when the client comes back: the first time \
                      it does not say for which route configuration it is";
         lines.push(("", words.to_owned()));
     }
-    for stream in streams.into_iter().flatten() {
-        lines.push(("client", on_stream(client, stream)));
+    if streams.is_empty() {
+        lines.push(("client", not_subscribed(client).to_owned()));
     }
-    if streams.is_some_and(Vec::is_empty) {
-        lines.push(("client", without_hosts(client).to_owned()));
-    }
-    shown(lines)
+    let on_each = streams.iter().map(|stream| on_stream(client, stream));
+    lines.extend(on_each.map(|line| ("client", line)));
+    lines
 }
 
-fn shown(lines: Vec<(&str, String)>) -> String {
+/// Writes lines of a heading and a value.
+fn aligned(lines: Vec<(&str, String)>) -> String {
     let line = |(key, value): (&str, String)| {
-        // A client's text must not move the cursor.
-        let value = value.replace(|c: char| c.is_control(), " ");
+        let value = output::printable(&value);
         format!("{key:<13} {value}\n")
     };
     lines.into_iter().map(line).collect()
@@ -123,11 +143,13 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
+/// Returns the texts in a list; none, if the value is not a list.
 fn texts(value: &Value) -> Vec<&str> {
     let list = value.as_array().into_iter().flatten();
     list.filter_map(Value::as_str).collect()
 }
 
+/// Tells which virtual host was found, and by which of its domains.
 fn virtual_host(found: &Value) -> String {
     let Some(name) = found["name"].as_str() else {
         return "none: no domain of this route configuration matches".to_owned();
@@ -142,28 +164,33 @@ fn virtual_host(found: &Value) -> String {
     line
 }
 
-fn given(answer: &Value) -> String {
-    let (given, because) = (&answer["given"], answer["virtual_host"]["because"].as_str());
-    let Some(name) = given["name"].as_str() else {
-        let because = because.map(|because| format!(", because {because}"));
-        return format!("that it does not exist{}", because.unwrap_or_default());
+/// Tells which answer the client gets: the virtual host in its form, or that
+/// there is none; and why.
+fn host_answer(answer: &Value) -> String {
+    let because = match answer["virtual_host"]["because"].as_str() {
+        Some(because) => format!(", because {because}"),
+        None => String::new(),
     };
-    let (version, domains) = (text(&given["version"]), texts(&given["domains"]).join(", "));
-    let form = match given["form"].as_str() {
+    let host = &answer["given"];
+    let Some(name) = host["name"].as_str() else {
+        return format!("that it does not exist{because}");
+    };
+    let (version, domains) = (text(&host["version"]), texts(&host["domains"]).join(", "));
+    let form = match host["form"].as_str() {
         Some("narrowed") => "for this host alone",
         Some("without_wildcards") => "without its wildcards",
         _ => "whole",
     };
-    let because = because.map(|because| format!(", because {because}"));
-    let because = because.unwrap_or_default();
     format!("{name} version {version}, domains {domains}: {form}{because}")
 }
 
-fn comes_unasked(base: &Value) -> bool {
+/// Returns whether a client gets the host without a subscription.
+fn is_in_base(base: &Value) -> bool {
     !texts(&base["by_sets"]).is_empty() || base["by_name"] == true
 }
 
-fn base(base: &Value) -> String {
+/// Tells whether the host is in a base set of the node, and by which rule.
+fn base_set(base: &Value) -> String {
     let (sets, by_sets) = (texts(&base["sets"]), texts(&base["by_sets"]));
     let mut by: Vec<String> = by_sets.iter().map(|set| format!("the set {set}")).collect();
     if base["by_name"] == true {
@@ -180,28 +207,30 @@ fn base(base: &Value) -> String {
     }
 }
 
-/// The state of the host on a stream of a connected client.
+/// Tells the state of the host on a stream of a connected client.
 fn on_stream(client: &Value, stream: &Value) -> String {
-    let stands = match variant::stands(stream, "virtual hosts") {
-        Some(stands) => stands,
+    let state = match variant::state(stream, "virtual hosts") {
+        Some(state) => state,
         None if stream["is_full"] == true => {
             "asks for as many hosts as it may (--max-hosts), and this one is named by no virtual \
              host: it is told that there is none"
                 .to_owned()
         }
-        None => without_hosts(client).to_owned(),
+        None => not_subscribed(client).to_owned(),
     };
-    format!("stream {}: {stands}", stream["stream"])
+    format!("stream {}: {state}", stream["stream"])
 }
 
-fn without_hosts(client: &Value) -> &'static str {
+/// Tells that a client is not subscribed to the host.
+fn not_subscribed(client: &Value) -> &'static str {
     match client["has_route"] == true {
         true => "did not ask for it",
         false => "did not ask for it; it does not hold the route configuration either",
     }
 }
 
-/// Everything that matches, the best first.
+/// Writes a table of every domain that matches, the best first; nothing, if
+/// there is none. The first that the client may see is the one that counts.
 fn considered(answer: &Value) -> String {
     let all = answer["considered"].as_array();
     let Some(all) = all.filter(|all| !all.is_empty()) else {
@@ -210,13 +239,13 @@ fn considered(answer: &Value) -> String {
     let mut table = Table::new(&["CONSIDERED", "VIRTUAL HOST", "FOR", ""]);
     let mut chosen = false;
     for one in all {
-        let seen = one["seen"] == true;
-        let outcome = match (seen, chosen) {
+        let is_seen = one["seen"] == true;
+        let outcome = match (is_seen, chosen) {
             (true, false) => "is the one",
             (true, true) => "comes after it",
             (false, _) => "is not for this client",
         };
-        chosen |= seen;
+        chosen |= is_seen;
         let variants = match &texts(&one["constraints"])[..] {
             [] => "everybody".to_owned(),
             variants => variants.join("; "),

@@ -2,13 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::{ask, encoded, print};
+use super::{encoded, print, run_request};
 use crate::cli::{self, Output};
 use crate::client::Client;
 use crate::failure::{Failure, Result};
 use crate::kinds;
 use crate::output::{self, Table};
 
+/// Shows the resources of a type, or one of them.
 pub(super) fn run(args: &cli::Get) -> Result<()> {
     let kind = kinds::parse(&args.kind).map_err(Failure::usage)?;
     let mut path = format!("/api/v1/resources/{}?", encoded(kind.as_str()));
@@ -19,8 +20,8 @@ pub(super) fn run(args: &cli::Get) -> Result<()> {
         path.push_str("summary=true");
     }
     let client = Client::new(&args.remote)?;
-    let answer = ask(async { client.get(path.trim_end_matches(['?', '&'])).await })?;
-    let resources = super::list(&answer, "resources")?;
+    let body = run_request(client.get(path.trim_end_matches(['?', '&'])))?;
+    let resources = super::list(&body, "resources")?;
     let text = match args.output {
         Output::Table => table(&resources),
         Output::Json => output::json(&file(&resources)),
@@ -29,15 +30,16 @@ pub(super) fn run(args: &cli::Get) -> Result<()> {
     print(text.as_bytes())
 }
 
-/// In the form in which `apply` takes them.
+/// Puts the resources into the form of a file, as `apply` takes them.
 fn file(resources: &[Value]) -> Value {
     let bodies: Vec<&Value> = resources.iter().map(|shown| &shown["resource"]).collect();
     json!({"resources": bodies})
 }
 
+/// Writes a line for each variant; constraints are shown if any has some.
 fn table(resources: &[Value]) -> String {
-    let variants = resources.iter().any(|r| r.get("constraints").is_some());
-    let headings: &[&str] = match variants {
+    let has_variants = resources.iter().any(|r| r.get("constraints").is_some());
+    let headings: &[&str] = match has_variants {
         true => &["NAME", "VERSION", "FOR"],
         false => &["NAME", "VERSION"],
     };
@@ -45,7 +47,7 @@ fn table(resources: &[Value]) -> String {
     for resource in resources {
         let text = |key: &str| resource[key].as_str().unwrap_or_default().to_owned();
         let mut row = vec![text("name"), text("version")];
-        if variants {
+        if has_variants {
             row.push(text("constraints"));
         }
         table.row(row);

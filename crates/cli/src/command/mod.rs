@@ -14,12 +14,13 @@ mod status;
 mod validate;
 
 use bytes::Bytes;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::cli::{Cli, Command};
 use crate::failure::{Failure, Result};
 
-/// Runs the command.
+/// Runs the command that the command line names.
 pub(crate) fn run(cli: Cli) -> Result<()> {
     match cli.command {
         Command::Serve(args) => serve::run(args, cli.global),
@@ -48,17 +49,18 @@ fn print(bytes: &[u8]) -> Result<()> {
     }
 }
 
+/// Starts a runtime with several threads.
 fn runtime() -> Result<tokio::runtime::Runtime> {
     tokio::runtime::Runtime::new()
         .map_err(|error| Failure::wrong(format!("the runtime cannot start: {error}")))
 }
 
-/// Runs a request to its end.
-fn ask<T>(question: impl Future<Output = Result<T>>) -> Result<T> {
-    runtime()?.block_on(question)
+/// Runs a request to its end, on a runtime of its own.
+fn run_request<T>(request: impl Future<Output = Result<T>>) -> Result<T> {
+    runtime()?.block_on(request)
 }
 
-/// A text, encoded for a URL.
+/// Encodes a text for the path or the query of a URL.
 fn encoded(text: &str) -> String {
     form_urlencoded::byte_serialize(text.as_bytes())
         .collect::<String>()
@@ -66,10 +68,19 @@ fn encoded(text: &str) -> String {
         .replace('+', "%20")
 }
 
-/// A list in a response.
-fn list(answer: &Bytes, key: &str) -> Result<Vec<Value>> {
-    let mut answer: Value = serde_json::from_slice(answer).unwrap_or_default();
-    match answer[key].take() {
+/// Parses the body of a response.
+fn parse<T: DeserializeOwned>(body: &Bytes) -> Result<T> {
+    serde_json::from_slice(body)
+        .map_err(|error| Failure::wrong(format!("the answer is not understood: {error}")))
+}
+
+/// Returns the list at a key of the body of a response.
+///
+/// # Errors
+/// There is none, so another server than ours responded.
+fn list(body: &Bytes, key: &str) -> Result<Vec<Value>> {
+    let mut body: Value = serde_json::from_slice(body).unwrap_or_default();
+    match body[key].take() {
         Value::Array(list) => Ok(list),
         _ => Err(Failure::wrong(format!(
             "the answer has no {key}; is --admin the admin address of a trunkline server?"

@@ -12,9 +12,10 @@ use crate::running::Running;
 use crate::settings::{Choice as _, Raw, Settings, resolve};
 use crate::signals::Ends;
 
-/// The first load is done by then, unless something is wrong.
-const SOON: Duration = Duration::from_millis(500);
+/// How long the first load takes at most, unless something is wrong.
+const FIRST_LOAD: Duration = Duration::from_millis(500);
 
+/// Resolves the settings, then serves until a signal ends the program.
 pub(super) fn run(args: cli::Serve, global: Global) -> Result<()> {
     let settings = settings(args, global)?;
     log::start(settings.log_format, settings.log_level);
@@ -22,7 +23,7 @@ pub(super) fn run(args: cli::Serve, global: Global) -> Result<()> {
     super::runtime()?.block_on(serve(&settings))
 }
 
-/// Settings from flags, the file that they name, and defaults.
+/// Resolves the settings from flags, the file that they name, and defaults.
 fn settings(args: cli::Serve, global: Global) -> Result<Settings> {
     let mut flags = args.flags.0;
     if let Some(format) = global.log_format {
@@ -35,6 +36,7 @@ fn settings(args: cli::Serve, global: Global) -> Result<Settings> {
     resolve(file.as_ref(), &flags).map_err(Failure::usage)
 }
 
+/// Reads a settings file.
 fn read(path: &Path) -> Result<Raw> {
     let shown = path.display().to_string();
     let text = std::fs::read_to_string(path)
@@ -42,13 +44,14 @@ fn read(path: &Path) -> Result<Raw> {
     Raw::read(&shown, &text).map_err(Failure::usage)
 }
 
-/// Serves until a signal ends it.
+/// Serves until a signal, then drains.
 async fn serve(settings: &Settings) -> Result<()> {
     let start = Instant::now();
     let mut ends = Ends::new()?;
     let mut running = Running::start(settings).await?;
-    let ready = say_when_ready(&running, start);
+    let ready = log_ready(&running, start);
     tokio::select! {
+        // Being ready ends nothing.
         () = async { ready.await; std::future::pending().await } => {}
         () = ends.next() => {}
     }
@@ -58,15 +61,16 @@ async fn serve(settings: &Settings) -> Result<()> {
     Ok(())
 }
 
-/// Logs the one line that says that clients are served.
-async fn say_when_ready(running: &Running, start: Instant) {
+/// Logs that clients are served, once they are. Logs before that the contents
+/// are awaited, if they take long.
+async fn log_ready(running: &Running, start: Instant) {
     let Running {
         server,
         listen,
         admin,
         ..
     } = running;
-    if timeout(SOON, server.ready()).await.is_err() {
+    if timeout(FIRST_LOAD, server.ready()).await.is_err() {
         tracing::info!(%listen, %admin, "waiting for the first contents");
         server.ready().await;
     }
@@ -75,8 +79,8 @@ async fn say_when_ready(running: &Running, start: Instant) {
     tracing::info!(%listen, %admin, resources, millis, "ready");
 }
 
-/// Drains until no client is connected, for as long as is allowed, unless there
-/// is a second signal.
+/// Drains until no client is connected, or the drain time is over; a second
+/// signal stops the server at once.
 async fn drain(running: &mut Running, settings: &Settings, ends: &mut Ends) {
     let seconds = settings.times.drain.as_secs_f64();
     tracing::info!(seconds, "draining; a second signal stops at once");

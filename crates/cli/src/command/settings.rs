@@ -5,6 +5,7 @@ use crate::cli;
 use crate::failure::Result;
 use crate::settings;
 
+/// Prints the example.
 pub(super) fn run(args: &cli::Settings) -> Result<()> {
     match args.print_defaults {
         true => print(settings::example().as_bytes()),

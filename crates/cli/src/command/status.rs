@@ -3,16 +3,17 @@
 use serde_json::{Value, json};
 use trunkline::TypeUrl;
 
-use super::{ask, print};
+use super::{print, run_request};
 use crate::cli::{self, StatusOutput};
 use crate::client::Client;
 use crate::failure::Result;
 use crate::kinds;
 use crate::output::{self, Table};
 
+/// Shows the clients of a server, and its bad files.
 pub(super) fn run(args: &cli::Status) -> Result<()> {
     let client = Client::new(&args.remote)?;
-    let (clients, files) = ask(async {
+    let (clients, files) = run_request(async {
         let clients = client.get("/api/v1/status").await?;
         Ok((clients, client.get("/api/v1/files").await?))
     })?;
@@ -20,12 +21,13 @@ pub(super) fn run(args: &cli::Status) -> Result<()> {
     let files = super::list(&files, "files")?;
     let text = match args.output {
         StatusOutput::Json => output::json(&json!({"clients": clients, "files": files})),
-        StatusOutput::Table => table(&clients) + &bad(&files),
+        StatusOutput::Table => client_table(&clients) + &bad_files(&files),
     };
     print(text.as_bytes())
 }
 
-fn table(clients: &[Value]) -> String {
+/// Writes a line for each type of each client.
+fn client_table(clients: &[Value]) -> String {
     if clients.is_empty() {
         return "no clients are connected\n".to_owned();
     }
@@ -41,16 +43,10 @@ fn table(clients: &[Value]) -> String {
     table.text()
 }
 
+/// Makes the row of a type on the stream of a client.
 fn row(client: &Value, state: &Value) -> Vec<String> {
-    let text = |of: &Value, key: &str| of[key].as_str().unwrap_or_default().to_owned();
+    let text = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
     let type_url = TypeUrl::new(text(state, "type"));
-    let count = state["subscriptions"].as_u64().unwrap_or_default();
-    // The wildcard is one of them.
-    let asked = match (state["wildcard"] == true, count) {
-        (false, names) => names.to_string(),
-        (true, 0 | 1) => "*".to_owned(),
-        (true, more) => format!("*+{}", more - 1),
-    };
     vec![
         text(client, "node"),
         client["stream"].to_string(),
@@ -58,12 +54,24 @@ fn row(client: &Value, state: &Value) -> Vec<String> {
         text(state, "status"),
         text(state, "sent_version"),
         text(state, "acked_version"),
-        asked,
+        subscriptions(state),
         reason(state),
     ]
 }
 
-/// The error of the client's NACK; or why it will likely not acknowledge.
+/// Writes the number of subscriptions, of which the wildcard is one: `3`, `*` or
+/// `*+2`.
+fn subscriptions(state: &Value) -> String {
+    let count = state["subscriptions"].as_u64().unwrap_or_default();
+    match (state["wildcard"] == true, count) {
+        (false, names) => names.to_string(),
+        (true, 0 | 1) => "*".to_owned(),
+        (true, more) => format!("*+{}", more - 1),
+    }
+}
+
+/// Writes the error of the client's NACK, after the resources that it rejects;
+/// or why the client will likely not acknowledge.
 fn reason(state: &Value) -> String {
     if let Some(bytes) = state["oversized_bytes"].as_u64() {
         return format!("a response of {bytes} bytes; gRPC clients take 4194304 by default");
@@ -81,7 +89,8 @@ fn reason(state: &Value) -> String {
     }
 }
 
-fn bad(files: &[Value]) -> String {
+/// Writes each bad file with its errors; nothing, if there is none.
+fn bad_files(files: &[Value]) -> String {
     let bad: Vec<&Value> = files
         .iter()
         .filter(|file| file["status"] == "BAD")

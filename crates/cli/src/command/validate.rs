@@ -7,6 +7,7 @@ use crate::cli;
 use crate::contents;
 use crate::failure::{Failure, Result};
 
+/// Checks files; prints warnings and mistakes, and fails if there is a mistake.
 pub(super) fn run(args: &cli::Validate) -> Result<()> {
     let mut files = Files::new(&args.paths, contents::options(args.dangling));
     let loaded = files.load();

@@ -13,13 +13,14 @@ use tokio::net::TcpListener;
 
 use crate::failure::{Failure, Result};
 
-/// Starts it on a free port, which is returned.
+/// Starts a backend that responds with this version; returns its port, which was
+/// free.
 pub(super) async fn start(version: &'static str) -> Result<u16> {
     let listener = listener().await?;
     let port = listener.local_addr().map_err(Failure::wrong)?.port();
     tokio::spawn(async move {
         while let Ok((socket, _)) = listener.accept().await {
-            let service = service_fn(move |request| answer(version, request));
+            let service = service_fn(move |request| respond(version, request));
             let connection = http1::Builder::new().serve_connection(TokioIo::new(socket), service);
             // A client that goes away early is no failure.
             tokio::spawn(async move { drop(connection.await) });
@@ -28,13 +29,14 @@ pub(super) async fn start(version: &'static str) -> Result<u16> {
     Ok(port)
 }
 
-/// A free port of loopback.
+/// Binds a free port of loopback.
 pub(super) async fn listener() -> Result<TcpListener> {
     let bound = trunkline::listen::bind(("127.0.0.1", 0)).await;
     bound.map_err(|error| Failure::wrong(format!("no port is free: {error}")))
 }
 
-async fn answer(
+/// Responds to a request with the version and the path.
+async fn respond(
     version: &str,
     request: Request<Incoming>,
 ) -> std::result::Result<Response<Full<Bytes>>, Infallible> {

@@ -11,13 +11,16 @@ use crate::failure::{Failure, Result};
 /// The Envoy that the tests of this project install.
 const FOR_TESTS: &str = "target/venv/bin/envoy";
 
+/// The number of lines of the log that are shown when Envoy ends.
+const LAST_LINES: usize = 5;
+
 /// A running Envoy; it ends when it is dropped.
 pub(super) struct Envoy {
     pub(super) process: Child,
     log: PathBuf,
 }
 
-/// The Envoy that is named, or one that is installed.
+/// Finds the Envoy that is `named`, or else one that is installed, if any is.
 pub(super) fn find(named: Option<&Path>) -> Result<Option<PathBuf>> {
     if let Some(named) = named {
         return match named.is_file() {
@@ -34,7 +37,8 @@ pub(super) fn find(named: Option<&Path>) -> Result<Option<PathBuf>> {
     Ok(all.into_iter().find(|path| path.is_file()))
 }
 
-/// Starts it; its log is in the folder.
+/// Starts an Envoy that takes its configuration from the port `xds`. Its
+/// bootstrap and its log are in the folder.
 pub(super) fn start(path: &Path, folder: &Path, xds: u16) -> Result<Envoy> {
     let failed = |error: std::io::Error| {
         Failure::wrong(format!("{} does not start: {error}", path.display()))
@@ -56,8 +60,9 @@ pub(super) fn start(path: &Path, folder: &Path, xds: u16) -> Result<Envoy> {
     Ok(Envoy { process, log })
 }
 
-/// Waits until it ends by itself, which it should not; returns a message.
-pub(super) async fn died(envoy: Option<&mut Envoy>) -> String {
+/// Waits until Envoy ends by itself, which it should not. Returns a message with
+/// the end of its log; never returns if there is no Envoy.
+pub(super) async fn wait_for_exit(envoy: Option<&mut Envoy>) -> String {
     let Some(envoy) = envoy else {
         return std::future::pending().await;
     };
@@ -67,10 +72,11 @@ pub(super) async fn died(envoy: Option<&mut Envoy>) -> String {
     };
     let log = std::fs::read_to_string(&envoy.log).unwrap_or_default();
     let lines: Vec<&str> = log.lines().collect();
-    let last = lines[lines.len().saturating_sub(5)..].join("\n  ");
+    let last = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n  ");
     format!("Envoy has ended ({status}); its last words:\n  {last}")
 }
 
+/// Writes a bootstrap: delta ADS, from a cluster that is this server.
 fn bootstrap(xds: u16) -> String {
     format!(
         r#"node: {{id: demo-envoy, cluster: demo}}

@@ -17,21 +17,24 @@ mod sample;
 mod view;
 mod words;
 
+use std::path::Path;
 use std::time::Duration;
 
 use trunkline::listen::bind;
 
+use self::envoy::Envoy;
 use crate::cli;
 use crate::failure::{Failure, Result};
 use crate::running::Running;
 use crate::settings::{Address, Settings};
 use crate::signals::Ends;
 
-/// The port of Envoy, if it is free.
+/// The port of Envoy's listener with all routes, if it is free.
 const INGRESS: u16 = 10_000;
+/// The port of its listener with virtual hosts on demand, if it is free.
 const ON_DEMAND: u16 = 10_001;
 
-/// Runs until a signal comes, or its time is over.
+/// Runs the demo until a signal comes, its time is over, or Envoy ends.
 pub(crate) async fn run(args: &cli::Demo) -> Result<()> {
     let mut ends = Ends::new()?;
     let failed = |error| Failure::wrong(format!("no folder for the demo: {error}"));
@@ -40,20 +43,14 @@ pub(crate) async fn run(args: &cli::Demo) -> Result<()> {
         .tempdir()
         .map_err(failed)?;
     let ports = sample::Ports {
-        ingress: free(INGRESS).await?,
-        on_demand: free(ON_DEMAND).await?,
+        ingress: free_port(INGRESS).await?,
+        on_demand: free_port(ON_DEMAND).await?,
         v1: backend::start("v1").await?,
         v2: backend::start("v2").await?,
     };
     let config = folder.path().join("resources");
     sample::write(&config, &ports).map_err(failed)?;
-
-    let mut settings = Settings::new();
-    settings.config = vec![config.clone()];
-    settings.listen = free_address(&settings.listen).await;
-    settings.admin = free_address(&settings.admin).await;
-    let running = Running::start_with(&settings, |builder| builder.hooks(hosts::Live)).await?;
-    running.server.ready().await;
+    let running = serve(&config).await?;
 
     let found = envoy::find(args.envoy.as_deref())?;
     let envoy = found.map(|path| envoy::start(&path, folder.path(), running.listen.port()));
@@ -64,18 +61,36 @@ pub(crate) async fn run(args: &cli::Demo) -> Result<()> {
     tokio::select! {
         () = ends.next() => println!("\nstopping"),
         () = after(args.duration) => println!("\nthe time is over"),
-        died = envoy::died(envoy.as_mut()) => println!("\n{died}"),
+        message = envoy::wait_for_exit(envoy.as_mut()) => println!("\n{message}"),
     }
     view.abort();
+    stop(running, envoy).await;
+    Ok(())
+}
+
+/// Serves the resources of a folder, on the default addresses if they are free.
+/// Returns when all resources are loaded.
+async fn serve(config: &Path) -> Result<Running> {
+    let mut settings = Settings::new();
+    settings.config = vec![config.to_owned()];
+    settings.listen = free_address(&settings.listen).await;
+    settings.admin = free_address(&settings.admin).await;
+    let running = Running::start_with(&settings, |builder| builder.hooks(hosts::Live)).await?;
+    running.server.ready().await;
+    Ok(running)
+}
+
+/// Stops Envoy, if there is one, then the server.
+async fn stop(running: Running, envoy: Option<Envoy>) {
     if let Some(mut envoy) = envoy {
         // Dropping would end it, too; this waits for it.
         let _ = envoy.process.kill().await;
     }
     running.server.stop();
     running.finish().await;
-    Ok(())
 }
 
+/// Waits for a time; for ever, if there is none.
 async fn after(duration: Option<Duration>) {
     match duration {
         Some(duration) => tokio::time::sleep(duration).await,
@@ -83,7 +98,8 @@ async fn after(duration: Option<Duration>) {
     }
 }
 
-/// This address, or one with a port that is free.
+/// Returns the `wanted` address if it is free, or else one of loopback that will
+/// take a free port.
 async fn free_address(wanted: &Address) -> Address {
     match bind(wanted.as_str()).await {
         Ok(_) => wanted.clone(),
@@ -91,8 +107,8 @@ async fn free_address(wanted: &Address) -> Address {
     }
 }
 
-/// This port of loopback, or another one if it is taken.
-async fn free(wanted: u16) -> Result<u16> {
+/// Returns the `wanted` port of loopback if it is free, or else another one.
+async fn free_port(wanted: u16) -> Result<u16> {
     let listener = match bind(("127.0.0.1", wanted)).await {
         Ok(listener) => listener,
         Err(_) => backend::listener().await?,

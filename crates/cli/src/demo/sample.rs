@@ -12,7 +12,7 @@ pub(super) struct Ports {
     pub(super) v2: u16,
 }
 
-/// Writes the files.
+/// Writes the resources into files of a folder, which is made.
 pub(super) fn write(folder: &Path, ports: &Ports) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
     let endpoints = endpoints("v1", ports.v1) + &endpoints("v2", ports.v2);
@@ -35,6 +35,7 @@ pub(super) fn write(folder: &Path, ports: &Ports) -> io::Result<()> {
     Ok(())
 }
 
+/// A route configuration that has its virtual host in it.
 const ROUTES: &str = r#"# Where requests go: try another cluster here, v2.
 resources:
 - "@type": type.googleapis.com/envoy.config.route.v3.RouteConfiguration
@@ -47,8 +48,8 @@ resources:
       route: {cluster: v1}
 "#;
 
-/// The virtual hosts are not in the route configuration that Envoy gets: it
-/// subscribes to each when it is needed.
+/// A route configuration with `vhds`. Its virtual hosts are not in the one that
+/// Envoy gets: it subscribes to each when it is needed.
 const HOSTS: &str = r#"# Virtual hosts on demand: Envoy asks for each when the first request comes.
 resources:
 - "@type": type.googleapis.com/envoy.config.route.v3.RouteConfiguration
@@ -66,10 +67,12 @@ resources:
     routes: [{match: {prefix: /}, route: {cluster: v2}}]
 "#;
 
+/// Writes the listener with virtual hosts on demand, after its routes.
 fn on_demand(port: u16) -> String {
     HOSTS.to_owned() + &listener("on-demand", port, "on-demand")
 }
 
+/// Writes a listener that takes its routes by RDS.
 fn listener(name: &str, port: u16, routes: &str) -> String {
     // Without route configurations that have `vhds` the filter does nothing.
     format!(
@@ -96,6 +99,7 @@ fn listener(name: &str, port: u16, routes: &str) -> String {
     )
 }
 
+/// Writes a cluster that takes its endpoints by EDS.
 fn cluster(name: &str) -> String {
     format!(
         r#"- "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
@@ -108,6 +112,7 @@ fn cluster(name: &str) -> String {
     )
 }
 
+/// Writes the one endpoint of a cluster.
 fn endpoints(name: &str, port: u16) -> String {
     format!(
         r#"- "@type": type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment

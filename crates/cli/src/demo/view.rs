@@ -24,22 +24,23 @@ const TYPES: [&str; 4] = [kind::LDS, kind::CDS, kind::RDS, kind::EDS];
 /// A host that it subscribes to on demand.
 const HOST: &str = "on-demand/shop.example";
 
-/// Prints until the stream ends.
+/// Prints the responses of a server until the stream ends.
 pub(super) async fn run(server: SocketAddr) {
     if let Err(error) = watch(server).await {
         println!("the client that is watched has lost the server: {error}");
     }
 }
 
+/// Subscribes to everything, and prints and acknowledges each response.
 async fn watch(server: SocketAddr) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let channel = Endpoint::from_shared(format!("http://{server}"))?
         .connect()
         .await?;
     let (requests, stream) = mpsc::channel(TYPES.len() * 2);
     for type_url in TYPES {
-        requests.send(first(type_url, "*")).await?;
+        requests.send(first_request(type_url, "*")).await?;
     }
-    requests.send(first(kind::VHDS, HOST)).await?;
+    requests.send(first_request(kind::VHDS, HOST)).await?;
     println!("  ? vhds {HOST:<28} {NODE} asks");
     let stream = ReceiverStream::new(stream);
     let mut client = AggregatedDiscoveryServiceClient::new(channel);
@@ -60,7 +61,8 @@ async fn watch(server: SocketAddr) -> Result<(), Box<dyn std::error::Error + Sen
     Ok(())
 }
 
-fn first(type_url: &str, name: &str) -> DeltaDiscoveryRequest {
+/// Makes the first request of a type: a subscription to a name, with the node.
+fn first_request(type_url: &str, name: &str) -> DeltaDiscoveryRequest {
     DeltaDiscoveryRequest {
         node: Some(Node {
             id: NODE.to_owned(),
@@ -74,7 +76,8 @@ fn first(type_url: &str, name: &str) -> DeltaDiscoveryRequest {
     }
 }
 
-/// New, changed, removed: one line each.
+/// Prints a line for each resource of a response: new, changed or removed. Keeps
+/// the resources that the client has in `held`, by type and name.
 fn show(response: &DeltaDiscoveryResponse, held: &mut HashSet<(String, String)>) {
     let type_url = TypeUrl::new(&response.type_url);
     let kind = kinds::short(&type_url);

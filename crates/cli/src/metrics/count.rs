@@ -14,11 +14,13 @@ use crate::kinds;
 /// Hooks that count.
 pub(crate) struct Count(pub(crate) Arc<Metrics>);
 
-fn one(counters: &Counters, type_url: &TypeUrl) {
-    more(counters, type_url, 1);
+/// Counts one event of a type.
+fn count_one(counters: &Counters, type_url: &TypeUrl) {
+    count(counters, type_url, 1);
 }
 
-fn more(counters: &Counters, type_url: &TypeUrl, count: usize) {
+/// Counts some events of a type.
+fn count(counters: &Counters, type_url: &TypeUrl, count: usize) {
     let counter = counters.get_or_create(&[("type", kinds::label(type_url))]);
     counter.inc_by(count as u64);
 }
@@ -27,25 +29,25 @@ impl Hooks for Count {
     fn report(&self, peer: Peer<'_>, report: Report<'_>) {
         let table = &self.0.table;
         match report {
-            Report::Opened => self.0.opened(peer.node),
-            Report::Closed => self.0.closed(peer.node),
+            Report::Opened => self.0.open_stream(peer.node),
+            Report::Closed => self.0.close_stream(peer.node),
             Report::Requested { type_url, bytes } => {
-                one(&table.requests, type_url);
+                count_one(&table.requests, type_url);
                 table.received_bytes.inc_by(bytes as u64);
             }
             Report::Sent(sent) => {
-                one(&table.pushes, sent.type_url);
-                more(&table.resources_sent, sent.type_url, sent.resources.len());
+                count_one(&table.pushes, sent.type_url);
+                count(&table.resources_sent, sent.type_url, sent.resources.len());
                 table.sent_bytes.inc_by(sent.bytes as u64);
             }
-            Report::Oversized(oversized) => one(&table.oversized, oversized.type_url),
-            Report::Missing { type_url, .. } => one(&table.missing, type_url),
-            Report::Denied { type_url } => one(&table.denied, type_url),
+            Report::Oversized(oversized) => count_one(&table.oversized, oversized.type_url),
+            Report::Missing { type_url, .. } => count_one(&table.missing, type_url),
+            Report::Denied { type_url } => count_one(&table.denied, type_url),
             Report::Configured(took) => table.first_config.observe(took.as_secs_f64()),
-            Report::Refused(_) => self.0.refused("request"),
-            Report::Event(Event::Acked { type_url, .. }) => one(&table.acks, type_url),
-            Report::Event(Event::Nacked { type_url, .. }) => one(&table.nacks, type_url),
-            Report::Event(Event::Refused { reason, .. }) => self.0.refused(match reason {
+            Report::Refused(_) => self.0.count_refused("request"),
+            Report::Event(Event::Acked { type_url, .. }) => count_one(&table.acks, type_url),
+            Report::Event(Event::Nacked { type_url, .. }) => count_one(&table.nacks, type_url),
+            Report::Event(Event::Refused { reason, .. }) => self.0.count_refused(match reason {
                 Refusal::Hosts { .. } => "host",
                 _ => "subscription",
             }),
@@ -55,7 +57,7 @@ impl Hooks for Count {
 
     fn changed(&self, _origin: &str, changed: &[Changed]) {
         for change in changed {
-            one(&self.0.table.changes, &change.type_url);
+            count_one(&self.0.table.changes, &change.type_url);
         }
     }
 
@@ -64,17 +66,14 @@ impl Hooks for Count {
     }
 
     fn limited(&self, limit: Limit) {
-        let counter = self
-            .0
-            .table
-            .limits
-            .get_or_create(&[("limit", limit.as_str())]);
-        counter.inc();
+        let limits = &self.0.table.limits;
+        limits.get_or_create(&[("limit", limit.as_str())]).inc();
     }
 }
 
 impl Metrics {
-    fn opened(&self, node: &str) {
+    /// Counts a stream, and its client with the first stream of a node.
+    fn open_stream(&self, node: &str) {
         self.table.streams.inc();
         let mut nodes = lock(&self.nodes);
         let streams = nodes.entry(node.to_owned()).or_default();
@@ -84,7 +83,8 @@ impl Metrics {
         }
     }
 
-    fn closed(&self, node: &str) {
+    /// Discounts a stream, and its client with the last stream of a node.
+    fn close_stream(&self, node: &str) {
         self.table.streams.dec();
         let mut nodes = lock(&self.nodes);
         let Entry::Occupied(mut streams) = nodes.entry(node.to_owned()) else {
@@ -97,7 +97,8 @@ impl Metrics {
         }
     }
 
-    fn refused(&self, by: &'static str) {
+    /// Counts a refused name; `by` is the limit or the check that refused it.
+    fn count_refused(&self, by: &'static str) {
         let counter = self.table.refused_names.get_or_create(&[("by", by)]);
         counter.inc();
     }

@@ -12,13 +12,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
-use trunkline::Server;
 use trunkline::status::Client;
+use trunkline::{Server, TypeUrl};
 use trunkline_core::database::Database;
 use trunkline_store::FilesStatus;
 
 pub(crate) use count::Count;
-use table::Table;
+use table::{Gauges, Table};
 
 use crate::kinds;
 
@@ -33,7 +33,7 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Metrics at zero.
+    /// Makes metrics that are all zero.
     pub(crate) fn new() -> Arc<Self> {
         let mut registry = Registry::default();
         let table = Table::register(&mut registry);
@@ -45,7 +45,7 @@ impl Metrics {
         })
     }
 
-    /// All metrics at this moment.
+    /// Writes all metrics, after looking up those that are states.
     pub(crate) fn text(
         &self,
         server: &Server,
@@ -53,53 +53,56 @@ impl Metrics {
         files: Option<&FilesStatus>,
     ) -> String {
         let _one = lock(&self.scrape);
-        self.resources(server);
-        self.clients(clients);
-        let table = &self.table;
-        table.ready.set(i64::from(server.is_ready()));
-        table.longest_wait.set(server.longest_wait().as_secs_f64());
-        let work = server.read(Database::work);
-        let largest = i64::try_from(work.largest_slice).unwrap_or(i64::MAX);
-        table.largest_slice.set(largest);
-        let (errors, bad) = files.map_or((0, 0), |files| {
-            (files.errors().count(), files.bad().count())
-        });
-        table.config_errors.set(number(errors));
-        table.config_bad_files.set(number(bad));
+        self.look_up_server(server);
+        self.look_up_resources(server);
+        self.look_up_clients(clients);
+        self.look_up_files(files);
         let mut text = String::new();
         // Writing to a string does not fail.
         let _ = encode(&mut text, &self.registry);
         text
     }
 
-    fn resources(&self, server: &Server) {
-        let mut counts = zeroes();
-        server.read(|db| {
-            for (id, url) in db.types() {
-                *counts.entry(kinds::label(url)).or_default() += number(db.len(id));
-            }
-        });
-        for (label, count) in counts {
-            let gauge = self.table.resources.get_or_create(&[("type", label)]);
-            gauge.set(count);
-        }
+    /// Sets the gauges of the server itself.
+    fn look_up_server(&self, server: &Server) {
+        let table = &self.table;
+        table.ready.set(i64::from(server.is_ready()));
+        table.longest_wait.set(server.longest_wait().as_secs_f64());
+        let work = server.read(Database::work);
+        let largest = i64::try_from(work.largest_slice).unwrap_or(i64::MAX);
+        table.largest_slice.set(largest);
     }
 
-    fn clients(&self, clients: &[Client]) {
-        let (mut asked, mut parked) = (zeroes(), zeroes());
+    /// Sets the number of names of each type.
+    fn look_up_resources(&self, server: &Server) {
+        let mut resources = ByType::default();
+        server.read(|db| {
+            for (id, url) in db.types() {
+                resources.add(url, db.len(id));
+            }
+        });
+        resources.set(&self.table.resources);
+    }
+
+    /// Sets the numbers of subscriptions and of quarantined resources of all
+    /// clients, for each type.
+    fn look_up_clients(&self, clients: &[Client]) {
+        let (mut subscriptions, mut quarantined) = (ByType::default(), ByType::default());
         for state in clients.iter().flat_map(|client| &client.types) {
-            let label = kinds::label(&state.type_url);
-            *asked.entry(label).or_default() += number(state.subscriptions);
-            *parked.entry(label).or_default() += number(state.parked.len());
+            subscriptions.add(&state.type_url, state.subscriptions);
+            quarantined.add(&state.type_url, state.parked.len());
         }
-        for (label, count) in asked {
-            let gauge = self.table.subscriptions.get_or_create(&[("type", label)]);
-            gauge.set(count);
-        }
-        for (label, count) in parked {
-            let gauge = self.table.parked.get_or_create(&[("type", label)]);
-            gauge.set(count);
-        }
+        subscriptions.set(&self.table.subscriptions);
+        quarantined.set(&self.table.parked);
+    }
+
+    /// Sets the numbers of mistakes in files and of bad files; zero, if there
+    /// are no files.
+    fn look_up_files(&self, files: Option<&FilesStatus>) {
+        let errors = files.map_or(0, |files| files.errors().count());
+        let bad = files.map_or(0, |files| files.bad().count());
+        self.table.config_errors.set(number(errors));
+        self.table.config_bad_files.set(number(bad));
     }
 }
 
@@ -109,9 +112,28 @@ impl std::fmt::Debug for Metrics {
     }
 }
 
-/// Every label at zero, so that a type without resources is shown.
-fn zeroes() -> HashMap<&'static str, i64> {
-    kinds::LABELS.map(|label| (label, 0)).into()
+/// A number for the label of each type; zero at first, so that a type without
+/// any is shown.
+struct ByType(HashMap<&'static str, i64>);
+
+impl Default for ByType {
+    fn default() -> Self {
+        Self(kinds::LABELS.map(|label| (label, 0)).into())
+    }
+}
+
+impl ByType {
+    /// Adds to the number of a type.
+    fn add(&mut self, type_url: &TypeUrl, count: usize) {
+        *self.0.entry(kinds::label(type_url)).or_default() += number(count);
+    }
+
+    /// Sets the gauges of all types.
+    fn set(self, gauges: &Gauges) {
+        for (label, count) in self.0 {
+            gauges.get_or_create(&[("type", label)]).set(count);
+        }
+    }
 }
 
 fn number(count: usize) -> i64 {

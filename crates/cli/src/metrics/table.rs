@@ -18,10 +18,12 @@ pub(super) type Label = [(&'static str, &'static str); 1];
 
 /// A count for each value of a label.
 pub(super) type Counters = Family<Label, Counter>;
-type Gauges = Family<Label, Gauge>;
+/// A state for each value of a label.
+pub(super) type Gauges = Family<Label, Gauge>;
 type Seconds = Gauge<f64, AtomicU64>;
 
-/// From a tenth of a millisecond to a minute: loopback to a slow fleet.
+/// The buckets of a histogram: from a tenth of a millisecond to a minute,
+/// loopback to a slow fleet.
 const SECONDS: [f64; 17] = [
     0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
     5.0, 15.0, 60.0,
@@ -67,6 +69,7 @@ pub(super) struct Table {
 }
 
 impl Table {
+    /// Registers every metric: one line for each.
     #[rustfmt::skip]
     pub(super) fn register(registry: &mut Registry) -> Self {
         let mut add = Adder(registry);
@@ -101,6 +104,8 @@ impl Table {
     }
 }
 
+/// Registers the metrics that never change: the build, and the time of the
+/// start.
 fn constants(add: &mut Adder<'_>) {
     let build = vec![("version", version::VERSION), ("commit", version::COMMIT)];
     let help = "What this program was built from";
@@ -112,10 +117,11 @@ fn constants(add: &mut Adder<'_>) {
     add.0.register("process_start_time_seconds", help, start);
 }
 
-/// Registers metrics under their full names.
+/// Registers metrics.
 struct Adder<'a>(&'a mut Registry);
 
 impl Adder<'_> {
+    /// Registers a metric under its full name, and returns it.
     fn add<M: prometheus_client::registry::Metric + Clone>(
         &mut self,
         name: &str,
@@ -139,12 +145,13 @@ impl Adder<'_> {
         self.add(name, help, Counter::default())
     }
 
-    /// A counter by type; each begins at zero, so that the first event is seen
-    /// as a step.
+    /// Registers a counter for each type.
     fn by_type(&mut self, name: &str, help: &str) -> Counters {
         self.counters(name, help, "type", &kinds::LABELS)
     }
 
+    /// Registers a counter for each value of a label. Each begins at zero, so
+    /// that its first event is seen as a step.
     fn counters(
         &mut self,
         name: &str,

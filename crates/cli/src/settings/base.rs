@@ -43,11 +43,12 @@ pub(super) const EXAMPLE: &str = r#"
 #   hosts: [routes/www.example.com]
 "#;
 
-/// Reads the rules.
+/// Reads the list of rules.
 pub(super) fn read(raw: &Raw, node: Node) -> Result<Vec<BaseRule>, SettingsError> {
     Reader { raw, key: KEY }.list(node, rule)
 }
 
+/// Reads a rule, which must have sets or hosts.
 fn rule(reader: &Reader<'_>, path: &str, node: Node) -> Result<BaseRule, SettingsError> {
     let at = node.at;
     let (mut nodes, mut sets, mut hosts) = (NodeMatch::default(), Vec::new(), Vec::new());

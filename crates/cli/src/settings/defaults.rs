@@ -12,8 +12,11 @@ const LISTEN: &str = "127.0.0.1:18000";
 /// The default address of the admin API.
 pub(crate) const ADMIN: &str = "127.0.0.1:18001";
 
+/// The default limit of a body of the admin API.
+const ADMIN_BODY: ByteSize = ByteSize(64 << 20);
+
 impl Settings {
-    /// The defaults. The literals are valid addresses.
+    /// Makes the defaults: those of the library, where it has them.
     pub(crate) fn new() -> Self {
         let options = trunkline::Options::default();
         let load = Load {
@@ -22,6 +25,7 @@ impl Settings {
             endpoints: options.load.endpoint_granularity,
         };
         Self {
+            // The constants are valid addresses.
             listen: Address::known(LISTEN),
             also_listen: Vec::new(),
             admin: Address::known(ADMIN),
@@ -44,63 +48,86 @@ impl Settings {
                 named_only: Vec::new(),
             },
             rules: Rules::default(),
-            times: times(&options),
-            limits: limits(options),
+            times: default_times(&options),
+            limits: default_limits(options),
             load,
         }
     }
 
     /// Sets the options of the library.
     pub(crate) fn fill(&self, options: &mut trunkline::Options) {
-        let Self {
-            sending,
-            limits,
-            times,
-            load,
-            rules,
-            ..
-        } = self;
-        options.load.interval = load.interval;
-        options.load.endpoint_granularity = load.endpoints;
-        options.load.clusters = match &load.clusters[..] {
-            [] => LoadClusters::All,
-            named => LoadClusters::Named(named.to_vec()),
-        };
-        options.identifier.clone_from(&sending.identifier);
-        options.debounce = sending.debounce;
-        options.repeat_endpoints = sending.repeat_endpoints;
-        let urls = sending.named_only.iter();
-        options.named_only = urls.map(|name| crate::kinds::type_url(name)).collect();
-        options.base_sets.clone_from(&rules.base_sets);
-        options.params.clone_from(&rules.params);
-        options.resource_errors.clone_from(&rules.resource_errors);
         options.secrets_in_clear = self.allow_plaintext_secrets;
-        options.streams = limits.streams;
-        options.connections = limits.connections;
-        options.request_bytes = limits.request.0;
-        options.requests_per_second = limits.requests_per_second;
-        options.pushes = limits.pushes;
-        options.bytes_in_flight = limits.bytes_in_flight.0;
-        options.limits.subscriptions = limits.subscriptions;
-        options.limits.hosts = limits.hosts;
-        options.limits.globs = limits.globs;
-        options.limits.types = limits.types;
-        options.limits.params = limits.params;
-        options.limits.all_params = limits.all_params;
-        options.limits.name_bytes = limits.name.0;
-        options.limits.error_bytes = limits.error.0;
-        options.limits.response_bytes = limits.response.0;
-        options.drain = times.drain;
-        options.ready_patience = times.ready_patience;
-        options.refusal_delay = times.refusal_delay;
-        options.keep_alive = times.keep_alive;
-        options.keep_alive_timeout = times.keep_alive_timeout;
-        let age = times.max_connection_age;
+        options.base_sets.clone_from(&self.rules.base_sets);
+        options.params.clone_from(&self.rules.params);
+        let errors = &self.rules.resource_errors;
+        options.resource_errors.clone_from(errors);
+        self.sending.fill(options);
+        self.limits.fill(options);
+        self.times.fill(options);
+        self.load.fill(options);
+    }
+}
+
+impl Sending {
+    /// Sets the options of sending.
+    fn fill(&self, options: &mut trunkline::Options) {
+        options.identifier.clone_from(&self.identifier);
+        options.debounce = self.debounce;
+        options.repeat_endpoints = self.repeat_endpoints;
+        let urls = self.named_only.iter();
+        options.named_only = urls.map(|name| crate::kinds::type_url(name)).collect();
+    }
+}
+
+impl Limits {
+    /// Sets the limits of the server and of each stream.
+    fn fill(&self, options: &mut trunkline::Options) {
+        options.streams = self.streams;
+        options.connections = self.connections;
+        options.request_bytes = self.request.0;
+        options.requests_per_second = self.requests_per_second;
+        options.pushes = self.pushes;
+        options.bytes_in_flight = self.bytes_in_flight.0;
+        let stream = &mut options.limits;
+        stream.subscriptions = self.subscriptions;
+        stream.hosts = self.hosts;
+        stream.globs = self.globs;
+        stream.types = self.types;
+        stream.params = self.params;
+        stream.all_params = self.all_params;
+        stream.name_bytes = self.name.0;
+        stream.error_bytes = self.error.0;
+        stream.response_bytes = self.response.0;
+    }
+}
+
+impl Times {
+    /// Sets the timeouts and intervals; an age of zero is no maximum.
+    fn fill(&self, options: &mut trunkline::Options) {
+        options.drain = self.drain;
+        options.ready_patience = self.ready_patience;
+        options.refusal_delay = self.refusal_delay;
+        options.keep_alive = self.keep_alive;
+        options.keep_alive_timeout = self.keep_alive_timeout;
+        let age = self.max_connection_age;
         options.max_age = Some(age).filter(|age| !age.is_zero());
     }
 }
 
-fn limits(options: trunkline::Options) -> Limits {
+impl Load {
+    /// Sets the options of load reports; without a cluster, all report.
+    fn fill(&self, options: &mut trunkline::Options) {
+        options.load.interval = self.interval;
+        options.load.endpoint_granularity = self.endpoints;
+        options.load.clusters = match &self.clusters[..] {
+            [] => LoadClusters::All,
+            named => LoadClusters::Named(named.to_vec()),
+        };
+    }
+}
+
+/// Returns the default limits: those of the library, and that of the admin API.
+fn default_limits(options: trunkline::Options) -> Limits {
     let stream = options.limits;
     Limits {
         streams: options.streams,
@@ -118,11 +145,13 @@ fn limits(options: trunkline::Options) -> Limits {
         requests_per_second: options.requests_per_second,
         pushes: options.pushes,
         bytes_in_flight: ByteSize(options.bytes_in_flight),
-        admin_body: ByteSize(64 << 20),
+        admin_body: ADMIN_BODY,
     }
 }
 
-fn times(options: &trunkline::Options) -> Times {
+/// Returns the default times, which are those of the library. An age without a
+/// maximum is zero.
+fn default_times(options: &trunkline::Options) -> Times {
     Times {
         drain: options.drain,
         ready_patience: options.ready_patience,

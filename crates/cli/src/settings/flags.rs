@@ -15,17 +15,21 @@ pub(crate) struct Flags(pub(crate) Raw);
 /// Flags of every command, so not of this one.
 const GLOBAL: [&str; 2] = ["log_format", "log_level"];
 
-/// The flag of a key.
+/// Returns the flag of a key.
 pub(super) fn name(key: &str) -> String {
     key.replace('_', "-")
 }
 
-fn own() -> impl Iterator<Item = (&'static str, &'static Setting)> {
+/// Returns the settings that are flags of `serve` itself, each after the title
+/// of its section.
+fn serve_settings() -> impl Iterator<Item = (&'static str, &'static Setting)> {
     let all = table::SECTIONS.iter();
     let all = all.flat_map(|section| section.settings.iter().map(|s| (section.title, s)));
     all.filter(|(_, setting)| !GLOBAL.contains(&setting.key))
 }
 
+/// Makes the flag of a setting, with its default in the help. The part of the
+/// section's title before a colon is the heading.
 fn arg(section: &'static str, setting: &'static Setting) -> Arg {
     let mut defaults = Settings::new();
     let field = (setting.field)(&mut defaults);
@@ -56,7 +60,7 @@ fn arg(section: &'static str, setting: &'static Setting) -> Arg {
 
 impl Args for Flags {
     fn augment_args(command: Command) -> Command {
-        own().fold(command, |command, (section, setting)| {
+        serve_settings().fold(command, |command, (section, setting)| {
             command.arg(arg(section, setting))
         })
     }
@@ -74,7 +78,7 @@ impl FromArgMatches for Flags {
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
-        for (_, setting) in own() {
+        for (_, setting) in serve_settings() {
             if let Some(values) = matches.get_many::<String>(setting.key) {
                 self.0.set(setting.key, values.cloned().collect());
             }

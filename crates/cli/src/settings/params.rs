@@ -53,6 +53,7 @@ pub(super) fn read(raw: &Raw, node: Node) -> Result<ParamRules, SettingsError> {
     ParamRules::new(rules).map_err(|bad| reader.error(at, "", bad.to_string()))
 }
 
+/// Reads a rule, which must set a parameter.
 fn rule(reader: &Reader<'_>, path: &str, node: Node) -> Result<ParamRule, SettingsError> {
     let at = node.at;
     let mut rule = ParamRule::default();

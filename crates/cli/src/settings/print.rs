@@ -6,9 +6,10 @@ use super::table::{SECTIONS, Setting};
 use super::value::Arity;
 use super::{Settings, base, params};
 
+/// The longest line of a comment, in characters.
 const WIDTH: usize = 78;
 
-/// The text of a settings file that changes nothing.
+/// Writes a settings file that changes nothing.
 pub(crate) fn example() -> String {
     let mut text = String::from(
         "# Settings of `trunkline serve`: every key and its default. Keys may be left\n\
@@ -17,23 +18,25 @@ pub(crate) fn example() -> String {
     );
     for section in SECTIONS {
         let _ = writeln!(text);
-        comment(&mut text, &format!("── {}", section.title));
+        write_comment(&mut text, &format!("── {}", section.title));
         for setting in section.settings {
             let _ = writeln!(text);
-            one(&mut text, setting);
+            write_setting(&mut text, setting);
         }
     }
     text + base::EXAMPLE + params::EXAMPLE
 }
 
-fn one(text: &mut String, setting: &Setting) {
+/// Writes a setting after its meaning: with its default, or in a comment if it
+/// has none.
+fn write_setting(text: &mut String, setting: &Setting) {
     let mut settings = Settings::new();
     let field = (setting.field)(&mut settings);
-    let words = match (field.arity(), field.choices()) {
+    let meaning = match (field.arity(), field.choices()) {
         (Arity::One, [_, ..]) => format!("{} ({})", setting.about, field.choices().join(", ")),
         _ => setting.about.to_owned(),
     };
-    comment(text, &words);
+    write_comment(text, &meaning);
     let key = setting.key;
     let _ = match (field.show().first(), field.arity()) {
         (Some(value), _) => writeln!(text, "{key}: {}", quoted(value)),
@@ -42,7 +45,7 @@ fn one(text: &mut String, setting: &Setting) {
     };
 }
 
-/// In quotes where YAML would read a plain value as something else.
+/// Quotes a value that YAML would read as something else.
 fn quoted(value: &str) -> String {
     match value.starts_with(|c: char| c.is_ascii_alphanumeric()) {
         true => value.to_owned(),
@@ -50,7 +53,8 @@ fn quoted(value: &str) -> String {
     }
 }
 
-fn comment(text: &mut String, words: &str) {
+/// Writes a comment, in lines of at most [`WIDTH`].
+fn write_comment(text: &mut String, words: &str) {
     let mut line = String::from("#");
     for word in words.split(' ') {
         if line.chars().count() + 1 + word.chars().count() > WIDTH {

@@ -12,25 +12,29 @@ use super::{Rules, base, params, table};
 pub(crate) struct Raw {
     /// The file, if it is one.
     pub(super) file: Option<String>,
-    pub(super) values: BTreeMap<&'static str, Given>,
+    pub(super) values: BTreeMap<&'static str, Values>,
     /// Settings that are rules.
     pub(super) rules: Rules,
     /// The keys of rules that were read.
-    met: BTreeSet<&'static str>,
+    seen_rules: BTreeSet<&'static str>,
 }
+
+/// The longest settings file, in bytes.
+const LONGEST_FILE: usize = 1 << 20;
 
 /// The keys of rules.
 const RULES: [&str; 3] = [base::KEY, params::KEY, params::ERRORS];
 
 /// The values of one key, each with its place in the file.
 #[derive(Debug, Default)]
-pub(super) struct Given(pub(super) Vec<(String, Position)>);
+pub(super) struct Values(pub(super) Vec<(String, Position)>);
 
 impl Raw {
-    /// Reads the text of a settings file.
+    /// Reads the text of a settings file; `file` is its name in errors. Rules are
+    /// parsed, values are not.
     pub(crate) fn read(file: &str, text: &str) -> Result<Self, SettingsError> {
         let limits = text::Limits {
-            bytes: 1 << 20,
+            bytes: LONGEST_FILE,
             ..text::Limits::default()
         };
         let documents = text::parse(Format::of(file), file, text, &limits)?;
@@ -48,9 +52,10 @@ impl Raw {
     pub(crate) fn set(&mut self, key: &'static str, values: Vec<String>) {
         let at = Position::default();
         let values = values.into_iter().map(|value| (value, at));
-        self.values.insert(key, Given(values.collect()));
+        self.values.insert(key, Values(values.collect()));
     }
 
+    /// Takes in a document of the file. A key may occur once in the whole file.
     fn document(&mut self, document: Node) -> Result<(), SettingsError> {
         let entries = match document.value {
             // All lines may be comments.
@@ -60,7 +65,7 @@ impl Raw {
         };
         for entry in entries {
             if let Some(key) = RULES.into_iter().find(|key| *key == entry.key) {
-                if !self.met.insert(key) {
+                if !self.seen_rules.insert(key) {
                     return Err(self.twice(entry.at, key));
                 }
                 self.rules(key, entry.node)?;
@@ -70,14 +75,15 @@ impl Raw {
             let Some(setting) = known else {
                 return Err(self.unknown(entry.at, &entry.key));
             };
-            let given = self.values(setting.key, entry.node)?;
-            if self.values.insert(setting.key, given).is_some() {
+            let values = self.values(setting.key, entry.node)?;
+            if self.values.insert(setting.key, values).is_some() {
                 return Err(self.twice(entry.at, setting.key));
             }
         }
         Ok(())
     }
 
+    /// Reads the rules of a key, which is one of [`RULES`].
     fn rules(&mut self, key: &str, node: Node) -> Result<(), SettingsError> {
         match key {
             base::KEY => self.rules.base_sets = base::read(self, node)?,
@@ -87,10 +93,12 @@ impl Raw {
         Ok(())
     }
 
+    /// Makes the error of a key that occurs twice.
     fn twice(&self, at: Position, key: &str) -> SettingsError {
         self.error(at, format!("the key {key:?} occurs twice; keep one"))
     }
 
+    /// Makes the error of an unknown key, with a similar one if there is one.
     fn unknown(&self, at: Position, key: &str) -> SettingsError {
         let known = table::all().map(|setting| setting.key).chain(RULES);
         let near = nearest(key, known.map(str::to_owned));
@@ -101,22 +109,24 @@ impl Raw {
         self.error(at, format!("unknown key {key:?}; {hint}"))
     }
 
-    fn values(&self, key: &str, node: Node) -> Result<Given, SettingsError> {
+    /// Reads the values of a key: one, a list, or none.
+    fn values(&self, key: &str, node: Node) -> Result<Values, SettingsError> {
         let at = node.at;
         match node.value {
             // Without a value, the default.
-            Value::Null => Ok(Given::default()),
+            Value::Null => Ok(Values::default()),
             Value::List(list) => {
                 let one = |node| self.scalar(key, node);
                 list.into_iter()
                     .map(one)
                     .collect::<Result<_, _>>()
-                    .map(Given)
+                    .map(Values)
             }
-            value => Ok(Given(vec![self.scalar(key, Node { at, value })?])),
+            value => Ok(Values(vec![self.scalar(key, Node { at, value })?])),
         }
     }
 
+    /// Reads one value as the text that a flag would have, with its place.
     fn scalar(&self, key: &str, node: Node) -> Result<(String, Position), SettingsError> {
         let text = match node.value {
             Value::Bool(value) => value.to_string(),
@@ -129,6 +139,7 @@ impl Raw {
         Ok((text, node.at))
     }
 
+    /// Makes an error at a place of the file.
     pub(super) fn error(&self, at: Position, what: impl Into<String>) -> SettingsError {
         SettingsError::File {
             file: self.file.clone().unwrap_or_default(),

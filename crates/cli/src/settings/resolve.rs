@@ -3,7 +3,7 @@
 
 use trunkline_proto::text::{Position, TextError};
 
-use super::raw::{Given, Raw};
+use super::raw::{Raw, Values};
 use super::table::{self, Setting};
 use super::value::{Arity, BadValue};
 use super::{Settings, flags};
@@ -37,14 +37,15 @@ pub(crate) enum SettingsError {
     Together(&'static str),
 }
 
-/// The settings of a file, if there is one, and flags.
+/// Resolves the settings of a file, if there is one, and flags. The values of a
+/// flag replace all values of the file.
 pub(crate) fn resolve(file: Option<&Raw>, flags: &Raw) -> Result<Settings, SettingsError> {
     let mut settings = Settings::new();
     for setting in table::all() {
-        let by_flag = flags.values.get(setting.key).map(|given| (flags, given));
+        let by_flag = flags.values.get(setting.key).map(|values| (flags, values));
         let in_file = || file.and_then(|raw| Some((raw, raw.values.get(setting.key)?)));
-        if let Some((raw, given)) = by_flag.or_else(in_file) {
-            put(&mut settings, setting, raw, given)?;
+        if let Some((raw, values)) = by_flag.or_else(in_file) {
+            put(&mut settings, setting, raw, values)?;
         }
     }
     if let Some(file) = file {
@@ -54,11 +55,16 @@ pub(crate) fn resolve(file: Option<&Raw>, flags: &Raw) -> Result<Settings, Setti
     Ok(settings)
 }
 
+/// Puts the values that were given to a setting into its field.
+///
+/// # Errors
+/// A value is bad, or there are several where one is taken; the error names the
+/// place in the file, or the flag.
 fn put(
     settings: &mut Settings,
     setting: &Setting,
     raw: &Raw,
-    Given(values): &Given,
+    Values(values): &Values,
 ) -> Result<(), SettingsError> {
     let field = (setting.field)(settings);
     if let (Some((_, at)), true) = (values.get(1), field.arity() != Arity::Many) {

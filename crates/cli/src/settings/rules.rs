@@ -9,6 +9,16 @@ use super::resolve::SettingsError;
 /// The maximum of rules of one kind, for each is evaluated for each stream.
 const MOST: usize = 1000;
 
+/// The keys of a condition on nodes.
+const NODE_KEYS: [&str; 6] = [
+    "id",
+    "cluster",
+    "locality",
+    "metadata",
+    "user_agent",
+    "listener",
+];
+
 /// Reads the rules of one key.
 pub(super) struct Reader<'a> {
     pub(super) raw: &'a Raw,
@@ -16,7 +26,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// A list of rules, each read by `one` with its path.
+    /// Reads a list of rules: each by `one`, which is passed the rule's path.
     pub(super) fn list<T>(
         &self,
         node: Node,
@@ -36,7 +46,7 @@ impl Reader<'_> {
             .collect()
     }
 
-    /// The nodes of a rule.
+    /// Reads the conditions on nodes of a rule, which all must hold.
     pub(super) fn nodes(&self, path: &str, node: Node) -> Result<NodeMatch, SettingsError> {
         let mut conditions = Vec::new();
         for entry in self.entries(path, node)? {
@@ -52,22 +62,14 @@ impl Reader<'_> {
                         conditions.push(self.condition(&inner, &part, entry)?);
                     }
                 }
-                key => {
-                    let known = [
-                        "id",
-                        "cluster",
-                        "locality",
-                        "metadata",
-                        "user_agent",
-                        "listener",
-                    ];
-                    return Err(self.unknown(entry.at, path, key, &known));
-                }
+                key => return Err(self.unknown(entry.at, path, key, &NODE_KEYS)),
             }
         }
         Ok(NodeMatch::new(conditions))
     }
 
+    /// Reads a condition: a field of a node, and the patterns of which one must
+    /// match. `part` is the beginning of the field's name, with its dot.
     fn condition(
         &self,
         path: &str,
@@ -79,6 +81,7 @@ impl Reader<'_> {
         Ok((field, self.texts(path, entry.node)?))
     }
 
+    /// Returns the entries of a map.
     pub(super) fn entries(&self, path: &str, node: Node) -> Result<Vec<Entry>, SettingsError> {
         match node.value {
             Value::Map(entries) => Ok(entries),
@@ -86,7 +89,7 @@ impl Reader<'_> {
         }
     }
 
-    /// One text or several, each parsed.
+    /// Reads one text or a list of texts, and parses each.
     pub(super) fn texts<T: std::str::FromStr<Err = RuleError>>(
         &self,
         path: &str,
@@ -100,7 +103,7 @@ impl Reader<'_> {
         list.into_iter().map(one).collect()
     }
 
-    /// A text, parsed.
+    /// Reads a text and parses it; numbers and booleans are texts as well.
     pub(super) fn text<T: std::str::FromStr<Err = RuleError>>(
         &self,
         path: &str,
@@ -115,6 +118,8 @@ impl Reader<'_> {
         read.map_err(|bad: RuleError| self.error(node.at, path, bad.to_string()))
     }
 
+    /// Makes the error of an unknown key, with a similar one or all that are
+    /// `known`.
     pub(super) fn unknown(
         &self,
         at: Position,
@@ -129,6 +134,7 @@ impl Reader<'_> {
         self.error(at, path, format!("unknown key {key:?}; {hint}"))
     }
 
+    /// Makes an error at a place of the file; `path` leads there from the key.
     pub(super) fn error(&self, at: Position, path: &str, what: impl Into<String>) -> SettingsError {
         let what = format!("{}{path}: {}", self.key, what.into());
         self.raw.error(at, what)

@@ -99,7 +99,7 @@ sections! {
     }
 }
 
-/// Every setting.
+/// Returns every setting, in the order of the sections.
 pub(crate) fn all() -> impl Iterator<Item = &'static Setting> {
     SECTIONS.iter().flat_map(|section| section.settings)
 }

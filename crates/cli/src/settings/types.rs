@@ -10,12 +10,12 @@ use super::value::BadValue;
 pub(crate) struct Address(String);
 
 impl Address {
-    /// An address that is known to be valid.
+    /// Makes an address of a text that is known to be valid.
     pub(super) fn known(text: &str) -> Self {
         Self(text.to_owned())
     }
 
-    /// Loopback, with whatever port is free.
+    /// Makes the address of loopback with whatever port is free.
     pub(crate) fn any_port() -> Self {
         Self::known("127.0.0.1:0")
     }
@@ -50,6 +50,7 @@ impl fmt::Display for Address {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ByteSize(pub(crate) usize);
 
+/// The units of sizes, from the largest to the smallest.
 const UNITS: [(&str, usize); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
 
 impl FromStr for ByteSize {
@@ -84,7 +85,7 @@ pub(crate) trait Choice: Copy + 'static {
     /// Their words, in the same order.
     const NAMES: &'static [&'static str];
 
-    /// The word.
+    /// Returns the word of a value.
     fn name(self) -> &'static str;
 }
 

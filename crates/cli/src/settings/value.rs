@@ -15,6 +15,7 @@ pub(crate) struct BadValue {
 }
 
 impl BadValue {
+    /// Makes the error of a text that is not what is `expected`, in words.
     pub(super) fn new(found: &str, expected: impl Into<String>) -> Self {
         Self {
             found: found.to_owned(),
@@ -39,15 +40,15 @@ pub(crate) trait Field {
     /// Sets the value; adds one, where there may be many.
     fn put(&mut self, text: &str) -> Result<(), BadValue>;
 
-    /// All values, as `put` takes them. Nothing, if there is none.
+    /// Writes all values, as `put` takes them; none, if there is none.
     fn show(&self) -> Vec<String>;
 
-    /// How many values it takes.
+    /// Returns how many values the field takes.
     fn arity(&self) -> Arity {
         Arity::One
     }
 
-    /// The only values, where they are few.
+    /// Returns the only values, where they are few; none, where they are not.
     fn choices(&self) -> &'static [&'static str] {
         &[]
     }
@@ -223,6 +224,7 @@ impl<T: Choice> Field for T {
     }
 }
 
+/// Reads a path, which must not be empty.
 fn path(text: &str) -> Result<PathBuf, BadValue> {
     match text {
         "" => Err(BadValue::new(text, "a path")),
@@ -230,13 +232,18 @@ fn path(text: &str) -> Result<PathBuf, BadValue> {
     }
 }
 
+/// Reads a number, whose digits may be grouped by underscores.
 fn number<T: std::str::FromStr>(text: &str) -> Result<T, BadValue> {
     let plain = text.replace('_', "");
     let bad = |_| BadValue::new(text, "a number, such as 1000");
     plain.parse().map_err(bad)
 }
 
-/// A number and a unit: `50ms`, `1.5s`, `30m`, `1h`.
+/// The longest time. More than a century is a typo, and would not fit the clocks
+/// of some systems.
+const LONGEST_SECONDS: f64 = 3.2e9;
+
+/// Reads a time, which is a number and a unit: `50ms`, `1.5s`, `30m`, `1h`.
 pub(crate) fn duration(text: &str) -> Result<Duration, BadValue> {
     let bad = || BadValue::new(text, "a time, such as 50ms, 5s, 30m or 1h");
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
@@ -250,9 +257,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, BadValue> {
     };
     let count: f64 = count.parse().map_err(|_| bad())?;
     let seconds = count * seconds;
-    // More than a century is a typo, and would not fit the clocks of some
-    // systems.
-    if seconds > 3.2e9 {
+    if seconds > LONGEST_SECONDS {
         return Err(bad());
     }
     Duration::try_from_secs_f64(seconds).map_err(|_| bad())

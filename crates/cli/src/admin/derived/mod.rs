@@ -17,32 +17,36 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use trunkline::{Name, Server, TypeUrl, kind};
-use trunkline_core::hosts::HostName;
-use trunkline_core::params::Constraints;
+use trunkline_core::database::{Database, TypeId};
 
 pub(super) use self::plan::{Part, Plan};
-use super::body::{Author as Route, BodyResource};
+use super::body::{BodyResource, VariantId};
+use super::domains;
 
 /// Open changes that are remembered; the oldest is dropped.
 const MOST_OPEN: usize = 16;
 
-/// A variant of a name.
-pub(super) type Variant = (Name, Option<Constraints>);
+/// The hosts of a route configuration, each with the mark of the last change
+/// that had it.
+type Marked = HashMap<VariantId, u64>;
 
-/// See the module's documentation.
+/// Virtual hosts by the route configurations that are their authors. See the
+/// module's documentation.
 #[derive(Debug, Default)]
 pub(crate) struct Derived {
-    hosts: BTreeMap<Route, HashMap<Variant, u64>>,
+    hosts: BTreeMap<VariantId, Marked>,
     /// By the name that a client gave each.
-    open: HashMap<String, Open>,
+    open: HashMap<String, OpenChange>,
+    /// The mark of the last change.
     last: u64,
 }
 
-/// A change that is made by several requests.
+/// A change of several requests, of which the last is still to come.
 #[derive(Clone, Debug, Default)]
-struct Open {
+struct OpenChange {
     mark: u64,
-    routes: BTreeSet<Route>,
+    /// The route configurations that listed hosts so far.
+    routes: BTreeSet<VariantId>,
 }
 
 /// A request of a change whose first request is not known any more.
@@ -54,79 +58,86 @@ struct Open {
 pub(super) struct Forgotten;
 
 impl Derived {
-    /// The hosts to remove when these resources are applied. Of the route
-    /// configurations `empty` no variant is left.
+    /// Plans which hosts are removed when these resources are applied. Of the
+    /// route configurations in `empty` no variant is left.
     ///
     /// # Errors
-    /// If they are a part of an unknown change.
+    /// The resources are a part of an unknown change.
     pub(super) fn plan(
         &self,
-        given: &[BodyResource],
+        resources: &[BodyResource],
         empty: &[(TypeUrl, Name)],
         part: Option<Part>,
     ) -> Result<Plan, Forgotten> {
-        let mark = match &part {
-            Some(part) if part.number > 0 => self.open.get(&part.name).ok_or(Forgotten)?.mark,
-            _ => self.last + 1,
-        };
-        let mut plan = Plan::new(mark, part);
-        // By route, whether it uses VHDS.
-        let mut routes: BTreeMap<Route, bool> = BTreeMap::new();
-        for one in given {
-            let resource = &one.resource;
-            match (one.type_url.as_str(), &one.route) {
-                (kind::VHDS, Some(route)) => plan.list(route, variant(one)),
-                (kind::VHDS, None) => plan.own.push(variant(one)),
-                (kind::RDS, _) => {
-                    let route = (resource.name.clone(), one.written.clone());
-                    *routes.entry(route).or_default() |= resource.facts().vhds_version().is_some();
-                }
-                _ => {}
+        let mut plan = Plan::new(self.mark(part.as_ref())?, part);
+        plan.add_hosts(resources);
+        let routes = written_routes(resources, empty);
+        for (route, uses_vhds) in &routes {
+            self.plan_route(&mut plan, route, *uses_vhds);
+            if route.constraints.is_none() {
+                self.plan_replaced_variants(&mut plan, &route.name, &routes);
             }
         }
-        let empty = empty.iter().filter(|(url, _)| url.as_str() == kind::RDS);
-        routes.extend(empty.map(|(_, name)| ((name.clone(), None), false)));
-        for (route, leaves_them) in &routes {
-            self.plan_route(&mut plan, route, *leaves_them);
-            if route.1.is_none() {
-                self.plan_whole(&mut plan, &route.0, &routes);
-            }
-        }
-        self.plan_end(&mut plan);
+        self.plan_last_part(&mut plan);
         Ok(plan)
     }
 
-    fn plan_route(&self, plan: &mut Plan, route: &Route, leaves_them: bool) {
-        let Some(hosts) = self.hosts.get(route) else {
-            return;
-        };
-        match plan.lists(route) {
-            // The output of `get` lists none, and can be applied as it is
-            // shown.
-            false if leaves_them => plan.kept.push((route.0.clone(), hosts.len())),
-            _ if leaves_them && plan.part.is_some() => {}
-            _ => plan.lose_unlisted(route, hosts.keys()),
+    /// Returns the mark of a change: that of its first request, unless this is
+    /// the first.
+    fn mark(&self, part: Option<&Part>) -> Result<u64, Forgotten> {
+        match part {
+            Some(part) if part.number > 0 => {
+                let open = self.open.get(&part.name);
+                open.map(|open| open.mark).ok_or(Forgotten)
+            }
+            _ => Ok(self.last + 1),
         }
     }
 
-    /// A route configuration without constraints replaces all its variants, so
-    /// the hosts of those are removed.
-    fn plan_whole(&self, plan: &mut Plan, name: &Name, given: &BTreeMap<Route, bool>) {
-        for (route, hosts) in self.of(name) {
-            if !given.contains_key(route) {
-                plan.lose_unlisted(route, hosts.keys());
+    /// Removes the hosts that a route configuration no longer lists. One that
+    /// does not use VHDS any more has none.
+    fn plan_route(&self, plan: &mut Plan, route: &VariantId, uses_vhds: bool) {
+        let Some(hosts) = self.hosts.get(route) else {
+            return;
+        };
+        match plan.lists_any(route) {
+            // The output of `get` lists none, and can be applied as it is
+            // shown.
+            false if uses_vhds => plan.kept.push((route.name.clone(), hosts.len())),
+            // A later part may list them: see `plan_last_part`.
+            _ if uses_vhds && plan.part.is_some() => {}
+            _ => plan.remove_unlisted(route, hosts.keys()),
+        }
+    }
+
+    /// Removes the hosts of variants that a route configuration without
+    /// constraints replaces: all that are not `written` beside it.
+    fn plan_replaced_variants(
+        &self,
+        plan: &mut Plan,
+        name: &Name,
+        written: &BTreeMap<VariantId, bool>,
+    ) {
+        for (route, hosts) in self.variants_of(name) {
+            if !written.contains_key(route) {
+                plan.remove_unlisted(route, hosts.keys());
             }
         }
     }
 
-    /// The hosts of all variants of a route configuration.
-    fn of(&self, name: &Name) -> impl Iterator<Item = (&Route, &HashMap<Variant, u64>)> {
-        let known = self.hosts.range((name.clone(), None)..);
-        known.take_while(move |(route, _)| route.0 == *name)
+    /// Returns the hosts of all variants of a route configuration.
+    fn variants_of(&self, name: &Name) -> impl Iterator<Item = (&VariantId, &Marked)> {
+        let first = VariantId {
+            name: name.clone(),
+            constraints: None,
+        };
+        let known = self.hosts.range(first..);
+        known.take_while(move |(route, _)| route.name == *name)
     }
 
-    /// At the end of a change, removes the hosts that none of its requests had.
-    fn plan_end(&self, plan: &mut Plan) {
+    /// Removes, with the last request of a change, the hosts that no request of
+    /// it had.
+    fn plan_last_part(&self, plan: &mut Plan) {
         let Some(part) = plan.part.clone().filter(|part| part.last) else {
             return;
         };
@@ -139,89 +150,106 @@ impl Derived {
             };
             let mark = plan.mark;
             let old = hosts.iter().filter(|(_, other)| **other != mark);
-            plan.lose_unlisted(&route, old.map(|(host, _)| host));
+            plan.remove_unlisted(&route, old.map(|(host, _)| host));
         }
     }
 
-    /// In a change of several requests, a virtual host whose domain another one
-    /// takes is removed now, if a later request may not list it any more. If
-    /// one does, it is added again.
-    pub(super) fn give_way(&self, plan: &mut Plan, given: &[BodyResource], server: &Server) {
+    /// Removes hosts whose domains other hosts take, in a change of several
+    /// requests: the server refuses two hosts of one domain, and only the last
+    /// request shows that the older one is no longer listed. If a later request
+    /// lists it after all, it is added again.
+    pub(super) fn free_domains(
+        &self,
+        plan: &mut Plan,
+        resources: &[BodyResource],
+        server: &Server,
+    ) {
         if plan.part.is_none() || self.hosts.is_empty() {
             return;
         }
-        let mut gone = BTreeSet::new();
-        server.read(|db| {
+        let mut holders: BTreeSet<(VariantId, VariantId)> = server.read(|db| {
             let Some(vhds) = db.find_type(&kind::VHDS.into()) else {
-                return;
+                return BTreeSet::new();
             };
-            for one in given {
-                let name = HostName::split(one.resource.name.as_str());
-                let (Some(route), Some(name)) = (&one.route, name) else {
-                    continue;
-                };
-                let Some(hosts) = self.hosts.get(route) else {
-                    continue;
-                };
-                let is_old = |host: &Variant| {
-                    hosts.get(host).is_some_and(|mark| *mark != plan.mark) && !plan.has(route, host)
-                };
-                for domain in one.resource.facts().domains.iter() {
-                    for holder in db.hosts_with_domain(vhds, name.route, domain) {
-                        let variants = db.variants(vhds, &holder).iter();
-                        let variants = variants.map(|r| (holder.clone(), r.constraints.clone()));
-                        let old = variants.filter(is_old);
-                        gone.extend(old.map(|host| (route.clone(), host)));
-                    }
-                }
-            }
+            let all = resources.iter();
+            all.flat_map(|host| self.unlisted_holders((db, vhds), plan, host))
+                .collect()
         });
         // Hosts that are removed at its end anyway are known.
         for lost in &plan.lost {
-            gone.remove(lost);
+            holders.remove(lost);
         }
-        for (route, host) in gone {
-            plan.lose(&route, host);
+        for (route, host) in holders {
+            plan.remove(&route, host);
         }
     }
 
-    /// Virtual hosts that are removed with deleted route configurations: names
-    /// as a whole, and these variants in all.
+    /// Returns the hosts that share a domain and a route configuration with
+    /// this one, and that no request of the change has listed so far; each
+    /// after the route configuration.
+    fn unlisted_holders(
+        &self,
+        (db, vhds): (&Database, TypeId),
+        plan: &Plan,
+        host: &BodyResource,
+    ) -> Vec<(VariantId, VariantId)> {
+        let Some(route) = &host.route else {
+            return Vec::new();
+        };
+        let Some(hosts) = self.hosts.get(route) else {
+            return Vec::new();
+        };
+        let is_unlisted = |holder: &VariantId| {
+            let mark = hosts.get(holder);
+            mark.is_some_and(|mark| *mark != plan.mark) && !plan.lists(route, holder)
+        };
+        let holders = domains::holders(db, vhds, &host.resource).into_iter();
+        let variants = holders.flat_map(|holder| db.variants(vhds, &holder));
+        let unlisted = variants.map(|r| VariantId::of(r)).filter(is_unlisted);
+        unlisted.map(|holder| (route.clone(), holder)).collect()
+    }
+
+    /// Plans which hosts are removed with deleted resources: `names` of which
+    /// nothing is left, and all `variants` that are deleted.
     pub(super) fn plan_delete(
         &self,
         type_url: &TypeUrl,
         names: &[Name],
-        variants: &[Variant],
+        variants: &[VariantId],
     ) -> Plan {
         let mut plan = Plan::new(0, None);
         match type_url.as_str() {
             kind::RDS => {
                 for (route, hosts) in &self.hosts {
-                    if names.contains(&route.0) || variants.contains(route) {
-                        plan.lose_unlisted(route, hosts.keys());
+                    if names.contains(&route.name) || variants.contains(route) {
+                        plan.remove_unlisted(route, hosts.keys());
                     }
                 }
             }
-            kind::VHDS => plan.own.extend(variants.iter().cloned()),
+            kind::VHDS => plan.standalone.extend(variants.iter().cloned()),
             _ => {}
         }
         plan
     }
 
-    /// Takes note of a change that was made.
-    pub(super) fn keep(&mut self, plan: Plan) {
+    /// Takes over the plan of a change that was made: hosts that were removed are
+    /// forgotten, and those that are listed have a new author and mark.
+    pub(super) fn commit(&mut self, plan: Plan) {
         self.last = self.last.max(plan.mark);
         for (route, host) in &plan.lost {
             self.forget(route, host);
         }
-        for host in &plan.own {
+        for host in &plan.standalone {
             self.disown(host, None);
         }
         if let Some(part) = plan.part {
-            self.note(part, plan.mark, plan.listed.keys());
+            self.commit_part(part, plan.mark, plan.listed.keys());
         }
         for (route, listed) in plan.listed {
-            if self.of(&route.0).any(|(other, _)| *other != route) {
+            if self
+                .variants_of(&route.name)
+                .any(|(other, _)| *other != route)
+            {
                 listed
                     .iter()
                     .for_each(|host| self.disown(host, Some(&route)));
@@ -231,16 +259,22 @@ impl Derived {
         }
     }
 
-    /// Removes a virtual host from all route configurations but this one.
-    fn disown(&mut self, host: &Variant, but: Option<&Route>) {
-        let route = host.0.as_str().rsplit_once('/');
-        let route = Name::new(route.map_or("", |(route, _)| route));
-        let of = self.of(&route).map(|(route, _)| route);
-        let of: Vec<Route> = of.filter(|of| Some(*of) != but).cloned().collect();
-        of.iter().for_each(|route| self.forget(route, host));
+    /// Removes a virtual host from all variants of its route configuration, but
+    /// for its author, if it has one.
+    fn disown(&mut self, host: &VariantId, author: Option<&VariantId>) {
+        let name = host.name.as_str().rsplit_once('/');
+        let name = Name::new(name.map_or("", |(route, _)| route));
+        let routes = self.variants_of(&name).map(|(route, _)| route);
+        let others: Vec<VariantId> = routes
+            .filter(|route| Some(*route) != author)
+            .cloned()
+            .collect();
+        others.iter().for_each(|route| self.forget(route, host));
     }
 
-    fn forget(&mut self, route: &Route, host: &Variant) {
+    /// Removes a virtual host from a route configuration, and this with its
+    /// last one.
+    fn forget(&mut self, route: &VariantId, host: &VariantId) {
         if let Some(hosts) = self.hosts.get_mut(route) {
             hosts.remove(host);
             if hosts.is_empty() {
@@ -249,14 +283,21 @@ impl Derived {
         }
     }
 
-    fn note<'a>(&mut self, part: Part, mark: u64, routes: impl Iterator<Item = &'a Route>) {
+    /// Opens a change with its first part and closes it with its last.
+    /// `routes` are those that list hosts in this part.
+    fn commit_part<'a>(
+        &mut self,
+        part: Part,
+        mark: u64,
+        routes: impl Iterator<Item = &'a VariantId>,
+    ) {
         if part.last {
             self.open.remove(&part.name);
             return;
         }
         let open = self.open.entry(part.name).or_default();
         if part.number == 0 {
-            *open = Open::default();
+            *open = OpenChange::default();
         }
         open.mark = mark;
         open.routes.extend(routes.cloned());
@@ -268,7 +309,27 @@ impl Derived {
     }
 }
 
-fn variant(given: &BodyResource) -> Variant {
-    let resource = &given.resource;
-    (resource.name.clone(), resource.constraints.clone())
+/// Returns the route configurations that a change has, each with whether it
+/// uses VHDS.
+fn written_routes(
+    resources: &[BodyResource],
+    empty: &[(TypeUrl, Name)],
+) -> BTreeMap<VariantId, bool> {
+    let mut routes: BTreeMap<VariantId, bool> = BTreeMap::new();
+    for one in resources {
+        if one.type_url.as_str() == kind::RDS {
+            let uses_vhds = one.resource.facts().vhds_version().is_some();
+            // Its conditions may have made several variants of it.
+            *routes.entry(one.written_variant()).or_default() |= uses_vhds;
+        }
+    }
+    let empty = empty.iter().filter(|(url, _)| url.as_str() == kind::RDS);
+    routes.extend(empty.map(|(_, name)| {
+        let route = VariantId {
+            name: name.clone(),
+            constraints: None,
+        };
+        (route, false)
+    }));
+    routes
 }

@@ -1,10 +1,10 @@
-//! The effect of a change on virtual hosts; to be kept if it is made.
+//! The effect of a change on virtual hosts; committed if the change is made.
 
 use std::collections::{BTreeMap, HashSet};
 
 use trunkline::{Change, Name, TypeUrl, kind};
 
-use super::{Route, Variant};
+use crate::admin::body::{BodyResource, VariantId};
 
 /// One request of a change.
 #[derive(Clone, Debug)]
@@ -27,14 +27,15 @@ pub(in crate::admin) struct Plan {
     pub(super) mark: u64,
     pub(super) part: Option<Part>,
     /// The hosts that each route lists.
-    pub(super) listed: BTreeMap<Route, HashSet<Variant>>,
-    /// The hosts that each route no longer has.
-    pub(super) lost: Vec<(Route, Variant)>,
-    /// Hosts that were applied on their own.
-    pub(super) own: Vec<Variant>,
+    pub(super) listed: BTreeMap<VariantId, HashSet<VariantId>>,
+    /// The hosts of `removed`, each after its route.
+    pub(super) lost: Vec<(VariantId, VariantId)>,
+    /// Hosts that were applied without a route, or deleted by name.
+    pub(super) standalone: Vec<VariantId>,
 }
 
 impl Plan {
+    /// Makes a plan without effects, of a change with this mark.
     pub(super) fn new(mark: u64, part: Option<Part>) -> Self {
         Self {
             mark,
@@ -43,42 +44,56 @@ impl Plan {
         }
     }
 
-    pub(super) fn list(&mut self, route: &Route, host: Variant) {
+    /// Notes the virtual hosts among these resources: each is listed by its
+    /// route, or stands alone.
+    pub(super) fn add_hosts(&mut self, resources: &[BodyResource]) {
+        let hosts = resources.iter();
+        for host in hosts.filter(|one| one.type_url.as_str() == kind::VHDS) {
+            let id = VariantId::of(&host.resource);
+            match &host.route {
+                Some(route) => self.list(route, id),
+                None => self.standalone.push(id),
+            }
+        }
+    }
+
+    /// Adds a host to those that a route lists. A route may list many, so its
+    /// key is cloned for the first one only.
+    fn list(&mut self, route: &VariantId, host: VariantId) {
         match self.listed.get_mut(route) {
             Some(listed) => drop(listed.insert(host)),
             None => drop(self.listed.insert(route.clone(), HashSet::from([host]))),
         }
     }
 
-    /// Whether a route lists any host.
-    pub(super) fn lists(&self, route: &Route) -> bool {
+    /// Returns whether a route lists any host.
+    pub(super) fn lists_any(&self, route: &VariantId) -> bool {
         self.listed.contains_key(route)
     }
 
-    /// Whether a route lists this host.
-    pub(super) fn has(&self, route: &Route, host: &Variant) -> bool {
+    /// Returns whether a route lists this host.
+    pub(super) fn lists(&self, route: &VariantId, host: &VariantId) -> bool {
         let listed = self.listed.get(route);
         listed.is_some_and(|listed| listed.contains(host))
     }
 
-    /// Removes the hosts of a route that are not listed.
-    pub(super) fn lose_unlisted<'a>(
+    /// Removes those of a route's `hosts` that the route does not list.
+    pub(super) fn remove_unlisted<'a>(
         &mut self,
-        route: &Route,
-        hosts: impl Iterator<Item = &'a Variant>,
+        route: &VariantId,
+        hosts: impl Iterator<Item = &'a VariantId>,
     ) {
         for host in hosts {
-            if !self.has(route, host) {
-                self.lose(route, host.clone());
+            if !self.lists(route, host) {
+                self.remove(route, host.clone());
             }
         }
     }
 
-    pub(super) fn lose(&mut self, route: &Route, host: Variant) {
+    /// Removes a host of a route.
+    pub(super) fn remove(&mut self, route: &VariantId, host: VariantId) {
         let vhds = TypeUrl::from(kind::VHDS);
-        let (name, constraints) = host.clone();
-        let change = Change::RemoveVariant(vhds, name, constraints);
-        self.removed.push(change);
+        self.removed.push(host.clone().removal(vhds));
         self.lost.push((route.clone(), host));
     }
 }

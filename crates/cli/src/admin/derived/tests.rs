@@ -1,7 +1,7 @@
 //! Removals of virtual hosts, by what is applied.
 
 use super::*;
-use crate::admin::body::{Form, Read};
+use crate::admin::body::{Body, Form};
 use trunkline::Change;
 use trunkline_proto::text::Format;
 
@@ -11,9 +11,9 @@ fn given(hosts: &str) -> Vec<BodyResource> {
          virtual_hosts: [{hosts}]}}",
         kind::RDS
     );
-    let read = Read::new(text.into(), Form::Text(Format::Yaml));
+    let read = Body::read(text.into(), Form::Text(Format::Yaml));
     assert_eq!(read.errors, []);
-    read.given
+    read.resources
 }
 
 fn hosts(names: &[&str]) -> Vec<BodyResource> {
@@ -35,7 +35,7 @@ fn made(derived: &mut Derived, given: &[BodyResource], part: Option<Part>) -> Ve
     });
     let mut gone: Vec<String> = gone.collect();
     gone.sort();
-    derived.keep(plan);
+    derived.commit(plan);
     gone
 }
 
@@ -103,7 +103,7 @@ fn gone(derived: &mut Derived, given: &[BodyResource]) -> Vec<String> {
     });
     let mut gone: Vec<String> = gone.collect();
     gone.sort();
-    derived.keep(plan);
+    derived.commit(plan);
     gone
 }
 
@@ -115,9 +115,9 @@ fn variant_of_routes(clients: &str, hosts: &str) -> Vec<BodyResource> {
          virtual_hosts: [{hosts}]}}}}",
         kind::RDS
     );
-    let read = Read::new(text.into(), Form::Text(Format::Yaml));
+    let read = Body::read(text.into(), Form::Text(Format::Yaml));
     assert_eq!(read.errors, []);
-    read.given
+    read.resources
 }
 
 #[test]

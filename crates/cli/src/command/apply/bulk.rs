@@ -10,12 +10,12 @@ use tokio::runtime::Runtime;
 
 use super::parts::{Part, Parts};
 use super::places::Places;
-use crate::client::{Client, Detail};
-use crate::command::{print, runtime};
+use crate::client::{BINARY, Call, Client, Detail};
+use crate::command::{parse, print, runtime};
 use crate::failure::{Failure, Result};
 
 /// The interval of progress lines.
-const EVERY: Duration = Duration::from_secs(1);
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 /// The maximum of warnings that are shown.
 const MOST_WARNINGS: usize = 20;
 
@@ -52,6 +52,9 @@ struct Sum {
 }
 
 impl Bulk<'_> {
+    /// Sends one part after the other, until one is refused. The next part is
+    /// read before each is sent, because the last has to say that it is the
+    /// last.
     pub(super) fn run<R: Read + Seek>(&self, source: R) -> Result<()> {
         let runtime = runtime()?;
         // The server tells the parts of this change from those of others by it.
@@ -68,14 +71,16 @@ impl Bulk<'_> {
             let outcome = self
                 .send(&runtime, &path, &part)
                 .map_err(|failure| self.stopped(&sum, failure))?;
-            self.add(&mut sum, outcome, &part);
-            progress.tell(sum.resources);
+            self.show_warnings(&outcome.warnings, &part, sum.warnings);
+            sum.add(&outcome, &part);
+            progress.show(sum.resources);
             number += 1;
         }
         progress.end();
-        self.summary(&sum)
+        self.show_sum(&sum)
     }
 
+    /// Reads the next part of a file that was valid when it was surveyed.
     fn read<R: Read + Seek>(&self, parts: &mut Parts<R>) -> Result<Option<Part>> {
         let file = &self.places.file;
         parts
@@ -83,37 +88,31 @@ impl Bulk<'_> {
             .map_err(|error| Failure::wrong(format!("{file}: {error}; was it changed meanwhile?")))
     }
 
+    /// Sends a part; mistakes in it are reported with their places in the file.
     fn send(&self, runtime: &Runtime, path: &str, part: &Part) -> Result<Outcome> {
-        let translate = |detail| self.places.translate(detail, &part.origins);
-        let asked = self.client.ask_about(
-            (Method::POST, path, "application/x-protobuf"),
-            part.body.clone(),
-            &self.places.file,
-            &translate,
-        );
-        let answer = runtime.block_on(asked)?;
-        serde_json::from_slice(&answer)
-            .map_err(|error| Failure::wrong(format!("the answer is not understood: {error}")))
+        let call = Call {
+            method: Method::POST,
+            path,
+            content_type: BINARY,
+            body: part.body.clone(),
+            file: &self.places.file,
+        };
+        let locate = |detail| self.places.locate(detail, &part.origins);
+        let answer = runtime.block_on(self.client.call_in_part(call, &locate))?;
+        parse(&answer)
     }
 
-    fn add(&self, sum: &mut Sum, outcome: Outcome, part: &Part) {
-        sum.resources += part.resources;
-        sum.counts.created += outcome.counts.created;
-        sum.counts.changed += outcome.counts.changed;
-        sum.counts.deleted += outcome.counts.deleted;
-        // A continued route configuration was counted before.
-        let again = part.origins.iter().filter(|(_, host)| *host > 0).count();
-        sum.unchanged += outcome.unchanged.saturating_sub(again);
-        for warning in outcome.warnings {
-            sum.warnings += 1;
-            if sum.warnings <= MOST_WARNINGS {
-                let warning = self.places.translate(warning, &part.origins);
-                eprintln!("warning: {}", warning.in_file(&self.places.file));
-            }
+    /// Shows the warnings about a part with their places in the file, up to the
+    /// maximum. `before` is the number of those about earlier parts.
+    fn show_warnings(&self, warnings: &[Detail], part: &Part, before: usize) {
+        let room = MOST_WARNINGS.saturating_sub(before);
+        for warning in warnings.iter().take(room) {
+            let warning = self.places.locate(warning.clone(), &part.origins);
+            eprintln!("warning: {}", warning.in_file(&self.places.file));
         }
     }
 
-    /// A failure, with the state that it leaves behind.
+    /// Adds to a failure how much was applied before it.
     fn stopped(&self, sum: &Sum, failure: Failure) -> Failure {
         let (done, total) = (sum.resources, self.total);
         failure.and(format!(
@@ -122,7 +121,8 @@ impl Bulk<'_> {
         ))
     }
 
-    fn summary(&self, sum: &Sum) -> Result<()> {
+    /// Prints the number of changes, and of the warnings that were not shown.
+    fn show_sum(&self, sum: &Sum) -> Result<()> {
         let more = sum.warnings.saturating_sub(MOST_WARNINGS);
         if more > 0 {
             eprintln!("warning: and {more} more");
@@ -141,41 +141,59 @@ impl Bulk<'_> {
     }
 }
 
-/// The progress, now and then, on standard error.
+impl Sum {
+    /// Adds the outcome of a part.
+    fn add(&mut self, outcome: &Outcome, part: &Part) {
+        self.resources += part.resources;
+        self.counts.created += outcome.counts.created;
+        self.counts.changed += outcome.counts.changed;
+        self.counts.deleted += outcome.counts.deleted;
+        // A continued route configuration was counted with its first part.
+        let origins = part.origins.iter();
+        let continued = origins.filter(|origin| origin.first_host > 0).count();
+        self.unchanged += outcome.unchanged.saturating_sub(continued);
+        self.warnings += outcome.warnings.len();
+    }
+}
+
+/// Shows progress on standard error, once in an interval.
 struct Progress {
     total: usize,
-    told: Instant,
-    /// A line that is written over, or lines.
-    over: bool,
-    any: bool,
+    shown_at: Instant,
+    /// On a terminal, one line is written over and over.
+    is_terminal: bool,
+    has_shown: bool,
 }
 
 impl Progress {
+    /// Begins an interval; the first line is shown at its end.
     fn new(total: usize) -> Self {
         Self {
             total,
-            told: Instant::now(),
-            over: std::io::stderr().is_terminal(),
-            any: false,
+            shown_at: Instant::now(),
+            is_terminal: std::io::stderr().is_terminal(),
+            has_shown: false,
         }
     }
 
-    fn tell(&mut self, done: usize) {
-        if self.told.elapsed() < EVERY {
+    /// Shows how many resources are done, unless a line is recent.
+    fn show(&mut self, done: usize) {
+        if self.shown_at.elapsed() < PROGRESS_INTERVAL {
             return;
         }
-        self.told = Instant::now();
-        self.any = true;
+        self.shown_at = Instant::now();
+        self.has_shown = true;
         let percent = done * 100 / self.total.max(1);
         let line = format!("applied {done} of {} resources ({percent}%)", self.total);
-        match self.over {
+        match self.is_terminal {
             true => eprint!("\r{line}"),
             false => eprintln!("{line}"),
         }
     }
 
+    /// Ends the line of a terminal.
     fn end(&self) {
-        if self.over && self.any {
+        if self.is_terminal && self.has_shown {
             eprintln!();
         }
     }

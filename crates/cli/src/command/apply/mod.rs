@@ -20,32 +20,35 @@ use trunkline_proto::text::{self, Document, Format};
 
 use self::bulk::Bulk;
 use self::places::Places;
-use super::{ask, changes};
+use super::{changes, run_request};
 use crate::cli;
-use crate::client::Client;
+use crate::client::{BINARY, Call, Client, content_type};
 use crate::failure::{Failure, Result};
 
 /// The maximum of resources that are one change.
 const ONE_CHANGE: usize = 10_000;
-/// A text of fewer bytes does not have more.
-const SMALL: usize = 1 << 20;
+/// The size of texts that are one change in any case: they do not have more
+/// resources.
+const SMALL_TEXT: usize = 1 << 20;
 
+/// Applies a file: binary by its ending, or else a text.
 pub(super) fn run(args: &cli::Apply) -> Result<()> {
     let client = Client::new(&args.remote)?;
     let applying = Applying { args, client };
     match text::is_binary(&args.file) {
-        true => applying.binary(),
-        false => applying.text(),
+        true => applying.apply_binary(),
+        false => applying.apply_text(),
     }
 }
 
+/// A file that is applied to a server.
 struct Applying<'a> {
     args: &'a cli::Apply,
     client: Client,
 }
 
 impl Applying<'_> {
-    /// The name of the file in messages.
+    /// Returns the name of the file for messages.
     fn name(&self) -> &str {
         match self.args.file.as_str() {
             "-" => "standard input",
@@ -53,51 +56,60 @@ impl Applying<'_> {
         }
     }
 
+    /// Makes a failure of an error in the file.
     fn wrong(&self, error: impl std::fmt::Display) -> Failure {
         Failure::wrong(format!("{}: {error}", self.name()))
     }
 
-    fn binary(&self) -> Result<()> {
+    /// Applies a binary file. Unless it is one change, it is never in memory as a
+    /// whole.
+    fn apply_binary(&self) -> Result<()> {
         let open = || File::open(&self.args.file).map_err(|error| self.wrong(error));
         let places = Places::binary(self.name());
         let found = survey::survey(open()?, &places)?;
         if self.args.atomic || found <= ONE_CHANGE {
             let bytes = self.read()?;
-            return self.at_once("application/x-protobuf", bytes);
+            return self.at_once(BINARY, bytes);
         }
-        self.bulk(open()?, found, &places)
+        self.in_parts(open()?, found, &places)
     }
 
-    fn text(&self) -> Result<()> {
+    /// Applies a file in YAML or JSON. To be sent in parts, it is encoded as a
+    /// binary file.
+    fn apply_text(&self) -> Result<()> {
         let bytes = self.read()?;
         let format = Format::of(&self.args.file);
-        let kind = match format {
-            Format::Json => "application/json",
-            Format::Yaml => "application/yaml",
-        };
-        if self.args.atomic || bytes.len() <= SMALL {
-            return self.at_once(kind, bytes);
+        let content_type = content_type(format);
+        if self.args.atomic || bytes.len() <= SMALL_TEXT {
+            return self.at_once(content_type, bytes);
         }
         // The server reports as well that it is no text.
         let Ok(text) = std::str::from_utf8(&bytes) else {
-            return self.at_once(kind, bytes);
+            return self.at_once(content_type, bytes);
         };
-        let document = text::read_as(format, self.name(), text, &wire::text_options());
-        if !document.errors.is_empty() {
-            let errors = document.errors.iter().map(|error| format!("\n  {error}"));
-            let errors = errors.collect::<String>();
-            return Err(self.wrong(format!("nothing was changed{errors}")));
-        }
+        let document = self.parse(format, text)?;
         let encoded = Bytes::from(encode(&document));
         let places = Places::text(self.name(), document);
         let found = survey::survey(Cursor::new(encoded.clone()), &places)?;
         if found <= ONE_CHANGE {
-            return self.at_once(kind, bytes);
+            return self.at_once(content_type, bytes);
         }
         drop(bytes);
-        self.bulk(Cursor::new(encoded), found, &places)
+        self.in_parts(Cursor::new(encoded), found, &places)
     }
 
+    /// Parses a text; its errors are one failure.
+    fn parse(&self, format: Format, text: &str) -> Result<Document> {
+        let document = text::read_as(format, self.name(), text, &wire::text_options());
+        if document.errors.is_empty() {
+            return Ok(document);
+        }
+        let errors = document.errors.iter().map(|error| format!("\n  {error}"));
+        let errors = errors.collect::<String>();
+        Err(self.wrong(format!("nothing was changed{errors}")))
+    }
+
+    /// Reads the whole file, or standard input.
     fn read(&self) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let read = match self.args.file.as_str() {
@@ -107,18 +119,24 @@ impl Applying<'_> {
         read.map(|()| bytes).map_err(|error| self.wrong(error))
     }
 
-    /// Sends all of it in one request.
-    fn at_once(&self, kind: &'static str, bytes: Vec<u8>) -> Result<()> {
-        let path = match self.args.dry_run {
-            true => "/api/v1/resources?dry_run=true",
-            false => "/api/v1/resources",
-        };
+    /// Sends the whole file in one request, and shows each change.
+    fn at_once(&self, content_type: &'static str, body: Vec<u8>) -> Result<()> {
         let file = self.name();
-        let asked = self.client.ask(Method::POST, path, kind, bytes, file);
-        changes::show(&ask(asked)?, file)
+        let call = Call {
+            method: Method::POST,
+            path: match self.args.dry_run {
+                true => "/api/v1/resources?dry_run=true",
+                false => "/api/v1/resources",
+            },
+            content_type,
+            body,
+            file,
+        };
+        changes::show(&run_request(self.client.call(call))?, file)
     }
 
-    fn bulk<R: std::io::Read + std::io::Seek>(
+    /// Sends a binary file in parts; `found` is the number of its resources.
+    fn in_parts<R: std::io::Read + std::io::Seek>(
         &self,
         source: R,
         found: usize,
@@ -139,23 +157,16 @@ impl Applying<'_> {
     }
 }
 
-/// A text as a binary file.
+/// Encodes the resources of a text as a binary file.
 fn encode(document: &Document) -> Vec<u8> {
     let resources = document.resources.iter().map(|read| {
         let any = Any {
             type_url: read.type_url.clone(),
             value: read.body.clone(),
         };
-        if read.wrapper == Resource::default() {
-            return any;
-        }
-        let wrapper = Resource {
-            resource: Some(any),
-            ..read.wrapper.clone()
-        };
-        Any {
-            type_url: types::RESOURCE.to_owned(),
-            value: wrapper.encode_to_vec().into(),
+        match read.wrapper == Resource::default() {
+            true => any,
+            false => wrap(any, &read.wrapper),
         }
     });
     let response = DiscoveryResponse {
@@ -163,4 +174,16 @@ fn encode(document: &Document) -> Vec<u8> {
         ..DiscoveryResponse::default()
     };
     response.encode_to_vec()
+}
+
+/// Puts a resource into a copy of a wrapper, which has none.
+fn wrap(any: Any, wrapper: &Resource) -> Any {
+    let wrapper = Resource {
+        resource: Some(any),
+        ..wrapper.clone()
+    };
+    Any {
+        type_url: types::RESOURCE.to_owned(),
+        value: wrapper.encode_to_vec().into(),
+    }
 }

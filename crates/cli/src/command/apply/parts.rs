@@ -5,103 +5,137 @@ use std::io::{Read, Seek};
 use bytes::{BufMut, BytesMut};
 use prost::Message as _;
 use prost::encoding::{WireType, encode_key, encode_varint};
-use trunkline_proto::descriptor::types;
-use trunkline_proto::discovery::{Any, Resource};
+use trunkline_proto::discovery::Any;
 use trunkline_proto::pieces::{Piece, Pieces, PiecesError, Route};
 
-/// Resources of a part: few enough that a server that takes them in keeps no
-/// stream waiting for long.
-const EACH: usize = 2000;
-/// Bytes of a part, give or take a resource.
-const EACH_BYTES: usize = 1 << 20;
-/// `DiscoveryResponse.resources` and `RouteConfiguration.virtual_hosts`.
-const LIST: u32 = 2;
+use super::wrap;
+
+/// The maximum of resources in a part: few enough that a server that takes them
+/// in keeps no stream waiting for long.
+const MOST_RESOURCES: usize = 2000;
+/// The maximum of bytes in a part; its last resource may exceed it.
+const MOST_BYTES: usize = 1 << 20;
+
+/// The number of `DiscoveryResponse.resources`.
+const RESOURCES: u32 = 2;
+/// The number of `RouteConfiguration.virtual_hosts`.
+const VIRTUAL_HOSTS: u32 = 2;
 
 /// Some resources of a file.
 #[derive(Debug, Default)]
 pub(super) struct Part {
     /// A binary `DiscoveryResponse`.
     pub(super) body: Vec<u8>,
-    /// For each resource in it, its index in the file, and the index of its
-    /// first virtual host.
-    pub(super) origins: Vec<(usize, usize)>,
+    /// The origin of each resource in it.
+    pub(super) origins: Vec<Origin>,
     /// The number of resources, virtual hosts included.
     pub(super) resources: usize,
 }
 
-/// Takes a file apart.
+/// The origin of a resource of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Origin {
+    /// The index of the resource in the file.
+    pub(super) resource: usize,
+    /// The index in the file of the first virtual host that the part has of it.
+    /// It is 0 unless the resource is a continued route configuration.
+    pub(super) first_host: usize,
+}
+
+/// Splits a file into parts.
 pub(super) struct Parts<R> {
     pieces: Pieces<R>,
     /// The last route configuration; its virtual hosts may take many parts.
     route: Option<Route>,
-    each: usize,
+    most_resources: usize,
 }
 
-/// A route configuration with those of its virtual hosts that are in a part.
-struct Open {
-    index: usize,
-    first: usize,
+/// A route configuration with those of its virtual hosts that are in a part so
+/// far.
+struct OpenRoute {
+    origin: Origin,
+    /// A list of `RouteConfiguration.virtual_hosts`.
     hosts: BytesMut,
 }
 
+impl OpenRoute {
+    /// Opens a route configuration whose next virtual host is `first_host`.
+    fn new(resource: usize, first_host: usize) -> Self {
+        Self {
+            origin: Origin {
+                resource,
+                first_host,
+            },
+            hosts: BytesMut::new(),
+        }
+    }
+}
+
 impl<R: Read + Seek> Parts<R> {
+    /// Starts at the beginning of a binary file.
     pub(super) fn new(source: R) -> Self {
         Self {
             pieces: Pieces::new(source),
             route: None,
-            each: EACH,
+            most_resources: MOST_RESOURCES,
         }
     }
 
-    /// The next part; none after the last.
+    /// Reads the next part; returns `None` after the last.
     pub(super) fn next(&mut self) -> Result<Option<Part>, PiecesError> {
         let mut part = Part::default();
-        let mut open: Option<Open> = None;
-        loop {
-            let inside = open.as_ref().map(|open| open.hosts.len());
-            let bytes = part.body.len() + inside.unwrap_or_default();
-            // A route configuration is sent with a virtual host: without one,
-            // it would seem to have none.
-            if inside != Some(0) && (part.resources >= self.each || bytes >= EACH_BYTES) {
-                break;
-            }
+        let mut open: Option<OpenRoute> = None;
+        while !self.is_full(&part, open.as_ref()) {
             let Some((index, piece)) = self.pieces.next()? else {
                 break;
             };
             part.resources += 1;
-            let open_at = |first| Open {
-                index,
-                first,
-                hosts: BytesMut::new(),
-            };
             match piece {
                 Piece::Whole(any) => {
-                    part.close(open.take(), self.route.as_ref());
-                    part.put(index, 0, &any);
+                    part.close_route(open.take(), self.route.as_ref());
+                    let origin = Origin {
+                        resource: index,
+                        first_host: 0,
+                    };
+                    part.push(origin, &any);
                 }
                 Piece::Route(route) => {
-                    part.close(open.take(), self.route.as_ref());
+                    part.close_route(open.take(), self.route.as_ref());
                     self.route = Some(*route);
-                    open = Some(open_at(0));
+                    open = Some(OpenRoute::new(index, 0));
                 }
                 Piece::Host(host, body) => {
-                    let open = open.get_or_insert_with(|| open_at(host));
-                    put(&mut open.hosts, &body);
+                    // The first host of a part may continue a route
+                    // configuration of the part before.
+                    let open = open.get_or_insert_with(|| OpenRoute::new(index, host));
+                    put_message(&mut open.hosts, VIRTUAL_HOSTS, &body);
                 }
             }
         }
-        part.close(open, self.route.as_ref());
+        part.close_route(open, self.route.as_ref());
         Ok(Some(part).filter(|part| part.resources > 0))
+    }
+
+    /// Returns whether a part takes no further piece. A route configuration is
+    /// sent with a virtual host: without one, it would seem to have none.
+    fn is_full(&self, part: &Part, open: Option<&OpenRoute>) -> bool {
+        let host_bytes = open.map(|open| open.hosts.len());
+        let bytes = part.body.len() + host_bytes.unwrap_or_default();
+        let waits_for_host = host_bytes == Some(0);
+        !waits_for_host && (part.resources >= self.most_resources || bytes >= MOST_BYTES)
     }
 }
 
 impl Part {
-    fn put(&mut self, index: usize, first_host: usize, any: &Any) {
-        self.origins.push((index, first_host));
-        put(&mut self.body, &any.encode_to_vec());
+    /// Adds a resource to the body.
+    fn push(&mut self, origin: Origin, any: &Any) {
+        self.origins.push(origin);
+        put_message(&mut self.body, RESOURCES, &any.encode_to_vec());
     }
 
-    fn close(&mut self, open: Option<Open>, route: Option<&Route>) {
+    /// Adds a route configuration with its virtual hosts so far to the body, if
+    /// one is open. `route` is the last one that was read.
+    fn close_route(&mut self, open: Option<OpenRoute>, route: Option<&Route>) {
         let (Some(open), Some(route)) = (open, route) else {
             return;
         };
@@ -112,22 +146,15 @@ impl Part {
         };
         let any = match &route.wrapper {
             None => any,
-            Some(wrapper) => Any {
-                type_url: types::RESOURCE.to_owned(),
-                value: Resource {
-                    resource: Some(any),
-                    ..wrapper.clone()
-                }
-                .encode_to_vec()
-                .into(),
-            },
+            Some(wrapper) => wrap(any, wrapper),
         };
-        self.put(open.index, open.first, &any);
+        self.push(open.origin, &any);
     }
 }
 
-fn put(to: &mut impl BufMut, message: &[u8]) {
-    encode_key(LIST, WireType::LengthDelimited, to);
+/// Writes one item of a repeated field of messages.
+fn put_message(to: &mut impl BufMut, field: u32, message: &[u8]) {
+    encode_key(field, WireType::LengthDelimited, to);
     encode_varint(message.len() as u64, to);
     to.put_slice(message);
 }
@@ -136,14 +163,17 @@ fn put(to: &mut impl BufMut, message: &[u8]) {
 mod tests {
     use super::*;
     use std::io::Cursor;
-    use trunkline_proto::discovery::DiscoveryResponse;
+    use trunkline_proto::descriptor::types;
+    use trunkline_proto::discovery::{DiscoveryResponse, Resource};
 
     /// All pieces of a file, with their numbers in it.
-    fn pieces(bytes: Vec<u8>, origins: &[(usize, usize)]) -> Vec<(usize, Piece)> {
+    fn pieces(bytes: Vec<u8>, origins: &[Origin]) -> Vec<(usize, Piece)> {
         let mut pieces = Pieces::new(Cursor::new(bytes));
         let mut all = Vec::new();
         while let Some((index, piece)) = pieces.next().unwrap() {
-            let (index, hosts) = origins.get(index).copied().unwrap_or((index, 0));
+            let (index, hosts) = origins
+                .get(index)
+                .map_or((index, 0), |origin| (origin.resource, origin.first_host));
             all.push(match piece {
                 Piece::Host(host, body) => (index, Piece::Host(host + hosts, body)),
                 other => (index, other),
@@ -155,7 +185,7 @@ mod tests {
     fn file() -> Vec<u8> {
         // name: "r", vhds: {}, and five virtual hosts.
         let route: Vec<u8> = (0..5).fold(b"\x0a\x01r\x4a\x00".to_vec(), |mut bytes, n| {
-            put(&mut bytes, &[0x0a, 1, b'a' + n]);
+            put_message(&mut bytes, VIRTUAL_HOSTS, &[0x0a, 1, b'a' + n]);
             bytes
         });
         let any = |type_url: &str, value: Vec<u8>| Any {
@@ -185,7 +215,7 @@ mod tests {
         assert_eq!(whole.len(), 14);
         for each in 1..16 {
             let mut parts = Parts::new(Cursor::new(file()));
-            parts.each = each;
+            parts.most_resources = each;
             let mut all: Vec<(usize, Piece)> = Vec::new();
             let mut resources = 0;
             while let Some(part) = parts.next().unwrap() {

@@ -3,6 +3,7 @@
 use trunkline_proto::Path;
 use trunkline_proto::text::{Document, Position};
 
+use super::parts::Origin;
 use crate::client::Detail;
 
 /// The places of a file.
@@ -12,10 +13,12 @@ pub(super) struct Places {
     document: Option<Document>,
 }
 
-/// The index of a resource in a file, and that of its virtual host.
+/// The index of a resource in a file; of a virtual host, that of its route
+/// configuration and its own in there.
 pub(super) type Number = (usize, Option<usize>);
 
 impl Places {
+    /// Makes the places of a binary file: paths.
     pub(super) fn binary(file: &str) -> Self {
         Self {
             file: file.to_owned(),
@@ -23,6 +26,7 @@ impl Places {
         }
     }
 
+    /// Makes the places of a text: lines and columns.
     pub(super) fn text(file: &str, document: Document) -> Self {
         Self {
             file: file.to_owned(),
@@ -30,7 +34,7 @@ impl Places {
         }
     }
 
-    /// The place as a compiler would print it.
+    /// Writes the place of a resource as a compiler would.
     pub(super) fn name(&self, number: Number) -> String {
         let file = &self.file;
         match self.position(number) {
@@ -39,16 +43,18 @@ impl Places {
         }
     }
 
+    /// Returns the line and the column of a resource; `None` in a binary file.
     fn position(&self, (index, host): Number) -> Option<Position> {
         let read = self.document.as_ref()?.resources.get(index)?;
         let inner = host.map(|host| read.item("virtual_hosts", host));
         Some(read.position(&inner.unwrap_or_else(Path::default)))
     }
 
-    /// A mistake in a part, with its place in the file.
-    pub(super) fn translate(&self, detail: Detail, origins: &[(usize, usize)]) -> Detail {
-        let (field, number) = translate(&detail.field, origins);
-        let (message, _) = translate(&detail.message, origins);
+    /// Gives a mistake that the server found in a part its place in the file.
+    /// `origins` are those of the part.
+    pub(super) fn locate(&self, detail: Detail, origins: &[Origin]) -> Detail {
+        let (field, number) = renumber(&detail.field, origins);
+        let (message, _) = renumber(&detail.message, origins);
         let at = number.and_then(|number| self.position(number));
         Detail {
             line: at.map(|at| at.line),
@@ -59,57 +65,74 @@ impl Places {
     }
 }
 
+/// Writes the path of a resource, as the server does.
 fn path((index, host): Number) -> String {
     match host {
-        Some(host) => format!("resources[{index}].virtual_hosts[{host}]"),
-        None => format!("resources[{index}]"),
+        Some(host) => format!("{RESOURCES}{index}]{HOSTS}{host}]"),
+        None => format!("{RESOURCES}{index}]"),
     }
 }
 
-/// A text with the indexes of a part replaced by those of the file; and the
-/// first of them.
-fn translate(text: &str, origins: &[(usize, usize)]) -> (String, Option<Number>) {
+/// The beginning of every path.
+const RESOURCES: &str = "resources[";
+/// The path from a resource to its virtual hosts.
+const HOSTS: &str = ".virtual_hosts[";
+/// The end of an index, with the path from a wrapper to its resource.
+const WRAPPED: &str = "].resource";
+
+/// Replaces the indexes of a part by those of the file, in every path in a
+/// text. Returns the text, and the resource that its first path names.
+fn renumber(text: &str, origins: &[Origin]) -> (String, Option<Number>) {
     let (mut out, mut first) = (String::new(), None);
     let mut rest = text;
     while let Some(at) = rest.find(RESOURCES) {
-        let (before, after) = rest.split_at(at + RESOURCES.len());
+        let (before, path) = rest.split_at(at + RESOURCES.len());
         out.push_str(before);
-        rest = after;
-        let Some((index, after)) = number(after) else {
-            continue;
-        };
-        let Some((origin, hosts)) = origins.get(index).copied() else {
-            continue;
-        };
-        out.push_str(&origin.to_string());
-        rest = after;
-        // A wrapper may be between the two.
-        let wrapper = match rest.starts_with(WRAPPED) {
-            true => WRAPPED,
-            false => "]",
-        };
-        let inner = rest
-            .strip_prefix(wrapper)
-            .and_then(|r| r.strip_prefix(HOSTS));
-        let host = inner.and_then(number).map(|(host, after)| {
-            out.push_str(wrapper);
-            out.push_str(HOSTS);
-            out.push_str(&(host + hosts).to_string());
+        rest = path;
+        if let Some((number, after)) = renumber_path(path, origins, &mut out) {
+            first = first.or(Some(number));
             rest = after;
-            host + hosts
-        });
-        first = first.or(Some((origin, host)));
+        }
     }
     out.push_str(rest);
     (out, first)
 }
 
-const RESOURCES: &str = "resources[";
-const WRAPPED: &str = "].resource";
-const HOSTS: &str = ".virtual_hosts[";
+/// Writes the indexes of a path, which begins behind [`RESOURCES`]. Returns the
+/// resource that it names, and the text behind its last index; `None`, with
+/// nothing written, if it names no resource of the part.
+fn renumber_path<'a>(
+    path: &'a str,
+    origins: &[Origin],
+    out: &mut String,
+) -> Option<(Number, &'a str)> {
+    let (index, after) = split_index(path)?;
+    let origin = origins.get(index)?;
+    out.push_str(&origin.resource.to_string());
+    let Some((between, host, after)) = split_host(after) else {
+        return Some(((origin.resource, None), after));
+    };
+    let host = host + origin.first_host;
+    out.push_str(&format!("{between}{HOSTS}{host}"));
+    Some(((origin.resource, Some(host)), after))
+}
 
-/// A number that ends in a bracket.
-fn number(text: &str) -> Option<(usize, &str)> {
+/// Splits a path behind the index of a resource into the text before
+/// [`HOSTS`], the index of the virtual host, and the rest. Returns `None` if
+/// the path is not that of a virtual host.
+fn split_host(path: &str) -> Option<(&'static str, usize, &str)> {
+    let between = match path.starts_with(WRAPPED) {
+        true => WRAPPED,
+        false => "]",
+    };
+    let inner = path.strip_prefix(between)?.strip_prefix(HOSTS)?;
+    let (host, after) = split_index(inner)?;
+    Some((between, host, after))
+}
+
+/// Splits a text into the index at its beginning and the rest, from the
+/// closing bracket on.
+fn split_index(text: &str) -> Option<(usize, &str)> {
     let end = text.find(']')?;
     Some((text[..end].parse().ok()?, &text[end..]))
 }
@@ -120,7 +143,11 @@ mod tests {
 
     #[test]
     fn numbers_of_a_part_become_those_of_the_file() {
-        let origins = [(7, 100), (8, 0)];
+        let origin = |resource, first_host| Origin {
+            resource,
+            first_host,
+        };
+        let origins = [origin(7, 100), origin(8, 0)];
         for (part, file, first) in [
             ("resources[0].name", "resources[7].name", Some((7, None))),
             (
@@ -141,7 +168,7 @@ mod tests {
             ("resources[9] resources[x", "resources[9] resources[x", None),
             ("", "", None),
         ] {
-            assert_eq!(translate(part, &origins), (file.to_owned(), first));
+            assert_eq!(renumber(part, &origins), (file.to_owned(), first));
         }
     }
 }
