@@ -264,14 +264,9 @@ fn merge_items(updates: &mut BTreeMap<Variant, Update>, advance: &Advance) {
     for (name, item) in advance.items() {
         let removed = advance.removed_variant(name, item.as_ref());
         let removal = removed.map(|variant| Update::remove(variant, None));
-        match item {
-            Some(new) => {
-                updates.extend(removal.map(|removal| (removal.variant.clone(), removal)));
-                merge_update(updates, Update::upsert(new, None));
-            }
-            None => removal
-                .into_iter()
-                .for_each(|removal| merge_update(updates, removal)),
+        let upsert = item.as_ref().map(|new| Update::upsert(new, None));
+        for update in removal.into_iter().chain(upsert) {
+            merge_update(updates, update);
         }
     }
 }
@@ -291,4 +286,59 @@ fn merge_update(updates: &mut BTreeMap<Variant, Update>, mut update: Update) {
 /// Whether the text of a NACK mentions a name.
 pub(crate) fn error_mentions(error: &ErrorDetail, name: &Name) -> bool {
     error.message.contains(name.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::change::Change;
+    use crate::database::{Database, Scope};
+    use crate::params::Params;
+    use crate::resource::TypeUrl;
+
+    #[test]
+    fn s81_a_variant_that_came_and_went_in_merged_responses_may_be_held() {
+        let mut db = Database::new();
+        let url = TypeUrl::from("t");
+        let second = Arc::new(Resource::new("a".into(), "2".into()));
+        let first = Arc::new(Resource {
+            constraints: Some("env=a".parse().unwrap()),
+            ..Resource::new("a".into(), "1".into())
+        });
+        let params = db.intern_params(Params::new([("env", "a")]).unwrap());
+        let (stream, type_id) = (db.open_stream(), db.type_id(&url));
+        let subscriber = db.add_subscriber(stream, type_id, params);
+        db.apply(vec![Change::Upsert(url.clone(), Arc::clone(&first))])
+            .unwrap();
+        let cursor = db.open_cursor(subscriber, &Scope::All);
+        let from = db.head(cursor);
+        db.pin(cursor, from);
+        let changes = [
+            Change::Remove(url.clone(), "a".into()),
+            Change::Upsert(url, Arc::clone(&second)),
+        ];
+        db.apply(changes.into()).unwrap();
+        let changes = db.view_changes(cursor, from);
+        let advance = Advance {
+            cursor: Some(cursor),
+            from,
+            to: changes.to,
+            range: 0..changes.items.len(),
+            changes: Some(changes),
+            excluded: Vec::new(),
+            is_last: true,
+        };
+
+        let mut updates = BTreeMap::new();
+        merge_update(&mut updates, Update::upsert(&first, None));
+        merge_items(&mut updates, &advance);
+
+        let updates: Vec<Update> = updates.into_values().collect();
+        let [come, gone] = &updates[..] else {
+            panic!("{updates:?}");
+        };
+        assert_eq!(come.resource, Some(second));
+        assert!(gone.is_removal());
+        assert_eq!(gone.earlier_resource, Some(first));
+    }
 }
