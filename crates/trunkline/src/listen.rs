@@ -66,7 +66,7 @@ pub struct Listening {
     /// Cancelled to accept no more connections, and to close each open one when
     /// its requests have ended.
     pub draining: CancellationToken,
-    /// Cancelled to close everything.
+    /// Cancelled to close everything, and to wait only a moment for it.
     pub stopped: CancellationToken,
 }
 
@@ -124,8 +124,10 @@ impl<B, S> Answers<B> for S where
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 impl Listening {
-    /// Accepts connections until it drains, then waits until all of them are
-    /// closed. `full` is called when there are too many.
+    /// Accepts connections until `draining` or `stopped` is cancelled, then waits
+    /// until all of them are closed, but only a moment once `stopped` is
+    /// cancelled. `full` is called when [`Self::connections`] are open and the
+    /// next one has to wait.
     pub async fn serve<B>(self, listener: TcpListener, service: impl Answers<B>, full: impl Fn())
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
@@ -256,11 +258,12 @@ impl Listening {
     }
 
     /// Waits until a connection has to close: it is too old, or the server
-    /// drains.
+    /// drains or stops.
     async fn must_close(&self) {
         tokio::select! {
             () = self.too_old() => {}
             () = self.draining.cancelled() => {}
+            () = self.stopped.cancelled() => {}
         }
     }
 

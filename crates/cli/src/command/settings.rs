@@ -8,7 +8,7 @@ use crate::settings;
 /// Prints the example.
 pub(super) fn run(args: &cli::Settings) -> Result<()> {
     match args.print_defaults {
-        true => print(settings::example().as_bytes()),
+        true => print(settings::example_file().as_bytes()),
         false => Ok(()),
     }
 }

@@ -31,7 +31,7 @@ use std::time::Duration;
 use trunkline::node::{BaseRule, NodeMatch, ParamRules};
 
 pub(crate) use flags::Flags;
-pub(crate) use print::example;
+pub(crate) use print::example_file;
 pub(crate) use raw::Raw;
 pub(crate) use resolve::resolve;
 pub(crate) use types::{Address, ByteSize, Choice, LogFormat, LogLevel, OnDangling};

@@ -9,8 +9,9 @@ use super::{Settings, base, params};
 /// The longest line of a comment, in characters.
 const WIDTH: usize = 78;
 
-/// Writes a settings file that changes nothing.
-pub(crate) fn example() -> String {
+/// Returns the text of a settings file with every key: at its default, or in a
+/// comment if it has none. A server that reads it behaves as without a file.
+pub(crate) fn example_file() -> String {
     let mut text = String::from(
         "# Settings of `trunkline serve`: every key and its default. Keys may be left\n\
          # out; a flag of the same name (--max-streams for max_streams) wins over the\n\

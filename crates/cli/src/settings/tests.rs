@@ -11,7 +11,7 @@ fn read(text: &str) -> Result<Settings, String> {
 
 #[test]
 fn the_example_file_changes_nothing() {
-    let text = example();
+    let text = example_file();
     assert_eq!(read(&text).unwrap(), Settings::new());
     for setting in table::all() {
         let key = setting.key;
@@ -32,7 +32,7 @@ fn uncommented(text: &str, key: &str) -> String {
 /// Keys that are commented out in the example have to work when they are not.
 #[test]
 fn keys_without_a_default_are_read() {
-    let text = example();
+    let text = example_file();
     let all: String = text
         .lines()
         .map(
@@ -145,7 +145,7 @@ fn rules_of(text: &str, key: &str) -> String {
 /// Rules that are commented out in the example have to work when they are not.
 #[test]
 fn the_example_of_base_sets_is_read() {
-    let text = example();
+    let text = example_file();
     let settings = read(&rules_of(&text, "base_sets")).unwrap();
     let [rule] = &settings.rules.base_sets[..] else {
         panic!("one rule: {settings:?}")
@@ -164,7 +164,7 @@ fn the_example_of_base_sets_is_read() {
 
 #[test]
 fn the_example_of_parameters_is_read() {
-    let text = example();
+    let text = example_file();
     let both = rules_of(&text, "parameters") + &uncommented(&text, "resource_errors");
     let settings = read(&both).unwrap();
     let rules = settings.rules.params.rules();

@@ -73,36 +73,15 @@ impl TypeStream {
         }
     }
 
-    /// Divides updates into groups, by their indexes.
+    /// Divides updates into groups: two updates are in one group if they share a
+    /// key, directly or by way of others. A group is the indexes of its updates.
     pub(super) fn group_updates(&self, db: &mut Database, updates: &[Update]) -> Vec<Vec<usize>> {
-        // Indexes by group; an update with keys of two groups joins them.
-        let mut groups: Vec<Vec<usize>> = Vec::new();
-        let mut group_of: HashMap<GroupKey, usize> = HashMap::new();
+        let mut groups = Groups::default();
         for (index, update) in updates.iter().enumerate() {
-            let keys = self.group_keys(db, update);
-            let mut found: Vec<usize> = keys
-                .iter()
-                .filter_map(|key| group_of.get(key).copied())
-                .collect();
-            found.sort_unstable();
-            found.dedup();
-            let group = found.first().copied().unwrap_or_else(|| {
-                groups.push(Vec::new());
-                groups.len() - 1
-            });
-            for other in found.into_iter().skip(1) {
-                let members = std::mem::take(&mut groups[other]);
-                groups[group].extend(members);
-                group_of
-                    .values_mut()
-                    .filter(|g| **g == other)
-                    .for_each(|g| *g = group);
-            }
-            groups[group].push(index);
-            group_of.extend(keys.into_iter().map(|key| (key, group)));
+            groups.add(index, self.group_keys(db, update));
         }
-        groups.retain(|group| !group.is_empty());
-        groups
+        groups.members.retain(|group| !group.is_empty());
+        groups.members
     }
 
     /// The keys of an update: its name, and for virtual hosts also the
@@ -126,13 +105,14 @@ impl TypeStream {
 
     /// Merges the updates of one variant. A virtual host that several hosts
     /// resolved to gets the aliases of all of them: a request waits until its
-    /// host is named (S36). An upsert wins over a removal.
-    pub(super) fn merge_aliases(&self, push: &mut Push) {
+    /// host is named (S36). An upsert wins over a removal. The updates are sorted
+    /// by variant.
+    pub(super) fn merge_updates_of_variants(push: &mut Push) {
         push.updates.dedup_by(|again, first| {
             let same = again.variant == first.variant;
             if same {
                 match (&mut first.resource, again.resource.take()) {
-                    (Some(first), Some(again)) => merge_alias_lists(first, &again),
+                    (Some(first), Some(again)) => add_aliases(first, &again),
                     (resource @ None, Some(new)) => {
                         *resource = Some(new);
                         first.requested_name = again.requested_name.take();
@@ -145,8 +125,46 @@ impl TypeStream {
     }
 }
 
-/// Adds the aliases of one resource to another of the same version.
-fn merge_alias_lists(first: &mut Arc<Resource>, again: &Resource) {
+/// Groups of indexes, found by the keys of their members.
+#[derive(Default)]
+struct Groups {
+    /// A group that was joined to another is empty.
+    members: Vec<Vec<usize>>,
+    by_key: HashMap<GroupKey, usize>,
+}
+
+impl Groups {
+    /// Adds an index to the group that has one of its keys; if several have, they
+    /// become one.
+    fn add(&mut self, index: usize, keys: Vec<GroupKey>) {
+        let groups = keys.iter().filter_map(|key| self.by_key.get(key).copied());
+        let mut groups: Vec<usize> = groups.collect();
+        groups.sort_unstable();
+        groups.dedup();
+        let group = groups.first().copied().unwrap_or_else(|| {
+            self.members.push(Vec::new());
+            self.members.len() - 1
+        });
+        for other in groups.into_iter().skip(1) {
+            self.join(group, other);
+        }
+        self.members[group].push(index);
+        self.by_key.extend(keys.into_iter().map(|key| (key, group)));
+    }
+
+    /// Moves all members of one group into another.
+    fn join(&mut self, into: usize, other: usize) {
+        let members = std::mem::take(&mut self.members[other]);
+        self.members[into].extend(members);
+        let keys = self.by_key.values_mut();
+        keys.filter(|group| **group == other)
+            .for_each(|group| *group = into);
+    }
+}
+
+/// Adds to a resource the aliases that it lacks of another one of the same
+/// variant. Of two versions the first is sent, with its own aliases only.
+fn add_aliases(first: &mut Arc<Resource>, again: &Resource) {
     if first.aliases == again.aliases || first.version != again.version {
         return;
     }

@@ -131,12 +131,12 @@ impl TypeStream {
         let upsert_count = updates.iter().filter(|update| !update.is_removal()).count();
         let has_upserts = upsert_count > 0;
         for answer in answers {
-            self.repeat_answer(answer, has_upserts);
+            self.handle_nacked_answer(answer, has_upserts);
         }
         let mut suspects = Vec::new();
         for update in updates {
             let Some(resource) = &update.resource else {
-                self.repeat_removal(db, update, has_upserts);
+                self.handle_nacked_removal(db, update, has_upserts);
                 continue;
             };
             if !self.has_interest(db, update.name())
@@ -160,9 +160,10 @@ impl TypeStream {
         }
     }
 
-    /// Repeats a NACKed removal. One that came without any resource counts as
-    /// ACKed: nothing can be put into quarantine for it.
-    fn repeat_removal(&mut self, db: &mut Database, update: Update, has_upserts: bool) {
+    /// Handles a removal of a NACKed response. It is repeated if the response had
+    /// resources, since the client may not have applied it (S17). Without
+    /// resources it counts as ACKed, or it would be repeated for ever.
+    fn handle_nacked_removal(&mut self, db: &mut Database, update: Update, has_upserts: bool) {
         if has_upserts {
             self.record_maybe_dropped(db, &update);
             self.repeat_in_later_pending(&[update]);
@@ -245,7 +246,7 @@ impl TypeStream {
 
     /// Repeats an answer of a NACKed response. One that came without any
     /// resource counts as ACKed, or it would be repeated for ever.
-    fn repeat_answer(&mut self, answer: Answer, has_upserts: bool) {
+    fn handle_nacked_answer(&mut self, answer: Answer, has_upserts: bool) {
         if !has_upserts {
             return self.record_answer(answer);
         }

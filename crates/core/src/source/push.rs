@@ -156,7 +156,7 @@ impl TypeStream {
             self.select_trial_or_changes(db, context, &mut push);
         }
         push.updates.sort_by(|a, b| a.variant.cmp(&b.variant));
-        self.merge_aliases(&mut push);
+        Self::merge_updates_of_variants(&mut push);
         push
     }
 

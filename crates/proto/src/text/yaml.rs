@@ -1,6 +1,6 @@
 //! YAML into a tree: positions, anchors, merge keys, and bounds on all of it.
 //!
-//! The parser yields events, so nothing here recurses. An alias is expanded by
+//! The parser yields events, so parsing does not recurse. An alias is expanded by
 //! copying its anchor's value; how much may be copied is bounded, which makes a
 //! "billion laughs" a typed error. Plain scalars are read by the core schema of
 //! YAML 1.2: `on` and `yes` are text.

@@ -77,8 +77,8 @@ pub fn read(kind: &'static str, body: &[u8], limits: &RestLimits) -> Result<Read
         return Err(RestError::TooLarge { limit });
     }
     let request: Request = serde_json::from_slice(body)?;
-    let version = text("version_info", request.version_info, limits)?;
-    if let Some(found) = text("type_url", request.type_url, limits)?
+    let version = checked_text("version_info", request.version_info, limits)?;
+    if let Some(found) = checked_text("type_url", request.type_url, limits)?
         && full_name(&found) != full_name(kind)
     {
         let expected = kind;
@@ -102,9 +102,9 @@ pub fn read(kind: &'static str, body: &[u8], limits: &RestLimits) -> Result<Read
     })
 }
 
-/// Reads a text field; `None` if it is missing or empty. Refuses one that is too
-/// long.
-fn text(
+/// Returns the value of a text field; `None` if it is empty, which in proto3 is
+/// the same as missing. An error if it is too long.
+fn checked_text(
     field: &'static str,
     text: Option<String>,
     limits: &RestLimits,
@@ -119,7 +119,7 @@ fn text(
 /// Reads a node: the part that the engine knows, and the whole as rules read it.
 fn nodes(mut read: RequestNode, limits: &RestLimits) -> Result<(Node, discovery::Node), RestError> {
     let for_rules = read.take_rest(limits.metadata);
-    let field = |name, value| text(name, value, limits).map(Option::unwrap_or_default);
+    let field = |name, value| checked_text(name, value, limits).map(Option::unwrap_or_default);
     let core = Node {
         id: field("node.id", read.id)?,
         cluster: field("node.cluster", read.cluster)?,

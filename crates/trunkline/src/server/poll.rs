@@ -164,7 +164,7 @@ impl Refusal {
     /// The response, with the reason as JSON where there is one.
     fn into_response(self) -> Response<Body> {
         match self {
-            Self::NotAdmitted(status) => refused(http_code(&status), status.message()),
+            Self::NotAdmitted(status) => refused(http_status(&status), status.message()),
             Self::Unreadable(error) => json(error.status(), error.to_json()),
             Self::Broken => empty(StatusCode::BAD_REQUEST),
             Self::Inexpressible(why) => refused(StatusCode::INTERNAL_SERVER_ERROR, &why),
@@ -173,12 +173,13 @@ impl Refusal {
     }
 }
 
-/// The HTTP status for the gRPC status that refuses a stream.
-fn http_code(status: &Status) -> StatusCode {
+/// Returns the HTTP status for the gRPC status of a client that was not admitted.
+fn http_status(status: &Status) -> StatusCode {
     match status.code() {
         Code::Unauthenticated => StatusCode::UNAUTHORIZED,
         Code::PermissionDenied => StatusCode::FORBIDDEN,
         Code::ResourceExhausted => StatusCode::TOO_MANY_REQUESTS,
+        // Not loaded yet, or a reason of a hook: the client may poll again.
         _ => StatusCode::SERVICE_UNAVAILABLE,
     }
 }
