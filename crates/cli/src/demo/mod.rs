@@ -108,13 +108,12 @@ async fn free_address(wanted: &Address) -> Address {
 }
 
 /// Returns the `wanted` port of loopback if it is free, or else another one.
+/// Nothing holds the port until Envoy binds it, so another process may still
+/// take it.
 async fn free_port(wanted: u16) -> Result<u16> {
     let listener = match bind(("127.0.0.1", wanted)).await {
         Ok(listener) => listener,
         Err(_) => backend::listener().await?,
     };
-    let address = listener.local_addr();
-    address
-        .map(|address| address.port())
-        .map_err(Failure::wrong)
+    Ok(listener.local_addr().map_err(Failure::wrong)?.port())
 }

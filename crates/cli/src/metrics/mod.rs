@@ -53,18 +53,19 @@ impl Metrics {
         files: Option<&FilesStatus>,
     ) -> String {
         let _one = lock(&self.scrape);
-        self.look_up_server(server);
-        self.look_up_resources(server);
-        self.look_up_clients(clients);
-        self.look_up_files(files);
+        self.set_server_gauges(server);
+        self.set_resource_gauges(server);
+        self.set_client_gauges(clients);
+        self.set_file_gauges(files);
         let mut text = String::new();
         // Writing to a string does not fail.
         let _ = encode(&mut text, &self.registry);
         text
     }
 
-    /// Sets the gauges of the server itself.
-    fn look_up_server(&self, server: &Server) {
+    /// Sets whether the server is ready, the longest wait for the database, and the
+    /// most names looked at in one slice.
+    fn set_server_gauges(&self, server: &Server) {
         let table = &self.table;
         table.ready.set(i64::from(server.is_ready()));
         table.longest_wait.set(server.longest_wait().as_secs_f64());
@@ -74,7 +75,7 @@ impl Metrics {
     }
 
     /// Sets the number of names of each type.
-    fn look_up_resources(&self, server: &Server) {
+    fn set_resource_gauges(&self, server: &Server) {
         let mut resources = ByType::default();
         server.read(|db| {
             for (id, url) in db.types() {
@@ -86,7 +87,7 @@ impl Metrics {
 
     /// Sets the numbers of subscriptions and of quarantined resources of all
     /// clients, for each type.
-    fn look_up_clients(&self, clients: &[Client]) {
+    fn set_client_gauges(&self, clients: &[Client]) {
         let (mut subscriptions, mut quarantined) = (ByType::default(), ByType::default());
         for state in clients.iter().flat_map(|client| &client.types) {
             subscriptions.add(&state.type_url, state.subscriptions);
@@ -98,7 +99,7 @@ impl Metrics {
 
     /// Sets the numbers of mistakes in files and of bad files; zero, if there
     /// are no files.
-    fn look_up_files(&self, files: Option<&FilesStatus>) {
+    fn set_file_gauges(&self, files: Option<&FilesStatus>) {
         let errors = files.map_or(0, |files| files.errors().count());
         let bad = files.map_or(0, |files| files.bad().count());
         self.table.config_errors.set(number(errors));

@@ -69,11 +69,13 @@ impl ClientSet {
     }
 }
 
+/// The sets that clients held when they disconnected, and what may still drain.
 #[derive(Debug, Default)]
 pub(super) struct ClientSets {
     sets: HashMap<(TypeId, Version), Arc<ClientSet>>,
     /// The same keys, oldest first.
     order: VecDeque<(TypeId, Version)>,
+    /// The sum of [`bytes_of`] over `sets`.
     bytes: usize,
     /// References that may still be in use, and until when.
     draining: BTreeMap<Reference, Moment>,
@@ -83,8 +85,8 @@ pub(super) struct ClientSets {
 }
 
 impl ClientSets {
-    /// Stores a set in place of one with the same key. A set that alone exceeds
-    /// the limit is not stored.
+    /// Stores a set in place of one with the same key, whose age it keeps. A set
+    /// that alone exceeds the limit is not stored; the old one stays.
     fn insert(&mut self, key: (TypeId, Version), set: Arc<ClientSet>) {
         let bytes = bytes_of(&set);
         if bytes > MAX_BYTES {

@@ -1,6 +1,7 @@
 //! Changes of the cache: resources that arrive, are rejected, or are removed.
 //!
-//! Every error goes through [`Cache::fail`], and so through the table of A88.
+//! Every error goes through [`Cache::fail`], and so through the table of A88,
+//! except an expired TTL, which always drops the resource (E10).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -199,8 +200,9 @@ impl Cache {
         }
     }
 
-    /// Records an error of a name, whose effect the policy for data errors
-    /// decides. The same error again is no change (C28).
+    /// Records an error of a name and ends its fetch timer. The policy for data
+    /// errors decides what becomes of the cached resource (A88). The same error
+    /// again is no change (C28); a name that nobody requested is ignored.
     pub(super) fn fail(
         &mut self,
         name: &Name,

@@ -16,7 +16,7 @@ use crate::resource::Resource;
 
 /// The interest of one type on one stream after another.
 ///
-/// Invariants, proved by [`InterestState::check`]:
+/// Invariants, proved by `InterestState::check`:
 /// - `desired` is `sent` without `removed` and with `added`;
 /// - `removed` is in `sent` and not in `desired`.
 #[derive(Debug, Default)]

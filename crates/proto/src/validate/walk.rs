@@ -198,8 +198,9 @@ impl Walk {
         }
     }
 
-    /// Checks the bounds of protobuf on a duration, and Envoy's, which allow no
-    /// negative one.
+    /// Checks that a duration is within the bounds of protobuf and that its
+    /// seconds and nanos have one sign. A negative one is also refused in a message
+    /// of Envoy, unless another rule of the field reported it already.
     fn duration(&mut self, message: &DynamicMessage) {
         let seconds = message.get_field_by_name("seconds");
         let nanos = message.get_field_by_name("nanos");

@@ -71,7 +71,7 @@ impl Described {
             },
             user_agent: short(&node.user_agent_name),
             listener: String::new(),
-            metadata: metadata(node, wanted),
+            metadata: wanted_metadata(node, wanted),
             dynamic: dynamic(node),
         }
     }
@@ -93,8 +93,8 @@ impl Described {
         &self.dynamic
     }
 
-    /// The value of a field; `None` if the node does not have it, or no rule
-    /// reads it.
+    /// Returns the value of a field; `None` if the node does not have it, if it is
+    /// too long, or if it is metadata that no rule reads.
     #[must_use]
     pub fn get(&self, field: &Field) -> Option<&str> {
         let value = match field {
@@ -106,20 +106,24 @@ impl Described {
             Field::UserAgent => &self.user_agent,
             Field::Listener => &self.listener,
             Field::Metadata(path) => {
-                let place = self.metadata.binary_search_by(|(other, _)| other.cmp(path));
-                &self.metadata[place.ok()?].1
+                let index = self.metadata.binary_search_by(|(other, _)| other.cmp(path));
+                &self.metadata[index.ok()?].1
             }
         };
         Some(value.as_str()).filter(|value| !value.is_empty())
     }
 }
 
-/// The metadata of a node that is wanted, in the order of its paths.
-fn metadata(node: &Node, Wanted(paths): &Wanted) -> Vec<(MetadataPath, String)> {
-    let raw = node.metadata.as_ref();
-    let Some(raw) = raw.filter(|raw| !paths.is_empty() && raw.len() <= METADATA_BYTES) else {
+/// Returns the values at the wanted paths of a node's metadata, sorted by path.
+/// Metadata above [`METADATA_BYTES`] is not searched, and a value above
+/// [`VALUE_BYTES`] is left out.
+fn wanted_metadata(node: &Node, Wanted(paths): &Wanted) -> Vec<(MetadataPath, String)> {
+    let Some(raw) = &node.metadata else {
         return Vec::new();
     };
+    if paths.is_empty() || raw.len() > METADATA_BYTES {
+        return Vec::new();
+    }
     let values = discovery::values_at(raw, paths);
     let found = paths.iter().zip(values).filter_map(|(path, value)| {
         let value = value.filter(|value| value.len() <= VALUE_BYTES)?;
