@@ -120,6 +120,19 @@ pub(crate) fn run(mut args: lexopt::Parser) -> Result<()> {
     (command.run)(&Workspace::find()?, args)
 }
 
+/// Reads the flag of a command that writes a file, or with `--check` says whether
+/// it is current.
+pub(crate) fn check_flag(mut args: lexopt::Parser) -> Result<bool> {
+    let mut check = false;
+    while let Some(arg) = args.next()? {
+        match arg {
+            Arg::Long("check") => check = true,
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    Ok(check)
+}
+
 /// For commands without arguments: says so when there are some.
 fn no_more(mut args: lexopt::Parser) -> Result<()> {
     match args.next()? {

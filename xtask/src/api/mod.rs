@@ -37,8 +37,7 @@ mod tree;
 
 use std::fs;
 
-use lexopt::Arg;
-
+use crate::command;
 use crate::failure::{Failure, Result};
 use crate::workspace::Workspace;
 use diff::Diff;
@@ -62,15 +61,8 @@ const CRATES: &[(&str, &str, Option<&str>)] = &[
 ];
 
 /// Writes the listings, or says whether they are current.
-pub(crate) fn command(workspace: &Workspace, mut args: lexopt::Parser) -> Result<()> {
-    let mut check = false;
-    while let Some(arg) = args.next()? {
-        match arg {
-            Arg::Long("check") => check = true,
-            other => return Err(other.unexpected().into()),
-        }
-    }
-    listings(workspace, check)
+pub(crate) fn command(workspace: &Workspace, args: lexopt::Parser) -> Result<()> {
+    listings(workspace, command::check_flag(args)?)
 }
 
 /// Whether the listings are those of the sources.

@@ -295,11 +295,10 @@ impl Session {
         index: usize,
         selectors: &[(Selector, ParamsId)],
     ) -> usize {
-        let is_subscribed = |(selector, params): &&(Selector, ParamsId)| match selector {
-            Selector::Name(name) => self.type_streams[index].is_subscribed(db, name, *params),
-            _ => false,
-        };
-        selectors.iter().filter(is_subscribed).count()
+        let type_stream = &self.type_streams[index];
+        count_names(selectors, |name, params| {
+            type_stream.is_subscribed(db, name, params)
+        })
     }
 
     /// The number of these names that the client is subscribed to as unbounded
@@ -310,11 +309,10 @@ impl Session {
         index: usize,
         selectors: &[(Selector, ParamsId)],
     ) -> usize {
-        let is_unbounded = |(selector, params): &&(Selector, ParamsId)| match selector {
-            Selector::Name(name) => self.type_streams[index].has_unbounded_host(db, name, *params),
-            _ => false,
-        };
-        selectors.iter().filter(is_unbounded).count()
+        let type_stream = &self.type_streams[index];
+        count_names(selectors, |name, params| {
+            type_stream.has_unbounded_host(db, name, params)
+        })
     }
 
     /// Takes selectors out of a list that are over the limits, and returns the
@@ -472,4 +470,16 @@ fn limit_versions(versions: InitialVersions, limits: &Limits) -> InitialVersions
 /// the list is not empty (S27).
 fn names_something(list: &[Locator]) -> bool {
     list.iter().any(|locator| locator.name != "*")
+}
+
+/// Counts the names among selectors of which something is true.
+fn count_names(
+    selectors: &[(Selector, ParamsId)],
+    is_counted: impl Fn(&Name, ParamsId) -> bool,
+) -> usize {
+    let is_counted = |(selector, params): &&(Selector, ParamsId)| match selector {
+        Selector::Name(name) => is_counted(name, *params),
+        Selector::Glob(_) | Selector::Wildcard => false,
+    };
+    selectors.iter().filter(is_counted).count()
 }

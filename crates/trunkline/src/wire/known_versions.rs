@@ -26,7 +26,7 @@ const MIN_BYTES: usize = 4096;
 /// See the module's documentation.
 #[derive(Debug)]
 pub(crate) struct KnownVersions {
-    /// Random, so that no client can make a list with the print of another.
+    /// Random, so that no client can make a list with the fingerprint of another.
     seed: u64,
     lists: Mutex<Lists>,
 }
@@ -34,20 +34,23 @@ pub(crate) struct KnownVersions {
 #[derive(Debug, Default)]
 struct Lists {
     /// The least recently used one first.
-    known: Vec<(Print, InitialVersions)>,
+    known: Vec<(Fingerprint, InitialVersions)>,
     /// Whether any was used since [`KnownVersions::drop_unused`].
     is_used: bool,
 }
 
 impl Lists {
     fn count_names(&self) -> usize {
-        self.known.iter().map(|(print, _)| print.count).sum()
+        self.known
+            .iter()
+            .map(|(fingerprint, _)| fingerprint.count)
+            .sum()
     }
 }
 
 /// The fingerprint of a list, whatever the order of its entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Print {
+pub(crate) struct Fingerprint {
     /// The sum of the hashes of all entries.
     sum: u128,
     count: usize,
@@ -57,7 +60,7 @@ pub(crate) struct Print {
 pub(crate) struct Unread {
     /// The request without them.
     pub(crate) rest: Vec<u8>,
-    pub(crate) print: Print,
+    pub(crate) fingerprint: Fingerprint,
 }
 
 impl Default for KnownVersions {
@@ -76,37 +79,41 @@ impl KnownVersions {
         if request.len() < MIN_BYTES {
             return None;
         }
-        let mut print = Print::default();
+        let mut fingerprint = Fingerprint::default();
         let rest = split_initial_versions(request, |entry| {
             let hash = XxHash3_128::oneshot_with_seed(self.seed, entry);
-            print.sum = print.sum.wrapping_add(hash);
-            print.count += 1;
+            fingerprint.sum = fingerprint.sum.wrapping_add(hash);
+            fingerprint.count += 1;
         })?;
-        (print.count > 0).then_some(Unread { rest, print })
+        (fingerprint.count > 0).then_some(Unread { rest, fingerprint })
     }
 
-    /// Returns the list that was read from entries of this print.
-    pub(crate) fn find(&self, print: Print) -> Option<InitialVersions> {
+    /// Returns the list that was read from entries of this fingerprint.
+    pub(crate) fn find(&self, fingerprint: Fingerprint) -> Option<InitialVersions> {
         let mut lists = self.lock();
-        let index = lists.known.iter().position(|(known, _)| *known == print)?;
+        let index = lists
+            .known
+            .iter()
+            .position(|(known, _)| *known == fingerprint)?;
         lists.is_used = true;
         lists.known[index..].rotate_left(1);
         lists.known.last().map(|(_, versions)| versions.clone())
     }
 
-    /// Remembers the list that was read from entries of this print, in place of
+    /// Remembers the list that was read from entries of this fingerprint, in place of
     /// the least recently used ones. A list that has a name twice depends on the
     /// order of its entries, and is not remembered.
-    pub(crate) fn remember(&self, print: Print, versions: &InitialVersions) {
-        if versions.len() != print.count || print.count > MAX_NAMES {
+    pub(crate) fn remember(&self, fingerprint: Fingerprint, versions: &InitialVersions) {
+        if versions.len() != fingerprint.count || fingerprint.count > MAX_NAMES {
             return;
         }
         let mut lists = self.lock();
         lists.is_used = true;
-        while lists.known.len() == MAX_LISTS || lists.count_names() + print.count > MAX_NAMES {
+        while lists.known.len() == MAX_LISTS || lists.count_names() + fingerprint.count > MAX_NAMES
+        {
             lists.known.remove(0);
         }
-        lists.known.push((print, versions.clone()));
+        lists.known.push((fingerprint, versions.clone()));
     }
 
     /// Forgets all lists if none was used since this was last called.
@@ -149,36 +156,39 @@ mod tests {
         let known = KnownVersions::default();
         let forwards = known.split(&request(0..1000)).unwrap();
         let backwards = known.split(&request((0..1000).rev())).unwrap();
-        assert_eq!(forwards.print, backwards.print);
+        assert_eq!(forwards.fingerprint, backwards.fingerprint);
         assert_eq!(forwards.rest, request(0..0));
-        assert!(known.find(forwards.print).is_none());
-        known.remember(forwards.print, &versions(1000));
-        assert_eq!(known.find(backwards.print), Some(versions(1000)));
+        assert!(known.find(forwards.fingerprint).is_none());
+        known.remember(forwards.fingerprint, &versions(1000));
+        assert_eq!(known.find(backwards.fingerprint), Some(versions(1000)));
         let other = known.split(&request(1..1000)).unwrap();
-        assert!(known.find(other.print).is_none());
+        assert!(known.find(other.fingerprint).is_none());
         assert!(known.split(&request(0..10)).is_none(), "it is small");
     }
 
     #[test]
     fn few_are_remembered_and_only_while_they_are_of_use() {
         let known = KnownVersions::default();
-        let print = |sum: u128, count: usize| Print { sum, count };
-        known.remember(print(9, 3), &versions(2));
-        assert!(known.find(print(9, 3)).is_none(), "a name is there twice");
-        for sum in 0..MAX_LISTS as u128 {
-            known.remember(print(sum, 2), &versions(2));
-        }
-        assert!(known.find(print(0, 2)).is_some());
-        known.remember(print(9, 2), &versions(2));
-        assert!(known.find(print(0, 2)).is_some(), "it was used");
+        let fingerprint = |sum: u128, count: usize| Fingerprint { sum, count };
+        known.remember(fingerprint(9, 3), &versions(2));
         assert!(
-            known.find(print(1, 2)).is_none(),
+            known.find(fingerprint(9, 3)).is_none(),
+            "a name is there twice"
+        );
+        for sum in 0..MAX_LISTS as u128 {
+            known.remember(fingerprint(sum, 2), &versions(2));
+        }
+        assert!(known.find(fingerprint(0, 2)).is_some());
+        known.remember(fingerprint(9, 2), &versions(2));
+        assert!(known.find(fingerprint(0, 2)).is_some(), "it was used");
+        assert!(
+            known.find(fingerprint(1, 2)).is_none(),
             "the oldest of the others"
         );
         known.drop_unused();
-        assert!(known.find(print(9, 2)).is_some());
+        assert!(known.find(fingerprint(9, 2)).is_some());
         known.drop_unused();
         known.drop_unused();
-        assert!(known.find(print(9, 2)).is_none());
+        assert!(known.find(fingerprint(9, 2)).is_none());
     }
 }

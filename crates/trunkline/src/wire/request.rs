@@ -137,7 +137,7 @@ impl Reader {
         raw: Bytes,
         unread: Unread,
     ) -> Result<Read<DeltaRequest>, DecodeError> {
-        if let Some(known) = self.known_versions.find(unread.print) {
+        if let Some(known) = self.known_versions.find(unread.fingerprint) {
             let mut read = self.decode_delta(unread.rest.into())?;
             read.request.initial_versions = known;
             return Ok(read);
@@ -145,7 +145,7 @@ impl Reader {
         let read = self.decode_delta(raw)?;
         if read.refused.is_empty() {
             let versions = &read.request.initial_versions;
-            self.known_versions.remember(unread.print, versions);
+            self.known_versions.remember(unread.fingerprint, versions);
         }
         Ok(read)
     }
