@@ -127,7 +127,7 @@ fn a_domain_that_another_host_has_is_refused_with_both_places() {
         1,
     );
     assert!(
-        error.contains("vhds \"r/c\" is there already, at 6:5"),
+        error.contains("virtual host \"r/c\" is there already, at 6:5"),
         "{error}"
     );
     assert_eq!(names(&server, "vhds"), ["r/a"]);

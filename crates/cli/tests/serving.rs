@@ -74,7 +74,7 @@ fn a_bad_file_changes_nothing_and_says_where_it_is_bad() {
     let twice = format!("{CLUSTER}{}", CLUSTER.replace("resources:\n", ""));
     let error = bad(&server.ask_with(&["apply", "-f", "-"], &twice), 1);
     assert!(
-        error.contains("cds \"backend\" is there already, at 2:"),
+        error.contains("cluster \"backend\" is there already, at 2:"),
         "{error}"
     );
     // Envoy's own rules on fields.
@@ -314,4 +314,17 @@ fn dangling_references_are_warned_of_or_refused() {
     assert!(error.contains(warning), "{error}");
     let both = format!("{CLUSTER}{}", routes.replace("resources:\n", ""));
     good(&strict.ask_with(&["apply", "-f", "-"], &both));
+    // A collection may be empty, also where there are others of its type.
+    let collection = r#"resources:
+- "@type": type.googleapis.com/envoy.service.discovery.v3.Resource
+  name: xdstp://a/envoy.config.endpoint.v3.LbEndpoint/others/1
+  resource: {"@type": type.googleapis.com/envoy.config.endpoint.v3.LbEndpoint}
+- "@type": type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment
+  cluster_name: backend
+  endpoints:
+  - leds_cluster_locality_config:
+      leds_config: {ads: {}}
+      leds_collection_name: xdstp://a/envoy.config.endpoint.v3.LbEndpoint/some/*
+"#;
+    good(&strict.ask_with(&["apply", "-f", "-"], collection));
 }

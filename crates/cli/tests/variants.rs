@@ -174,13 +174,13 @@ fn s62_variants_of_which_a_client_matches_two_are_refused_with_both_places() {
     let both = file(&[("env=prod", "a"), ("version=v1", "b")]);
     let error = bad(&server.ask_with(&["apply", "-f", "-"], &both), 1);
     let expected = "standard input:11:13: resources[1].resource: a client with env=prod,version=v1 \
-                    would match two variants of cds \"c\", this one [version=v1] and the one at \
+                    would match two variants of cluster \"c\", this one [version=v1] and the one at \
                     6:13 [env=prod]; make their constraints exclude each other";
     assert!(error.contains(expected), "{error}");
     let twice = file(&[("env=prod", "a"), ("env=prod", "b")]);
     let error = bad(&server.ask_with(&["apply", "-f", "-"], &twice), 1);
     assert!(
-        error.contains("cds \"c\" is there already, at 6:13"),
+        error.contains("cluster \"c\" is there already, at 6:13"),
         "{error}"
     );
     let apart = [

@@ -4,18 +4,17 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use trunkline::checked::{Document, Fault, Finding, Item, MOST_FINDINGS, Unserved};
 use trunkline::{Name, TypeUrl};
 use trunkline_core::params::Constraints;
 
 use crate::file::FileId;
-use crate::item::{Item, Parsed};
-use crate::problem::{Fault, MOST, Problem, Unserved};
 
 /// A variant, and its place.
 #[derive(Clone, Copy)]
 struct Variant<'a> {
     file: &'a FileId,
-    parsed: &'a Parsed,
+    parsed: &'a Document,
     item: &'a Item,
     constraints: &'a Constraints,
 }
@@ -27,8 +26,8 @@ type Known<'a> = BTreeMap<&'a str, BTreeMap<&'a str, Variant<'a>>>;
 /// the file with the first variant of the name. The cost follows the number of
 /// files with constraints.
 pub(crate) fn uncovered<'a>(
-    files: impl Iterator<Item = (&'a FileId, &'a Parsed)>,
-) -> BTreeMap<FileId, Vec<Problem>> {
+    files: impl Iterator<Item = (&'a FileId, &'a Document)>,
+) -> BTreeMap<FileId, Vec<Finding>> {
     let mut known = Known::new();
     let mut names = Names::default();
     let constrained = files.filter(|(_, parsed)| parsed.constrained);
@@ -51,7 +50,7 @@ pub(crate) fn uncovered<'a>(
 }
 
 /// Lists the resources of a file that have constraints.
-fn variants<'a>(file: &'a FileId, parsed: &'a Parsed) -> impl Iterator<Item = Variant<'a>> {
+fn variants<'a>(file: &'a FileId, parsed: &'a Document) -> impl Iterator<Item = Variant<'a>> {
     parsed.items.iter().filter_map(move |item| {
         Some(Variant {
             file,
@@ -85,7 +84,7 @@ impl<'a> Names<'a> {
 /// Decides which values the variants of a name leave out.
 struct Judge<'a> {
     known: Known<'a>,
-    found: BTreeMap<FileId, Vec<Problem>>,
+    found: BTreeMap<FileId, Vec<Finding>>,
     /// The number of warnings in `found`.
     count: usize,
     /// Results by variants: many names have the same ones.
@@ -95,7 +94,7 @@ struct Judge<'a> {
 impl<'a> Judge<'a> {
     /// Adds the warnings for one name, which has these variants.
     fn name(&mut self, variants: &[Variant<'a>]) {
-        if self.count >= MOST {
+        if self.count >= MOST_FINDINGS {
             return;
         }
         let mut constraints: Vec<_> = variants.iter().map(|one| one.constraints).collect();
@@ -127,7 +126,7 @@ impl<'a> Judge<'a> {
     /// value, with a variant of another name that mentions the value.
     fn warn(&mut self, variant: Variant<'a>, key: &str, value: &str) {
         let by = self.known.get(key).and_then(|values| values.get(value));
-        let Some(by) = by.filter(|_| self.count < MOST) else {
+        let Some(by) = by.filter(|_| self.count < MOST_FINDINGS) else {
             return;
         };
         let unserved = Unserved {
@@ -140,7 +139,7 @@ impl<'a> Judge<'a> {
             by: by.parsed.place(by.item),
         };
         let fault = Fault::Unserved(Box::new(unserved));
-        let problem = variant.parsed.problem(variant.item, fault);
+        let problem = variant.parsed.finding(variant.item, fault);
         let file = FileId::clone(variant.file);
         self.found.entry(file).or_default().push(problem);
         self.count += 1;

@@ -3,24 +3,23 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use trunkline::checked::{Document, Item};
 use trunkline::{Change, Name, TypeUrl};
 use trunkline_core::params::Constraints;
-
-use crate::item::{Item, Parsed};
 
 /// The key of a resource: type, name and variant.
 type Key<'a> = (&'a TypeUrl, &'a Name, Option<&'a Constraints>);
 
 /// Returns the changes that create every resource of some files.
-pub(crate) fn all<'a>(files: impl Iterator<Item = &'a Parsed>) -> Vec<Change> {
+pub(crate) fn all<'a>(files: impl Iterator<Item = &'a Document>) -> Vec<Change> {
     files.flat_map(|parsed| &parsed.items).map(upsert).collect()
 }
 
 /// Returns the changes between two states of some files, upserts first. A
 /// resource that stays the same, in whichever of them, is no change.
 pub(crate) fn between<'a>(
-    before: impl Iterator<Item = &'a Parsed>,
-    after: impl Iterator<Item = &'a Parsed>,
+    before: impl Iterator<Item = &'a Document>,
+    after: impl Iterator<Item = &'a Document>,
 ) -> Vec<Change> {
     let (before, after) = (by_key(before), by_key(after));
     let mut before = before.into_iter().peekable();
@@ -40,7 +39,7 @@ pub(crate) fn between<'a>(
 }
 
 /// Returns all items in the order of their keys, which differ.
-fn by_key<'a>(files: impl Iterator<Item = &'a Parsed>) -> Vec<&'a Item> {
+fn by_key<'a>(files: impl Iterator<Item = &'a Document>) -> Vec<&'a Item> {
     let mut items: Vec<_> = files.flat_map(|parsed| &parsed.items).collect();
     items.sort_by(|a, b| key(a).cmp(&key(b)));
     items

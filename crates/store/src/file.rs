@@ -4,9 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use crate::item::Parsed;
-use crate::problem::Problem;
 use crate::scan::Stamp;
+use trunkline::checked::{Document, Finding};
 
 /// The key of a file: the order is that of the paths, then by name.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,25 +31,25 @@ pub(crate) struct File {
     pub(crate) lost: bool,
     /// Its last state without a mistake. In the index, except while files are
     /// settled.
-    pub(crate) served: Option<Arc<Parsed>>,
-    pub(crate) errors: Vec<Problem>,
-    pub(crate) warnings: Vec<Problem>,
-    pub(crate) dangling: Vec<Problem>,
+    pub(crate) served: Option<Arc<Document>>,
+    pub(crate) errors: Vec<Finding>,
+    pub(crate) warnings: Vec<Finding>,
+    pub(crate) dangling: Vec<Finding>,
     /// Values that no variant of a name in it serves.
-    pub(crate) unserved: Vec<Problem>,
+    pub(crate) unserved: Vec<Finding>,
     pub(crate) since: Option<SystemTime>,
 }
 
 /// The new state of a file.
 pub(crate) enum Wish {
-    New(Arc<Parsed>),
+    New(Arc<Document>),
     Gone,
 }
 
 impl File {
     /// Returns the contents that the file has now and that are not served yet;
     /// `None` if it did not change, or is gone.
-    pub(crate) fn candidate(&self) -> Option<&Arc<Parsed>> {
+    pub(crate) fn candidate(&self) -> Option<&Arc<Document>> {
         match &self.wish {
             Some(Wish::New(parsed)) => Some(parsed),
             _ => None,
@@ -58,7 +57,7 @@ impl File {
     }
 
     /// Marks the file as bad; the time stays, if it was bad before.
-    pub(crate) fn fail(&mut self, errors: Vec<Problem>) {
+    pub(crate) fn fail(&mut self, errors: Vec<Finding>) {
         if self.errors.is_empty() {
             self.since = Some(SystemTime::now());
         }
@@ -66,7 +65,7 @@ impl File {
     }
 
     /// Marks the file as good, with the contents that are served from now on.
-    pub(crate) fn serve(&mut self, parsed: Arc<Parsed>) {
+    pub(crate) fn serve(&mut self, parsed: Arc<Document>) {
         self.served = Some(parsed);
         self.errors.clear();
         self.lost = false;

@@ -7,14 +7,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
+use trunkline::checked::{Document, Fault, Finding, Index};
 use trunkline::{Change, Resource, TypeUrl};
 
 use crate::diff;
 use crate::file::{File, FileId, FileKey, Wish};
-use crate::index::Index;
-use crate::item::Parsed;
 use crate::options::Options;
-use crate::problem::{Fault, Problem};
 use crate::read::Outcome;
 use crate::read_all::read_all;
 use crate::scan::{Found, Scan, absolute, scan};
@@ -26,9 +24,9 @@ pub struct Files {
     pub(crate) options: Options,
     pub(crate) files: BTreeMap<FileId, File>,
     /// The served resources of all files.
-    pub(crate) index: Index,
+    pub(crate) index: Index<FileId>,
     /// Paths that could not be scanned, and since when.
-    pub(crate) failed: BTreeMap<PathBuf, (Problem, SystemTime)>,
+    pub(crate) failed: BTreeMap<PathBuf, (Finding, SystemTime)>,
     pub(crate) loaded: bool,
     /// The steps of the last update.
     pub(crate) steps: Vec<Step>,
@@ -42,9 +40,9 @@ pub struct Loaded {
     /// The number of files.
     pub files: usize,
     /// All mistakes.
-    pub errors: Vec<Problem>,
+    pub errors: Vec<Finding>,
     /// All warnings.
-    pub warnings: Vec<Problem>,
+    pub warnings: Vec<Finding>,
 }
 
 /// How often files are scanned again because one changes meanwhile.
@@ -101,7 +99,7 @@ impl Files {
     }
 
     /// The contents of good files.
-    fn served(&self) -> impl Iterator<Item = &Parsed> {
+    fn served(&self) -> impl Iterator<Item = &Document> {
         let files = self.files.values();
         files.filter_map(|file| file.served.as_deref())
     }
@@ -196,7 +194,7 @@ impl Files {
         for (path, fault) in &scan.failed {
             let since = before.remove(path).map_or(now, |(_, since)| since);
             let name = path.display().to_string().into();
-            let problem = Problem::whole(&name, fault.clone());
+            let problem = Finding::whole(&name, fault.clone());
             self.failed.insert(path.clone(), (problem, since));
         }
     }
@@ -264,15 +262,16 @@ impl Files {
             return true;
         }
         file.hash = outcome.hash;
-        file.warnings = outcome.warnings;
-        let (parsed, mut errors) = (Arc::new(outcome.parsed), outcome.errors);
+        let decoded = outcome.decoded;
+        file.warnings = decoded.warnings;
+        let (parsed, mut errors) = (Arc::new(decoded.document), decoded.errors);
         if errors.is_empty() {
             file.wish = Some(Wish::New(parsed));
         } else {
             // Contradictions within the file are reported with its other
             // mistakes.
             let inside = Index::default().insert(id, &parsed);
-            errors.extend(inside.err().into_iter().flat_map(|clash| clash.problems));
+            errors.extend(inside.err().into_iter().flat_map(|clash| clash.findings));
             file.wish = None;
             file.fail(errors);
         }
@@ -284,6 +283,6 @@ impl Files {
 /// or has lost all of its resources.
 fn looks_half_written(file: &File, outcome: &Outcome) -> bool {
     let had_items = file.served.as_ref().is_some_and(|p| !p.items.is_empty());
-    let emptied = had_items && outcome.parsed.items.is_empty();
-    emptied || !outcome.errors.is_empty()
+    let emptied = had_items && outcome.decoded.document.items.is_empty();
+    emptied || !outcome.decoded.errors.is_empty()
 }

@@ -12,15 +12,13 @@
 //! | module | concern |
 //! |---|---|
 //! | `scan` | finds files, and those that changed |
-//! | `read`, `read_all`, `binary`, `item` | the resources of one file, or of several at once |
-//! | `index`, `domains`, `slots` | names and domains over all files; contradictions |
+//! | `read`, `read_all` | the resources of one file, or of several at once |
 //! | `coverage` | values of a key that no variant serves |
 //! | `settle` | the files that can be served together; dangling references |
 //! | `file`, `files`, `status` | good and bad files, and since when |
 //! | `steps`, `diff` | the changes of an update, and how it is undone |
 //! | `notifications`, `mailbox`, `watch` | when to scan again |
 //! | `contents` | the way to a server |
-//! | `problem` | mistakes, with place and remedy |
 //!
 //! The rules:
 //!
@@ -49,24 +47,18 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod binary;
 mod contents;
 mod coverage;
 mod diff;
-mod domains;
 mod file;
 mod files;
-mod index;
-mod item;
 mod mailbox;
 mod notifications;
 mod options;
-mod problem;
 mod read;
 mod read_all;
 mod scan;
 mod settle;
-mod slots;
 mod status;
 mod steps;
 mod watch;
@@ -74,6 +66,5 @@ mod watch;
 pub use contents::FileContents;
 pub use files::{Files, Loaded};
 pub use options::{Dangling, Options};
-pub use problem::{Fault, Place, Problem, Unserved};
 pub use status::{FileStatus, FilesStatus};
 pub use watch::{Update, Watcher};

@@ -9,8 +9,8 @@ use notify::event::{AccessKind, AccessMode};
 use notify::{Config, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use crate::mailbox::Mailbox;
-use crate::problem::{Fault, Problem};
 use crate::scan::directory;
+use trunkline::checked::{Fault, Finding};
 
 /// The identity of each directory when it was watched.
 type Watched = BTreeMap<PathBuf, Option<(u64, u64)>>;
@@ -20,7 +20,7 @@ pub(crate) struct Notifications {
     watcher: Option<RecommendedWatcher>,
     watched: Watched,
     /// Directories that cannot be watched.
-    pub(crate) unwatched: Vec<Problem>,
+    pub(crate) unwatched: Vec<Finding>,
 }
 
 impl Notifications {
@@ -97,7 +97,7 @@ fn is_change(kind: &EventKind) -> bool {
     }
 }
 
-fn unwatched(path: &impl ToString, error: &notify::Error) -> Problem {
+fn unwatched(path: &impl ToString, error: &notify::Error) -> Finding {
     let reason = error.to_string();
-    Problem::whole(&path.to_string().into(), Fault::Unwatched { reason })
+    Finding::whole(&path.to_string().into(), Fault::Unwatched { reason })
 }

@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::problem::Fault;
+use trunkline::checked::Fault;
 
 /// The maximum of files of all paths together.
 const MAX_FILES: usize = 100_000;

@@ -9,16 +9,14 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use trunkline::checked::{Clash, Document, Fault, Finding, Index, MOST_FINDINGS, Place};
 use trunkline::{Name, Reference, TypeUrl, kind};
 
 use crate::file::{File, FileId, Wish};
-use crate::index::{Clash, Index};
-use crate::item::Parsed;
 use crate::options::Dangling;
-use crate::problem::{Fault, MOST, Place, Problem};
 
 /// Problems by file.
-type Problems = BTreeMap<FileId, Vec<Problem>>;
+type Problems = BTreeMap<FileId, Vec<Finding>>;
 
 /// The result of settling.
 pub(crate) struct Settled {
@@ -32,7 +30,7 @@ pub(crate) struct Settled {
 /// together. `all_known` is false if a path could not be scanned, so that
 /// nothing is known of the files below it.
 pub(crate) fn settle(
-    index: &mut Index,
+    index: &mut Index<FileId>,
     files: &BTreeMap<FileId, File>,
     all_known: bool,
     dangling: Dangling,
@@ -45,7 +43,7 @@ pub(crate) fn settle(
     // To find the file at fault takes all of them; else a few of each file will
     // do.
     let most = match dangling {
-        Dangling::Warn => MOST,
+        Dangling::Warn => MOST_FINDINGS,
         Dangling::Refuse => usize::MAX,
     };
     settling.try_all();
@@ -64,7 +62,7 @@ fn problems_by_file(found: Vec<DanglingReference>) -> Problems {
     let mut by_file = Problems::new();
     for reference in found {
         let problems = by_file.entry(reference.file).or_default();
-        if problems.len() < MOST {
+        if problems.len() < MOST_FINDINGS {
             problems.push(reference.problem);
         }
     }
@@ -73,7 +71,7 @@ fn problems_by_file(found: Vec<DanglingReference>) -> Problems {
 
 struct Settling<'a> {
     /// The resources of the files as they will be served.
-    index: &'a mut Index,
+    index: &'a mut Index<FileId>,
     files: &'a BTreeMap<FileId, File>,
     /// Candidates that were turned down so far.
     rejected: Problems,
@@ -83,7 +81,7 @@ struct Settling<'a> {
 struct DanglingReference {
     /// The file with the reference.
     file: FileId,
-    problem: Problem,
+    problem: Finding,
     to: Reference,
 }
 
@@ -106,7 +104,7 @@ impl Settling<'_> {
         let mut rejected = Vec::new();
         for (_, id, parsed) in candidates {
             if let Err(clash) = self.index.insert(id, parsed) {
-                self.rejected.insert(id.clone(), clash.problems);
+                self.rejected.insert(id.clone(), clash.findings);
                 rejected.push(id.clone());
             }
         }
@@ -129,7 +127,7 @@ impl Settling<'_> {
             let _ = self.index.insert(&id, served);
             for (other, parsed) in evicted {
                 if let Err(clash) = self.index.insert(&other, &parsed) {
-                    self.rejected.insert(other.clone(), clash.problems);
+                    self.rejected.insert(other.clone(), clash.findings);
                     rejected.push(other);
                 }
             }
@@ -138,7 +136,7 @@ impl Settling<'_> {
 
     /// Removes the candidates of a contradiction from the index, and returns
     /// them.
-    fn evict(&mut self, clash: Clash) -> Vec<(FileId, Arc<Parsed>)> {
+    fn evict(&mut self, clash: Clash<FileId>) -> Vec<(FileId, Arc<Document>)> {
         let mut evicted = Vec::new();
         for other in clash.with {
             let file = self.files.get(&other);
@@ -161,7 +159,7 @@ impl Settling<'_> {
 
     /// Returns the contents of a file that will be served; `None` if it has
     /// none, or will be removed.
-    fn settled(&self, id: &FileId) -> Option<&Arc<Parsed>> {
+    fn settled(&self, id: &FileId) -> Option<&Arc<Document>> {
         let file = self.files.get(id)?;
         match (&file.wish, self.will_change(id)) {
             (Some(Wish::New(parsed)), true) => Some(parsed),
@@ -188,7 +186,7 @@ impl Settling<'_> {
     fn dangling_of<'f>(
         &'f self,
         id: &'f FileId,
-        parsed: &'f Parsed,
+        parsed: &'f Document,
     ) -> impl Iterator<Item = DanglingReference> + 'f {
         let references = parsed.items.iter().flat_map(|item| {
             let all = item.resource.facts().references.iter();
@@ -202,7 +200,7 @@ impl Settling<'_> {
             };
             DanglingReference {
                 file: id.clone(),
-                problem: parsed.problem(item, fault),
+                problem: parsed.finding(item, fault),
                 to: to.clone(),
             }
         })
@@ -235,7 +233,7 @@ impl Settling<'_> {
             }
         }
         for (id, problems) in &mut rejected {
-            problems.truncate(MOST);
+            problems.truncate(MOST_FINDINGS);
             if self.files.get(id).and_then(File::candidate).is_some() {
                 self.index.remove(id);
             }
@@ -266,11 +264,11 @@ impl Settling<'_> {
 
 /// Reports a file that would remove a resource to which the reference at `by`
 /// leads.
-fn still_needed(remover: &FileId, to: &Reference, by: &Place) -> Problem {
+fn still_needed(remover: &FileId, to: &Reference, by: &Place) -> Finding {
     let fault = Fault::StillNeeded {
         type_url: to.type_url.clone(),
         name: to.name.clone(),
         by: by.clone(),
     };
-    Problem::whole(&remover.name, fault)
+    Finding::whole(&remover.name, fault)
 }

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use crate::file::File;
 use crate::files::Files;
 use crate::options::Dangling;
-use crate::problem::Problem;
+use trunkline::checked::Finding;
 
 /// All files; cheap to share, never changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct FilesStatus {
     /// that do not exist, and directories that cannot be read, are included.
     pub files: Vec<FileStatus>,
     /// Why changes are not seen at once.
-    pub unwatched: Vec<Problem>,
+    pub unwatched: Vec<Finding>,
 }
 
 /// One file.
@@ -33,9 +33,9 @@ pub struct FileStatus {
     /// last good.
     pub resources: usize,
     /// Its mistakes; a file without any is good.
-    pub errors: Arc<[Problem]>,
+    pub errors: Arc<[Finding]>,
     /// Its warnings.
-    pub warnings: Arc<[Problem]>,
+    pub warnings: Arc<[Finding]>,
 }
 
 impl FileStatus {
@@ -53,12 +53,12 @@ impl FilesStatus {
     }
 
     /// The mistakes of all files.
-    pub fn errors(&self) -> impl Iterator<Item = &Problem> {
+    pub fn errors(&self) -> impl Iterator<Item = &Finding> {
         self.files.iter().flat_map(|file| file.errors.iter())
     }
 
     /// The warnings of all files.
-    pub fn warnings(&self) -> impl Iterator<Item = &Problem> {
+    pub fn warnings(&self) -> impl Iterator<Item = &Finding> {
         let own = self.files.iter().flat_map(|file| file.warnings.iter());
         own.chain(&self.unwatched)
     }
@@ -74,7 +74,7 @@ impl FilesStatus {
 impl Files {
     /// Returns the mistakes of a file. Dangling references are some of them if
     /// the options say so; a file with other mistakes has only those.
-    pub(crate) fn errors<'a>(&self, file: &'a File) -> &'a [Problem] {
+    pub(crate) fn errors<'a>(&self, file: &'a File) -> &'a [Finding] {
         match self.options.dangling {
             Dangling::Refuse if file.errors.is_empty() => &file.dangling,
             _ => &file.errors,
@@ -82,7 +82,7 @@ impl Files {
     }
 
     /// Returns the warnings of a file.
-    fn warnings(&self, file: &File) -> Vec<Problem> {
+    fn warnings(&self, file: &File) -> Vec<Finding> {
         let dangling = match self.options.dangling {
             Dangling::Warn => &file.dangling[..],
             Dangling::Refuse => &[],

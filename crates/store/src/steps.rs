@@ -3,21 +3,20 @@
 
 use std::sync::Arc;
 
+use trunkline::checked::{Document, Fault, Finding};
 use trunkline::{ApplyError, Change, Name};
 
 use crate::coverage::uncovered;
 use crate::diff;
 use crate::file::{File, FileId, Wish};
 use crate::files::Files;
-use crate::item::Parsed;
-use crate::problem::{Fault, Problem};
 use crate::settle::{Settled, settle};
 
 /// A change of one file, to be undone if it is refused.
 pub(crate) struct Step {
     pub(crate) id: FileId,
-    before: Option<Arc<Parsed>>,
-    after: Option<Arc<Parsed>>,
+    before: Option<Arc<Document>>,
+    after: Option<Arc<Document>>,
 }
 
 impl Step {
@@ -133,7 +132,7 @@ impl Files {
         file.wish = match (error, step.after) {
             (Some(error), _) => {
                 let fault = Fault::Refused(error.clone());
-                file.fail(vec![Problem::whole(&step.id.name, fault)]);
+                file.fail(vec![Finding::whole(&step.id.name, fault)]);
                 None
             }
             (None, Some(after)) => Some(Wish::New(after)),

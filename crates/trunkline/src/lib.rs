@@ -15,6 +15,7 @@
 //! | [`node`] | rules about nodes: parameters, base sets |
 //! | [`status`], [`explain`] | the state of clients, and why a client gets what it gets |
 //! | [`load`], [`health`], [`reflection`], [`rest`] | the services beside discovery |
+//! | [`checked`] | contents on their way to a server: decoded and checked |
 //! | [`wire`] | messages to values of the engine and back |
 //!
 //! ```no_run
@@ -33,6 +34,7 @@
 #![forbid(unsafe_code)]
 
 mod bind;
+pub mod checked;
 mod descriptors;
 pub mod explain;
 pub mod health;

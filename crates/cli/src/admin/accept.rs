@@ -1,25 +1,26 @@
-//! A body of resources: read and checked as `serve` checks files.
+//! A body of resources: decoded and checked as a file is.
+
+use std::io::Cursor;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use trunkline::{Name, Server, TypeUrl};
+use trunkline::Server;
+use trunkline::checked::{Document, Form, Index, MOST_FINDINGS, decode};
+use trunkline::wire;
 use trunkline_proto::redact::REDACTED;
 
-use super::body::{Body, BodyResource, Form, MOST};
 use super::dangling::dangling;
 use super::error::{Detail, Refusal};
-use super::{clash, domains};
 use crate::settings::OnDangling;
 
-/// Resources without a mistake, and warnings.
+/// The contents of a body without a mistake, and warnings.
 pub(super) struct Accepted {
-    pub(super) resources: Vec<BodyResource>,
-    /// Names of which the body has the whole and no variant is left.
-    pub(super) empty: Vec<(TypeUrl, Name)>,
+    pub(super) document: Arc<Document>,
     pub(super) warnings: Vec<Detail>,
 }
 
-/// Reads a body and checks it: each resource, the resources against each other,
-/// and their references against the resources of the server.
+/// Decodes a body and checks it: each resource, the resources against each
+/// other, and their references against the resources of the server.
 ///
 /// # Errors
 /// There is a mistake; all that were found are its details.
@@ -29,32 +30,32 @@ pub(super) fn accept(
     form: Form,
     on_dangling: OnDangling,
 ) -> Result<Accepted, Refusal> {
-    let mut body = Body::read(body, form);
-    let mut mistakes = redacted_secrets(&body.resources);
-    mistakes.extend(clash::within(&body.resources));
-    mistakes.extend(domains::conflicts(&body.resources));
-    mistakes.into_iter().for_each(|one| body.add_error(one));
-    for reference in dangling(server, &body.resources) {
-        match on_dangling {
-            OnDangling::Error => body.add_error(reference),
-            OnDangling::Warn => body.warnings.push(reference),
-        }
+    let decoded = decode(&"".into(), form, Cursor::new(body), &wire::text_options());
+    let decoded = decoded.map_err(|error| Refusal::bad(format!("the body: {error}")))?;
+    let document = Arc::new(decoded.document);
+    let details = |findings: Vec<_>| findings.into_iter().map(Detail::from);
+    let mut errors: Vec<Detail> = details(decoded.errors).collect();
+    let mut warnings: Vec<Detail> = details(decoded.warnings).collect();
+    errors.extend(redacted_secrets(&document));
+    if let Err(clash) = Index::default().insert(&(), &document) {
+        errors.extend(details(clash.findings));
     }
-    if !body.errors.is_empty() {
-        return Err(refusal(body.errors));
+    match on_dangling {
+        OnDangling::Error => errors.extend(dangling(server, &document)),
+        OnDangling::Warn => warnings.extend(dangling(server, &document)),
     }
-    Ok(Accepted {
-        resources: body.resources,
-        empty: body.empty,
-        warnings: body.warnings,
-    })
+    if !errors.is_empty() {
+        errors.truncate(MOST_FINDINGS);
+        return Err(refusal(errors));
+    }
+    Ok(Accepted { document, warnings })
 }
 
 /// Refuses a body for its mistakes.
 fn refusal(mistakes: Vec<Detail>) -> Refusal {
     let count = match mistakes.len() {
         1 => "1 mistake".to_owned(),
-        MOST => format!("{MOST} mistakes or more"),
+        MOST_FINDINGS => format!("{MOST_FINDINGS} mistakes or more"),
         count => format!("{count} mistakes"),
     };
     Refusal::invalid(format!("{count}; nothing was changed"), mistakes)
@@ -62,15 +63,16 @@ fn refusal(mistakes: Vec<Detail>) -> Refusal {
 
 /// Finds redacted secrets, as `get` shows them: they must not replace the
 /// secrets.
-fn redacted_secrets(resources: &[BodyResource]) -> Vec<Detail> {
-    let redacted = resources.iter().filter(|one| {
-        let body = one.resource.body.as_deref().unwrap_or_default();
+fn redacted_secrets(document: &Document) -> Vec<Detail> {
+    let redacted = document.items.iter().filter(|item| {
+        let body = item.resource.body.as_deref().unwrap_or_default();
         contains(body, REDACTED.as_bytes())
     });
-    let mistakes = redacted.map(|one| {
-        one.place.detail(format!(
+    let mistakes = redacted.map(|item| {
+        let message = format!(
             "holds {REDACTED:?}, which stands for a secret that was not shown; put the secret in"
-        ))
+        );
+        Detail::at(document, item, message)
     });
     mistakes.collect()
 }

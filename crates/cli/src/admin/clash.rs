@@ -1,63 +1,13 @@
-//! Resources that contradict each other: two of one name for one client, or two
-//! virtual hosts of one domain. Reported with both of them, the place of each,
-//! and a client that would see both.
+//! Resources of a body that contradict the server's: two of one name for one
+//! client, or two virtual hosts of one domain. Reported at the place of the
+//! body's, with a client that would see both.
 
-use std::collections::HashMap;
-
+use trunkline::checked::{Document, Item};
 use trunkline::{ApplyError, Name};
 use trunkline_core::params::Params;
 
-use super::body::{BodyResource, MOST};
 use super::error::Detail;
 use crate::kinds;
-
-/// Finds resources of one name in a body that contradict each other; reports
-/// each at the later one, at most [`MOST`].
-pub(super) fn within(resources: &[BodyResource]) -> Vec<Detail> {
-    // The last resource of each name, and of each resource the one before it:
-    // most names are there once.
-    let mut last: HashMap<_, usize> = HashMap::with_capacity(resources.len());
-    let mut before: Vec<Option<usize>> = Vec::with_capacity(resources.len());
-    let (mut found, mut reported) = (Vec::new(), None);
-    for (index, one) in resources.iter().enumerate() {
-        let name = (&one.type_url, &one.resource.name);
-        before.push(last.insert(name, index));
-        let others = std::iter::successors(before[index], |other| before[*other]);
-        let others = others.map(|other| &resources[other]);
-        // Variants that were made of one resource exclude each other.
-        let mut others = others.filter(|other| other.place != one.place);
-        // The first of them that has a contradiction reports it for all.
-        if found.len() < MOST && reported != Some(&one.place) {
-            let clash = others.find_map(|other| contradiction(one, other));
-            reported = clash.as_ref().map(|_| &one.place);
-            found.extend(clash.map(|message| one.place.detail(message)));
-        }
-    }
-    found
-}
-
-/// Tells why two resources of one name cannot both exist; `None` if they can.
-fn contradiction(one: &BodyResource, other: &BodyResource) -> Option<String> {
-    let kind = kinds::short(&one.type_url);
-    let (name, first) = (&one.resource.name, &other.place);
-    if one.resource.constraints == other.resource.constraints {
-        return Some(format!(
-            "{kind} {name:?} is there already, at {first}; remove one or rename it"
-        ));
-    }
-    let (mine, theirs) = (one.resource.clients(), other.resource.clients());
-    match mine.overlap(&theirs) {
-        Ok(None) => None,
-        Ok(Some(witness)) => Some(format!(
-            "{} would match two variants of {kind} {name:?}, this one [{mine}] and the one at \
-             {first} [{theirs}]; make their constraints exclude each other",
-            client(&witness),
-        )),
-        Err(error) => Some(format!(
-            "whether this variant of {name:?} and the one at {first} exclude each other: {error}"
-        )),
-    }
-}
 
 /// Describes a client that would see both of two resources.
 fn client(witness: &Params) -> String {
@@ -69,8 +19,8 @@ fn client(witness: &Params) -> String {
 
 /// Words the database's error about a change, at the place of the resource of
 /// the body that it refuses.
-pub(super) fn refused(error: &ApplyError, resources: &[BodyResource]) -> Detail {
-    let find = |name: &Name| resources.iter().find(|one| one.resource.name == *name);
+pub(super) fn refused(error: &ApplyError, document: &Document) -> Detail {
+    let find = |name: &Name| document.items.iter().find(|one| one.resource.name == *name);
     let (one, message) = match error {
         ApplyError::Domain {
             domain,
@@ -95,13 +45,13 @@ pub(super) fn refused(error: &ApplyError, resources: &[BodyResource]) -> Detail 
             first,
             second,
             witness,
-        } => return overlap(name, [first, second], witness, resources),
+        } => return overlap(name, [first, second], witness, document),
         ApplyError::Undecided { name, .. } | ApplyError::NoBody { name } => {
             (find(name), error.to_string())
         }
     };
     match one {
-        Some(one) => one.place.detail(message),
+        Some(one) => Detail::at(document, one, message),
         None => Detail::new(error),
     }
 }
@@ -112,8 +62,8 @@ pub(super) fn refused(error: &ApplyError, resources: &[BodyResource]) -> Detail 
 fn mine_first<'a, 'k, K: ?Sized>(
     later: &'k K,
     earlier: &'k K,
-    find: impl Fn(&K) -> Option<&'a BodyResource>,
-) -> (Option<&'a BodyResource>, &'k K, &'k K) {
+    find: impl Fn(&K) -> Option<&'a Item>,
+) -> (Option<&'a Item>, &'k K, &'k K) {
     match find(later) {
         Some(one) => (Some(one), later, earlier),
         None => (find(earlier), earlier, later),
@@ -125,12 +75,12 @@ fn overlap(
     name: &Name,
     [first, second]: [&String; 2],
     witness: &Params,
-    resources: &[BodyResource],
+    document: &Document,
 ) -> Detail {
-    let is = |one: &BodyResource, variant: &str| {
+    let is = |one: &Item, variant: &str| {
         one.resource.name == *name && one.resource.clients().to_string() == variant
     };
-    let find = |variant: &String| resources.iter().find(|one| is(one, variant));
+    let find = |variant: &String| document.items.iter().find(|one| is(one, variant));
     let (one, mine, theirs) = mine_first(second, first, find);
     let kind = one.map_or("", |one| kinds::short(&one.type_url));
     let message = format!(
@@ -140,7 +90,7 @@ fn overlap(
         client(witness)
     );
     match one {
-        Some(one) => one.place.detail(message),
+        Some(one) => Detail::at(document, one, message),
         None => Detail::new(message),
     }
 }

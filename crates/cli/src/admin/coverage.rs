@@ -7,10 +7,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use trunkline::checked::{Document, Item, MOST_FINDINGS};
 use trunkline::{Changed, Name, Resource, TypeUrl};
 use trunkline_core::params::Constraints;
 
-use super::body::{BodyResource, MOST, Place};
 use super::error::Detail;
 use crate::kinds;
 
@@ -96,20 +96,20 @@ impl KnownValues {
         }
     }
 
-    /// Warns of values that no variant of these names serves, at most [`MOST`]
-    /// times: at the place of the name in the body, if it is there. `held`
+    /// Warns of values that no variant of these names serves, at most
+    /// [`MOST_FINDINGS`] times: at the place of the name in the body, if it is there. `held`
     /// returns the variants of a name.
     pub(super) fn warn<R: AsRef<Resource>>(
         &self,
         names: &BTreeSet<Key>,
-        resources: &[BodyResource],
+        body: Option<&Document>,
         held: impl Fn(&TypeUrl, &Name) -> Vec<R>,
     ) -> Vec<Detail> {
         let mut found = Vec::new();
         // Many names have the same variants.
         let mut cache: HashMap<Vec<Constraints>, Vec<(String, &str)>> = HashMap::new();
         for (url, name) in names {
-            if found.len() >= MOST {
+            if found.len() >= MOST_FINDINGS {
                 break;
             }
             let variants = constraints(&held(url, name));
@@ -121,11 +121,11 @@ impl KnownValues {
             if unserved.is_empty() {
                 continue;
             }
-            let place = place_of(url, name, resources);
-            for (key, value) in unserved.iter().take(MOST - found.len()) {
+            let found_at = body.and_then(|body| Some((body, find(body, url, name)?)));
+            for (key, value) in unserved.iter().take(MOST_FINDINGS - found.len()) {
                 let message = self.message(url, name, key, value);
-                found.push(match place {
-                    Some(place) => place.detail(message),
+                found.push(match found_at {
+                    Some((body, item)) => Detail::at(body, item, message),
                     None => Detail::new(message),
                 });
             }
@@ -173,15 +173,15 @@ fn constraints<R: AsRef<Resource>>(variants: &[R]) -> Vec<Constraints> {
     constraints
 }
 
-/// Returns the place of a name in the body, if it is there.
-fn place_of<'a>(url: &TypeUrl, name: &Name, resources: &'a [BodyResource]) -> Option<&'a Place> {
-    let is = |one: &&BodyResource| one.type_url == *url && one.resource.name == *name;
-    resources.iter().find(is).map(|one| &one.place)
+/// Returns a resource of a name in the body, if it is there.
+fn find<'a>(body: &'a Document, url: &TypeUrl, name: &Name) -> Option<&'a Item> {
+    let is = |one: &&Item| one.type_url == *url && one.resource.name == *name;
+    body.items.iter().find(is)
 }
 
 /// Returns the names that have variants in the body.
-pub(super) fn names_with_variants(resources: &[BodyResource]) -> impl Iterator<Item = Key> {
-    let variants = resources.iter();
-    let variants = variants.filter(|one| one.resource.constraints.is_some());
+pub(super) fn names_with_variants(body: &Document) -> impl Iterator<Item = Key> {
+    let items = body.items.iter();
+    let variants = items.filter(|one| one.resource.constraints.is_some());
     variants.map(|one| (one.type_url.clone(), one.resource.name.clone()))
 }

@@ -2,22 +2,22 @@
 
 use std::collections::{HashMap, HashSet};
 
+use trunkline::checked::{Document, Item, MOST_FINDINGS};
 use trunkline::{Name, Reference, Server, TypeUrl, kind};
 use trunkline_core::database::Database;
 
-use super::body::{BodyResource, MOST};
 use super::error::Detail;
 use crate::kinds;
 
 /// Finds references of these resources to names that neither they nor the
-/// server have; returns the first [`MOST`].
+/// server have; returns the first [`MOST_FINDINGS`].
 ///
 /// References to routes and clusters are always checked. Other types often come
 /// from another server, so they are checked if there are some of them.
-pub(super) fn dangling(server: &Server, resources: &[BodyResource]) -> Vec<Detail> {
-    let body = BodyNames::new(resources);
-    let unresolved: Vec<(&BodyResource, &Reference)> = server.read(|db| {
-        let all = resources.iter().flat_map(|one| {
+pub(super) fn dangling(server: &Server, document: &Document) -> Vec<Detail> {
+    let body = BodyNames::new(&document.items);
+    let unresolved: Vec<(&Item, &Reference)> = server.read(|db| {
+        let all = document.items.iter().flat_map(|one| {
             let references = one.resource.facts().references.iter();
             references.map(move |reference| (one, reference))
         });
@@ -28,8 +28,8 @@ pub(super) fn dangling(server: &Server, resources: &[BodyResource]) -> Vec<Detai
     unresolved
         .into_iter()
         .filter(|(_, reference)| !aliases.has(reference))
-        .take(MOST)
-        .map(|(one, reference)| detail(one, reference))
+        .take(MOST_FINDINGS)
+        .map(|(one, reference)| detail(document, one, reference))
         .collect()
 }
 
@@ -42,9 +42,9 @@ struct BodyNames<'a> {
 
 impl<'a> BodyNames<'a> {
     /// Collects the types of resources, their names and their aliases.
-    fn new(resources: &'a [BodyResource]) -> Self {
+    fn new(items: &'a [Item]) -> Self {
         let mut body = Self::default();
-        for one in resources {
+        for one in items {
             let (url, resource) = (&one.type_url, &one.resource);
             body.types.insert(url);
             body.names.insert((url, &resource.name));
@@ -64,7 +64,9 @@ fn holds(db: &Database, body: &BodyNames<'_>, Reference { type_url, name }: &Ref
     let id = db.find_type(type_url);
     let has_type = body.types.contains(type_url) || id.is_some_and(|id| db.len(id) > 0);
     let expected = has_type || [kind::RDS, kind::CDS].contains(&type_url.as_str());
-    !expected || id.is_some_and(|id| !db.variants(id, name).is_empty())
+    // A whole collection may be empty.
+    let is_collection = name.as_str().ends_with('*');
+    !expected || is_collection || id.is_some_and(|id| !db.variants(id, name).is_empty())
 }
 
 /// The aliases of the server's resources; collected once for each type.
@@ -91,10 +93,9 @@ impl<'a> Aliases<'a> {
 }
 
 /// Reports a dangling reference at the resource that has it.
-fn detail(one: &BodyResource, reference: &Reference) -> Detail {
+fn detail(document: &Document, one: &Item, reference: &Reference) -> Detail {
     let kind = kinds::short(&reference.type_url);
     let (by, name) = (&one.resource.name, &reference.name);
-    one.place.detail(format!(
-        "{by:?} refers to {kind} {name:?}, which is not there"
-    ))
+    let message = format!("{by:?} refers to {kind} {name:?}, which is not there");
+    Detail::at(document, one, message)
 }

@@ -6,6 +6,7 @@ use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, Uri};
 use serde::Serialize;
+use trunkline::checked::Form;
 use trunkline::explain::{Asker, Connected, ExplainError, Explained, HostOnStream};
 use trunkline::{Name, Resource, Server, TypeUrl};
 use trunkline_core::database::{HostCandidate, HostForm, MatchedHost};
@@ -15,7 +16,6 @@ use trunkline_proto::discovery::Node;
 use trunkline_proto::text::{self, Format};
 
 use super::Shared;
-use super::body::Form;
 use super::error::{Detail, Refusal};
 use super::query::Query;
 use super::variant::{self, Parameter, Stream};

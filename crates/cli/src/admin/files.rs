@@ -3,7 +3,8 @@
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
-use trunkline_store::{FileStatus, Problem};
+use trunkline::checked::Finding;
+use trunkline_store::FileStatus;
 
 use super::Shared;
 
@@ -60,8 +61,8 @@ fn shown(file: &FileStatus) -> Shown {
     }
 }
 
-fn texts(problems: &[Problem]) -> Vec<String> {
-    problems.iter().map(Problem::to_string).collect()
+fn texts(findings: &[Finding]) -> Vec<String> {
+    findings.iter().map(Finding::to_string).collect()
 }
 
 /// The last load reports of clients.

@@ -2,9 +2,9 @@
 
 use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
+use trunkline::checked::Document;
 use trunkline::{ApplyError, Change, Changed, Name, Server, TypeUrl, kind};
 
-use super::body::BodyResource;
 use super::error::{Detail, Refusal};
 use super::{Admin, Who, clash, domains, resources};
 
@@ -81,8 +81,8 @@ pub(super) struct Options {
 pub(super) struct ChangeRequest<'a> {
     pub(super) admin: &'a Admin,
     pub(super) who: &'a Who,
-    /// The resources of the body, with their places.
-    pub(super) resources: &'a [BodyResource],
+    /// The body.
+    pub(super) document: &'a Document,
     pub(super) options: Options,
 }
 
@@ -110,7 +110,7 @@ impl ChangeRequest<'_> {
                 .map(|changed| (None, changed)),
         };
         let refused = |error| {
-            let detail = clash::refused(&error, self.resources);
+            let detail = clash::refused(&error, self.document);
             Refusal::invalid("nothing was changed", vec![detail])
         };
         let (scratch, changed) = made.map_err(refused)?;

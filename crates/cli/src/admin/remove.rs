@@ -6,6 +6,7 @@ use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use http::{StatusCode, Uri};
+use trunkline::checked::Document;
 use trunkline::{Change, Name, Resource, TypeUrl};
 use trunkline_core::params::Constraints;
 
@@ -63,7 +64,7 @@ pub(super) async fn delete(
         let request = ChangeRequest {
             admin: &admin,
             who: &who,
-            resources: &[],
+            document: &Document::empty(&"".into()),
             options,
         };
         make(&request, &selection.type_url, removals, &mut writes)
@@ -104,7 +105,7 @@ fn make(
         derived.commit(plan);
         let names = known.note(&made.changed);
         let held = |url: &_, name: &_| resources::held(&request.admin.server, url, name);
-        warnings = known.warn(&names, &[], held);
+        warnings = known.warn(&names, None, held);
     }
     Ok(request.response(&made, warnings))
 }

@@ -4,28 +4,21 @@
 
 use std::collections::HashSet;
 
+use trunkline::checked::Document;
 use trunkline::{Change, Name, Server, TypeUrl};
 use trunkline_core::params::Constraints;
-
-use super::body::BodyResource;
 
 /// A variant of a name of a type.
 type Variant = (TypeUrl, Name, Option<Constraints>);
 
-/// Returns the removals of the variants that these resources replace. Of the
-/// names in `empty` no variant is left. Variants that are `removed` for another
-/// reason are not removed twice.
-pub(super) fn replaced(
-    server: &Server,
-    resources: &[BodyResource],
-    empty: &[(TypeUrl, Name)],
-    removed: &[Change],
-) -> Vec<Change> {
-    let mut others = other_variants(server, resources, empty);
+/// Returns the removals of the variants that the resources of a body replace.
+/// Variants that are `removed` for another reason are not removed twice.
+pub(super) fn replaced(server: &Server, body: &Document, removed: &[Change]) -> Vec<Change> {
+    let mut others = other_variants(server, body);
     if others.is_empty() {
         return Vec::new();
     }
-    let applied = resources.iter().map(|one| {
+    let applied = body.items.iter().map(|one| {
         let resource = &one.resource;
         (&one.type_url, &resource.name, &resource.constraints)
     });
@@ -44,14 +37,10 @@ pub(super) fn replaced(
 
 /// Returns, for each resource that is the whole of its name, the server's other
 /// variants of that name.
-fn other_variants(
-    server: &Server,
-    resources: &[BodyResource],
-    empty: &[(TypeUrl, Name)],
-) -> Vec<Variant> {
-    let whole = resources.iter().filter(|one| one.written.is_none());
+fn other_variants(server: &Server, body: &Document) -> Vec<Variant> {
+    let whole = body.items.iter().filter(|one| one.written.is_none());
     let whole = whole.map(|one| (&one.type_url, &one.resource.name, Some(one)));
-    let whole = whole.chain(empty.iter().map(|(url, name)| (url, name, None)));
+    let whole = whole.chain(body.empty.iter().map(|(url, name)| (url, name, None)));
     server.read(|db| {
         let mut others = Vec::new();
         for (url, name, one) in whole {

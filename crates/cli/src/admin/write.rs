@@ -8,11 +8,11 @@ use axum::extract::rejection::BytesRejection;
 use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, Uri, header};
+use trunkline::checked::{Form, Item};
 use trunkline::{Change, Name};
 use trunkline_proto::text::Format;
 
 use super::accept::{self, Accepted};
-use super::body::{BodyResource, Form};
 use super::coverage::{self, KnownValues};
 use super::derived::{Part, Plan};
 use super::error::{Detail, Refusal};
@@ -44,12 +44,10 @@ pub(super) async fn apply(
         let request = ChangeRequest {
             admin: &admin,
             who: &who,
-            resources: &accepted.resources,
+            document: &accepted.document,
             options,
         };
-        let plan = writes
-            .derived
-            .plan(&accepted.resources, &accepted.empty, part);
+        let plan = writes.derived.plan(&accepted.document, part);
         let plan = plan.map_err(|forgotten| Refusal::new(StatusCode::CONFLICT, forgotten))?;
         make(&request, &accepted, plan, &mut writes)
     })
@@ -68,18 +66,12 @@ fn make(
     let server = &request.admin.server;
     let mut warnings = accepted.warnings.clone();
     warnings.extend(plan.kept.iter().map(kept_hosts));
-    derived.free_domains(&mut plan, request.resources, server);
+    derived.free_domains(&mut plan, request.document, server);
     // Removals make room for additions.
     let mut changes = std::mem::take(&mut plan.removed);
-    changes.extend(replaced(
-        server,
-        request.resources,
-        &accepted.empty,
-        &changes,
-    ));
-    let upsert =
-        |one: &BodyResource| Change::Upsert(one.type_url.clone(), Arc::clone(&one.resource));
-    changes.extend(request.resources.iter().map(upsert));
+    changes.extend(replaced(server, request.document, &changes));
+    let upsert = |one: &Item| Change::Upsert(one.type_url.clone(), Arc::clone(&one.resource));
+    changes.extend(request.document.items.iter().map(upsert));
     let made = request.make(changes)?;
     warnings.extend(coverage_warnings(request, &made, known));
     if made.scratch.is_none() {
@@ -104,19 +96,19 @@ fn coverage_warnings(
     made: &Made,
     known: &mut KnownValues,
 ) -> Vec<Detail> {
-    let written = coverage::names_with_variants(request.resources);
+    let written = coverage::names_with_variants(request.document);
     match &made.scratch {
         None => {
             let mut names = known.note(&made.changed);
             names.extend(written);
             let held = |url: &_, name: &_| resources::held(&request.admin.server, url, name);
-            known.warn(&names, request.resources, held)
+            known.warn(&names, Some(request.document), held)
         }
         Some(scratch) => {
             let mut known = known.clone();
             known.note(&made.changed);
             let held = |url: &_, name: &_| resources::held(scratch, url, name);
-            known.warn(&written.collect(), request.resources, held)
+            known.warn(&written.collect(), Some(request.document), held)
         }
     }
 }

@@ -6,10 +6,10 @@ use bytes::Bytes;
 use prost::Message;
 
 use super::{
-    Document, Options,
+    Document, Format, Options,
     error::{Problem, TextError},
     raw::{Raw, not_binary},
-    read,
+    read_as,
     tree::Position,
 };
 use crate::discovery;
@@ -27,10 +27,19 @@ pub fn read_bytes(file: &str, bytes: Bytes, options: &Options) -> Document {
         "pb_text" | "pbtxt" | "prototxt" | "textproto" => {
             refused(Position::START, Problem::TextFormat)
         }
-        _ => match std::str::from_utf8(&bytes) {
-            Ok(text) => read(file, text, options),
-            Err(_) => refused(Position::START, Problem::NotUtf8),
-        },
+        _ => read_text_as(Format::of(file), file, &bytes, options),
+    }
+}
+
+/// Reads a text of a known format, which has to be UTF-8.
+#[must_use]
+pub fn read_text_as(format: Format, file: &str, bytes: &[u8], options: &Options) -> Document {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => read_as(format, file, text, options),
+        Err(_) => {
+            let error = TextError::without_path(file, Position::START, Problem::NotUtf8);
+            Document::of_error(error)
+        }
     }
 }
 

@@ -96,7 +96,10 @@ pub enum Problem {
     )]
     TextFormat,
     /// A text that is not in UTF-8.
-    #[error("the text is not UTF-8; save it as such, or call a binary file .pb")]
+    #[error(
+        "the text is not UTF-8; save it as such, or say that it is binary: by the extension .pb, \
+         or the content type application/x-protobuf"
+    )]
     NotUtf8,
     /// A binary file that cannot be decoded.
     #[error(

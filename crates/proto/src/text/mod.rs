@@ -52,7 +52,7 @@ mod tree;
 mod write;
 mod yaml;
 
-pub use binary::{is_binary, read_bytes};
+pub use binary::{is_binary, read_bytes, read_text_as};
 pub use document::{Document, Resource, read, read_as};
 pub use error::{Problem, TextError};
 pub use loss::{Loss, loss};

@@ -79,7 +79,7 @@ fn what_is_wrong_or_hardly_meant_is_said_at_its_place() {
         place.write("r.yaml", &text);
         place.write("r.pb", binary(&text));
         let dir = format!("{}/", place.0.path().display());
-        let shown = |all: &[trunkline_store::Problem]| -> Vec<String> {
+        let shown = |all: &[trunkline::checked::Finding]| -> Vec<String> {
             let all = all.iter().map(|p| p.to_string().replace(&dir, ""));
             all.collect()
         };

@@ -96,8 +96,8 @@ fn variants_of_a_name_exclude_each_other_or_are_refused_with_a_witness() {
         all_errors(&place.load(), &place),
         [
             "b.yaml:7:5: resources[0].resource: a client with env=prod would match two variants \
-             of cluster \"v\", this one and the one at a.yaml:7:5; make their constraints \
-             exclude each other"
+             of cluster \"v\", this one [env exists] and the one at a.yaml:7:5 [env=prod]; make \
+             their constraints exclude each other"
         ]
     );
 }

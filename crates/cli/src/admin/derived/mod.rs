@@ -16,11 +16,12 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use trunkline::checked::{Document, Item};
 use trunkline::{Name, Server, TypeUrl, kind};
 use trunkline_core::database::{Database, TypeId};
 
 pub(super) use self::plan::{Part, Plan};
-use super::body::{BodyResource, VariantId};
+use super::body::VariantId;
 use super::domains;
 
 /// Open changes that are remembered; the oldest is dropped.
@@ -58,20 +59,14 @@ struct OpenChange {
 pub(super) struct Forgotten;
 
 impl Derived {
-    /// Plans which hosts are removed when these resources are applied. Of the
-    /// route configurations in `empty` no variant is left.
+    /// Plans which hosts are removed when the resources of a body are applied.
     ///
     /// # Errors
     /// The resources are a part of an unknown change.
-    pub(super) fn plan(
-        &self,
-        resources: &[BodyResource],
-        empty: &[(TypeUrl, Name)],
-        part: Option<Part>,
-    ) -> Result<Plan, Forgotten> {
+    pub(super) fn plan(&self, body: &Document, part: Option<Part>) -> Result<Plan, Forgotten> {
         let mut plan = Plan::new(self.mark(part.as_ref())?, part);
-        plan.add_hosts(resources);
-        let routes = written_routes(resources, empty);
+        plan.add_hosts(&body.items);
+        let routes = written_routes(body);
         for (route, uses_vhds) in &routes {
             self.plan_route(&mut plan, route, *uses_vhds);
             if route.constraints.is_none() {
@@ -158,12 +153,7 @@ impl Derived {
     /// requests: the server refuses two hosts of one domain, and only the last
     /// request shows that the older one is no longer listed. If a later request
     /// lists it after all, it is added again.
-    pub(super) fn free_domains(
-        &self,
-        plan: &mut Plan,
-        resources: &[BodyResource],
-        server: &Server,
-    ) {
+    pub(super) fn free_domains(&self, plan: &mut Plan, body: &Document, server: &Server) {
         if plan.part.is_none() || self.hosts.is_empty() {
             return;
         }
@@ -171,7 +161,7 @@ impl Derived {
             let Some(vhds) = db.find_type(&kind::VHDS.into()) else {
                 return BTreeSet::new();
             };
-            let all = resources.iter();
+            let all = body.items.iter();
             all.flat_map(|host| self.unlisted_holders((db, vhds), plan, host))
                 .collect()
         });
@@ -191,17 +181,17 @@ impl Derived {
         &self,
         (db, vhds): (&Database, TypeId),
         plan: &Plan,
-        host: &BodyResource,
+        host: &Item,
     ) -> Vec<(VariantId, VariantId)> {
-        let Some(route) = &host.route else {
+        let Some(route) = VariantId::route_of(host) else {
             return Vec::new();
         };
-        let Some(hosts) = self.hosts.get(route) else {
+        let Some(hosts) = self.hosts.get(&route) else {
             return Vec::new();
         };
         let is_unlisted = |holder: &VariantId| {
             let mark = hosts.get(holder);
-            mark.is_some_and(|mark| *mark != plan.mark) && !plan.lists(route, holder)
+            mark.is_some_and(|mark| *mark != plan.mark) && !plan.lists(&route, holder)
         };
         let holders = domains::holders(db, vhds, &host.resource).into_iter();
         let variants = holders.flat_map(|holder| db.variants(vhds, &holder));
@@ -311,19 +301,19 @@ impl Derived {
 
 /// Returns the route configurations that a change has, each with whether it
 /// uses VHDS.
-fn written_routes(
-    resources: &[BodyResource],
-    empty: &[(TypeUrl, Name)],
-) -> BTreeMap<VariantId, bool> {
+fn written_routes(body: &Document) -> BTreeMap<VariantId, bool> {
     let mut routes: BTreeMap<VariantId, bool> = BTreeMap::new();
-    for one in resources {
+    for one in &body.items {
         if one.type_url.as_str() == kind::RDS {
             let uses_vhds = one.resource.facts().vhds_version().is_some();
             // Its conditions may have made several variants of it.
-            *routes.entry(one.written_variant()).or_default() |= uses_vhds;
+            *routes.entry(VariantId::written(one)).or_default() |= uses_vhds;
         }
     }
-    let empty = empty.iter().filter(|(url, _)| url.as_str() == kind::RDS);
+    let empty = body
+        .empty
+        .iter()
+        .filter(|(url, _)| url.as_str() == kind::RDS);
     routes.extend(empty.map(|(_, name)| {
         let route = VariantId {
             name: name.clone(),

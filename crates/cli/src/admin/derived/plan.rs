@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use trunkline::checked::Item;
 use trunkline::{Change, Name, TypeUrl, kind};
 
-use crate::admin::body::{BodyResource, VariantId};
+use crate::admin::body::VariantId;
 
 /// One request of a change.
 #[derive(Clone, Debug)]
@@ -46,12 +47,12 @@ impl Plan {
 
     /// Notes the virtual hosts among these resources: each is listed by its
     /// route, or stands alone.
-    pub(super) fn add_hosts(&mut self, resources: &[BodyResource]) {
-        let hosts = resources.iter();
+    pub(super) fn add_hosts(&mut self, items: &[Item]) {
+        let hosts = items.iter();
         for host in hosts.filter(|one| one.type_url.as_str() == kind::VHDS) {
             let id = VariantId::of(&host.resource);
-            match &host.route {
-                Some(route) => self.list(route, id),
+            match VariantId::route_of(host) {
+                Some(route) => self.list(&route, id),
                 None => self.standalone.push(id),
             }
         }

@@ -1,22 +1,30 @@
 //! Removals of virtual hosts, by what is applied.
 
+use std::io::Cursor;
+
 use super::*;
-use crate::admin::body::{Body, Form};
-use trunkline::Change;
+use trunkline::checked::{Form, decode};
+use trunkline::{Change, wire};
 use trunkline_proto::text::Format;
 
-fn given(hosts: &str) -> Vec<BodyResource> {
+/// Decodes a body.
+fn document(text: String) -> Document {
+    let (form, source) = (Form::Text(Format::Yaml), Cursor::new(text));
+    let decoded = decode(&"".into(), form, source, &wire::text_options()).unwrap();
+    assert_eq!(decoded.errors, []);
+    decoded.document
+}
+
+fn given(hosts: &str) -> Document {
     let text = format!(
         "{{\"@type\": {}, name: r, vhds: {{config_source: {{ads: {{}}}}}}, \
          virtual_hosts: [{hosts}]}}",
         kind::RDS
     );
-    let read = Body::read(text.into(), Form::Text(Format::Yaml));
-    assert_eq!(read.errors, []);
-    read.resources
+    document(text)
 }
 
-fn hosts(names: &[&str]) -> Vec<BodyResource> {
+fn hosts(names: &[&str]) -> Document {
     let one = |name: &&str| format!("{{name: {name}, domains: [{name}]}}");
     given(&names.iter().map(one).collect::<Vec<_>>().join(", "))
 }
@@ -27,8 +35,8 @@ fn part(name: &str, number: u64, last: bool) -> Option<Part> {
 }
 
 /// Makes a change; returns its removals.
-fn made(derived: &mut Derived, given: &[BodyResource], part: Option<Part>) -> Vec<String> {
-    let plan = derived.plan(given, &[], part).unwrap();
+fn made(derived: &mut Derived, given: &Document, part: Option<Part>) -> Vec<String> {
+    let plan = derived.plan(given, part).unwrap();
     let gone = plan.removed.iter().map(|change| match change {
         Change::RemoveVariant(_, name, None) => name.to_string(),
         other => panic!("{other:?}"),
@@ -69,18 +77,14 @@ fn what_no_part_listed_is_gone_with_the_last() {
 fn a_part_of_what_is_not_known_is_refused() {
     let mut derived = Derived::default();
     made(&mut derived, &hosts(&["a"]), None);
-    let plan = derived.plan(&hosts(&["b"]), &[], part("x", 1, true));
+    let plan = derived.plan(&hosts(&["b"]), part("x", 1, true));
     assert_eq!(plan.unwrap_err(), Forgotten);
     for n in 0..=MOST_OPEN {
         made(&mut derived, &hosts(&["b"]), part(&n.to_string(), 0, false));
     }
-    let plan = derived.plan(&hosts(&["b"]), &[], part("0", 1, true));
+    let plan = derived.plan(&hosts(&["b"]), part("0", 1, true));
     assert_eq!(plan.unwrap_err(), Forgotten);
-    assert!(
-        derived
-            .plan(&hosts(&["b"]), &[], part("1", 1, true))
-            .is_ok()
-    );
+    assert!(derived.plan(&hosts(&["b"]), part("1", 1, true)).is_ok());
     assert_eq!(derived.open.len(), MOST_OPEN);
 }
 
@@ -88,14 +92,14 @@ fn a_part_of_what_is_not_known_is_refused() {
 fn a_change_that_is_not_made_is_not_kept() {
     let mut derived = Derived::default();
     made(&mut derived, &hosts(&["a"]), None);
-    let plan = derived.plan(&hosts(&["b"]), &[], None).unwrap();
+    let plan = derived.plan(&hosts(&["b"]), None).unwrap();
     assert_eq!(plan.removed.len(), 1);
     assert_eq!(made(&mut derived, &hosts(&["c"]), None), ["r/a"]);
 }
 
 /// The removals of a change of these resources, with their constraints.
-fn gone(derived: &mut Derived, given: &[BodyResource]) -> Vec<String> {
-    let plan = derived.plan(given, &[], None).unwrap();
+fn gone(derived: &mut Derived, given: &Document) -> Vec<String> {
+    let plan = derived.plan(given, None).unwrap();
     let gone = plan.removed.iter().map(|change| match change {
         Change::RemoveVariant(_, name, Some(clients)) => format!("{name} [{clients}]"),
         Change::RemoveVariant(_, name, None) => name.to_string(),
@@ -107,7 +111,7 @@ fn gone(derived: &mut Derived, given: &[BodyResource]) -> Vec<String> {
     gone
 }
 
-fn variant_of_routes(clients: &str, hosts: &str) -> Vec<BodyResource> {
+fn variant_of_routes(clients: &str, hosts: &str) -> Document {
     let text = format!(
         "{{\"@type\": type.googleapis.com/envoy.service.discovery.v3.Resource, \
          resource_name: {{name: r, dynamic_parameter_constraints: {clients}}}, \
@@ -115,9 +119,7 @@ fn variant_of_routes(clients: &str, hosts: &str) -> Vec<BodyResource> {
          virtual_hosts: [{hosts}]}}}}",
         kind::RDS
     );
-    let read = Body::read(text.into(), Form::Text(Format::Yaml));
-    assert_eq!(read.errors, []);
-    read.resources
+    document(text)
 }
 
 #[test]

@@ -72,6 +72,8 @@ impl Accepted {
 #[derive(Clone, Debug)]
 pub struct Parent {
     pub(super) name: Name,
+    /// The constraints in its wrapper.
+    pub(super) written: Option<Constraints>,
     /// The clients of the route configuration.
     pub(super) constraints: Option<Constraints>,
     pub(super) index: usize,
@@ -79,6 +81,12 @@ pub struct Parent {
 }
 
 impl Parent {
+    /// The constraints in the wrapper of the route configuration.
+    #[must_use]
+    pub fn written(&self) -> Option<&Constraints> {
+        self.written.as_ref()
+    }
+
     /// The place of the route configuration.
     #[must_use]
     pub fn spot(&self) -> Spot {

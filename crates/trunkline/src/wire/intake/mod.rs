@@ -117,6 +117,7 @@ impl Intake {
         let accepted = self.raw(file, raw)?;
         let parent = Parent {
             name: accepted.name.clone(),
+            written: accepted.written.clone(),
             constraints: accepted.clients.clone(),
             index,
             wrapped,

@@ -189,6 +189,7 @@ fn mistakes_of_a_binary_file_are_those_of_the_text() {
         ]
     );
     let parent = Parent {
+        written: None,
         name: Name::new("r"),
         constraints: None,
         index: 1,

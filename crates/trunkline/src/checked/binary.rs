@@ -1,76 +1,33 @@
-//! A binary file, which may be large: read a part at a time, its resources made
-//! on all cores.
+//! A binary document, which may be large: read a part at a time, its resources
+//! made on all cores.
 
-use std::fs::File;
-use std::io::{self, Read as _, Seek as _};
-use std::path::Path;
+use std::io::{self, Read, Seek};
 use std::sync::Arc;
 use std::thread;
 
 use bytes::Bytes;
-use trunkline::wire::{Accepted, Doubt, Intake, Mistake, Parent};
-use trunkline::{Resource, TypeUrl};
+use trunkline_core::resource::Resource;
 use trunkline_proto::Path as Field;
 use trunkline_proto::discovery::Any;
 use trunkline_proto::pieces::{Piece, Pieces, PiecesError, Route};
 use trunkline_proto::text;
-use twox_hash::XxHash3_128;
 
-use crate::item::{At, Item};
-use crate::problem::{Fault, MOST, Problem};
-use crate::read::{Outcome, text_problem};
+use super::decode::{Decoded, text_finding};
+use super::document::{Document, Item};
+use super::finding::{Fault, Finding, MOST_FINDINGS};
+use super::place::At;
+use crate::wire::{Accepted, Doubt, Intake, Mistake, Parent};
 
 /// Resources in one batch.
 const BATCH: usize = 1 << 14;
 /// The maximum of bytes in one batch, give or take a resource.
 const BATCH_BYTES: usize = 8 << 20;
-/// Bytes that are hashed at a time.
-const HASHED_BYTES: usize = 1 << 20;
 /// More threads than this would wait for memory.
 const MOST_THREADS: usize = 8;
 
-/// Reads a binary file. `before` is the hash of the bytes that were read
-/// before; `None` is returned if they are the same.
-pub(crate) fn read(
-    path: &Path,
-    file: &Arc<str>,
-    before: Option<u128>,
-    options: &text::Options,
-) -> io::Result<Option<Outcome>> {
-    let mut source = File::open(path)?;
-    let (len, max) = (source.metadata()?.len(), options.limits.binary);
-    if len > max {
-        let fault = Fault::Text(too_long(len, max));
-        return Ok(Some(Outcome::of_problem(Problem::whole(file, fault))));
-    }
-    let hash = hash(&mut source)?;
-    if before == Some(hash) {
-        return Ok(None);
-    }
-    source.rewind()?;
-    let mut outcome = Reading::new(file).run(source)?;
-    outcome.hash = Some(hash);
-    Ok(Some(outcome))
-}
-
-/// Reports a file that is longer than the limit.
-fn too_long(len: u64, max: u64) -> text::Problem {
-    text::Problem::TooLong {
-        len: usize::try_from(len).unwrap_or(usize::MAX),
-        max: usize::try_from(max).unwrap_or(usize::MAX),
-    }
-}
-
-/// Hashes a file a part at a time, from its beginning.
-fn hash(source: &mut File) -> io::Result<u128> {
-    let mut hash = XxHash3_128::new();
-    let mut part = vec![0; HASHED_BYTES];
-    loop {
-        match source.read(&mut part)? {
-            0 => return Ok(hash.finish_128()),
-            len => hash.write(&part[..len]),
-        }
-    }
+/// Decodes a binary document. Its length is the caller's to limit.
+pub(super) fn decode(file: &Arc<str>, source: impl Read + Seek) -> io::Result<Decoded> {
+    Reading::new(file).run(source)
 }
 
 /// One intake for each thread.
@@ -87,16 +44,13 @@ enum Job {
 }
 
 /// The results of some jobs.
-#[derive(Default)]
 struct Made {
-    items: Vec<Item>,
-    /// Whether one of them has constraints.
-    constrained: bool,
+    document: Document,
     mistakes: Vec<Mistake>,
     doubts: Vec<(text::Spot, Field, Doubt)>,
 }
 
-/// One pass over a file.
+/// One pass over a document.
 struct Reading<'a> {
     file: &'a Arc<str>,
     /// One for each thread.
@@ -108,11 +62,11 @@ struct Reading<'a> {
     /// The route configuration whose virtual hosts are read; `None` if it has a
     /// mistake.
     parent: Option<Arc<Parent>>,
-    outcome: Outcome,
+    decoded: Decoded,
 }
 
 impl<'a> Reading<'a> {
-    /// A pass over a file that has read nothing yet.
+    /// A pass over a document that has read nothing yet.
     fn new(file: &'a Arc<str>) -> Self {
         Self {
             file,
@@ -120,12 +74,12 @@ impl<'a> Reading<'a> {
             jobs: Vec::new(),
             bytes: 0,
             parent: None,
-            outcome: Outcome::empty(file),
+            decoded: Decoded::empty(file),
         }
     }
 
-    /// Reads all pieces of the file, up to the first that is malformed.
-    fn run(mut self, source: File) -> io::Result<Outcome> {
+    /// Reads all pieces of the document, up to the first that is malformed.
+    fn run(mut self, source: impl Read + Seek) -> io::Result<Decoded> {
         let mut pieces = Pieces::new(source);
         loop {
             match pieces.next() {
@@ -133,14 +87,14 @@ impl<'a> Reading<'a> {
                 Ok(None) => break,
                 Err(PiecesError::Io(error)) => return Err(error),
                 Err(error) => {
-                    self.outcome.wrong(|| malformed(self.file, &error));
+                    self.decoded.add_error(|| malformed(self.file, &error));
                     break;
                 }
             }
         }
         self.run_batch();
-        self.outcome.parsed.items.shrink_to_fit();
-        Ok(self.outcome)
+        self.decoded.document.items.shrink_to_fit();
+        Ok(self.decoded)
     }
 
     /// Adds a piece to the batch, and runs the batch when it is full. `index`
@@ -169,7 +123,7 @@ impl<'a> Reading<'a> {
     fn route(&mut self, index: usize, route: Route) {
         // In the order of the file.
         self.run_batch();
-        let mut made = Made::default();
+        let mut made = Made::new(self.file);
         let intake = &mut self.intakes[0];
         let read = intake.route(self.file, index, route);
         self.parent = made.good(read).map(|(accepted, parent)| {
@@ -199,27 +153,25 @@ impl<'a> Reading<'a> {
         made.into_iter().for_each(|made| self.add(made));
     }
 
-    /// Adds results of jobs to the outcome.
+    /// Adds results of jobs.
     fn add(&mut self, made: Made) {
-        self.outcome.parsed.items.extend(made.items);
-        self.outcome.parsed.constrained |= made.constrained;
+        let (file, decoded) = (self.file, &mut self.decoded);
+        decoded.document.append(made.document);
         for mistake in made.mistakes {
-            let file = self.file;
-            self.outcome.wrong(|| problem(file, mistake));
+            decoded.add_error(|| finding(file, mistake));
         }
         for (spot, inner, doubt) in made.doubts {
             let field = spot.path().join(&inner).to_string();
             let at = At::text(text::Position::default(), field);
-            self.outcome
-                .doubtful(|| at.problem(self.file, Fault::Doubt(doubt)));
+            decoded.add_warning(|| at.finding(file, Fault::Doubt(doubt)));
         }
     }
 }
 
 /// Makes resources of some jobs.
-fn make(file: &str, jobs: &[Job], intake: &mut Intake) -> Made {
-    let mut made = Made::default();
-    made.items.reserve(jobs.len());
+fn make(file: &Arc<str>, jobs: &[Job], intake: &mut Intake) -> Made {
+    let mut made = Made::new(file);
+    made.document.items.reserve(jobs.len());
     for job in jobs {
         match job {
             Job::Whole(index, any) => {
@@ -233,7 +185,7 @@ fn make(file: &str, jobs: &[Job], intake: &mut Intake) -> Made {
                 if let Some(hosted) = made.good(read) {
                     made.doubt(hosted.spot, hosted.doubts);
                     for resource in hosted.resources {
-                        made.item(intake.vhds(), resource, hosted.spot);
+                        made.host(intake, parent, resource, hosted.spot);
                     }
                 }
             }
@@ -243,12 +195,21 @@ fn make(file: &str, jobs: &[Job], intake: &mut Intake) -> Made {
 }
 
 impl Made {
+    /// No results yet.
+    fn new(file: &Arc<str>) -> Self {
+        Self {
+            document: Document::empty(file),
+            mistakes: Vec::new(),
+            doubts: Vec::new(),
+        }
+    }
+
     /// Returns a result without a mistake; the mistakes of another are kept.
     fn good<T>(&mut self, read: Result<T, Vec<Mistake>>) -> Option<T> {
         match read {
             Ok(value) => Some(value),
             Err(mistakes) => {
-                let room = MOST.saturating_sub(self.mistakes.len());
+                let room = MOST_FINDINGS.saturating_sub(self.mistakes.len());
                 self.mistakes.extend(mistakes.into_iter().take(room));
                 None
             }
@@ -257,52 +218,49 @@ impl Made {
 
     /// Adds the variants of a resource, and the virtual hosts that are written
     /// in it.
-    fn accepted(&mut self, intake: &mut Intake, accepted: Accepted, spot: text::Spot) {
-        for resource in accepted.variants {
-            self.item(accepted.type_url.clone(), resource, spot);
-        }
-        for host in accepted.hosts {
-            let spot = text::Spot {
-                host: Some(host.index),
-                ..spot
-            };
-            self.item(intake.vhds(), host.resource, spot);
-        }
-        self.doubt(spot, accepted.doubts);
+    fn accepted(&mut self, intake: &mut Intake, mut accepted: Accepted, spot: text::Spot) {
+        self.doubt(spot, std::mem::take(&mut accepted.doubts));
+        let host_at = |host| {
+            let host = Some(host);
+            At::from(text::Spot { host, ..spot })
+        };
+        let vhds = intake.vhds();
+        self.document.add(&vhds, accepted, &spot.into(), host_at);
+    }
+
+    /// Adds a virtual host of a route configuration.
+    fn host(&mut self, intake: &mut Intake, parent: &Parent, host: Resource, spot: text::Spot) {
+        self.document.push(Item {
+            type_url: intake.vhds(),
+            resource: Arc::new(host),
+            at: spot.into(),
+            written: parent.written().cloned(),
+            inside: true,
+        });
     }
 
     /// Adds warnings, unless there are many.
     fn doubt(&mut self, spot: text::Spot, doubts: Vec<(Field, Doubt)>) {
-        let room = MOST.saturating_sub(self.doubts.len());
+        let room = MOST_FINDINGS.saturating_sub(self.doubts.len());
         let doubts = doubts.into_iter().take(room);
         self.doubts
             .extend(doubts.map(|(inner, doubt)| (spot, inner, doubt)));
     }
-
-    /// Adds one resource at its place.
-    fn item(&mut self, type_url: TypeUrl, resource: Resource, spot: text::Spot) {
-        self.constrained |= resource.constraints.is_some();
-        self.items.push(Item {
-            type_url,
-            resource: Arc::new(resource),
-            at: spot.into(),
-        });
-    }
 }
 
-/// Reports a file that is no `DiscoveryResponse`.
-fn malformed(file: &Arc<str>, error: &PiecesError) -> Problem {
+/// Reports a document that is no `DiscoveryResponse`.
+fn malformed(file: &Arc<str>, error: &PiecesError) -> Finding {
     let problem = text::Problem::NotBinary {
         message: "DiscoveryResponse",
         reason: error.to_string(),
     };
-    Problem::whole(file, Fault::Text(problem))
+    Finding::whole(file, Fault::Text(problem))
 }
 
-/// Reports a mistake in a binary file at its place.
-fn problem(file: &Arc<str>, mistake: Mistake) -> Problem {
+/// Reports a mistake at its place.
+fn finding(file: &Arc<str>, mistake: Mistake) -> Finding {
     match mistake {
-        Mistake::Text(error) => text_problem(file, *error),
-        Mistake::Accept { spot, error } => At::from(spot).problem(file, Fault::Accept(error)),
+        Mistake::Text(error) => text_finding(file, *error),
+        Mistake::Accept { spot, error } => At::from(spot).finding(file, Fault::Accept(error)),
     }
 }

@@ -1,34 +1,26 @@
-//! Mistakes in files, in words that name the place and the remedy.
+//! Mistakes and warnings, in words that name the place and the remedy.
 
 use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use trunkline::wire::{AcceptError, Doubt};
-use trunkline::{ApplyError, Name, TypeUrl};
+use trunkline_core::database::ApplyError;
 use trunkline_core::kind::Kind;
+use trunkline_core::name::Name;
 use trunkline_core::params::{ConstraintError, Params};
+use trunkline_core::resource::TypeUrl;
 use trunkline_proto::{descriptor, text};
 
-/// Problems of one file that are kept, of each kind.
-pub(crate) const MOST: usize = 100;
+use super::place::Place;
+use crate::wire::{AcceptError, Doubt};
 
-/// A place in a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The file, by the path with which it was found.
-    pub file: Arc<str>,
-    /// The line, from one; zero where there are no lines.
-    pub line: u32,
-    /// The column in characters, from one.
-    pub column: u32,
-    /// The field, where there are no lines and it is not given elsewhere.
-    pub field: Option<Box<str>>,
-}
+/// Findings of one document that are kept, of each kind.
+pub const MOST_FINDINGS: usize = 100;
 
-/// One mistake at one place; prints as `file:line:column: field: what`.
+/// A mistake or a warning at one place; prints as `file:line:column: field:
+/// what`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub struct Problem {
+pub struct Finding {
     /// Its place.
     pub place: Place,
     /// The field, such as `resources[2].name`; empty if it is about the file.
@@ -61,8 +53,9 @@ pub enum Fault {
     },
     /// A client could match two variants of one name (TP2).
     #[error(
-        "{} would match two variants of {} {name:?}, this one and the one at {first}; \
-         make their constraints exclude each other", client(.witness), short(.type_url)
+        "{} would match two variants of {} {name:?}, this one [{}] and the one at {first} [{}]; \
+         make their constraints exclude each other",
+        client(.witness), short(.type_url), .clients[0], .clients[1]
     )]
     Overlap {
         /// Its type.
@@ -71,6 +64,8 @@ pub enum Fault {
         name: Name,
         /// The place of the other one.
         first: Place,
+        /// The clients of this variant, and of the other one.
+        clients: Box<[String; 2]>,
         /// Parameters that match both.
         witness: Params,
     },
@@ -186,22 +181,10 @@ pub struct Unserved {
     pub by: Place,
 }
 
-impl Place {
-    /// A file as a whole.
+impl Finding {
+    /// A finding about a document as a whole.
     #[must_use]
-    pub fn whole(file: Arc<str>) -> Self {
-        Self {
-            file,
-            line: 0,
-            column: 0,
-            field: None,
-        }
-    }
-}
-
-impl Problem {
-    /// A mistake in a file as a whole.
-    pub(crate) fn whole(file: &Arc<str>, fault: Fault) -> Self {
+    pub fn whole(file: &Arc<str>, fault: Fault) -> Self {
         Self {
             place: Place::whole(Arc::clone(file)),
             field: Box::default(),
@@ -213,7 +196,8 @@ impl Problem {
 impl Fault {
     /// Returns the fault of a path that cannot be read; one that does not exist
     /// has a remedy of its own.
-    pub(crate) fn of_path(error: &io::Error) -> Self {
+    #[must_use]
+    pub fn of_path(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::NotFound => Self::Missing,
             _ => Self::from(error),
@@ -230,17 +214,7 @@ impl From<&io::Error> for Fault {
     }
 }
 
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.line, &self.field) {
-            (0, None) => f.write_str(&self.file),
-            (0, Some(field)) => write!(f, "{}: {field}", self.file),
-            (line, _) => write!(f, "{}:{line}:{}", self.file, self.column),
-        }
-    }
-}
-
-impl fmt::Display for Problem {
+impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             place,

@@ -1,6 +1,6 @@
-//! The names and domains of all files.
+//! The names and domains of all documents.
 //!
-//! Holds exactly the resources of the files that are in it, and no two that
+//! Holds exactly the resources of the documents that are in it, and no two that
 //! contradict each other. There may be a million, so each is kept as a number:
 //! the place of its item.
 
@@ -10,20 +10,20 @@ use std::hash::BuildHasher as _;
 use std::sync::Arc;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
-use trunkline::{Name, Resource, TypeUrl};
+use trunkline_core::name::Name;
 use trunkline_core::params::{ConstraintError, Params};
+use trunkline_core::resource::{Resource, TypeUrl};
 
-use crate::domains::{self, Domains};
-use crate::file::FileId;
-use crate::item::{Item, Parsed};
-use crate::problem::{Fault, MOST, Problem};
-use crate::slots::{Held, Slots};
+use super::document::{Document, Item};
+use super::domains::{self, Domains};
+use super::finding::{Fault, Finding, MOST_FINDINGS};
+use super::slots::{Held, Key, Slots};
 
-/// Finds the resources of all files by name, and refuses those that contradict
-/// each other.
-#[derive(Default)]
-pub(crate) struct Index {
-    files: Slots,
+/// Finds the resources of all documents by name, and refuses those that
+/// contradict each other. `K` is what a document is known by.
+#[derive(Debug)]
+pub struct Index<K> {
+    slots: Slots<K>,
     hasher: DefaultHashBuilder,
     /// Every item, by the hash of its type and name.
     names: HashTable<Held>,
@@ -34,53 +34,71 @@ pub(crate) struct Index {
     aliases: HashMap<(TypeUrl, Name), usize>,
 }
 
-impl Index {
-    /// Inserts all resources of a file. If one contradicts another, of this
-    /// file or of one in the index, none is inserted, and the contradictions
-    /// are returned.
-    pub(crate) fn insert(&mut self, file: &FileId, parsed: &Arc<Parsed>) -> Result<(), Clash> {
-        self.files.add(file, parsed);
-        self.reserve(parsed);
-        let mut clash = Clash::default();
-        for held in self.files.all(file) {
+impl<K> Default for Index<K> {
+    fn default() -> Self {
+        Self {
+            slots: Slots::default(),
+            hasher: DefaultHashBuilder::default(),
+            names: HashTable::new(),
+            domains: Domains::default(),
+            types: HashMap::new(),
+            aliases: HashMap::new(),
+        }
+    }
+}
+
+impl<K: Key> Index<K> {
+    /// Inserts all resources of a document.
+    ///
+    /// # Errors
+    /// If one contradicts another, of this document or of one in the index;
+    /// none is inserted then.
+    pub fn insert(&mut self, key: &K, document: &Arc<Document>) -> Result<(), Clash<K>> {
+        self.slots.add(key, document);
+        self.reserve(document);
+        let mut clash = Clash {
+            findings: Vec::new(),
+            with: Vec::new(),
+        };
+        for held in self.slots.all(key) {
             if let Err((other, fault)) = self.insert_item(held) {
-                let own = self.files.get(held);
-                let problem = own.map(|at| at.parsed.problem(at.item, fault));
-                let other = self.files.get(other).map(|at| FileId::clone(at.file));
-                clash.add(other, problem);
+                let own = self.slots.get(held);
+                let finding = own.map(|at| at.document.finding(at.item, fault));
+                let other = self.slots.get(other).map(|at| at.key.clone());
+                clash.add(other, finding);
             }
         }
-        if clash.problems.is_empty() {
+        if clash.findings.is_empty() {
             return Ok(());
         }
-        self.remove(file);
+        self.remove(key);
         Err(clash)
     }
 
-    /// Reserves room for the resources of a file, so that the tables do not
+    /// Reserves room for the resources of a document, so that the tables do not
     /// grow step by step.
-    fn reserve(&mut self, parsed: &Parsed) {
-        let Self { files, hasher, .. } = self;
-        let rehash = |held: &Held| held_hash(hasher, files, *held);
-        self.names.reserve(parsed.items.len(), rehash);
-        let domains = parsed.items.iter().map(domains::count).sum();
-        self.domains.reserve(domains, files);
+    fn reserve(&mut self, document: &Document) {
+        let Self { slots, hasher, .. } = self;
+        let rehash = |held: &Held| held_hash(hasher, slots, *held);
+        self.names.reserve(document.items.len(), rehash);
+        let domains = document.items.iter().map(domains::count).sum();
+        self.domains.reserve(domains, slots);
     }
 
     /// Inserts one item; or returns the item that contradicts it, and why.
     fn insert_item(&mut self, held: Held) -> Result<(), (Held, Fault)> {
-        let Some(at) = self.files.get(held) else {
+        let Some(at) = self.slots.get(held) else {
             return Ok(());
         };
         let (item, resource) = (at.item, &at.item.resource);
         let hash = name_hash(&self.hasher, item);
         for other in self.names.iter_hash(hash) {
-            if let Some(fault) = contradiction(item, &self.files, *other) {
+            if let Some(fault) = contradiction(item, &self.slots, *other) {
                 return Err((*other, fault));
             }
         }
-        self.domains.insert(held, &self.files)?;
-        let rehash = |held: &Held| held_hash(&self.hasher, &self.files, *held);
+        self.domains.insert(held, &self.slots)?;
+        let rehash = |held: &Held| held_hash(&self.hasher, &self.slots, *held);
         self.names.insert_unique(hash, held, rehash);
         *self.types.entry(item.type_url.clone()).or_default() += 1;
         for alias in &resource.aliases {
@@ -90,10 +108,10 @@ impl Index {
         Ok(())
     }
 
-    /// Removes all items of a file, as far as they were inserted.
-    pub(crate) fn remove(&mut self, file: &FileId) {
-        for held in self.files.all(file) {
-            let Some(at) = self.files.get(held) else {
+    /// Removes all items of a document, as far as they were inserted.
+    pub fn remove(&mut self, key: &K) {
+        for held in self.slots.all(key) {
+            let Some(at) = self.slots.get(held) else {
                 continue;
             };
             let hash = name_hash(&self.hasher, at.item);
@@ -101,21 +119,22 @@ impl Index {
                 continue;
             };
             entry.remove();
-            self.domains.remove(held, &self.files);
+            self.domains.remove(held, &self.slots);
             let type_url = &at.item.type_url;
             decrement(&mut self.types, type_url.clone());
             for alias in &at.item.resource.aliases {
                 decrement(&mut self.aliases, (type_url.clone(), alias.clone()));
             }
         }
-        self.files.remove(file);
+        self.slots.remove(key);
     }
 
     /// Returns whether a resource has this name or alias.
-    pub(crate) fn answers(&self, type_url: &TypeUrl, name: &Name) -> bool {
+    #[must_use]
+    pub fn answers(&self, type_url: &TypeUrl, name: &Name) -> bool {
         let hash = self.hasher.hash_one((type_url, name));
         let is = |held: &Held| {
-            let found = self.files.get(*held).map(|at| at.item);
+            let found = self.slots.get(*held).map(|at| at.item);
             found.is_some_and(|item| item.type_url == *type_url && item.resource.name == *name)
         };
         self.names.find(hash, is).is_some()
@@ -124,7 +143,8 @@ impl Index {
     }
 
     /// Whether there is a resource of a type.
-    pub(crate) fn has_type(&self, type_url: &TypeUrl) -> bool {
+    #[must_use]
+    pub fn has_type(&self, type_url: &TypeUrl) -> bool {
         self.types.contains_key(type_url)
     }
 }
@@ -134,8 +154,8 @@ fn name_hash(hasher: &DefaultHashBuilder, item: &Item) -> u64 {
 }
 
 /// Hashes an item of the table of names again, when it grows.
-fn held_hash(hasher: &DefaultHashBuilder, files: &Slots, held: Held) -> u64 {
-    let found = files.get(held);
+fn held_hash<K: Key>(hasher: &DefaultHashBuilder, slots: &Slots<K>, held: Held) -> u64 {
+    let found = slots.get(held);
     found.map_or(0, |at| name_hash(hasher, at.item))
 }
 
@@ -149,25 +169,26 @@ fn decrement<K: Eq + std::hash::Hash>(counts: &mut HashMap<K, usize>, key: K) {
     }
 }
 
-/// Why a file cannot be inserted.
-#[derive(Default)]
-pub(crate) struct Clash {
-    pub(crate) problems: Vec<Problem>,
-    /// The files that it contradicts; itself, if it does.
-    pub(crate) with: Vec<FileId>,
+/// Why a document cannot be inserted.
+#[derive(Debug)]
+pub struct Clash<K> {
+    /// The contradictions, each at the item that came later.
+    pub findings: Vec<Finding>,
+    /// The documents that it contradicts; itself, if it does.
+    pub with: Vec<K>,
 }
 
-impl Clash {
-    /// Adds a contradiction with a file, unless there are many. Of the variants
+impl<K: Key> Clash<K> {
+    /// Adds a contradiction with a document, unless there are many. Of the variants
     /// that were made of one resource, one reports it.
-    fn add(&mut self, other: Option<FileId>, problem: Option<Problem>) {
-        let is_reported = |problem: &Problem| {
-            let last = self.problems.last();
-            last.is_some_and(|last| (&last.place, &last.field) == (&problem.place, &problem.field))
+    fn add(&mut self, other: Option<K>, finding: Option<Finding>) {
+        let is_reported = |finding: &Finding| {
+            let last = self.findings.last();
+            last.is_some_and(|last| (&last.place, &last.field) == (&finding.place, &finding.field))
         };
-        if self.problems.len() < MOST {
-            let problem = problem.filter(|problem| !is_reported(problem));
-            self.problems.extend(problem);
+        if self.findings.len() < MOST_FINDINGS {
+            let finding = finding.filter(|finding| !is_reported(finding));
+            self.findings.extend(finding);
         }
         if let Some(other) = other
             && !self.with.contains(&other)
@@ -179,15 +200,15 @@ impl Clash {
 
 /// Returns why an item and one of the index cannot both exist: they have one
 /// name, and a client could see both. `None` if they can.
-fn contradiction(item: &Item, files: &Slots, other: Held) -> Option<Fault> {
-    let other = files.get(other)?;
+fn contradiction<K: Key>(item: &Item, slots: &Slots<K>, other: Held) -> Option<Fault> {
+    let other = slots.get(other)?;
     let (mine, others) = (&*item.resource, &*other.item.resource);
     if item.type_url != other.item.type_url || mine.name != others.name {
         return None;
     }
     let type_url = item.type_url.clone();
     let name = mine.name.clone();
-    let first = other.parsed.place(other.item);
+    let first = other.document.place(other.item);
     if mine.constraints == others.constraints {
         return Some(Fault::Duplicate {
             type_url,
@@ -201,6 +222,7 @@ fn contradiction(item: &Item, files: &Slots, other: Held) -> Option<Fault> {
             type_url,
             name,
             first,
+            clients: Box::new([mine, others].map(|r| r.clients().to_string())),
             witness,
         }),
         Err(source) => Some(Fault::Undecided {
@@ -213,6 +235,6 @@ fn contradiction(item: &Item, files: &Slots, other: Held) -> Option<Fault> {
 
 /// Returns the parameters of a client that would see both resources; `None` if
 /// there is no such client.
-pub(crate) fn overlap(one: &Resource, other: &Resource) -> Result<Option<Params>, ConstraintError> {
+pub(super) fn overlap(one: &Resource, other: &Resource) -> Result<Option<Params>, ConstraintError> {
     one.clients().overlap(&other.clients())
 }

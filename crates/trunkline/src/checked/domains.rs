@@ -1,4 +1,4 @@
-//! The domains of virtual hosts, over all files.
+//! The domains of virtual hosts, over all documents.
 //!
 //! Envoy refuses two virtual hosts of one route configuration that have the
 //! same domain, whatever the letters' case. Variants that no client sees
@@ -7,21 +7,21 @@
 use std::hash::BuildHasher as _;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
-use trunkline::kind;
 use trunkline_core::hosts::{Domain, HostName};
+use trunkline_core::kind;
 
-use crate::index::overlap;
-use crate::item::Item;
-use crate::problem::Fault;
-use crate::slots::{Found, Held, Slots};
+use super::document::Item;
+use super::finding::Fault;
+use super::index::overlap;
+use super::slots::{Found, Held, Key, Slots};
 
-/// The bits of an entry for the domain, for the item, and for the file.
+/// The bits of an entry for the domain, for the item, and for the document.
 const DOMAIN_BITS: u32 = 20;
 const ITEM_BITS: u32 = 27;
-const FILE_BITS: u32 = u64::BITS - ITEM_BITS - DOMAIN_BITS;
+const DOCUMENT_BITS: u32 = u64::BITS - ITEM_BITS - DOMAIN_BITS;
 
 /// A domain of an item, in eight bytes.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Entry(u64);
 
 impl Entry {
@@ -29,16 +29,17 @@ impl Entry {
     /// fit: a domain that is not checked here is checked when it is applied.
     fn new(held: Held, domain: usize) -> Option<Self> {
         let domain = u64::try_from(domain).ok()?;
-        let (file, item) = (u64::from(held.file), u64::from(held.item));
-        let fits = domain >> DOMAIN_BITS == 0 && item >> ITEM_BITS == 0 && file >> FILE_BITS == 0;
-        fits.then_some(Self((file << ITEM_BITS | item) << DOMAIN_BITS | domain))
+        let (document, item) = (u64::from(held.document), u64::from(held.item));
+        let fits =
+            domain >> DOMAIN_BITS == 0 && item >> ITEM_BITS == 0 && document >> DOCUMENT_BITS == 0;
+        fits.then_some(Self((document << ITEM_BITS | item) << DOMAIN_BITS | domain))
     }
 
     /// Unpacks the item.
     fn held(self) -> Held {
         let item = (self.0 >> DOMAIN_BITS) & ((1 << ITEM_BITS) - 1);
         Held {
-            file: (self.0 >> (ITEM_BITS + DOMAIN_BITS)) as u32,
+            document: (self.0 >> (ITEM_BITS + DOMAIN_BITS)) as u32,
             item: item as u32,
         }
     }
@@ -50,8 +51,8 @@ impl Entry {
 }
 
 /// Finds the virtual host that has a domain of a route configuration.
-#[derive(Default)]
-pub(crate) struct Domains {
+#[derive(Debug, Default)]
+pub(super) struct Domains {
     hasher: DefaultHashBuilder,
     /// Every domain, by the hash of the route configuration and itself.
     table: HashTable<Entry>,
@@ -59,29 +60,33 @@ pub(crate) struct Domains {
 
 impl Domains {
     /// Reserves room for more domains.
-    pub(crate) fn reserve(&mut self, domains: usize, files: &Slots) {
+    pub(super) fn reserve<K: Key>(&mut self, domains: usize, slots: &Slots<K>) {
         let hasher = &self.hasher;
         self.table
-            .reserve(domains, |entry| hash_of(hasher, *entry, files));
+            .reserve(domains, |entry| hash_of(hasher, *entry, slots));
     }
 
     /// Inserts all domains of an item. If another item has one of them, none is
     /// inserted, and that item is returned with the contradiction.
-    pub(crate) fn insert(&mut self, held: Held, files: &Slots) -> Result<(), (Held, Fault)> {
-        let Some(found) = files.get(held) else {
+    pub(super) fn insert<K: Key>(
+        &mut self,
+        held: Held,
+        slots: &Slots<K>,
+    ) -> Result<(), (Held, Fault)> {
+        let Some(found) = slots.get(held) else {
             return Ok(());
         };
         for (place, domain) in domains(found.item).enumerate() {
             let hash = hash(&self.hasher, route(found.item), domain);
             let mut others = self.table.iter_hash(hash);
-            let clash = others.find_map(|other| clash(&found, held, domain, *other, files));
+            let clash = others.find_map(|other| clash(&found, held, domain, *other, slots));
             if let Some(clash) = clash {
-                self.remove(held, files);
+                self.remove(held, slots);
                 return Err(clash);
             }
             if let Some(entry) = Entry::new(held, place) {
                 let hasher = &self.hasher;
-                let rehash = |entry: &Entry| hash_of(hasher, *entry, files);
+                let rehash = |entry: &Entry| hash_of(hasher, *entry, slots);
                 self.table.insert_unique(hash, entry, rehash);
             }
         }
@@ -89,8 +94,8 @@ impl Domains {
     }
 
     /// Removes the domains of an item, as far as they were inserted.
-    pub(crate) fn remove(&mut self, held: Held, files: &Slots) {
-        let Some(found) = files.get(held) else {
+    pub(super) fn remove<K: Key>(&mut self, held: Held, slots: &Slots<K>) {
+        let Some(found) = slots.get(held) else {
             return;
         };
         for (place, domain) in domains(found.item).enumerate() {
@@ -106,7 +111,7 @@ impl Domains {
 }
 
 /// The number of an item's domains.
-pub(crate) fn count(item: &Item) -> usize {
+pub(super) fn count(item: &Item) -> usize {
     domains(item).count()
 }
 
@@ -115,8 +120,8 @@ fn hash(hasher: &DefaultHashBuilder, route: &str, domain: Domain<'_>) -> u64 {
 }
 
 /// Hashes an entry again, when the table grows.
-fn hash_of(hasher: &DefaultHashBuilder, entry: Entry, files: &Slots) -> u64 {
-    let found = files.get(entry.held()).and_then(|found| {
+fn hash_of<K: Key>(hasher: &DefaultHashBuilder, entry: Entry, slots: &Slots<K>) -> u64 {
+    let found = slots.get(entry.held()).and_then(|found| {
         let domain = domains(found.item).nth(entry.domain())?;
         Some(hash(hasher, route(found.item), domain))
     });
@@ -139,14 +144,14 @@ fn domains(item: &Item) -> impl Iterator<Item = Domain<'_>> {
 /// Returns the contradiction of an item that has a domain and an entry of the
 /// same hash: both have the domain, in one route configuration, and a client
 /// could see both.
-fn clash(
-    found: &Found<'_>,
+fn clash<K: Key>(
+    found: &Found<'_, K>,
     held: Held,
     domain: Domain<'_>,
     entry: Entry,
-    files: &Slots,
+    slots: &Slots<K>,
 ) -> Option<(Held, Fault)> {
-    let other = files.get(entry.held())?;
+    let other = slots.get(entry.held())?;
     let theirs = domains(other.item).nth(entry.domain());
     if theirs != Some(domain) || route(other.item) != route(found.item) {
         return None;
@@ -156,7 +161,7 @@ fn clash(
     if entry.held() == held {
         return Some((held, Fault::DomainTwice { domain, name }));
     }
-    let first = other.parsed.place(other.item);
+    let first = other.document.place(other.item);
     let fault = match overlap(&found.item.resource, &other.item.resource) {
         Ok(None) => return None,
         Ok(Some(witness)) => Fault::Domain {

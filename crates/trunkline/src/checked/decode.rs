@@ -1,0 +1,156 @@
+//! A document to resources, text or binary.
+
+use std::io::{self, Read, Seek};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use trunkline_proto::Path;
+use trunkline_proto::text::{self, Format, TextError};
+
+use super::binary;
+use super::document::Document;
+use super::finding::{Fault, Finding, MOST_FINDINGS};
+use super::place::At;
+use crate::wire::Intake;
+
+/// The form of a document.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// By the extension of its name: `.json`, `.pb`, or else YAML.
+    #[default]
+    ByName,
+    /// A text, whatever its name.
+    Text(Format),
+    /// A binary `DiscoveryResponse`, whatever its name.
+    Binary,
+}
+
+/// The result of decoding a document.
+#[derive(Debug)]
+pub struct Decoded {
+    /// All resources, those of a document with mistakes too.
+    pub document: Document,
+    /// Mistakes.
+    pub errors: Vec<Finding>,
+    /// Warnings.
+    pub warnings: Vec<Finding>,
+}
+
+/// Decodes a document: its resources, each validated by Envoy's rules, with
+/// their places.
+///
+/// # Errors
+/// If the source cannot be read. Mistakes of the document are no error: they
+/// are findings beside the resources.
+pub fn decode(
+    file: &Arc<str>,
+    form: Form,
+    source: impl Read + Seek,
+    options: &text::Options,
+) -> io::Result<Decoded> {
+    let format = match form {
+        Form::Binary => return binary::decode(file, source),
+        Form::ByName if text::is_binary(file) => return binary::decode(file, source),
+        Form::ByName => None,
+        Form::Text(format) => Some(format),
+    };
+    let bytes = read_up_to(source, options.limits.bytes)?;
+    let read = match format {
+        None => text::read_bytes(file, bytes, options),
+        Some(format) => text::read_text_as(format, file, &bytes, options),
+    };
+    let mut decoded = Decoded::empty(file);
+    decoded.take_in_text(read);
+    Ok(decoded)
+}
+
+/// Reads a text, up to one byte more than the limit, which the parser then
+/// reports.
+fn read_up_to(source: impl Read, limit: usize) -> io::Result<Bytes> {
+    let mut bytes = Vec::new();
+    let limit = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+    source.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes.into())
+}
+
+impl Decoded {
+    /// The result of a document of which nothing was read yet.
+    pub(super) fn empty(file: &Arc<str>) -> Self {
+        Self {
+            document: Document::empty(file),
+            errors: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// The result of a document of which nothing can be read.
+    #[must_use]
+    pub fn of_error(finding: Finding) -> Self {
+        let mut decoded = Self::empty(&finding.place.file);
+        decoded.errors.push(finding);
+        decoded
+    }
+
+    /// Adds a mistake, unless there are many.
+    pub(super) fn add_error(&mut self, finding: impl FnOnce() -> Finding) {
+        if self.errors.len() < MOST_FINDINGS {
+            self.errors.push(finding());
+        }
+    }
+
+    /// Adds a warning, unless there are many.
+    pub(super) fn add_warning(&mut self, finding: impl FnOnce() -> Finding) {
+        if self.warnings.len() < MOST_FINDINGS {
+            self.warnings.push(finding());
+        }
+    }
+
+    /// Adds the resources of a text, each validated.
+    fn take_in_text(&mut self, read: text::Document) {
+        let file = Arc::clone(&self.document.file);
+        let finding = |error| text_finding(&file, error);
+        self.errors.extend(read.errors.into_iter().map(finding));
+        self.warnings.extend(read.warnings.into_iter().map(finding));
+        self.document.items.reserve(read.resources.len());
+        let mut intake = Intake::default();
+        // One after the other, so that the tree of each is freed before the
+        // next.
+        for resource in read.resources {
+            for error in resource.validate() {
+                self.add_error(|| text_finding(&file, error));
+            }
+            self.take_in(&mut intake, &resource);
+        }
+    }
+
+    /// Adds a resource of a text as its variants, and the virtual hosts that
+    /// are written in it; or the mistake that its wrapper or its conditions
+    /// have.
+    fn take_in(&mut self, intake: &mut Intake, read: &text::Resource) {
+        let file = Arc::clone(&self.document.file);
+        let at = |inner: &Path| {
+            let field = read.path.join(inner).to_string();
+            At::text(read.position(inner), field)
+        };
+        match intake.text(read) {
+            Ok(mut accepted) => {
+                for (inner, doubt) in std::mem::take(&mut accepted.doubts) {
+                    self.add_warning(|| at(&inner).finding(&file, Fault::Doubt(doubt)));
+                }
+                let host_at = |index| at(&read.item("virtual_hosts", index));
+                let (vhds, own) = (intake.vhds(), at(&Path::default()));
+                self.document.add(&vhds, accepted, &own, host_at);
+            }
+            Err(error) => {
+                let (inner, error) = error.place();
+                self.add_error(|| at(&inner).finding(&file, Fault::Accept(error)));
+            }
+        }
+    }
+}
+
+/// The finding of a mistake in a text.
+pub(super) fn text_finding(file: &Arc<str>, error: TextError) -> Finding {
+    let fault = Fault::Text(error.problem);
+    At::text(error.at, error.path).finding(file, fault)
+}

@@ -1,0 +1,118 @@
+//! The resources of a document, with their places.
+
+use std::sync::Arc;
+
+use trunkline_core::name::Name;
+use trunkline_core::params::Constraints;
+use trunkline_core::resource::{Resource, TypeUrl};
+
+use super::finding::{Fault, Finding};
+use super::place::{At, Place};
+use crate::wire::Accepted;
+
+/// A resource and its place.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// Its type.
+    pub type_url: TypeUrl,
+    /// The resource.
+    pub resource: Arc<Resource>,
+    /// Its place.
+    pub at: At,
+    /// The constraints in its wrapper, or in that of the route configuration in
+    /// which it is written. Without them, the document has the whole of its
+    /// name: its conditions may have made several variants of it.
+    pub written: Option<Constraints>,
+    /// Whether it is a virtual host that is written in a route configuration.
+    pub inside: bool,
+}
+
+/// The contents of a document.
+#[derive(Debug)]
+pub struct Document {
+    /// Its name: the path of a file; empty for a body.
+    pub file: Arc<str>,
+    /// Its resources: for each that is written its variants, then its virtual
+    /// hosts.
+    pub items: Vec<Item>,
+    /// Whether one of them has constraints.
+    pub constrained: bool,
+    /// Names of which the document has the whole, and no variant is left: its
+    /// conditions hold for no client.
+    pub empty: Vec<(TypeUrl, Name)>,
+}
+
+impl Document {
+    /// A document of which nothing was read yet.
+    #[must_use]
+    pub fn empty(file: &Arc<str>) -> Self {
+        Self {
+            file: Arc::clone(file),
+            items: Vec::new(),
+            constrained: false,
+            empty: Vec::new(),
+        }
+    }
+
+    /// Adds a resource as its variants, and the virtual hosts that are written
+    /// in it. `host_at` returns the place of each by its index.
+    pub(super) fn add(
+        &mut self,
+        vhds: &TypeUrl,
+        accepted: Accepted,
+        at: &At,
+        host_at: impl Fn(usize) -> At,
+    ) {
+        let written = accepted.written;
+        if written.is_none() && accepted.variants.is_empty() {
+            let name = accepted.name;
+            self.empty.push((accepted.type_url.clone(), name));
+        }
+        for resource in accepted.variants {
+            self.push(Item {
+                type_url: accepted.type_url.clone(),
+                resource: Arc::new(resource),
+                at: at.clone(),
+                written: written.clone(),
+                inside: false,
+            });
+        }
+        for host in accepted.hosts {
+            self.push(Item {
+                type_url: vhds.clone(),
+                resource: Arc::new(host.resource),
+                at: host_at(host.index),
+                written: written.clone(),
+                inside: true,
+            });
+        }
+    }
+
+    /// Adds one resource.
+    pub(super) fn push(&mut self, item: Item) {
+        self.constrained |= item.resource.constraints.is_some();
+        self.items.push(item);
+    }
+
+    /// Adds all resources of another document, after its own.
+    pub(super) fn append(&mut self, mut other: Self) {
+        self.items.append(&mut other.items);
+        self.empty.append(&mut other.empty);
+        self.constrained |= other.constrained;
+    }
+
+    /// Returns the place of one of its items, with the field where there are no
+    /// lines.
+    #[must_use]
+    pub fn place(&self, item: &Item) -> Place {
+        let place = item.at.place(&self.file);
+        let field = (place.line == 0).then(|| item.at.field());
+        Place { field, ..place }
+    }
+
+    /// Reports a fault of one of its items.
+    #[must_use]
+    pub fn finding(&self, item: &Item, fault: Fault) -> Finding {
+        item.at.finding(&self.file, fault)
+    }
+}

@@ -1,0 +1,170 @@
+//! Places in documents.
+//!
+//! There may be a million of them, so that of a resource takes as little memory
+//! as possible.
+
+use std::fmt;
+use std::sync::Arc;
+
+use trunkline_proto::text;
+
+use super::finding::{Fault, Finding};
+
+/// A place in a document, as a finding shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The document: the path of a file; empty for a body, which has no name.
+    pub file: Arc<str>,
+    /// The line, from one; zero where there are no lines.
+    pub line: u32,
+    /// The column in characters, from one.
+    pub column: u32,
+    /// The field, where there are no lines and it is not given elsewhere.
+    pub field: Option<Box<str>>,
+}
+
+impl Place {
+    /// A document as a whole.
+    #[must_use]
+    pub fn whole(file: Arc<str>) -> Self {
+        Self {
+            file,
+            line: 0,
+            column: 0,
+            field: None,
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        let field = self.field.as_deref().filter(|_| self.line == 0);
+        match (self.file.is_empty(), self.line, field) {
+            (_, 0, None) => Ok(()),
+            (true, 0, Some(field)) => f.write_str(field),
+            (false, 0, Some(field)) => write!(f, ": {field}"),
+            (true, line, _) => write!(f, "{line}:{}", self.column),
+            (false, line, _) => write!(f, ":{line}:{}", self.column),
+        }
+    }
+}
+
+/// The place of a resource in its document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum At {
+    /// In a text.
+    Text(Box<InText>),
+    /// In a binary document.
+    Binary {
+        /// The index of the resource in the document.
+        index: u32,
+        /// The index of a virtual host in the resource, or [`NO_HOST`].
+        host: u32,
+        /// Whether the resource is in a wrapper.
+        wrapped: bool,
+    },
+}
+
+/// The index of a virtual host for a place that is none.
+const NO_HOST: u32 = u32::MAX;
+
+/// The place in a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InText {
+    line: u32,
+    column: u32,
+    field: Box<str>,
+}
+
+impl At {
+    /// Makes a place in a text; a number that does not fit becomes the maximum.
+    pub(super) fn text(at: text::Position, field: String) -> Self {
+        Self::Text(Box::new(InText {
+            line: number(at.line),
+            column: number(at.column),
+            field: field.into(),
+        }))
+    }
+
+    /// Returns the place in its document, without the field.
+    pub(super) fn place(&self, file: &Arc<str>) -> Place {
+        let (line, column) = match self {
+            Self::Text(at) => (at.line, at.column),
+            Self::Binary { .. } => (0, 0),
+        };
+        Place {
+            line,
+            column,
+            ..Place::whole(Arc::clone(file))
+        }
+    }
+
+    /// Returns the field of the resource, such as `resources[2]`.
+    #[must_use]
+    pub fn field(&self) -> Box<str> {
+        match *self {
+            Self::Text(ref at) => at.field.clone(),
+            Self::Binary {
+                index,
+                host,
+                wrapped,
+            } => {
+                let spot = text::Spot {
+                    index: index as usize,
+                    wrapped,
+                    host: (host != NO_HOST).then_some(host as usize),
+                };
+                spot.path().to_string().into()
+            }
+        }
+    }
+
+    /// Reports a fault at this place.
+    pub(super) fn finding(&self, file: &Arc<str>, fault: Fault) -> Finding {
+        Finding {
+            place: self.place(file),
+            field: self.field(),
+            fault,
+        }
+    }
+}
+
+impl From<text::Spot> for At {
+    fn from(spot: text::Spot) -> Self {
+        Self::Binary {
+            index: number(spot.index),
+            host: spot.host.map_or(NO_HOST, number),
+            wrapped: spot.wrapped,
+        }
+    }
+}
+
+/// The number, or the maximum if it does not fit.
+pub(super) fn number(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_in_a_body_has_no_file() {
+        let at = |file: &str, line, field: Option<&str>| Place {
+            file: file.into(),
+            line,
+            column: 3,
+            field: field.map(Into::into),
+        };
+        for (place, text) in [
+            (at("a.yaml", 2, None), "a.yaml:2:3"),
+            (at("a.pb", 0, Some("resources[1]")), "a.pb: resources[1]"),
+            (at("a.pb", 0, None), "a.pb"),
+            (at("", 2, None), "2:3"),
+            (at("", 0, Some("resources[1]")), "resources[1]"),
+        ] {
+            assert_eq!(place.to_string(), text);
+        }
+    }
+}
