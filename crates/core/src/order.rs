@@ -269,12 +269,11 @@ impl<'a> Order<'a> {
     /// Whether a reconnected client has yet to subscribe to a type that may
     /// refer to this one, directly or through others.
     fn awaits_referring_type(&self, url: &TypeUrl) -> bool {
-        let is_missing = |user: &&&str| self.others.find(user).is_none();
-        let refers = |user: &&str| Kind::reaches(user, url.as_str());
+        let is_missing = |user: &str| self.others.find(user).is_none();
         let mut users = [kind::CDS, kind::LDS, kind::RDS].iter();
         self.resuming
             && Kind::is_referred_to(url)
-            && users.any(|user| *user != url.as_str() && refers(user) && is_missing(&user))
+            && users.any(|user| Kind::reaches(user, url.as_str()) && is_missing(user))
     }
 
     /// Collects the dependencies that the client uses by the types that
