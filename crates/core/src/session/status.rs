@@ -118,7 +118,7 @@ impl Session {
         let held_name = held_name.unwrap_or(name);
         let held = type_stream.client_cache.held(db, held_name);
         let held = held.into_iter().find(|held| held.is_accepted());
-        let is_certain = held.is_some() && certain_resource(db, type_stream, held_name).is_some();
+        let is_certain = certain_resource(db, type_stream, held_name).is_some();
         let held = held.map(|held| held.resource);
         let choice = type_stream.resolve(db, key);
         let resolved_name = choice.resource().map_or(name, |r| &r.name);
