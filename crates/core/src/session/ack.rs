@@ -155,8 +155,9 @@ impl Session {
                 self.drain_unknown(db, index, now);
             }
         }
-        let draining = std::mem::take(&mut self.draining).into_iter();
-        if draining.len() > 0 {
+        let draining = std::mem::take(&mut self.draining);
+        if !draining.is_empty() {
+            let draining = draining.into_iter();
             let draining =
                 draining.map(|(reference, deadlines)| (reference, deadlines.by_wildcard));
             db.remember_draining(draining, now);

@@ -76,8 +76,7 @@ impl Session {
             ..
         } = self.config.limits;
         let known = db.find_params(&params);
-        let index = known.map(|known| self.held_params.binary_search(&known));
-        if let (Some(known), Some(Ok(_))) = (known, index) {
+        if let Some(known) = known.filter(|known| self.held_params.binary_search(known).is_ok()) {
             return Ok(known);
         }
         // The set of the stream itself is not counted.
@@ -86,8 +85,9 @@ impl Session {
         }
         let id = known.unwrap_or_else(|| db.intern_params(params));
         db.hold_params(id);
-        let index = self.held_params.partition_point(|held| *held < id);
-        self.held_params.insert(index, id);
+        if let Err(index) = self.held_params.binary_search(&id) {
+            self.held_params.insert(index, id);
+        }
         Ok(id)
     }
 }
