@@ -114,7 +114,8 @@ pub struct Session {
     /// Types of which any resource may be in use, since their referrers have
     /// unknown bodies.
     draining_types: BTreeMap<&'static str, DrainDeadlines>,
-    nonce_counter: u64,
+    /// The number of the next response.
+    next_nonce: u64,
     polled_at: Moment,
     /// A push of the present poll needed no response, so deferred names may go
     /// on.
@@ -159,7 +160,7 @@ impl Session {
             type_streams: Vec::new(),
             draining: DrainingReferences::new(),
             draining_types: BTreeMap::new(),
-            nonce_counter: 0,
+            next_nonce: 1,
             polled_at: Moment::START,
             has_silent_progress: false,
             unfinished: None,

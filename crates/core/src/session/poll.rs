@@ -145,13 +145,13 @@ impl Session {
     /// has to be written.
     fn write_response(&mut self, db: &mut Database, index: usize, push: &Push) -> Option<Response> {
         let wrap = self.may_wrap();
-        let nonce = Nonce::of_number(self.nonce_counter + 1);
+        let nonce = Nonce::of_number(self.next_nonce);
         let type_stream = &self.type_streams[index];
         let response = match self.config.mode {
             Mode::Delta => type_stream.write_delta(db, push, nonce)?.into(),
             Mode::Sotw => type_stream.write_sotw(db, push, nonce, wrap)?.into(),
         };
-        self.nonce_counter += 1;
+        self.next_nonce += 1;
         Some(response)
     }
 
