@@ -272,7 +272,10 @@ impl Session {
         new.kind.legacy_wildcard &= self.allows_legacy_wildcard(url);
         let rank = |c: &TypeStream| (c.kind.rank, c.type_url.clone());
         let new_rank = rank(&new);
-        let index = self.type_streams.partition_point(|c| rank(c) < new_rank);
+        let index = self
+            .type_streams
+            .binary_search_by_key(&new_rank, rank)
+            .unwrap_or_else(|index| index);
         self.type_streams.reserve_exact(1);
         self.type_streams.insert(index, new);
         Some((index, true))
