@@ -20,18 +20,16 @@ impl Session {
             return None;
         }
         self.begin_poll(db, now);
-        for round in 0..MAX_ROUNDS {
-            if round > 0 {
-                // Names may have been deferred for a push of the last round,
-                // which needed no response.
-                self.mark_deferred_dirty();
-            }
+        for _ in 0..MAX_ROUNDS {
             (self.has_silent_progress, self.has_more) = (false, false);
             let mut indexes = 0..self.type_streams.len();
             let response = indexes.find_map(|index| self.poll_type(db, now, index));
             if response.is_some() || !self.has_silent_progress {
                 return response;
             }
+            // Names may have been deferred for a push of this round, which
+            // needed no response.
+            self.mark_deferred_dirty();
         }
         // Others need not wait for the rest.
         self.has_more = true;
@@ -158,8 +156,7 @@ impl Session {
     /// Applies a push of which nothing has to be written: the client counts as
     /// having ACKed it.
     fn apply_silently(&mut self, db: &mut Database, index: usize, push: Push) {
-        self.has_silent_progress |=
-            !push.updates.is_empty() || !push.answers.is_empty() || push.has_more(db);
+        self.has_silent_progress = true;
         let type_stream = &mut self.type_streams[index];
         type_stream.client_cache.advance_silently(db, push.advances);
         type_stream.apply_silently(db, push.updates, push.answers);
