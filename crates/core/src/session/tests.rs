@@ -1,10 +1,16 @@
 //! Tests of a session's private state.
 
+mod quiet;
+mod status;
+mod stream;
+
 use std::sync::Arc;
+
+use stream::Stream;
 
 use super::*;
 use crate::change::Change;
-use crate::kind;
+use crate::kind::{self, Kind};
 use crate::message::{DeltaRequest, ErrorDetail, Locator, Response};
 use crate::name::Name;
 use crate::resource::{ErrorCode, Resource};
@@ -243,4 +249,52 @@ fn s72_a_type_url_that_is_too_long_is_refused_and_the_stream_goes_on() {
         assert_eq!(session.poll_event() == Some(event), refused, "{bytes}");
         while session.poll_event().is_some() {}
     }
+}
+
+#[test]
+fn s73_a_reference_is_forgotten_when_it_has_drained() {
+    let mut stream = Stream::open();
+    stream.put_all(&[
+        (kind::CDS, "c", "1", &[]),
+        (kind::LDS, "l", "1", &[(kind::CDS, "c")]),
+    ]);
+    stream.subscribe(kind::CDS, &[]);
+    stream.subscribe(kind::LDS, &[]);
+    stream.settle();
+    stream.put(kind::LDS, "l", "2");
+    stream.settle();
+    assert_eq!(stream.session.draining.len(), 1);
+    let until = stream.session.poll_timeout().unwrap();
+    assert_eq!(until, Moment::START + Config::new(Mode::Delta).drain_time);
+    stream.now = until;
+    assert_eq!(stream.poll(), None);
+    assert_eq!(stream.session.draining.len(), 0);
+    assert_eq!(stream.session.poll_timeout(), None);
+}
+
+#[test]
+fn s82_what_has_drained_on_an_earlier_stream_is_not_recalled() {
+    let recalled = |left: Duration| {
+        let mut stream = Stream::open();
+        stream.put_all(&[
+            (kind::CDS, "c", "1", &[]),
+            (kind::LDS, "l", "1", &[(kind::CDS, "c")]),
+        ]);
+        stream.begin_as_envoy();
+        stream.resume(kind::LDS, &[], &[("m", "1")]);
+        stream.subscribe(kind::CDS, &[]);
+        stream.settle();
+        stream.put(kind::LDS, "l", "2");
+        stream.settle();
+        let until = Config::new(Mode::Delta).drain_time;
+        stream.reconnect();
+        stream.now = Moment::START + (until - left);
+        stream.begin_as_envoy();
+        stream.resume(kind::LDS, &[], &[("l", "2")]);
+        let (references, types) = (&stream.session.draining, &stream.session.draining_types);
+        (references.len(), types.len())
+    };
+    let types = Kind::of(&kind::LDS.into()).refers_to.len();
+    assert_eq!(recalled(Duration::from_millis(1)), (1, types));
+    assert_eq!(recalled(Duration::ZERO), (0, 0));
 }
