@@ -213,7 +213,8 @@ impl Session {
     /// Hides a type from the client: every name of it does not exist. Has no
     /// effect on a type that the client has subscribed to before.
     pub fn deny(&mut self, type_url: TypeUrl) {
-        if !self.denied.contains(&type_url) && self.denied.len() < self.config.limits.types {
+        // A type that is refused needs no entry (S72).
+        if self.has_room_for_type(&type_url) && !self.denied.contains(&type_url) {
             self.denied.push(type_url);
         }
     }

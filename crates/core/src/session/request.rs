@@ -255,8 +255,8 @@ impl Session {
         if let Some(index) = all.position(|c| c.type_url == *url) {
             return Some((index, false));
         }
-        let limit = self.config.limits.types;
-        if self.type_streams.len() >= limit || url.as_str().len() > self.config.limits.name_bytes {
+        if !self.has_room_for_type(url) {
+            let limit = self.config.limits.types;
             self.refuse(url, Refusal::Types { limit });
             return None;
         }
@@ -279,6 +279,12 @@ impl Session {
         self.type_streams.reserve_exact(1);
         self.type_streams.insert(index, new);
         Some((index, true))
+    }
+
+    /// Whether a stream can open another type, of this URL.
+    pub(super) fn has_room_for_type(&self, url: &TypeUrl) -> bool {
+        let limits = &self.config.limits;
+        self.type_streams.len() < limits.types && url.as_str().len() <= limits.name_bytes
     }
 
     /// The type of the database for a type of the stream. A denied type gets

@@ -12,7 +12,7 @@ use crate::message::{DeltaRequest, ErrorDetail, Mode, Node};
 use crate::name::Name;
 use crate::params::{Params, ParamsId};
 use crate::resource::{Resource, Version};
-use crate::session::{BaseSubscriptions, Config, Event, NameState};
+use crate::session::{BaseSubscriptions, Config, Event, NameState, Refusal};
 
 /// A virtual host with one domain, in a base set.
 fn host(name: &str, domain: &str, base_set: &str) -> Change {
@@ -65,6 +65,47 @@ fn s2_the_node_is_that_of_the_first_request() {
     assert_eq!(stream.session.node(), Some(&node("1")));
     let event = stream.session.poll_event();
     assert_eq!(event, Some(Event::NodeChanged { node: node("2") }));
+}
+
+#[test]
+fn s72_a_type_stays_denied_however_many_other_types_are_refused() {
+    let mut config = Config::new(Mode::Delta);
+    config.limits.types = 2;
+    config.limits.name_bytes = SDS.len();
+    let mut stream = Stream::with(config);
+    stream.put(SDS, "s", "1");
+    stream.put(EDS, "e", "1");
+    for nth in 0..3 {
+        let long = format!("{SDS}{nth}");
+        stream.session.deny(long.as_str().into());
+        stream.subscribe(&long, &["s"]);
+        assert!(!stream.session.has_type(&long.as_str().into()));
+        let reason = Refusal::Types { limit: 2 };
+        let refused = Event::Refused {
+            type_url: long.as_str().into(),
+            reason,
+        };
+        assert_eq!(stream.session.poll_event(), Some(refused));
+    }
+    assert_eq!(
+        stream.session.denied,
+        [],
+        "what is refused is not remembered"
+    );
+    stream.session.deny(SDS.into());
+    stream.session.deny(SDS.into());
+    assert_eq!(stream.session.denied, [SDS.into()]);
+    stream.subscribe(SDS, &["s"]);
+    assert!(stream.session.has_type(&SDS.into()));
+    let response = stream.poll().unwrap();
+    assert_eq!(response.removed, ["s".into()]);
+    stream.ack(response);
+    stream.subscribe(EDS, &["e"]);
+    assert_eq!(stream.poll().unwrap().resources.len(), 1);
+    stream.session.deny(CDS.into());
+    assert_eq!(stream.session.denied, [SDS.into()]);
+    stream.subscribe(CDS, &[]);
+    assert!(!stream.session.has_type(&CDS.into()));
 }
 
 #[test]
