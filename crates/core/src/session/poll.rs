@@ -154,7 +154,7 @@ impl Session {
     }
 
     /// Applies a push of which nothing has to be written: the client counts as
-    /// having ACKed it.
+    /// having ACKed it. The push is not empty, so it is progress.
     fn apply_silently(&mut self, db: &mut Database, index: usize, push: Push) {
         self.has_silent_progress = true;
         let type_stream = &mut self.type_streams[index];

@@ -342,8 +342,13 @@ fn s16_a_client_has_resumed_with_everything_once_no_name_waits() {
     assert_eq!(stream.poll(), None);
     assert!(resumed_complete(&stream));
     let mut stream = Stream::open();
+    stream.put(CDS, "c", "1");
     stream.resume(CDS, &["c"], &[("c", "1")]);
     assert!(!resumed_complete(&stream), "the cluster is not evaluated");
+    assert_eq!(stream.poll(), None);
+    assert!(resumed_complete(&stream));
+    let removal = Change::Remove(CDS.into(), "c".into());
+    stream.db.apply(vec![removal]).unwrap();
     assert_eq!(stream.poll(), None);
     assert!(
         !resumed_complete(&stream),

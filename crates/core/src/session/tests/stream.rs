@@ -12,6 +12,9 @@ use crate::name::Name;
 use crate::resource::{Resource, Version};
 use crate::session::{Config, Session};
 
+/// More responses than this at one moment are a loop.
+const ENDLESS: usize = 100;
+
 /// The type, name and body of a resource, and what it refers to.
 type Contents<'a> = (&'a str, &'a str, &'static str, &'a [(&'a str, &'a str)]);
 
@@ -141,9 +144,13 @@ impl Stream {
 
     /// ACKs every response until there is none.
     pub(super) fn settle(&mut self) {
-        while let Some(response) = self.poll() {
-            self.ack(response);
+        for _ in 0..ENDLESS {
+            match self.poll() {
+                Some(response) => self.ack(response),
+                None => return,
+            }
         }
+        panic!("there is no end of responses");
     }
 
     pub(super) fn is_quiet(&self) -> bool {
