@@ -28,14 +28,19 @@ impl Session {
         self.config.base_subscriptions = base;
     }
 
-    /// The base subscriptions that are added to a first VHDS request.
+    /// The base subscriptions that are added to the first request of a type:
+    /// virtual hosts have some.
     pub(super) fn base_hosts_of_request(
         &self,
         db: &mut Database,
-        type_id: TypeId,
+        index: usize,
         names: &[Locator],
         initial: &InitialVersions,
     ) -> Vec<Name> {
+        let type_stream = &self.type_streams[index];
+        if !type_stream.kind.on_demand {
+            return Vec::new();
+        }
         if self.config.base_subscriptions == BaseSubscriptions::default() {
             return Vec::new();
         }
@@ -50,7 +55,7 @@ impl Session {
         let names = names.chain(initial.iter().map(|(name, _)| name.as_str()));
         let named = names.filter_map(|name| Some(HostName::split(name)?.route.to_owned()));
         routes.extend(named.take(self.config.limits.types));
-        let under = |route| self.base_hosts_of_route(db, type_id, route);
+        let under = |route| self.base_hosts_of_route(db, type_stream.type_id, route);
         routes.iter().flat_map(|route| under(route)).collect()
     }
 

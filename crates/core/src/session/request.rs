@@ -40,11 +40,10 @@ impl Session {
             return Ok(());
         }
         self.apply_params(db);
-        let type_stream = &self.type_streams[index];
-        let base = match first && type_stream.kind.on_demand {
+        let base = match first {
             true => {
                 let (names, initial) = (&request.subscribe, &request.initial_versions);
-                self.base_hosts_of_request(db, type_stream.type_id, names, initial)
+                self.base_hosts_of_request(db, index, names, initial)
             }
             false => Vec::new(),
         };
