@@ -103,19 +103,16 @@ impl TypeStream {
         }
     }
 
-    /// Collects the resources that an advance replaces. If the client has all
-    /// of them by the cursor, they are the same for all clients.
+    /// Collects the resources that an advance replaces. Those of a cursor are
+    /// the same for all clients; of a closed one, the client may have dropped
+    /// some.
     fn collect_advance_replacements(
         &self,
         db: &mut Database,
         advance: &Advance,
         replaced: &mut Vec<Replacement>,
     ) {
-        let cursor = advance
-            .cursor
-            .and_then(|cursor| self.client_cache.cursor(cursor));
-        let is_at_start = cursor.is_some_and(|cursor| cursor.position == advance.from);
-        if is_at_start && self.client_cache.exceptions().is_empty() {
+        if advance.cursor.is_some() {
             let shared = advance.replacements();
             replaced.extend(
                 shared.map(|(old, new)| (Arc::clone(old), new.cloned().into_iter().collect())),
