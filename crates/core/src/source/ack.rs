@@ -151,7 +151,7 @@ impl TypeStream {
         let keeps = self.kind.on_demand && self.wildcard.is_on();
         for update in pending_ack.updates {
             let has_interest = self.has_interest(db, update.name());
-            if keeps && !has_interest {
+            if !has_interest {
                 self.dirty.insert(update.name().clone());
             }
             if update.is_removal() || has_interest || keeps {
