@@ -260,10 +260,7 @@ impl TypeStream {
     /// count as accepted, and are suspects of the next NACK unless the client
     /// had them before.
     pub(crate) fn handle_expected_nack(&mut self, db: &mut Database, nonce: &Nonce) {
-        let mut pending_acks = self.client_cache.pending_acks().iter();
-        let pending_ack = pending_acks
-            .find(|pending_ack| pending_ack.nonce == *nonce && pending_ack.expects_nack);
-        let Some(pending_ack) = pending_ack else {
+        let Some(pending_ack) = self.client_cache.pending_ack(nonce) else {
             return;
         };
         let resources: Vec<_> = pending_ack.resources().cloned().collect();
