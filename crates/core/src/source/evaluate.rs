@@ -100,7 +100,7 @@ impl TypeStream {
         let matching = self.matching_subscriptions(db, name);
         self.record_resumed_cluster(db, name, &matching);
         if matching.iter().any(|s| s.choice == Choice::Unknown) {
-            return self.evaluate_unknown(db, name, &matching);
+            return Self::evaluate_unknown(&matching);
         }
         let mut evaluation = Evaluation::default();
         let desired = desired_by(&matching);
@@ -133,16 +133,11 @@ impl TypeStream {
 
     /// Evaluates a name of which the database does not know whether it exists:
     /// nothing is sent. A view that turns out not to list a name gives no
-    /// answer about it, so resources that the client resumed with are evaluated
-    /// again once that is known (S51).
-    fn evaluate_unknown(
-        &self,
-        db: &mut Database,
-        name: &Name,
-        matching: &[MatchingSubscription],
-    ) -> Evaluation {
+    /// answer about it, so its resources at the client are evaluated again once
+    /// that is known (S51).
+    fn evaluate_unknown(matching: &[MatchingSubscription]) -> Evaluation {
         let by_cursor = matching.iter().all(|s| s.named.is_none());
-        let deferral = match by_cursor && !self.client_cache.held_after_acks(db, name).is_empty() {
+        let deferral = match by_cursor {
             true => Deferral::Removal,
             false => Deferral::None,
         };
