@@ -86,14 +86,14 @@ impl ClientCache {
     pub(in crate::source) fn record(&mut self, db: &mut Database, held: CachedResource) {
         let name = held.resource.name.clone();
         self.make_exception(db, &name);
-        let same = self
+        let same_version = |other: &CachedResource| other.resource.version == held.resource.version;
+        let others = self
             .records_of(&name)
-            .filter(|other| other.is_same_record(&held));
-        let is_full = same.count() >= MAX_MAYBE_TAKEN;
+            .filter(|other| other.is_same_record(&held) && !same_version(other));
+        let is_full = others.count() >= MAX_MAYBE_TAKEN;
         let replaces_all = held.certainty != Certainty::MaybeTaken || is_full;
         self.drop_records(&name, |other| {
-            let same_version = other.resource.version == held.resource.version;
-            !((replaces_all || same_version) && other.is_same_record(&held))
+            !((replaces_all || same_version(other)) && other.is_same_record(&held))
         });
         self.insert(held);
     }
@@ -168,8 +168,13 @@ fn counted_print(held: &CachedResource) -> u128 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use super::super::Cursor;
     use super::*;
-    use crate::resource::Version;
+    use crate::database::Scope;
+    use crate::params::Params;
+    use crate::resource::{Resource, Version};
 
     #[test]
     fn records_that_go_give_their_memory_back() {
@@ -185,5 +190,65 @@ mod tests {
         (10..800).for_each(|nth| client_cache.forget(&name(nth)));
         assert_eq!(client_cache.records.len(), 10);
         assert!(client_cache.records.capacity() < 100);
+    }
+
+    #[test]
+    fn variants_that_go_together_give_their_memory_back() {
+        let mut db = Database::new();
+        let mut client_cache = ClientCache::new(db.type_id(&"t".into()));
+        let name = |nth: usize| Name::new(&nth.to_string());
+        for nth in 0..1000 {
+            for env in 0..3 {
+                let held = CachedResource::accepted(&Arc::new(Resource {
+                    constraints: Some(format!("env={env}").parse().unwrap()),
+                    ..Resource::new(name(nth), "x".into())
+                }));
+                client_cache.record(&mut db, held);
+            }
+        }
+        (10..1000).for_each(|nth| client_cache.forget(&name(nth)));
+        assert_eq!(client_cache.records.len(), 30);
+        assert!(client_cache.records.capacity() < 200);
+    }
+
+    #[test]
+    fn a_variant_has_one_accepted_record_and_a_few_that_are_maybe_taken() {
+        let mut db = Database::new();
+        let mut client_cache = ClientCache::new(db.type_id(&"t".into()));
+        let name = Name::new("a");
+        let version = |nth: usize| Arc::new(Resource::new(name.clone(), nth.to_string().into()));
+        for nth in 0..3 {
+            client_cache.record(&mut db, CachedResource::accepted(&version(nth)));
+            let held = client_cache.held(&mut db, &name).into_iter();
+            let held: Vec<_> = held.map(|held| held.resource).collect();
+            assert_eq!(held, [version(nth)]);
+        }
+        for nth in 0..MAX_MAYBE_TAKEN {
+            for _ in 0..2 {
+                client_cache.record(&mut db, CachedResource::maybe_taken(version(nth)));
+            }
+            assert_eq!(client_cache.records_of(&name).count(), 1 + nth + 1);
+        }
+        let another = version(MAX_MAYBE_TAKEN);
+        client_cache.record(&mut db, CachedResource::maybe_taken(another));
+        assert_eq!(client_cache.records_of(&name).count(), 2);
+        assert_eq!(client_cache.check(|_| true), Ok(()));
+    }
+
+    #[test]
+    fn an_exception_of_which_neither_records_nor_the_cursor_know_anything_goes() {
+        let mut db = Database::new();
+        let type_id = db.type_id(&"t".into());
+        let mut client_cache = ClientCache::new(type_id);
+        let params = db.intern_params(Params::default());
+        let stream = db.open_stream();
+        let subscriber = db.add_subscriber(stream, type_id, params);
+        let id = db.open_cursor(subscriber, &Scope::All);
+        client_cache.add_cursor(Cursor::new(Scope::All, id));
+        client_cache.mark_exception(&"a".into());
+        client_cache.drop_redundant_exceptions(&mut db, |_, _| true);
+        assert_eq!(client_cache.exceptions().len(), 1);
+        client_cache.drop_redundant_exceptions(&mut db, |_, _| false);
+        assert_eq!(client_cache.exceptions().len(), 0);
     }
 }
