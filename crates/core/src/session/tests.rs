@@ -297,4 +297,33 @@ fn s82_what_has_drained_on_an_earlier_stream_is_not_recalled() {
     let types = Kind::of(&kind::LDS.into()).refers_to.len();
     assert_eq!(recalled(Duration::from_millis(1)), (1, types));
     assert_eq!(recalled(Duration::ZERO), (0, 0));
+fn a_change_beside_a_name_that_is_asked_for_too_is_no_exception() {
+    let (mut db, now) = (Database::new(), Moment::START);
+    let url = TypeUrl::from(kind::CDS);
+    let put = |db: &mut Database, name: &str, body: &'static str| {
+        let resource = Arc::new(Resource::new(Name::new(name), body.into()));
+        db.apply(vec![Change::Upsert(url.clone(), resource)])
+            .unwrap();
+    };
+    put(&mut db, "a", "x");
+    put(&mut db, "b", "x");
+    let mut session = Session::open(&mut db, Config::new(Mode::Delta));
+    let request = |subscribe: &[&str], nonce| DeltaRequest {
+        type_url: Some(url.clone()),
+        subscribe: subscribe.iter().map(|name| (*name).into()).collect(),
+        nonce,
+        ..DeltaRequest::default()
+    };
+    let first = request(&["*", "a"], None);
+    session.handle_delta(&mut db, first, now).unwrap();
+    let response = session
+        .poll(&mut db, now)
+        .and_then(Response::into_delta)
+        .unwrap();
+    assert_eq!(response.resources.len(), 2);
+    let ack = request(&[], Some(response.nonce));
+    session.handle_delta(&mut db, ack, now).unwrap();
+    put(&mut db, "b", "y");
+    assert!(session.poll(&mut db, now).is_some());
+    assert_eq!(exceptions(&session), 1, "the name itself");
 }

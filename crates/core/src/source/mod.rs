@@ -479,3 +479,6 @@ impl TypeStream {
             || pending_acks.any(|pending_ack| !pending_ack.updates_of(name).is_empty())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -27,7 +27,7 @@ pub(crate) struct Unverified {
 }
 
 /// Versions of NACKed sets that are remembered.
-const MAX_NACKED_VERSIONS: usize = 4;
+pub(super) const MAX_NACKED_VERSIONS: usize = 4;
 
 impl TypeStream {
     /// Handles a NACK. Returns the resources that were NACKed alone.
@@ -176,7 +176,7 @@ impl TypeStream {
 
     /// Drops the accepted record of a variant: a response before the NACKed one
     /// removed it, and was maybe not NACKed.
-    fn drop_accepted(&mut self, db: &mut Database, variant: &Variant) {
+    pub(super) fn drop_accepted(&mut self, db: &mut Database, variant: &Variant) {
         self.client_cache.edit_records(db, &variant.0, |held| {
             held.retain(|held| !(held.is_accepted() && held.is_variant(variant)));
         });

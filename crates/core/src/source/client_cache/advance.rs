@@ -154,6 +154,8 @@ pub(crate) fn merge_advance(advances: &mut Vec<Advance>, next: Advance) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::database::{Database, Scope};
+    use crate::params::Params;
 
     fn advance((from, to): (Position, Position), part: Range<usize>, last: bool) -> Advance {
         Advance {
@@ -187,5 +189,25 @@ mod tests {
             "nobody goes back to 5"
         );
         assert_eq!((advances[0].from, advances[0].to), (0, 9));
+    }
+
+    #[test]
+    fn advances_of_two_cursors_stay_apart() {
+        let mut db = Database::new();
+        let params = db.intern_params(Params::default());
+        let (stream, type_id) = (db.open_stream(), db.type_id(&"t".into()));
+        let subscriber = db.add_subscriber(stream, type_id, params);
+        let cursor = db.open_cursor(subscriber, &Scope::All);
+        let of = |cursor, advance| Advance { cursor, ..advance };
+
+        let mut advances = Vec::new();
+        merge_advance(&mut advances, of(None, advance((0, 5), 0..1, true)));
+        let next = of(Some(cursor), advance((5, 9), 0..1, true));
+        assert_eq!(merge_advance(&mut advances, next), None);
+        assert_eq!(advances.len(), 2);
+        // One that is complete and one that is not are of one cursor.
+        let next = of(Some(cursor), advance((9, 12), 0..1, false));
+        assert_eq!(merge_advance(&mut advances, next), None);
+        assert_eq!(advances.len(), 3);
     }
 }

@@ -142,3 +142,54 @@ impl Cursor {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::change::Change;
+    use crate::message::InitialVersions;
+    use crate::params::Params;
+    use crate::resource::TypeUrl;
+
+    /// A database with one resource, and a cursor at the beginning.
+    fn cursor() -> (Database, Cursor) {
+        let mut db = Database::new();
+        let url = TypeUrl::from("t");
+        let (stream, type_id) = (db.open_stream(), db.type_id(&url));
+        let params = db.intern_params(Params::default());
+        let subscriber = db.add_subscriber(stream, type_id, params);
+        let resource = Arc::new(Resource::new("a".into(), "x".into()));
+        db.apply(vec![Change::Upsert(url, resource)]).unwrap();
+        let id = db.open_cursor(subscriber, &Scope::All);
+        (db, Cursor::new(Scope::All, id))
+    }
+
+    #[test]
+    fn a_client_that_resumes_with_the_whole_view_is_sent_nothing() {
+        let (mut db, mut cursor) = cursor();
+        assert!(cursor.has_changes(&db));
+        let versions = InitialVersions::default();
+        let point = db.add_resume_point(cursor.id, &versions, Vec::new());
+        cursor.resume_at(&mut db, point);
+        assert!(!cursor.has_changes(&db));
+        let point = db.add_resume_point(cursor.id, &versions, vec![("a".into(), None)]);
+        cursor.resume_at(&mut db, point);
+        assert!(cursor.has_changes(&db));
+    }
+
+    #[test]
+    fn a_partial_advance_is_forgotten_once_it_is_made() {
+        let (mut db, mut cursor) = cursor();
+        let changes = db.view_changes(cursor.id, 0);
+        let partial = PartialAdvance {
+            changes: Arc::clone(&changes),
+            sent: 1,
+            acknowledged: 0,
+        };
+        cursor.partial_advances.push_back(partial);
+        cursor.move_to(0);
+        assert_eq!(cursor.partial_advances.len(), 1);
+        cursor.move_to(changes.to);
+        assert_eq!(cursor.partial_advances.len(), 0);
+    }
+}

@@ -383,3 +383,6 @@ impl ClientCache {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

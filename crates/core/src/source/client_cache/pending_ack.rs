@@ -296,15 +296,13 @@ mod tests {
     use crate::params::Params;
     use crate::resource::TypeUrl;
 
-    #[test]
-    fn s81_a_variant_that_came_and_went_in_merged_responses_may_be_held() {
+    /// The advance by which one variant of a name replaces another, and the
+    /// two.
+    fn swap() -> (Advance, [Arc<Resource>; 2]) {
         let mut db = Database::new();
         let url = TypeUrl::from("t");
         let second = Arc::new(Resource::new("a".into(), "2".into()));
-        let first = Arc::new(Resource {
-            constraints: Some("env=a".parse().unwrap()),
-            ..Resource::new("a".into(), "1".into())
-        });
+        let first = variant("a", "1");
         let params = db.intern_params(Params::new([("env", "a")]).unwrap());
         let (stream, type_id) = (db.open_stream(), db.type_id(&url));
         let subscriber = db.add_subscriber(stream, type_id, params);
@@ -328,7 +326,33 @@ mod tests {
             excluded: Vec::new(),
             is_last: true,
         };
+        (advance, [first, second])
+    }
 
+    /// A variant of the name `a`.
+    fn variant(env: &str, body: &'static str) -> Arc<Resource> {
+        Arc::new(Resource {
+            constraints: Some(format!("env={env}").parse().unwrap()),
+            ..Resource::new("a".into(), body.into())
+        })
+    }
+
+    fn pending(nonce: u64) -> PendingAck {
+        PendingAck {
+            nonce: Nonce::of_number(nonce),
+            version: None,
+            sent_at: Moment::START,
+            updates: Vec::new(),
+            answers: Vec::new(),
+            advances: Vec::new(),
+            merged_nonces: Vec::new(),
+            expects_nack: false,
+        }
+    }
+
+    #[test]
+    fn s81_a_variant_that_came_and_went_in_merged_responses_may_be_held() {
+        let (advance, [first, second]) = swap();
         let mut updates = BTreeMap::new();
         merge_update(&mut updates, Update::upsert(&first, None));
         merge_items(&mut updates, &advance);
@@ -340,5 +364,109 @@ mod tests {
         assert_eq!(come.resource, Some(second));
         assert!(gone.is_removal());
         assert_eq!(gone.earlier_resource, Some(first));
+    }
+
+    #[test]
+    fn s84_an_item_takes_the_variant_that_it_replaces_and_no_other() {
+        let (advance, [first, second]) = swap();
+        let other = variant("b", "1");
+        let unknown = CachedResource::unknown_body("a".into(), Version::unknown());
+        let known = [&first, &other].map(CachedResource::accepted);
+        let mut held: Vec<CachedResource> = known.into_iter().chain([unknown]).collect();
+        apply_item(&advance, &"a".into(), Some(&second), &mut held);
+        let left: Vec<_> = held.into_iter().map(|held| held.resource).collect();
+        assert_eq!(left, [other, second]);
+    }
+
+    #[test]
+    fn s17_a_merged_update_tells_whether_its_variant_was_removed_before() {
+        let resource = variant("a", "1");
+        let upsert = || Update::upsert(&resource, None);
+        let remove = || Update::remove(variant_of(&resource), None);
+        let cases: [(&[Update], bool); 6] = [
+            (&[upsert()], false),
+            (&[upsert(), upsert()], false),
+            (&[remove(), upsert()], true),
+            (&[remove(), upsert(), upsert()], true),
+            (&[upsert(), remove(), upsert()], true),
+            (&[remove(), upsert(), remove()], false),
+        ];
+        for (changes, was_removed) in cases {
+            let mut updates = BTreeMap::new();
+            for update in changes {
+                merge_update(&mut updates, update.clone());
+            }
+            let (_, merged) = updates.pop_first().unwrap();
+            assert_eq!(merged.removed_earlier, was_removed, "{changes:?}");
+        }
+        // One that tells so already goes on to.
+        let later = Update {
+            removed_earlier: true,
+            ..upsert()
+        };
+        let mut updates = BTreeMap::from([(variant_of(&resource), upsert())]);
+        merge_update(&mut updates, later);
+        assert!(updates.into_values().all(|merged| merged.removed_earlier));
+    }
+
+    #[test]
+    fn a_merged_response_expects_a_nack_if_one_of_its_parts_does() {
+        for (earlier, later) in [(false, false), (false, true), (true, false), (true, true)] {
+            let of = |nonce, expects_nack| PendingAck {
+                expects_nack,
+                ..pending(nonce)
+            };
+            let mut merged = of(2, later);
+            merge_pending(&mut merged, of(1, earlier));
+            assert_eq!(merged.expects_nack, earlier || later);
+            assert_eq!(merged.merged_nonces, [Nonce::of_number(1)]);
+        }
+    }
+
+    #[test]
+    fn only_so_many_merged_responses_are_remembered() {
+        let mut merged = pending(0);
+        for nonce in 1..=2 * MAX_MERGED_NONCES as u64 {
+            let mut later = pending(nonce);
+            merge_pending(&mut later, merged);
+            merged = later;
+        }
+        let nonces = &merged.merged_nonces;
+        assert_eq!(nonces.len(), MAX_MERGED_NONCES);
+        let newest = Nonce::of_number(2 * MAX_MERGED_NONCES as u64 - 1);
+        assert_eq!(nonces.last(), Some(&newest));
+    }
+
+    #[test]
+    fn the_later_of_two_merged_answers_to_a_subscription_counts() {
+        let mut db = Database::new();
+        let params = db.intern_params(Params::default());
+        let (stream, type_id) = (db.open_stream(), db.type_id(&"t".into()));
+        let subscriber = db.add_subscriber(stream, type_id, params);
+        let mut answer = |name: &str, kind| Answer {
+            subscription: SubscriptionKey {
+                entry: db.subscribe(subscriber, &name.into(), params),
+                params,
+            },
+            name: name.into(),
+            kind,
+            resolved_name: None,
+            error: None,
+            is_implicit: false,
+        };
+        let (mut earlier, mut later) = (pending(1), pending(2));
+        earlier.answers = vec![
+            answer("a", AnswerKind::Absent),
+            answer("b", AnswerKind::Absent),
+        ];
+        later.answers = vec![answer("b", AnswerKind::Resource)];
+        merge_pending(&mut later, earlier);
+        let mut kinds: Vec<_> = later.answers.iter().map(|a| (&a.name, a.kind)).collect();
+        kinds.sort_by_key(|(name, _)| *name);
+        let (a, b) = (Name::new("a"), Name::new("b"));
+        assert_eq!(
+            kinds,
+            [(&a, AnswerKind::Absent), (&b, AnswerKind::Resource)]
+        );
     }
 }
