@@ -317,17 +317,20 @@ impl TypeStream {
         })
     }
 
-    /// Resends the subscriptions of a host for which the client holds no
-    /// virtual host and that were not told that there is none: a request of the
-    /// client waits for them.
+    /// Resends the subscriptions of a host that have no answer, or none that
+    /// the client still holds: a request of the client waits for them. A
+    /// virtual host with the name of the host may be the answer for another
+    /// host.
     fn resend_waiting(&mut self, db: &mut Database, host: &Name) {
         for (key, subscription) in self.subscriptions_of(db, host) {
             let resolved_name = self.subscriptions.resolved_name(key).unwrap_or(host);
             let held = self.client_cache.held(db, resolved_name);
-            if !held.iter().any(CachedResource::is_accepted)
-                && subscription.acked_answer != AnswerKind::Absent
-                && let Some(subscription) = self.subscriptions.get_mut(key)
-            {
+            let waits = match subscription.acked_answer {
+                AnswerKind::Absent => false,
+                AnswerKind::Resource => !held.iter().any(CachedResource::is_accepted),
+                AnswerKind::Unanswered | AnswerKind::Error => true,
+            };
+            if let Some(subscription) = self.subscriptions.get_mut(key).filter(|_| waits) {
                 subscription.resend = true;
             }
         }
