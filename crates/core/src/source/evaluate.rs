@@ -237,7 +237,8 @@ impl TypeStream {
             return false;
         }
         let until = self.addition_deadlines.get(name);
-        let overdue = until.is_some_and(|until| *until <= context.now);
+        let first = context.now + context.dependency_timeout;
+        let overdue = *until.unwrap_or(&first) <= context.now;
         if !overdue && context.order.must_defer_addition(db, &self.kind, resource) {
             evaluation.deferral = Deferral::Addition;
             return false;
