@@ -144,7 +144,7 @@ impl<'b> Room<'b> {
 impl TypeStream {
     /// Works out the next push; it is empty if there is nothing to send.
     pub(crate) fn select_push(&mut self, db: &mut Database, context: &PushContext<'_>) -> Push {
-        self.collect_dirty(db, context.now);
+        self.collect_dirty(db);
         let mut push = Push {
             heartbeats: self.due_heartbeats(db, context.now),
             ..Push::default()
@@ -160,18 +160,14 @@ impl TypeStream {
         push
     }
 
-    /// Marks the names dirty that have changed in the database, or whose
-    /// deadline has passed; one slice of names at most (S85).
-    fn collect_dirty(&mut self, db: &mut Database, now: Moment) {
+    /// Marks the names dirty that have changed in the database, one slice of
+    /// them at most (S85).
+    fn collect_dirty(&mut self, db: &mut Database) {
         let room = SLICE.saturating_sub(self.dirty.len());
         for (entry, _) in db.take_dirty(self.subscriber, room) {
             self.dirty.insert(db.name(self.type_id, entry).clone());
         }
         self.compare_set_again(db);
-        let mut deadlines = self.addition_deadlines.values();
-        if deadlines.any(|until| *until <= now) {
-            self.mark_deferred_dirty();
-        }
     }
 
     /// Selects a trial, changes, or answers whose NACK is expected, in separate
