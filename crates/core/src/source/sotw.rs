@@ -333,17 +333,13 @@ impl TypeStream {
             let after = self
                 .client_cache
                 .held_after_push(db, update.name(), push.changes());
-            let several = after.iter().filter(|held| held.was_accepted()).count() > 1;
-            match &update.resource {
-                // A response with some variants of a name replaces all of them
-                // (TP2).
-                _ if several || (update.is_removal() && !after.is_empty()) => {
-                    let accepted = after.into_iter().filter(CachedResource::was_accepted);
-                    accepted.for_each(|held| _ = add(held.resource));
-                }
-                Some(resource) => _ = add(Arc::clone(resource)),
-                None if self.absence_as_error(true).is_some() => {}
-                None => _ = self.negative_resource(true, update.name()).map(&mut add),
+            // A response with some variants of a name replaces all of them
+            // (TP2), so each of them is listed.
+            if !after.is_empty() {
+                let accepted = after.into_iter().filter(CachedResource::was_accepted);
+                accepted.for_each(|held| _ = add(held.resource));
+            } else if self.absence_as_error(true).is_none() {
+                self.negative_resource(true, update.name()).map(&mut add);
             }
         }
         let answers = push.answers.iter();
