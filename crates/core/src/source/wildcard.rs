@@ -83,29 +83,25 @@ impl TypeStream {
     ) -> Arc<ResumePoint> {
         let listed = db.view_changes(id, 0);
         let mut differing = Vec::new();
-        let mut still_listed = 0;
         for (name, resource) in &listed.items {
             let Some(resource) = resource else { continue };
             let version = initial.get(name);
-            still_listed += usize::from(version.is_some());
             if version != Some(&resource.version) {
                 let held = version.map(|version| self.resumed_resource(db, name, version));
                 differing.push((name.clone(), held.map(|held| held.resource)));
             }
         }
-        if still_listed < initial.len() {
-            let covers = |name: &Name| {
-                let cursor = self.client_cache.cursor(id);
-                !name.as_str().is_empty() && cursor.is_some_and(|cursor| cursor.covers(name))
-            };
-            // The client holds them, and the view does not list them.
-            let strays = initial.iter().filter(|(name, _)| covers(name));
-            let strays = strays.filter(|(name, _)| listed.find(name).is_none());
-            differing.extend(strays.map(|(name, version)| {
-                let held = self.resumed_resource(db, name, version);
-                (name.clone(), Some(held.resource))
-            }));
-        }
+        let covers = |name: &Name| {
+            let cursor = self.client_cache.cursor(id);
+            !name.as_str().is_empty() && cursor.is_some_and(|cursor| cursor.covers(name))
+        };
+        // The client holds them, and the view does not list them.
+        let strays = initial.iter().filter(|(name, _)| covers(name));
+        let strays = strays.filter(|(name, _)| listed.find(name).is_none());
+        differing.extend(strays.map(|(name, version)| {
+            let held = self.resumed_resource(db, name, version);
+            (name.clone(), Some(held.resource))
+        }));
         db.add_resume_point(id, initial, differing)
     }
 
