@@ -326,4 +326,54 @@ fn a_change_beside_a_name_that_is_asked_for_too_is_no_exception() {
     put(&mut db, "b", "y");
     assert!(session.poll(&mut db, now).is_some());
     assert_eq!(exceptions(&session), 1, "the name itself");
+/// Only what differs from the rule costs memory, and a part of each
+/// evaluation.
+#[test]
+fn beside_an_exception_all_others_stay_the_rule() {
+    let (mut db, now) = (Database::new(), Moment::START);
+    let url = TypeUrl::from(kind::CDS);
+    let upsert = |name: &str, body: &'static str| {
+        let resource = Resource::new(Name::new(name), body.into());
+        Change::Upsert(url.clone(), Arc::new(resource))
+    };
+    let names = ["a", "b", "c", "d"];
+    db.apply(names.map(|name| upsert(name, "1")).into())
+        .unwrap();
+    let mut session = Session::open(&mut db, Config::new(Mode::Delta));
+    let request = |nonce, error| DeltaRequest {
+        type_url: Some(url.clone()),
+        nonce,
+        error,
+        ..DeltaRequest::default()
+    };
+    let error = || ErrorDetail {
+        code: 13,
+        message: String::new(),
+    };
+    let next = |session: &mut Session, db: &mut Database| {
+        let response = session.poll(db, now).and_then(Response::into_delta);
+        response.unwrap()
+    };
+    session
+        .handle_delta(&mut db, request(None, None), now)
+        .unwrap();
+    let first = next(&mut session, &mut db);
+    session
+        .handle_delta(&mut db, request(Some(first.nonce), None), now)
+        .unwrap();
+    // The client NACKs one resource.
+    db.apply(vec![upsert("d", "bad")]).unwrap();
+    let bad = next(&mut session, &mut db);
+    session
+        .handle_delta(&mut db, request(Some(bad.nonce), Some(error())), now)
+        .unwrap();
+    assert_eq!(exceptions(&session), 1);
+    let removal = Change::Remove(url.clone(), Name::new("a"));
+    db.apply(vec![removal, upsert("b", "2"), upsert("e", "1")])
+        .unwrap();
+    let changes = next(&mut session, &mut db);
+    assert_eq!((changes.resources.len(), changes.removed.len()), (2, 1));
+    assert_eq!(exceptions(&session), 1);
+    session.close(&mut db);
+    assert_eq!(db.check(), Ok(()));
 }

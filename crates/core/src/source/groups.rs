@@ -190,3 +190,63 @@ fn host_keys(host: &Resource) -> impl Iterator<Item = GroupKey> + '_ {
     let texts = texts.chain([host.name.to_string()]);
     texts.map(move |text| (route.into(), text.into()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(texts: &[&str]) -> Vec<GroupKey> {
+        let key = |text: &&str| ("r".into(), (*text).into());
+        texts.iter().map(key).collect()
+    }
+
+    #[test]
+    fn groups_that_share_a_key_with_one_more_become_one() {
+        let mut groups = Groups::default();
+        groups.add(0, keys(&["a"]));
+        groups.add(1, keys(&["b"]));
+        groups.add(2, keys(&["x"]));
+        groups.add(3, keys(&["a", "b"]));
+        groups.add(4, keys(&["b"]));
+        groups.add(5, keys(&["x"]));
+        groups.members.retain(|group| !group.is_empty());
+        for group in &mut groups.members {
+            group.sort_unstable();
+        }
+        assert_eq!(groups.members, [vec![0, 1, 3, 4], vec![2, 5]]);
+    }
+
+    /// A virtual host that two hosts resolved to.
+    fn merged(first: (&str, &'static str), again: (&str, &'static str)) -> Resource {
+        let updates = [first, again].map(|(alias, body)| {
+            let host = Resource {
+                aliases: Box::new([alias.into()]),
+                ..Resource::new("r/web".into(), body.into())
+            };
+            Update::upsert(&Arc::new(host), Some(alias.into()))
+        });
+        let mut push = Push {
+            updates: updates.into(),
+            ..Push::default()
+        };
+        TypeStream::merge_updates_of_variants(&mut push);
+        assert_eq!(push.updates.len(), 1);
+        Resource::clone(push.updates[0].resource.as_ref().unwrap())
+    }
+
+    #[test]
+    fn s36_a_virtual_host_of_two_hosts_has_the_aliases_of_both_once() {
+        let aliases = |resource: Resource| resource.aliases.to_vec();
+        let both = merged(("r/a", "v1"), ("r/b", "v1"));
+        assert_eq!(aliases(both), ["r/a".into(), "r/b".into()]);
+        let same = merged(("r/a", "v1"), ("r/a", "v1"));
+        assert_eq!(aliases(same), ["r/a".into()]);
+    }
+
+    #[test]
+    fn s36_of_two_versions_the_first_is_sent_with_its_own_aliases() {
+        let first = merged(("r/a", "v1"), ("r/b", "v2"));
+        assert_eq!(first.body.as_deref(), Some(&b"v1"[..]));
+        assert_eq!(first.aliases.to_vec(), ["r/a".into()]);
+    }
+}

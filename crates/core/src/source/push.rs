@@ -445,3 +445,6 @@ fn estimated_size(evaluation: &Evaluation) -> usize {
 fn answer_size(name: &Name) -> usize {
     2 * name.as_str().len() + 16
 }
+
+#[cfg(test)]
+mod tests;

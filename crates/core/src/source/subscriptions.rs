@@ -377,47 +377,4 @@ impl Subscriptions {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// There is one for every name of every stream: a large server pays for
-    /// each byte a hundred million times.
-    #[test]
-    fn a_subscription_is_small() {
-        assert!(size_of::<(SubscriptionKey, Subscription)>() <= 12);
-    }
-
-    #[test]
-    fn check_finds_counts_that_disagree() {
-        let mut db = crate::database::Database::new();
-        let type_id = db.type_id(&"t".into());
-        let stream = db.open_stream();
-        let params = ParamsId::EMPTY;
-        let subscriber = db.add_subscriber(stream, type_id, params);
-        let key = |db: &mut crate::database::Database, name: &str| SubscriptionKey {
-            entry: db.subscribe(subscriber, &name.into(), params),
-            params,
-        };
-        let (subscribed, other) = (key(&mut db, "a"), key(&mut db, "b"));
-        let faults: [fn(&mut Subscriptions, SubscriptionKey, SubscriptionKey); 5] = [
-            |subscriptions, _, _| subscriptions.unbounded_hosts += 1,
-            |subscriptions, _, other| _ = subscriptions.resolved_names.insert(other, "c".into()),
-            |subscriptions, subscribed, _| {
-                _ = subscriptions.resolved_names.insert(subscribed, "c".into())
-            },
-            |subscriptions, _, other| _ = subscriptions.located_only.insert(other),
-            |subscriptions, subscribed, _| {
-                _ = subscriptions
-                    .locator_params
-                    .insert(subscribed.entry, vec![subscribed.params])
-            },
-        ];
-        for (nth, fault) in faults.into_iter().enumerate() {
-            let mut subscriptions = Subscriptions::new(params);
-            subscriptions.insert(subscribed, Subscription::default());
-            assert_eq!(subscriptions.check(), Ok(()));
-            fault(&mut subscriptions, subscribed, other);
-            assert!(subscriptions.check().is_err(), "{nth}");
-        }
-    }
-}
+mod tests;
