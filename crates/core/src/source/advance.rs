@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::client_cache::{Advance, PartialAdvance};
 use super::{Push, PushContext, TypeStream};
-use crate::database::{Choice, CursorId, Database, Item, Scope, same_resource};
+use crate::database::{Choice, CursorId, Database, Item, same_resource};
 use crate::name::Name;
 use crate::order::Removal;
 
@@ -140,8 +140,7 @@ impl TypeStream {
         let [cursor] = self.client_cache.cursors() else {
             return false;
         };
-        cursor.scope == Scope::All
-            && self.client_cache.exceptions().is_empty()
+        self.client_cache.exceptions().is_empty()
             && self.client_cache.pending_acks_only_add()
             && self.quarantine.is_empty()
             && self.subscriptions.is_empty()
