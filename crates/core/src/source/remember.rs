@@ -67,9 +67,9 @@ impl TypeStream {
         let acked = || self.client_cache.pending_acks().iter().take(pending_acks);
         let members = |db: &mut Database, cursor: &Cursor| {
             let advances = acked().flat_map(|pending_ack| &pending_ack.advances);
-            let completed =
-                advances.filter(|advance| advance.cursor == Some(cursor.id) && advance.is_last);
-            let at = completed
+            // A whole set has all of an advance.
+            let of_cursor = advances.filter(|advance| advance.cursor == Some(cursor.id));
+            let at = of_cursor
                 .map(|advance| advance.to)
                 .max()
                 .unwrap_or(cursor.position);
