@@ -80,14 +80,12 @@ impl TypeStream {
     /// resource of unknown body. The client may NACK it, so whatever else is
     /// sent of the name has to contain all its variants.
     pub(super) fn is_uncertain(&self, db: &mut Database, name: &Name) -> bool {
-        let pending_acks = self.client_cache.pending_acks();
-        if self.kind.on_demand || pending_acks.is_empty() {
+        if self.kind.on_demand {
             return false;
         }
         let held = self.client_cache.held(db, name);
-        pending_acks
-            .iter()
-            .any(|pending_ack| pending_ack.removes(name))
+        let mut pending_acks = self.client_cache.pending_acks().iter();
+        pending_acks.any(|pending_ack| pending_ack.removes(name))
             || held.iter().any(CachedResource::has_unknown_body)
     }
 
