@@ -104,7 +104,8 @@ impl TypeStream {
         }
         let mut evaluation = Evaluation::default();
         let desired = desired_by(&matching);
-        self.forget_nacks(name, &desired);
+        let still = [self.own_resources(db, name), desired.clone()].concat();
+        self.forget_nacks(name, &still);
         let mut undeliverable = Vec::new();
         for resource in &desired {
             let resolving = matching.iter().filter(|s| resolves_to(s, resource));

@@ -100,10 +100,7 @@ impl TypeStream {
         resource: &Resource,
         held: &'h [CachedResource],
     ) -> Option<&'h CachedResource> {
-        let is_resumed = |held: &&CachedResource| {
-            held.certainty == Certainty::Resumed && !held.has_unknown_body()
-        };
-        let mut resumed = held.iter().filter(is_resumed);
+        let mut resumed = held.iter().filter(|held| is_known_resumed(held));
         let first = resumed.clone().next().filter(|_| self.sends_whole_sets())?;
         let same = resumed.find(|held| same_variant(&held.resource, resource));
         Some(same.unwrap_or(first))
@@ -171,8 +168,8 @@ impl TypeStream {
         }
     }
 
-    /// Other variants of an accepted resource that the client may have taken
-    /// from a NACKed response and must not keep. A client with several
+    /// Variants of the name of an accepted resource that the client may have
+    /// taken from a NACKed response and must not keep. A client with several
     /// subscriptions of the name matches variants by itself: only what one of
     /// them would see as a second variant goes. A client with one may not
     /// match, and uses whatever it has, so all others go.
@@ -196,13 +193,23 @@ impl TypeStream {
             .iter()
             .filter(|held| held.certainty == Certainty::MaybeTaken)
             .map(|held| &held.resource);
-        let others =
-            taken.filter(|other| other.name == accepted.name && !same_variant(other, accepted));
-        others.filter(|other| is_second(other)).collect()
+        let of_name = taken.filter(|other| other.name == accepted.name);
+        of_name.filter(|other| is_second(other)).collect()
+    }
+
+    /// The resources of a name that a whole set lists as the client's own, since
+    /// it resumed with them (S82).
+    pub(super) fn own_resources(&self, db: &mut Database, name: &Name) -> Vec<Arc<Resource>> {
+        if !self.sends_whole_sets() {
+            return Vec::new();
+        }
+        let held = self.client_cache.held(db, name).into_iter();
+        let own = held.filter(is_known_resumed);
+        own.map(|held| held.resource).collect()
     }
 
     /// Answers a subscription with a resource that is to be removed, while it
-    /// is kept (S23).
+    /// is kept (S23). A suspect waits for its trial.
     pub(super) fn answer_while_kept(
         &self,
         db: &mut Database,
@@ -212,12 +219,12 @@ impl TypeStream {
     ) {
         let held = self.client_cache.held_after_acks(db, name);
         let resend = matching.iter().any(|s| s.resend);
-        // A whole set lists resources that the client resumed with, which is an
-        // answer (S82).
-        let is_listed =
-            |held: &CachedResource| self.sends_whole_sets() && held.certainty == Certainty::Resumed;
+        // A whole set lists the client's own resources, which is an answer
+        // (S82).
+        let is_own = |held: &CachedResource| self.sends_whole_sets() && is_known_resumed(held);
         let is_answer = |held: &&CachedResource| {
-            !held.has_unknown_body() && ((held.was_accepted() && resend) || is_listed(held))
+            let is_suspect = self.suspects.contains_key(&variant_of(&held.resource));
+            !is_suspect && ((held.was_accepted() && resend) || is_own(held))
         };
         if let Some(good) = held.iter().find(is_answer) {
             let subscribed_params = matching.iter().map(|s| self.params_of_subscription(s));
@@ -225,4 +232,9 @@ impl TypeStream {
             self.restore_accepted(db, name, (good, &held), &subscribed_params, evaluation);
         }
     }
+}
+
+/// Whether the client resumed with a resource, and its body is known.
+fn is_known_resumed(held: &CachedResource) -> bool {
+    held.certainty == Certainty::Resumed && !held.has_unknown_body()
 }

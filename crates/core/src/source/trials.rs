@@ -198,7 +198,7 @@ impl TypeStream {
     /// are sent with that. So it is in SotW, and where the client holds
     /// something of unknown body.
     pub(super) fn merge_suspects(&mut self, db: &mut Database, name: &Name) {
-        if self.kind.on_demand || self.suspects.is_empty() {
+        if self.kind.on_demand {
             return;
         }
         let suspected = self.suspects.range((name.clone(), None)..);
@@ -250,8 +250,9 @@ impl TypeStream {
         self.client_cache.held(db, &name).iter().any(is_replaced)
     }
 
-    /// Whether this version of a variant is still desired, by the subscriptions
-    /// of the requested name or by a cursor.
+    /// Whether this version of a variant would be sent again: it is still
+    /// desired, by the subscriptions of the requested name or by a cursor, or a
+    /// whole set lists it as the client's own (S82).
     fn is_current(
         &self,
         db: &mut Database,
@@ -264,8 +265,10 @@ impl TypeStream {
             .map(|(key, _)| self.resolve(db, key))
             .collect();
         choices.extend(self.cursor_choice(db, &sent.0));
-        let mut desired = choices.iter().filter_map(|choice| choice.resource());
-        desired.any(|new| variant_of(new) == *sent && new.version == *version)
+        let own = self.own_resources(db, &sent.0);
+        let desired = choices.iter().filter_map(|choice| choice.resource());
+        let mut sent_again = desired.chain(&own);
+        sent_again.any(|new| variant_of(new) == *sent && new.version == *version)
     }
 
     /// Bisects suspects. If the text of the NACK mentions some of them, those
