@@ -11,6 +11,8 @@ use stream::Stream;
 use super::*;
 use crate::change::Change;
 use crate::kind::{self, Kind};
+use crate::facts::{Facts, Reference};
+use crate::kind;
 use crate::message::{DeltaRequest, ErrorDetail, Locator, Response};
 use crate::name::Name;
 use crate::resource::{ErrorCode, Resource};
@@ -376,4 +378,49 @@ fn beside_an_exception_all_others_stay_the_rule() {
     assert_eq!(exceptions(&session), 1);
     session.close(&mut db);
     assert_eq!(db.check(), Ok(()));
+}
+
+#[test]
+fn a_session_with_nothing_to_send_is_quiet() {
+    let (mut db, now) = (Database::new(), Moment::START);
+    let put = |url: &str, resource: Resource| Change::Upsert(url.into(), Arc::new(resource));
+    let cluster = |name: &str| put(kind::CDS, Resource::new(Name::new(name), "x".into()));
+    db.apply(vec![cluster("a")]).unwrap();
+    let mut session = Session::open(&mut db, Config::new(Mode::Delta));
+    let request = |url: &str, nonce| DeltaRequest {
+        type_url: Some(url.into()),
+        nonce,
+        ..DeltaRequest::default()
+    };
+    assert!(session.is_quiet(&db, now));
+    for url in [kind::CDS, kind::LDS] {
+        session
+            .handle_delta(&mut db, request(url, None), now)
+            .unwrap();
+        assert!(!session.is_quiet(&db, now), "{url}");
+        let response = session.poll(&mut db, now).unwrap();
+        let ack = request(url, Some(response.nonce().clone()));
+        session.handle_delta(&mut db, ack, now).unwrap();
+        assert!(session.is_quiet(&db, now), "{url}");
+    }
+    // A listener waits for its cluster, which the client has not ACKed yet.
+    let listener = Resource {
+        facts: Some(Box::new(Facts {
+            references: [Reference {
+                type_url: kind::CDS.into(),
+                name: Name::new("b"),
+            }]
+            .into(),
+            ..Facts::default()
+        })),
+        ..Resource::new(Name::new("l"), "x".into())
+    };
+    db.apply(vec![cluster("b"), put(kind::LDS, listener)])
+        .unwrap();
+    assert!(!session.is_quiet(&db, now));
+    let clusters = session.poll(&mut db, now).unwrap();
+    assert_eq!(clusters.type_url().as_str(), kind::CDS);
+    assert!(session.poll(&mut db, now).is_none());
+    assert!(session.is_quiet(&db, now));
+    session.close(&mut db);
 }

@@ -7,10 +7,11 @@ use bytes::Bytes;
 use crate::change::Change;
 use crate::database::Database;
 use crate::kind;
-use crate::message::{DeltaRequest, DeltaResponse, Locator, Mode, Node};
+use crate::message::{DeltaRequest, DeltaResponse, Locator, Mode, Node, SotwRequest};
 use crate::moment::Moment;
 use crate::name::Name;
 use crate::resource::{Resource, TypeUrl};
+use crate::resource_list::ResourceList;
 use crate::session::{Config, Session};
 
 const NOW: Moment = Moment::START;
@@ -206,4 +207,24 @@ fn s80_removals_are_split_by_their_size() {
     let responses = client.responses();
     let sizes: Vec<usize> = responses.iter().map(|r| LENGTH * r.removed.len()).collect();
     assert_well_filled(&sizes, 1000);
+}
+
+#[test]
+fn s38_clients_of_one_wildcard_share_the_list_of_a_whole_set() {
+    let mut client = Client::new(kind::CDS, usize::MAX, usize::MAX);
+    client.apply(&resources(["a", "b"]));
+    let lists = [(); 2].map(|()| {
+        let mut session = Session::open(&mut client.db, Config::new(Mode::Sotw));
+        let request = SotwRequest {
+            type_url: Some(kind::CDS.into()),
+            ..SotwRequest::default()
+        };
+        session.handle_sotw(&mut client.db, request, NOW).unwrap();
+        let response = session.poll(&mut client.db, NOW).unwrap();
+        match response.into_sotw().unwrap().resources {
+            ResourceList::Shared(list) => list,
+            ResourceList::Own(_) => panic!("the list is for one stream"),
+        }
+    });
+    assert!(Arc::ptr_eq(&lists[0], &lists[1]));
 }

@@ -24,12 +24,17 @@ fn check_finds_counts_that_disagree() {
         params,
     };
     let (subscribed, other) = (key(&mut db, "a"), key(&mut db, "b"));
-    let faults: [fn(&mut Subscriptions, SubscriptionKey, SubscriptionKey); 5] = [
+    let faults: [fn(&mut Subscriptions, SubscriptionKey, SubscriptionKey); 7] = [
         |subscriptions, _, _| subscriptions.unbounded_hosts += 1,
         |subscriptions, _, other| _ = subscriptions.resolved_names.insert(other, "c".into()),
         |subscriptions, subscribed, _| {
             _ = subscriptions.resolved_names.insert(subscribed, "c".into())
         },
+        |subscriptions, subscribed, _| {
+            subscriptions.set_resolved_name(subscribed, Some("c".into()));
+            subscriptions.resolved_counts.insert("c".into(), 2);
+        },
+        |subscriptions, _, _| _ = subscriptions.resolved_counts.insert("c".into(), 1),
         |subscriptions, _, other| _ = subscriptions.located_only.insert(other),
         |subscriptions, subscribed, _| {
             _ = subscriptions
