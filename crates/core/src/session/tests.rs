@@ -10,9 +10,8 @@ use stream::Stream;
 
 use super::*;
 use crate::change::Change;
-use crate::kind::{self, Kind};
 use crate::facts::{Facts, Reference};
-use crate::kind;
+use crate::kind::{self, Kind};
 use crate::message::{DeltaRequest, ErrorDetail, Locator, Response};
 use crate::name::Name;
 use crate::resource::{ErrorCode, Resource};
@@ -299,6 +298,9 @@ fn s82_what_has_drained_on_an_earlier_stream_is_not_recalled() {
     let types = Kind::of(&kind::LDS.into()).refers_to.len();
     assert_eq!(recalled(Duration::from_millis(1)), (1, types));
     assert_eq!(recalled(Duration::ZERO), (0, 0));
+}
+
+#[test]
 fn a_change_beside_a_name_that_is_asked_for_too_is_no_exception() {
     let (mut db, now) = (Database::new(), Moment::START);
     let url = TypeUrl::from(kind::CDS);
@@ -328,6 +330,8 @@ fn a_change_beside_a_name_that_is_asked_for_too_is_no_exception() {
     put(&mut db, "b", "y");
     assert!(session.poll(&mut db, now).is_some());
     assert_eq!(exceptions(&session), 1, "the name itself");
+}
+
 /// Only what differs from the rule costs memory, and a part of each
 /// evaluation.
 #[test]
