@@ -161,7 +161,6 @@ impl View {
             fingerprint_sum: self.fingerprint_sum,
             history: self.history.clone(),
             retired_count: self.retired_count,
-            sweep_at: self.sweep_at,
             subscribers: leaving.iter().copied().collect(),
             ..Self::new(self.scope.clone(), params)
         };
@@ -261,7 +260,7 @@ impl View {
     pub(super) fn unpin(&mut self, position: Position) -> Vec<EntryId> {
         self.drop_pin(position);
         let all_at_head = !has_pin(&self.pins, 0..self.head);
-        if self.retired_count > self.sweep_at || (self.retired_count > 0 && all_at_head) {
+        if self.retired_count > self.sweep_at || all_at_head {
             return self.sweep();
         }
         Vec::new()
@@ -279,9 +278,7 @@ impl View {
             }
             !versions.is_empty()
         });
-        if self.history.len() < self.history.capacity() / 4 {
-            self.history.shrink_to_fit();
-        }
+        self.history.shrink_to_fit();
         self.retired_count = self.history.values().map(Vec::len).sum();
         self.sweep_at = 2 * self.retired_count + SWEEP_AT;
         freed
