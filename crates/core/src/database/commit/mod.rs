@@ -244,12 +244,11 @@ impl Commit {
         Ok(Stage::Check(nth, edit + 1))
     }
 
-    /// Returns how many edits are applied together with one of a type; zero at
-    /// the end of the type.
+    /// Returns how many edits are applied together with one of a type, itself
+    /// included.
     fn group_size(&self, nth: usize, edit: usize) -> usize {
         let type_commit = self.types.get(nth);
-        let type_commit = type_commit.filter(|commit| edit < commit.edits.edits.len());
-        type_commit.map_or(0, |commit| commit.domains.group_size(edit))
+        type_commit.map_or(1, |commit| commit.domains.group_size(edit))
     }
 
     /// Applies one edit of a type and its group. Returns the next stage.
