@@ -37,8 +37,6 @@ pub(super) struct CheckedHost<'a> {
     pub(super) edit: usize,
     pub(super) entry: Option<EntryId>,
     pub(super) contents: &'a [Arc<Resource>],
-    /// Whether to record which edits exchange domains.
-    pub(super) records_groups: bool,
 }
 
 impl DomainCheck {
@@ -129,10 +127,7 @@ impl DomainCheck {
             }
             let held = table.entry(owner);
             match edits.by_entry(owner, &held.name) {
-                Some(other) if host.records_groups => {
-                    self.groups.link(host.edit as u32, other as u32);
-                }
-                Some(_) => {}
+                Some(other) => self.groups.link(host.edit as u32, other as u32),
                 None => new.check_exclusive(&held.name, held.content.resources())?,
             }
         }

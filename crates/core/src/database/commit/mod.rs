@@ -240,7 +240,7 @@ impl Commit {
         }
         // In one slice with its edit, a name counts once.
         db.work.entries += u64::from(!self.is_one_slice);
-        type_commit.check(db, edit, self.is_one_slice)?;
+        type_commit.check(db, edit)?;
         Ok(Stage::Check(nth, edit + 1))
     }
 
@@ -312,7 +312,7 @@ impl TypeCommit {
     }
 
     /// Refuses an edit whose result would be invalid (S62).
-    fn check(&mut self, db: &Database, edit: usize, is_one_slice: bool) -> Result<(), ApplyError> {
+    fn check(&mut self, db: &Database, edit: usize) -> Result<(), ApplyError> {
         let Some(name) = self.edits.edits[edit].name() else {
             return Ok(());
         };
@@ -324,16 +324,12 @@ impl TypeCommit {
         }
         let contents = self.edits.contents(edit, held);
         check_overlap(name, &contents)?;
-        if table.hosts.is_some() && !contents.is_empty() {
-            let host = domains::CheckedHost {
-                edit,
-                entry: old,
-                contents: &contents,
-                records_groups: !is_one_slice,
-            };
-            self.domains.check(table, &self.edits, &host)?;
-        }
-        Ok(())
+        let host = domains::CheckedHost {
+            edit,
+            entry: old,
+            contents: &contents,
+        };
+        self.domains.check(table, &self.edits, &host)
     }
 
     /// Applies an edit and its group. An edit that removes its name is put off
