@@ -171,7 +171,7 @@ impl Table {
         found: &HostMatch,
     ) -> Option<(Arc<Resource>, HostForm)> {
         let domains = &source.facts().domains;
-        if !found.by_wildcard && !domains.have_wildcards() {
+        if !domains.have_wildcards() {
             return Some((Arc::clone(source), HostForm::Whole));
         }
         let narrowed = self.narrowed_name(name);
