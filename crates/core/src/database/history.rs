@@ -65,7 +65,7 @@ pub(super) fn replaced_resources(kind: &Kind, old: &Content, new: &Content) -> V
     let stays = |old: &Arc<Resource>| new.resources().iter().any(|new| same_resource(new, old));
     let may_refer =
         |old: &Resource| !kind.refers_to.is_empty() || !old.facts().references.is_empty();
-    let is_plain = |old: &Resource| old.constraints.is_none() && old.body.is_some();
+    let is_plain = |old: &Resource| old.constraints.is_none();
     let replaced = old.resources().iter();
     let replaced = replaced.filter(|old| may_refer(old) && is_plain(old) && !stays(old));
     replaced.cloned().collect()
